@@ -80,7 +80,7 @@ ifeq ($(VARIANT),cuda)
   # All device code is compressed, in the way that is nvcc's default: every driver of its CUDA reads that.
   # LINEINFO=1 adds the source lines that profilers show, which makes the device code four times as large.
   NVCCFLAGS := -O3 $(if $(LINEINFO),-lineinfo) -std=c++17 -Xfatbin -compress-all -Xcompiler -Wall,-Wextra \
-               -Werror all-warnings $(GENCODE) -I.
+               -Werror all-warnings $(GENCODE) -Isrc -I.
   CFLAGS    += -isystem $(CUDA_HOME)/include
   GPU_TESTS := $(patsubst %.c,$O/%,$(shell find tests -name 'gpu_*.c'))
   # The CUDA runtime becomes a part of the program, which loads the driver, cuBLAS, cuSOLVER and NCCL

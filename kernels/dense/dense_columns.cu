@@ -1,6 +1,6 @@
 #include "kernels/dense/dense_columns.h"
 
-#include "kernels/shared/column_scale.h"
+#include "numerics/column_scale.h"
 
 namespace
 {

@@ -1,4 +1,4 @@
-/* Extrapolated factor matrices on the device (kernels/shared/momentum_step.h), of all modes at
+/* Extrapolated factor matrices on the device (numerics/momentum_step.h), of all modes at
  * once. Factor matrices are row-major, `ld` entries (a multiple of 16 bytes) a row, of either
  * precision; all other arrays are double. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. Nothing counts where *halt is not 0. Sums over rows
@@ -9,10 +9,10 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/dense/dense_solve.h"
-#include "kernels/shared/max_order.h"
-#include "kernels/shared/momentum_step.h"
-#include "kernels/shared/precision.h"
+#include "kernels/dense/dense_apply.h"
+#include "numerics/max_order.h"
+#include "numerics/momentum_step.h"
+#include "numerics/precision.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,7 +51,7 @@ cudaError_t dense_extrapolate_blocks(int device, uint64_t ld, enum precision pre
 
 /* The same for rows of up to DENSE_SOLVE_LD entries; the pass leaves raw (modes x R x R) = Y'Y of
  * the rows that count, unless S stays. By at most `blocks` thread blocks, but at least one for each
- * mode. partial (blocks x dense_solve_partial(ld)), or as many as there are modes. Two launches,
+ * mode. partial (blocks x dense_apply_partial(ld)), or as many as there are modes. Two launches,
  * the second one on the stream of sums, for which the next pass must wait. */
 cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
                                    enum precision precision, double *partial, uint32_t blocks,

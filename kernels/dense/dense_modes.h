@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "kernels/shared/max_order.h"
+#include "numerics/max_order.h"
 
 /* The modes' unit-column Grams and column norms, and the mode that is being solved for. */
 struct dense_modes {

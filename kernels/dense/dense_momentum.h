@@ -1,4 +1,4 @@
-/* Momentum on the device (kernels/shared/momentum_step.h): the decision on the next sweep. All
+/* Momentum on the device (numerics/momentum_step.h): the decision on the next sweep. All
  * arrays are double. Device pointers only; nothing of src/ is known here. Asynchronous; the
  * launch's error is returned. Nothing is done where *halt is not 0. */
 #ifndef BLCO_DENSE_MOMENTUM_H
@@ -7,9 +7,9 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/dense/dense_weights.h"
-#include "kernels/shared/fit_terms.h"
-#include "kernels/shared/momentum_step.h"
+#include "kernels/dense/dense_inverse.h"
+#include "numerics/fit_terms.h"
+#include "numerics/momentum_step.h"
 
 #ifdef __cplusplus
 extern "C" {

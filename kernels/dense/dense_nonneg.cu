@@ -5,7 +5,7 @@
 
 #include "kernels/dense/dense_modes.cuh"
 #include "kernels/dense/dense_nonneg_rows.h"
-#include "kernels/shared/nonneg.h"
+#include "numerics/nonneg.h"
 
 namespace
 {

@@ -1,4 +1,4 @@
-/* The update of a nonnegative factor matrix (kernels/shared/nonneg.h): one pass over its rows and
+/* The update of a nonnegative factor matrix (numerics/nonneg.h): one pass over its rows and
  * M's, which keeps rows in registers. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
 #ifndef BLCO_DENSE_NONNEG_H
@@ -9,8 +9,8 @@
 
 #include "kernels/dense/dense_modes.h"
 #include "kernels/dense/dense_nonneg_args.h"
-#include "kernels/dense/dense_solve.h"
-#include "kernels/shared/precision.h"
+#include "kernels/dense/dense_apply.h"
+#include "numerics/precision.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,7 +33,7 @@ cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
  * for them. */
 int dense_nonneg_sums(uint32_t rank);
 
-/* The rows of A, in place, from those of M. As after dense_solve, the next pass must wait for the
+/* The rows of A, in place, from those of M. As after dense_apply, the next pass must wait for the
  * sums of this one. */
 cudaError_t dense_nonneg(const struct dense_nonneg_args *args, enum precision precision,
                          const struct dense_streams *streams);

@@ -6,7 +6,7 @@
 
 /* The rows of A (rows x ld), in place, from those of M (rows x ld). Columns R to ld of M are
  * ignored, those of A become zero. The fields from `partial` to `inner` are those of
- * dense_solve_args; they are used where dense_nonneg_sums. */
+ * dense_apply_args; they are used where dense_nonneg_sums. */
 struct dense_nonneg_args {
     const void *m;
     void *a;

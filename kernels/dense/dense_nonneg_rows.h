@@ -6,8 +6,8 @@
 #include <cuda_runtime.h>
 
 #include "kernels/dense/dense_nonneg_args.h"
-#include "kernels/dense/dense_solve.h"
-#include "kernels/shared/precision.h"
+#include "kernels/dense/dense_apply.h"
+#include "numerics/precision.h"
 
 /* Where the weights are in their array: W (width x width), and behind it rows of `width`. */
 enum { SCALE_OF_M, SCALE_OF_A, LEAST, DIAGONAL, ROWS_BEHIND };

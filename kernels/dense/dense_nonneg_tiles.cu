@@ -7,7 +7,7 @@
 #include "kernels/dense/dense_nonneg_rows.h"
 
 #include "kernels/dense/row_tile.cuh"
-#include "kernels/shared/nonneg.h"
+#include "numerics/nonneg.h"
 
 namespace
 {

@@ -5,7 +5,7 @@
  * are doubles whatever the precision of M and A. */
 #include "kernels/dense/dense_nonneg_rows.h"
 
-#include "kernels/shared/nonneg.h"
+#include "numerics/nonneg.h"
 
 namespace
 {

@@ -1,7 +1,7 @@
 #include "kernels/dense/dense_random.h"
 
-#include "kernels/shared/random_counter.h"
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/random_counter.h"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 #ifdef __cplusplus
 extern "C" {

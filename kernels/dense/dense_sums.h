@@ -7,20 +7,20 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/shared/max_order.h"
-#include "kernels/shared/precision.h"
+#include "numerics/max_order.h"
+#include "numerics/precision.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* For rows of n times 16 columns: the Gram's tiles of 16 x 8 entries in its upper half; and the
- * doubles of a partial result of dense_solve: these tiles, each [4][lane] as a warp's matrix
+ * doubles of a partial result of dense_apply: these tiles, each [4][lane] as a warp's matrix
  * instruction leaves it, then one inner product a column. */
 #define DENSE_TILES(n)         ((n) * ((n) + 1))
 #define DENSE_TILES_PARTIAL(n) (DENSE_TILES(n) * 128 + (n)*16)
 
-/* raw (R x R, full) and inner (R, may be NULL) = the sum of `count` partial results of dense_solve
+/* raw (R x R, full) and inner (R, may be NULL) = the sum of `count` partial results of dense_apply
  * for rows of `column_blocks` times 16 columns. Does nothing where *halt is not 0; halt may be
  * NULL. */
 cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,

@@ -3,8 +3,8 @@
  * those of Press et al., Numerical Recipes), so that they cost no memory traffic. */
 #include "kernels/measure/peak_rates.h"
 
-#include "kernels/shared/vector.cuh"
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/vector.cuh"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

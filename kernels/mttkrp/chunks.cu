@@ -1,6 +1,6 @@
 #include "kernels/mttkrp/chunks.h"
 
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

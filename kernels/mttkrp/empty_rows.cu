@@ -4,7 +4,7 @@
 #include <thrust/iterator/counting_iterator.h>
 
 #include "kernels/mttkrp/output_row.cuh"
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

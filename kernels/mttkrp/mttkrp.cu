@@ -9,7 +9,7 @@
 
 #include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/mttkrp/row_sums.cuh"
-#include "kernels/shared/vector.cuh"
+#include "numerics/vector.cuh"
 
 namespace
 {

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-#include "kernels/shared/max_order.h"
-#include "kernels/shared/precision.h"
-#include "kernels/shared/vector_bytes.h"
+#include "numerics/max_order.h"
+#include "numerics/precision.h"
+#include "numerics/vector_bytes.h"
 
 /* Where a mode's row number stands in the index. */
 struct mttkrp_field {

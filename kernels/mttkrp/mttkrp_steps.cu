@@ -1,7 +1,7 @@
 /* The steps before and after MTTKRP: zeroing rows, merging copies of M, making tables. */
 #include "kernels/mttkrp/mttkrp.h"
-#include "kernels/shared/vector.cuh"
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/vector.cuh"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

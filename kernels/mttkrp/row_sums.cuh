@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "kernels/shared/vector.cuh"
+#include "numerics/vector.cuh"
 
 constexpr uint32_t NO_ROW = UINT32_MAX;
 

@@ -1,7 +1,7 @@
 #include "kernels/mttkrp/unshared_rows.h"
 
 #include "kernels/mttkrp/output_row.cuh"
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

@@ -4,7 +4,7 @@
  * all fields with bits in that word, so that no two lanes write the same word. */
 #include "kernels/packed/pack.h"
 
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

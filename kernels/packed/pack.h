@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/shared/packed_group.h"
+#include "numerics/packed_group.h"
 
 #ifdef __cplusplus
 extern "C" {

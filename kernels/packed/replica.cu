@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
 
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

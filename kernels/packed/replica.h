@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/shared/packed_group.h"
+#include "numerics/packed_group.h"
 
 #ifdef __cplusplus
 extern "C" {

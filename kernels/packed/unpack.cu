@@ -9,8 +9,8 @@
  * are looked up once for all of them. */
 #include "kernels/packed/unpack.h"
 
-#include "kernels/shared/packed_bounds.h"
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/packed_bounds.h"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

@@ -5,8 +5,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/shared/packed_group.h"
-#include "kernels/shared/precision.h"
+#include "numerics/packed_group.h"
+#include "numerics/precision.h"
 
 #ifdef __cplusplus
 extern "C" {

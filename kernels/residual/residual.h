@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "kernels/mttkrp/mttkrp_args.h"
-#include "kernels/shared/double_double.h"
+#include "numerics/double_double.h"
 
 #ifdef __cplusplus
 extern "C" {

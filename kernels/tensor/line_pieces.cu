@@ -1,6 +1,6 @@
 #include "kernels/tensor/line_pieces.h"
 
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/thread_blocks.cuh"
 #include "kernels/tensor/select.cuh"
 
 namespace

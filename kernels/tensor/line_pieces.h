@@ -4,7 +4,7 @@
 #ifndef BLCO_LINE_PIECES_H
 #define BLCO_LINE_PIECES_H
 
-#include "kernels/shared/bit_move.h"
+#include "numerics/bit_move.h"
 #include "kernels/tensor/select.h"
 
 #ifdef __cplusplus

@@ -5,7 +5,7 @@
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/shared/bit_move.h"
-#include "kernels/shared/max_order.h"
+#include "numerics/bit_move.h"
+#include "numerics/max_order.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
 #include <cub/device/device_reduce.cuh>
 #include <thrust/iterator/transform_iterator.h>
 
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/thread_blocks.cuh"
 #include "kernels/tensor/select.cuh"
 
 namespace

@@ -5,7 +5,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
-#include "kernels/shared/thread_blocks.cuh"
+#include "numerics/thread_blocks.cuh"
 
 namespace
 {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/shared/max_order.h"
+#include "numerics/max_order.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 
 /* The copy that the checkpoint's run kept: of an earlier iteration, or of the last one. */
 static void copy_checkpoint(struct best_model *best, const struct backend *b,

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "als/model_spread.h"
+#include "ranks/model_redistribute.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "ranks/checkpoint_together.h"
@@ -73,18 +73,18 @@ static enum status take_rows(struct ktensor *rows, struct carried *carried, stru
     struct ktensor part = {0};
     ktensor_create_part(&part, &b->ranks->part, rank, error);
     carried_create(carried, b->order, rank, error);
-    if (comm_agree_error(c, error) == STATUS_OK) {
+    if (comm_allreduce_error(c, error) == STATUS_OK) {
         if (best)
             copy_best(&part, carried, best);
         else
             backend_save(b, &part, carried, error);
-        comm_agree_error(c, error);
+        comm_allreduce_error(c, error);
     }
     if (c->size == 1 || error->status != STATUS_OK) {
         *rows = part;
         return error->status;
     }
-    model_spread(rows, &part, b->ranks, true, error);
+    model_redistribute(rows, &part, b->ranks, true, error);
     ktensor_free(&part);
     return error->status;
 }
@@ -170,7 +170,7 @@ static struct writing *begin(const struct saver *s, struct backend *b,
                              struct error *error)
 {
     struct writing *w = memory_zeros(1, sizeof *w, error);
-    if (comm_agree_error(b->ranks->all, error) == STATUS_OK) {
+    if (comm_allreduce_error(b->ranks->all, error) == STATUS_OK) {
         w->path = s->options->path;
         w->about = *about;
         if (best->iteration > 0) {

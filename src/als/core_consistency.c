@@ -7,7 +7,7 @@
 #include "als/core_probes.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "kernels/shared/column_scale.h"
+#include "numerics/column_scale.h"
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
 
@@ -130,7 +130,7 @@ static enum status multiply(struct core *c, const struct limits *limits, bool *s
             STATUS_OK)
         return error->status;
     c->product[square] = ends;
-    if (comm_sum(c->b->ranks->all, c->product, square + 1, error) != STATUS_OK)
+    if (comm_allreduce_sum(c->b->ranks->all, c->product, square + 1, error) != STATUS_OK)
         return error->status;
     *stop = c->product[square] > 0;
     return STATUS_OK;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "kernels/shared/random_counter.h"
+#include "numerics/random_counter.h"
 #include "tensor/shape.h"
 
 #define SEED   UINT64_C(0x636F7265) /* no seed of a start matters here */

@@ -199,7 +199,7 @@ static enum status settle_stop(struct run *run, struct error *error)
     int wish = wish_of(options, &run->saver, result->iterations);
     result->stop = stop_after(run);
     if (result->stop != CPALS_CONVERGED &&
-        comm_agree(run->b->ranks->all, &wish, error) != STATUS_OK)
+        comm_allreduce_max(run->b->ranks->all, &wish, error) != STATUS_OK)
         return error->status;
     if (result->stop != CPALS_CONVERGED && wish > WISH_SIGNAL) {
         result->interrupted = wish - WISH_SIGNAL;

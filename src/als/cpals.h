@@ -13,7 +13,7 @@
 #include "als/model_health.h"
 #include "als/momentum.h"
 #include "backend/backend.h"
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 
 struct cpals_options {
     int max_iterations; /* 1 or more */

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "als/model_share.h"
-#include "als/model_spread.h"
+#include "ranks/model_collect.h"
+#include "ranks/model_redistribute.h"
 #include "als/nvecs.h"
 
 /* Afterwards the backend has its own copy of the nonzeros. */
-static enum status open_part(struct backend *b, struct rank_tensor *t, struct backend_ranks *ranks,
+static enum status open_part(struct backend *b, struct rank_tensor *t, struct rank_rows *ranks,
                              const struct cpals_setting *s, struct error *error)
 {
     progress_stage(s->progress, "building");
@@ -30,17 +30,17 @@ static void tell(struct rank_report *report, struct backend *b, double communica
 
 /* The rows that the ranks have solved, and which are arranged, become the model. */
 static enum status collect(struct ktensor *model, struct ktensor *part,
-                           const struct backend_ranks *ranks, bool spread, struct error *error)
+                           const struct rank_rows *ranks, bool spread, struct error *error)
 {
     if (ranks->all->shares_memory && !spread)
-        return model_share(model, part, ranks, error);
-    return model_spread(model, part, ranks, spread, error);
+        return model_collect(model, part, ranks, error);
+    return model_redistribute(model, part, ranks, spread, error);
 }
 
 /* What goes along with the starts on one rank. */
 struct work {
     struct backend b;
-    struct backend_ranks ranks;
+    struct rank_rows ranks;
     const struct cpals_setting *setting;
     struct starts starts; /* this rank's own account of them; the models are elsewhere */
     struct ktensor part;  /* this rank's rows of the present model                     */
@@ -82,9 +82,9 @@ static enum status iterate(struct work *w, struct error *error)
     struct ktensor_start start;
     als.trace = trace_of(w);
     if (make_start(w, &start, &als, error) == STATUS_OK) {
-        double before = backend_ranks_seconds(&w->ranks);
+        double before = rank_rows_seconds(&w->ranks);
         cpals_iterate(&w->b, &w->part, &als, s->progress, &result, error);
-        w->communication += backend_ranks_seconds(&w->ranks) - before;
+        w->communication += rank_rows_seconds(&w->ranks) - before;
     }
     if (error->status == STATUS_OK &&
         cpals_store(&w->b, &w->part, &als, s->progress, &result, error) == STATUS_OK)
@@ -142,7 +142,7 @@ enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
                            struct error *error)
 {
     struct work w = {.setting = setting};
-    if (backend_ranks_open(&w.ranks, c, &t->grid, error) != STATUS_OK)
+    if (rank_rows_open(&w.ranks, c, &t->grid, error) != STATUS_OK)
         return error->status;
     w.ranks.devices = setting->devices;
     if (backend_prepare_part(&w.b, setting->kind, t, &w.ranks, &setting->options, setting->progress,
@@ -154,10 +154,10 @@ enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,
         if (error->status != STATUS_OK) /* the other ranks may be anywhere */
             comm_abort(c, error);
         else if (starts_check(&w.starts, error) != STATUS_OK)
-            comm_settle(c, error);
+            comm_end_phase(c, error);
     }
     starts_free(&w.starts);
     ktensor_free(&w.part);
-    backend_ranks_close(&w.ranks);
+    rank_rows_close(&w.ranks);
     return error->status;
 }

@@ -3,7 +3,7 @@
 #define BLCO_CPALS_RANKS_H
 
 #include "als/starts.h"
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 #include "ranks/rank_tensor.h"
 
 /* What the ranks decompose with; the same on all, but for the device and the progress. */
@@ -17,7 +17,7 @@ struct cpals_setting {
     struct cpals_options als;
     void (*opened)(void); /* called as soon as this rank's backend is open; may be NULL           */
     bool spread;          /* the model does not come together on rank 0                      */
-    struct device_comm *devices; /* struct backend_ranks                                         */
+    struct device_comm *devices; /* struct rank_rows                                         */
     struct progress *progress; /* NULL where this rank shows nothing                              */
 };
 
@@ -37,7 +37,7 @@ struct rank_report {
  * Otherwise the model is whole: of ranks that share memory (struct comm) in the one *model that all
  * of them pass; else in that of rank 0, while the models of the others get no rows. The caller
  * frees the models when all ranks that share it have returned, after a failure too. A failure is
- * settled (comm_settle), where a part does not fit into memory or no start came to a model, or has
+ * settled (comm_end_phase), where a part does not fit into memory or no start came to a model, or has
  * ended the other ranks (comm_abort). Errors as cpals_run; a failure of another rank is returned as
  * that rank's. */
 enum status cpals_run_rank(struct comm *c, struct rank_tensor *t,

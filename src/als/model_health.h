@@ -17,7 +17,7 @@
 #define HEALTH_RESTED     (-0.9)  /* to which the ridge brings the congruence              */
 #define HEALTH_DEAD                                                                                \
     1e-30                  /* of the largest weight: below it, a component is zero; of             \
-                            * nonnegative ones a floor is left (kernels/shared/nonneg.h) */
+                            * nonnegative ones a floor is left (numerics/nonneg.h) */
 #define HEALTH_GROWTH 1.01 /* by which a weight has grown, at least                 */
 
 struct model_health {

@@ -1,6 +1,6 @@
 #include "als/momentum.h"
 
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 
 #define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gather */
 

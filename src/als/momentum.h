@@ -1,11 +1,11 @@
 /* Whether the sweeps of a run are accelerated, and what that takes between two of them
- * (kernels/shared/momentum_step.h has the decision). */
+ * (numerics/momentum_step.h has the decision). */
 #ifndef BLCO_MOMENTUM_H
 #define BLCO_MOMENTUM_H
 
 #include "backend/backend.h"
 #include "checkpoint/checkpoint.h"
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 
 /* What the user asks for. */
 enum acceleration { ACCELERATE_AUTO, ACCELERATE_OFF, ACCELERATE_MOMENTUM };

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 
 /* Squared singular values below this part of the largest are rounding. */
 #define NOTHING 1e-12
@@ -71,20 +71,20 @@ static void choose_weights(struct sketch *s, int n)
 /* Factor matrix n of k = the left singular vectors of X_(n) W, W being what the backend has. */
 static enum status find_vectors(struct sketch *s, int n, struct error *error)
 {
-    const struct backend_ranks *ranks = s->b->ranks;
-    const struct backend_rows *rows = &ranks->mode[n];
+    const struct rank_rows *ranks = s->b->ranks;
+    const struct mode_rows *rows = &ranks->mode[n];
     uint64_t rank = s->k->rank, skip = rows->first * rank;
     if (backend_mttkrp(s->b, n, error) != STATUS_OK ||
         backend_fetch(s->b, n, s->m, error) != STATUS_OK ||
-        backend_ranks_scatter(ranks, n, s->m, rank, error) != STATUS_OK ||
+        rank_rows_scatter(ranks, n, s->m, rank, error) != STATUS_OK ||
         factor_columns_products(s->m + skip, rank, s->m + skip, rank, rows->count, s->gram,
                                 error) != STATUS_OK ||
-        comm_sum(ranks->all, s->gram, rank * rank, error) != STATUS_OK ||
+        comm_allreduce_sum(ranks->all, s->gram, rank * rank, error) != STATUS_OK ||
         symmetric_eigen(s->gram, rank, s->values, error) != STATUS_OK)
         return error->status;
     choose_weights(s, n);
     factor_columns_multiply(s->m + skip, rows->count, rank, s->weights, s->k->factor[n] + skip);
-    return backend_ranks_gather(ranks, n, s->k->factor[n], rank, error);
+    return rank_rows_gather(ranks, n, s->k->factor[n], rank, error);
 }
 
 /* Random combinations of the vectors that were found. */

@@ -341,7 +341,7 @@ enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, dou
     return status;
 }
 
-void backend_restart_clock(struct backend *b)
+void backend_clear_times(struct backend *b)
 {
     memset(b->seconds, 0, sizeof b->seconds);
     memset(b->calls, 0, sizeof b->calls);
@@ -351,7 +351,7 @@ void backend_close(struct backend *b)
 {
     if (b->kind && b->state)
         b->kind->ops->close(b->state);
-    backend_ranks_close(&b->alone);
+    rank_rows_close(&b->alone);
     comm_close(b->self);
     memset(b, 0, sizeof *b);
 }

@@ -24,8 +24,8 @@ struct backend {
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
     struct mode_rules rules;           /* of the options */
-    const struct backend_ranks *ranks; /* this rank's place among all that work together       */
-    struct backend_ranks alone;        /* that place, where there is one rank; owned           */
+    const struct rank_rows *ranks; /* this rank's place among all that work together       */
+    struct rank_rows alone;        /* that place, where there is one rank; owned           */
     struct comm *self;                 /* likewise                                             */
     bool single_first;        /* of the options                                                */
     enum precision precision; /* of the factor matrices as they stand                          */
@@ -88,17 +88,17 @@ enum status backend_open_prepared(struct backend *b, struct tensor_input *input,
 /* The same two steps for one rank of several, whose part of the tensor is *t. Every rank calls
  * them. backend_prepare_part reads the nonzeros of a tensor that is unread, unless every rank's
  * backend takes its part from the file; where the nonzeros are read, it shares the rows (*ranks).
- * Where it fails, all ranks do, the failure is settled (comm_settle), and *b is closed.
+ * Where it fails, all ranks do, the failure is settled (comm_end_phase), and *b is closed.
  * backend_open_part leaves *ranks shared, and after it t may be closed; *ranks must outlive *b. All
  * ranks open, load, work and store alike; models have the rows of ranks->part
  * (ktensor_create_part). After a failure of backend_open_part or of any operation of *b, the caller
  * calls comm_abort before backend_close. */
 enum status backend_prepare_part(struct backend *b, const struct backend_kind *kind,
-                                 struct rank_tensor *t, struct backend_ranks *ranks,
+                                 struct rank_tensor *t, struct rank_rows *ranks,
                                  const struct backend_options *options, struct progress *progress,
                                  struct error *error);
 enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
-                              struct backend_ranks *ranks, const struct backend_options *options,
+                              struct rank_rows *ranks, const struct backend_options *options,
                               struct progress *progress, struct error *error);
 
 /* Copies lambda and the factors of k, which must have the backend's shape and rank, into the
@@ -134,7 +134,7 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
  * product of the other modes' Grams, plus the mode's ridge on its diagonal; lambda_r =
  * ||A_n(:,r)||; A_n's columns to unit norm; G_n = A_n' A_n. Of a mode whose factor matrix is to be
  * nonnegative, A_n diag(lambda) instead comes nearer to the nonnegative one that fits best (HALS,
- * kernels/shared/nonneg.h). One operation, since every backend does these together, in the order
+ * numerics/nonneg.h). One operation, since every backend does these together, in the order
  * that suits it best. STATUS_NUMERICAL where a number is not finite (a GPU may find that only in
  * the next backend_fit), STATUS_INTERNAL where the last MTTKRP was that of another mode, an update
  * has used its M, columns were rotated, or the mode is fixed. */
@@ -222,7 +222,7 @@ enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, dou
                                 struct error *error);
 
 /* Sets the booked seconds and calls of all operations to zero. */
-void backend_restart_clock(struct backend *b);
+void backend_clear_times(struct backend *b);
 
 /* What backend_randomise, backend_store_arranged and backend_store do beside the account of time;
  * for backend.c. The start is made by the backend, or where it makes no numbers of this kind, on

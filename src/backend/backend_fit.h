@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "kernels/shared/fit_terms.h"
+#include "numerics/fit_terms.h"
 
 /* 1 - ||X - Y|| / ||X||, of the tensor X and the model Y. */
 struct backend_fit {

@@ -8,16 +8,16 @@
 #include <stddef.h>
 
 #include "backend/backend_fit.h"
-#include "backend/backend_ranks.h"
+#include "ranks/rank_rows.h"
 #include "backend/backend_residual.h"
 #include "base/error.h"
-#include "kernels/shared/momentum_step.h"
-#include "kernels/shared/precision.h"
+#include "numerics/momentum_step.h"
+#include "numerics/precision.h"
 #include "base/progress.h"
 #include "model/arrangement.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
-#include "model/mode_rules.h"
+#include "problem/mode_rules.h"
 #include "plan/plan.h"
 #include "tensor/coo.h"
 
@@ -87,8 +87,8 @@ struct tensor_source {
     const char *file_name; /* of the file, for messages; not owned                              */
     bool parts; /* the file has the nonzeros of all ranks; x has about the number of this rank's
                  * nonzeros and the shape of its ranges; opening shares the rows
-                 * (backend_ranks_share_mode)                                                  */
-    struct backend_ranks *ranks; /* outlives the backend                                       */
+                 * (rank_rows_share_mode)                                                  */
+    struct rank_rows *ranks; /* outlives the backend                                       */
     double norm_sq;              /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };
 
@@ -183,9 +183,9 @@ struct backend_kind {
                         struct error *error);
 
     /* The devices of the ranks of `all` begin to meet, while the ranks do other things: *devices,
-     * for struct backend_ranks. Every rank calls it, with the number of its device. The caller
+     * for struct rank_rows. Every rank calls it, with the number of its device. The caller
      * calls leave with *devices, which is NULL on failure, behind the backend, and shortly before
-     * the process ends: what the devices met by stays until then. Errors of device_comm_open. Both
+     * the process ends: what the devices met by stays until then. Errors of device_comm_init. Both
      * are NULL where the host is the machine. */
     enum status (*meet)(struct device_comm **devices, struct comm *all, int device,
                         struct error *error);

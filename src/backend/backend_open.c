@@ -125,14 +125,14 @@ static enum status stand_alone(struct backend *b, struct tensor_source *source, 
 {
     b->self = comm_self(error);
     source->ranks = &b->alone;
-    return b->self ? backend_ranks_alone(&b->alone, b->self, &source->x->shape, error)
+    return b->self ? rank_rows_alone(&b->alone, b->self, &source->x->shape, error)
                    : error->status;
 }
 
 static enum status sum_norms(struct tensor_source *known, struct error *error)
 {
     known->norm_sq = coo_norm_sq(known->x);
-    return comm_sum(known->ranks->all, &known->norm_sq, 1, error);
+    return comm_allreduce_sum(known->ranks->all, &known->norm_sq, 1, error);
 }
 
 /* Sets the norm of nonzeros in memory, and scales them where it takes that; *scaled then has the
@@ -249,7 +249,7 @@ static enum status read_where_needed(const struct backend_kind *kind, struct ran
     const struct plan_tensor tensor = tensor_of_part(t, all);
     backend_plan(&plan, kind, &tensor, options, NULL, error);
     int needed = !takes_part(kind, &plan);
-    if (comm_agree_error(all, error) != STATUS_OK || comm_agree(all, &needed, error) != STATUS_OK ||
+    if (comm_allreduce_error(all, error) != STATUS_OK || comm_allreduce_max(all, &needed, error) != STATUS_OK ||
         !needed)
         return error->status;
     return rank_tensor_read(t, all, progress, error);
@@ -271,22 +271,22 @@ static enum status agree_on_momentum(struct backend *b, const struct rank_tensor
     struct backend_options plain = *options;
     plain.momentum = false;
     int without = !b->plan.request.momentum;
-    if (comm_agree(all, &without, error) == STATUS_OK && without && b->plan.request.momentum)
+    if (comm_allreduce_max(all, &without, error) == STATUS_OK && without && b->plan.request.momentum)
         begin_part(b, b->kind, t, all, &plain, error);
-    return comm_settle(all, error);
+    return comm_end_phase(all, error);
 }
 
 enum status backend_prepare_part(struct backend *b, const struct backend_kind *kind,
-                                 struct rank_tensor *t, struct backend_ranks *ranks,
+                                 struct rank_tensor *t, struct rank_rows *ranks,
                                  const struct backend_options *options, struct progress *progress,
                                  struct error *error)
 {
     memset(b, 0, sizeof *b);
     if (t->unread && read_where_needed(kind, t, ranks->all, options, progress, error) != STATUS_OK)
-        return comm_settle(ranks->all, error);
-    if (t->unread || backend_ranks_share(ranks, &t->x, error) == STATUS_OK)
+        return comm_end_phase(ranks->all, error);
+    if (t->unread || rank_rows_share(ranks, &t->x, error) == STATUS_OK)
         begin_part(b, kind, t, ranks->all, options, error);
-    if (comm_settle(ranks->all, error) == STATUS_OK && options->momentum_if_room)
+    if (comm_end_phase(ranks->all, error) == STATUS_OK && options->momentum_if_room)
         agree_on_momentum(b, t, ranks->all, options, error);
     if (error->status != STATUS_OK)
         backend_close(b);
@@ -294,7 +294,7 @@ enum status backend_prepare_part(struct backend *b, const struct backend_kind *k
 }
 
 enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
-                              struct backend_ranks *ranks, const struct backend_options *options,
+                              struct rank_rows *ranks, const struct backend_options *options,
                               struct progress *progress, struct error *error)
 {
     const struct tensor_source source = {.x = &t->x,

@@ -35,7 +35,7 @@ static enum status sum_ranks(struct comm *c, struct double_double *x, uint64_t c
     struct double_double *all = memory_array((size_t)c->size, bytes, error);
     if (!all)
         comm_abort(c, error);
-    else if (comm_gather_all(c, x, bytes, all, error) == STATUS_OK)
+    else if (comm_allgather(c, x, bytes, all, error) == STATUS_OK)
         for (uint64_t i = 0; i < count; i++) {
             x[i] = all[i];
             for (int k = 1; k < c->size; k++)

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "comm/comm.h"
-#include "kernels/shared/double_double.h"
+#include "numerics/double_double.h"
 #include "tensor/shape.h"
 
 /* What a backend fills in, on each rank. The model has the value sum over r of weight[r] F_1(i_1,r)
@@ -40,7 +40,7 @@ void backend_residual_free(struct backend_residual *r);
 
 /* *fit = the fit, from what all ranks of c have in their *r, which is used up; the same bits on all
  * ranks, each of which calls it. STATUS_NUMERICAL where the residual is not finite; errors of
- * comm_gather_all. */
+ * comm_allgather. */
 enum status backend_residual_fit(struct backend_residual *r, struct comm *c, double *fit,
                                  struct error *error);
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 
 static enum status load_from_host(struct backend *b, enum ktensor_init init, uint64_t seed,
                                   double weight, struct error *error)

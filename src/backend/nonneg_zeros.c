@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "kernels/shared/nonneg.h"
+#include "numerics/nonneg.h"
 
 #define NEAR 16 /* times the floor: weights have changed since the update */
 

@@ -2,7 +2,7 @@
 #ifndef BLCO_NONNEG_ZEROS_H
 #define BLCO_NONNEG_ZEROS_H
 
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 #include "model/ktensor.h"
 
 /* What an update of a mode has left. */
@@ -13,7 +13,7 @@ struct nonneg_update {
     enum precision precision; /* of the update                                */
 };
 
-/* bound (R): an entry x of unit column r stands at the floor (kernels/shared/nonneg.h), or so near
+/* bound (R): an entry x of unit column r stands at the floor (numerics/nonneg.h), or so near
  * that rounding hides it, where x lambda[r] <= bound[r]. */
 void nonneg_bounds(const struct nonneg_update *u, uint64_t rank, double *bound);
 

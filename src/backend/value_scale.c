@@ -42,8 +42,8 @@ enum status value_scale_apply(struct coo *scaled, int *exponent, const struct co
     *scaled = *x;
     *exponent = exponent_of(x);
     scaled->value = memory_array(x->nnz, sizeof *x->value, error);
-    if (comm_agree_error(all, error) == STATUS_OK &&
-        comm_agree(all, exponent, error) == STATUS_OK) {
+    if (comm_allreduce_error(all, error) == STATUS_OK &&
+        comm_allreduce_max(all, exponent, error) == STATUS_OK) {
         if (*exponent == INT_MIN || *exponent == INT_MAX)
             *exponent = 0;
 #pragma omp parallel for schedule(static)

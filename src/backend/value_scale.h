@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "comm/comm.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 #include "tensor/coo.h"
 
 /* Whether a tensor of this order and squared norm, which may have overflowed or be zero, must be

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kernels/shared/bit_move.h"
+#include "numerics/bit_move.h"
 
 /* Sorts key[0..n), in place and ascending, by the lowest `bits` bits (0 to 64; higher bits must be
  * zero) and moves payload[0..n) with the keys; stable; by all OpenMP threads. Takes n * 16 bytes of

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "kernels/shared/random_counter.h"
+#include "numerics/random_counter.h"
 
 /* The standard normal number of a seed and a counter of two words (Box and Muller 1958). */
 static inline double random_normal(uint64_t seed, uint64_t high, uint64_t low)

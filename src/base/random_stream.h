@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "kernels/shared/random_unit.h"
+#include "numerics/random_unit.h"
 
 #define RANDOM_GAMMA UINT64_C(0x9e3779b97f4a7c15)
 

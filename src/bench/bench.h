@@ -51,8 +51,8 @@ struct bench_request {
     const struct backend_kind *kind;
     struct tensor_input *input;  /* its nonzeros are read where a plan needs them; borrowed; or */
     struct rank_tensor *part;    /* this rank's part of several, likewise; borrowed, with       */
-    struct backend_ranks *ranks; /* this rank's place; borrowed                                 */
-    struct device_comm *devices; /* of that place (struct backend_ranks); borrowed              */
+    struct rank_rows *ranks; /* this rank's place; borrowed                                 */
+    struct device_comm *devices; /* of that place (struct rank_rows); borrowed              */
     bool als_only;               /* no MTTKRP but those of the iterations; so with ranks        */
     struct backend_options options; /* conflict: CONFLICT_AUTO for all, else the only one      */
     uint64_t samples;               /* of each series, and iterations of ALS; 0: as above      */

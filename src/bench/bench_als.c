@@ -75,14 +75,14 @@ static enum status run_als(struct bench_job *job, struct backend *b, struct erro
         status = check_sweep(job, b, error);
     if (status == STATUS_OK)
         status = cpals_sweep(b, &als->fit, error);
-    backend_restart_clock(b);
-    double moving = backend_ranks_seconds(b->ranks);
+    backend_clear_times(b);
+    double moving = rank_rows_seconds(b->ranks);
     while (als->count < wanted && status == STATUS_OK) {
         progress_update(job->progress, -1, "ALS iteration %d", (int)als->count + 1);
         status = time_sweep(b, als, error);
     }
     job->result->communication =
-        als->count ? (backend_ranks_seconds(b->ranks) - moving) / (double)als->count : 0;
+        als->count ? (rank_rows_seconds(b->ranks) - moving) / (double)als->count : 0;
     return status == STATUS_OK ? summarise_als(b, als, error) : status;
 }
 

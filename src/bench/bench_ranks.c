@@ -24,7 +24,7 @@ static enum status gather(struct bench_ranks *ranks, struct comm *c, const struc
         comm_abort(c, error);
         return error->status;
     }
-    if (comm_gather_all(c, &mine, sizeof mine, ranks->rank, error) != STATUS_OK)
+    if (comm_allgather(c, &mine, sizeof mine, ranks->rank, error) != STATUS_OK)
         return error->status;
     for (int k = 0; k < c->size; k++)
         largest = ranks->rank[k].nnz > largest ? ranks->rank[k].nnz : largest;
@@ -38,11 +38,11 @@ enum status bench_run_ranks(struct bench_ranks *ranks, struct bench_result *resu
                             struct progress *progress, struct error *error)
 {
     struct rank_tensor t;
-    struct backend_ranks place = {0};
+    struct rank_rows place = {0};
     struct bench_request mine = *request;
     *ranks = (struct bench_ranks){.ranks = c->size};
     if (rank_tensor_open(&t, c, path, tns, split, progress, error) == STATUS_OK &&
-        backend_ranks_open(&place, c, &t.grid, error) == STATUS_OK) {
+        rank_rows_open(&place, c, &t.grid, error) == STATUS_OK) {
         place.devices = request->devices;
         memcpy(ranks->parts, t.grid.parts, sizeof ranks->parts);
         ranks->shape = t.shape;
@@ -58,7 +58,7 @@ enum status bench_run_ranks(struct bench_ranks *ranks, struct bench_result *resu
         ranks->read_seconds = t.read_seconds;
         ranks->exchange_seconds = t.exchange_seconds;
     }
-    backend_ranks_close(&place);
+    rank_rows_close(&place);
     rank_tensor_close(&t);
     return error->status;
 }

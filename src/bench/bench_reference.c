@@ -82,7 +82,7 @@ static enum status compute(struct bench_reference *f, const struct maker *s, con
 
 enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
                                    const struct tensor_input *input,
-                                   const struct backend_ranks *ranks,
+                                   const struct rank_rows *ranks,
                                    const struct backend_options *options,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error)

@@ -12,8 +12,8 @@
 /* Hands the nonzeros over, a piece at a time. */
 struct pieces {
     const struct tensor_input *input;
-    const struct backend_ranks *ranks; /* whose part is taken from the file; else NULL          */
-    uint32_t *place[MAX_ORDER];        /* (rows of the range): see backend_ranks_places; owned  */
+    const struct rank_rows *ranks; /* whose part is taken from the file; else NULL          */
+    uint32_t *place[MAX_ORDER];        /* (rows of the range): see rank_rows_places; owned  */
     bool *wanted;     /* (pieces) whether a piece may have nonzeros of the part; owned */
     uint64_t nnz;     /* of all pieces, before the part is taken from them             */
     uint64_t length;  /* nonzeros of a piece; of a file, those of whole segments       */
@@ -33,7 +33,7 @@ static enum status find_places(struct pieces *p, struct error *error)
     for (int n = 0; p->ranks && n < p->piece.shape.order && error->status == STATUS_OK; n++) {
         p->place[n] = memory_array(p->ranks->range.here.dims[n], sizeof *p->place[n], error);
         if (p->place[n])
-            backend_ranks_places(p->ranks, n, p->place[n]);
+            rank_rows_places(p->ranks, n, p->place[n]);
     }
     return error->status;
 }
@@ -53,7 +53,7 @@ static enum status find_wanted(struct pieces *p, struct error *error)
 }
 
 static enum status pieces_open(struct pieces *p, const struct tensor_input *input,
-                               const struct backend_ranks *ranks, struct error *error)
+                               const struct rank_rows *ranks, struct error *error)
 {
     *p = (struct pieces){
         .input = input, .nnz = input->x.nnz, .length = PIECE, .piece.shape = input->x.shape};
@@ -224,7 +224,7 @@ static enum status add_pieces(struct bench_reference_rows *s, struct pieces *p,
 
 enum status bench_reference_rows_create(struct bench_reference_rows *s,
                                         const struct tensor_input *input,
-                                        const struct backend_ranks *ranks, const struct ktensor *k,
+                                        const struct rank_rows *ranks, const struct ktensor *k,
                                         struct error *error)
 {
     struct pieces p = {0};

@@ -4,7 +4,7 @@
 #ifndef BLCO_BENCH_REFERENCE_ROWS_H
 #define BLCO_BENCH_REFERENCE_ROWS_H
 
-#include "backend/backend_ranks.h"
+#include "ranks/rank_rows.h"
 #include "formats/tensor_input.h"
 #include "model/ktensor.h"
 
@@ -24,7 +24,7 @@ struct bench_reference_rows {
  * STATUS_INPUT where the file is damaged, STATUS_MEMORY. */
 enum status bench_reference_rows_create(struct bench_reference_rows *s,
                                         const struct tensor_input *input,
-                                        const struct backend_ranks *ranks, const struct ktensor *k,
+                                        const struct rank_rows *ranks, const struct ktensor *k,
                                         struct error *error);
 
 /* Accepts an empty *s. */

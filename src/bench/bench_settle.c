@@ -13,7 +13,7 @@ enum status bench_settle(struct backend *b, struct backend_fit *fit, struct erro
         for (int n = 0; n < b->order; n++)
             trying |= !backend_describe(b, n, text, sizeof text);
         if (status == STATUS_OK)
-            status = comm_agree(b->ranks->all, &trying, error);
+            status = comm_allreduce_max(b->ranks->all, &trying, error);
     }
     return status;
 }

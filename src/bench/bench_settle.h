@@ -8,7 +8,7 @@
 
 /* Makes iterations of ALS from the model that the backend has loaded, until the backend has settled
  * on the kernels of all modes; *fit = that of the last one. Of several ranks every rank calls it,
- * and all make the same number. Errors as cpals_sweep and comm_agree. */
+ * and all make the same number. Errors as cpals_sweep and comm_allreduce_max. */
 enum status bench_settle(struct backend *b, struct backend_fit *fit, struct error *error);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bench/bench_settle.h"
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 
 #define WARM_ITERATIONS 12 /* of the throw-away run: enough for whatever begins later to begin */
 
@@ -14,7 +14,7 @@
 struct place {
     struct backend b;
     struct rank_tensor part;
-    struct backend_ranks ranks;
+    struct rank_rows ranks;
     struct ktensor start; /* of the rows that are here */
 };
 
@@ -34,7 +34,7 @@ static enum status open_part(struct place *p, const struct to_fit_request *q,
 {
     if (rank_tensor_open(&p->part, q->comm, q->path, q->tns, q->split, progress, error) !=
             STATUS_OK ||
-        backend_ranks_open(&p->ranks, q->comm, &p->part.grid, error) != STATUS_OK)
+        rank_rows_open(&p->ranks, q->comm, &p->part.grid, error) != STATUS_OK)
         return error->status;
     p->ranks.devices = q->devices;
     if (backend_prepare_part(&p->b, q->kind, &p->part, &p->ranks, options, progress, error) !=
@@ -51,7 +51,7 @@ static void close_place(struct place *p)
 {
     ktensor_free(&p->start);
     backend_close(&p->b);
-    backend_ranks_close(&p->ranks);
+    rank_rows_close(&p->ranks);
     rank_tensor_close(&p->part);
 }
 
@@ -96,7 +96,7 @@ static enum status repeat_run(struct place *p, const struct way *way,
     for (int runs = 1; error->status == STATUS_OK; runs++) {
         struct cpals_result result;
         int go_on = taken < TO_FIT_SECONDS && runs < q->repeats; /* on any rank */
-        if (comm_agree(p->b.ranks->all, &go_on, error) != STATUS_OK || !go_on)
+        if (comm_allreduce_max(p->b.ranks->all, &go_on, error) != STATUS_OK || !go_on)
             break;
         if (cpals_iterate(&p->b, &p->start, &options, NULL, &result, error) != STATUS_OK)
             break;

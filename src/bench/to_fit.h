@@ -61,7 +61,7 @@ struct to_fit_request {
     const char *path;           /* of the tensor                                                */
     const struct tns_options *tns;
     const struct rank_request *split;
-    struct device_comm *devices; /* struct backend_ranks; may be NULL */
+    struct device_comm *devices; /* struct rank_rows; may be NULL */
 };
 
 struct to_fit {

@@ -7,11 +7,11 @@
 #include "base/filemap.h"
 #include "base/outfile.h"
 #include "checkpoint/checkpoint_format.h"
-#include "kernels/shared/momentum_step.h"
-#include "kernels/shared/precision.h"
+#include "numerics/momentum_step.h"
+#include "numerics/precision.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
-#include "model/mode_rules.h"
+#include "problem/mode_rules.h"
 #include "tensor/fingerprint.h"
 
 enum checkpoint_init {

@@ -49,7 +49,7 @@ struct checkpoint_header {
     uint32_t fixed;      /* bit n: mode n + 1 is fixed */
     uint32_t momentum;   /* bits of enum checkpoint_momentum */
     uint64_t header_crc; /* of the first page, with 0 in place of this field */
-    double momentum_t, momentum_objective, momentum_noise; /* kernels/shared/momentum_step.h */
+    double momentum_t, momentum_objective, momentum_noise; /* numerics/momentum_step.h */
     uint32_t restarts;
     uint32_t small_changes;     /* iterations in a row that changed the fit by little */
     uint64_t single_iterations; /* of a run that began in single precision, to go on in double:

@@ -12,22 +12,22 @@ static enum status book(struct comm *c, double start, enum status status)
     return status;
 }
 
-enum status comm_sum(struct comm *c, double *x, uint64_t count, struct error *error)
+enum status comm_allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
 {
     double start = clock_now();
-    return book(c, start, c->engine->sum(c, x, count, error));
+    return book(c, start, c->engine->allreduce_sum(c, x, count, error));
 }
 
-enum status comm_agree(struct comm *c, int *value, struct error *error)
+enum status comm_allreduce_max(struct comm *c, int *value, struct error *error)
 {
     double start = clock_now();
-    return book(c, start, c->engine->agree(c, value, error));
+    return book(c, start, c->engine->allreduce_max(c, value, error));
 }
 
-enum status comm_broadcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
+enum status comm_bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
 {
     double start = clock_now();
-    return book(c, start, c->engine->broadcast(c, root, bytes, size, error));
+    return book(c, start, c->engine->bcast(c, root, bytes, size, error));
 }
 
 enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
@@ -37,18 +37,18 @@ enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_row
     return book(c, start, c->engine->reduce_scatter(c, m, rows, error));
 }
 
-enum status comm_all_gather(struct comm *c, double *a, const struct comm_rows *rows,
+enum status comm_allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
                             struct error *error)
 {
     double start = clock_now();
-    return book(c, start, c->engine->all_gather(c, a, rows, error));
+    return book(c, start, c->engine->allgatherv(c, a, rows, error));
 }
 
-enum status comm_exchange(struct comm *c, const void *send, const uint64_t *send_first,
-                          void *receive, const uint64_t *receive_first, struct error *error)
+enum status comm_alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
+                           void *receive, const uint64_t *receive_first, struct error *error)
 {
     double start = clock_now();
-    return book(c, start, c->engine->exchange(c, send, send_first, receive, receive_first, error));
+    return book(c, start, c->engine->alltoallv(c, send, send_first, receive, receive_first, error));
 }
 
 /* first (ranks of c + 1): `size` bytes for each rank. NULL where there is no memory, and then the
@@ -63,18 +63,18 @@ static uint64_t *even_parcels(struct comm *c, size_t size, struct error *error)
     return first;
 }
 
-enum status comm_exchange_counts(struct comm *c, const uint64_t *send, uint64_t *receive,
-                                 struct error *error)
+enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receive,
+                          struct error *error)
 {
     uint64_t *first = even_parcels(c, sizeof *send, error);
     if (first)
-        comm_exchange(c, send, first, receive, first, error);
+        comm_alltoallv(c, send, first, receive, first, error);
     memory_free(first);
     return error->status;
 }
 
-enum status comm_gather_all(struct comm *c, const void *mine, size_t size, void *all,
-                            struct error *error)
+enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *all,
+                           struct error *error)
 {
     size_t ranks = (size_t)c->size;
     char *copies = memory_array(ranks, size, error);
@@ -84,7 +84,7 @@ enum status comm_gather_all(struct comm *c, const void *mine, size_t size, void 
     for (size_t k = 0; copies && k < ranks; k++)
         memcpy(copies + k * size, mine, size);
     if (copies && first)
-        comm_exchange(c, copies, first, all, first, error);
+        comm_alltoallv(c, copies, first, all, first, error);
     memory_free(first);
     memory_free(copies);
     return error->status;
@@ -101,35 +101,36 @@ enum status comm_split(struct comm *c, int color, struct comm **part, struct err
     return c->engine->split(c, color, part, error);
 }
 
-/* The lowest rank that has failed gives the largest number: one comm_agree finds this rank. */
+/* The lowest rank that has failed gives the largest number: one comm_allreduce_max finds this rank.
+ */
 /* *first = the lowest rank that has failed, or the number of ranks. */
 static enum status find_failed(struct comm *c, const struct error *error, int *first,
                                struct error *trouble)
 {
     int failed = error->status != STATUS_OK ? c->size - c->rank : 0;
-    comm_agree(c, &failed, trouble);
+    comm_allreduce_max(c, &failed, trouble);
     *first = c->size - failed;
     return trouble->status;
 }
 
-enum status comm_agree_error(struct comm *c, struct error *error)
+enum status comm_allreduce_error(struct comm *c, struct error *error)
 {
     struct error trouble = {0}, theirs = *error;
     int first;
     if (find_failed(c, error, &first, &trouble) == STATUS_OK && first < c->size &&
-        comm_broadcast(c, first, &theirs, sizeof theirs, &trouble) == STATUS_OK)
+        comm_bcast(c, first, &theirs, sizeof theirs, &trouble) == STATUS_OK)
         *error = theirs;
     return error_set(error, trouble.status, "%s", trouble.message);
 }
 
-enum status comm_settle(struct comm *c, struct error *error)
+enum status comm_end_phase(struct comm *c, struct error *error)
 {
     struct error trouble = {0};
     int first, fine = error->status == STATUS_OK;
     if (find_failed(c, error, &first, &trouble) != STATUS_OK ||
-        comm_agree(c, &fine, &trouble) != STATUS_OK)
+        comm_allreduce_max(c, &fine, &trouble) != STATUS_OK)
         return error_set(error, trouble.status, "%s", trouble.message);
-    if (comm_agree_error(c, error) != STATUS_OK && c->rank != first)
+    if (comm_allreduce_error(c, error) != STATUS_OK && c->rank != first)
         error->message[0] = '\0';
     else if (error->status != STATUS_OK && fine)
         error_prefix(error, "rank %d: ", c->rank);

@@ -24,18 +24,17 @@ struct comm_rows {
 };
 
 /* What an engine implements. Only comm.c calls these; the functions below that do, such as
- * comm_sum, say what each operation does. */
+ * comm_allreduce_sum, say what each operation does. */
 struct comm_engine {
-    enum status (*sum)(struct comm *c, double *x, uint64_t count, struct error *error);
-    enum status (*agree)(struct comm *c, int *value, struct error *error);
-    enum status (*broadcast)(struct comm *c, int root, void *bytes, size_t size,
-                             struct error *error);
+    enum status (*allreduce_sum)(struct comm *c, double *x, uint64_t count, struct error *error);
+    enum status (*allreduce_max)(struct comm *c, int *value, struct error *error);
+    enum status (*bcast)(struct comm *c, int root, void *bytes, size_t size, struct error *error);
     enum status (*reduce_scatter)(struct comm *c, double *m, const struct comm_rows *rows,
                                   struct error *error);
-    enum status (*all_gather)(struct comm *c, double *a, const struct comm_rows *rows,
+    enum status (*allgatherv)(struct comm *c, double *a, const struct comm_rows *rows,
                               struct error *error);
-    enum status (*exchange)(struct comm *c, const void *send, const uint64_t *send_first,
-                            void *receive, const uint64_t *receive_first, struct error *error);
+    enum status (*alltoallv)(struct comm *c, const void *send, const uint64_t *send_first,
+                             void *receive, const uint64_t *receive_first, struct error *error);
     enum status (*check)(struct comm *c, struct error *error);
     enum status (*split)(struct comm *c, int color, struct comm **part, struct error *error);
     void (*abort)(struct comm *c, const struct error *reason);
@@ -61,13 +60,13 @@ enum status comm_threads(struct comm **comm, int size, struct error *error);
 
 /* x[0..count) = the sum of all ranks' x, added in the order of the ranks: the same bits on every
  * rank. STATUS_MEMORY. */
-enum status comm_sum(struct comm *c, double *x, uint64_t count, struct error *error);
+enum status comm_allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error);
 
 /* *value = the largest of all ranks' values: how ranks agree on a status, a stop or a signal. */
-enum status comm_agree(struct comm *c, int *value, struct error *error);
+enum status comm_allreduce_max(struct comm *c, int *value, struct error *error);
 
 /* The bytes of rank `root` go to all. */
-enum status comm_broadcast(struct comm *c, int root, void *bytes, size_t size, struct error *error);
+enum status comm_bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error);
 
 /* The rows of m that are this rank's become the sums of all ranks' rows there, added in the order
  * of the ranks; the other rows of m are undefined afterwards. */
@@ -75,24 +74,24 @@ enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_row
                                 struct error *error);
 
 /* Every rank's rows of a are copied from that rank. */
-enum status comm_all_gather(struct comm *c, double *a, const struct comm_rows *rows,
+enum status comm_allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
                             struct error *error);
 
 /* Bytes from every rank to every rank. The bytes send_first[k] to send_first[k + 1] - 1 of `send`
  * go to rank k; those of rank k arrive at receive_first[k] to receive_first[k + 1] - 1 of
  * `receive`: both sides know how many they are. send_first, receive_first (size + 1) ascend from 0.
  * STATUS_MEMORY. */
-enum status comm_exchange(struct comm *c, const void *send, const uint64_t *send_first,
-                          void *receive, const uint64_t *receive_first, struct error *error);
+enum status comm_alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
+                           void *receive, const uint64_t *receive_first, struct error *error);
 
 /* receive[k] = what rank k has in send[this rank]; both (ranks of c). STATUS_MEMORY. */
-enum status comm_exchange_counts(struct comm *c, const uint64_t *send, uint64_t *receive,
-                                 struct error *error);
+enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receive,
+                          struct error *error);
 
 /* all (ranks of c x size) = the `size` bytes of every rank, in the order of the ranks: a few bytes,
  * since each rank makes a copy for each other. STATUS_MEMORY. */
-enum status comm_gather_all(struct comm *c, const void *mine, size_t size, void *all,
-                            struct error *error);
+enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *all,
+                           struct error *error);
 
 /* Whether some rank has aborted, without waiting: its status and reason, or STATUS_OK. The one
  * operation that a rank may call alone. On an engine whose abort ends the other processes, a rank
@@ -106,14 +105,14 @@ enum status comm_split(struct comm *c, int color, struct comm **part, struct err
 /* Every rank calls this with the outcome of what it did alone, *error; if some rank has failed, the
  * lowest such rank's error becomes the error of all, word for word. So all ranks go on, or all
  * return the same error and nobody waits for anybody: no abort is needed. Returns the status of
- * *error. STATUS_MEMORY, and an abort, as of comm_agree. */
-enum status comm_agree_error(struct comm *c, struct error *error);
+ * *error. STATUS_MEMORY, and an abort, as of comm_allreduce_max. */
+enum status comm_allreduce_error(struct comm *c, struct error *error);
 
 /* At the end of a phase, in which each rank has filled its *error or has not: all ranks return the
  * status of the lowest rank that has failed, or STATUS_OK where none has. That rank keeps its
  * message, with "rank 3: " before it unless all ranks have failed; the message of the others
  * becomes empty, so that the failure is told once. */
-enum status comm_settle(struct comm *c, struct error *error);
+enum status comm_end_phase(struct comm *c, struct error *error);
 
 /* Ends every operation that other ranks wait in or begin, with `reason`, "rank 3: ...". The first
  * call counts. An engine of processes ends the other processes when this process exits, which the

@@ -5,20 +5,19 @@
 
 /* With one rank an operation leaves every array as it is; an exchange is a copy. */
 
-static enum status sum(struct comm *c, double *x, uint64_t count, struct error *error)
+static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
 {
     (void)c, (void)x, (void)count, (void)error;
     return STATUS_OK;
 }
 
-static enum status agree(struct comm *c, int *value, struct error *error)
+static enum status allreduce_max(struct comm *c, int *value, struct error *error)
 {
     (void)c, (void)value, (void)error;
     return STATUS_OK;
 }
 
-static enum status broadcast(struct comm *c, int root, void *bytes, size_t size,
-                             struct error *error)
+static enum status bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
 {
     (void)c, (void)root, (void)bytes, (void)size, (void)error;
     return STATUS_OK;
@@ -31,8 +30,8 @@ static enum status rows_stay(struct comm *c, double *m, const struct comm_rows *
     return STATUS_OK;
 }
 
-static enum status exchange(struct comm *c, const void *send, const uint64_t *send_first,
-                            void *receive, const uint64_t *receive_first, struct error *error)
+static enum status alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
+                             void *receive, const uint64_t *receive_first, struct error *error)
 {
     (void)c, (void)receive_first, (void)error;
     if (send_first[1] > 0)
@@ -64,12 +63,12 @@ static void close_self(struct comm *c)
     memory_free(c);
 }
 
-static const struct comm_engine engine = {.sum = sum,
-                                          .agree = agree,
-                                          .broadcast = broadcast,
+static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
+                                          .allreduce_max = allreduce_max,
+                                          .bcast = bcast,
                                           .reduce_scatter = rows_stay,
-                                          .all_gather = rows_stay,
-                                          .exchange = exchange,
+                                          .allgatherv = rows_stay,
+                                          .alltoallv = alltoallv,
                                           .check = check,
                                           .split = split,
                                           .abort = nobody,

@@ -131,7 +131,7 @@ static void **meet(struct comm *c, void *mine, struct error *error)
     return NULL;
 }
 
-static enum status sum(struct comm *c, double *x, uint64_t count, struct error *error)
+static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
 {
     double *total = memory_array(count, sizeof *total, error);
     if (!total) {
@@ -149,7 +149,7 @@ static enum status sum(struct comm *c, double *x, uint64_t count, struct error *
     return error->status;
 }
 
-static enum status agree(struct comm *c, int *value, struct error *error)
+static enum status allreduce_max(struct comm *c, int *value, struct error *error)
 {
     int largest = *value;
     void **array = meet(c, value, error);
@@ -165,8 +165,7 @@ static enum status agree(struct comm *c, int *value, struct error *error)
     return STATUS_OK;
 }
 
-static enum status broadcast(struct comm *c, int root, void *bytes, size_t size,
-                             struct error *error)
+static enum status bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
 {
     void **array = meet(c, bytes, error);
     if (!array)
@@ -193,7 +192,7 @@ static enum status reduce_scatter(struct comm *c, double *m, const struct comm_r
     return STATUS_OK;
 }
 
-static enum status all_gather(struct comm *c, double *a, const struct comm_rows *rows,
+static enum status allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
                               struct error *error)
 {
     void **array = meet(c, a, error);
@@ -215,8 +214,8 @@ struct parcel {
     const uint64_t *first;
 };
 
-static enum status exchange_bytes(struct comm *c, const void *send, const uint64_t *send_first,
-                                  void *receive, const uint64_t *receive_first, struct error *error)
+static enum status alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
+                             void *receive, const uint64_t *receive_first, struct error *error)
 {
     struct parcel mine = {send, send_first};
     void **array = meet(c, &mine, error);
@@ -258,12 +257,12 @@ static void close_member(struct comm *c)
 
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
 
-static const struct comm_engine engine = {.sum = sum,
-                                          .agree = agree,
-                                          .broadcast = broadcast,
+static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
+                                          .allreduce_max = allreduce_max,
+                                          .bcast = bcast,
                                           .reduce_scatter = reduce_scatter,
-                                          .all_gather = all_gather,
-                                          .exchange = exchange_bytes,
+                                          .allgatherv = allgatherv,
+                                          .alltoallv = alltoallv,
                                           .check = check,
                                           .split = split,
                                           .abort = abort_all,

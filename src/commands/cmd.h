@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "commands/cli.h"
+#include "commands/options/cli.h"
 
 /* Each command takes its own arguments (argv[0] is its name) and returns the exit code:
  * error->status, or 128 plus the number of the signal that ended cpd early. */

@@ -4,7 +4,7 @@
 #include <limits.h>
 
 #include "base/printable.h"
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 #include "report/match_show.h"
 
 enum { KEY_AT_LEAST = CMD_KEY_OWN, KEY_NO_WEIGHTS, KEY_JSON };

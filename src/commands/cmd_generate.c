@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "base/pace.h"
 #include "base/threads.h"
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "commands/text_output.h"
 #include "formats/blco/blco_writer.h"

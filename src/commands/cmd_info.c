@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/threads.h"
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 #include "commands/info_findings.h"
 #include "commands/machine_choice.h"
 #include "formats/blco/blco_pieces.h"

@@ -8,9 +8,9 @@
 #include "base/number.h"
 #include "base/outfile_stream.h"
 #include "base/threads.h"
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
-#include "model/ktensor_io.h"
+#include "formats/ktensor/ktensor_io.h"
 #include "report/page.h"
 #include "report/page_ranks.h"
 

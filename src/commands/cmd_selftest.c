@@ -10,7 +10,7 @@
 #include "base/threads.h"
 #include "base/version.h"
 #include "comm/comm_world.h"
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 #include "commands/machine_choice.h"
 #include "commands/rank_place.h"
 #include "commands/ranks_join.h"
@@ -144,7 +144,7 @@ static enum status run_together(const struct settings *s, struct selftest *t,
     struct device_comm *devices = NULL;
     struct rank_place *place = memory_zeros((size_t)c->size, sizeof *place, error);
     snprintf(where, sizeof where, "%s, %d processes", kind->devices ? "GPUs" : "host", c->size);
-    if (comm_settle(c, error) == STATUS_OK &&
+    if (comm_end_phase(c, error) == STATUS_OK &&
         rank_places(place, c, &s->common, kind, error) == STATUS_OK &&
         rank_meet(&devices, kind, place, c, error) == STATUS_OK)
         selftest_run_processes(t, kind, c, place[c->rank].device, devices,
@@ -160,11 +160,11 @@ static enum status share_folder(char *folder, bool *seen, struct comm *c, struct
 {
     if (c->rank == 0)
         scratch_folder_make(folder, error);
-    if (comm_settle(c, error) != STATUS_OK ||
-        comm_broadcast(c, 0, folder, SCRATCH_ROOM, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK ||
+        comm_bcast(c, 0, folder, SCRATCH_ROOM, error) != STATUS_OK)
         return error->status;
     int unseen = access(folder, W_OK) != 0;
-    comm_agree(c, &unseen, error);
+    comm_allreduce_max(c, &unseen, error);
     *seen = !unseen;
     return error->status;
 }
@@ -178,7 +178,7 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
     bool seen = false;
     choose(s, &tested, error);
     int without = !tested.cuda;
-    if (comm_settle(c, error) != STATUS_OK || comm_agree(c, &without, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK || comm_allreduce_max(c, &without, error) != STATUS_OK)
         return error->status;
     if (share_folder(folder, &seen, c, error) == STATUS_OK) {
         if (c->rank == 0)
@@ -225,7 +225,7 @@ static void conclude(const struct selftest *t, double start, struct comm *world,
         selftest_verdict(t, error);
     }
     if (world)
-        comm_settle(world, error);
+        comm_end_phase(world, error);
 }
 
 static enum status run(struct settings *s, const struct kept_arguments *given, struct error *error)

@@ -1,7 +1,7 @@
 /* blco top: the strongest entries of each component of a model. */
 #include "commands/cmd.h"
 
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 #include "report/top_show.h"
 
 #define DEFAULT_COUNT 10

@@ -1,7 +1,7 @@
 /* blco version: which blco this is. */
 #include "commands/cmd.h"
 
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 
 const struct cli_section cmd_version_sections[] = {{"General", cmd_general_options}, {NULL, NULL}};
 

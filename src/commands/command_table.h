@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "commands/cli.h"
+#include "commands/options/cli.h"
 
 struct command {
     const char *name; /* NULL ends the table                                               */

@@ -3,7 +3,7 @@
 #define BLCO_FILE_ROLES_H
 
 #include "base/error.h"
-#include "model/ktensor_io.h"
+#include "formats/ktensor/ktensor_io.h"
 
 /* Inputs first. */
 enum file_role {

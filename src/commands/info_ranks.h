@@ -4,7 +4,7 @@
 #define BLCO_INFO_RANKS_H
 
 #include "base/progress.h"
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 #include "plan/rank_rates.h"
 #include "tensor/coo_census.h"
 

@@ -3,7 +3,7 @@
 #define BLCO_MACHINE_CHOICE_H
 
 #include "backend/backend_wake.h"
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 
 struct machine_choice {
     struct cmd_common *common;       /* borrowed                                    */

@@ -84,21 +84,21 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
     struct rank_place mine = {.processors = processors()};
     gethostname(mine.host, sizeof mine.host - 1);
     find_device(&mine, c, &common->gpus, kind, error);
-    if (comm_settle(c, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK)
         return error->status;
-    if (comm_gather_all(c, &mine, sizeof mine, place, error) == STATUS_OK &&
+    if (comm_allgather(c, &mine, sizeof mine, place, error) == STATUS_OK &&
         check_kinds(place, c->size, error) == STATUS_OK)
         check_devices(place, c->size, error);
-    if (comm_settle(c, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK)
         return error->status;
     mine.threads = omp_get_max_threads(); /* of threads of one process, already divided */
     if (comm_world_expected()) {
         mine.threads = cmd_set_threads(common->threads, count_sharers(place, c->size, c->rank));
         threads_start(error);
-        if (comm_settle(c, error) != STATUS_OK)
+        if (comm_end_phase(c, error) != STATUS_OK)
             return error->status;
     }
-    return comm_gather_all(c, &mine, sizeof mine, place, error);
+    return comm_allgather(c, &mine, sizeof mine, place, error);
 }
 
 static bool are_on_one_host(const struct rank_place *place, int ranks)
@@ -130,7 +130,7 @@ enum status rank_meet(struct device_comm **devices, const struct backend_kind *k
     *devices = NULL;
     if (kind->wake && backend_wake_now(kind, device, error) != STATUS_OK)
         error_prefix(error, "backend %s: GPU %d: ", kind->name, device);
-    if (kind->wake && comm_agree_error(c, error) != STATUS_OK)
+    if (kind->wake && comm_allreduce_error(c, error) != STATUS_OK)
         return error->status;
     return kind->meet ? kind->meet(devices, c, device, error) : STATUS_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef BLCO_RANK_PLACE_H
 #define BLCO_RANK_PLACE_H
 
-#include "commands/cmd_common.h"
+#include "commands/options/cmd_common.h"
 #include "comm/comm.h"
 #include "ranks/rank_tensor.h"
 
@@ -29,7 +29,7 @@ struct rank_request rank_split(const struct cmd_common *common, const struct bac
 /* The GPUs of the ranks, which have these places, wake, each by its rank; one that does not answer
  * is an error of all ranks, before any rank waits for the others' GPUs. Then the GPUs begin to
  * meet; *devices is NULL where the ranks work on processors, or on failure. The caller leaves
- * *devices (struct backend_kind). Errors of `wake` and of device_comm_open. */
+ * *devices (struct backend_kind). Errors of `wake` and of device_comm_init. */
 enum status rank_meet(struct device_comm **devices, const struct backend_kind *kind,
                       const struct rank_place *place, struct comm *c, struct error *error);
 

@@ -131,7 +131,7 @@ static enum status compare_with_first(const struct request *r, struct comm *worl
                                       struct error *error)
 {
     uint64_t size = r->text ? strlen(r->text) + 1 : 0;
-    if (comm_broadcast(world, 0, &size, sizeof size, error) != STATUS_OK)
+    if (comm_bcast(world, 0, &size, sizeof size, error) != STATUS_OK)
         return error->status;
     char *first = memory_zeros(size, 1, error);
     if (!first) {
@@ -140,7 +140,7 @@ static enum status compare_with_first(const struct request *r, struct comm *worl
     }
     if (world->rank == 0)
         memcpy(first, r->text, size);
-    if (comm_broadcast(world, 0, first, size, error) == STATUS_OK)
+    if (comm_bcast(world, 0, first, size, error) == STATUS_OK)
         compare(r->text, first, error);
     memory_free(first);
     return error->status;
@@ -157,9 +157,9 @@ static enum status compare_requests(struct comm *world, const struct kept_argume
         argv[argc] = NULL;
         describe(&mine, argc, argv, sections, error);
     }
-    if (comm_settle(world, error) == STATUS_OK) {
+    if (comm_end_phase(world, error) == STATUS_OK) {
         compare_with_first(&mine, world, error);
-        comm_settle(world, error);
+        comm_end_phase(world, error);
     }
     free_request(&mine);
     memory_free(argv);
@@ -177,7 +177,7 @@ enum status ranks_join(struct comm **world, const struct kept_arguments *given,
         return error->status;
     }
     *error = wrong;
-    return comm_settle(*world, error) == STATUS_OK
+    return comm_end_phase(*world, error) == STATUS_OK
                ? compare_requests(*world, given, sections, error)
                : error->status;
 }

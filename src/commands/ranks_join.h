@@ -3,8 +3,8 @@
 #ifndef BLCO_RANKS_JOIN_H
 #define BLCO_RANKS_JOIN_H
 
-#include "commands/cli.h"
-#include "commands/kept_arguments.h"
+#include "commands/options/cli.h"
+#include "commands/options/kept_arguments.h"
 #include "comm/comm.h"
 
 /* *world = the communicator of all processes, which the caller closes; NULL where they do not meet.

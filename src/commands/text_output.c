@@ -1,6 +1,6 @@
 #include "commands/text_output.h"
 
-#include "commands/cli.h"
+#include "commands/options/cli.h"
 #include "formats/tensor_file.h"
 
 enum status text_output_set_header(struct text_output *t, const char *text, struct error *error)

@@ -3,8 +3,8 @@
 #define BLCO_TO_FIT_SETTINGS_H
 
 #include "bench/to_fit.h"
-#include "commands/cli.h"
-#include "commands/cmd_common.h"
+#include "commands/options/cli.h"
+#include "commands/options/cmd_common.h"
 
 /* Keys of options of blco bench. */
 enum {

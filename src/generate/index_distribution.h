@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "kernels/shared/random_counter.h"
+#include "numerics/random_counter.h"
 #include "base/random_stream.h"
 #include "base/uint128.h"
 #include "generate/guide_table.h"

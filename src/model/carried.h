@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 /* With it goes a model of factor matrices as they stand: A_n = factor[n] diag(scale n). */
 struct carried {

@@ -7,7 +7,7 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "base/vector_clones.h"
-#include "kernels/shared/column_scale.h"
+#include "numerics/column_scale.h"
 
 /* The rows of a portion of the work. The number depends on the shape alone. It is small enough for
  * the portion to stay in cache over two passes, and large enough for the partial results to be

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "kernels/shared/random_counter.h"
+#include "numerics/random_counter.h"
 
 enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_t rank,
                            struct error *error)
@@ -104,4 +104,12 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
         part.row[n] = k->row[n];
         ktensor_random_rows(k->factor[n], &part, n, k->rank, init, seed);
     }
+}
+
+uint64_t ktensor_bytes(const struct shape *shape, uint64_t rank)
+{
+    uint64_t rows = 1; /* lambda */
+    for (int n = 0; n < shape->order; n++)
+        rows += shape->dims[n];
+    return rows * rank * sizeof(double);
 }

@@ -71,4 +71,7 @@ enum status ktensor_arrange(struct ktensor *k, struct error *error);
 enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int with_lambda,
                           double *score, double *component, struct error *error);
 
+/* Bytes of the numbers of a model, lambda included, in double precision. */
+uint64_t ktensor_bytes(const struct shape *shape, uint64_t rank);
+
 #endif

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 #include "plan/conflict.h"
 #include "plan/mode_groups.h"
 #include "tensor/shape.h"

@@ -34,7 +34,7 @@ struct grid_request {
     double solve_bytes_per_second; /* of rows read and written by solves; 0: solves cost nothing */
 };
 
-/* Ranks keep the rows that one rank alone touches apart (backend_ranks.h) where no more than this
+/* Ranks keep the rows that one rank alone touches apart (rank_rows.h) where no more than this
  * share of a range's rows is touched by several. */
 #define GRID_MOST_SHARED 0.75
 

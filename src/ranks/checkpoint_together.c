@@ -11,12 +11,12 @@ static enum status open_file(struct outfile *f, const char *path, struct comm *c
     uint64_t key = 0;
     if (c->rank == 0)
         outfile_open_shared(f, path, &key, error);
-    if (comm_agree_error(c, error) != STATUS_OK ||
-        comm_broadcast(c, 0, &key, sizeof key, error) != STATUS_OK)
+    if (comm_allreduce_error(c, error) != STATUS_OK ||
+        comm_bcast(c, 0, &key, sizeof key, error) != STATUS_OK)
         return error->status;
     if (c->rank != 0)
         outfile_join(f, path, key, error);
-    return comm_agree_error(c, error);
+    return comm_allreduce_error(c, error);
 }
 
 enum status checkpoint_writable_together(const char *path, struct comm *c, struct error *error)
@@ -27,7 +27,7 @@ enum status checkpoint_writable_together(const char *path, struct comm *c, struc
     return error->status;
 }
 
-/* What comm_exchange needs where all ranks send pieces to rank 0. */
+/* What comm_alltoallv needs where all ranks send pieces to rank 0. */
 struct parcels {
     uint64_t *count, *send, *receive; /* (ranks), (ranks + 1), (ranks + 1); owned */
 };
@@ -53,7 +53,7 @@ static enum status gather_pieces(const struct checkpoint_pieces *own, struct che
                                  struct parcels *p, struct comm *c, struct error *error)
 {
     size_t size = sizeof *own->piece;
-    if (comm_gather_all(c, &own->count, sizeof own->count, p->count, error) != STATUS_OK)
+    if (comm_allgather(c, &own->count, sizeof own->count, p->count, error) != STATUS_OK)
         return error->status;
     for (int k = 0; k < c->size; k++) {
         p->send[k + 1] = own->count * size;
@@ -61,8 +61,8 @@ static enum status gather_pieces(const struct checkpoint_pieces *own, struct che
     }
     all->count = p->receive[c->size] / size;
     all->piece = memory_array(all->count, size, error);
-    if (comm_agree_error(c, error) == STATUS_OK)
-        comm_exchange(c, own->piece, p->send, all->piece, p->receive, error);
+    if (comm_allreduce_error(c, error) == STATUS_OK)
+        comm_alltoallv(c, own->piece, p->send, all->piece, p->receive, error);
     return error->status;
 }
 
@@ -73,7 +73,7 @@ static enum status write_directory(struct outfile *f, const struct checkpoint_ab
     struct parcels p = {0};
     struct checkpoint_pieces all = {0};
     parcels_create(&p, c, error);
-    if (comm_agree_error(c, error) == STATUS_OK &&
+    if (comm_allreduce_error(c, error) == STATUS_OK &&
         gather_pieces(own, &all, &p, c, error) == STATUS_OK && c->rank == 0)
         checkpoint_write_directory(f, about, &all, error);
     parcels_free(&p);
@@ -92,11 +92,11 @@ enum status checkpoint_write_together(const char *path, const struct checkpoint_
         if (checkpoint_write_rows(&file, about, rows, c->rank == 0 ? carried : NULL, beside, &own,
                                   error) == STATUS_OK)
             outfile_sync(&file, error);
-        if (comm_agree_error(c, error) == STATUS_OK)
+        if (comm_allreduce_error(c, error) == STATUS_OK)
             write_directory(&file, about, &own, c, error);
         if (error->status == STATUS_OK && c->rank == 0)
             outfile_commit(&file, error);
-        comm_agree_error(c, error);
+        comm_allreduce_error(c, error);
     }
     memory_free(own.piece);
     outfile_discard(&file);

@@ -4,7 +4,7 @@ enum status ranks_same_file(struct comm *c, const char *path, const struct file_
                             struct error *error)
 {
     struct file_identity first = *mine;
-    if (comm_broadcast(c, 0, &first, sizeof first, error) == STATUS_OK &&
+    if (comm_bcast(c, 0, &first, sizeof first, error) == STATUS_OK &&
         (first.bytes != mine->bytes || first.mark != mine->mark))
         error_set(error, STATUS_INPUT, "%s: rank %d finds another file than rank 0 under this name",
                   path, c->rank);

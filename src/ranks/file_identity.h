@@ -10,7 +10,7 @@ struct file_identity {
 };
 
 /* STATUS_INPUT where this rank's file is not rank 0's. Every rank calls this; only those where the
- * files differ fail, so that comm_agree_error must follow. */
+ * files differ fail, so that comm_allreduce_error must follow. */
 enum status ranks_same_file(struct comm *c, const char *path, const struct file_identity *mine,
                             struct error *error);
 

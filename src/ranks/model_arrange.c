@@ -8,7 +8,7 @@
  * columns of all ranks. */
 struct merging {
     uint64_t *cut;            /* (ranks + 1), owned                                            */
-    uint64_t *send, *receive; /* (ranks + 1) of comm_exchange, in bytes; owned                 */
+    uint64_t *send, *receive; /* (ranks + 1) of comm_alltoallv, in bytes; owned                 */
     struct column *brought;   /* (ranks x columns merged here), owned                          */
     uint64_t first, count;    /* the columns merged here                                       */
 };
@@ -47,7 +47,7 @@ static enum status all_gather_columns(struct comm *c, struct column *column, con
     enum { DOUBLES = sizeof *column / sizeof(double) }; /* a gather only copies what they hold */
     _Static_assert(DOUBLES * sizeof(double) == sizeof *column, "a column is some doubles");
     const struct comm_rows rows = {cut, DOUBLES};
-    return comm_all_gather(c, (double *)(void *)column, &rows, error);
+    return comm_allgatherv(c, (double *)(void *)column, &rows, error);
 }
 
 enum status model_columns_together(void *comm, struct column *column, uint64_t count,
@@ -58,7 +58,7 @@ enum status model_columns_together(void *comm, struct column *column, uint64_t c
     if (c->size == 1)
         return STATUS_OK;
     if (merging_create(&m, c, count, error) == STATUS_OK &&
-        comm_exchange(c, column, m.send, m.brought, m.receive, error) == STATUS_OK) {
+        comm_alltoallv(c, column, m.send, m.brought, m.receive, error) == STATUS_OK) {
         if (m.count > 0)
             memcpy(column + m.first, m.brought, m.count * sizeof *column);
         for (uint64_t k = 1; k < (uint64_t)c->size; k++)

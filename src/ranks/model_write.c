@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-#include "model/npy.h"
+#include "formats/ktensor/npy.h"
 
 /* Opens the files that rank 0 has made. Where another rank has aborted meanwhile, rank 0 may have
  * removed the files, and the reason of the abort counts. */
@@ -25,12 +25,12 @@ static enum status open_files(struct outfile *file, const struct ktensor_files *
     uint64_t key[KTENSOR_MOST_FILES] = {0};
     for (int i = 0; c->rank == 0 && i < files->count && error->status == STATUS_OK; i++)
         outfile_open_shared(&file[i], files->path[i], &key[i], error);
-    if (comm_agree_error(c, error) != STATUS_OK ||
-        comm_broadcast(c, 0, key, sizeof key, error) != STATUS_OK)
+    if (comm_allreduce_error(c, error) != STATUS_OK ||
+        comm_bcast(c, 0, key, sizeof key, error) != STATUS_OK)
         return error->status;
     if (c->rank != 0)
         join_files(file, files, key, c, error);
-    return comm_agree_error(c, error);
+    return comm_allreduce_error(c, error);
 }
 
 static enum status write_header_and_lambda(struct outfile *file, const struct ktensor *part,
@@ -73,7 +73,7 @@ static enum status replace_files(struct outfile *file, int count, struct comm *c
 {
     bool replaced = c->rank == 0 && ktensor_files_older(file, &count, lock, error) == STATUS_OK &&
                     outfile_set_replace(lock, file, count, error) == STATUS_OK;
-    comm_agree_error(c, error);
+    comm_allreduce_error(c, error);
     if (replaced && error->status == STATUS_OK)
         outfile_set_keep(lock, file, count);
     else if (replaced)
@@ -88,9 +88,9 @@ enum status model_write_together(const struct ktensor *part, const struct ktenso
 {
     struct outfile file[KTENSOR_MOST_FILES] = {0}; /* lambda's follows the modes' */
     ktensor_files_name(files, whole->order, stem, KTENSOR_NPY, error);
-    if (comm_agree_error(c, error) == STATUS_OK && open_files(file, files, c, error) == STATUS_OK) {
+    if (comm_allreduce_error(c, error) == STATUS_OK && open_files(file, files, c, error) == STATUS_OK) {
         write_own(file, part, own, whole, c->rank, error);
-        if (comm_agree_error(c, error) == STATUS_OK)
+        if (comm_allreduce_error(c, error) == STATUS_OK)
             replace_files(file, files->count, c, lock, error);
     }
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
@@ -104,7 +104,7 @@ enum status model_writable_together(int order, const char *stem, struct comm *c,
     struct outfile file[KTENSOR_MOST_FILES] = {0};
     struct ktensor_files files;
     ktensor_files_name(&files, order, stem, KTENSOR_NPY, error);
-    if (comm_agree_error(c, error) == STATUS_OK)
+    if (comm_allreduce_error(c, error) == STATUS_OK)
         open_files(file, &files, c, error);
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);

@@ -4,7 +4,7 @@
 
 #include "comm/comm.h"
 #include "model/ktensor_arrange.h"
-#include "model/ktensor_io.h"
+#include "formats/ktensor/ktensor_io.h"
 
 /* Writes the files that ktensor_write(KTENSOR_NPY) writes for the whole model, byte for byte; every
  * rank of c calls this, on hosts that share the files' folder. `own` are the rows that this rank

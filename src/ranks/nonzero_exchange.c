@@ -59,12 +59,12 @@ static enum status agree_on_rounds(struct exchange *e, struct error *error)
     for (size_t p = 0; p < s->pieces; p++)
         largest = s->piece[p].nnz > largest ? s->piece[p].nnz : largest;
     int most = (int)(s->dealt || largest < limit ? largest : limit);
-    if (comm_agree(e->comm, &most, error) != STATUS_OK)
+    if (comm_allreduce_max(e->comm, &most, error) != STATUS_OK)
         return error->status;
     e->most = (uint64_t)most;
     for (size_t p = 0; p < s->pieces; p++)
         e->rounds += (int)slices(e, &s->piece[p]);
-    return comm_agree(e->comm, &e->rounds, error);
+    return comm_allreduce_max(e->comm, &e->rounds, error);
 }
 
 static enum status allocate(struct exchange *e, struct error *error)
@@ -82,7 +82,7 @@ static enum status allocate(struct exchange *e, struct error *error)
     e->place = memory_array(e->most, sizeof *e->place, error);
     e->send = memory_array(e->most, sizeof(double), error);
     e->receive = memory_array(ranks * e->most, sizeof(double), error);
-    return comm_agree_error(e->comm, error);
+    return comm_allreduce_error(e->comm, error);
 }
 
 static enum status count_expected(struct exchange *e, struct error *error)
@@ -93,9 +93,9 @@ static enum status count_expected(struct exchange *e, struct error *error)
         if (process_grid_count(e->grid, &s->piece[p], here, error) == STATUS_OK)
             for (int k = 0; k < e->comm->size; k++)
                 all[k] += here[k];
-    if (comm_agree_error(e->comm, error) != STATUS_OK)
+    if (comm_allreduce_error(e->comm, error) != STATUS_OK)
         return error->status;
-    return comm_exchange_counts(e->comm, all, e->expected, error);
+    return comm_alltoall(e->comm, all, e->expected, error);
 }
 
 /* Where ranks follow each other in the tensor's order, each has its own range of x. */
@@ -110,7 +110,7 @@ static enum status create_part(struct exchange *e, struct error *error)
         nnz += e->expected[k];
     }
     coo_create(e->x, &shape, nnz, error);
-    return comm_agree_error(e->comm, error);
+    return comm_allreduce_error(e->comm, error);
 }
 
 /* next[t * ranks + k] = where the nonzeros for rank k of thread t's part begin, sorted by rank. */
@@ -162,7 +162,7 @@ static enum status exchange_array(struct exchange *e, size_t size, struct error 
         e->send_first[k + 1] = e->send_first[k] + e->send_count[k] * size;
         e->receive_first[k + 1] = e->receive_first[k] + e->receive_count[k] * size;
     }
-    return comm_exchange(e->comm, e->send, e->send_first, e->receive, e->receive_first, error);
+    return comm_alltoallv(e->comm, e->send, e->send_first, e->receive, e->receive_first, error);
 }
 
 static enum status exchange_indices(struct exchange *e, const struct coo *piece, uint64_t count,
@@ -239,7 +239,7 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
     const struct coo *piece = e->piece < s->pieces ? &s->piece[e->piece] : &nothing;
     uint64_t count = piece->nnz - e->begin < e->most ? piece->nnz - e->begin : e->most;
     sort_slice(e, piece, count);
-    if (comm_exchange_counts(e->comm, e->send_count, e->receive_count, error) != STATUS_OK)
+    if (comm_alltoall(e->comm, e->send_count, e->receive_count, error) != STATUS_OK)
         return error->status;
     if (s->dealt)
         follow_rounds(e, at);

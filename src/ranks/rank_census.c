@@ -19,7 +19,7 @@ static enum status sum_counts(struct comm *c, uint64_t *count, uint64_t rows, do
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < some; i++)
             chunk[i] = (double)count[first + i];
-        comm_sum(c, chunk, some, error);
+        comm_allreduce_sum(c, chunk, some, error);
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < some; i++)
             count[first + i] = (uint64_t)chunk[i];
@@ -31,7 +31,7 @@ static enum status sum_modes(struct share *s, struct comm *c, struct coo_census 
                              struct error *error)
 {
     double *chunk = memory_array(CHUNK, sizeof *chunk, error);
-    comm_agree_error(c, error);
+    comm_allreduce_error(c, error);
     for (int n = 0; n < s->shape.order && error->status == STATUS_OK; n++)
         sum_counts(c, census->count[n], s->shape.dims[n], chunk, error);
     memory_free(chunk);
@@ -45,7 +45,7 @@ static enum status place_sample(struct comm *c, uint64_t nnz, uint64_t *mine, ui
     *mine = *all = 0;
     for (int k = 0; k < c->size; k++) {
         uint64_t its = nnz;
-        if (comm_broadcast(c, k, &its, sizeof its, error) != STATUS_OK)
+        if (comm_bcast(c, k, &its, sizeof its, error) != STATUS_OK)
             return error->status;
         *mine += k < c->rank ? its : 0;
         *all += its;
@@ -57,7 +57,7 @@ static enum status place_sample(struct comm *c, uint64_t nnz, uint64_t *mine, ui
 static enum status spread(struct comm *c, int k, void *array, uint64_t first, uint64_t count,
                           size_t size, struct error *error)
 {
-    return comm_broadcast(c, k, (char *)array + first * size, count * size, error);
+    return comm_bcast(c, k, (char *)array + first * size, count * size, error);
 }
 
 /* `own` nonzeros from `mine` on are this rank's. */
@@ -66,7 +66,7 @@ static enum status spread_sample(struct comm *c, struct coo *sample, uint64_t mi
 {
     for (int k = 0; k < c->size && error->status == STATUS_OK; k++) {
         uint64_t its[2] = {mine, own};
-        comm_broadcast(c, k, its, sizeof its, error);
+        comm_bcast(c, k, its, sizeof its, error);
         for (int n = 0; n < sample->shape.order && error->status == STATUS_OK; n++)
             spread(c, k, sample->index[n], its[0], its[1], sizeof *sample->index[n], error);
         if (error->status == STATUS_OK)
@@ -87,7 +87,7 @@ static enum status gather_sample(struct comm *c, struct coo *sample, struct erro
             memcpy(whole.index[n] + mine, sample->index[n], own * sizeof *whole.index[n]);
         memcpy(whole.value + mine, sample->value, own * sizeof *whole.value);
     }
-    if (comm_agree_error(c, error) == STATUS_OK)
+    if (comm_allreduce_error(c, error) == STATUS_OK)
         spread_sample(c, &whole, mine, own, error);
     coo_free(sample);
     *sample = whole;
@@ -101,7 +101,7 @@ enum status rank_census(struct share *s, struct comm *c, struct coo_census *cens
     uint64_t stride = s->total > SAMPLE ? (s->total + SAMPLE - 1) / SAMPLE : 1;
     uint64_t every = s->total > COUNTED ? (s->total + COUNTED - 1) / COUNTED : 1;
     coo_pieces_census_every(&pieces, stride, every, census, error);
-    if (comm_agree_error(c, error) != STATUS_OK || sum_modes(s, c, census, error) != STATUS_OK ||
+    if (comm_allreduce_error(c, error) != STATUS_OK || sum_modes(s, c, census, error) != STATUS_OK ||
         gather_sample(c, &census->sample, error) != STATUS_OK)
         coo_census_free(census);
     return error->status;

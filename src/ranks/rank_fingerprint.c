@@ -33,8 +33,8 @@ enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
         hash_share(&mine, &t->file, c, error);
     else if (all)
         mine = fingerprint_hash(&t->x, t->part.first);
-    if (comm_agree_error(c, error) == STATUS_OK &&
-        comm_gather_all(c, &mine, sizeof mine, all, error) == STATUS_OK)
+    if (comm_allreduce_error(c, error) == STATUS_OK &&
+        comm_allgather(c, &mine, sizeof mine, all, error) == STATUS_OK)
         for (int k = 0; k < c->size; k++)
             f->hash += all[k];
     memory_free(all);

@@ -21,16 +21,16 @@
 static enum status spread_grid(struct rank_tensor *t, struct comm *c, struct error *error)
 {
     struct process_grid *g = &t->grid;
-    if (comm_broadcast(c, 0, &t->cost, sizeof t->cost, error) != STATUS_OK ||
-        comm_broadcast(c, 0, g->parts, sizeof g->parts, error) != STATUS_OK)
+    if (comm_bcast(c, 0, &t->cost, sizeof t->cost, error) != STATUS_OK ||
+        comm_bcast(c, 0, g->parts, sizeof g->parts, error) != STATUS_OK)
         return error->status;
     g->shape = t->shape;
     g->ranks = c->size;
     for (int n = 0; n < t->shape.order && c->rank > 0 && error->status == STATUS_OK; n++)
         g->cut[n] = memory_array((size_t)g->parts[n] + 1, sizeof *g->cut[n], error);
-    comm_agree_error(c, error);
+    comm_allreduce_error(c, error);
     for (int n = 0; n < t->shape.order && error->status == STATUS_OK; n++)
-        comm_broadcast(c, 0, g->cut[n], ((size_t)g->parts[n] + 1) * sizeof *g->cut[n], error);
+        comm_bcast(c, 0, g->cut[n], ((size_t)g->parts[n] + 1) * sizeof *g->cut[n], error);
     return error->status;
 }
 
@@ -48,7 +48,7 @@ static enum status choose_grid(struct rank_tensor *t, struct comm *c,
     else if (c->rank == 0)
         process_grid_choose(&t->grid, &t->cost, &q, &t->shape, t->nnz, census->count,
                             &census->sample, error);
-    if (comm_agree_error(c, error) == STATUS_OK && spread_grid(t, c, error) == STATUS_OK)
+    if (comm_allreduce_error(c, error) == STATUS_OK && spread_grid(t, c, error) == STATUS_OK)
         t->part = process_grid_part(&t->grid, c->rank);
     return error->status;
 }
@@ -78,10 +78,10 @@ static enum status clean(struct rank_tensor *t, struct comm *c, const char *path
     struct coo_cleaning own;
     double start = clock_now();
     tensor_clean(&t->x, path, t->part.first, &own, error);
-    if (comm_agree_error(c, error) != STATUS_OK)
+    if (comm_allreduce_error(c, error) != STATUS_OK)
         return error->status;
     double sum[] = {(double)own.zeros, (double)own.duplicates}; /* exact: below 2^53 */
-    if (comm_sum(c, sum, 2, error) == STATUS_OK)
+    if (comm_allreduce_sum(c, sum, 2, error) == STATUS_OK)
         *all = (struct coo_cleaning){.zeros = (uint64_t)sum[0], .duplicates = (uint64_t)sum[1]};
     t->clean_seconds = clock_now() - start;
     return error->status;
@@ -180,8 +180,8 @@ enum status rank_tensor_open(struct rank_tensor *t, struct comm *c, const char *
     *t = (struct rank_tensor){0};
     if (c->rank == 0)
         tensor_format(path, &format, error);
-    if (comm_agree_error(c, error) == STATUS_OK &&
-        comm_broadcast(c, 0, &format, sizeof format, error) == STATUS_OK)
+    if (comm_allreduce_error(c, error) == STATUS_OK &&
+        comm_bcast(c, 0, &format, sizeof format, error) == STATUS_OK)
         (format == TENSOR_BLCO ? open_blco : open_text)(t, c, path, options, request, progress,
                                                         error);
     if (error->status != STATUS_OK)
@@ -214,7 +214,7 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
     struct share share;
     *t = (struct rank_tensor){0};
     share_of_memory(&share, c, x, error);
-    if (comm_agree_error(c, error) == STATUS_OK)
+    if (comm_allreduce_error(c, error) == STATUS_OK)
         send_to_owners(t, c, &share, request, error);
     share_free(&share);
     if (error->status != STATUS_OK)

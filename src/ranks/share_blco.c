@@ -37,10 +37,10 @@ enum status share_open_blco(struct blco_file *f, struct comm *c, const char *pat
                             const struct tns_options *options, struct error *error)
 {
     tensor_open_blco(f, path, options, error);
-    if (comm_agree_error(c, error) == STATUS_OK) {
+    if (comm_allreduce_error(c, error) == STATUS_OK) {
         const struct file_identity mine = {f->header->file_bytes, f->header->header_crc};
         ranks_same_file(c, path, &mine, error);
-        comm_agree_error(c, error);
+        comm_allreduce_error(c, error);
     }
     if (error->status != STATUS_OK)
         blco_file_close(f);
@@ -54,7 +54,7 @@ enum status share_read_blco(struct share *s, struct comm *c, const struct blco_f
     *s = (struct share){0};
     progress_stage(progress, "reading %s", f->name);
     decode_share(s, c, f, progress, error);
-    if (comm_agree_error(c, error) == STATUS_OK) {
+    if (comm_allreduce_error(c, error) == STATUS_OK) {
         share_set_shape(s, &f->shape);
         s->total = f->header->nnz;
         s->clean = true;
@@ -78,8 +78,8 @@ enum status share_sample_blco(struct share *s, struct comm *c, const struct blco
         total = (double)sample.nnz;
         share_append(s, &sample, error);
     }
-    if (comm_agree_error(c, error) == STATUS_OK)
-        comm_sum(c, &total, 1, error);
+    if (comm_allreduce_error(c, error) == STATUS_OK)
+        comm_allreduce_sum(c, &total, 1, error);
     share_set_shape(s, &f->shape);
     s->total = (uint64_t)total;
     if (error->status != STATUS_OK)

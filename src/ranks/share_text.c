@@ -65,13 +65,13 @@ static enum status begin_share(struct reading *r, const char *path,
     if (error->status == STATUS_OK && tns_text_has_shares(&r->text) &&
         tns_text_next(&r->text, &window, error) == STATUS_OK && window.begin == window.end)
         tns_text_end(&r->text, 0, error);
-    if (comm_agree_error(r->comm, error) != STATUS_OK)
+    if (comm_allreduce_error(r->comm, error) != STATUS_OK)
         return error->status;
     bool regular = tns_text_has_shares(&r->text);
     const struct file_identity mine = {regular ? line_reader_file_bytes(r->text.reader) : 0,
                                        r->text.head_bytes};
     ranks_same_file(r->comm, path, &mine, error);
-    return comm_agree_error(r->comm, error);
+    return comm_allreduce_error(r->comm, error);
 }
 
 static enum status read_share(struct reading *r, struct error *error)
@@ -101,7 +101,7 @@ static enum status deal_array(struct comm *c, const void *from, void *to, uint64
         send_first[k] = c->rank == 0 ? share_begin(nnz, k, c->size) * size : 0;
         receive_first[k] = k > 0 ? mine * size : 0;
     }
-    return comm_exchange(c, from, send_first, to, receive_first, error);
+    return comm_alltoallv(c, from, send_first, to, receive_first, error);
 }
 
 /* Deals x out, which rank 0 has, of `order` and `nnz`: each rank's part becomes its next piece. */
@@ -115,7 +115,7 @@ static enum status deal(struct reading *r, const struct coo *x, const struct sha
     uint64_t mine = share_begin(nnz, c->rank + 1, c->size) - share_begin(nnz, c->rank, c->size);
     if (coo_create(&piece, shape, mine, error) == STATUS_OK)
         append(r, &piece, error);
-    if (comm_agree_error(c, error) != STATUS_OK)
+    if (comm_allreduce_error(c, error) != STATUS_OK)
         return error->status;
     const struct coo *to = &s->piece[s->pieces - 1];
     for (int n = 0; n < shape->order && error->status == STATUS_OK; n++)
@@ -139,7 +139,7 @@ static enum status deal_window(struct reading *r, bool *over, struct error *erro
         uint64_t nnz;
     } next = {x.shape, x.nnz};
     struct error meeting = {0};
-    if (comm_broadcast(r->comm, 0, &next, sizeof next, &meeting) != STATUS_OK)
+    if (comm_bcast(r->comm, 0, &next, sizeof next, &meeting) != STATUS_OK)
         error_set(error, meeting.status, "%s", meeting.message);
     *over = next.shape.order == 0;
     if (error->status == STATUS_OK && !*over)
@@ -166,7 +166,7 @@ static enum status add_up(struct reading *r, struct tally *t, struct error *erro
     *t = (struct tally){0};
     for (int k = 0; k < r->comm->size; k++) {
         struct tally its = mine;
-        if (comm_broadcast(r->comm, k, &its, sizeof its, error) != STATUS_OK)
+        if (comm_bcast(r->comm, k, &its, sizeof its, error) != STATUS_OK)
             return error->status;
         t->entries += its.entries;
         t->bytes += its.bytes;
@@ -192,8 +192,8 @@ static enum status finish(struct reading *r, struct error *error)
         shape = tns_text_shape(&r->text, t.largest);
         tns_text_done(&r->text, r->progress, t.entries, t.bytes);
     }
-    if (comm_agree_error(r->comm, error) != STATUS_OK ||
-        comm_broadcast(r->comm, 0, &shape, sizeof shape, error) != STATUS_OK)
+    if (comm_allreduce_error(r->comm, error) != STATUS_OK ||
+        comm_bcast(r->comm, 0, &shape, sizeof shape, error) != STATUS_OK)
         return error->status;
     share_set_shape(r->share, &shape);
     r->share->total = t.entries;
@@ -214,14 +214,14 @@ enum status share_read_text(struct share *s, struct comm *c, const char *path,
         progress_stage(progress, "reading %s", r.text.name);
         has_shares = tns_text_has_shares(&r.text) && strcmp(path, "-") != 0;
     }
-    if (comm_agree_error(c, error) == STATUS_OK &&
-        comm_broadcast(c, 0, &has_shares, sizeof has_shares, error) == STATUS_OK) {
+    if (comm_allreduce_error(c, error) == STATUS_OK &&
+        comm_bcast(c, 0, &has_shares, sizeof has_shares, error) == STATUS_OK) {
         if (!has_shares)
             read_and_deal(&r, error);
         else if (begin_share(&r, path, options, sizes, error) == STATUS_OK)
             read_share(&r, error);
     }
-    if (comm_agree_error(c, error) != STATUS_OK || finish(&r, error) != STATUS_OK) {
+    if (comm_allreduce_error(c, error) != STATUS_OK || finish(&r, error) != STATUS_OK) {
         progress_clear(progress);
         share_free(s);
     }

@@ -4,7 +4,7 @@
 #include "formats/tensor_input.h"
 #include "formats/tensor_writer.h"
 #include "base/outfile_set.h"
-#include "model/ktensor_io.h"
+#include "formats/ktensor/ktensor_io.h"
 #include "selftest/known_tensors.h"
 #include "selftest/selftest_checks.h"
 #include "tensor/blco.h"

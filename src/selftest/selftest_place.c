@@ -35,13 +35,13 @@ static enum status take_shared(const struct selftest_place *p, struct ktensor *m
                                struct error *error)
 {
     int unused = 0;
-    if (!p->comm->shares_memory || comm_agree(p->comm, &unused, error) != STATUS_OK)
+    if (!p->comm->shares_memory || comm_allreduce_max(p->comm, &unused, error) != STATUS_OK)
         return error->status;
     if (place_compares(p)) {
         *model = *p->shared;
         *p->shared = (struct ktensor){0};
     }
-    return comm_agree(p->comm, &unused, error);
+    return comm_allreduce_max(p->comm, &unused, error);
 }
 
 static enum status decompose_together(const struct selftest_place *p, const struct coo *x,

@@ -1,11 +1,11 @@
 /* Tables of bit moves that turn coordinates into lines, lines of one ordering into lines of
- * another, and lines into indices; kernels/shared/bit_move.h applies them, on host and device. */
+ * another, and lines into indices; numerics/bit_move.h applies them, on host and device. */
 #ifndef BLCO_ORDERING_MOVES_H
 #define BLCO_ORDERING_MOVES_H
 
 #include <stdbool.h>
 
-#include "kernels/shared/bit_move.h"
+#include "numerics/bit_move.h"
 #include "tensor/ordering.h"
 
 enum ordering_target { ORDERING_LINE, ORDERING_INDEX };

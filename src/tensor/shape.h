@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/shared/max_order.h"
+#include "numerics/max_order.h"
 
 #define MAX_LENGTH UINT32_MAX          /* of a mode   */
 #define MAX_NNZ    (UINT64_C(1) << 40) /* of a tensor */

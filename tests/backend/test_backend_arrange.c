@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 #include "support/backends.h"
 
 static const uint64_t tested_ranks[] = {1, 2, 5, 8, 33, 130};

@@ -13,7 +13,7 @@
 
 #include "backend/host/simd_width.h"
 #include "base/memory.h"
-#include "kernels/shared/nonneg.h"
+#include "numerics/nonneg.h"
 #include "support/backends.h"
 #include "support/naive_hals.h"
 

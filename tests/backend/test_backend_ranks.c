@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "backend/backend_ranks.h"
+#include "ranks/rank_rows.h"
 #include "base/memory.h"
 #include "ranks/rank_tensor.h"
 #include "support/naive.h"
@@ -38,7 +38,7 @@ static uint64_t whole_row(const struct part *p, int n, uint64_t i)
     return p->row[n] ? p->row[n][i] : p->first[n] + i;
 }
 
-static bool keeps_rows(const struct backend_ranks *r, const struct coo *x, const struct coo *before,
+static bool keeps_rows(const struct rank_rows *r, const struct coo *x, const struct coo *before,
                        const struct part *range)
 {
     const struct part *part = &r->part;
@@ -50,10 +50,10 @@ static bool keeps_rows(const struct backend_ranks *r, const struct coo *x, const
     return true;
 }
 
-static void note_solved(const struct backend_ranks *r, struct world *w)
+static void note_solved(const struct rank_rows *r, struct world *w)
 {
     for (int n = 0; n < r->part.whole.order; n++) {
-        const struct backend_rows *m = &r->mode[n];
+        const struct mode_rows *m = &r->mode[n];
         w->apart += m->row != NULL;
         for (uint64_t i = m->first; i < m->first + m->count; i++)
             if (whole_row(&r->part, n, i) != NO_ROW)
@@ -62,7 +62,7 @@ static void note_solved(const struct backend_ranks *r, struct world *w)
 }
 
 /* With M the sums of this rank's values, two columns of them. */
-static bool adds_up(const struct backend_ranks *r, const struct coo *x, const struct world *w,
+static bool adds_up(const struct rank_rows *r, const struct coo *x, const struct world *w,
                     int n, struct error *error)
 {
     uint64_t rows = r->part.here.dims[n], first = r->mode[n].first,
@@ -73,7 +73,7 @@ static bool adds_up(const struct backend_ranks *r, const struct coo *x, const st
         m[2 * (uint64_t)x->index[n][i]] += x->value[i];
         m[2 * (uint64_t)x->index[n][i] + 1] -= x->value[i];
     }
-    right = right && backend_ranks_scatter(r, n, m, 2, error) == STATUS_OK;
+    right = right && rank_rows_scatter(r, n, m, 2, error) == STATUS_OK;
     for (uint64_t i = 0; right && i < rows; i++) {
         uint64_t row = whole_row(&r->part, n, i);
         double expected = row == NO_ROW ? 0 : w->sum[n][row];
@@ -82,7 +82,7 @@ static bool adds_up(const struct backend_ranks *r, const struct coo *x, const st
         else
             m[2 * i] = m[2 * i + 1] = NAN;
     }
-    right = right && backend_ranks_gather(r, n, m, 2, error) == STATUS_OK;
+    right = right && rank_rows_gather(r, n, m, 2, error) == STATUS_OK;
     for (uint64_t i = 0; right && i < rows; i++) {
         uint64_t row = whole_row(&r->part, n, i);
         right = row == NO_ROW || (m[2 * i] == w->sum[n][row] && m[2 * i + 1] == -w->sum[n][row]);
@@ -97,15 +97,15 @@ static void one_rank(struct comm *c, void *context, struct error *error)
     struct rank_request request = {
         .modes = job->modes, .row_bytes = 64, .machine = {.one_host = true, .threads = 1}};
     struct rank_tensor t;
-    struct backend_ranks r = {0};
+    struct rank_rows r = {0};
     struct coo before = {0};
     memcpy(request.parts, job->parts, sizeof request.parts);
     if (rank_tensor_share(&t, c, job->world->x, &request, error) == STATUS_OK &&
         coo_create(&before, &t.x.shape, t.x.nnz, error) == STATUS_OK) {
         for (int n = 0; n < t.x.shape.order; n++)
             memcpy(before.index[n], t.x.index[n], t.x.nnz * sizeof *before.index[n]);
-        if (backend_ranks_open(&r, c, &t.grid, error) == STATUS_OK)
-            backend_ranks_share(&r, &t.x, error);
+        if (rank_rows_open(&r, c, &t.grid, error) == STATUS_OK)
+            rank_rows_share(&r, &t.x, error);
     }
     bool right = error->status == STATUS_OK && keeps_rows(&r, &t.x, &before, &t.part);
     if (error->status == STATUS_OK)
@@ -116,7 +116,7 @@ static void one_rank(struct comm *c, void *context, struct error *error)
         error_set(error, STATUS_INTERNAL, "rank %d: rows are wrong", c->rank);
     if (error->status != STATUS_OK)
         comm_abort(c, error);
-    backend_ranks_close(&r);
+    rank_rows_close(&r);
     coo_free(&before);
     rank_tensor_close(&t);
 }

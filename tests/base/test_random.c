@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/shared/random_counter.h"
+#include "numerics/random_counter.h"
 #include "base/random_stream.h"
 
 /* The known answers that the authors of Philox publish with their library. */

@@ -25,14 +25,14 @@ static enum status work_all(struct comm *c, struct error *error)
     for (size_t i = 0; i < sizeof works / sizeof *works; i++)
         if (!works[i].work(c))
             error_set(error, STATUS_INTERNAL, "%s went wrong", works[i].name);
-    return comm_settle(c, error);
+    return comm_end_phase(c, error);
 }
 
 /* Works on until another process fails. */
 static enum status work_on(struct comm *c, struct error *error)
 {
     double x[100] = {0};
-    while (comm_sum(c, x, 100, error) == STATUS_OK)
+    while (comm_allreduce_sum(c, x, 100, error) == STATUS_OK)
         ;
     return error->status;
 }
@@ -45,7 +45,7 @@ static enum status work_without_memory(struct comm *c, bool splits, struct error
     if (c->rank < c->size - 1)
         return splits ? comm_split(c, 0, &part, error) : work_on(c, error);
     memory_hook_set(0);
-    return splits ? comm_split(c, 0, &part, error) : comm_sum(c, x, 100, error);
+    return splits ? comm_split(c, 0, &part, error) : comm_allreduce_sum(c, x, 100, error);
 }
 
 /* The last rank fails in the way that `word` says while the others work on. */
@@ -59,7 +59,7 @@ static enum status work_and_fail(struct comm *c, const char *word, struct error 
         struct error second = {0};
         double x = 1;
         comm_abort(c, error);
-        if (comm_sum(c, &x, 1, &second) != STATUS_MEMORY || comm_check(c, &second) != STATUS_MEMORY)
+        if (comm_allreduce_sum(c, &x, 1, &second) != STATUS_MEMORY || comm_check(c, &second) != STATUS_MEMORY)
             error->message[0] = '\0';
     }
     return error->status;
@@ -72,7 +72,7 @@ static enum status work(struct comm *c, const char *word, struct error *error)
     if (strcmp(word, "settle") == 0) {
         if (c->rank == c->size - 1)
             error_set(error, STATUS_OUTPUT, "no room left");
-        return comm_settle(c, error);
+        return comm_end_phase(c, error);
     }
     if (strcmp(word, "sum") == 0 || strcmp(word, "split") == 0)
         return work_without_memory(c, strcmp(word, "split") == 0, error);

@@ -80,7 +80,7 @@ static bool one_fails(struct comm *c)
     for (int i = 0; i < 2; i++) {
         double x = 1;
         error = (struct error){0};
-        enum status status = comm_sum(i == 0 ? part : c, &x, 1, &error);
+        enum status status = comm_allreduce_sum(i == 0 ? part : c, &x, 1, &error);
         bool waits = i == 1 || c->rank % 2 == (c->size - 1) % 2; /* for the last rank */
         right = right && (c->size == 1 || !waits || status == STATUS_MEMORY);
         if (status != STATUS_OK)
@@ -136,8 +136,8 @@ static bool may_fail(struct comm *c)
     const uint64_t first[] = {0, 1, 2, 3, 3};
     const struct comm_rows rows = {first, 1};
     if (comm_split(c, c->rank / 2, &part, &error) == STATUS_OK &&
-        comm_sum(part, x, 3, &error) == STATUS_OK && comm_sum(c, x, 3, &error) == STATUS_OK &&
-        comm_gather_all(c, x, sizeof *x, all, &error) == STATUS_OK)
+        comm_allreduce_sum(part, x, 3, &error) == STATUS_OK && comm_allreduce_sum(c, x, 3, &error) == STATUS_OK &&
+        comm_allgather(c, x, sizeof *x, all, &error) == STATUS_OK)
         comm_reduce_scatter(c, x, &rows, &error);
     failed += error.status != STATUS_OK;
     comm_close(part);

@@ -27,7 +27,7 @@ static enum status mark(struct comm *c, void *context, struct error *error)
     m->size[c->rank] = c->size;
     m->threads[c->rank] = omp_get_max_threads();
     m->thread[c->rank] = pthread_self();
-    if (comm_sum(c, &one, 1, error) == STATUS_OK)
+    if (comm_allreduce_sum(c, &one, 1, error) == STATUS_OK)
         m->ranks_of_sum[c->rank] = (int)one;
     return error->status;
 }
@@ -79,7 +79,7 @@ static enum status fail_or_wait(struct comm *c, void *context, struct error *err
     m->calls[c->rank]++;
     if (m->failing[c->rank])
         return error_set(error, (enum status)m->failing[c->rank], "failure of %d", c->rank);
-    return comm_sum(c, &x, 1, error);
+    return comm_allreduce_sum(c, &x, 1, error);
 }
 
 /* Whichever rank fails: all end, and the caller learns the reason. */
@@ -111,7 +111,7 @@ static enum status settle(struct comm *c, void *context, struct error *error)
     const struct marks *m = context;
     if (m->failing[c->rank])
         error_set(error, (enum status)m->failing[c->rank], "failure of %d", c->rank);
-    return comm_settle(c, error);
+    return comm_end_phase(c, error);
 }
 
 static void test_a_settled_failure(void **state)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/outfile_set.h"
-#include "model/ktensor_io.h"
+#include "formats/ktensor/ktensor_io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -22,7 +22,7 @@ static void write_part(struct comm *c, void *context, struct error *error)
     struct stem_lock lock = {0};
     if (c->rank == 0)
         outfile_set_lock(&lock, "together", error);
-    if (comm_agree_error(c, error) == STATUS_OK)
+    if (comm_allreduce_error(c, error) == STATUS_OK)
         model_write_together(&p->k, &p->own, &p->whole, c, "together", &lock, &files, error);
     stem_lock_release(&lock);
     if (error->status == STATUS_OK && files.count != p->whole.order + 1)

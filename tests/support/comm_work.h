@@ -47,7 +47,7 @@ static bool sum(struct comm *c)
         bool right = x != NULL;
         for (uint64_t i = 0; right && i < counts[n]; i++)
             x[i] = number(c->rank, i);
-        right = right && comm_sum(c, x, counts[n], &error) == STATUS_OK;
+        right = right && comm_allreduce_sum(c, x, counts[n], &error) == STATUS_OK;
         for (uint64_t i = 0; right && i < counts[n]; i++)
             right = x[i] == sum_of(c->size, i); /* to the bit */
         free(x);
@@ -62,7 +62,7 @@ static bool agree(struct comm *c)
     for (int loud = 0; loud < c->size; loud++) {
         struct error error = {0};
         int value = c->rank == loud ? 5 : -c->rank;
-        if (comm_agree(c, &value, &error) != STATUS_OK || value != 5)
+        if (comm_allreduce_max(c, &value, &error) != STATUS_OK || value != 5)
             return false;
     }
     return true;
@@ -76,7 +76,7 @@ static bool broadcast(struct comm *c)
         memset(text, c->rank, sizeof text);
         if (c->rank == root)
             strcpy(text, "from the root");
-        if (comm_broadcast(c, root, text, sizeof text, &error) != STATUS_OK ||
+        if (comm_bcast(c, root, text, sizeof text, &error) != STATUS_OK ||
             strcmp(text, "from the root") != 0)
             return false;
     }
@@ -109,7 +109,7 @@ static bool scatter_and_gather(struct comm *c)
         right = right && comm_reduce_scatter(c, m, &rows, &error) == STATUS_OK;
         for (uint64_t i = first[c->rank] * columns; right && i < first[c->rank + 1] * columns; i++)
             right = m[i] == sum_of(c->size, i);
-        right = right && comm_all_gather(c, m, &rows, &error) == STATUS_OK;
+        right = right && comm_allgatherv(c, m, &rows, &error) == STATUS_OK;
         for (uint64_t i = 0; right && i < count; i++)
             right = m[i] == sum_of(c->size, i);
         free(m);
@@ -135,7 +135,7 @@ static bool exchange(struct comm *c)
         receive_first[k + 1] = receive_first[k] + parcel_bytes(k, c->rank);
         memset(send + send_first[k], 16 * c->rank + k, parcel_bytes(c->rank, k));
     }
-    if (comm_exchange(c, send, send_first, receive, receive_first, &error) != STATUS_OK)
+    if (comm_alltoallv(c, send, send_first, receive, receive_first, &error) != STATUS_OK)
         return false;
     bool right = true;
     for (int k = 0; k < c->size; k++)
@@ -153,7 +153,7 @@ static bool gather_all(struct comm *c)
         size_t size = sizes_in_bytes[s], bytes = size * (size_t)c->size;
         unsigned char mine[1000], *all = calloc(bytes + 1, 1);
         memset(mine, c->rank + 1, sizeof mine);
-        bool right = all && comm_gather_all(c, mine, size, all, &error) == STATUS_OK;
+        bool right = all && comm_allgather(c, mine, size, all, &error) == STATUS_OK;
         for (size_t i = 0; right && i < bytes; i++)
             right = all[i] == i / size + 1;
         right = right && all[bytes] == 0;
@@ -170,7 +170,7 @@ static bool exchange_counts(struct comm *c)
     uint64_t send[MOST], receive[MOST];
     for (int k = 0; k < c->size; k++)
         send[k] = parcel_bytes(c->rank, k) << 40;
-    bool right = comm_exchange_counts(c, send, receive, &error) == STATUS_OK;
+    bool right = comm_alltoall(c, send, receive, &error) == STATUS_OK;
     for (int k = 0; right && k < c->size; k++)
         right = receive[k] == parcel_bytes(k, c->rank) << 40;
     return right;
@@ -188,7 +188,7 @@ static bool split(struct comm *c)
         bool right = part->size == members && part->rank == c->rank / modulus;
         for (int round = 0; right && round <= color; round++) {
             double x = c->rank;
-            right = comm_sum(part, &x, 1, &error) == STATUS_OK;
+            right = comm_allreduce_sum(part, &x, 1, &error) == STATUS_OK;
             double expected = 0;
             for (int k = color; k < c->size; k += modulus)
                 expected += k;
@@ -214,14 +214,14 @@ static bool settle_failures(struct comm *c, int first, int last)
         snprintf(expected, sizeof expected, "failure of %d", first);
     else if (c->rank == first)
         snprintf(expected, sizeof expected, "rank %d: failure of %d", first, first);
-    return comm_settle(c, &error) == statuses[first % 3] && error.status == statuses[first % 3] &&
+    return comm_end_phase(c, &error) == statuses[first % 3] && error.status == statuses[first % 3] &&
            strcmp(error.message, expected) == 0;
 }
 
 static bool settle(struct comm *c)
 {
     struct error error = {0};
-    bool right = comm_settle(c, &error) == STATUS_OK && error.status == STATUS_OK;
+    bool right = comm_end_phase(c, &error) == STATUS_OK && error.status == STATUS_OK;
     for (int first = 0; right && first < c->size; first++)
         for (int last = first; right && last < c->size; last++)
             right = settle_failures(c, first, last);
@@ -238,15 +238,15 @@ static bool move_large(struct comm *c, double *x, double *y, uint64_t count)
         first[k + 1] = first[k] + (k == other ? count * sizeof *x : 0);
     for (uint64_t i = 0; i < count; i++)
         x[i] = (double)i + c->rank;
-    bool right = comm_sum(c, x, count, &error) == STATUS_OK;
+    bool right = comm_allreduce_sum(c, x, count, &error) == STATUS_OK;
     for (uint64_t i = 0; right && i < count; i++) {
         right = x[i] == (double)i * c->size + c->size - 1;
         x[i] += c->rank;
     }
-    right = right && comm_exchange(c, x, first, y, first, &error) == STATUS_OK;
+    right = right && comm_alltoallv(c, x, first, y, first, &error) == STATUS_OK;
     for (uint64_t i = 0; right && i < count; i++)
         right = y[i] == (double)i * c->size + c->size - 1 + other;
-    right = right && comm_broadcast(c, c->size - 1, y, count * sizeof *y, &error) == STATUS_OK;
+    right = right && comm_bcast(c, c->size - 1, y, count * sizeof *y, &error) == STATUS_OK;
     for (uint64_t i = 0; right && i < count; i++)
         right = y[i] == (double)i * c->size + c->size - 1;
     return right;

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "kernels/shared/precision.h"
-#include "kernels/shared/vector_bytes.h"
+#include "numerics/precision.h"
+#include "numerics/vector_bytes.h"
 #include "support/naive.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/outfile_set.h"
-#include "model/ktensor_io.h"
+#include "formats/ktensor/ktensor_io.h"
 #include "support/scratch.h"
 
 #define ALL_FORMATS (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)

@@ -1,4 +1,4 @@
-/* The oracle of nonnegative updates: HALS straight from its definition (kernels/shared/nonneg.h),
+/* The oracle of nonnegative updates: HALS straight from its definition (numerics/nonneg.h),
  * in long double. Include it after cmocka.h. */
 #ifndef BLCO_NAIVE_HALS_H
 #define BLCO_NAIVE_HALS_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/shared/nonneg.h"
+#include "numerics/nonneg.h"
 
 /* Multiplies the row b (R) by the number that fits m best. */
 static inline void naive_fit_row(long double *b, const long double *m, const long double *v,

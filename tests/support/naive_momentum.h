@@ -1,5 +1,5 @@
 /* The oracle of accelerated ALS: sweeps straight from their definition, in long double, and the
- * sequence of kernels/shared/momentum_step.h written down once more. Include it after cmocka.h. */
+ * sequence of numerics/momentum_step.h written down once more. Include it after cmocka.h. */
 #ifndef BLCO_NAIVE_MOMENTUM_H
 #define BLCO_NAIVE_MOMENTUM_H
 
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/shared/nonneg.h"
-#include "model/mode_rules.h"
+#include "numerics/nonneg.h"
+#include "problem/mode_rules.h"
 #include "support/naive.h"
 #include "support/naive_hals.h"
 

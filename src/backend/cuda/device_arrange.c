@@ -25,7 +25,7 @@ static enum status describe_entries(struct device_state *s, int n,
 static enum status measure(struct device_state *s, int n, const double *entry,
                            struct column *column, struct error *error)
 {
-    const struct backend_rows *own = &s->ranks.ranks->mode[n];
+    const struct mode_rows *own = &s->ranks.ranks->mode[n];
     const struct part *part = &s->ranks.ranks->part;
     struct dense_columns_args args = {
         .a = device_state_row(s, s->sweep.factors.factor[n], own->first),

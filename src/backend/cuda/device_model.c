@@ -12,7 +12,7 @@
 /* The Gram of the factor as it stands, from the rows that this rank solves. */
 static enum status make_gram(struct device_state *s, int n, struct error *error)
 {
-    const struct backend_rows *rows = &s->ranks.ranks->mode[n];
+    const struct mode_rows *rows = &s->ranks.ranks->mode[n];
     const void *own = device_state_row(s, s->sweep.factors.factor[n], rows->first);
     return device_dense_gram(s->dense, own, rows->count, s->gram[n], s->stream, error);
 }

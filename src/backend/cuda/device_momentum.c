@@ -139,7 +139,7 @@ static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
                                           .halt = &s->scalars->halt};
     for (int n = 0; n < s->order; n++) {
         const struct device_second *second = &s->momentum.second[n];
-        const struct backend_rows *rows = &s->ranks.ranks->mode[n];
+        const struct mode_rows *rows = &s->ranks.ranks->mode[n];
         if (!second->factor)
             continue;
         args.mode[args.modes++] = (struct dense_extrapolate_mode){.a = f->factor[n],

@@ -9,7 +9,7 @@ static enum status check_all_read(const struct device_coo *d, const struct tenso
 {
     double sum[] = {(double)d->nnz, *norm_sq};
     uint64_t nnz = source->file->header->nnz;
-    if (comm_sum(source->ranks->all, sum, 2, error) != STATUS_OK)
+    if (comm_allreduce_sum(source->ranks->all, sum, 2, error) != STATUS_OK)
         return error->status;
     *norm_sq = sum[1];
     if ((uint64_t)sum[0] == nnz)
@@ -19,18 +19,18 @@ static enum status check_all_read(const struct device_coo *d, const struct tenso
 }
 
 /* Every rank shares the rows of mode n after the marks of the rows that it touches. */
-static enum status share_rows(const struct device_coo *d, struct backend_ranks *r, int n,
+static enum status share_rows(const struct device_coo *d, struct rank_rows *r, int n,
                               struct error *error)
 {
     uint64_t rows = r->range.here.dims[n];
     unsigned char *touched = NULL;
-    if (backend_ranks_compares(r, n)) {
+    if (rank_rows_compares(r, n)) {
         touched = memory_zeros(rows, sizeof *touched, error);
         if (touched && d->nnz > 0)
             device_coo_touched(d, n, touched, rows, error);
     }
     if (error->status == STATUS_OK)
-        backend_ranks_share_mode(r, n, touched, error);
+        rank_rows_share_mode(r, n, touched, error);
     memory_free(touched);
     return error->status;
 }
@@ -46,7 +46,7 @@ static enum status share(const struct device_coo *d, const struct tensor_source 
 }
 
 /* The nonzeros get the numbers of the rows that are here. */
-static enum status renumber(struct device_coo *d, const struct backend_ranks *r, int n,
+static enum status renumber(struct device_coo *d, const struct rank_rows *r, int n,
                             struct error *error)
 {
     uint64_t rows = r->range.here.dims[n];
@@ -54,7 +54,7 @@ static enum status renumber(struct device_coo *d, const struct backend_ranks *r,
         return STATUS_OK;
     uint32_t *place = memory_array(rows, sizeof *place, error);
     if (place) {
-        backend_ranks_places(r, n, place);
+        rank_rows_places(r, n, place);
         device_coo_renumber(d, n, place, rows, error);
     }
     memory_free(place);
@@ -65,7 +65,7 @@ enum status device_part_read(struct device_coo *d, const struct tensor_source *s
                              double *norm_sq, struct device_staging *staging,
                              const struct device_pool *pool, struct error *error)
 {
-    struct backend_ranks *r = source->ranks;
+    struct rank_rows *r = source->ranks;
     double own_norm_sq = 0;
     if (device_coo_decode_part(d, source->file, &r->range, &own_norm_sq, staging, pool, error) !=
         STATUS_OK)

@@ -12,12 +12,12 @@ static enum status open_sharing(struct device_ranks *r, int n, int device, struc
     if (sharing == r->ranks->all)
         r->sharing[n] = r->all;
     else if (sharing->size > 1 &&
-             device_comm_open(&r->sharing[n], sharing, device, error) == STATUS_OK)
+             device_comm_init(&r->sharing[n], sharing, device, error) == STATUS_OK)
         return device_comm_wait(r->sharing[n], error);
     return error->status;
 }
 
-enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks, int device,
+enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ranks, int device,
                               struct error *error)
 {
     *r = (struct device_ranks){.ranks = ranks, .all = ranks->devices};
@@ -27,7 +27,7 @@ enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks
     if (status != STATUS_OK)
         comm_abort(ranks->all, error);
     else if (!r->all)
-        status = device_comm_open(&r->all, ranks->all, device, error);
+        status = device_comm_init(&r->all, ranks->all, device, error);
     if (status == STATUS_OK)
         status = device_comm_wait(r->all, error);
     for (int n = 0; n < ranks->part.whole.order && status == STATUS_OK; n++)
@@ -62,9 +62,9 @@ void device_ranks_close(struct device_ranks *r)
     *r = (struct device_ranks){0};
 }
 
-uint64_t device_ranks_rows(const struct backend_ranks *ranks, int n)
+uint64_t device_ranks_rows(const struct rank_rows *ranks, int n)
 {
-    const struct backend_rows *m = &ranks->mode[n];
+    const struct mode_rows *m = &ranks->mode[n];
     uint64_t stripes = m->stripe * (uint64_t)m->sharing->size, here = ranks->part.here.dims[n];
     uint64_t rows = stripes > here ? stripes : here;
     return rows > 0 ? rows : 1;
@@ -115,7 +115,7 @@ static enum status move(struct device_ranks *r, int n, collective *call,
 }
 
 /* The first row of the room for this rank's stripe. */
-static uint64_t own_room(const struct backend_rows *m)
+static uint64_t own_room(const struct mode_rows *m)
 {
     return m->row ? m->first : (uint64_t)m->sharing->rank * m->stripe;
 }
@@ -123,7 +123,7 @@ static uint64_t own_room(const struct backend_rows *m)
 static struct device_stripes stripes_of(const struct device_ranks *r, int n, void *numbers,
                                         uint64_t ld, enum precision precision)
 {
-    const struct backend_rows *m = &r->ranks->mode[n];
+    const struct mode_rows *m = &r->ranks->mode[n];
     uint64_t row_bytes = ld * precision_bytes(precision);
     return (struct device_stripes){.numbers = numbers,
                                    .own = (char *)numbers + own_room(m) * row_bytes,

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime.h>
 
-#include "backend/backend_ranks.h"
+#include "ranks/rank_rows.h"
 #include "comm/nccl/device_comm.h"
 
 #define DEVICE_MOST_MOVES                                                                          \
@@ -15,7 +15,7 @@
 /* NCCL's operations follow each other, whichever stream they are queued on (device_comm.h):
  * `moved` is recorded behind each one, and the next one waits for `moved`. */
 struct device_ranks {
-    const struct backend_ranks *ranks;      /* borrowed                                         */
+    const struct rank_rows *ranks;      /* borrowed                                         */
     struct device_comm *all;                /* NULL: this rank is alone; owned, or ranks->devices */
     struct device_comm *sharing[MAX_ORDER]; /* `all`, or owned; NULL: nobody shares             */
     cudaEvent_t moved;                      /* behind the last operation                        */
@@ -25,17 +25,17 @@ struct device_ranks {
 };
 
 /* On the calling thread's device, of this number; every rank calls it. Waits until the GPUs have
- * met. *r must be closed, after a failure too. Errors of device_comm_open and device_comm_wait. */
-enum status device_ranks_open(struct device_ranks *r, const struct backend_ranks *ranks, int device,
+ * met. *r must be closed, after a failure too. Errors of device_comm_init and device_comm_wait. */
+enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ranks, int device,
                               struct error *error);
 
 /* Accepts an empty one. After an abort of some rank, what is still queued is given up. */
 void device_ranks_close(struct device_ranks *r);
 
 /* Rows of mode n that an array has room for: those here, filled up to stripes of equal length. */
-uint64_t device_ranks_rows(const struct backend_ranks *ranks, int n);
+uint64_t device_ranks_rows(const struct rank_rows *ranks, int n);
 
-/* backend_ranks_scatter and backend_ranks_gather of an array (device_ranks_rows x ld). */
+/* rank_rows_scatter and rank_rows_gather of an array (device_ranks_rows x ld). */
 enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_t ld,
                                  enum precision precision, cudaStream_t stream,
                                  struct error *error);

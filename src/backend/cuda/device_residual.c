@@ -42,7 +42,7 @@ static enum status add_gram(struct device_state *s, int n, struct double_double 
                             struct error *error)
 {
     const struct device_factors *f = &s->sweep.factors;
-    const struct backend_rows *rows = &s->ranks.ranks->mode[n];
+    const struct mode_rows *rows = &s->ranks.ranks->mode[n];
     uint64_t size = s->rank * s->rank;
     uint32_t slices = residual_gram_slices(rows->count, (uint32_t)s->rank);
     struct double_double *partial = NULL, *host = NULL;

@@ -42,7 +42,7 @@ static uint64_t longest_table(const struct device_sweep *s)
     return longest;
 }
 
-static enum status allocate_factors(struct device_sweep *s, const struct backend_ranks *ranks,
+static enum status allocate_factors(struct device_sweep *s, const struct rank_rows *ranks,
                                     struct error *error)
 {
     const struct plan *plan = &s->orderings.plan;

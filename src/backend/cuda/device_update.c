@@ -54,19 +54,19 @@ static enum status queue_weights(struct device_state *s, int mode, int last, str
                                            s->ranks.ranks->part.whole.dims[mode], s->side, error);
     if (!s->runs_ahead && device_ranks_before_wait(&s->ranks, s->side, error) != STATUS_OK)
         return error->status;
-    return device_dense_weights(s->dense, s->order, mode, gram, norm, ridge, s->weights, s->side,
+    return device_dense_inverse(s->dense, s->order, mode, gram, norm, ridge, s->weights, s->side,
                                 error);
 }
 
 /* The rows of the factor matrix that this rank solves, from M's. */
 static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, struct error *error)
 {
-    const struct backend_rows *rows = &s->ranks.ranks->mode[mode];
+    const struct mode_rows *rows = &s->ranks.ranks->mode[mode];
     void *m = device_state_row(s, s->sweep.factors.m, rows->first);
     void *a = device_state_row(s, s->sweep.factors.factor[mode], rows->first);
-    return s->rules.nonneg[mode] ? device_dense_solve_nonneg(s->dense, m, a, rows->count, fit_rows,
+    return s->rules.nonneg[mode] ? device_dense_apply_nonneg(s->dense, m, a, rows->count, fit_rows,
                                                              s->raw, s->stream, s->side, error)
-                                 : device_dense_solve(s->dense, m, s->weights, a, rows->count,
+                                 : device_dense_apply(s->dense, m, s->weights, a, rows->count,
                                                       s->raw, s->stream, s->side, error);
 }
 

@@ -5,7 +5,7 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "lapack/lapack_library.h"
-#include "model/ktensor_io.h"
+#include "model/ktensor.h"
 
 /* Private copies of M for `hierarchical`: not as many as there are threads, so that neither the
  * plan nor a sum depends on these. */

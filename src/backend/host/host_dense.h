@@ -10,7 +10,7 @@
 #include "backend/host/host_dense_inverse.h"
 #include "backend/host/host_nonneg.h"
 #include "base/error.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 /* Rows of a factor matrix and of M; borrowed. */
 struct host_dense_rows {

@@ -7,7 +7,7 @@
 
 #include "backend/host/host_dense_simd.h"
 #include "base/memory.h"
-#include "kernels/shared/column_scale.h"
+#include "numerics/column_scale.h"
 #include "lapack/lapack_library.h"
 #include "lapack/symmetric_eigen.h"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 /* V^+ = factor[0] where V is well conditioned or singular. Otherwise V^+ = factor[0] factor[1], the
  * inverses of V's Cholesky factors: V^-1 itself would carry noise into the rows. */

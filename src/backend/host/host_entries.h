@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 /* Where entry i of an array is. */
 static inline void *host_entry(void *array, uint64_t i, enum precision precision)

@@ -6,7 +6,7 @@
 #include "backend/host/host_dense.h"
 #include "backend/host/host_entries.h"
 #include "base/memory.h"
-#include "model/ktensor_start.h"
+#include "problem/ktensor_start.h"
 
 void host_state_fill(double *x, uint64_t n, double value)
 {
@@ -60,12 +60,12 @@ static void write_rows(const struct host_state *h, void *to, const double *from,
 
 enum status host_state_make_gram(struct host_state *h, int n, struct error *error)
 {
-    const struct backend_rows *rows = &h->ranks->mode[n];
+    const struct mode_rows *rows = &h->ranks->mode[n];
     const void *own = host_state_row(h, h->factor[n], rows->first);
     if (host_dense_gram(own, rows->count, h->rank, h->sweep.precision, h->gram[n], error) !=
         STATUS_OK)
         return error->status;
-    return comm_sum(h->ranks->all, h->gram[n], h->rank * h->rank, error);
+    return comm_allreduce_sum(h->ranks->all, h->gram[n], h->rank * h->rank, error);
 }
 
 enum status host_state_load(void *state, const struct ktensor *k, const struct carried *carried,

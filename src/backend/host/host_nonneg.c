@@ -5,7 +5,7 @@
 
 #include "backend/host/simd_width.h"
 #include "base/memory.h"
-#include "kernels/shared/nonneg.h"
+#include "numerics/nonneg.h"
 
 static enum status allocate(struct host_nonneg *p, struct error *error)
 {

@@ -1,4 +1,4 @@
-/* The rows of a nonnegative factor matrix from those of M, on the host (kernels/shared/nonneg.h).
+/* The rows of a nonnegative factor matrix from those of M, on the host (numerics/nonneg.h).
  * Matrices are row-major. */
 #ifndef BLCO_HOST_NONNEG_H
 #define BLCO_HOST_NONNEG_H
@@ -8,7 +8,7 @@
 
 #include "backend/host/host_nonneg_simd.h"
 #include "base/error.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 /* What an update begins with. Arrays are borrowed. */
 struct host_nonneg_start {

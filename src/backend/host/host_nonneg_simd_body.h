@@ -8,7 +8,7 @@
 
 #include "backend/host/host_nonneg_simd.h"
 #include "backend/host/simd_vector.h"
-#include "kernels/shared/nonneg.h"
+#include "numerics/nonneg.h"
 
 #define ROWS (NONNEG_VECTORS * SIMD_WIDTH)
 

@@ -8,7 +8,7 @@ struct shared_rows {
     uint64_t all, first, mine;
 };
 
-static struct shared_rows shared_rows(const struct backend_rows *rows)
+static struct shared_rows shared_rows(const struct mode_rows *rows)
 {
     const uint64_t *stripe = rows->stripe_first;
     int rank = rows->sharing->rank;
@@ -31,28 +31,28 @@ static void write_rows(struct host_state *h, void *to, uint64_t first, uint64_t 
 
 enum status host_ranks_scatter(struct host_state *h, int mode, void *m, struct error *error)
 {
-    const struct backend_rows *rows = &h->ranks->mode[mode];
+    const struct mode_rows *rows = &h->ranks->mode[mode];
     if (h->sweep.precision == PRECISION_DOUBLE)
-        return backend_ranks_scatter(h->ranks, mode, m, h->rank, error);
+        return rank_rows_scatter(h->ranks, mode, m, h->rank, error);
     if (rows->sharing->size == 1)
         return STATUS_OK;
     const struct shared_rows shared = shared_rows(rows);
     read_rows(h, m, 0, shared.all);
-    if (backend_ranks_scatter(h->ranks, mode, h->sent, h->rank, error) == STATUS_OK)
+    if (rank_rows_scatter(h->ranks, mode, h->sent, h->rank, error) == STATUS_OK)
         write_rows(h, m, shared.first, shared.mine);
     return error->status;
 }
 
 enum status host_ranks_gather(struct host_state *h, int mode, void *a, struct error *error)
 {
-    const struct backend_rows *rows = &h->ranks->mode[mode];
+    const struct mode_rows *rows = &h->ranks->mode[mode];
     if (h->sweep.precision == PRECISION_DOUBLE)
-        return backend_ranks_gather(h->ranks, mode, a, h->rank, error);
+        return rank_rows_gather(h->ranks, mode, a, h->rank, error);
     if (rows->sharing->size == 1)
         return STATUS_OK;
     const struct shared_rows shared = shared_rows(rows);
     read_rows(h, a, shared.first, shared.mine);
-    if (backend_ranks_gather(h->ranks, mode, h->sent, h->rank, error) == STATUS_OK)
+    if (rank_rows_gather(h->ranks, mode, h->sent, h->rank, error) == STATUS_OK)
         write_rows(h, a, 0, shared.all);
     return error->status;
 }

@@ -4,7 +4,7 @@
 #define BLCO_HOST_RESIDUAL_H
 
 #include "backend/host/host_sweep.h"
-#include "kernels/shared/double_double.h"
+#include "numerics/double_double.h"
 
 /* The sum over all nonzeros x of x (x - 2 m), where m = sum over r of weight[r] times the product
  * of the rows of factor[n] (I_n x R): a pass over one of the orderings. By all OpenMP threads. */

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "kernels/shared/double_double.h"
+#include "numerics/double_double.h"
 #include "tensor/shape.h"
 
 /* Some nonzeros, and the model. Arrays are not owned. */

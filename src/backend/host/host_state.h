@@ -16,7 +16,7 @@
  * Entries of factor[n] and M have the precision of `sweep`; all others are doubles. */
 struct host_state {
     struct shape shape;                /* rows of each mode that are here                    */
-    const struct backend_ranks *ranks; /* this rank's place among all; borrowed              */
+    const struct rank_rows *ranks; /* this rank's place among all; borrowed              */
     bool is_empty;                     /* no nonzero is here                                 */
     uint64_t rank, longest;
     struct mode_rules rules;

@@ -78,7 +78,7 @@ static enum status create_solver(struct host_state *h, int mode, struct host_sol
 static enum status solve_rows(struct host_state *h, int mode, const struct host_solver *s, void *a,
                               struct error *error)
 {
-    const struct backend_rows *rows = &h->ranks->mode[mode];
+    const struct mode_rows *rows = &h->ranks->mode[mode];
     const struct host_dense_rows own = {.m = host_state_row(h, h->m, rows->first),
                                         .a = host_state_row(h, a, rows->first),
                                         .rows = rows->count,
@@ -87,7 +87,7 @@ static enum status solve_rows(struct host_state *h, int mode, const struct host_
     double *gram = h->gram[mode], *inner = gram + square;
     if (host_ranks_scatter(h, mode, h->m, error) != STATUS_OK ||
         host_solver_rows(s, &own, gram, inner, error) != STATUS_OK ||
-        comm_sum(h->ranks->all, gram, square + h->rank, error) != STATUS_OK)
+        comm_allreduce_sum(h->ranks->all, gram, square + h->rank, error) != STATUS_OK)
         return error->status;
     return host_ranks_gather(h, mode, a, error);
 }
@@ -219,7 +219,7 @@ enum status host_state_residual(void *state, struct backend_residual *r, struct 
             r->weight[i] *= h->scale[n][i];
     }
     for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
-        const struct backend_rows *rows = &h->ranks->mode[n];
+        const struct mode_rows *rows = &h->ranks->mode[n];
         host_residual_gram(host_state_row(h, h->factor[n], rows->first), rows->count, h->rank,
                            h->sweep.precision, r->gram[n], error);
     }

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 /* Whether kernels for vectors of x86 with 32 and 64 bytes are compiled: it takes GCC's target
  * pragma. */

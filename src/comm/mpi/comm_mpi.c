@@ -174,7 +174,7 @@ static enum status reduce_scatter(struct comm *c, double *x, const struct comm_r
     return error->status;
 }
 
-static enum status all_gather(struct comm *c, double *a, const struct comm_rows *rows,
+static enum status allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
                               struct error *error)
 {
     struct member *m = c->state;
@@ -191,7 +191,7 @@ static enum status all_gather(struct comm *c, double *a, const struct comm_rows 
 }
 
 /* Each rank adds a part of x up and sends the part to all. */
-static enum status sum(struct comm *c, double *x, uint64_t count, struct error *error)
+static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
 {
     struct member *m = c->state;
     uint64_t size = (uint64_t)c->size, part = count / size, rest = count % size;
@@ -199,12 +199,12 @@ static enum status sum(struct comm *c, double *x, uint64_t count, struct error *
         m->even[k] = k * part + least_of(k, rest);
     const struct comm_rows rows = {m->even, 1};
     if (reduce_scatter(c, x, &rows, error) == STATUS_OK)
-        all_gather(c, x, &rows, error);
+        allgatherv(c, x, &rows, error);
     return error->status;
 }
 
-static enum status exchange(struct comm *c, const void *send, const uint64_t *send_first,
-                            void *receive, const uint64_t *receive_first, struct error *error)
+static enum status alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
+                             void *receive, const uint64_t *receive_first, struct error *error)
 {
     struct member *m = c->state;
     char *from = (char *)(uintptr_t)send, *to = receive; /* a parcel is also for receiving */
@@ -219,7 +219,7 @@ static enum status exchange(struct comm *c, const void *send, const uint64_t *se
     return swap(m, error);
 }
 
-static enum status agree(struct comm *c, int *value, struct error *error)
+static enum status allreduce_max(struct comm *c, int *value, struct error *error)
 {
     struct member *m = c->state;
     if (begin(error) != STATUS_OK)
@@ -228,8 +228,7 @@ static enum status agree(struct comm *c, int *value, struct error *error)
                   error);
 }
 
-static enum status broadcast(struct comm *c, int root, void *bytes, size_t size,
-                             struct error *error)
+static enum status bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
 {
     struct member *m = c->state;
     int code = MPI_SUCCESS;
@@ -277,12 +276,12 @@ static void close_member(struct comm *c)
 
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
 
-static const struct comm_engine engine = {.sum = sum,
-                                          .agree = agree,
-                                          .broadcast = broadcast,
+static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
+                                          .allreduce_max = allreduce_max,
+                                          .bcast = bcast,
                                           .reduce_scatter = reduce_scatter,
-                                          .all_gather = all_gather,
-                                          .exchange = exchange,
+                                          .allgatherv = allgatherv,
+                                          .alltoallv = alltoallv,
                                           .check = check,
                                           .split = split,
                                           .abort = abort_all,

@@ -21,7 +21,7 @@ struct device_comm {
 static enum status find_library(struct device_comm *d, struct error *error)
 {
     d->nccl = nccl_library(error);
-    return comm_agree_error(d->host, error);
+    return comm_allreduce_error(d->host, error);
 }
 
 /* All ranks learn what their GPUs meet by. */
@@ -29,9 +29,9 @@ static enum status share_id(struct device_comm *d, struct error *error)
 {
     if (d->host->rank == 0)
         nccl_status(d->nccl->ncclGetUniqueId(&d->id), NULL, "the GPUs' meeting", error);
-    if (comm_agree_error(d->host, error) != STATUS_OK)
+    if (comm_allreduce_error(d->host, error) != STATUS_OK)
         return error->status;
-    return comm_broadcast(d->host, 0, &d->id, sizeof d->id, error);
+    return comm_bcast(d->host, 0, &d->id, sizeof d->id, error);
 }
 
 static void *meet(void *context)
@@ -50,7 +50,7 @@ static void begin(struct device_comm *d)
         meet(d);
 }
 
-enum status device_comm_open(struct device_comm **c, struct comm *host, int device,
+enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
                              struct error *error)
 {
     struct device_comm *d = memory_zeros(1, sizeof *d, error);
@@ -85,7 +85,7 @@ enum status device_comm_wait(struct device_comm *c, struct error *error)
     join(c);
     if (nccl_status(c->result, NULL, "the GPUs' meeting", error) != STATUS_OK)
         comm_abort(c->host, error);
-    else if (comm_agree(c->host, &failed, error) == STATUS_OK)
+    else if (comm_allreduce_max(c->host, &failed, error) == STATUS_OK)
         c->met = true;
     return error->status;
 }

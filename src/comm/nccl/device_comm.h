@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "comm/comm.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 struct device_comm;
 
@@ -17,7 +17,7 @@ struct device_comm;
  * number of its GPU. A thread meets the other GPUs meanwhile. The caller closes *c, which is NULL
  * on failure. STATUS_MEMORY; STATUS_INPUT where NCCL cannot be loaded; STATUS_INTERNAL where NCCL
  * fails. */
-enum status device_comm_open(struct device_comm **c, struct comm *host, int device,
+enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
                              struct error *error);
 
 /* Waits until the GPUs have met, which the operations below need; every rank calls it. Returns at

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/vector_clones.h"
-#include "kernels/shared/packed_group.h"
+#include "numerics/packed_group.h"
 
 void fields_pack(const uint64_t *field, uint32_t count, int bits, uint32_t *word)
 {

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/shared/packed_group.h"
+#include "numerics/packed_group.h"
 #include "tensor/shape.h"
 
 #define BLCO_MAGIC                                                                                 \

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/shared/packed_group.h"
+#include "numerics/packed_group.h"
 #include "tensor/ordering.h"
 
 /* The layout for a tensor of this shape: the fields of an ordering (ordering.h) without a block

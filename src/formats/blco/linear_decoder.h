@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "formats/blco/bit_fields.h"
-#include "kernels/shared/packed_group.h"
+#include "numerics/packed_group.h"
 #include "tensor/coo.h"
 #include "tensor/ordering.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "kernels/shared/packed_group.h"
+#include "numerics/packed_group.h"
 
 #define VALUE_CODEC_MOST_WHOLE (INT64_C(1) << 53) /* whole numbers up to it are doubles  */
 #define VALUE_CODEC_WHOLE_BITS 55                 /* that their difference needs at most */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "backend/cuda/dense/device_dense.h"
-#include "kernels/dense/dense_solve.h"
+#include "kernels/dense/dense_apply.h"
 #include "support/gpu_arrays.h"
 
 #define MODES 5
@@ -272,7 +272,7 @@ static void test_few_blocks(void **state)
         for (size_t i = 0; i < COUNT(most); i++) {
             struct dense_extrapolate_args args = upload(&m, &steps[0], 0);
             const uint64_t parts = most[i] > MODES ? most[i] : MODES;
-            double *partial = uploaded(NULL, parts * dense_solve_partial(rank) * sizeof *partial);
+            double *partial = uploaded(NULL, parts * dense_apply_partial(rank) * sizeof *partial);
             double *raw = uploaded(NULL, MODES * rank * rank * sizeof *raw);
             good(dense_extrapolate_gram(&args, m.precision, partial, most[i], raw, &one));
             good(dense_extrapolated_norms(&args, raw, NULL));

@@ -105,7 +105,7 @@ static void check_gram(const struct factors *f, const double *raw)
 static void solve(struct device_dense *d, struct factors *f, double *raw)
 {
     struct error error = {0};
-    ok(device_dense_solve(d, f->dm, f->dw, f->da, f->rows, f->draw, 0, 0, &error), &error);
+    ok(device_dense_apply(d, f->dm, f->dw, f->da, f->rows, f->draw, 0, 0, &error), &error);
     fetch(raw, f->draw, f->rank * f->rank * sizeof(double));
     fetch(f->a, f->da, f->bytes + f->bytes / f->rows);
 }
@@ -252,7 +252,7 @@ static void test_passed(void **state)
         for (int k = 0; k < DEVICE_DENSE_PASSES + 2; k++) {
             float ms = -1, since = -1;
             good(cudaEventRecord(start, pass));
-            ok(device_dense_solve(d, f.dm, f.dw, f.da, f.rows, f.draw, pass, sums, &error), &error);
+            ok(device_dense_apply(d, f.dm, f.dw, f.da, f.rows, f.draw, pass, sums, &error), &error);
             good(cudaStreamSynchronize(sums));
             cudaEvent_t passed = device_dense_passed(d);
             assert_ptr_not_equal(passed, last);

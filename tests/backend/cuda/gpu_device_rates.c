@@ -15,7 +15,7 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_rates.h"
 #include "kernels/measure/peak_rates.h"
-#include "kernels/shared/vector_bytes.h"
+#include "numerics/vector_bytes.h"
 #include "support/gpu_arrays.h"
 
 /* Counts that do and do not fill the last thread block. */

@@ -17,7 +17,7 @@
 
 #define ORDER 4
 
-static struct backend_ranks alone; /* of the tensor under test */
+static struct rank_rows alone; /* of the tensor under test */
 
 static void compare(const void *device, const void *host, uint64_t bytes)
 {
@@ -122,13 +122,13 @@ static void check_tensor(const uint64_t *dims, uint64_t nnz, int groups)
     struct coo x;
     struct comm *self = comm_self(&error);
     naive_random_coo(&x, SHAPE(ORDER, dims), nnz, 1, 0);
-    assert_int_equal(backend_ranks_alone(&alone, self, &x.shape, &error), STATUS_OK);
+    assert_int_equal(rank_rows_alone(&alone, self, &x.shape, &error), STATUS_OK);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
     check_source(&x, NULL, groups);
     check_source(&x, &file, groups);
     blco_file_close(&file);
-    backend_ranks_close(&alone);
+    rank_rows_close(&alone);
     comm_close(self);
     coo_free(&x);
 }

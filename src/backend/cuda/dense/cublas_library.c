@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "backend/cuda/runtime/cuda_library.h"
-#include "kernels/dense/dense_solve.h"
+#include "kernels/dense/dense_apply.h"
 
 #define TEXT(number)   #number
 #define FILE_OF(major) "libcublas.so." TEXT(major)

@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "backend/cuda/runtime/cuda_library.h"
-#include "kernels/dense/dense_weights.h"
+#include "kernels/dense/dense_inverse.h"
 
 #define TEXT(number)     #number
 #define FILE_OF(major)   "libcusolver.so." TEXT(major)

@@ -2,14 +2,14 @@
 
 #include "backend/cuda/dense/device_dense_extrapolate.h"
 #include "backend/cuda/dense/device_dense_nonneg.h"
-#include "backend/cuda/dense/device_dense_weights.h"
+#include "backend/cuda/dense/device_dense_inverse.h"
 #include "backend/cuda/dense/device_dense_wide.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
 #include "base/memory.h"
-#include "kernels/dense/dense_solve.h"
+#include "kernels/dense/dense_apply.h"
 #include "kernels/dense/dense_sums.h"
 
 #define PANEL_ROWS 65536 /* that are multiplied by the eigenvectors at a time */
@@ -23,7 +23,7 @@ struct device_dense {
     enum precision precision;
 
     /* used on the stream of passes */
-    int wide;                         /* rows are too long for dense_solve */
+    int wide;                         /* rows are too long for dense_apply */
     struct device_dense_wide by_blas; /* where wide                    */
     uint32_t solve_blocks, inner_blocks;
     double *partial;    /* results of solve_blocks or inner_blocks thread blocks; device, owned */
@@ -35,7 +35,7 @@ struct device_dense {
     const void *solved_m, *solved_a;
     uint64_t solved_rows;
 
-    struct device_dense_weights weights;         /* used on the stream of R x R work */
+    struct device_dense_inverse weights;         /* used on the stream of R x R work */
     struct device_dense_nonneg nonneg;           /* likewise; its rows on the stream of passes */
     struct device_dense_extrapolate extrapolate; /* used on the stream of passes       */
 };
@@ -53,10 +53,10 @@ static enum status passes_open(struct device_dense *d, int device, struct error 
     if (d->wide) {
         status = device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->precision, error);
     } else {
-        status = cuda_status(dense_solve_blocks(device, d->ld, d->precision, &d->solve_blocks),
+        status = cuda_status(dense_apply_blocks(device, d->ld, d->precision, &d->solve_blocks),
                              "the solve's kernel", error);
-        if (status == STATUS_OK && d->solve_blocks * dense_solve_partial(d->ld) > partial)
-            partial = d->solve_blocks * dense_solve_partial(d->ld);
+        if (status == STATUS_OK && d->solve_blocks * dense_apply_partial(d->ld) > partial)
+            partial = d->solve_blocks * dense_apply_partial(d->ld);
     }
     if (status == STATUS_OK)
         status = device_array_into(&d->partial, partial, sizeof *d->partial, error);
@@ -81,7 +81,7 @@ enum status device_dense_open(struct device_dense **opened, int device, uint64_t
     d->wide = ld > DENSE_SOLVE_LD;
     enum status status = passes_open(d, device, error);
     if (status == STATUS_OK)
-        status = device_dense_weights_open(&d->weights, d->rank, precision, error);
+        status = device_dense_inverse_open(&d->weights, d->rank, precision, error);
     if (status != STATUS_OK) {
         device_dense_close(d);
         return status;
@@ -95,7 +95,7 @@ void device_dense_close(struct device_dense *d)
     if (!d)
         return;
     device_dense_wide_close(&d->by_blas);
-    device_dense_weights_close(&d->weights);
+    device_dense_inverse_close(&d->weights);
     device_dense_nonneg_close(&d->nonneg);
     device_dense_extrapolate_close(&d->extrapolate);
     for (int i = 0; i < DEVICE_DENSE_PASSES; i++)
@@ -128,12 +128,12 @@ bool device_dense_singular(const struct device_dense *d)
     return d->weights.by_eigenvectors;
 }
 
-enum status device_dense_weights(struct device_dense *d, int order, int mode,
+enum status device_dense_inverse(struct device_dense *d, int order, int mode,
                                  const double *const *gram, const double *const *norm, double ridge,
                                  double *w, cudaStream_t stream, struct error *error)
 {
     const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
-    return device_dense_weights_compute(&d->weights, &modes, ridge, w, stream, error);
+    return device_dense_inverse_compute(&d->weights, &modes, ridge, w, stream, error);
 }
 
 /* *streams = those of a pass on `stream` that begins now, with the event that is to stand behind
@@ -169,7 +169,7 @@ static enum status multiply(struct device_dense *d, const void *m, const double 
             device_dense_wide_solve(&d->by_blas, m, w, a, rows, raw, streams->pass, error);
         return status == STATUS_OK ? join(streams, error) : status;
     }
-    const struct dense_solve_args args = {.m = m,
+    const struct dense_apply_args args = {.m = m,
                                           .w = w,
                                           .a = a,
                                           .rows = rows,
@@ -180,7 +180,7 @@ static enum status multiply(struct device_dense *d, const void *m, const double 
                                           .raw = raw,
                                           .inner = d->inner,
                                           .halt = d->weights.halt.halt};
-    return cuda_status(dense_solve(&args, d->precision, streams), "solve", error);
+    return cuda_status(dense_apply(&args, d->precision, streams), "solve", error);
 }
 
 /* A = (M W) Q', panel by panel of rows; Q' is the weights' `factor`. */
@@ -211,7 +211,7 @@ static enum status multiply_twice(struct device_dense *d, const void *m, const d
     return status == STATUS_OK ? join(streams, error) : status;
 }
 
-enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
+enum status device_dense_apply(struct device_dense *d, const void *m, const double *w, void *a,
                                uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
                                struct error *error)
 {
@@ -243,7 +243,7 @@ enum status device_dense_nonneg_weights(struct device_dense *d, int order, int m
                                        d->weights.halt.halt, stream, error);
 }
 
-enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, void *a, uint64_t rows,
+enum status device_dense_apply_nonneg(struct device_dense *d, const void *m, void *a, uint64_t rows,
                                       bool fit_rows, double *raw, cudaStream_t stream,
                                       cudaStream_t sums, struct error *error)
 {
@@ -304,7 +304,7 @@ enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t ro
 {
     if (d->wide)
         return device_dense_wide_gram(&d->by_blas, a, rows, raw, stream, error);
-    const struct dense_solve_args args = {.m = a,
+    const struct dense_apply_args args = {.m = a,
                                           .rows = rows,
                                           .ld = (uint32_t)d->ld,
                                           .rank = d->rank,
@@ -312,7 +312,7 @@ enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t ro
                                           .blocks = d->solve_blocks,
                                           .raw = raw};
     const struct dense_streams streams = {stream, stream, NULL};
-    return cuda_status(dense_solve(&args, d->precision, &streams), "Gram", error);
+    return cuda_status(dense_apply(&args, d->precision, &streams), "Gram", error);
 }
 
 enum status device_dense_normalise(struct device_dense *d, const double *raw, double *norm,

@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "kernels/dense/dense_extrapolate.h"
-#include "kernels/dense/dense_weights.h"
-#include "kernels/shared/precision.h"
+#include "kernels/dense/dense_inverse.h"
+#include "numerics/precision.h"
 
 struct device_dense; /* library handles and arrays for one pair of streams */
 
@@ -31,17 +31,17 @@ enum status device_dense_open(struct device_dense **d, int device, uint64_t rank
                               enum precision precision, struct error *error);
 void device_dense_close(struct device_dense *d);
 
-/* From now on device_dense_weights does not wait. Where V is too ill-conditioned to be inverted in
+/* From now on device_dense_inverse does not wait. Where V is too ill-conditioned to be inverted in
  * its k-th call after this one, *halt (device, 0 before) becomes k, and while *halt is not 0
- * neither device_dense_solve nor device_dense_normalise changes anything. halt NULL:
- * device_dense_weights waits again. Returns whether device_dense_weights runs ahead: for a large R
+ * neither device_dense_apply nor device_dense_normalise changes anything. halt NULL:
+ * device_dense_inverse waits again. Returns whether device_dense_inverse runs ahead: for a large R
  * it waits all the same. */
 bool device_dense_run_ahead(struct device_dense *d, int *halt);
 
-/* Whether the last device_dense_weights that waited found V too ill-conditioned to be inverted. */
+/* Whether the last device_dense_inverse that waited found V too ill-conditioned to be inverted. */
 bool device_dense_singular(const struct device_dense *d);
 
-/* Prepares the next device_dense_solve, which multiplies by diag(prod over m != mode of 1/norm_m)
+/* Prepares the next device_dense_apply, which multiplies by diag(prod over m != mode of 1/norm_m)
  * V^+, where V = Hadamard product over m != mode of gram[m], plus ridge on the diagonal. gram[m] (R
  * x R) are those of the unit columns, norm[m] (R) the norms of the raw columns (0 counts as 1);
  * arrays of `order` device pointers on the host. W (R x R, device) receives that matrix by way of
@@ -50,36 +50,36 @@ bool device_dense_singular(const struct device_dense *d);
  * (largest) as zero. The solve knows
  * which of the two W is. Runs on `stream` and waits for it (one small copy tells which), unless it
  * runs ahead. STATUS_NUMERICAL where the eigendecomposition does not converge. */
-enum status device_dense_weights(struct device_dense *d, int order, int mode,
+enum status device_dense_inverse(struct device_dense *d, int order, int mode,
                                  const double *const *gram, const double *const *norm, double ridge,
                                  double *w, cudaStream_t stream, struct error *error);
 
-/* A (rows x ld) = M (rows x ld) times what the last device_dense_weights has prepared in w, on
+/* A (rows x ld) = M (rows x ld) times what the last device_dense_inverse has prepared in w, on
  * `stream`; and raw (R x R) = A' A, in the same pass where that pays. raw is there when the stream
  * `sums` gets there, and the next solve must wait for that. M and A are distinct. Columns R to ld
  * of A become zero. */
-enum status device_dense_solve(struct device_dense *d, const void *m, const double *w, void *a,
+enum status device_dense_apply(struct device_dense *d, const void *m, const double *w, void *a,
                                uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
                                struct error *error);
 
 /* The timed event that stands behind the last pass on its stream, where `sums` was another one:
- * that of device_dense_solve, device_dense_solve_nonneg, device_dense_extrapolate, or
+ * that of device_dense_apply, device_dense_apply_nonneg, device_dense_extrapolate, or
  * device_dense_inner where that has read M and A. The event is recorded again after
  * DEVICE_DENSE_PASSES others. */
 cudaEvent_t device_dense_passed(const struct device_dense *d);
 
-/* The same for a factor matrix that is to be nonnegative (kernels/shared/nonneg.h), in two steps as
+/* The same for a factor matrix that is to be nonnegative (numerics/nonneg.h), in two steps as
  * well. device_dense_open_nonneg comes first, once: STATUS_INPUT where R is too large for it.
- * device_dense_nonneg_weights counts as a call of device_dense_weights, but never waits and finds
+ * device_dense_nonneg_weights counts as a call of device_dense_inverse, but never waits and finds
  * no V too ill-conditioned; lambda (R, device) are the weights of the model as it is, norm[mode]
- * the norms of A's columns, `rows` the rows of the whole factor matrix. device_dense_solve_nonneg
+ * the norms of A's columns, `rows` the rows of the whole factor matrix. device_dense_apply_nonneg
  * changes A in place; fit_rows: lambda says nothing yet. */
 enum status device_dense_open_nonneg(struct device_dense *d, int device, struct error *error);
 enum status device_dense_nonneg_weights(struct device_dense *d, int order, int mode,
                                         const double *const *gram, const double *const *norm,
                                         double ridge, const double *lambda, uint64_t rows,
                                         cudaStream_t stream, struct error *error);
-enum status device_dense_solve_nonneg(struct device_dense *d, const void *m, void *a, uint64_t rows,
+enum status device_dense_apply_nonneg(struct device_dense *d, const void *m, void *a, uint64_t rows,
                                       bool fit_rows, double *raw, cudaStream_t stream,
                                       cudaStream_t sums, struct error *error);
 
@@ -107,7 +107,7 @@ enum status device_dense_normalise(struct device_dense *d, const double *raw, do
                                    double *gram, int code, int *bad, cudaStream_t stream,
                                    struct error *error);
 
-/* For the M and A of the last device_dense_solve or device_dense_solve_nonneg, both unchanged
+/* For the M and A of the last device_dense_apply or device_dense_apply_nonneg, both unchanged
  * since: *inner (R, device; the dense steps own this array) = sum_i M(i,r) A(i,r). For rows of up
  * to 64 entries that solve has summed the products already; otherwise M and A are read on `stream`,
  * which may then change them. Later work on `sums` finds *inner. */

@@ -17,7 +17,7 @@ enum status device_dense_extrapolate_open(struct device_dense_extrapolate *d, in
     if (status != STATUS_OK)
         return status;
     const uint64_t most = d->blocks > MAX_ORDER ? d->blocks : MAX_ORDER;
-    return device_array_into(&d->partial, most * dense_solve_partial(ld), sizeof *d->partial,
+    return device_array_into(&d->partial, most * dense_apply_partial(ld), sizeof *d->partial,
                              error);
 }
 

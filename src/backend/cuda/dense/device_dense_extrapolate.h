@@ -8,8 +8,8 @@
 #include "backend/cuda/dense/device_dense_wide.h"
 #include "base/error.h"
 #include "kernels/dense/dense_extrapolate.h"
-#include "kernels/dense/dense_solve.h"
-#include "kernels/shared/precision.h"
+#include "kernels/dense/dense_apply.h"
+#include "numerics/precision.h"
 
 struct device_dense_extrapolate {
     enum precision precision;

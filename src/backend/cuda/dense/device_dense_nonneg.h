@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "kernels/dense/dense_nonneg.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 struct device_dense_nonneg {
     uint32_t rank;

@@ -8,7 +8,7 @@
 
 #include "backend/cuda/dense/cublas_library.h"
 #include "base/error.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 struct device_dense_wide {
     const struct cublas_library *cublas;
@@ -29,7 +29,7 @@ enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, u
                                    enum precision precision, struct error *error);
 void device_dense_wide_close(struct device_dense_wide *w);
 
-/* A = M W and raw = A' A; arguments as in device_dense_solve. */
+/* A = M W and raw = A' A; arguments as in device_dense_apply. */
 enum status device_dense_wide_solve(struct device_dense_wide *w, const void *m,
                                     const double *weights, void *a, uint64_t rows, double *raw,
                                     cudaStream_t stream, struct error *error);

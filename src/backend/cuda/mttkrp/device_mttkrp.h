@@ -5,7 +5,7 @@
 #define BLCO_DEVICE_MTTKRP_H
 
 #include "backend/cuda/tensor/device_tensor.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 #include "plan/conflict.h"
 
 /* What the kernels read and write beside the tensor; all arrays are in device memory. */

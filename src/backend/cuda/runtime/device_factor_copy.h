@@ -4,7 +4,7 @@
 #define BLCO_DEVICE_FACTOR_COPY_H
 
 #include "backend/cuda/runtime/device_staging.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 
 /* a (rows x ld, device, of this precision) = host (rows x columns); columns from `columns` on
  * become zero. Returns when the host array has been read; a is there when the staging's stream gets

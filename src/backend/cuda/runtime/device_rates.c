@@ -7,7 +7,7 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
 #include "kernels/measure/peak_rates.h"
-#include "kernels/shared/vector_bytes.h"
+#include "numerics/vector_bytes.h"
 
 #define REPEATS      5            /* of a measurement; the fastest counts                        */
 #define ENOUGH       1e-3         /* seconds that a launch should take at the least              */

@@ -17,7 +17,7 @@
 #include "backend/cuda/mttkrp/device_mttkrp.h"
 #include "backend/cuda/stream/device_batch_sort.h"
 #include "backend/cuda/stream/device_packed_tensor.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 #include "plan/plan.h"
 
 /* Where a packed batch arrives. */

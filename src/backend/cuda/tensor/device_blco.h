@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "backend/cuda/tensor/device_coo.h"
-#include "kernels/shared/precision.h"
+#include "numerics/precision.h"
 #include "tensor/blco.h"
 
 struct device_blco {

@@ -1,0 +1,270 @@
+/* The fused solve: each warp takes tiles of rows of M (row_tile.cuh) and computes the transposed
+ * product A' = W' M'. Transposed, A's entries end up in the lanes in which the Gram's instructions
+ * want both their operands, so A' A moves no data at all. */
+#include "kernels/dense/dense_apply.h"
+
+#include "kernels/dense/early_load.cuh"
+#include "kernels/dense/row_tile.cuh"
+
+namespace
+{
+
+constexpr int WARPS = 4, THREADS = 32 * WARPS, STAGES = 2;
+/* At least, where there are more than a few thread blocks, which would cost more in their sums. */
+constexpr int TILES_PER_WARP = 4;
+constexpr uint64_t FEW_BLOCKS = 128;
+
+template <typename Real> struct solve_args {
+    const Real *m;
+    const double *w;
+    Real *a;
+    matrix_shape shape;
+    double *partial;
+    const int *halt;
+};
+
+/* Tiles of two octets of rows where rows are short. */
+template <typename Real, int WIDTH>
+struct solve_tile_of : row_tile<Real, WIDTH, WIDTH == 16 ? 2 : 1> {
+    using T = row_tile<Real, WIDTH, WIDTH == 16 ? 2 : 1>;
+    static constexpr int WEIGHTS = WIDTH * WIDTH / 2; /* double2's */
+    static constexpr int SHARED = WEIGHTS * 16 + WARPS * STAGES * T::STAGE * 16;
+    static constexpr int RESIDENT = WIDTH == 16 ? 6 : WIDTH == 32 ? 3 : 2; /* thread blocks */
+    static_assert(T::PARTIAL * 8 <= SHARED, "the thread block's sum reuses the tiles' memory");
+    static constexpr int EACH = WEIGHTS / THREADS; /* a thread's weights, and at once */
+    static constexpr int AT_ONCE = EACH % 8 == 0 ? 8 : EACH;
+    static_assert(WEIGHTS % THREADS == 0, "all threads load as many weights");
+};
+
+/* Entry (i, j) of W, or of the identity; zero beyond the rank. The load depends on no condition, so
+ * that many of them are in flight. */
+__device__ __forceinline__ double weight(const double *w, uint32_t rank, uint32_t i, uint32_t j)
+{
+    double x = i == j ? 1 : 0;
+    if (w)
+        x = __ldg(&w[min(i, rank - 1) * rank + min(j, rank - 1)]);
+    return i < rank && j < rank ? x : 0;
+}
+
+/* Loads W in the order in which lanes want it as operands: [inner octet][16 columns][half][lane].
+ */
+template <typename S> __device__ void load_weights(double2 *weights, const double *w, uint32_t rank)
+{
+    for (int first = (int)threadIdx.x; first < S::WEIGHTS; first += S::AT_ONCE * THREADS) {
+        double2 x[S::AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < S::AT_ONCE; k++) {
+            const int n = first + k * THREADS;
+            const int lane = n % 32, half = n / 32 % 2, block = n / 64 % S::BLOCKS;
+            const int inner = 2 * (n / 64 / S::BLOCKS) + half; /* entry of all that a lane stages */
+            const uint32_t i =
+                (uint32_t)((inner / S::LENGTH * 4 + lane % 4) * S::LENGTH + inner % S::LENGTH);
+            const uint32_t j = (uint32_t)(16 * block + 2 * (lane / 4));
+            x[k] = make_double2(weight(w, rank, i, j), weight(w, rank, i, j + 1));
+        }
+#pragma unroll
+        for (int k = 0; k < S::AT_ONCE; k++)
+            weights[first + k * THREADS] = x[k];
+    }
+}
+
+/* c (A' of the tile) = W' M'. */
+template <typename S>
+__device__ __forceinline__ void solve_tile(double (&c)[S::OCTETS][S::BLOCKS][4],
+                                           const double2 *weights,
+                                           const vector<typename S::Real> *stage, uint32_t lane)
+{
+    using Real = typename S::Real;
+#pragma unroll(S::WIDTH == 64 ? 1 : S::VECTORS) /* registers run out */
+    for (int v = 0; v < S::VECTORS; v++) {
+        vector<Real> m[S::OCTETS];
+#pragma unroll
+        for (int o = 0; o < S::OCTETS; o++)
+            m[o] = stage[(o * S::VECTORS + v) * 32 + stage_slot(lane)];
+#pragma unroll
+        for (int e = 0; e < S::LENGTH; e += 2) {
+#pragma unroll
+            for (int b = 0; b < S::BLOCKS; b++) {
+                const double2 *operand =
+                    weights + ((v * S::LENGTH + e) / 2 * S::BLOCKS + b) * 64 + lane;
+                const double2 low = operand[0], high = operand[32];
+#pragma unroll
+                for (int o = 0; o < S::OCTETS; o++)
+                    multiply_add(c[o][b], low.x, low.y, high.x, high.y, (double)m[o].x[e],
+                                 (double)m[o].x[e + 1]);
+            }
+        }
+    }
+}
+
+/* inner (the lane's two columns of every 16) += the column-wise product of M and A. */
+template <typename S>
+__device__ __forceinline__ void add_inner(double (&inner)[S::BLOCKS][2],
+                                          const double (&c)[S::OCTETS][S::BLOCKS][4],
+                                          vector<typename S::Real> *stage, uint32_t lane)
+{
+#pragma unroll
+    for (int o = 0; o < S::OCTETS; o++)
+#pragma unroll
+        for (int b = 0; b < S::BLOCKS; b++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const pair<typename S::Real> m = *staged_pair<S>(stage, o, 2 * (lane % 4) + i,
+                                                                 16 * (uint32_t)b + 2 * (lane / 4));
+                inner[b][0] += (double)m.x[0] * c[o][b][i];
+                inner[b][1] += (double)m.x[1] * c[o][b][2 + i];
+            }
+}
+
+extern __shared__ __align__(16) unsigned char shared_bytes[];
+
+template <typename Real, int WIDTH>
+__global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT))
+    solve_kernel(const solve_args<Real> args)
+{
+    using S = solve_tile_of<Real, WIDTH>;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    double2 *weights = (double2 *)shared_bytes;
+    vector<Real> *stages = (vector<Real> *)(weights + S::WEIGHTS) + warp * STAGES * S::STAGE;
+    const uint64_t tiles = (args.shape.rows + S::ROWS - 1) / S::ROWS;
+    const uint64_t step = (uint64_t)gridDim.x * WARPS;
+    uint64_t tile = (uint64_t)blockIdx.x * WARPS + warp;
+    const int halted = args.halt ? early_load(args.halt) : 0;
+
+    for (int s = 0; s < STAGES; s++) {
+        fetch<S>(stages + s * S::STAGE, args.m, args.shape, tile + (uint64_t)s * step, lane);
+        stage_commit();
+    }
+    load_weights<S>(weights, args.w, args.shape.rank);
+    __syncthreads();
+    if (halted) {
+        stage_wait<0>();
+        return;
+    }
+
+    double gram[S::GRAM_TILES][4] = {}, inner[S::BLOCKS][2] = {};
+    for (int s = 0; tile < tiles; tile += step, s = s + 1 < STAGES ? s + 1 : 0) {
+        vector<Real> *stage = stages + s * S::STAGE;
+        double c[S::OCTETS][S::BLOCKS][4] = {};
+        stage_wait<STAGES - 1>();
+        __syncwarp(); /* add_inner reads other lanes' vectors */
+        solve_tile<S>(c, weights, stage, lane);
+#pragma unroll
+        for (int i = 0; i < S::OCTETS * S::BLOCKS * 4; i++)
+            c[i / 4 / S::BLOCKS][i / 4 % S::BLOCKS][i % 4] =
+                (double)(Real)c[i / 4 / S::BLOCKS][i / 4 % S::BLOCKS][i % 4];
+        add_inner<S>(inner, c, stage, lane);
+        __syncwarp(); /* all lanes have read what is overwritten now */
+        if (tile + STAGES * step < tiles)
+            fetch<S>(stage, args.m, args.shape, tile + STAGES * step, lane);
+        stage_commit();
+#pragma unroll
+        for (int o = 0; o < S::OCTETS; o++) {
+            if (args.a)
+                store_octet<S>(args.a, args.shape, c[o], tile * S::ROWS + 8 * o, lane);
+            add_gram<S::BLOCKS>(gram, c[o]);
+        }
+    }
+    stage_wait<0>();
+    leave_partial<S>((double *)shared_bytes, args.partial, gram, inner);
+}
+
+template <typename Real> struct solve_kernel_choice {
+    void (*kernel)(const solve_args<Real>);
+    int shared, rows;
+    uint32_t column_blocks;
+};
+
+template <typename Real, int WIDTH> solve_kernel_choice<Real> choice()
+{
+    using S = solve_tile_of<Real, WIDTH>;
+    return {solve_kernel<Real, WIDTH>, S::SHARED, S::ROWS, S::BLOCKS};
+}
+
+/* *chosen = the kernel for rows of ld entries; allows it the shared memory that it takes. */
+template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Real> *chosen)
+{
+    switch ((ld + 15) / 16) {
+    case 1:
+        *chosen = choice<Real, 16>();
+        break;
+    case 2:
+        *chosen = choice<Real, 32>();
+        break;
+    case 3:
+        *chosen = choice<Real, 48>();
+        break;
+    case 4:
+        *chosen = choice<Real, 64>();
+        break;
+    default:
+        return cudaErrorInvalidValue;
+    }
+    return cudaFuncSetAttribute(chosen->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                chosen->shared);
+}
+
+template <typename Real> cudaError_t solve_blocks(int device, uint64_t ld, uint32_t *blocks)
+{
+    solve_kernel_choice<Real> chosen;
+    int multiprocessors, resident;
+    cudaError_t error = choose(ld, &chosen);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess)
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chosen.kernel, THREADS,
+                                                              (size_t)chosen.shared);
+    if (error == cudaSuccess)
+        *blocks = (uint32_t)multiprocessors * (uint32_t)(resident > 0 ? resident : 1);
+    return error;
+}
+
+template <typename Real>
+cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense_streams *streams)
+{
+    solve_kernel_choice<Real> chosen;
+    cudaError_t error = choose(args->ld, &chosen);
+    if (error != cudaSuccess)
+        return error;
+    const uint64_t tiles = (args->rows + (uint64_t)chosen.rows - 1) / (uint64_t)chosen.rows;
+    const uint64_t most = (tiles + WARPS - 1) / WARPS, few = most < FEW_BLOCKS ? most : FEW_BLOCKS;
+    const uint64_t shared = (most + TILES_PER_WARP - 1) / TILES_PER_WARP;
+    const uint64_t enough = shared > few ? shared : few;
+    const uint32_t blocks = enough < 1              ? 1
+                            : enough > args->blocks ? args->blocks
+                                                    : (uint32_t)enough;
+    const solve_args<Real> typed = {(const Real *)args->m, args->w,
+                                    (Real *)args->a,       {args->rows, args->ld, args->rank},
+                                    args->partial,         args->halt};
+    chosen.kernel<<<blocks, THREADS, (size_t)chosen.shared, streams->pass>>>(typed);
+    error = cudaGetLastError();
+    if (error == cudaSuccess)
+        error = dense_streams_join(streams);
+    if (error != cudaSuccess)
+        return error;
+    return dense_sum_tiles(args->partial, blocks, chosen.column_blocks, args->rank, args->raw,
+                           args->inner, args->halt, streams->sums);
+}
+
+} // namespace
+
+extern "C" {
+
+uint64_t dense_apply_partial(uint64_t ld)
+{
+    return DENSE_TILES_PARTIAL((ld + 15) / 16);
+}
+
+cudaError_t dense_apply_blocks(int device, uint64_t ld, enum precision precision, uint32_t *blocks)
+{
+    return precision == PRECISION_SINGLE ? solve_blocks<float>(device, ld, blocks)
+                                         : solve_blocks<double>(device, ld, blocks);
+}
+
+cudaError_t dense_apply(const struct dense_apply_args *args, enum precision precision,
+                        const struct dense_streams *streams)
+{
+    return precision == PRECISION_SINGLE ? solve_launch<float>(args, streams)
+                                         : solve_launch<double>(args, streams);
+}
+}

@@ -1,0 +1,85 @@
+/* R x R matrices of ALS on the device: the weights of a solve, unit columns, the model's norm. All
+ * are double, full, leading dimension R. Device pointers only; nothing of src/ is known here.
+ * Asynchronous; the launch's error is returned. */
+#ifndef BLCO_DENSE_INVERSE_H
+#define BLCO_DENSE_INVERSE_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/dense/dense_modes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether V could be inverted, as the device says. */
+enum dense_inverse_status {
+    DENSE_WEIGHTS_DONE,
+    DENSE_WEIGHTS_SINGULAR,  /* not definite enough to be inverted: no W yet */
+    DENSE_WEIGHTS_NOT_FINITE /* V holds a NaN or an infinity: W is all NaN   */
+};
+
+/* Largest R of dense_inverse_small. */
+#define DENSE_WEIGHTS_SMALL 64
+
+/* Stops later steps on the device where V turns out singular, before the host knows: a kernel that
+ * is given `halt` does nothing while *halt is not 0. NULL: nothing stops it. */
+struct dense_halt {
+    int *halt;
+    int code; /* what *halt becomes, where it is 0 */
+};
+
+/* In one thread block: V = Hadamard product of the other modes' Grams, plus ridge on the diagonal;
+ * W = diag(prod of the other modes' 1/norm) V^-1. V stays in v (R x R). Where a pivot is not more
+ * than `least` times V's diagonal entry, V is singular: *status says so, and *halt is set. */
+cudaError_t dense_inverse_small(const struct dense_modes *modes, double ridge, double least,
+                                double *v, double *w, int *status, struct dense_halt halt,
+                                cudaStream_t stream);
+
+/* The same in steps, for any R: V into both v and factor; Cholesky of factor, by cuSOLVER; a check
+ * of the pivots and of cuSOLVER's `info` (device; 0 is good); factor becomes V^-1, at least its
+ * entries (i, j) with i <= j, by cuSOLVER; W from that. */
+cudaError_t dense_inverse_hadamard(const struct dense_modes *modes, double ridge, double *v,
+                                   double *factor, cudaStream_t stream);
+cudaError_t dense_inverse_check(const double *v, const double *factor, uint32_t rank, double least,
+                                const int *info, int *status, cudaStream_t stream);
+cudaError_t dense_inverse_finish(const struct dense_modes *modes, const double *inverse,
+                                 const int *status, double *w, cudaStream_t stream);
+
+/* scaled (R x R) = D V D, D being diagonal, of the powers of two (numerics/column_scale.h)
+ * that bring V's diagonal near one: so that no length of a column counts for which eigenvalues are
+ * zero.
+ */
+cudaError_t dense_inverse_equilibrate(const double *v, uint32_t rank, double *scaled,
+                                      cudaStream_t stream);
+
+/* From the eigenvalues of D V D and its eigenvectors, row e of `vectors` being the e-th, which
+ * become those times D: W (r, k) = diag(prod of the other modes' 1/norm) (vectors (k, r)) /
+ * (eigenvalue k), with zero columns for eigenvalues up to tolerance * (largest). W times `vectors`
+ * is diag(..) V^+. Where V has a zero on its diagonal, of a component that is zero, D has, too, and
+ * column r of `vectors` and row r of W become zero: rounding would be scaled to unit norm. */
+cudaError_t dense_inverse_eigenvectors(const struct dense_modes *modes, const double *v,
+                                       double *vectors, const double *values, double tolerance,
+                                       double *w, cudaStream_t stream);
+
+/* norm_r = sqrt(raw_rr); gram = raw scaled to unit columns, a zero column stays zero; *bad becomes
+ * `code` where it was 0 and a norm is not finite. */
+cudaError_t dense_normalise(const double *raw, uint32_t rank, double *norm, double *gram, int code,
+                            int *bad, const int *halt, cudaStream_t stream);
+
+/* What a fit is computed from. */
+struct dense_fit_terms {
+    double inner;    /* sum_r (prod over other modes of 1/norm(r)) inner(r): <X, model>      */
+    double model_sq; /* lambda' (Hadamard product of all Grams) lambda, lambda = norm[mode]  */
+    double inner_size, model_size; /* the sums of the magnitudes of the terms of both       */
+};
+
+/* *terms (device) from the inner products (R) of the columns of M and of the factor. */
+cudaError_t dense_model(const struct dense_modes *modes, const double *inner,
+                        struct dense_fit_terms *terms, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

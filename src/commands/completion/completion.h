@@ -1,0 +1,33 @@
+/* Completion in shells: scripts that are printed from the table of commands and their options.
+ * Implemented in completion_bash.c, completion_fish.c, completion_zsh.c and completion_words.c. */
+#ifndef BLCO_COMPLETION_H
+#define BLCO_COMPLETION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "commands/options/cli.h"
+
+/* Prints a script that completes command lines of blco: a function for bash 4 or later; rules for
+ * fish, to stand in a file blco.fish; a function for zsh's own completion, to stand in a file
+ * _blco. */
+void completion_bash(FILE *stream);
+void completion_fish(FILE *stream);
+void completion_zsh(FILE *stream);
+
+#define COMPLETION_ROOM 512 /* of a list of words */
+
+/* What the argument of an option may be. */
+struct completion {
+    char words[COMPLETION_ROOM]; /* separated by spaces; none where it is free        */
+    bool list;                   /* several of the words, separated by commas        */
+    bool files, folders;         /* the name of a file; of a folder                    */
+    bool models;                 /* the stem of a model, or a .ktns file              */
+    bool mode_files;             /* MODE=FILE: the name of a file after a sign        */
+};
+
+/* *c = what may follow the option; returns whether anything does, as the next word. */
+bool completion_of(struct completion *c, const struct cli_option *option);
+
+#endif

@@ -1,0 +1,149 @@
+#include "commands/cpd/cpd_checkpoint.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/outfile.h"
+#include "comm/comm_world.h"
+#include "commands/cpd/cpd_signals.h"
+#include "model/fit_text.h"
+
+#define DEFAULT_SECONDS 600
+#define DEFAULT_SHARE   0.02 /* of the time, for saving */
+
+bool cpd_checkpoint_used(const struct cpd_job *job)
+{
+    return job->settings.checkpoint || job->settings.resume;
+}
+
+bool cpd_hash_needed(const struct cpd_job *job)
+{
+    return cpd_checkpoint_used(job) || job->settings.recorded;
+}
+
+enum status cpd_checkpoint_look(struct cpd_job *job, struct comm *world, struct error *error)
+{
+    const char *path = job->settings.resume_if_exists;
+    int exists = path && access(path, F_OK) == 0;
+    if (!path)
+        return STATUS_OK;
+    if (!exists && errno != ENOENT && comm_world_rank() == 0)
+        error_set(error, STATUS_INPUT, "%s: %s", path, strerror(errno));
+    if (world && comm_end_phase(world, error) == STATUS_OK)
+        comm_bcast(world, 0, &exists, sizeof exists, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    if (exists)
+        cpd_settings_resume(&job->settings, path);
+    else
+        progress_note(&job->progress, "%s does not exist yet: the run begins anew", path);
+    return STATUS_OK;
+}
+
+static enum checkpoint_init init_of(const struct cpd_job *job)
+{
+    if (job->settings.resume)
+        return job->resume.about.init;
+    if (job->settings.init_stem)
+        return CHECKPOINT_FROM_MODEL;
+    if (job->settings.init.nvecs)
+        return CHECKPOINT_FROM_NVECS;
+    return job->settings.init.init == KTENSOR_NORMAL ? CHECKPOINT_FROM_NORMAL
+                                                     : CHECKPOINT_FROM_RANDOM;
+}
+
+static void fill_saving(struct cpd_job *job)
+{
+    const struct cpd_settings *s = &job->settings;
+    bool is_default = s->every_seconds == 0 && s->every_iterations == 0;
+    job->saving =
+        (struct checkpoint_options){.path = s->checkpoint,
+                                    .seconds = is_default ? DEFAULT_SECONDS : s->every_seconds,
+                                    .iterations = s->every_iterations,
+                                    .share = is_default ? DEFAULT_SHARE : 0,
+                                    .asked = &cpd_asked,
+                                    .about = {.rank = s->common.options.rank,
+                                              .precision = s->common.options.precision,
+                                              .single_first = s->common.options.single_first,
+                                              .rules = s->common.options.rules,
+                                              .seed = s->resume ? job->resume.about.seed : s->seed,
+                                              .init = init_of(job)}};
+}
+
+enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error)
+{
+    struct cpd_settings *s = &job->settings;
+    if (s->checkpoint && comm_world_rank() == 0 && outfile_check(s->checkpoint, error) != STATUS_OK)
+        return error->status;
+    if (s->resume &&
+        (checkpoint_open(&job->resume, s->resume, comm_world_rank(), comm_world_size(), error) !=
+             STATUS_OK ||
+         checkpoint_check_run(&job->resume, s->common.options.rank, s->common.options.precision,
+                              s->common.options.single_first, &s->common.options.rules,
+                              error) != STATUS_OK))
+        return error->status;
+    if (s->resume && s->common.options.momentum_if_room)
+        acceleration_ask(job->resume.about.has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF,
+                         &s->common.options);
+    fill_saving(job);
+    return STATUS_OK;
+}
+
+enum status cpd_checkpoint_check_shape(const struct cpd_job *job, const struct shape *shape,
+                                       uint64_t nnz, struct error *error)
+{
+    return job->settings.resume ? checkpoint_check_shape(&job->resume, shape, nnz, error)
+                                : STATUS_OK;
+}
+
+enum status cpd_checkpoint_identify(struct cpd_job *job, const struct fingerprint *tensor,
+                                    struct error *error)
+{
+    job->saving.about.tensor = *tensor;
+    if (!job->settings.resume)
+        return STATUS_OK;
+    if (checkpoint_check_shape(&job->resume, &tensor->shape, tensor->nnz, error) == STATUS_OK)
+        checkpoint_check_hash(&job->resume, tensor->hash, error);
+    return error->status;
+}
+
+enum status cpd_checkpoint_agree(const struct cpd_job *job, struct comm *c, struct error *error)
+{
+    uint64_t crc = job->resume.crc;
+    if (comm_bcast(c, 0, &crc, sizeof crc, error) == STATUS_OK && crc != job->resume.crc)
+        error_set(error, STATUS_INPUT, "%s: another checkpoint than the one that rank 0 reads",
+                  job->settings.resume);
+    return comm_allreduce_error(c, error);
+}
+
+void cpd_checkpoint_note_resumed(struct cpd_job *job)
+{
+    const struct checkpoint_about *a = &job->resume.about;
+    if (!job->settings.resume)
+        return;
+    char fit[FIT_TEXT];
+    progress_note(&job->progress, "resuming %s: %d iteration%s, fit %s", job->settings.resume,
+                  a->iterations, a->iterations == 1 ? "" : "s", fit_text(a->fit, 0, 9, fit));
+    if (a->has_momentum != job->settings.common.options.momentum)
+        findings_add(&job->findings, FINDING_RESUMED, true,
+                     "the iterations before had --accelerate %s, the next have %s",
+                     a->has_momentum ? "momentum" : "off", a->has_momentum ? "off" : "momentum");
+    const double *ridge = job->settings.common.options.rules.ridge;
+    for (int n = 0; n < a->tensor.shape.order; n++)
+        if (a->rules.ridge[n] != ridge[n])
+            findings_add(&job->findings, FINDING_RESUMED, true,
+                         "mode %d: the iterations before had --ridge %g, the next have %g", n + 1,
+                         a->rules.ridge[n], ridge[n]);
+    cpd_tell_findings(job, &job->progress);
+}
+
+void cpd_checkpoint_note_saved(struct cpd_job *job, struct error *error)
+{
+    const struct cpals_result *r = &job->result;
+    if (r->not_saved.status != STATUS_OK)
+        error_set(error, r->not_saved.status, "%s", r->not_saved.message);
+    else if (r->saved > 0)
+        progress_note(&job->progress, "wrote %s (checkpoint of iteration %d)",
+                      job->settings.checkpoint, r->saved);
+}

@@ -1,0 +1,170 @@
+#include "commands/cpd/cpd_output.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/outfile_set.h"
+#include "commands/cpd/cpd_format_hint.h"
+#include "commands/cpd/cpd_ranks_file.h"
+#include "commands/cpd/cpd_together.h"
+#include "commands/file_roles.h"
+
+#define FOLDER "blco-rescue-XXXXXX" /* mkdtemp() makes the last six characters unique */
+
+/* The folders that may take a model that cannot be written at its stem; returns how many. */
+static int list_rescues(const struct cpd_settings *s, const char *folder[3])
+{
+    int count = 0;
+    const char *temporary = getenv("TMPDIR");
+    if (s->rescue)
+        folder[count++] = s->rescue;
+    if (temporary && *temporary)
+        folder[count++] = temporary;
+    folder[count++] = "/tmp";
+    return count;
+}
+
+/* Refuses a folder of --rescue in which nothing can be made. */
+static enum status check_rescue(const struct cpd_settings *s, struct error *error)
+{
+    char *path = s->rescue ? memory_text(error, "%s/" FOLDER, s->rescue) : NULL;
+    if (path && outfile_check(path, error) != STATUS_OK)
+        error_prefix(error, "--rescue: ");
+    memory_free(path);
+    return error->status;
+}
+
+enum status cpd_output_check(const struct cpd_settings *s, struct error *error)
+{
+    struct file_roles files = {0};
+    char *lock = s->nowrite ? NULL : memory_text(error, "%s.lock", s->stem);
+    char *ranks = cpd_ranks_file_name(s, error);
+    file_roles_add(&files, FILE_TENSOR_READ, s->tensor, error);
+    file_roles_add(&files, FILE_CHECKPOINT_READ, s->resume, error);
+    file_roles_add_stem(&files, FILE_START_READ, s->init_stem, error);
+    file_roles_add_stem(&files, FILE_MODEL, s->nowrite ? NULL : s->stem, error);
+    file_roles_add(&files, FILE_LOCK, lock, error);
+    file_roles_add(&files, FILE_RANKS, ranks, error);
+    file_roles_add(&files, FILE_CHECKPOINT, s->checkpoint, error);
+    file_roles_add(&files, FILE_RECORD, s->record, error);
+    file_roles_check(&files, error);
+    file_roles_free(&files);
+    memory_free(lock);
+    memory_free(ranks);
+    return error->status;
+}
+
+enum status cpd_output_open(struct cpd_job *job, struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    if (s->nowrite)
+        return STATUS_OK;
+    if (ktensor_writable(s->stem, s->formats, error) != STATUS_OK ||
+        cpd_ranks_file_check(s, error) != STATUS_OK || check_rescue(s, error) != STATUS_OK)
+        return error->status;
+    return outfile_set_lock(&job->lock, s->stem, error);
+}
+
+enum status cpd_output_try(const struct cpd_settings *s, int order, struct error *error)
+{
+    return s->nowrite ? STATUS_OK : ktensor_openable(s->stem, order, s->formats, error);
+}
+
+/* Writes the files of `stem`, which *lock has locked on rank 0. */
+static enum status write_files(struct cpd_job *job, struct comm *world, const char *stem,
+                               struct stem_lock *lock, struct error *error)
+{
+    ktensor_files_free(&job->files);
+    if (job->together)
+        return cpd_write_together(job, world, stem, lock, error);
+    return ktensor_write(&job->model, lock, job->settings.formats, &job->files, error);
+}
+
+/* A failure of rank 0 is that of all who write together. */
+static enum status agree(const struct cpd_job *job, struct comm *world, struct error *error)
+{
+    return job->together ? comm_allreduce_error(world, error) : error->status;
+}
+
+/* Makes a new folder in `parent`, by rank 0; folder (PATH_MAX) receives its name on every rank. */
+static enum status make_folder(struct cpd_job *job, struct comm *world, const char *parent,
+                               char *folder, struct error *error)
+{
+    if (!world || world->rank == 0) {
+        int length = snprintf(folder, PATH_MAX, "%s/" FOLDER, parent);
+        if (length >= PATH_MAX)
+            error_set(error, STATUS_OUTPUT, "%s: the name is too long", parent);
+        else if (!mkdtemp(folder))
+            error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
+    }
+    if (agree(job, world, error) == STATUS_OK && job->together)
+        comm_bcast(world, 0, folder, PATH_MAX, error);
+    return error->status;
+}
+
+/* Writes the model into a new folder in `parent`; *stem, which the caller frees, says where. Leaves
+ * nothing behind where there is no room. */
+static enum status rescue_into(struct cpd_job *job, struct comm *world, const char *parent,
+                               char **stem, struct error *error)
+{
+    const char *slash = strrchr(job->settings.stem, '/');
+    const char *name = slash ? slash + 1 : job->settings.stem;
+    bool leads = !world || world->rank == 0;
+    char folder[PATH_MAX] = "";
+    struct stem_lock lock = {0};
+    if (make_folder(job, world, parent, folder, error) != STATUS_OK)
+        return error->status;
+    *stem = memory_text(error, "%s/%s", folder, name);
+    if (*stem && leads)
+        outfile_set_lock(&lock, *stem, error);
+    if (agree(job, world, error) == STATUS_OK)
+        write_files(job, world, *stem, &lock, error);
+    stem_lock_release(&lock);
+    if (error->status != STATUS_OK && leads)
+        rmdir(folder);
+    return error->status;
+}
+
+/* Says in *error, which tells why the model cannot be written at its stem, where it went. */
+static void rescue(struct cpd_job *job, struct comm *world, struct error *error)
+{
+    const char *folder[3];
+    int count = list_rescues(&job->settings, folder);
+    struct error last = {0};
+    for (int i = 0; i < count; i++) {
+        char *stem = NULL;
+        last = (struct error){0};
+        if (rescue_into(job, world, folder[i], &stem, &last) == STATUS_OK)
+            error_append(error, "; the model went to the stem %s", stem);
+        memory_free(stem);
+        if (last.status == STATUS_OK)
+            return;
+    }
+    error_append(error, "; the model is lost: %s", last.message);
+}
+
+enum status cpd_output_write(struct cpd_job *job, struct comm *world, struct error *error)
+{
+    if (job->settings.nowrite)
+        return STATUS_OK;
+    double start = clock_now();
+    cpd_hint_format(&job->progress, &job->model, job->settings.formats);
+    progress_stage(&job->progress, "writing");
+    if (write_files(job, world, job->settings.stem, &job->lock, error) != STATUS_OK) {
+        rescue(job, world, error);
+        return error->status;
+    }
+    progress_done(&job->progress, "%d files", job->files.count);
+    job->times.write = clock_now() - start;
+    return STATUS_OK;
+}
+
+void cpd_output_close(struct cpd_job *job)
+{
+    stem_lock_release(&job->lock);
+}

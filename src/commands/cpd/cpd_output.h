@@ -1,0 +1,31 @@
+/* The files of the model that `blco cpd` writes: refused before the work where they cannot be
+ * written, and rescued into another folder where they cannot be written after it. */
+#ifndef BLCO_CPD_OUTPUT_H
+#define BLCO_CPD_OUTPUT_H
+
+#include "commands/cpd/cpd_job.h"
+
+/* Refuses an output of the run, model, checkpoint or record, that is one of its inputs or another
+ * output (file_roles_check). One rank calls this, rank 0 or the only one. STATUS_INPUT,
+ * STATUS_MEMORY. */
+enum status cpd_output_check(const struct cpd_settings *s, struct error *error);
+
+/* Locks the stem, and checks what can be checked without the tensor. One rank calls this and the
+ * next, rank 0 or the only one; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_output_open(struct cpd_job *job, struct error *error);
+
+/* Checks that all files of a model of this order can be open at the same time, as when they are
+ * written; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_output_try(const struct cpd_settings *s, int order, struct error *error);
+
+/* Writes the model to job->files, with --nowrite nothing. Rank 0 calls this, or the only rank; with
+ * job->together every rank of `world` does, which is NULL where this process is alone. Where the
+ * files cannot be written, the model goes to a new folder in the first of these in which there is
+ * room: --rescue, $TMPDIR, /tmp; the error then says where the model is. STATUS_OUTPUT,
+ * STATUS_MEMORY. */
+enum status cpd_output_write(struct cpd_job *job, struct comm *world, struct error *error);
+
+/* Ends the lock; every rank may call this. */
+void cpd_output_close(struct cpd_job *job);
+
+#endif

@@ -1,0 +1,107 @@
+#include "commands/cpd/cpd_ranks_file.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "commands/cpd/cpd_record.h"
+#include "record/run_record.h"
+
+char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error)
+{
+    return s->base_stem && !s->nowrite ? memory_text(error, "%s.ranks.json", s->base_stem) : NULL;
+}
+
+enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *error)
+{
+    char *path = cpd_ranks_file_name(s, error);
+    if (path)
+        outfile_check(path, error);
+    memory_free(path);
+    return error->status;
+}
+
+static void put_core(struct json *j, const struct core_consistency *core)
+{
+    bool known = core->state == CORE_KNOWN;
+    json_number(j, "core_consistency", known ? core->percent : NAN);
+    if (known && core->estimated)
+        json_number(j, "core_consistency_error", core->error);
+}
+
+static void put_files(struct json *j, const struct cpd_job *job, const char *stem)
+{
+    struct ktensor_files files;
+    json_array(j, "files");
+    ktensor_files_name(&files, job->tensor.shape.order, stem, job->settings.formats, j->error);
+    for (int i = 0; i < files.count; i++)
+        json_string(j, NULL, files.path[i]);
+    ktensor_files_free(&files);
+    json_end(j);
+}
+
+static void put_model(struct json *j, const struct cpd_job *job, const struct rank_outcome *o)
+{
+    const struct cpals_result *r = &o->result;
+    char *stem = memory_text(j->error, "%s.r%ju", job->settings.base_stem, (uintmax_t)o->rank);
+    if (!stem)
+        return;
+    json_number(j, "fit", r->fit);
+    json_number(j, "fit_noise", r->trust.noise);
+    json_unsigned(j, "iterations", (uint64_t)r->iterations);
+    json_string(j, "stop", cpd_record_stop(r->stop));
+    put_core(j, &r->core);
+    json_unsigned(j, "other_starts", (uint64_t)o->agreement.others);
+    json_unsigned(j, "agreeing_starts", (uint64_t)o->agreement.agree);
+    json_string(j, "stem", stem);
+    put_files(j, job, stem);
+    memory_free(stem);
+}
+
+static void put_outcome(struct json *j, const struct cpd_job *job, const struct rank_outcome *o)
+{
+    json_object(j, NULL);
+    json_unsigned(j, "rank", o->rank);
+    if (o->failure.status == STATUS_OK)
+        put_model(j, job, o);
+    else
+        json_string(j, "failure", o->failure.message);
+    json_end(j);
+}
+
+static void put_all(struct json *j, const struct cpd_job *job, int count)
+{
+    char suggestion[RANK_CHOICE_TEXT];
+    uint64_t rank = rank_suggestion(job->outcome, job->outcomes, suggestion);
+    json_object(j, NULL);
+    run_record_program(j, "ranks", job->arguments.count, job->arguments.text);
+    run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz, NULL);
+    json_bool(j, "complete", job->outcomes == count);
+    json_number(j, "suggested", rank > 0 ? (double)rank : NAN);
+    json_string(j, "suggestion", suggestion);
+    json_array(j, "ranks");
+    for (int i = 0; i < job->outcomes; i++)
+        put_outcome(j, job, &job->outcome[i]);
+    json_end(j);
+    json_end(j);
+}
+
+enum status cpd_ranks_file_write(struct cpd_job *job, int count, struct error *error)
+{
+    struct json j;
+    struct outfile file = {.fd = -1};
+    char *path = rank_any_model(job->outcome, job->outcomes)
+                     ? cpd_ranks_file_name(&job->settings, error)
+                     : NULL;
+    if (!path)
+        return error->status;
+    json_begin(&j, error);
+    put_all(&j, job, count);
+    if (error->status == STATUS_OK && outfile_open(&file, path, error) == STATUS_OK &&
+        outfile_write(&file, j.text, j.used, error) == STATUS_OK &&
+        outfile_commit(&file, error) == STATUS_OK)
+        progress_note(&job->progress, "wrote %s", path);
+    outfile_discard(&file);
+    json_free(&j);
+    memory_free(path);
+    return error->status;
+}

@@ -1,0 +1,60 @@
+/* What the user asks of `blco cpd`, checked as far as it can be without the tensor. */
+#ifndef BLCO_CPD_SETTINGS_H
+#define BLCO_CPD_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "commands/options/cmd_common.h"
+#include "commands/options/rank_range.h"
+#include "als/starts.h"
+
+struct cpd_settings {
+    struct cmd_common common; /* options.rank included: the present one of `ranks` */
+    struct rank_range ranks;  /* first 0: not given                        */
+    char *base_stem;          /* beginning of the stems of several ranks; owned; NULL of one rank */
+    const char *tensor;       /* path, or "-"                              */
+    char *stem;               /* beginning of the file names; owned; may be NULL with nowrite */
+    unsigned formats;         /* bits KTENSOR_TEXT, ...                    */
+    const char *rescue;       /* folder for a model that cannot be written, or NULL */
+    const char *record_as_given; /* --record, or NULL                      */
+    char *record; /* the file for the record of the present rank; owned, may be NULL */
+    bool nowrite, verbose, json;
+    bool recorded; /* a record is made: --record or --json                   */
+    bool require_converged;
+    int iterations;               /* at most                                   */
+    double tolerance;             /* on the change of fit                      */
+    int check_every;              /* iterations from one check of the fit to the next; 0: none */
+    uint64_t seed;                /* of the (first) random start               */
+    int starts;                   /* of seed, seed + 1, ...                    */
+    bool core_consistency;        /* to be computed                            */
+    const char *init_as_given;    /* --init, or NULL                           */
+    struct starts_kind init;      /* if init_stem is NULL                     */
+    const char *init_stem;        /* the model to start from, or NULL          */
+    const char *checkpoint;       /* the file to save checkpoints in, or NULL  */
+    const char *resume;           /* the checkpoint to go on from, or NULL     */
+    const char *resume_if_exists; /* the same where there is such a file     */
+    double every_seconds;         /* between checkpoints; 0: not given         */
+    int every_iterations;         /* likewise                                  */
+    double time_limit;            /* seconds; 0: none                          */
+    int most_fixed, most_ridge;   /* the largest modes that these options name, or 0 */
+};
+
+/* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If
+ * common.help or common.version is set, the rest is not checked. STATUS_INPUT, STATUS_MEMORY. */
+enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error);
+
+/* Makes `rank` the present one; of several ranks each has its stem, STEM.r8, and its record,
+ * NAME.r8.json of NAME.json. STATUS_MEMORY. */
+enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error);
+
+/* From now on the run goes on from this checkpoint, whatever it was to start from. */
+void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint);
+
+/* Refuses modes that a tensor of this order does not have, and a run that fixes all modes.
+ * STATUS_INPUT. */
+enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error);
+
+void cpd_settings_free(struct cpd_settings *s);
+
+#endif

@@ -1,0 +1,60 @@
+#include "commands/cpd/cpd_summary.h"
+
+#include "base/clock.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "model/fit_text.h"
+
+#define SHORT_STAGE 0.01 /* of the total: a stage that is shown only where all are */
+#define STAGE_LINE  "  %-12s %10.3f s %5.1f %%" /* name, seconds, per cent of the total */
+
+/* All stages and the time of each mode, or the stages that took long. */
+static void show_times(struct progress *progress, const struct cpd_times *times, int order,
+                       bool all)
+{
+    struct cpd_stage stage[CPD_STAGES];
+    double total = clock_now() - times->start;
+    int count = cpd_stages(times, order, total, stage);
+    for (int i = 0; i < count; i++) {
+        int op = stage[i].operation;
+        if (all || stage[i].seconds >= SHORT_STAGE * total)
+            progress_note(progress, STAGE_LINE, stage[i].name, stage[i].seconds,
+                          100 * stage[i].seconds / total);
+        bool by_mode = all && op >= 0 && operation_has_modes((enum operation)op);
+        for (int n = 0; by_mode && n < order; n++)
+            progress_note(progress, "    mode %-5d %10.3f s", n + 1, times->operation[op][n]);
+    }
+    progress_note(progress, STAGE_LINE, "total", total, 100.0);
+}
+
+void cpd_summarise(struct progress *progress, const struct cpals_result *result,
+                   const struct cpd_times *times, int order, bool all_times,
+                   const struct ktensor_files *files)
+{
+    static const char *const why[] = {
+        [CPALS_CONVERGED] = "converged",
+        [CPALS_ITERATIONS] = "stopped at the limit of iterations",
+        [CPALS_INTERRUPTED] = "interrupted",
+        [CPALS_TIME_LIMIT] = "stopped at the time limit",
+    };
+    char size[NUMBER_SIZE_TEXT], fit[FIT_TEXT];
+    fit_text(result->fit, result->trust.noise, 9, fit);
+    progress_note(progress, "fit %s after %d iteration%s, %s (last change %.1e)", fit,
+                  result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
+                  result->change);
+    if (result->restarts > 0)
+        progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
+                      result->restarts == 1 ? "" : "s", result->restarts,
+                      result->restarts == 1 ? "" : "s");
+    if (result->single_iterations > 0)
+        progress_note(progress, "%d of these iterations ran in single precision",
+                      result->single_iterations);
+    show_times(progress, times, order, all_times);
+    if (times->communication > 0)
+        progress_note(progress, "moving rows and sums among ranks took %.1f %% of the iterations",
+                      100 * times->communication / result->seconds);
+    progress_note(progress, "peak memory %s", number_size(machine_memory_peak(), size));
+    for (int i = 0; i < files->count; i++)
+        progress_note(progress, "wrote %s", files->path[i]);
+}

@@ -1,0 +1,75 @@
+#include "commands/cpd/cpd_together.h"
+
+#include "base/machine.h"
+#include "base/number.h"
+#include "formats/ktensor/ktensor_io.h"
+#include "ranks/model_write.h"
+
+/* Bytes that rank 0 has for the whole model beside the parts, of which the ranks of one host are
+ * taken to have as much as rank 0. Nonzeros, which take memory now, are gone by then. */
+static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *c,
+                               const struct rank_tensor *t)
+{
+    uint64_t rank = s->common.options.rank, sharers = 1;
+    uint64_t part = ktensor_bytes(&t->part.here, rank), budget = s->common.options.host_memory;
+    if (budget == 0) {
+        uint64_t nonzeros = t->x.nnz * (4 * (uint64_t)t->shape.order + sizeof(double));
+        sharers = (uint64_t)c->local_size;
+        budget = machine_memory_budget(0);
+        if (budget < UINT64_MAX / 2)
+            budget += (uint64_t)(MACHINE_MEMORY_SHARE * (double)(sharers * nonzeros));
+    }
+    return budget > sharers * part ? budget - sharers * part : 0;
+}
+
+/* Refuses what needs the whole model on one rank. */
+static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, uint64_t room,
+                                  struct error *error)
+{
+    char model[NUMBER_SIZE_TEXT], memory[NUMBER_SIZE_TEXT];
+    number_size(bytes, model);
+    number_size(room, memory);
+    if (s->init_stem)
+        return error_set(error, STATUS_MEMORY,
+                         "the model of %s does not fit into the %s of host memory that rank 0 has "
+                         "beside its part: --init %s, which every rank needs whole, cannot be the start",
+                         model, memory, s->init_stem);
+    if (s->starts > 1)
+        return error_set(
+            error, STATUS_MEMORY,
+            "%d models of %s, one for each of --starts, do not fit into the %s of host "
+            "memory that rank 0 has beside its part",
+            s->starts, model, memory);
+    if (!s->nowrite && s->formats != KTENSOR_NPY)
+        return error_set(error, STATUS_MEMORY,
+                         "the model of %s does not fit into the %s of host memory that rank 0 has "
+                         "beside its part: the ranks can write the model together, by --format npy only",
+                         model, memory);
+    return STATUS_OK;
+}
+
+enum status cpd_choose_together(struct cpd_job *job, struct comm *c, const struct rank_tensor *t,
+                                struct error *error)
+{
+    const struct cpd_settings *s = &job->settings;
+    if (c->shares_memory)
+        return STATUS_OK;
+    uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.rank);
+    uint64_t room = room_for_whole(s, c, t);
+    bool together = bytes * (uint64_t)s->starts > room;
+    if (comm_bcast(c, 0, &together, sizeof together, error) != STATUS_OK ||
+        comm_bcast(c, 0, &room, sizeof room, error) != STATUS_OK || !together)
+        return error->status;
+    job->together = true;
+    if (check_settings(s, bytes, room, error) != STATUS_OK || s->nowrite)
+        return error->status;
+    return model_writable_together(t->shape.order, s->stem, c, error);
+}
+
+enum status cpd_write_together(struct cpd_job *job, struct comm *c, const char *stem,
+                               struct stem_lock *lock, struct error *error)
+{
+    const struct ktensor_rows all = ktensor_rows_all(&job->model);
+    return model_write_together(&job->model, &all, &job->tensor.shape, c, stem, lock, &job->files,
+                                error);
+}

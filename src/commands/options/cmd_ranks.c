@@ -1,0 +1,118 @@
+#include "commands/options/cmd_ranks.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "commands/options/cli.h"
+#include "plan/process_grid.h"
+
+enum status cmd_set_on(struct cmd_ranks *ranks, const char *text, struct error *error)
+{
+    static const char *const names[] = {
+        [CMD_ON_GPUS - 1] = "gpus", [CMD_ON_PROCESSORS - 1] = "processors", NULL};
+    int choice = 0;
+    if (cli_choice("--on", text, names, &choice, error) == STATUS_OK)
+        ranks->on = (enum cmd_on)(choice + 1);
+    return error->status;
+}
+
+enum status cmd_set_gpus(struct cmd_gpus *gpus, const char *text, struct error *error)
+{
+    uint64_t number;
+    char word[32];
+    *gpus = (struct cmd_gpus){.listed = strchr(text, ',') != NULL,
+                              .all_unless_given = gpus->all_unless_given};
+    if (strcmp(text, "all") == 0) {
+        gpus->count = CMD_ALL_GPUS;
+    } else if (!gpus->listed) {
+        struct error unused = {0};
+        if (cli_unsigned("--gpus", text, 1, CMD_MAX_GPUS, &number, &unused) != STATUS_OK)
+            return error_set(error, STATUS_INPUT,
+                             "--gpus: '%s', expected a number of GPUs from 1 to %d, all, or the "
+                             "numbers of GPUs, as 0,2",
+                             text, CMD_MAX_GPUS);
+        gpus->count = (int)number;
+    }
+    for (const char *at = text; gpus->listed && *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        if (length >= sizeof word || gpus->count == CMD_MAX_GPUS)
+            return error_set(error, STATUS_INPUT, "--gpus: '%s', expected at most %d numbers", text,
+                             CMD_MAX_GPUS);
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        if (cli_unsigned("--gpus", word, 0, INT_MAX, &number, error) != STATUS_OK)
+            return error->status;
+        gpus->device[gpus->count++] = (int)number;
+        at += length;
+    }
+    return error->status;
+}
+
+enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char *what,
+                            struct error *error)
+{
+    char name[128];
+    int product = 1;
+    for (int n = 0; n < ranks->modes; n++)
+        product *= ranks->parts[n];
+    if (ranks->modes == 0 || product == count)
+        return STATUS_OK;
+    process_grid_name(ranks->parts, ranks->modes, name, sizeof name);
+    return error_set(error, STATUS_INPUT,
+                     "--grid: '%s', expected a product of %d, the number of %s", name, count, what);
+}
+
+enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error)
+{
+    if (ranks->modes > 0 && ranks->ranks == 0) {
+        ranks->ranks = 1;
+        for (int n = 0; n < ranks->modes; n++)
+            ranks->ranks *= ranks->parts[n];
+    }
+    if (ranks->on != CMD_ON_BACKEND && ranks->ranks == 0)
+        return error_set(error, STATUS_INPUT, "--on: --ranks or --grid expected, too");
+    return cmd_check_parts(ranks, ranks->ranks, "--ranks", error);
+}
+
+enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error)
+{
+    char name[128];
+    if (ranks->modes == 0 || ranks->modes == order)
+        return STATUS_OK;
+    process_grid_name(ranks->parts, ranks->modes, name, sizeof name);
+    return error_set(error, STATUS_INPUT,
+                     "--grid: '%s', expected %d number%s, one for each mode of the tensor", name,
+                     order, order == 1 ? "" : "s");
+}
+
+static bool are_different(const struct cmd_gpus *gpus)
+{
+    for (int i = 0; i < gpus->count; i++)
+        for (int j = 0; j < i; j++)
+            if (gpus->device[i] == gpus->device[j])
+                return false;
+    return true;
+}
+
+enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
+                          struct error *error)
+{
+    int have = 1, largest = gpus->count - 1;
+    if (gpus->count != 0 && !kind->devices)
+        return error_set(error, STATUS_INPUT, "--gpus: backend %s works without GPUs", kind->name);
+    if (kind->devices && kind->devices(&have, error) != STATUS_OK)
+        return error->status;
+    have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
+    if (gpus->count <= 0) {
+        gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;
+        largest = gpus->count - 1;
+    }
+    for (int i = 0; i < gpus->count; i++) {
+        gpus->device[i] = gpus->listed ? gpus->device[i] : i;
+        largest = gpus->device[i] > largest ? gpus->device[i] : largest;
+    }
+    if (largest >= have)
+        return error_set(error, STATUS_INPUT, "--gpus: GPU %d, but this machine has %d (from 0)",
+                         largest, have);
+    return are_different(gpus) ? STATUS_OK
+                               : error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
+}

@@ -1,0 +1,35 @@
+#include "ranks/model_collect.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Copies the rows of mode n that this rank has solved, which are nobody else's. */
+static void copy_rows(struct ktensor *whole, const struct ktensor *part,
+                      const struct mode_rows *own, int n)
+{
+    uint64_t rank = part->rank;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = own->first; i < own->first + own->count; i++) {
+        uint64_t row = ktensor_row(part, n, i);
+        if (row != NO_ROW)
+            memcpy(whole->factor[n] + row * rank, part->factor[n] + i * rank,
+                   rank * sizeof *whole->factor[n]);
+    }
+}
+
+enum status model_collect(struct ktensor *whole, struct ktensor *part,
+                        const struct rank_rows *ranks, struct error *error)
+{
+    struct comm *c = ranks->all;
+    if (c->rank == 0 && ktensor_create(whole, &ranks->part.whole, part->rank, error) == STATUS_OK)
+        memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < part->shape.order; n++) {
+        copy_rows(whole, part, &ranks->mode[n], n);
+        memory_free(part->factor[n]);
+        part->factor[n] = NULL;
+    }
+    return comm_allreduce_error(c, error); /* the whole is complete when the last rank is done */
+}

@@ -1,0 +1,186 @@
+#include "ranks/model_redistribute.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "plan/row_cuts.h"
+#include "ranks/share.h"
+
+#define IN_FLIGHT (UINT64_C(64) << 20) /* bytes that a rank receives in a round, about */
+
+/* The ranks send the rows of a mode in rounds. A message is made of records: the number of a row,
+ * then the row. */
+struct spreading {
+    struct comm *comm;
+    uint64_t words;   /* of 8 bytes in a record: R + 1                                            */
+    uint64_t most;    /* records that a rank sends in a round                                     */
+    uint64_t *cut;    /* (ranks + 1): rank k gets the rows cut[k] to cut[k + 1] - 1               */
+    uint64_t *place;  /* (most): the owner of a row, then the place of its record; or NO_ROW      */
+    double *outgoing; /* (most x words), sorted by owner                                          */
+    double *incoming; /* (ranks x most x words)                                                   */
+    uint64_t *send_count, *receive_count; /* (ranks): records of a round                          */
+    uint64_t *send, *receive;             /* (ranks + 1), in bytes                                */
+};
+
+static void spreading_close(struct spreading *s)
+{
+    memory_free(s->cut);
+    memory_free(s->place);
+    memory_free(s->outgoing);
+    memory_free(s->incoming);
+    memory_free(s->send_count);
+    memory_free(s->receive_count);
+    memory_free(s->send);
+    memory_free(s->receive);
+}
+
+/* All ranks send as many records in a round, no more than the largest number of rows of a rank. */
+static enum status agree_on_most(struct spreading *s, const struct rank_rows *r,
+                                 struct error *error)
+{
+    uint64_t limit = IN_FLIGHT / (s->words * sizeof(double)) / (uint64_t)s->comm->size + 1;
+    uint64_t rows = 1;
+    for (int n = 0; n < r->part.whole.order; n++)
+        rows = r->mode[n].count > rows ? r->mode[n].count : rows;
+    int most = (int)(rows < limit ? rows : limit);
+    comm_allreduce_max(s->comm, &most, error);
+    s->most = (uint64_t)most;
+    return error->status;
+}
+
+static void allocate(struct spreading *s, struct error *error)
+{
+    size_t ranks = (size_t)s->comm->size, record = s->words * sizeof(double);
+    s->cut = memory_array(ranks + 1, sizeof *s->cut, error);
+    s->place = memory_array(s->most, sizeof *s->place, error);
+    s->outgoing = memory_array(s->most, record, error);
+    s->incoming = memory_array(ranks * s->most, record, error);
+    s->send_count = memory_array(ranks, sizeof *s->send_count, error);
+    s->receive_count = memory_array(ranks, sizeof *s->receive_count, error);
+    s->send = memory_zeros(ranks + 1, sizeof *s->send, error);
+    s->receive = memory_zeros(ranks + 1, sizeof *s->receive, error);
+}
+
+/* The first row of mode n, of `length` rows, that belongs to rank k or a later one. */
+static uint64_t first_row(uint64_t length, int k, int ranks, bool evenly)
+{
+    return evenly ? share_begin(length, k, ranks) : k == 0 ? 0 : length;
+}
+
+static void create_rows(struct ktensor *rows, const struct ktensor *part,
+                        const struct rank_rows *r, bool evenly, struct error *error)
+{
+    struct part to = part_all(&r->part.whole);
+    for (int n = 0; n < to.whole.order; n++) {
+        uint64_t length = to.whole.dims[n];
+        to.first[n] = first_row(length, r->all->rank, r->all->size, evenly);
+        to.here.dims[n] = first_row(length, r->all->rank + 1, r->all->size, evenly) - to.first[n];
+    }
+    if (ktensor_create_part(rows, &to, part->rank, error) == STATUS_OK)
+        memcpy(rows->lambda, part->lambda, part->rank * sizeof *part->lambda);
+}
+
+/* Finds the places of the records of the rows [first, first + count) here, sorted by owner, and
+ * how many each owner gets. */
+static void sort_rows(struct spreading *s, const struct ktensor *part, int n, uint64_t first,
+                      uint64_t count)
+{
+    int size = s->comm->size;
+    uint64_t ranks = (uint64_t)size, next = 0;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t row = ktensor_row(part, n, first + i);
+        s->place[i] = row == NO_ROW ? NO_ROW : (uint64_t)row_cuts_range(s->cut, size, row);
+    }
+    memset(s->send_count, 0, ranks * sizeof *s->send_count);
+    for (uint64_t i = 0; i < count; i++)
+        if (s->place[i] != NO_ROW)
+            s->send_count[s->place[i]]++;
+    for (uint64_t k = 0; k < ranks; k++) {
+        s->send[k] = next; /* for now the place of the owner's next record */
+        next += s->send_count[k];
+    }
+    for (uint64_t i = 0; i < count; i++)
+        if (s->place[i] != NO_ROW)
+            s->place[i] = s->send[s->place[i]]++;
+}
+
+static void pack(struct spreading *s, const struct ktensor *part, int n, uint64_t first,
+                 uint64_t count)
+{
+    sort_rows(s, part, n, first, count);
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++) {
+        if (s->place[i] == NO_ROW)
+            continue;
+        uint64_t number = ktensor_row(part, n, first + i);
+        double *record = s->outgoing + s->place[i] * s->words;
+        memcpy(record, &number, sizeof number);
+        memcpy(record + 1, part->factor[n] + (first + i) * part->rank, part->rank * sizeof *record);
+    }
+}
+
+static enum status exchange(struct spreading *s, struct error *error)
+{
+    uint64_t record = s->words * sizeof(double);
+    if (comm_alltoall(s->comm, s->send_count, s->receive_count, error) != STATUS_OK)
+        return error->status;
+    s->send[0] = 0;
+    for (int k = 0; k < s->comm->size; k++) {
+        s->send[k + 1] = s->send[k] + s->send_count[k] * record;
+        s->receive[k + 1] = s->receive[k] + s->receive_count[k] * record;
+    }
+    return comm_alltoallv(s->comm, s->outgoing, s->send, s->incoming, s->receive, error);
+}
+
+static void unpack(const struct spreading *s, struct ktensor *rows, int n)
+{
+    uint64_t count = s->receive[s->comm->size] / (s->words * sizeof(double));
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t number;
+        const double *record = s->incoming + i * s->words;
+        memcpy(&number, record, sizeof number);
+        memcpy(rows->factor[n] + (number - rows->first[n]) * rows->rank, record + 1,
+               rows->rank * sizeof *record);
+    }
+}
+
+static enum status spread_mode(struct spreading *s, struct ktensor *rows,
+                               const struct ktensor *part, const struct rank_rows *r, int n,
+                               bool evenly, struct error *error)
+{
+    const struct mode_rows *own = &r->mode[n];
+    int rounds = (int)((own->count + s->most - 1) / s->most);
+    for (int k = 0; k <= s->comm->size; k++)
+        s->cut[k] = first_row(r->part.whole.dims[n], k, s->comm->size, evenly);
+    comm_allreduce_max(s->comm, &rounds, error);
+    for (int round = 0; round < rounds && error->status == STATUS_OK; round++) {
+        uint64_t at = (uint64_t)round * s->most, left = own->count > at ? own->count - at : 0;
+        pack(s, part, n, own->first + at, left < s->most ? left : s->most);
+        if (exchange(s, error) == STATUS_OK)
+            unpack(s, rows, n);
+    }
+    return error->status;
+}
+
+enum status model_redistribute(struct ktensor *rows, struct ktensor *part,
+                         const struct rank_rows *ranks, bool evenly, struct error *error)
+{
+    struct spreading s = {.comm = ranks->all, .words = part->rank + 1};
+    *rows = (struct ktensor){0};
+    if (agree_on_most(&s, ranks, error) == STATUS_OK) {
+        allocate(&s, error);
+        create_rows(rows, part, ranks, evenly, error);
+        comm_allreduce_error(s.comm, error);
+    }
+    for (int n = 0; n < part->shape.order && error->status == STATUS_OK; n++) {
+        spread_mode(&s, rows, part, ranks, n, evenly, error);
+        memory_free(part->factor[n]);
+        part->factor[n] = NULL;
+    }
+    if (error->status != STATUS_OK)
+        ktensor_free(rows);
+    spreading_close(&s);
+    return error->status;
+}

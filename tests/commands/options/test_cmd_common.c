@@ -1,0 +1,203 @@
+/* The options, answers, threads and memory that several commands share. */
+#include <omp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "commands/options/cmd_common.h"
+
+static const struct cli_section sections[] = {{"Input", cmd_input_options},
+                                              {"Machine", cmd_machine_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
+
+static void parses_the_shared_options(void **state)
+{
+    (void)state;
+    char *argv[] = {
+        "cpd", "a.tns", "--host-memory=2G", "-qt3", "--conflict", "register", "--dims", "2x3", "--",
+        "-b",  NULL};
+    struct error error = {0};
+    struct cmd_common common;
+    int first;
+    cmd_common_init(&common);
+    assert_int_equal(cli_parse(10, argv, sections, cmd_common_set, &common, &first, &error),
+                     STATUS_OK);
+    assert_int_equal(first, 8);
+    assert_string_equal(argv[8], "a.tns");
+    assert_string_equal(argv[9], "-b");
+    assert_true(common.quiet);
+    assert_int_equal(common.threads, 3);
+    assert_int_equal(common.options.conflict, CONFLICT_REGISTER);
+    assert_int_equal(common.options.host_memory, UINT64_C(2000000000));
+    assert_int_equal(common.tns.ndims, 2);
+}
+
+/* An error in the midst of a cluster of letters must not reach into the next command line. */
+static void parses_anew_after_an_error(void **state)
+{
+    (void)state;
+    char *bad[] = {"cpd", "-zq", NULL}, *good[] = {"cpd", "-h", "-t", NULL};
+    struct error error = {0}, none = {0};
+    struct cmd_common common;
+    int first;
+    cmd_common_init(&common);
+    assert_int_equal(cli_parse(2, bad, sections, cmd_common_set, &common, &first, &error),
+                     STATUS_INPUT);
+    assert_false(common.quiet);
+    assert_int_equal(cli_parse(3, good, sections, cmd_common_set, &common, &first, &none),
+                     STATUS_OK);
+    assert_true(common.help);
+    assert_false(common.quiet);
+}
+
+static void refuses_names_that_it_does_not_know(void **state)
+{
+    (void)state;
+    static const struct {
+        int key;
+        const char *message;
+    } cases[] = {{CMD_KEY_BACKEND, "--backend: 'x', expected auto, cuda or host"},
+                 {CMD_KEY_PRECISION, "--precision: 'x', expected double, single or auto"},
+                 {CMD_KEY_SHARING, "--sharing: 'x', expected auto or off"},
+                 {CMD_KEY_ACCELERATE, "--accelerate: 'x', expected auto, off or momentum"},
+                 {CMD_KEY_NONNEG, "--nonneg: 'x', expected numbers of modes, from 1 to 16, as 1,3"},
+                 {CMD_KEY_CONFLICT,
+                  "--conflict: 'x', expected auto, ordered, hierarchical, register or atomic"},
+                 {CMD_KEY_INDEX_BASE, "--index-base: 'x', expected a whole number from 0 to 1"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error error = {0};
+        struct cmd_common common;
+        cmd_common_init(&common);
+        assert_int_equal(cmd_common_set(&common, cases[i].key, "x", &error), STATUS_INPUT);
+        assert_string_equal(error.message, cases[i].message);
+    }
+}
+
+static void takes_names(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct cmd_common common;
+    cmd_common_init(&common);
+    assert_string_equal(common.backend, "auto");
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_BACKEND, "host", &error), STATUS_OK);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_PRECISION, "single", &error), STATUS_OK);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_SHARING, "off", &error), STATUS_OK);
+    assert_false(common.options.momentum);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "auto", &error), STATUS_OK);
+    assert_true(common.options.momentum && common.options.momentum_if_room);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "momentum", &error), STATUS_OK);
+    assert_true(common.options.momentum && !common.options.momentum_if_room);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "off", &error), STATUS_OK);
+    assert_false(common.options.momentum || common.options.momentum_if_room);
+    assert_int_equal(cmd_common_set(&common, 'r', "12", &error), STATUS_OK);
+    assert_string_equal(common.backend, "host");
+    assert_int_equal(common.options.precision, PRECISION_SINGLE);
+    assert_true(common.options.no_sharing);
+    assert_int_equal(common.options.rank, 12);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_SHARING, "auto", &error), STATUS_OK);
+    assert_false(common.options.no_sharing);
+}
+
+static void takes_modes_that_are_nonnegative(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct cmd_common common;
+    cmd_common_init(&common);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_NONNEG, "1,3", &error), STATUS_OK);
+    assert_int_equal(mode_rules_bits(common.options.rules.nonneg), 5);
+    assert_int_equal(common.most_nonneg, 3);
+    assert_int_equal(cmd_common_set(&common, CMD_KEY_NONNEG, NULL, &error), STATUS_OK);
+    assert_int_equal(mode_rules_bits(common.options.rules.nonneg), 0xffff);
+}
+
+static int helped;
+
+static void count_help(FILE *stream)
+{
+    assert_ptr_equal(stream, stdout);
+    helped++;
+}
+
+static void answers_help_and_version(void **state)
+{
+    (void)state;
+    struct cmd_common common;
+    cmd_common_init(&common);
+    assert_false(cmd_common_answered(&common, count_help));
+    assert_int_equal(helped, 0);
+    common.version = true;
+    assert_true(cmd_common_answered(&common, count_help));
+    assert_int_equal(helped, 0);
+    common.help = true;
+    assert_true(cmd_common_answered(&common, count_help));
+    assert_int_equal(helped, 1);
+}
+
+/* The option comes first, then OMP_NUM_THREADS, which OpenMP has read itself, then that of SLURM.
+ */
+static void threads_come_from_the_option_or_the_environment(void **state)
+{
+    (void)state;
+    assert_int_equal(unsetenv("OMP_NUM_THREADS"), 0);
+    assert_int_equal(setenv("SLURM_CPUS_PER_TASK", "3", 1), 0);
+    assert_int_equal(cmd_set_threads(2, 1), 2);
+    assert_int_equal(omp_get_max_threads(), 2);
+    assert_int_equal(cmd_set_threads(0, 1), 3);
+    assert_int_equal(omp_get_max_threads(), 3);
+    assert_int_equal(setenv("SLURM_CPUS_PER_TASK", "many", 1), 0);
+    assert_int_equal(cmd_set_threads(0, 1), 3);
+    assert_int_equal(setenv("SLURM_CPUS_PER_TASK", "4", 1), 0);
+    assert_int_equal(setenv("OMP_NUM_THREADS", "3", 1), 0);
+    assert_int_equal(cmd_set_threads(0, 1), 3);
+    assert_int_equal(unsetenv("SLURM_CPUS_PER_TASK"), 0);
+}
+
+/* Processes that share processors share the threads; a number that the user gives is that of each.
+ */
+static void threads_are_shared_among_processes(void **state)
+{
+    (void)state;
+    assert_int_equal(unsetenv("OMP_NUM_THREADS"), 0);
+    assert_int_equal(setenv("SLURM_CPUS_PER_TASK", "3", 1), 0);
+    assert_int_equal(cmd_set_threads(0, 2), 3);
+    assert_int_equal(cmd_set_threads(5, 2), 5);
+    assert_int_equal(unsetenv("SLURM_CPUS_PER_TASK"), 0);
+    int all = omp_get_num_procs(), shared = all / 2 > 1 ? all / 2 : 1;
+    assert_int_equal(cmd_set_threads(0, 2), shared);
+    assert_int_equal(omp_get_max_threads(), shared);
+    assert_int_equal(cmd_set_threads(0, all + 1), 1);
+}
+
+static void host_memory_is_what_is_given_or_there(void **state)
+{
+    (void)state;
+    struct cmd_common common;
+    cmd_common_init(&common);
+    assert_true(cmd_host_memory(&common) > 0);
+    common.options.host_memory = 12345;
+    assert_int_equal(cmd_host_memory(&common), 12345);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parses_the_shared_options),
+        cmocka_unit_test(parses_anew_after_an_error),
+        cmocka_unit_test(refuses_names_that_it_does_not_know),
+        cmocka_unit_test(takes_names),
+        cmocka_unit_test(takes_modes_that_are_nonnegative),
+        cmocka_unit_test(answers_help_and_version),
+        cmocka_unit_test(threads_come_from_the_option_or_the_environment),
+        cmocka_unit_test(threads_are_shared_among_processes),
+        cmocka_unit_test(host_memory_is_what_is_given_or_there),
+    };
+    return cmocka_run_group_tests_name("cmd_common", tests, NULL, NULL);
+}
