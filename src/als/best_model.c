@@ -14,10 +14,10 @@ static void copy_checkpoint(struct best_model *best, const struct backend *b,
     const struct carried *carried = own     ? &from->best_carried
                                     : apart ? &from->second_carried
                                             : &from->carried;
-    const uint64_t order = (uint64_t)b->order, rank = about->rank;
+    const uint64_t order = (uint64_t)b->order, rank = about->problem.rank;
     const struct ktensor_start start = {.from = model};
     if (apart)
-        ktensor_begin(best->k, &b->ranks->part.whole, &start, b->rules.nonneg);
+        ktensor_begin(best->k, &b->ranks->part.whole, &start, b->problem.rules.nonneg);
     memcpy(best->carried.scale, carried->scale, order * rank * sizeof *carried->scale);
     memcpy(best->carried.gram, carried->gram, order * rank * rank * sizeof *carried->gram);
     best->carried.precision = carried->precision;

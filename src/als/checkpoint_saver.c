@@ -95,7 +95,7 @@ static enum status take_state(struct writing *w, struct backend *b, const struct
                               struct error *error)
 {
     struct checkpoint_rows *second = &w->beside.second, *of_best = &w->beside.best;
-    uint64_t rank = w->about.rank;
+    uint64_t rank = w->about.problem.rank;
     if (take_rows(&w->rows, &w->carried, b, NULL, rank, error) != STATUS_OK)
         return error->status;
     if (w->about.momentum.extrapolated) {

@@ -55,12 +55,12 @@ static enum status make_start(struct work *w, struct ktensor_start *start,
     *start = s->start;
     start->seed = w->starts.start[w->starts.made].seed;
     als->random = NULL;
-    if (ktensor_create_part(&w->part, &w->ranks.part, s->options.rank, error) != STATUS_OK)
+    if (ktensor_create_part(&w->part, &w->ranks.part, s->options.problem.rank, error) != STATUS_OK)
         return error->status;
     if (s->nvecs && w->starts.made == 0)
         return nvecs_start(&w->part, &w->b, start->seed, s->progress, error);
     if (start->from)
-        ktensor_begin(&w->part, &w->ranks.part.whole, start, s->options.rules.nonneg);
+        ktensor_begin(&w->part, &w->ranks.part.whole, start, s->options.problem.rules.nonneg);
     else
         als->random = start;
     return STATUS_OK;

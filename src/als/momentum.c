@@ -4,12 +4,6 @@
 
 #define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gather */
 
-void acceleration_ask(enum acceleration a, struct backend_options *options)
-{
-    options->momentum = a != ACCELERATE_OFF;
-    options->momentum_if_room = a == ACCELERATE_AUTO;
-}
-
 /* From now on, with what falls count in the precision of the factor matrices. */
 static enum status accelerate(struct momentum_run *m, struct backend *b, struct error *error)
 {
@@ -22,9 +16,9 @@ static enum status load_model(struct backend *b, const struct checkpoint *from, 
 {
     struct ktensor k;
     const struct ktensor_start start = {.from = &from->second};
-    if (ktensor_create_part(&k, &b->ranks->part, from->about.rank, error) != STATUS_OK)
+    if (ktensor_create_part(&k, &b->ranks->part, from->about.problem.rank, error) != STATUS_OK)
         return error->status;
-    ktensor_begin(&k, &b->ranks->part.whole, &start, b->rules.nonneg);
+    ktensor_begin(&k, &b->ranks->part.whole, &start, b->problem.rules.nonneg);
     enum status status = backend_resume(b, &k, &from->second_carried, error);
     ktensor_free(&k);
     return status;
@@ -141,7 +135,7 @@ void momentum_tell(const struct momentum_run *m, struct checkpoint_about *about)
 enum status momentum_end(struct momentum_run *m, struct backend *b, struct backend_fit *fit,
                          bool *again, struct error *error)
 {
-    int first = mode_rules_first(&b->rules, b->order);
+    int first = mode_rules_first(&b->problem.rules, b->order);
     *again = m->on && m->state.taken_back;
     if (!m->on || backend_accelerate(b, NULL, error) != STATUS_OK)
         return error->status;

@@ -7,12 +7,6 @@
 #include "checkpoint/checkpoint.h"
 #include "problem/ktensor_start.h"
 
-/* What the user asks for. */
-enum acceleration { ACCELERATE_AUTO, ACCELERATE_OFF, ACCELERATE_MOMENTUM };
-
-/* Says so to the backend; auto is momentum where memory has room for it. */
-void acceleration_ask(enum acceleration a, struct backend_options *options);
-
 /* The momentum of a run on one backend. Where that was opened without, `on` is false and the
  * functions below do nothing. */
 struct momentum_run {

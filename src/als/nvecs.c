@@ -114,7 +114,7 @@ enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
             find_vectors(&s, n, error);
     }
     for (int n = 0; n < b->order; n++)
-        if (b->rules.nonneg[n])
+        if (b->problem.rules.nonneg[n])
             ktensor_drop_signs(k, n);
     destroy(&s);
     if (error->status == STATUS_OK)

@@ -28,7 +28,8 @@ void find_in_shape(struct findings *f, const struct shape *shape, uint64_t rank)
 
 void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance)
 {
-    if (options->precision != PRECISION_SINGLE || tolerance <= 0 || tolerance >= SINGLE_RESOLVES)
+    if (options->problem.precision != PRECISION_SINGLE || tolerance <= 0 ||
+        tolerance >= SINGLE_RESOLVES)
         return;
     findings_add(f, FINDING_TOLERANCE, true, "--tol %g is below %g, what single precision resolves",
                  tolerance, SINGLE_RESOLVES);
@@ -82,14 +83,15 @@ static void find_digits(struct findings *f, const struct fit_trust *t)
 /* A ridge that is larger than the one that did not help. */
 static double better_ridge(const struct cpals_result *result, const struct backend_options *options)
 {
-    return fmax(result->health.ridge, 10 * mode_rules_largest_ridge(&options->rules, MAX_ORDER));
+    return fmax(result->health.ridge,
+                10 * mode_rules_largest_ridge(&options->problem.rules, MAX_ORDER));
 }
 
 static void find_falls(struct findings *f, const struct cpals_result *result,
                        const struct backend_options *options)
 {
     const struct fit_trust *t = &result->trust;
-    bool ridge = mode_rules_largest_ridge(&options->rules, MAX_ORDER) > 0;
+    bool ridge = mode_rules_largest_ridge(&options->problem.rules, MAX_ORDER) > 0;
     if (t->falls == 0)
         return;
     findings_add(f, FINDING_FIT_FELL, !ridge, "the fit fell in %d iteration%s, by %.1e at most: %s",
@@ -137,7 +139,7 @@ static void find_zero(struct findings *f, const struct cpals_result *result, uin
 static void find_momentum(struct findings *f, const struct cpals_result *result,
                           const struct backend_options *options)
 {
-    if (!options->momentum || result->momentum)
+    if (options->problem.acceleration == ACCELERATE_OFF || result->momentum)
         return;
     findings_add(f, FINDING_NO_MOMENTUM, false,
                  "the iterations ran without momentum, for which memory has no room beside the "
@@ -200,7 +202,7 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
     find_falls(f, result, options);
     find_best(f, result);
     find_degenerate(f, result, options);
-    find_zero(f, result, options->rank);
+    find_zero(f, result, options->problem.rank);
     find_momentum(f, result, options);
     find_core(f, result);
     find_unknown_core(f, &result->core);

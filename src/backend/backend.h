@@ -23,11 +23,10 @@ struct backend {
     void *state;      /* made by kind->open; owned                                       */
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
-    struct mode_rules rules;           /* of the options */
+    struct problem problem;        /* of the options */
     const struct rank_rows *ranks; /* this rank's place among all that work together       */
     struct rank_rows alone;        /* that place, where there is one rank; owned           */
-    struct comm *self;                 /* likewise                                             */
-    bool single_first;        /* of the options                                                */
+    struct comm *self;             /* likewise                                             */
     enum precision precision; /* of the factor matrices as they stand                          */
     int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h)     */
     bool rotated; /* the Grams are not those of the factor matrices as they stand */

@@ -17,7 +17,7 @@
 #include "model/arrangement.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
-#include "problem/mode_rules.h"
+#include "problem/problem.h"
 #include "plan/plan.h"
 #include "tensor/coo.h"
 
@@ -25,26 +25,20 @@
 
 struct blco_file;
 
-/* The user's choices. Zero is the default of every field but the rank. */
+/* What a backend is opened with: what the user asks for, and what the machine may spend on that.
+ * Zero is the default of every field but the rank. */
 struct backend_options {
-    uint64_t rank;
+    struct problem problem;
     enum conflict conflict;
-    enum precision precision;
-    bool single_first; /* runs of ALS begin in single precision, until backend_widen; `precision` is
-                        * double, and room is made for that                                  */
-    bool no_sharing;   /* no partial products shared between modes (mode_groups.h)          */
-    struct mode_rules rules; /* what is asked of the factor matrices                          */
-    bool momentum; /* sweeps may be extrapolated (backend_extrapolate): a second array for modes */
-    bool momentum_if_room; /* with `momentum`: not where these arrays would change how the tensor is
-                            * held, on any rank                                          */
-    uint64_t iterations;   /* of ALS, at most; 0: not known. More of them pay for orderings that
-                            * take longer to build                                              */
-    int device;            /* the number of the device to work on, where the kind has several   */
-    uint64_t memory;       /* bytes of device memory that may be used; 0: 15/16 of what is free */
-    uint64_t host_memory;  /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
-                            * what is available                                                 */
+    bool no_sharing;      /* no partial products shared between modes (mode_groups.h)          */
+    uint64_t iterations;  /* of ALS, at most; 0: not known. More of them pay for orderings that
+                           * take longer to build                                              */
+    int device;           /* the number of the device to work on, where the kind has several   */
+    uint64_t memory;      /* bytes of device memory that may be used; 0: 15/16 of what is free */
+    uint64_t host_memory; /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
+                           * what is available                                                 */
     bool spends;     /* the nonzeros that the backend is opened from are not needed afterwards */
-    uint64_t models; /* models that the caller keeps in host memory beside the backend    */
+    uint64_t models; /* models that the caller keeps in host memory beside the backend         */
 };
 
 /* How fast the machine moves rows of R entries, measured. */
@@ -89,7 +83,7 @@ struct tensor_source {
                  * nonzeros and the shape of its ranges; opening shares the rows
                  * (rank_rows_share_mode)                                                  */
     struct rank_rows *ranks; /* outlives the backend                                       */
-    double norm_sq;              /* ||X||^2; 0 with a file, whose norm only opening it tells */
+    double norm_sq;          /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };
 
 /* Entries that count as zeros: an entry x of unit column r of mode n where bound[n] is not NULL and

@@ -33,7 +33,7 @@ static void plan_with(bool momentum, struct plan *plan, const struct plan_reques
     const struct plan_tensor *tensor = &request.tensor;
     request.momentum = momentum;
     for (int n = 0; momentum && n < tensor->shape.order; n++)
-        request.second[n] = mode_rules_begins(&options->rules, tensor->shape.order, n);
+        request.second[n] = mode_rules_begins(&options->problem.rules, tensor->shape.order, n);
     plan_make(plan, &request);
     bool unpacks = plan->fits && tensor->segment_nnz > 0 && !plan_takes_packed(plan);
     if (unpacks && !plan->streamed && !plan_can_unpack(&request)) {
@@ -57,8 +57,8 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
         return error->status;
     if (forced)
         request.forced = *forced;
-    plan_with(options->momentum, plan, &request, options);
-    if (options->momentum && options->momentum_if_room) {
+    plan_with(options->problem.acceleration != ACCELERATE_OFF, plan, &request, options);
+    if (options->problem.acceleration == ACCELERATE_AUTO) {
         struct plan plain;
         plan_with(false, &plain, &request, options);
         if (!plan->fits || !holds_alike(plan, &plain))
@@ -74,7 +74,7 @@ static enum status plan_at(struct plan *other, const struct backend_kind *kind,
 {
     const struct plan_request *r = &plan->request;
     struct backend_options with = *options;
-    with.rank = rank;
+    with.problem.rank = rank;
     with.memory = r->budget;
     with.host_memory = r->can_stream ? r->host_budget : r->budget;
     return backend_plan(other, kind, &r->tensor, &with, &r->forced, error);
@@ -84,7 +84,7 @@ static enum status plan_at(struct plan *other, const struct backend_kind *kind,
 static enum status refuse(const struct backend_kind *kind, const struct plan *plan,
                           const struct backend_options *options, struct error *error)
 {
-    uint64_t fits = 0, too_large = options->rank;
+    uint64_t fits = 0, too_large = options->problem.rank;
     struct plan other;
     while (too_large - fits > 1) {
         uint64_t rank = fits + (too_large - fits) / 2;
@@ -97,7 +97,7 @@ static enum status refuse(const struct backend_kind *kind, const struct plan *pl
         snprintf(remedy, sizeof remedy, "rank %llu would fit", (unsigned long long)fits);
     plan_obstacle(plan, obstacle, sizeof obstacle);
     return error_set(error, STATUS_MEMORY, "backend %s, rank %llu: %s; %s", kind->name,
-                     (unsigned long long)options->rank, obstacle, remedy);
+                     (unsigned long long)options->problem.rank, obstacle, remedy);
 }
 
 /* Plans, and refuses a plan that does not fit. On failure *b is closed. */
@@ -108,9 +108,8 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     memset(b, 0, sizeof *b);
     b->kind = kind;
     b->order = tensor->shape.order;
-    b->rules = options->rules;
-    b->single_first = options->single_first;
-    b->precision = options->precision;
+    b->problem = options->problem;
+    b->precision = options->problem.precision;
     b->m_mode = b->updated_mode = -1;
     enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
     if (status == STATUS_OK && !b->plan.fits)
@@ -125,8 +124,7 @@ static enum status stand_alone(struct backend *b, struct tensor_source *source, 
 {
     b->self = comm_self(error);
     source->ranks = &b->alone;
-    return b->self ? rank_rows_alone(&b->alone, b->self, &source->x->shape, error)
-                   : error->status;
+    return b->self ? rank_rows_alone(&b->alone, b->self, &source->x->shape, error) : error->status;
 }
 
 static enum status sum_norms(struct tensor_source *known, struct error *error)
@@ -167,8 +165,7 @@ static enum status build(struct backend *b, const struct tensor_source *source,
         status = stand_alone(b, &known, error);
     b->ranks = known.ranks;
     if (status == STATUS_OK && !source->file)
-        status = take_norm(b, &known, &scaled,
-                           options->single_first ? PRECISION_SINGLE : options->precision, error);
+        status = take_norm(b, &known, &scaled, problem_first_precision(&options->problem), error);
     if (status == STATUS_OK)
         status = b->kind->open(&b->state, &known, &b->plan, options, progress, error);
     memory_free(scaled.value);
@@ -249,8 +246,8 @@ static enum status read_where_needed(const struct backend_kind *kind, struct ran
     const struct plan_tensor tensor = tensor_of_part(t, all);
     backend_plan(&plan, kind, &tensor, options, NULL, error);
     int needed = !takes_part(kind, &plan);
-    if (comm_allreduce_error(all, error) != STATUS_OK || comm_allreduce_max(all, &needed, error) != STATUS_OK ||
-        !needed)
+    if (comm_allreduce_error(all, error) != STATUS_OK ||
+        comm_allreduce_max(all, &needed, error) != STATUS_OK || !needed)
         return error->status;
     return rank_tensor_read(t, all, progress, error);
 }
@@ -269,9 +266,10 @@ static enum status agree_on_momentum(struct backend *b, const struct rank_tensor
                                      struct error *error)
 {
     struct backend_options plain = *options;
-    plain.momentum = false;
+    plain.problem.acceleration = ACCELERATE_OFF;
     int without = !b->plan.request.momentum;
-    if (comm_allreduce_max(all, &without, error) == STATUS_OK && without && b->plan.request.momentum)
+    if (comm_allreduce_max(all, &without, error) == STATUS_OK && without &&
+        b->plan.request.momentum)
         begin_part(b, b->kind, t, all, &plain, error);
     return comm_end_phase(all, error);
 }
@@ -286,7 +284,8 @@ enum status backend_prepare_part(struct backend *b, const struct backend_kind *k
         return comm_end_phase(ranks->all, error);
     if (t->unread || rank_rows_share(ranks, &t->x, error) == STATUS_OK)
         begin_part(b, kind, t, ranks->all, options, error);
-    if (comm_end_phase(ranks->all, error) == STATUS_OK && options->momentum_if_room)
+    if (comm_end_phase(ranks->all, error) == STATUS_OK &&
+        options->problem.acceleration == ACCELERATE_AUTO)
         agree_on_momentum(b, t, ranks->all, options, error);
     if (error->status != STATUS_OK)
         backend_close(b);

@@ -12,7 +12,7 @@ static enum status load_from_host(struct backend *b, enum ktensor_init init, uin
     const struct part *part = &b->ranks->part;
     struct ktensor k;
     if (ktensor_create_part(&k, part, b->plan.request.rank, error) == STATUS_OK) {
-        ktensor_begin(&k, &part->whole, &start, b->rules.nonneg);
+        ktensor_begin(&k, &part->whole, &start, b->problem.rules.nonneg);
         for (uint64_t r = 0; r < k.rank; r++)
             k.lambda[r] = weight;
         ops->load(b->state, &k, NULL, error);

@@ -7,7 +7,7 @@ static void put_options(struct json *j, const struct bench_request *request, int
 {
     json_object(j, "options");
     run_record_options(j, &request->options);
-    run_record_modes(j, "nonneg", request->options.rules.nonneg, order);
+    run_record_modes(j, "nonneg", request->options.problem.rules.nonneg, order);
     json_unsigned(j, "samples", request->samples);
     json_end(j);
 }

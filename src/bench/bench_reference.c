@@ -28,15 +28,15 @@ static enum status choose(struct maker *s, const struct backend_kind *kind,
     bool atomic_only = options->conflict == CONFLICT_ATOMIC;
     struct plan plan = {0};
     *s = (struct maker){.kind = kind, .options = *options};
-    s->options.precision = PRECISION_DOUBLE;
-    s->options.single_first = false;
+    s->options.problem.precision = PRECISION_DOUBLE;
+    s->options.problem.single_first = false;
     s->options.no_sharing = true;
     s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
     if (strcmp(kind->name, backend_host.name) == 0)
         return STATUS_OK;
     if (backend_plan(&plan, kind, &tensor, &s->options, NULL, error) != STATUS_OK)
         return error->status;
-    bool soon = tensor.nnz <= HOST_PRODUCTS / s->options.rank;
+    bool soon = tensor.nnz <= HOST_PRODUCTS / s->options.problem.rank;
     if (input->unread || (plan.streamed && !soon)) {
         s->kind = NULL;
     } else if (!plan.fits || soon) {
@@ -81,14 +81,13 @@ static enum status compute(struct bench_reference *f, const struct maker *s, con
 }
 
 enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
-                                   const struct tensor_input *input,
-                                   const struct rank_rows *ranks,
+                                   const struct tensor_input *input, const struct rank_rows *ranks,
                                    const struct backend_options *options,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error)
 {
     struct maker maker;
-    *f = (struct bench_reference){.shape = input->x.shape, .rank = options->rank};
+    *f = (struct bench_reference){.shape = input->x.shape, .rank = options->problem.rank};
     if (choose(&maker, kind, input, options, error) != STATUS_OK ||
         allocate_other(f, error) != STATUS_OK)
         return error->status;

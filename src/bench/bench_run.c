@@ -40,8 +40,8 @@ enum status bench_check(const struct bench_job *job, struct backend *b, int mode
 static enum status create_start(struct ktensor *k, const struct bench_request *q,
                                 struct error *error)
 {
-    return q->ranks ? ktensor_create_part(k, &q->ranks->part, q->options.rank, error)
-                    : ktensor_create(k, &q->input->x.shape, q->options.rank, error);
+    return q->ranks ? ktensor_create_part(k, &q->ranks->part, q->options.problem.rank, error)
+                    : ktensor_create(k, &q->input->x.shape, q->options.problem.rank, error);
 }
 
 /* Makes the start, and what MTTKRP must give for the start. */
@@ -116,9 +116,8 @@ static struct bench_result empty_result(const struct bench_request *request)
     const struct backend_options *options = &request->options;
     return (struct bench_result){.shape = x->shape,
                                  .nnz = x->nnz,
-                                 .rank = options->rank,
-                                 .precision =
-                                     options->single_first ? PRECISION_SINGLE : options->precision};
+                                 .rank = options->problem.rank,
+                                 .precision = problem_first_precision(&options->problem)};
 }
 
 /* Refuses at once what cannot be measured. Reads the nonzeros, so that a reference can be computed
@@ -137,8 +136,8 @@ static enum status measure_limits(struct bench_result *r, const struct bench_req
                                   struct progress *progress, struct error *error)
 {
     struct backend_options options = request->options;
-    options.precision = r->precision;
-    options.single_first = false;
+    options.problem.precision = r->precision;
+    options.problem.single_first = false;
     progress_update(progress, -1, "limits of the machine");
     return request->kind->rates(&r->shape, &options, &r->rates, error);
 }

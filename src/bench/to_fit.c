@@ -25,7 +25,7 @@ static enum status open_alone(struct place *p, const struct to_fit_request *q,
     if (backend_prepare(&p->b, q->kind, q->input, options, NULL, progress, error) != STATUS_OK ||
         backend_open_prepared(&p->b, q->input, options, progress, error) != STATUS_OK)
         return error->status;
-    return ktensor_create(&p->start, &q->input->x.shape, options->rank, error);
+    return ktensor_create(&p->start, &q->input->x.shape, options->problem.rank, error);
 }
 
 static enum status open_part(struct place *p, const struct to_fit_request *q,
@@ -43,7 +43,7 @@ static enum status open_part(struct place *p, const struct to_fit_request *q,
     backend_open_part(&p->b, &p->part, &p->ranks, options, progress, error);
     rank_tensor_free_nonzeros(&p->part);
     return error->status == STATUS_OK
-               ? ktensor_create_part(&p->start, &p->ranks.part, options->rank, error)
+               ? ktensor_create_part(&p->start, &p->ranks.part, options->problem.rank, error)
                : error->status;
 }
 
@@ -59,7 +59,7 @@ static void make_start(struct place *p, uint64_t seed)
 {
     const struct ktensor_start start = {.init = KTENSOR_RANDOM, .seed = seed};
     const struct shape *whole = p->ranks.all ? &p->ranks.part.whole : &p->start.shape;
-    ktensor_begin(&p->start, whole, &start, p->b.rules.nonneg);
+    ktensor_begin(&p->start, whole, &start, p->b.problem.rules.nonneg);
 }
 
 /* Kernels are chosen, libraries loaded, and what is built late is built. */

@@ -7,7 +7,7 @@ static void put_options(struct json *j, const struct to_fit_request *q, int orde
 {
     json_object(j, "options");
     run_record_options(j, &q->options);
-    run_record_modes(j, "nonneg", q->options.rules.nonneg, order);
+    run_record_modes(j, "nonneg", q->options.problem.rules.nonneg, order);
     json_unsigned(j, "iterations", (uint64_t)q->iterations);
     json_number(j, "tolerance", q->tolerance);
     json_unsigned(j, "seed", q->seed);
@@ -62,7 +62,8 @@ static void put_way(struct json *j, const struct to_fit_way *way, int starts)
     json_string(j, "name", way->way->name);
     json_string(j, "precision",
                 way->way->single_first ? "auto" : precision_name(way->way->precision));
-    json_string(j, "accelerate", way->way->momentum ? "momentum" : "off");
+    json_string(j, "accelerate",
+                way->way->acceleration == ACCELERATE_MOMENTUM ? "momentum" : "off");
     json_number(j, "open_seconds", way->open_seconds);
     json_object(j, "built");
     run_record_built(j, &way->built);

@@ -6,16 +6,17 @@ const struct way ways[] = {
     {"plain, double", .precision = PRECISION_DOUBLE},
     {"plain, auto", .precision = PRECISION_DOUBLE, .single_first = true},
     {"plain, single", .precision = PRECISION_SINGLE},
-    {"momentum, double", .precision = PRECISION_DOUBLE, .momentum = true},
-    {"momentum, auto", .precision = PRECISION_DOUBLE, .single_first = true, .momentum = true},
+    {"momentum, double", .precision = PRECISION_DOUBLE, .acceleration = ACCELERATE_MOMENTUM},
+    {"momentum, auto", .precision = PRECISION_DOUBLE, .single_first = true,
+     .acceleration = ACCELERATE_MOMENTUM},
     {NULL, .precision = PRECISION_DOUBLE}};
 
 struct backend_options way_backend(const struct way *way, const struct backend_options *options)
 {
     struct backend_options of = *options;
-    of.precision = way->precision;
-    of.single_first = way->single_first;
-    of.momentum = way->momentum;
+    of.problem.precision = way->precision;
+    of.problem.single_first = way->single_first;
+    of.problem.acceleration = way->acceleration;
     return of;
 }
 

@@ -8,7 +8,7 @@ struct way {
     const char *name; /* "plain, double" */
     enum precision precision;
     bool single_first; /* --precision auto        */
-    bool momentum;     /* --accelerate momentum   */
+    enum acceleration acceleration;
 };
 
 /* The first way is the one that the others are compared with. A NULL name ends the table. */

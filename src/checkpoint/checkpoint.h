@@ -11,7 +11,7 @@
 #include "numerics/precision.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
-#include "problem/mode_rules.h"
+#include "problem/problem.h"
 #include "tensor/fingerprint.h"
 
 enum checkpoint_init {
@@ -24,10 +24,7 @@ enum checkpoint_init {
 /* What a checkpoint says of the tensor and of the run. */
 struct checkpoint_about {
     struct fingerprint tensor;
-    uint64_t rank; /* R */
-    enum precision precision;
-    bool single_first; /* the run began in single precision, to go on in double */
-    struct mode_rules rules;
+    struct problem problem;    /* but for the acceleration    */
     uint64_t seed;             /* for information, as is init */
     enum checkpoint_init init; /* how the run began           */
     int iterations;            /* that were made              */
@@ -35,7 +32,7 @@ struct checkpoint_about {
     bool has_momentum;         /* the iterations were accelerated                 */
     struct momentum momentum;  /* where they were                                 */
     int small_changes;         /* iterations in a row that changed the fit by little, likewise */
-    int single_iterations;     /* of those, in single precision, where single_first */
+    int single_iterations;     /* of those, in single precision, where problem.single_first */
     enum precision factors;    /* of the factor matrices as they stand              */
     int best_iteration; /* after which the model was the best, where the run keeps a copy; else 0 */
     double best_fit;    /* of that model                                              */
@@ -79,9 +76,8 @@ enum status checkpoint_open(struct checkpoint *c, const char *path, int share, i
 /* STATUS_INPUT, with what differs, where the checkpoint is of another R or precision, or of other
  * nonnegative or fixed modes (the ridge may differ); of another shape or number of nonzeros; of
  * other nonzeros. */
-enum status checkpoint_check_run(const struct checkpoint *c, uint64_t rank,
-                                 enum precision precision, bool single_first,
-                                 const struct mode_rules *rules, struct error *error);
+enum status checkpoint_check_run(const struct checkpoint *c, const struct problem *now,
+                                 struct error *error);
 enum status checkpoint_check_shape(const struct checkpoint *c, const struct shape *shape,
                                    uint64_t nnz, struct error *error);
 enum status checkpoint_check_hash(const struct checkpoint *c, uint64_t hash, struct error *error);

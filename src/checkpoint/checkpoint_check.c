@@ -26,22 +26,21 @@ static enum status check_modes(const struct checkpoint *c, const char *option, c
                      c->name, option, name_modes(before, had), name_modes(after, has));
 }
 
-enum status checkpoint_check_run(const struct checkpoint *c, uint64_t rank,
-                                 enum precision precision, bool single_first,
-                                 const struct mode_rules *rules, struct error *error)
+enum status checkpoint_check_run(const struct checkpoint *c, const struct problem *now,
+                                 struct error *error)
 {
-    const struct checkpoint_about *a = &c->about;
-    if (a->rank != rank)
+    const struct problem *then = &c->about.problem;
+    if (then->rank != now->rank)
         return error_set(error, STATUS_INPUT, "%s: a checkpoint of rank %ju, but -r is %ju",
-                         c->name, (uintmax_t)a->rank, (uintmax_t)rank);
-    if (a->precision != precision || a->single_first != single_first)
+                         c->name, (uintmax_t)then->rank, (uintmax_t)now->rank);
+    if (then->precision != now->precision || then->single_first != now->single_first)
         return error_set(error, STATUS_INPUT,
                          "%s: a checkpoint in %s precision, but this run has %s", c->name,
-                         precision_of_run(a->precision, a->single_first),
-                         precision_of_run(precision, single_first));
-    if (check_modes(c, "--nonneg", a->rules.nonneg, rules->nonneg, error) == STATUS_OK)
-        check_modes(c, "--fix", a->rules.fixed, rules->fixed, error);
-    return error->status;
+                         precision_of_run(then->precision, then->single_first),
+                         precision_of_run(now->precision, now->single_first));
+    if (check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error) != STATUS_OK)
+        return error->status;
+    return check_modes(c, "--fix", then->rules.fixed, now->rules.fixed, error);
 }
 
 enum status checkpoint_check_shape(const struct checkpoint *c, const struct shape *shape,

@@ -202,9 +202,10 @@ static void fill_about(struct checkpoint *c)
     c->crc = h->header_crc;
     c->about = (struct checkpoint_about){
         .tensor = {.shape = shape_of((int)h->order, h->dims), .nnz = h->nnz, .hash = h->hash},
-        .rank = h->rank,
-        .precision = h->precision == CHECKPOINT_SINGLE ? PRECISION_SINGLE : PRECISION_DOUBLE,
-        .single_first = h->precision >= CHECKPOINT_AUTO_SINGLE,
+        .problem.rank = h->rank,
+        .problem.precision =
+            h->precision == CHECKPOINT_SINGLE ? PRECISION_SINGLE : PRECISION_DOUBLE,
+        .problem.single_first = h->precision >= CHECKPOINT_AUTO_SINGLE,
         .factors = h->precision == CHECKPOINT_SINGLE || h->precision == CHECKPOINT_AUTO_SINGLE
                        ? PRECISION_SINGLE
                        : PRECISION_DOUBLE,
@@ -217,9 +218,9 @@ static void fill_about(struct checkpoint *c)
         .best_iteration = (int)h->best_iteration,
         .best_fit = h->best_fit,
         .best_factors = (enum precision)h->best_precision};
-    memcpy(c->about.rules.ridge, h->ridge, sizeof h->ridge);
-    mode_rules_flags(c->about.rules.nonneg, h->nonneg);
-    mode_rules_flags(c->about.rules.fixed, h->fixed);
+    memcpy(c->about.problem.rules.ridge, h->ridge, sizeof h->ridge);
+    mode_rules_flags(c->about.problem.rules.nonneg, h->nonneg);
+    mode_rules_flags(c->about.problem.rules.fixed, h->fixed);
     fill_momentum(&c->about, h);
     c->carried.precision = c->second_carried.precision = c->about.factors;
     c->best_carried.precision = c->about.best_factors;
@@ -228,7 +229,7 @@ static void fill_about(struct checkpoint *c)
 /* Matrices of one kind follow each other, so that the first is where all of them begin. */
 static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
 {
-    c->model = (struct ktensor){.shape = c->about.tensor.shape, .rank = c->about.rank};
+    c->model = (struct ktensor){.shape = c->about.tensor.shape, .rank = c->about.problem.rank};
     c->second = c->best = c->model;
     for (int i = l->count - 1; i >= 0; i--) {
         double *rows = doubles_at(c, l->matrix[i].offset);

@@ -111,8 +111,8 @@ enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_abo
     struct checkpoint_layout l;
     const struct state state = {rows, carried, beside};
     *pieces = (struct checkpoint_pieces){0};
-    if (!checkpoint_layout(&l, &about->tensor.shape, about->rank, about->momentum.extrapolated,
-                           checkpoint_has_best(about)))
+    if (!checkpoint_layout(&l, &about->tensor.shape, about->problem.rank,
+                           about->momentum.extrapolated, checkpoint_has_best(about)))
         return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
                          f->path);
     allocate(pieces, &l, &state, error);
@@ -160,9 +160,9 @@ static void put_momentum(struct checkpoint_header *h, const struct checkpoint_ab
 
 static uint32_t precision_of(const struct checkpoint_about *a)
 {
-    if (a->single_first)
+    if (a->problem.single_first)
         return a->factors == PRECISION_SINGLE ? CHECKPOINT_AUTO_SINGLE : CHECKPOINT_AUTO_DOUBLE;
-    return a->precision == PRECISION_SINGLE ? CHECKPOINT_SINGLE : CHECKPOINT_DOUBLE;
+    return a->problem.precision == PRECISION_SINGLE ? CHECKPOINT_SINGLE : CHECKPOINT_DOUBLE;
 }
 
 static struct checkpoint_header make_header(const struct checkpoint_about *a)
@@ -174,7 +174,7 @@ static struct checkpoint_header make_header(const struct checkpoint_about *a)
                                   .single_iterations = (uint32_t)a->single_iterations,
                                   .nnz = a->tensor.nnz,
                                   .hash = a->tensor.hash,
-                                  .rank = a->rank,
+                                  .rank = a->problem.rank,
                                   .iterations = (uint64_t)a->iterations,
                                   .fit = a->fit,
                                   .change = a->change,
@@ -184,9 +184,9 @@ static struct checkpoint_header make_header(const struct checkpoint_about *a)
                                   .seed = a->seed,
                                   .init = a->init};
     uint32_t modes = (UINT32_C(1) << h.order) - 1;
-    memcpy(h.ridge, a->rules.ridge, (size_t)h.order * sizeof *h.ridge);
-    h.nonneg = mode_rules_bits(a->rules.nonneg) & modes;
-    h.fixed = mode_rules_bits(a->rules.fixed) & modes;
+    memcpy(h.ridge, a->problem.rules.ridge, (size_t)h.order * sizeof *h.ridge);
+    h.nonneg = mode_rules_bits(a->problem.rules.nonneg) & modes;
+    h.fixed = mode_rules_bits(a->problem.rules.fixed) & modes;
     put_momentum(&h, a);
     memcpy(h.magic, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES);
     memcpy(h.dims, a->tensor.shape.dims, (size_t)h.order * sizeof *h.dims);

@@ -108,7 +108,7 @@ static enum status open_record(struct job *job, struct error *error)
 static enum status prepare(struct job *job, struct error *error)
 {
     struct error why_not = {0};
-    if (job->common.options.rank == 0)
+    if (job->common.options.problem.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
     if (to_fit_settings_check(&job->to_fit, error) != STATUS_OK)
         return error->status;
@@ -117,7 +117,7 @@ static enum status prepare(struct job *job, struct error *error)
     if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
         return error->status;
     const bool als_only = job->request.als_only || job->common.gpus.count > 1;
-    if (job->common.options.single_first && !als_only)
+    if (job->common.options.problem.single_first && !als_only)
         return error_set(error, STATUS_INPUT, "--precision auto: --als expected, too");
     if (open_record(job, error) != STATUS_OK)
         return error->status;
@@ -240,10 +240,12 @@ static void show_tensor(const struct job *job)
     cmd_print_tensor(job->tensor);
     printf("lengths      ");
     cmd_print_lengths(shape);
-    printf("\nnonzeros     %ju\nrank         %ju", (uintmax_t)nnz, (uintmax_t)options->rank);
+    printf("\nnonzeros     %ju\nrank         %ju", (uintmax_t)nnz,
+           (uintmax_t)options->problem.rank);
     if (!job->to_fit.wanted)
-        printf(", %s precision", precision_of_run(options->precision, options->single_first));
-    if (mode_rules_any(options->rules.nonneg))
+        printf(", %s precision",
+               precision_of_run(options->problem.precision, options->problem.single_first));
+    if (mode_rules_any(options->problem.rules.nonneg))
         printf(", nonnegative");
     printf("\n");
 }

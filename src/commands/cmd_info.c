@@ -299,8 +299,8 @@ int cmd_info(int argc, char **argv, struct error *error)
     const char *path = NULL;
     int first;
     cmd_common_init(common);
-    acceleration_ask(ACCELERATE_AUTO, &common->options);
-    common->options.rank = 16;
+    common->options.problem.acceleration = ACCELERATE_AUTO;
+    common->options.problem.rank = 16;
     common->options.models = 1;
     common->options.spends = true;
     if (cli_parse(argc, argv, cmd_info_sections, set_option, &settings, &first, error) !=

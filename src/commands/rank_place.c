@@ -113,8 +113,8 @@ struct rank_request rank_split(const struct cmd_common *common, const struct bac
                                const struct rank_place *place, const struct comm *c)
 {
     struct rank_request request = {.modes = common->ranks.modes,
-                                   .row_bytes = common->options.rank *
-                                                precision_bytes(common->options.precision),
+                                   .row_bytes = common->options.problem.rank *
+                                                precision_bytes(common->options.problem.precision),
                                    .packed = kind->takes_parts,
                                    .machine = {.device = kind->device != NULL,
                                                .one_host = are_on_one_host(place, c->size),

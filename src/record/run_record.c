@@ -121,8 +121,9 @@ void run_record_tensor(struct json *j, const char *name, const struct shape *sha
 
 void run_record_options(struct json *j, const struct backend_options *options)
 {
-    json_unsigned(j, "rank", options->rank);
-    json_string(j, "precision", precision_of_run(options->precision, options->single_first));
+    json_unsigned(j, "rank", options->problem.rank);
+    json_string(j, "precision",
+                precision_of_run(options->problem.precision, options->problem.single_first));
     json_string(j, "conflict", conflict_name(options->conflict));
     json_bool(j, "sharing", !options->no_sharing);
     json_unsigned(j, "memory", options->memory);

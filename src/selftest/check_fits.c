@@ -18,7 +18,7 @@ static enum status compare_run(const struct selftest_place *p, const struct coo 
                                const struct ktensor *planted, struct verdict *f,
                                struct error *error)
 {
-    const struct backend_options options = {.rank = start->rank};
+    const struct backend_options options = {.problem.rank = start->rank};
     const struct cpals_options als = {.max_iterations = known->iterations, .tolerance = 1e-12};
     struct ktensor model = {0};
     struct cpals_result result;

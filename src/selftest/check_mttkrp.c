@@ -72,7 +72,7 @@ static enum status compare_mode(struct backend *b, const struct product *q, int 
                                 struct error *error)
 {
     const uint64_t entries = q->k.shape.dims[n] * q->k.rank;
-    const double most = options->precision == PRECISION_SINGLE ? 1e-5 : 1e-12;
+    const double most = options->problem.precision == PRECISION_SINGLE ? 1e-5 : 1e-12;
     double *m = memory_array(entries, sizeof *m, error);
     if (m && backend_mttkrp(b, n, error) == STATUS_OK && backend_fetch(b, n, m, error) == STATUS_OK)
         verdict_at_most(f, (double)naive_relative_error(m, q->expected[n], entries), most,
@@ -88,9 +88,9 @@ static enum status compare_modes(const struct selftest_place *p, const struct pr
                                  const struct plan_forced *forced, struct verdict *f,
                                  struct error *error)
 {
-    const struct backend_options options = {.rank = q->k.rank,
+    const struct backend_options options = {.problem.rank = q->k.rank,
                                             .conflict = conflict,
-                                            .precision = precision,
+                                            .problem.precision = precision,
                                             .device = p->device,
                                             .host_memory = p->host_memory};
     struct backend b = {0};

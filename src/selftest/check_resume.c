@@ -7,7 +7,7 @@
 #define WHOLE  5    /* iterations of the run that does not stop */
 #define NEARLY 1e-8 /* on a device sums are added in any order */
 
-static const struct backend_options options = {.rank = RANK};
+static const struct backend_options options = {.problem.rank = RANK};
 
 /* Runs to the checkpoint at `path`, then on from there. *model and *result are of the second run.
  */
@@ -18,7 +18,7 @@ static enum status run_in_two(const struct selftest_place *p, const struct coo *
     const struct checkpoint_options saving = {
         .path = path,
         .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
-                  .rank = RANK}};
+                  .problem.rank = RANK}};
     struct cpals_options als = {.max_iterations = STOP, .saving = &saving};
     struct checkpoint c;
     if (place_decompose(p, x, start, &options, &als, model, result, error) != STATUS_OK)

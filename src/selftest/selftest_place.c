@@ -54,7 +54,7 @@ static enum status decompose_together(const struct selftest_place *p, const stru
     struct rank_report report;
     struct ktensor *target = p->comm->shares_memory ? p->shared : model;
     const struct rank_request request = {
-        .row_bytes = options->rank * precision_bytes(options->precision),
+        .row_bytes = options->problem.rank * precision_bytes(options->problem.precision),
         .machine = {.device = p->kind->device != NULL,
                     .one_host = p->comm->local_size == p->comm->size,
                     .threads = omp_get_max_threads()}};

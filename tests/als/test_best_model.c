@@ -78,10 +78,10 @@ static double best_fit(const struct coo *x, const struct backend_options *option
 static void test_spoiled(void **state)
 {
     static const struct backend_options options[] = {
-        {.rank = 3},
-        {.rank = 3, .momentum = true},
-        {.rank = 3, .rules = {.nonneg = {true, true, true}}},
-        {.rank = 3, .rules = {.ridge = {0.1, 0.1, 0.1}, .fixed = {false, true}}}};
+        {.problem.rank = 3},
+        {.problem.rank = 3, .problem.acceleration = ACCELERATE_MOMENTUM},
+        {.problem.rank = 3, .problem.rules = {.nonneg = {true, true, true}}},
+        {.problem.rank = 3, .problem.rules = {.ridge = {0.1, 0.1, 0.1}, .fixed = {false, true}}}};
     struct coo x;
     use_spoiling(state, 0);
     make_tensor(&x);
@@ -113,7 +113,8 @@ static void test_better_later(void **state)
     use_spoiling(state, 0);
     struct coo x;
     struct ktensor k;
-    const struct backend_options options = {.rank = 3, .momentum = true};
+    const struct backend_options options = {.problem.rank = 3,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
     const struct cpals_options als = {.max_iterations = 60};
     make_tensor(&x);
     const double before = best_fit(&x, &options);
@@ -132,7 +133,9 @@ static void test_resume(void **state)
         struct coo x;
         struct ktensor k;
         const char *path = scratch_path("checkpoint");
-        const struct backend_options options = {.rank = 3, .momentum = momentum == 1};
+        const struct backend_options options = {
+            .problem.rank = 3,
+            .problem.acceleration = momentum == 1 ? ACCELERATE_MOMENTUM : ACCELERATE_OFF};
         use_spoiling(state, 0);
         make_tensor(&x);
         struct checkpoint_options saving = save_to(path, &x, &options);
@@ -161,7 +164,7 @@ static void test_resume(void **state)
 static void test_failing_allocations(void **state)
 {
     use_spoiling(state, 0);
-    const struct backend_options options = {.rank = 2};
+    const struct backend_options options = {.problem.rank = 2};
     const struct cpals_options als = {.max_iterations = SPOILED};
     struct coo x;
     make_tensor(&x);

@@ -136,7 +136,8 @@ static void test_against_the_definition(void **state)
     use_ranks(state);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t f = 0; f < 3; f++) {
-            const struct backend_options options = {.rank = ranks[c], .conflict = conflicts[f]};
+            const struct backend_options options = {.problem.rank = ranks[c],
+                                                    .conflict = conflicts[f]};
             struct coo x;
             naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), cases[c].nnz, c,
                              cases[c].skewed);
@@ -149,7 +150,7 @@ static void test_against_the_definition(void **state)
 static void test_long_modes(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 3};
+    const struct backend_options options = {.problem.rank = 3};
     struct coo x;
     naive_random_coo(&x, &(struct shape){3, {700, 520, 9000}}, 15000, 4, 0);
     check_known(&x, &options, 3);
@@ -171,7 +172,7 @@ static void create_diagonal(struct coo *x, uint64_t length)
 static void test_superdiagonal(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 3};
+    const struct backend_options options = {.problem.rank = 3};
     const struct cpals_options als = {.max_iterations = 300, .core_consistency = true};
     struct error error = {0};
     struct coo x;
@@ -203,7 +204,7 @@ static void test_amino_acids(void **state)
     const struct tns_options tns = {.index_base = 1};
     assert_int_equal(tensor_input_open(&input, path, &tns, NULL, &error), STATUS_OK);
     for (uint64_t rank = 3; rank <= 4; rank++) {
-        const struct backend_options options = {.rank = rank};
+        const struct backend_options options = {.problem.rank = rank};
         struct ktensor k;
         struct core_consistency core = core_of(&input.x, &options, 2, 300, 1e-6, &k);
         double expected = naive_core_consistency(&input.x, &k);
@@ -229,7 +230,7 @@ static void test_not_known(void **state)
         {3, {5, 6, 4}, 3, CORE_KNOWN},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        const struct backend_options options = {.rank = cases[c].rank};
+        const struct backend_options options = {.problem.rank = cases[c].rank};
         struct coo x;
         struct ktensor k;
         naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), 60, c, 0);
@@ -245,7 +246,7 @@ static void test_not_known(void **state)
 static void test_zero_component(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 2};
+    const struct backend_options options = {.problem.rank = 2};
     const struct cpals_options als = {.max_iterations = 2, .core_consistency = true};
     struct error error = {0};
     struct coo x;
@@ -266,7 +267,7 @@ static void test_zero_component(void **state)
 static void test_when(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 2};
+    const struct backend_options options = {.problem.rank = 2};
     static const volatile sig_atomic_t now = SIGTERM;
     const struct cpals_options als[] = {
         {.max_iterations = 3},
@@ -330,7 +331,7 @@ static void test_estimate(void **state)
     static const uint64_t ranks[] = {6, 20, 4, 3};
     use_ranks(state);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        const struct backend_options options = {.rank = ranks[c]};
+        const struct backend_options options = {.problem.rank = ranks[c]};
         struct cpals_options als = {.max_iterations = 4, .core_consistency = true};
         struct coo x;
         struct ktensor k;
@@ -413,7 +414,7 @@ static void test_failing_allocations(void **state)
     use_ranks(state);
     if (under_test.kind->devices || under_test.ranks > 3)
         skip(); /* what differs from others is on the host */
-    const struct backend_options options = {.rank = 2, .host_memory = 1 << 28};
+    const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     struct cpals_options als = {.max_iterations = 1, .core_consistency = true};
     struct coo x;
     naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 100, 1, 0);

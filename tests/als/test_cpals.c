@@ -18,7 +18,7 @@
 static struct cpals_result run(const struct coo *x, uint64_t rank, uint64_t seed, int iterations,
                                double tolerance, struct ktensor *k)
 {
-    const struct backend_options options = {.rank = rank};
+    const struct backend_options options = {.problem.rank = rank};
     const struct cpals_options als = {.max_iterations = iterations, .tolerance = tolerance};
     return run_random(x, &options, seed, &als, k);
 }
@@ -92,7 +92,7 @@ static struct cpals_result run_amino_acids(const struct coo *x, int iterations, 
 {
     struct error error = {0};
     struct cpals_result result;
-    struct backend_options machine = {.rank = 3, .conflict = conflict};
+    struct backend_options machine = {.problem.rank = 3, .conflict = conflict};
     struct cpals_options options = {.max_iterations = iterations, .tolerance = tolerance};
     start_amino_acids(k, x);
     assert_int_equal(run_from(x, k, &machine, &options, &result, &error), STATUS_OK);
@@ -160,7 +160,8 @@ static void test_amino_acids_momentum(void **state)
     struct ktensor k;
     struct fit_trace trace = {0};
     struct cpals_result result;
-    const struct backend_options machine = {.rank = 3, .momentum = true};
+    const struct backend_options machine = {.problem.rank = 3,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
     const struct cpals_options options = {
         .max_iterations = 500, .tolerance = 1e-7, .trace = &trace};
     size_t sweeps = 0;

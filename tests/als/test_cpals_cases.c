@@ -170,7 +170,7 @@ static void check_answer(const struct unusual *u, const struct coo *x, const str
 
 static void check_row(const struct unusual *u)
 {
-    const struct backend_options machine = {.rank = u->rank};
+    const struct backend_options machine = {.problem.rank = u->rank};
     const struct cpals_options options = {.max_iterations = 2000, .tolerance = 1e-10};
     struct error error = {0};
     struct cpals_result result;

@@ -91,7 +91,7 @@ static struct cpals_result run(const struct coo *x, const struct ktensor *plante
     const struct cpals_options als = {.max_iterations = of->iterations};
     struct cpals_result result;
     struct error error = {0};
-    options.rules = of->rules;
+    options.problem.rules = of->rules;
     start_from(k, planted, of, length);
     if (run_from(x, k, &options, &als, &result, &error) != STATUS_OK)
         fail_msg("length %g: %s", length, error.message);
@@ -134,25 +134,30 @@ static void assert_alike(const struct backend_options *options, double near)
 static void test_double(void **state)
 {
     use_ranks(state);
-    assert_alike(&(struct backend_options){.rank = RANK}, 1e-10);
+    assert_alike(&(struct backend_options){.problem.rank = RANK}, 1e-10);
 }
 
 static void test_momentum(void **state)
 {
     use_ranks(state);
-    assert_alike(&(struct backend_options){.rank = RANK, .momentum = true}, 1e-10);
+    assert_alike(&(struct backend_options){.problem.rank = RANK,
+                                           .problem.acceleration = ACCELERATE_MOMENTUM},
+                 1e-10);
 }
 
 static void test_single(void **state)
 {
     use_ranks(state);
-    assert_alike(&(struct backend_options){.rank = RANK, .precision = PRECISION_SINGLE}, 1e-5);
+    assert_alike(
+        &(struct backend_options){.problem.rank = RANK, .problem.precision = PRECISION_SINGLE},
+        1e-5);
 }
 
 static void test_single_first(void **state)
 {
     use_ranks(state);
-    assert_alike(&(struct backend_options){.rank = RANK, .single_first = true}, 1e-5);
+    assert_alike(&(struct backend_options){.problem.rank = RANK, .problem.single_first = true},
+                 1e-5);
 }
 
 int main(void)

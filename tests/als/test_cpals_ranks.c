@@ -38,8 +38,8 @@ static void check_source(const struct backend_kind *kind, const struct coo *x, c
     struct cpals_options als = {.max_iterations = iterations, .trace = &one};
     struct error error = {0};
     struct cpals_result a;
-    create_model(&alone, x, options->rank, 5);
-    create_model(&start, x, options->rank, 5);
+    create_model(&alone, x, options->problem.rank, 5);
+    create_model(&start, x, options->problem.rank, 5);
     assert_int_equal(run_alone(kind, x, &alone, options, &als, &a, &error), STATUS_OK);
     als.trace = &several;
     struct together t = make_together(kind, x, parts, options, &start, &als);
@@ -81,7 +81,7 @@ static void test_every_grid(void **state)
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const struct tensor_case *t = &cases[c];
-        const struct backend_options options = {.rank = t->order == 1 ? 1 : 3};
+        const struct backend_options options = {.problem.rank = t->order == 1 ? 1 : 3};
         struct coo x;
         naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
         for (size_t s = 0; s < RANK_COUNTS && has_room(kind, rank_counts[s]); s++) {
@@ -102,8 +102,9 @@ static void test_iterations(void **state)
     naive_random_coo(&x, &(struct shape){3, {70, 50, 400}}, 9000, 2, 1);
     for (size_t s = 0; s < RANK_COUNTS && has_room(kind, rank_counts[s]); s++)
         for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
-            const struct backend_options options = {
-                .rank = 5, .conflict = conflicts[c], .rules = same_ridge(c == 1 ? 0.5 : 0)};
+            const struct backend_options options = {.problem.rank = 5,
+                                                    .conflict = conflicts[c],
+                                                    .problem.rules = same_ridge(c == 1 ? 0.5 : 0)};
             omp_set_num_threads(1 + (int)(c % 3));
             check_grid(kind, &x, rank_counts[s], NULL, &options, c == 0 ? 8 : 3);
         }
@@ -116,7 +117,7 @@ static void test_long_modes(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
     struct coo x;
-    const struct backend_options options = {.rank = 8};
+    const struct backend_options options = {.problem.rank = 8};
     naive_random_coo(&x, &(struct shape){3, {700, 520, 3000}}, 20000, 4, 0);
     for (int ranks = 2; ranks <= most_ranks(kind, 4); ranks++) {
         check_grid(kind, &x, ranks, NULL, &options, 4);
@@ -140,7 +141,7 @@ static void test_from_a_file(void **state)
     assert_int_equal(scratch_make(NULL), 0);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const struct tensor_case *t = &cases[c];
-        const struct backend_options options = {.rank = 4};
+        const struct backend_options options = {.problem.rank = 4};
         struct external_sort_report report;
         struct error error;
         struct coo x;
@@ -165,7 +166,7 @@ static void test_a_damaged_file(void **state)
     struct coo x;
     struct ktensor start;
     size_t size;
-    const struct backend_options options = {.rank = 2};
+    const struct backend_options options = {.problem.rank = 2};
     const struct cpals_options als = {.max_iterations = 2};
     assert_int_equal(scratch_make(NULL), 0);
     naive_random_coo(&x, &(struct shape){3, {300, 400, 500}}, 300000, 1, 0);
@@ -215,7 +216,7 @@ static void test_spread(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct coo x;
         struct ktensor start;
-        const struct backend_options options = {.rank = 3};
+        const struct backend_options options = {.problem.rank = 3};
         const struct cpals_options als = {.max_iterations = 3};
         naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), cases[c].nnz, c,
                          cases[c].skewed);
@@ -240,7 +241,7 @@ static void test_stops(void **state)
     const struct backend_kind *kind = backend_of(state);
     struct coo x;
     struct ktensor start;
-    const struct backend_options options = {.rank = 3};
+    const struct backend_options options = {.problem.rank = 3};
     static const volatile sig_atomic_t now = SIGTERM;
     naive_random_coo(&x, &(struct shape){3, {30, 40, 50}}, 5000, 1, 0);
     create_model(&start, &x, 3, 1);
@@ -265,7 +266,7 @@ static void test_one_part_is_bad(void **state)
     struct error error = {0};
     struct coo x;
     struct ktensor start;
-    const struct backend_options options = {.rank = 2};
+    const struct backend_options options = {.problem.rank = 2};
     const struct cpals_options als = {.max_iterations = 5};
     naive_random_coo(&x, &(struct shape){3, {30, 40, 50}}, 5000, 1, 0);
     create_model(&start, &x, 2, 1);
@@ -293,7 +294,7 @@ static void test_a_part_does_not_fit(void **state)
     create_model(&start, &x, 2, 1);
     for (uint64_t bytes = 1000; status == STATUS_MEMORY; bytes += bytes / 20) {
         struct error error = {0};
-        const struct backend_options options = {.rank = 2, .host_memory = bytes};
+        const struct backend_options options = {.problem.rank = 2, .host_memory = bytes};
         struct together t = make_together(kind, &x, (int[]){3, 1, 1}, &options, &start, &als);
         status = run_together(&t, 3, &error);
         ktensor_free(&t.model);
@@ -317,7 +318,7 @@ static void fail_allocations(const struct backend_kind *kind, bool spread, const
     struct coo x;
     struct ktensor start;
     int failures = 0;
-    const struct backend_options options = {.rank = 2, .host_memory = 1 << 28};
+    const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     const struct cpals_options als = {.max_iterations = 2};
     const long step = kind->devices ? 23 : 1; /* several GPUs take long to meet */
     naive_random_coo(&x, &(struct shape){3, {10, 12, 14}}, 300, 1, 0);

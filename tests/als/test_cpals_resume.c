@@ -71,9 +71,10 @@ static void test_every_iteration(void **state)
         const struct tensor_case *t = &cases[c];
         struct coo x;
         naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
-        check_every_stop(&x, &(struct backend_options){.rank = 8});
-        check_every_stop(
-            &x, &(struct backend_options){.rank = 3, .rules = same_ridge(0.5), .no_sharing = true});
+        check_every_stop(&x, &(struct backend_options){.problem.rank = 8});
+        check_every_stop(&x, &(struct backend_options){.problem.rank = 3,
+                                                       .problem.rules = same_ridge(0.5),
+                                                       .no_sharing = true});
         coo_free(&x);
     }
 }
@@ -85,10 +86,11 @@ static void test_rules(void **state)
     struct coo x;
     naive_random_coo(&x, &(struct shape){3, {60, 11, 40}}, 900, 1, 1);
     for (int fixed = 0; fixed < 2; fixed++)
-        check_every_stop(&x, &(struct backend_options){.rank = 5,
-                                                       .rules = {.ridge = {0, 0.25},
-                                                                 .nonneg = {true, false, true},
-                                                                 .fixed = {false, fixed == 1}}});
+        check_every_stop(
+            &x, &(struct backend_options){.problem.rank = 5,
+                                          .problem.rules = {.ridge = {0, 0.25},
+                                                            .nonneg = {true, false, true},
+                                                            .fixed = {false, fixed == 1}}});
     coo_free(&x);
 }
 
@@ -99,7 +101,7 @@ static void test_other_ranks(void **state)
     const int ranks = under_test.ranks;
     struct coo x;
     struct ktensor whole, k;
-    const struct backend_options options = {.rank = 6};
+    const struct backend_options options = {.problem.rank = 6};
     const struct cpals_options als = {.max_iterations = ITERATIONS};
     naive_random_coo(&x, &(struct shape){3, {700, 52, 300}}, 9000, 4, 0);
     double fit = run_random(&x, &options, 3, &als, &whole).fit;
@@ -123,7 +125,7 @@ static void test_the_end_is_the_end(void **state)
     struct ktensor whole, k;
     struct checkpoint c;
     struct cpals_result result;
-    const struct backend_options options = {.rank = 3};
+    const struct backend_options options = {.problem.rank = 3};
     naive_random_coo(&x, &(struct shape){3, {40, 52, 30}}, 4000, 4, 0);
     struct checkpoint_options saving = save_to(scratch_path("checkpoint"), &x, &options);
     struct cpals_options als = {.max_iterations = 500, .tolerance = 1e-3, .saving = &saving};
@@ -153,7 +155,7 @@ static void test_saving_changes_nothing(void **state)
     struct ktensor whole, k;
     struct checkpoint c;
     bool bits = under_test.kind == &backend_host;
-    const struct backend_options options = {.rank = 4};
+    const struct backend_options options = {.problem.rank = 4};
     naive_random_coo(&x, &(struct shape){3, {40, 52, 30}}, 4000, 4, 0);
     struct checkpoint_options saving = save_to(scratch_path("checkpoint"), &x, &options);
     const struct cpals_options plain = {.max_iterations = 20};
@@ -181,7 +183,7 @@ static void test_time_limit(void **state)
     use_ranks(state);
     struct coo x;
     struct ktensor k;
-    const struct backend_options options = {.rank = 4};
+    const struct backend_options options = {.problem.rank = 4};
     naive_random_coo(&x, &(struct shape){3, {40, 52, 30}}, 4000, 4, 0);
     const struct cpals_options als = {.max_iterations = 1000, .deadline = 1e-9};
     struct cpals_result result = run_random(&x, &options, 3, &als, &k);
@@ -197,7 +199,7 @@ static void test_no_place_to_write(void **state)
     use_ranks(state);
     struct coo x;
     struct ktensor k;
-    const struct backend_options options = {.rank = 4};
+    const struct backend_options options = {.problem.rank = 4};
     naive_random_coo(&x, &(struct shape){3, {40, 52, 30}}, 4000, 4, 0);
     struct checkpoint_options saving = save_to(scratch_path("no/checkpoint"), &x, &options);
     saving.iterations = 1;
@@ -221,7 +223,7 @@ static void test_failing_allocations(void **state)
     struct checkpoint c;
     struct cpals_result result;
     int ended = 0, went_on = 0;
-    const struct backend_options options = {.rank = 2, .host_memory = 1 << 28};
+    const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     const long step = under_test.kind->devices && under_test.ranks > 1 ? 97
                       : under_test.kind->devices                       ? 29
                       : under_test.ranks < 3                           ? 1

@@ -59,7 +59,7 @@ static void plant(struct ktensor *k, uint64_t rank)
 static void test_planted(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 4, .rules = all_nonneg};
+    const struct backend_options options = {.problem.rank = 4, .problem.rules = all_nonneg};
     const struct cpals_options als = {.max_iterations = 400, .tolerance = 1e-9};
     struct error error = {0};
     struct ktensor planted;
@@ -98,19 +98,19 @@ static void test_fit(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int some = 0; some < 2; some++) {
             const struct tensor_case *t = &cases[c];
-            struct backend_options options = {.rank = 6, .rules = all_nonneg};
+            struct backend_options options = {.problem.rank = 6, .problem.rules = all_nonneg};
             const struct cpals_options als = {.max_iterations = 12};
             struct coo x;
             struct ktensor k, alone;
             struct cpals_result expected;
             struct error error = {0};
-            options.rules.nonneg[1] = some == 0;
+            options.problem.rules.nonneg[1] = some == 0;
             naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
             struct cpals_result result = run_random(&x, &options, 3, &als, &k);
             assert_int_equal(result.trust.falls, 0);
             assert_true(result.fit > 0 && same_residual(result.fit, naive_fit(&x, &k)));
             for (int n = 0; n < t->order; n++)
-                if (options.rules.nonneg[n])
+                if (options.problem.rules.nonneg[n])
                     assert_nonneg(&k, n);
             assert_int_equal(ktensor_create(&alone, &x.shape, 6, &error), STATUS_OK);
             ktensor_randomise(&alone, KTENSOR_RANDOM, 3);
@@ -136,13 +136,13 @@ static void test_fixed(void **state)
     for (size_t c = 0; c < 2; c++)
         for (size_t f = 0; f < sizeof fixed / sizeof *fixed; f++) {
             const struct tensor_case *t = &cases[c];
-            struct backend_options options = {.rank = 5};
+            struct backend_options options = {.problem.rank = 5};
             struct coo x;
             struct ktensor k, start;
             struct cpals_result result;
             struct error error = {0};
-            memcpy(options.rules.fixed, fixed[f], sizeof *fixed);
-            options.rules.nonneg[1] = c == 1;
+            memcpy(options.problem.rules.fixed, fixed[f], sizeof *fixed);
+            options.problem.rules.nonneg[1] = c == 1;
             naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
             assert_int_equal(ktensor_create(&k, &x.shape, 5, &error), STATUS_OK);
             assert_int_equal(ktensor_create(&start, &x.shape, 5, &error), STATUS_OK);
@@ -169,7 +169,7 @@ static void test_projection(void **state)
 {
     use_ranks(state);
     const struct backend_options options = {
-        .rank = 3, .rules = {.nonneg = {true}, .fixed = {false, true, true}}};
+        .problem.rank = 3, .problem.rules = {.nonneg = {true}, .fixed = {false, true, true}}};
     const struct cpals_options als = {.max_iterations = 200, .tolerance = 1e-12};
     struct error error = {0};
     struct ktensor planted, k;
@@ -179,7 +179,7 @@ static void test_projection(void **state)
     fill_from(&x, &planted);
     assert_int_equal(ktensor_create(&k, &x.shape, 3, &error), STATUS_OK);
     const struct ktensor_start start = {.from = &planted};
-    ktensor_begin(&k, &x.shape, &start, options.rules.nonneg);
+    ktensor_begin(&k, &x.shape, &start, options.problem.rules.nonneg);
     for (uint64_t e = 0; e < x.shape.dims[0] * 3; e++)
         k.factor[0][e] = 1 + (double)(e % 7);
     if (run_from(&x, &k, &options, &als, &result, &error) != STATUS_OK)
@@ -199,7 +199,8 @@ static void test_start(void **state)
 {
     (void)state;
     static const uint64_t dims[] = {5, 9, 4}, others[] = {5, 7, 6};
-    const struct backend_options options = {.rank = 2, .rules = {.nonneg = {true, true}}};
+    const struct backend_options options = {.problem.rank = 2,
+                                            .problem.rules = {.nonneg = {true, true}}};
     struct error error = {0};
     struct ktensor given, k, random;
     assert_int_equal(ktensor_create(&given, SHAPE(3, dims), 2, &error), STATUS_OK);
@@ -209,7 +210,7 @@ static void test_start(void **state)
     ktensor_randomise(&random, KTENSOR_NORMAL, 6);
     given.lambda[1] = 4;
     const struct ktensor_start start = {.from = &given, .init = KTENSOR_NORMAL, .seed = 6};
-    ktensor_begin(&k, &random.shape, &start, options.rules.nonneg);
+    ktensor_begin(&k, &random.shape, &start, options.problem.rules.nonneg);
     assert_true(k.lambda[1] == 4);
     assert_memory_equal(k.factor[0], given.factor[0], 5 * 2 * sizeof(double));
     assert_memory_equal(k.factor[2], random.factor[2], 6 * 2 * sizeof(double));
@@ -223,7 +224,7 @@ static void test_start(void **state)
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 3, .rules = all_nonneg};
+    const struct backend_options options = {.problem.rank = 3, .problem.rules = all_nonneg};
     const struct cpals_options als = {.max_iterations = 1};
     static const uint64_t dims[] = {5, 6, 4};
     struct coo x;

@@ -25,7 +25,7 @@ static long double residual_of(const struct coo *x, const struct ktensor *k)
 static void test_noise_is_no_convergence(void **state)
 {
     use_ranks(state);
-    const struct backend_options machine = {.rank = 7};
+    const struct backend_options machine = {.problem.rank = 7};
     const struct cpals_options options = {.max_iterations = 30000, .tolerance = 1e-12};
     struct coo x;
     struct ktensor k;
@@ -47,7 +47,7 @@ static void test_check_every(void **state)
 {
     use_ranks(state);
     static const uint64_t dims[] = {30, 20, 25};
-    const struct backend_options machine = {.rank = 4};
+    const struct backend_options machine = {.problem.rank = 4};
     struct coo x;
     struct ktensor k;
     struct cpals_options options = {.max_iterations = 10};
@@ -79,7 +79,7 @@ static void test_check_every(void **state)
 static void test_degenerate(void **state)
 {
     use_ranks(state);
-    struct backend_options machine = {.rank = 2};
+    struct backend_options machine = {.problem.rank = 2};
     struct cpals_options options = {.max_iterations = 2500};
     struct coo x;
     struct ktensor k;
@@ -95,7 +95,7 @@ static void test_degenerate(void **state)
     assert_true(k.lambda[0] > 5.5 && k.lambda[1] > 5.5);
     ktensor_free(&k);
 
-    machine.rules = same_ridge(health.ridge);
+    machine.problem.rules = same_ridge(health.ridge);
     options = (struct cpals_options){.max_iterations = 20000, .tolerance = 1e-9};
     struct cpals_result result = run_random(&x, &machine, 1, &options, &k);
     double congruence = 1;
@@ -116,7 +116,7 @@ static void test_sound(void **state)
 {
     use_ranks(state);
     static const uint64_t dims[] = {30, 20, 25};
-    const struct backend_options machine = {.rank = 4};
+    const struct backend_options machine = {.problem.rank = 4};
     struct coo x;
     struct ktensor k;
     naive_random_coo(&x, SHAPE(3, dims), 3000, 8, 0);
@@ -137,7 +137,7 @@ static void test_dead(void **state)
 {
     use_ranks(state);
     static const uint64_t dims[] = {30, 20, 25};
-    const struct backend_options machine = {.rank = 3};
+    const struct backend_options machine = {.problem.rank = 3};
     const struct cpals_options options = {.max_iterations = 4};
     struct error error = {0};
     struct cpals_result result;
@@ -160,7 +160,7 @@ static void test_dead(void **state)
 static void test_fall(void **state)
 {
     use_ranks(state);
-    struct backend_options machine = {.rank = 2};
+    struct backend_options machine = {.problem.rank = 2};
     struct cpals_options options = {.max_iterations = 200};
     struct error error = {0};
     struct cpals_result result;
@@ -168,7 +168,7 @@ static void test_fall(void **state)
     struct ktensor k;
     border_rank_tensor(&x);
     assert_int_equal(run_random(&x, &machine, 1, &options, &k).trust.falls, 0);
-    machine.rules = same_ridge(1e-2);
+    machine.problem.rules = same_ridge(1e-2);
     assert_int_equal(run_from(&x, &k, &machine, &options, &result, &error), STATUS_OK);
     assert_true(result.trust.falls > 0);
     assert_true(result.trust.fall > 1e-6 && result.trust.fall < 1);
@@ -199,7 +199,7 @@ static void test_note(void **state)
 static void test_allocation_fails(void **state)
 {
     use_ranks(state);
-    const struct backend_options machine = {.rank = 3};
+    const struct backend_options machine = {.problem.rank = 3};
     const struct cpals_options options = {.max_iterations = 3, .check_every = 2};
     struct coo x;
     border_rank_tensor(&x);

@@ -28,7 +28,7 @@ static void test_thread_count(void **state)
         double fit[4];
         for (int threads = 1; threads <= 3; threads++) {
             struct ktensor k;
-            struct backend_options machine = {.rank = 10, .conflict = c};
+            struct backend_options machine = {.problem.rank = 10, .conflict = c};
             struct cpals_options options = {.max_iterations = 10};
             omp_set_num_threads(threads * under_test.ranks);
             fit[threads] = run_random(&x, &machine, 1, &options, &k).fit;
@@ -46,7 +46,7 @@ static void test_ridge(void **state)
 {
     use_ranks(state);
     const uint64_t dims[] = {20};
-    struct backend_options machine = {.rank = 1, .rules = same_ridge(0.25)};
+    struct backend_options machine = {.problem.rank = 1, .problem.rules = same_ridge(0.25)};
     struct cpals_options options = {.max_iterations = 3};
     struct coo x;
     struct ktensor k;
@@ -63,7 +63,8 @@ static void test_ridge_of_a_tensor(void **state)
 {
     use_ranks(state);
     static const uint64_t dims[] = {30, 20, 25};
-    const struct backend_options with = {.rank = 4, .rules = same_ridge(2)}, without = {.rank = 4};
+    const struct backend_options with = {.problem.rank = 4, .problem.rules = same_ridge(2)},
+                                 without = {.problem.rank = 4};
     const struct cpals_options options = {.max_iterations = 4};
     struct error error = {0};
     struct cpals_result alone;
@@ -92,7 +93,7 @@ static void test_singular(void **state)
     struct coo x;
     struct ktensor k;
     naive_random_coo(&x, SHAPE(3, dims), 12, 8, 0);
-    const struct backend_options machine = {.rank = 20};
+    const struct backend_options machine = {.problem.rank = 20};
     const struct cpals_options options = {.max_iterations = 200, .tolerance = 1e-9};
     struct cpals_result result = run_random(&x, &machine, 1, &options, &k);
     assert_true(result.fit > 0.9999 && result.fit <= 1.0);
@@ -114,7 +115,7 @@ static void test_zero_column(void **state)
     naive_random_coo(&x, SHAPE(3, dims), 3000, 8, 0);
     for (int i = 0; i < 2; i++) { /* two components, and beside them one of zeros */
         uint64_t rank = 2 + (uint64_t)i;
-        const struct backend_options machine = {.rank = rank};
+        const struct backend_options machine = {.problem.rank = rank};
         struct error error = {0};
         uint64_t seed = 11;
         assert_int_equal(ktensor_create(&k[i], SHAPE(3, dims), rank, &error), STATUS_OK);
@@ -144,7 +145,7 @@ static void test_not_finite(void **state)
     for (int i = 0; i < 3; i++) {
         struct error error = {0};
         struct cpals_result result;
-        struct backend_options machine = {.rank = 2};
+        struct backend_options machine = {.problem.rank = 2};
         struct cpals_options options = {.max_iterations = 3};
         struct ktensor k;
         assert_int_equal(ktensor_create(&k, SHAPE(3, dims), 2, &error), STATUS_OK);
@@ -171,7 +172,7 @@ static void test_interrupted(void **state)
     const volatile sig_atomic_t interrupted = 1;
     struct error error = {0};
     struct cpals_result result;
-    struct backend_options machine = {.rank = 2};
+    struct backend_options machine = {.problem.rank = 2};
     struct cpals_options options = {.max_iterations = 9, .interrupted = &interrupted};
     struct coo x;
     struct ktensor k;
@@ -190,7 +191,7 @@ static void test_allocation_fails(void **state)
 {
     use_ranks(state);
     const uint64_t dims[] = {6, 7, 8};
-    const struct backend_options machine = {.rank = 2};
+    const struct backend_options machine = {.problem.rank = 2};
     const struct cpals_options options = {.max_iterations = 2};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 60, 8, 0);

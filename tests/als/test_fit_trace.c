@@ -100,7 +100,7 @@ static void test_traces_of_runs(void **state)
     use_ranks(state);
     struct coo x;
     struct fit_trace trace = {0};
-    const struct backend_options machine = {.rank = 5};
+    const struct backend_options machine = {.problem.rank = 5};
     struct cpals_options als = {.max_iterations = 70, .check_every = 30, .trace = &trace};
     assert_int_equal(known_multiplication(&x, 2, &(struct error){0}), STATUS_OK);
     for (int runs = 0; runs < 2; runs++) { /* the second run forgets the first */

@@ -49,9 +49,9 @@ static int check_oracle(const struct coo *x, const struct backend_options *optio
     struct fit_trace trace;
     const struct cpals_options als = {.max_iterations = SWEEPS};
     struct cpals_result result = run_traced(x, options, als, &trace, &k);
-    assert_int_equal(ktensor_create(&naive, &x->shape, options->rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&naive, &x->shape, options->problem.rank, &error), STATUS_OK);
     ktensor_randomise(&naive, KTENSOR_RANDOM, 3);
-    struct naive_run run = naive_momentum(x, &naive, &options->rules, SWEEPS);
+    struct naive_run run = naive_momentum(x, &naive, &options->problem.rules, SWEEPS);
     assert_int_equal(trace.count, SWEEPS);
     for (int i = 0; i + 1 < SWEEPS; i++)
         if (!close_fits(trace.fit[i], run.fit[i]))
@@ -72,15 +72,18 @@ static void test_oracle(void **state)
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct coo x;
         naive_random_coo(&x, SHAPE(3, small), 100, seed + 1, 0);
-        restarts += check_oracle(&x, &(struct backend_options){.rank = 3, .momentum = true});
+        restarts +=
+            check_oracle(&x, &(struct backend_options){
+                                 .problem.rank = 3, .problem.acceleration = ACCELERATE_MOMENTUM});
         coo_free(&x);
     }
     assert_true(restarts > 0);
     for (int alone = 0; alone < 2; alone++) {
         struct coo x;
         naive_random_coo(&x, SHAPE(4, grouped), 1500, 5, 0);
-        check_oracle(
-            &x, &(struct backend_options){.rank = 4, .momentum = true, .no_sharing = alone == 1});
+        check_oracle(&x, &(struct backend_options){.problem.rank = 4,
+                                                   .problem.acceleration = ACCELERATE_MOMENTUM,
+                                                   .no_sharing = alone == 1});
         coo_free(&x);
     }
 }
@@ -101,7 +104,9 @@ static void test_oracle_of_rules(void **state)
         naive_random_coo(&x, SHAPE(3, small), 300, 7, 0);
         for (uint64_t e = 0; e < x.nnz; e++)
             x.value[e] = fabs(x.value[e]);
-        check_oracle(&x, &(struct backend_options){.rank = 3, .momentum = true, .rules = rules[i]});
+        check_oracle(&x, &(struct backend_options){.problem.rank = 3,
+                                                   .problem.acceleration = ACCELERATE_MOMENTUM,
+                                                   .problem.rules = rules[i]});
         coo_free(&x);
     }
 }
@@ -111,7 +116,8 @@ static void test_oracle_of_rules(void **state)
 static void test_every_end(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 4, .momentum = true};
+    const struct backend_options options = {.problem.rank = 4,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
     struct coo x;
     int before = 0, ended_taken_back = 0;
     double best = 0;
@@ -150,7 +156,7 @@ static void test_off(void **state)
     struct backend_fit fit = {0};
     double last = 0, change = 1;
     int sweeps = 0;
-    const struct backend_options options = {.rank = 4};
+    const struct backend_options options = {.problem.rank = 4};
     const struct cpals_options als = {.max_iterations = 200, .tolerance = 1e-4};
     if (under_test.ranks > 1)
         skip(); /* the loop below has one rank */
@@ -190,7 +196,8 @@ static void test_again(void **state)
     struct backend b;
     struct starts starts;
     struct cpals_result alone[2];
-    const struct backend_options options = {.rank = 4, .momentum = true};
+    const struct backend_options options = {.problem.rank = 4,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
     const struct cpals_options als = {.max_iterations = SWEEPS};
     bool bits = under_test.kind == &backend_host;
     naive_random_coo(&x, SHAPE(3, small), 400, 2, 0);
@@ -225,7 +232,8 @@ static void test_checks(void **state)
     use_ranks(state);
     struct coo x;
     struct ktensor k;
-    const struct backend_options options = {.rank = 4, .momentum = true};
+    const struct backend_options options = {.problem.rank = 4,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
     struct cpals_options als = {.max_iterations = SWEEPS};
     naive_random_coo(&x, SHAPE(3, small), 400, 2, 0);
     struct cpals_result plain = run_random(&x, &options, 3, &als, &k);
@@ -248,7 +256,8 @@ static void test_exact_model(void **state)
     struct error error = {0};
     struct coo x;
     struct ktensor k, planted;
-    const struct backend_options options = {.rank = 2, .momentum = true};
+    const struct backend_options options = {.problem.rank = 2,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
     const struct cpals_options als = {.max_iterations = 300, .tolerance = 1e-9};
     assert_int_equal(ktensor_create(&planted, SHAPE(3, small), 2, &error), STATUS_OK);
     ktensor_randomise(&planted, KTENSOR_RANDOM, 12);
@@ -271,7 +280,8 @@ static void test_zero_component(void **state)
     struct ktensor k;
     struct cpals_result result;
     struct fit_trace trace = {0};
-    const struct backend_options options = {.rank = 4, .momentum = true};
+    const struct backend_options options = {.problem.rank = 4,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
     const struct cpals_options als = {.max_iterations = SWEEPS, .trace = &trace};
     naive_random_coo(&x, SHAPE(3, small), 400, 2, 0);
     assert_int_equal(ktensor_create(&k, &x.shape, 4, &error), STATUS_OK);
@@ -302,9 +312,9 @@ static void test_flows(void **state)
             struct cpals_result result;
             const struct cpals_options als = {.max_iterations = 15};
             struct setting s = {
-                .options = {.rank = 5,
-                            .momentum = true,
-                            .precision = single ? PRECISION_SINGLE : PRECISION_DOUBLE}};
+                .options = {.problem.rank = 5,
+                            .problem.acceleration = ACCELERATE_MOMENTUM,
+                            .problem.precision = single ? PRECISION_SINGLE : PRECISION_DOUBLE}};
             if (!set_flow(&s, flow, kind, &x))
                 continue;
             create_model(&k, &x, 5, 3);
@@ -328,8 +338,9 @@ static void test_many_components(void **state)
     struct coo x;
     struct ktensor k;
     struct fit_trace trace;
-    const struct backend_options options = {
-        .rank = 70, .momentum = true, .rules = same_ridge(0.01)};
+    const struct backend_options options = {.problem.rank = 70,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM,
+                                            .problem.rules = same_ridge(0.01)};
     const struct cpals_options als = {.max_iterations = 12};
     naive_random_coo(&x, SHAPE(3, middling), 3000, 2, 0);
     struct cpals_result result = run_traced(&x, &options, als, &trace, &k);
@@ -347,17 +358,17 @@ static void test_room(void **state)
     const struct ranked *on = *state;
     struct coo x;
     const struct cpals_options als = {.max_iterations = 12};
-    struct backend_options options = {.rank = 32, .momentum = true, .momentum_if_room = true};
+    struct backend_options options = {.problem.rank = 32, .problem.acceleration = ACCELERATE_AUTO};
     double fit[2] = {0}; /* of plain iterations, and with momentum */
     bool refused = false, had[2] = {false};
     use_ranks(state);
     naive_random_coo(&x, SHAPE(3, dims), 3000, 2, 0);
     for (int momentum = 0; momentum < 2; momentum++) {
-        options.momentum = momentum == 1;
+        options.problem.acceleration = momentum == 1 ? ACCELERATE_AUTO : ACCELERATE_OFF;
         struct together t = make_together(on->kind, &x, NULL, &options, NULL, &als);
         struct error error = {0};
         assert_int_equal(run_together(&t, on->ranks, &error), STATUS_OK);
-        assert_true(t.result.momentum == options.momentum);
+        assert_true(t.result.momentum == (momentum == 1));
         fit[momentum] = t.result.fit;
         ktensor_free(&t.model);
     }
@@ -458,7 +469,8 @@ static void test_blind(void **state)
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 2, .momentum = true};
+    const struct backend_options options = {.problem.rank = 2,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
     const struct cpals_options als = {.max_iterations = 8};
     static const uint64_t dims[] = {5, 6, 4};
     struct coo x;

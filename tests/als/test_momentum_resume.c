@@ -66,7 +66,8 @@ static void test_every_iteration(void **state)
     struct coo x;
     struct ktensor k;
     const struct cpals_options als = {.max_iterations = ITERATIONS};
-    const struct backend_options options = {.rank = 3, .momentum = true};
+    const struct backend_options options = {.problem.rank = 3,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
     naive_random_coo(&x, SHAPE(3, dims), 100, 3, 0);
     struct cpals_result result = run_random(&x, &options, 3, &als, &k);
     assert_true(result.restarts > 0);
@@ -80,12 +81,14 @@ static void test_rules(void **state)
     use_ranks(state);
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 300, 7, 0);
-    check_every_stop(&x, &(struct backend_options){
-                             .rank = 3,
-                             .momentum = true,
-                             .rules = {.ridge = {0.1, 0.1, 0.1}, .nonneg = {true, false, true}}});
-    check_every_stop(&x, &(struct backend_options){
-                             .rank = 3, .momentum = true, .rules = {.fixed = {false, true}}});
+    check_every_stop(&x,
+                     &(struct backend_options){.problem.rank = 3,
+                                               .problem.acceleration = ACCELERATE_MOMENTUM,
+                                               .problem.rules = {.ridge = {0.1, 0.1, 0.1},
+                                                                 .nonneg = {true, false, true}}});
+    check_every_stop(&x, &(struct backend_options){.problem.rank = 3,
+                                                   .problem.acceleration = ACCELERATE_MOMENTUM,
+                                                   .problem.rules = {.fixed = {false, true}}});
     coo_free(&x);
 }
 
@@ -100,16 +103,18 @@ static void test_other_acceleration(void **state)
         for (int stop = 4; stop <= 20; stop += 4) {
             struct ktensor k;
             struct checkpoint c;
-            struct backend_options options = {.rank = 4, .momentum = momentum == 1};
+            struct backend_options options = {
+                .problem.rank = 4,
+                .problem.acceleration = momentum == 1 ? ACCELERATE_MOMENTUM : ACCELERATE_OFF};
             struct checkpoint_options saving = save_to(path, &x, &options);
             const struct cpals_options als = {.max_iterations = stop, .saving = &saving};
             double fit = run_random(&x, &options, 3, &als, &k).fit;
             ktensor_free(&k);
             read_checkpoint(&c, path);
-            assert_true(c.about.has_momentum == options.momentum);
+            assert_true(c.about.has_momentum == (momentum == 1));
             bool taken_back = c.about.momentum.taken_back;
             checkpoint_close(&c);
-            options.momentum = !options.momentum;
+            options.problem.acceleration = momentum == 1 ? ACCELERATE_OFF : ACCELERATE_MOMENTUM;
             if (!taken_back) {
                 struct cpals_result at_once = go_on_from(&x, &options, path, stop, &k);
                 assert_true(at_once.fit == fit);
@@ -131,7 +136,8 @@ static void test_failing_allocations(void **state)
     struct coo x;
     struct ktensor k;
     int ended = 0, went_on = 0;
-    const struct backend_options options = {.rank = 2, .momentum = true, .host_memory = 1 << 28};
+    const struct backend_options options = {
+        .problem.rank = 2, .problem.acceleration = ACCELERATE_MOMENTUM, .host_memory = 1 << 28};
     naive_random_coo(&x, SHAPE(3, dims), 100, 1, 0);
     struct checkpoint_options saving = save_to(scratch_path("checkpoint"), &x, &options);
     saving.iterations = 3;

@@ -38,7 +38,9 @@ static double end_of(const struct coo *x, uint64_t rank, bool momentum, double t
 {
     struct fit_trace trace = {0};
     struct ktensor k;
-    const struct backend_options options = {.rank = rank, .momentum = momentum};
+    const struct backend_options options = {.problem.rank = rank,
+                                            .problem.acceleration =
+                                                momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF};
     const struct cpals_options als = {
         .max_iterations = most, .tolerance = tolerance, .check_every = 1, .trace = &trace};
     struct cpals_result result = run_random(x, &options, (uint64_t)number + 1, &als, &k);

@@ -114,7 +114,7 @@ static enum status run_sketched(const struct coo *x, const struct backend_option
 {
     if (under_test.ranks == 1) {
         struct backend b = {0};
-        if (ktensor_create(k, &x->shape, options->rank, error) == STATUS_OK &&
+        if (ktensor_create(k, &x->shape, options->problem.rank, error) == STATUS_OK &&
             backend_open(&b, under_test.kind, x, options, NULL, NULL, error) == STATUS_OK &&
             nvecs_start(k, &b, 3, NULL, error) == STATUS_OK)
             cpals_run(&b, k, als, NULL, result, error);
@@ -137,7 +137,7 @@ static void test_ranks(void **state)
     static const struct tensor_case cases[] = {
         {3, {30, 20, 25}, 900, 0}, {3, {700, 52, 900}, 4000, 0}, {4, {9, 1, 17, 20}, 900, 1}};
     for (size_t c = 0; c < 3; c++) {
-        const struct backend_options options = {.rank = 4};
+        const struct backend_options options = {.problem.rank = 4};
         const struct cpals_options als = {.max_iterations = 2};
         const struct ranked ranks = under_test;
         struct error error = {0};
@@ -164,7 +164,7 @@ static void test_failing_allocations(void **state)
     use_ranks(state);
     if (under_test.kind->devices || under_test.ranks > 2)
         skip(); /* what differs from others is on the host */
-    const struct backend_options options = {.rank = 2, .host_memory = 1 << 28};
+    const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     const struct cpals_options als = {.max_iterations = 1};
     struct coo x;
     int failures = 0;

@@ -40,9 +40,9 @@ static struct cpals_result sound(void)
 
 static void find(struct findings *f, const struct cpals_result *r, double ridge)
 {
-    struct backend_options options = {.rank = 4};
+    struct backend_options options = {.problem.rank = 4};
     const struct cpals_options als = {.max_iterations = 50, .tolerance = 1e-5};
-    options.rules.ridge[1] = ridge;
+    options.problem.rules.ridge[1] = ridge;
     find_in_result(f, r, &options, &als);
 }
 
@@ -76,7 +76,7 @@ static void test_ends(void **state)
     (void)state;
     struct findings f = {0};
     struct cpals_result r = sound();
-    const struct backend_options options = {.rank = 4};
+    const struct backend_options options = {.problem.rank = 4};
     const struct cpals_options never = {.max_iterations = 9};
     r.stop = CPALS_ITERATIONS;
     find_in_result(&f, &r, &options, &never);
@@ -202,8 +202,8 @@ static void test_shape_and_tolerance(void **state)
     struct findings f = {0};
     find_in_shape(&f, &(struct shape){1, {5}}, 9);
     find_in_shape(&f, &(struct shape){3, {5, 6, 7}}, 6);
-    const struct backend_options single = {.precision = PRECISION_SINGLE};
-    const struct backend_options both = {.precision = PRECISION_DOUBLE};
+    const struct backend_options single = {.problem.precision = PRECISION_SINGLE};
+    const struct backend_options both = {.problem.precision = PRECISION_DOUBLE};
     find_in_tolerance(&f, &single, 1e-9);
     find_in_tolerance(&f, &single, 0);
     find_in_tolerance(&f, &single, 1e-6);

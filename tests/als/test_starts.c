@@ -24,7 +24,7 @@ static enum status run_starts(const struct coo *x, const struct backend_options 
     if (starts_create(s, count, seed, error) != STATUS_OK)
         return error->status;
     if (under_test.ranks == 1) {
-        if (ktensor_create(&s->model[0], &x->shape, options->rank, error) == STATUS_OK)
+        if (ktensor_create(&s->model[0], &x->shape, options->problem.rank, error) == STATUS_OK)
             ktensor_randomise(&s->model[0], KTENSOR_RANDOM, seed);
         if (error->status == STATUS_OK &&
             backend_open(&b, under_test.kind, x, options, NULL, NULL, error) == STATUS_OK)
@@ -50,7 +50,7 @@ static void test_each_start_is_a_run(void **state)
 {
     use_ranks(state);
     struct error error = {0};
-    const struct backend_options options = {.rank = 3};
+    const struct backend_options options = {.problem.rank = 3};
     const struct cpals_options als = {.max_iterations = 6, .core_consistency = true};
     struct starts s;
     struct coo x;
@@ -109,7 +109,7 @@ static void test_agreement(void **state)
 {
     use_ranks(state);
     struct error error = {0};
-    const struct backend_options options = {.rank = 2};
+    const struct backend_options options = {.problem.rank = 2};
     const struct cpals_options als = {.max_iterations = 2000, .tolerance = 1e-10};
     struct starts s;
     struct coo x;
@@ -133,7 +133,7 @@ static void test_ended(void **state)
 {
     use_ranks(state);
     static const volatile sig_atomic_t now = SIGTERM;
-    const struct backend_options options = {.rank = 2};
+    const struct backend_options options = {.problem.rank = 2};
     const struct cpals_options als[] = {{.max_iterations = 50, .interrupted = &now},
                                         {.max_iterations = 50, .deadline = 1e-9}};
     struct coo x;
@@ -173,7 +173,7 @@ static void create_near_overflow(struct coo *x)
 static void test_breakdown(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 2};
+    const struct backend_options options = {.problem.rank = 2};
     const struct cpals_options als = {.max_iterations = 30};
     struct coo x;
     create_near_overflow(&x);
@@ -207,7 +207,7 @@ static void test_breakdown(void **state)
 static void test_all_break_down(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.rank = 3};
+    const struct backend_options options = {.problem.rank = 3};
     const struct cpals_options als = {.max_iterations = 30};
     struct coo x;
     create_near_overflow(&x);
@@ -277,7 +277,7 @@ static void test_failing_allocations(void **state)
     use_ranks(state);
     if (under_test.kind->devices || under_test.ranks > 2)
         skip(); /* what differs from others is on the host */
-    const struct backend_options options = {.rank = 2, .host_memory = 1 << 28};
+    const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     const struct cpals_options als = {.max_iterations = 1};
     struct coo x;
     int failures = 0;

@@ -46,8 +46,10 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
                          uint64_t rank, enum conflict conflict, enum flow flow, double ridge)
 {
     struct error error = {0};
-    struct setting setting = {
-        {.rank = rank, .conflict = conflict, .rules = {.ridge = {ridge, 0, 2 * ridge}}}, {0}};
+    struct setting setting = {{.problem.rank = rank,
+                               .conflict = conflict,
+                               .problem.rules = {.ridge = {ridge, 0, 2 * ridge}}},
+                              {0}};
     struct backend b;
     struct coo x;
     struct ktensor k, model;
@@ -68,7 +70,7 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
         struct backend_fit fit;
         double *m = memory_array(x.shape.dims[n] * rank, sizeof *m, &error);
         assert_non_null(m);
-        naive_v(&model, n, setting.options.rules.ridge[n], v);
+        naive_v(&model, n, setting.options.problem.rules.ridge[n], v);
         assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
         assert_int_equal(backend_fetch(&b, n, m, &error), STATUS_OK);
         assert_int_equal(backend_update(&b, n, &error), STATUS_OK);
@@ -132,7 +134,8 @@ static double fit_after_sweeps(const struct backend_kind *kind, const struct coo
     }
     assert_int_equal(backend_fit(&b, x->shape.order - 1, &fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
-    assert_true(fabsl(fit.value - naive_fit(x, &k)) < (setting->options.precision ? 1e-5 : 1e-10));
+    assert_true(fabsl(fit.value - naive_fit(x, &k)) <
+                (setting->options.problem.precision ? 1e-5 : 1e-10));
     backend_close(&b);
     ktensor_free(&k);
     return fit.value;
@@ -178,7 +181,7 @@ static void test_start_of_any_lambda(void **state)
     const uint64_t dims[] = {15, 16, 17};
     struct coo x;
     struct ktensor k;
-    struct setting setting = {{.rank = 3}, {0}};
+    struct setting setting = {{.problem.rank = 3}, {0}};
     naive_random_coo(&x, SHAPE(3, dims), 900, 3, 0);
     create_model(&k, &x, 3, 1);
     double expected = fit_after_sweeps(kind, &x, &k, &setting);
@@ -273,15 +276,15 @@ static void test_sharing(void **state)
         const struct tensor_case *s = &shapes[i];
         naive_random_coo(&x, SHAPE(s->order, s->dims), s->nnz, i, s->skewed);
         create_model(&k, &x, 5, 3);
-        struct setting setting = {{.rank = 5}, {0}};
+        struct setting setting = {{.problem.rank = 5}, {0}};
         double reference = fit_after_sweeps(&backend_host, &x, &k, &setting);
         assert_true(fabs(fit_after_sweeps(kind, &x, &k, &setting) - reference) < 1e-10);
         setting.options.no_sharing = true;
         assert_true(fabs(fit_after_sweeps(kind, &x, &k, &setting) - reference) < 1e-10);
-        setting.options.precision = PRECISION_SINGLE;
+        setting.options.problem.precision = PRECISION_SINGLE;
         assert_true(fabs(fit_after_sweeps(kind, &x, &k, &setting) - reference) < 1e-4);
         for (enum flow flow = IN_BATCHES; flow < FLOWS; flow++) {
-            struct setting streamed = {{.rank = 5}, {0}};
+            struct setting streamed = {{.problem.rank = 5}, {0}};
             if (set_flow(&streamed, flow, kind, &x))
                 assert_true(fabs(fit_after_sweeps(kind, &x, &k, &streamed) - reference) < 1e-10);
         }

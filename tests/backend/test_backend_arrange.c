@@ -48,10 +48,10 @@ static void open_options(struct backend *b, const struct backend_kind *kind, con
 static struct ktensor expected_start(const struct coo *x, const struct backend_options *options,
                                      enum ktensor_init init, uint64_t seed)
 {
-    struct ktensor k = make_room(&x->shape, options->rank);
+    struct ktensor k = make_room(&x->shape, options->problem.rank);
     const struct ktensor_start start = {.init = init, .seed = seed};
-    ktensor_begin(&k, &x->shape, &start, options->rules.nonneg);
-    for (int n = 0; n < k.shape.order && options->precision == PRECISION_SINGLE; n++)
+    ktensor_begin(&k, &x->shape, &start, options->problem.rules.nonneg);
+    for (int n = 0; n < k.shape.order && options->problem.precision == PRECISION_SINGLE; n++)
         for (uint64_t i = 0; i < k.shape.dims[n] * k.rank; i++)
             k.factor[n][i] = (float)k.factor[n][i];
     return k;
@@ -64,14 +64,14 @@ static void check_start(const struct backend_kind *kind, const struct coo *x,
     struct error error = {0};
     struct backend b;
     struct ktensor expected = expected_start(x, options, init, seed);
-    struct ktensor found = make_room(&x->shape, options->rank);
+    struct ktensor found = make_room(&x->shape, options->problem.rank);
     open_options(&b, kind, x, options);
     must(backend_randomise(&b, init, seed, &error), &error);
     must(backend_store(&b, &found, &error), &error);
-    assert_memory_equal(found.lambda, expected.lambda, options->rank * sizeof(double));
+    assert_memory_equal(found.lambda, expected.lambda, options->problem.rank * sizeof(double));
     for (int n = 0; n < found.shape.order; n++)
         assert_memory_equal(found.factor[n], expected.factor[n],
-                            found.shape.dims[n] * options->rank * sizeof(double));
+                            found.shape.dims[n] * options->problem.rank * sizeof(double));
     backend_close(&b);
     ktensor_free(&expected);
     ktensor_free(&found);
@@ -85,10 +85,10 @@ static void test_start(void **state)
     for (size_t r = 0; r < TESTED_RANKS; r++)
         for (enum ktensor_init init = KTENSOR_RANDOM; init <= KTENSOR_NORMAL; init++)
             for (int rules = 0; rules < 2; rules++) {
-                struct backend_options options = {.rank = tested_ranks[r]};
-                options.rules.nonneg[2] = rules == 1;
+                struct backend_options options = {.problem.rank = tested_ranks[r]};
+                options.problem.rules.nonneg[2] = rules == 1;
                 check_start(kind, &x, &options, init, 1 + r);
-                options.precision = PRECISION_SINGLE;
+                options.problem.precision = PRECISION_SINGLE;
                 if (kind == &backend_cuda)
                     check_start(kind, &x, &options, init, UINT64_MAX - r);
             }
@@ -103,7 +103,7 @@ static void test_start_again(void **state)
     struct error error = {0};
     struct coo x;
     struct backend b;
-    const struct backend_options options = {.rank = 3};
+    const struct backend_options options = {.problem.rank = 3};
     naive_random_coo(&x, &(struct shape){3, {20, 30, 40}}, 900, 1, 0);
     for (uint64_t i = 0; i < x.nnz; i++)
         x.value[i] = ldexp(x.value[i], 900);
@@ -153,8 +153,8 @@ static void check_arranged(struct backend *b, const struct coo *x)
     struct ktensor expected = make_room(&x->shape, b->plan.request.rank);
     struct ktensor found = make_room(&x->shape, b->plan.request.rank);
     must(backend_store(b, &expected, &error), &error);
-    memcpy(expected.nonneg, b->rules.nonneg, sizeof expected.nonneg);
-    memcpy(expected.fixed, b->rules.fixed, sizeof expected.fixed);
+    memcpy(expected.nonneg, b->problem.rules.nonneg, sizeof expected.nonneg);
+    memcpy(expected.fixed, b->problem.rules.fixed, sizeof expected.fixed);
     must(ktensor_arrange(&expected, &error), &error);
     must(backend_store_arranged(b, &found, &error), &error);
     assert_same(b->kind, &found, &expected);
@@ -169,12 +169,12 @@ static void sweep(struct backend *b)
     struct error error = {0};
     struct backend_fit fit;
     for (int n = 0; n < b->order; n++) {
-        if (b->rules.fixed[n])
+        if (b->problem.rules.fixed[n])
             continue;
         must(backend_mttkrp(b, n, &error), &error);
         must(backend_update(b, n, &error), &error);
     }
-    must(backend_fit(b, mode_rules_last(&b->rules, b->order), &fit, &error), &error);
+    must(backend_fit(b, mode_rules_last(&b->problem.rules, b->order), &fit, &error), &error);
 }
 
 enum tested_rules { NO_RULES, NONNEG_MODES, FIXED_MODE, TESTED_RULES };
@@ -202,12 +202,14 @@ static void test_sweeps(void **state)
     naive_random_coo(&x, &(struct shape){3, {70, 2000, 9}}, 6000, 1, 1);
     for (size_t r = 0; r < TESTED_RANKS; r++)
         for (enum tested_rules rules = NO_RULES; rules < TESTED_RULES; rules++) {
-            struct backend_options options = {.rank = tested_ranks[r]};
-            options.rules.nonneg[0] = options.rules.nonneg[1] = rules == NONNEG_MODES;
-            options.rules.fixed[1] = rules == FIXED_MODE;
-            options.rules.ridge[0] = options.rules.ridge[1] = options.rules.ridge[2] = 1e-3;
+            struct backend_options options = {.problem.rank = tested_ranks[r]};
+            options.problem.rules.nonneg[0] = options.problem.rules.nonneg[1] =
+                rules == NONNEG_MODES;
+            options.problem.rules.fixed[1] = rules == FIXED_MODE;
+            options.problem.rules.ridge[0] = options.problem.rules.ridge[1] =
+                options.problem.rules.ridge[2] = 1e-3;
             check_sweeps(kind, &x, &options);
-            options.precision = PRECISION_SINGLE;
+            options.problem.precision = PRECISION_SINGLE;
             if (kind == &backend_cuda)
                 check_sweeps(kind, &x, &options);
         }
@@ -237,10 +239,10 @@ static void test_unusual_columns(void **state)
     struct coo x;
     naive_random_coo(&x, &(struct shape){3, {600, 40, 7}}, 2000, 1, 0);
     for (size_t r = 0; r < TESTED_RANKS; r++) {
-        const struct backend_options options = {.rank = tested_ranks[r]};
+        const struct backend_options options = {.problem.rank = tested_ranks[r]};
         struct backend b;
         struct ktensor k;
-        create_model(&k, &x, options.rank, 5);
+        create_model(&k, &x, options.problem.rank, 5);
         make_unusual(&k);
         open_options(&b, kind, &x, &options);
         must(backend_load(&b, &k, &error), &error);
@@ -258,7 +260,7 @@ static void test_failing_allocations(void **state)
     struct error error = {0};
     struct coo x;
     struct backend b;
-    const struct backend_options options = {.rank = 4, .rules.nonneg = {true}};
+    const struct backend_options options = {.problem.rank = 4, .problem.rules.nonneg = {true}};
     naive_random_coo(&x, &(struct shape){3, {20, 30, 40}}, 900, 1, 0);
     struct ktensor k = make_room(&x.shape, 4);
     open_options(&b, kind, &x, &options);

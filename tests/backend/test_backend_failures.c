@@ -54,7 +54,7 @@ static void test_bad_norm(void **state)
     const uint64_t dims[] = {5, 6};
     for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
         struct error error = {0};
-        struct backend_options options = {.rank = 2};
+        struct backend_options options = {.problem.rank = 2};
         struct backend b;
         struct coo x;
         naive_random_coo(&x, SHAPE(2, dims), 1, 3, 0);
@@ -70,7 +70,7 @@ static void test_does_not_fit(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
     struct error error = {0};
-    struct backend_options options = {.rank = 4};
+    struct backend_options options = {.problem.rank = 4};
     const uint64_t dims[] = {500, 600, 700};
     struct backend b;
     struct coo x;
@@ -83,14 +83,14 @@ static void test_does_not_fit(void **state)
     assert_null(b.state);
 
     /* what fits at rank 4 with one ordering is named, and does fit */
-    struct backend_options smallest = {.rank = 4, .conflict = CONFLICT_REGISTER};
+    struct backend_options smallest = {.problem.rank = 4, .conflict = CONFLICT_REGISTER};
     plan = plan_of(kind, &x, &(struct setting){smallest, {0}});
     smallest.memory = smallest.host_memory = plan.total_bytes;
-    smallest.rank = 1000;
+    smallest.problem.rank = 1000;
     error = (struct error){0};
     assert_int_equal(backend_open(&b, kind, &x, &smallest, NULL, NULL, &error), STATUS_MEMORY);
     assert_non_null(strstr(error.message, "rank 4 would fit"));
-    smallest.rank = 4;
+    smallest.problem.rank = 4;
     error = (struct error){0};
     assert_int_equal(backend_open(&b, kind, &x, &smallest, NULL, NULL, &error), STATUS_OK);
     backend_close(&b);
@@ -149,7 +149,7 @@ static void test_allocation_fails(void **state)
     create_model(&k, &x, 3, 1);
     for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-            struct setting setting = {{.rank = k.rank, .conflict = conflicts[c]}, {0}};
+            struct setting setting = {{.problem.rank = k.rank, .conflict = conflicts[c]}, {0}};
             if (set_flow(&setting, flow, kind, &x))
                 check_allocation_fails(kind, &x, &k, &setting);
         }

@@ -50,7 +50,7 @@ static void compare_modes(struct backend *b, const struct ktensor *k,
         assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
         assert_int_equal(backend_fetch(b, n, m, &error), STATUS_OK);
         long double off = relative_error(m, expected[n], k->shape.dims[n] * k->rank);
-        if (!(off <= (options->precision == PRECISION_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
+        if (!(off <= (options->problem.precision == PRECISION_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
             fail_msg("order %d, rank %d, %s%s, mode %d: relative error %Lg", k->shape.order,
                      (int)k->rank, b->plan.streamed ? "streamed, " : "",
                      conflict_name(options->conflict), n + 1, off);
@@ -96,7 +96,8 @@ static void check_mttkrp(const struct backend_kind *kind, const struct tensor_ca
     for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
             struct setting setting = {
-                {.rank = rank, .conflict = conflicts[c], .precision = precision}, {0}};
+                {.problem.rank = rank, .conflict = conflicts[c], .problem.precision = precision},
+                {0}};
             omp_set_num_threads(1 + (int)((c + rank) % 3));
             if (set_flow(&setting, flow, kind, &x))
                 check_modes(kind, &x, &k, &setting, expected);
@@ -206,7 +207,7 @@ static void test_streamed(void **state)
     naive_random_coo(&x, SHAPE(3, dims), 9000, 1, 1);
     create_model(&k, &x, 8, 1);
     for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-        struct setting setting = {{.rank = 8}, {.one_copy = true}};
+        struct setting setting = {{.problem.rank = 8}, {.one_copy = true}};
         struct backend b;
         char text[96];
         assert_true(set_flow(&setting, flow, kind, &x));
@@ -276,14 +277,14 @@ static void check_from_file(void **state, struct setting setting, bool streamed)
 
 static void test_streamed_from_file(void **state)
 {
-    check_from_file(state, (struct setting){{.rank = 4}, {.one_copy = true, .batch_nnz = 65536}},
-                    true);
+    check_from_file(
+        state, (struct setting){{.problem.rank = 4}, {.one_copy = true, .batch_nnz = 65536}}, true);
 }
 
 static void test_decoded_from_file(void **state)
 {
-    check_from_file(state, (struct setting){{.rank = 4}, {0}}, false);
-    check_from_file(state, (struct setting){{.rank = 4}, {.one_copy = true}}, false);
+    check_from_file(state, (struct setting){{.problem.rank = 4}, {0}}, false);
+    check_from_file(state, (struct setting){{.problem.rank = 4}, {.one_copy = true}}, false);
 }
 
 int main(void)

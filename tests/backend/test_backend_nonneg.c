@@ -45,7 +45,9 @@ static bool scene_open(struct scene *s, const struct backend_kind *kind,
 {
     struct error error = {0};
     *s = (struct scene){
-        .setting = {{.rank = rank, .precision = precision, .rules = all_nonneg}, {0}}};
+        .setting = {
+            {.problem.rank = rank, .problem.precision = precision, .problem.rules = all_nonneg},
+            {0}}};
     naive_random_coo(&s->x, SHAPE(t->order, t->dims), t->nnz, 3, t->skewed);
     for (uint64_t i = 0; i < s->x.nnz; i++) /* most of them positive */
         s->x.value[i] = i % 8 ? fabs(s->x.value[i]) : s->x.value[i];
@@ -107,8 +109,8 @@ static void step(struct scene *s, int n)
     keep_before(s);
     naive_v(&s->before, n, all_nonneg.ridge[n], s->v);
     naive_floors(s->least,
-                 s->setting.options.precision == PRECISION_SINGLE ? &nonneg_floor_single
-                                                                  : &nonneg_floor_double,
+                 s->setting.options.problem.precision == PRECISION_SINGLE ? &nonneg_floor_single
+                                                                          : &nonneg_floor_double,
                  s->before.lambda, s->v, s->x.shape.dims[n], rank);
     assert_int_equal(backend_mttkrp(&s->b, n, &error), STATUS_OK);
     assert_int_equal(backend_fetch(&s->b, n, s->m, &error), STATUS_OK);
@@ -123,7 +125,7 @@ static void step(struct scene *s, int n)
 /* How much a column's norm may lack: what stands near the floor is written as 0 (nonneg_zeros). */
 static double hidden(const struct scene *s, uint64_t r)
 {
-    const struct nonneg_floor *of = s->setting.options.precision == PRECISION_SINGLE
+    const struct nonneg_floor *of = s->setting.options.problem.precision == PRECISION_SINGLE
                                         ? &nonneg_floor_single
                                         : &nonneg_floor_double;
     double most = 0;
@@ -137,7 +139,8 @@ static double hidden(const struct scene *s, uint64_t r)
 static void assert_as_hals(const struct scene *s, int n)
 {
     uint64_t rank = s->after.rank, rows = s->x.shape.dims[n];
-    const double tolerance = s->setting.options.precision == PRECISION_SINGLE ? 2e-5 : 1e-11;
+    const double tolerance =
+        s->setting.options.problem.precision == PRECISION_SINGLE ? 2e-5 : 1e-11;
     long double largest = 0, error = 0;
     for (uint64_t r = 0; r < rank; r++) {
         long double norm = 0;
@@ -320,7 +323,7 @@ static void test_fixed_mode(void **state)
     const struct backend_kind *kind = backend_of(state);
     const uint64_t dims[] = {5, 6, 7};
     struct error error = {0};
-    struct backend_options options = {.rank = 2, .rules.fixed = {false, true}};
+    struct backend_options options = {.problem.rank = 2, .problem.rules.fixed = {false, true}};
     struct backend b;
     struct coo x;
     struct ktensor k;
@@ -342,7 +345,7 @@ static void test_rank_too_large(void **state)
     const struct backend_kind *kind = backend_of(state);
     const uint64_t dims[] = {3, 4};
     struct error error = {0};
-    struct backend_options options = {.rank = 1025, .rules = all_nonneg};
+    struct backend_options options = {.problem.rank = 1025, .problem.rules = all_nonneg};
     struct backend b;
     struct coo x;
     naive_random_coo(&x, SHAPE(2, dims), 9, 3, 0);

@@ -22,8 +22,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
 {
     (void)error;
     *request = (struct plan_request){.tensor = *tensor,
-                                     .rank = options->rank,
-                                     .row_bytes = options->rank * sizeof(double),
+                                     .rank = options->problem.rank,
+                                     .row_bytes = options->problem.rank * sizeof(double),
                                      .budget = options->memory,
                                      .copies = 2,
                                      .short_mode = 10,
@@ -97,7 +97,7 @@ static void test_info_and_cpd_plan_alike(void **state)
     for (int conflict = CONFLICT_AUTO; conflict <= CONFLICT_ATOMIC; conflict++)
         for (uint64_t memory = 1 << 16; memory < 1 << 26; memory *= 2)
             for (uint64_t host = 1 << 16; host < 1 << 26; host *= 4) {
-                const struct backend_options options = {.rank = 3,
+                const struct backend_options options = {.problem.rank = 3,
                                                         .conflict = (enum conflict)conflict,
                                                         .memory = memory,
                                                         .host_memory = host};
@@ -113,9 +113,11 @@ static void test_what_cannot_be_unpacked(void **state)
     (void)state;
     static const struct shape shape = {8, {70000, 70000, 70000, 70000, 70000, 70000, 70000, 70000}};
     write_file(&shape, 2000);
-    const struct backend_options options = {.rank = 2, .memory = 1 << 30, .host_memory = 40000};
+    const struct backend_options options = {
+        .problem.rank = 2, .memory = 1 << 30, .host_memory = 40000};
     assert_false(check_file(&shape, &options));
-    const struct backend_options roomy = {.rank = 2, .memory = 1 << 30, .host_memory = 100000};
+    const struct backend_options roomy = {
+        .problem.rank = 2, .memory = 1 << 30, .host_memory = 100000};
     assert_true(check_file(&shape, &roomy));
 }
 
@@ -126,7 +128,8 @@ static void test_rank_of_a_plan(void **state)
     const struct plan_tensor tensor = {.shape = {3, {30, 40, 50}}, .nnz = 1000};
     for (uint64_t rank = 1; rank < 20; rank++)
         for (int p = PRECISION_DOUBLE; p <= PRECISION_SINGLE; p++) {
-            const struct backend_options options = {.rank = rank, .precision = (enum precision)p};
+            const struct backend_options options = {.problem.rank = rank,
+                                                    .problem.precision = (enum precision)p};
             struct error error = {0};
             struct plan plan;
             assert_int_equal(backend_plan(&plan, kind, &tensor, &options, NULL, &error), STATUS_OK);
@@ -142,7 +145,7 @@ static uint64_t factor_bytes(enum precision precision, bool single_first, bool i
 {
     const struct plan_tensor tensor = {.shape = {3, {30, 50, 40}}, .nnz = 1000, .is_part = is_part};
     const struct backend_options options = {
-        .rank = 7, .precision = precision, .single_first = single_first};
+        .problem.rank = 7, .problem.precision = precision, .problem.single_first = single_first};
     struct error error = {0};
     struct plan plan;
     assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, NULL, &error),

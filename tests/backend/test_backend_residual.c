@@ -79,7 +79,8 @@ static void check_residual(const struct backend_kind *kind, const struct tensor_
                            enum precision precision)
 {
     struct error error = {0};
-    struct setting setting = {{.rank = rank, .conflict = conflict, .precision = precision}, {0}};
+    struct setting setting = {
+        {.problem.rank = rank, .conflict = conflict, .problem.precision = precision}, {0}};
     struct backend b;
     struct backend_fit fit;
     struct coo x;

@@ -120,7 +120,7 @@ static enum status run(struct bench_result *r, const struct coo *x, enum conflic
     struct bench_request request = {
         .kind = &pretender,
         .input = &input,
-        .options = {.rank = 5, .conflict = conflict, .host_memory = host_memory},
+        .options = {.problem.rank = 5, .conflict = conflict, .host_memory = host_memory},
         .samples = samples};
     return bench_run(r, &request, NULL, error);
 }
@@ -184,7 +184,7 @@ static void test_little_memory(void **state)
     struct coo x;
     struct bench_result r;
     struct plan plan;
-    const struct backend_options options = {.rank = 5};
+    const struct backend_options options = {.problem.rank = 5};
     const struct plan_forced forced = {.one_copy = true};
     make_tensor(&x);
     const struct plan_tensor tensor = {.shape = x.shape, .nnz = x.nnz};
@@ -272,7 +272,7 @@ static void test_streamed(void **state)
         struct tensor_input input;
         struct bench_result r;
         struct bench_request request = {
-            .kind = &pretender, .input = &input, .options = {.rank = 5}, .samples = 1};
+            .kind = &pretender, .input = &input, .options = {.problem.rank = 5}, .samples = 1};
         wrong_by = 1e-9;
         error = (struct error){0};
         assert_int_equal(
@@ -329,7 +329,7 @@ static void test_bus(void **state)
     struct error error = {0};
     struct coo x;
     struct bench_result r;
-    struct bench_request request = {.kind = &pretender, .options = {.rank = 4}};
+    struct bench_request request = {.kind = &pretender, .options = {.problem.rank = 4}};
     struct json j;
     char *text = NULL;
     size_t size;

@@ -63,7 +63,7 @@ static enum status measure(struct comm *c, void *context, struct error *error)
     struct job *job = context;
     const struct tns_options tns = {.index_base = 1};
     struct rank_request split = {.modes = job->modes,
-                                 .row_bytes = job->request.options.rank * sizeof(double),
+                                 .row_bytes = job->request.options.problem.rank * sizeof(double),
                                  .machine = {.one_host = true, .threads = 1}};
     memcpy(split.parts, job->parts, sizeof split.parts);
     is_wrong = c->rank == job->wrong_rank;
@@ -77,10 +77,10 @@ static void make_job(struct job *job)
     struct external_sort_report report;
     struct error error = {0};
     naive_random_coo(&x, SHAPE(3, dims), 900, 5, 1);
-    *job =
-        (struct job){.path = scratch_path("x.blco"),
-                     .wrong_rank = -1,
-                     .request = {.kind = &pretender, .options = {.rank = 4}, .samples = SAMPLES}};
+    *job = (struct job){
+        .path = scratch_path("x.blco"),
+        .wrong_rank = -1,
+        .request = {.kind = &pretender, .options = {.problem.rank = 4}, .samples = SAMPLES}};
     assert_int_equal(write_blco(&x, job->path, &report, &error), STATUS_OK);
     coo_free(&x);
 }

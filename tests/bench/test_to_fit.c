@@ -27,7 +27,7 @@ static const uint64_t dims[] = {40, 6, 25};
 static struct to_fit_request make_request(const struct backend_kind *kind)
 {
     return (struct to_fit_request){.kind = kind,
-                                   .options = {.rank = RANK},
+                                   .options = {.problem.rank = RANK},
                                    .starts = STARTS,
                                    .seed = SEED,
                                    .iterations = ITERATIONS,
@@ -51,7 +51,7 @@ static struct cpals_result make_run(const struct backend_kind *kind, const struc
     struct ktensor k;
     struct cpals_result result = {0};
     const struct backend_options options =
-        way_backend(way, &(struct backend_options){.rank = RANK});
+        way_backend(way, &(struct backend_options){.problem.rank = RANK});
     const struct cpals_options als = way_options(way, ITERATIONS, 1e-6, trace);
     assert_int_equal(ktensor_create(&k, &x->shape, RANK, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_RANDOM, seed);
@@ -86,7 +86,7 @@ static void check(const struct to_fit *t, const struct backend_kind *kind, const
     assert_true(shape_equal(&t->shape, &x->shape) && t->nnz == x->nnz);
     const struct way *way = ways;
     for (int w = 0; w < t->ways; w++, way++) {
-        while (!way_possible(way, kind, &(struct backend_options){.rank = RANK}))
+        while (!way_possible(way, kind, &(struct backend_options){.problem.rank = RANK}))
             way++;
         assert_ptr_equal(t->way[w].way, way);
         assert_true(t->way[w].open_seconds > 0);
@@ -98,7 +98,7 @@ static void check(const struct to_fit *t, const struct backend_kind *kind, const
         }
     }
     for (; way->name; way++)
-        assert_false(way_possible(way, kind, &(struct backend_options){.rank = RANK}));
+        assert_false(way_possible(way, kind, &(struct backend_options){.problem.rank = RANK}));
     assert_int_equal(t->way[0].summary.worse[0], 0);
 }
 

@@ -196,7 +196,8 @@ static void test_record(void **state)
     struct to_fit t;
     struct error error = {0};
     struct json j;
-    const struct to_fit_request request = {.options = {.rank = 2}, .starts = 2, .tolerance = 0.25};
+    const struct to_fit_request request = {
+        .options = {.problem.rank = 2}, .starts = 2, .tolerance = 0.25};
     make(&t);
     assert_int_equal(to_fit_settle(&t, &error), STATUS_OK);
     t.ranks = 6;

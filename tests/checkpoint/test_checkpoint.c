@@ -36,7 +36,7 @@ static void test_many_pieces(void **state)
     example_create(&e, 3, 64);
     ktensor_free(&e.model);
     e.about.tensor.shape = shape_of(1, (uint64_t[]){100000});
-    e.about.rules = (struct mode_rules){.ridge = {0.5}};
+    e.about.problem.rules = (struct mode_rules){.ridge = {0.5}};
     assert_int_equal(ktensor_create(&e.model, &e.about.tensor.shape, 64, &error), STATUS_OK);
     ktensor_randomise(&e.model, KTENSOR_NORMAL, 5);
     const char *path = write_example(&e, 2);
@@ -57,10 +57,8 @@ static void test_another_run(void **state)
     example_create(&e, 3, 2);
     assert_int_equal(checkpoint_open(&c, write_example(&e, 1), 0, 1, &error), STATUS_OK);
     const struct shape *s = &e.about.tensor.shape;
-    const struct mode_rules *rules = &e.about.rules;
-    struct mode_rules other = {.nonneg = {true, false, true}, .fixed = {false, true}};
-    assert_int_equal(checkpoint_check_run(&c, 2, PRECISION_SINGLE, false, rules, &error),
-                     STATUS_OK);
+    struct problem other = e.about.problem;
+    assert_int_equal(checkpoint_check_run(&c, &other, &error), STATUS_OK);
     assert_int_equal(checkpoint_check_shape(&c, s, 300, &error), STATUS_OK);
     assert_int_equal(checkpoint_check_hash(&c, e.about.tensor.hash, &error), STATUS_OK);
 #define REFUSES(call, why)                                                                         \
@@ -69,14 +67,18 @@ static void test_another_run(void **state)
         assert_int_equal(call, STATUS_INPUT);                                                      \
         assert_non_null(strstr(error.message, why));                                               \
     } while (0)
-    REFUSES(checkpoint_check_run(&c, 3, PRECISION_SINGLE, false, rules, &error),
-            "of rank 2, but -r is 3");
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_DOUBLE, false, rules, &error),
-            "single precision");
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, false, &other, &error),
+    other.rank = 3;
+    REFUSES(checkpoint_check_run(&c, &other, &error), "of rank 2, but -r is 3");
+    other = e.about.problem;
+    other.precision = PRECISION_DOUBLE;
+    REFUSES(checkpoint_check_run(&c, &other, &error), "single precision");
+    other = e.about.problem;
+    other.rules.nonneg[2] = true;
+    REFUSES(checkpoint_check_run(&c, &other, &error),
             "other modes of --nonneg: 1, but this run has 1,3");
-    other = (struct mode_rules){.nonneg = {true}};
-    REFUSES(checkpoint_check_run(&c, 2, PRECISION_SINGLE, false, &other, &error),
+    other = e.about.problem;
+    other.rules.fixed[1] = false;
+    REFUSES(checkpoint_check_run(&c, &other, &error),
             "other modes of --fix: 2, but this run has none");
     REFUSES(checkpoint_check_shape(&c, SHAPE(2, example_dims), 300, &error), "3 modes, this one 2");
     REFUSES(checkpoint_check_shape(&c, s, 301, &error), "300 nonzeros, this one 301");

@@ -39,7 +39,7 @@ static void chooses_the_host_backend_without_gpus(void **state)
             const struct backend_kind *kind = NULL;
             cmd_common_init(&common);
             common.backend = "host";
-            common.options.rank = 2;
+            common.options.problem.rank = 2;
             common.gpus.all_unless_given = together;
             if (asked[i])
                 assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, asked[i], &error),
@@ -75,7 +75,7 @@ static void checks_the_numbers_of_gpus(void **state)
         const struct backend_kind *kind = NULL;
         cmd_common_init(&common);
         common.backend = "cuda";
-        common.options.rank = 2;
+        common.options.problem.rank = 2;
         assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, cases[i].text, &wrong), STATUS_OK);
         assert_int_equal(machine_choose_now(&common, &kind, NULL, &wrong),
                          cases[i].message ? STATUS_INPUT : STATUS_OK);

@@ -107,8 +107,8 @@ static enum status fake_request(struct plan_request *request, const struct plan_
 {
     (void)error;
     *request = (struct plan_request){.tensor = *tensor,
-                                     .rank = options->rank,
-                                     .row_bytes = options->rank * sizeof(double),
+                                     .rank = options->problem.rank,
+                                     .row_bytes = options->problem.rank * sizeof(double),
                                      .budget = options->memory,
                                      .copies = 1,
                                      .conflict = options->conflict,
@@ -168,7 +168,7 @@ static void test_file_is_streamed(void **state)
     assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
                      STATUS_OK);
     struct backend_options options = {
-        .rank = 2, .memory = 10000000, .host_memory = UINT64_C(60000000)};
+        .problem.rank = 2, .memory = 10000000, .host_memory = UINT64_C(60000000)};
     struct plan plan = open_fake(&input, &options, NULL);
     assert_true(plan.streamed && plan.alto);
     assert_int_equal(plan.host_bytes, input.file.header->data_bytes);
@@ -191,7 +191,7 @@ static void test_nonzeros_are_read(void **state)
         struct coo x;
         struct tensor_input input;
         struct error error = {0};
-        const struct backend_options options = {.rank = 2,
+        const struct backend_options options = {.problem.rank = 2,
                                                 .memory = cases[i].memory,
                                                 .host_memory = 1 << 20,
                                                 .conflict = cases[i].conflict};
@@ -231,11 +231,11 @@ static void test_file_is_decoded_on_the_device(void **state)
             assert_int_equal(
                 tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
                 STATUS_OK);
-            struct plan plan =
-                open_fake(&input,
-                          &(struct backend_options){
-                              .rank = 2, .memory = 1 << 30, .host_memory = room ? 100000 : 40000},
-                          &(struct plan_forced){.batch_nnz = 65536});
+            struct plan plan = open_fake(
+                &input,
+                &(struct backend_options){
+                    .problem.rank = 2, .memory = 1 << 30, .host_memory = room ? 100000 : 40000},
+                &(struct plan_forced){.batch_nnz = 65536});
             assert_false(plan.streamed);
             assert_int_equal(input.unread, decoded);
             assert_ptr_equal(given.file, input.unread ? &input.file : NULL);
@@ -252,21 +252,21 @@ static void test_refusal(void **state)
     struct tensor_input input = {
         .x = {.shape.order = 3, .shape.dims = {30000, 40000, 50000}, .nnz = 3000000000}};
     struct backend_options options = {
-        .rank = 1000, .memory = 100000000, .host_memory = UINT64_C(60000000000)};
+        .problem.rank = 1000, .memory = 100000000, .host_memory = UINT64_C(60000000000)};
     assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error),
                      STATUS_MEMORY);
     assert_non_null(strstr(error.message, "backend fake, rank 1000: factors of 1.39 GB do not fit "
                                           "into the 100 MB of memory that may be used; rank "));
     uint64_t rank = strtoull(strstr(error.message, "; rank ") + 7, NULL, 10);
-    options.rank = rank;
+    options.problem.rank = rank;
     error = (struct error){0};
     assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error), STATUS_OK);
     backend_close(&b);
-    options.rank = rank + 1;
+    options.problem.rank = rank + 1;
     assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error),
                      STATUS_MEMORY);
     assert_null(b.kind);
-    options.rank = rank;
+    options.problem.rank = rank;
     options.host_memory = UINT64_C(1000000000);
     error = (struct error){0};
     assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error),

@@ -94,7 +94,7 @@ static inline void open_backend(struct backend *b, const struct backend_kind *ki
                                 const struct coo *x, uint64_t rank, enum conflict conflict)
 {
     struct error error = {0};
-    struct backend_options options = {.rank = rank, .conflict = conflict};
+    struct backend_options options = {.problem.rank = rank, .conflict = conflict};
     if (backend_open(b, kind, x, &options, NULL, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }

@@ -26,17 +26,17 @@ static inline void example_create(struct example *e, int order, uint64_t rank)
     e->beside = (struct checkpoint_beside){0};
     e->about = (struct checkpoint_about){
         .tensor = {.shape = shape_of(order, example_dims), .nnz = 300, .hash = 0x123456789abcdef0},
-        .rank = rank,
-        .precision = PRECISION_SINGLE,
-        .rules = {.ridge = {0.5}, .nonneg = {true}},
+        .problem.rank = rank,
+        .problem.precision = PRECISION_SINGLE,
+        .problem.rules = {.ridge = {0.5}, .nonneg = {true}},
         .seed = 77,
         .init = CHECKPOINT_FROM_MODEL,
         .iterations = 12,
         .fit = 0.75,
         .change = -1e-3};
     if (order > 2) {
-        e->about.rules.ridge[2] = 2;
-        e->about.rules.fixed[1] = true;
+        e->about.problem.rules.ridge[2] = 2;
+        e->about.problem.rules.fixed[1] = true;
     }
     assert_int_equal(ktensor_create(&e->model, &e->about.tensor.shape, rank, &error), STATUS_OK);
     assert_int_equal(carried_create(&e->carried, order, rank, &error), STATUS_OK);
@@ -60,7 +60,7 @@ static inline void example_free(struct example *e)
 static inline void example_beside(const struct example *e, struct checkpoint_rows *rows, int from)
 {
     struct error error = {0};
-    uint64_t rank = e->about.rank, order = (uint64_t)e->about.tensor.shape.order;
+    uint64_t rank = e->about.problem.rank, order = (uint64_t)e->about.tensor.shape.order;
     assert_int_equal(ktensor_create(&rows->rows, &e->about.tensor.shape, rank, &error), STATUS_OK);
     assert_int_equal(carried_create(&rows->carried, (int)order, rank, &error), STATUS_OK);
     ktensor_randomise(&rows->rows, KTENSOR_NORMAL, (uint64_t)from);
@@ -168,15 +168,15 @@ static inline void assert_reads(const char *path, const struct example *e)
     struct error error = {0};
     struct checkpoint c;
     const struct checkpoint_about *a = &e->about, *b = &c.about;
-    uint64_t rank = a->rank;
+    uint64_t rank = a->problem.rank;
     if (checkpoint_open(&c, path, 0, 1, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_true(shape_equal(&a->tensor.shape, &b->tensor.shape) && a->tensor.nnz == b->tensor.nnz &&
-                a->tensor.hash == b->tensor.hash && a->rank == b->rank &&
-                a->precision == b->precision &&
-                memcmp(&a->rules, &b->rules, sizeof a->rules) == 0 && a->seed == b->seed &&
-                a->init == b->init && a->iterations == b->iterations && a->fit == b->fit &&
-                a->change == b->change);
+                a->tensor.hash == b->tensor.hash && a->problem.rank == b->problem.rank &&
+                a->problem.precision == b->problem.precision &&
+                memcmp(&a->problem.rules, &b->problem.rules, sizeof a->problem.rules) == 0 &&
+                a->seed == b->seed && a->init == b->init && a->iterations == b->iterations &&
+                a->fit == b->fit && a->change == b->change);
     assert_true(a->has_momentum == b->has_momentum && a->small_changes == b->small_changes &&
                 memcmp(&a->momentum, &b->momentum, sizeof a->momentum) == 0);
     assert_true(a->best_iteration == b->best_iteration && a->best_fit == b->best_fit &&

@@ -15,10 +15,10 @@ static inline struct checkpoint_options save_to(const char *path, const struct c
     return (struct checkpoint_options){
         .path = path,
         .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
-                  .rank = options->rank,
-                  .precision = options->precision,
-                  .single_first = options->single_first,
-                  .rules = options->rules}};
+                  .problem.rank = options->problem.rank,
+                  .problem.precision = options->problem.precision,
+                  .problem.single_first = options->problem.single_first,
+                  .problem.rules = options->problem.rules}};
 }
 
 static inline void read_checkpoint(struct checkpoint *c, const char *path)
@@ -39,16 +39,17 @@ static inline void copy_model(struct ktensor *k, const struct ktensor *from)
 }
 
 /* Goes on from the checkpoint at `path`; the caller frees *k. */
-static inline struct cpals_result go_on_from(const struct coo *x, const struct backend_options *options,
-                                 const char *path, int iterations, struct ktensor *k)
+static inline struct cpals_result go_on_from(const struct coo *x,
+                                             const struct backend_options *options,
+                                             const char *path, int iterations, struct ktensor *k)
 {
     struct error error = {0};
     struct checkpoint c;
     struct cpals_result result;
     read_checkpoint(&c, path);
     const struct ktensor_start start = {.from = &c.model};
-    assert_int_equal(ktensor_create(k, &x->shape, options->rank, &error), STATUS_OK);
-    ktensor_begin(k, &x->shape, &start, options->rules.nonneg);
+    assert_int_equal(ktensor_create(k, &x->shape, options->problem.rank, &error), STATUS_OK);
+    ktensor_begin(k, &x->shape, &start, options->problem.rules.nonneg);
     const struct cpals_options als = {.max_iterations = iterations, .resume = &c};
     if (run_from(x, k, options, &als, &result, &error) != STATUS_OK)
         fail_msg("%s", error.message);

@@ -168,7 +168,7 @@ static inline struct cpals_result run_random(const struct coo *x,
 {
     struct error error = {0};
     struct cpals_result result;
-    assert_int_equal(ktensor_create(k, &x->shape, options->rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(k, &x->shape, options->problem.rank, &error), STATUS_OK);
     ktensor_randomise(k, KTENSOR_RANDOM, seed);
     if (run_from(x, k, options, als, &result, &error) != STATUS_OK)
         fail_msg("%d ranks: %s", under_test.ranks, error.message);
@@ -183,7 +183,7 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
     struct ktensor k;
     struct error error = {0};
     int failures = 0;
-    assert_int_equal(ktensor_create(&k, &x->shape, machine->rank, &error), STATUS_OK);
+    assert_int_equal(ktensor_create(&k, &x->shape, machine->problem.rank, &error), STATUS_OK);
     for (long i = 0, fired = 1; fired; i++) {
         struct cpals_result result;
         error = (struct error){0};

@@ -41,20 +41,20 @@ static enum status make_request(struct plan_request *request, const struct plan_
         device_attribute(options->device, cudaDevAttrMultiProcessorCount, &processors, error) !=
             STATUS_OK)
         return error->status;
-    *request =
-        (struct plan_request){.tensor = *tensor,
-                              .rank = options->rank,
-                              .precision = options->precision,
-                              .conflict = options->conflict,
-                              .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
-                              .iterations = options->iterations,
-                              .row_bytes = padded_row(options->rank, options->precision),
-                              .budget = available - available / 16,
-                              .copies = OUTPUT_COPIES,
-                              .short_mode = (uint64_t)processors,
-                              .can_stream = true,
-                              .must_stream = tensor->nnz > available / BUILDING_BYTES,
-                              .host_budget = machine_memory_budget(options->host_memory)};
+    *request = (struct plan_request){
+        .tensor = *tensor,
+        .rank = options->problem.rank,
+        .precision = options->problem.precision,
+        .conflict = options->conflict,
+        .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+        .iterations = options->iterations,
+        .row_bytes = padded_row(options->problem.rank, options->problem.precision),
+        .budget = available - available / 16,
+        .copies = OUTPUT_COPIES,
+        .short_mode = (uint64_t)processors,
+        .can_stream = true,
+        .must_stream = tensor->nnz > available / BUILDING_BYTES,
+        .host_budget = machine_memory_budget(options->host_memory)};
     if (options->memory && options->memory < request->budget)
         request->budget = options->memory;
     return STATUS_OK;
@@ -156,25 +156,25 @@ static enum status open_device(void **state, const struct tensor_source *source,
         return error->status;
     s->device = options->device;
     s->order = source->x->shape.order;
-    s->rank = options->rank;
-    s->ld = plan->request.row_bytes / precision_bytes(options->precision);
-    s->rules = options->rules;
+    s->rank = options->problem.rank;
+    s->ld = plan->request.row_bytes / precision_bytes(options->problem.precision);
+    s->rules = options->problem.rules;
 
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
         status = open_streams(s, error);
     if (status == STATUS_OK)
         status = device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error);
-    s->sweep.factors.wide_values = options->single_first;
+    s->sweep.factors.wide_values = options->problem.single_first;
     if (status == STATUS_OK && source->file)
         status = backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error);
     if (status == STATUS_OK)
         status = open_small_matrices(s, error);
     if (status == STATUS_OK)
-        status = open_dense(s, options->precision, error);
-    if (status == STATUS_OK && options->single_first)
+        status = open_dense(s, options->problem.precision, error);
+    if (status == STATUS_OK && options->problem.single_first)
         status = open_dense(s, PRECISION_SINGLE, error);
-    s->dense = s->dense_of[options->precision];
+    s->dense = s->dense_of[options->problem.precision];
     if (status == STATUS_OK)
         status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
     if (status == STATUS_OK && plan->request.momentum)
@@ -241,9 +241,9 @@ static enum status measure_rates(const struct shape *shape, const struct backend
     struct device_rates_request request = {
         .device = options->device,
         .shape = shape,
-        .row_bytes = options->rank * precision_bytes(options->precision),
-        .vectors = padded_row(options->rank, options->precision) / VECTOR_BYTES,
-        .precision = options->precision,
+        .row_bytes = options->problem.rank * precision_bytes(options->problem.precision),
+        .vectors = padded_row(options->problem.rank, options->problem.precision) / VECTOR_BYTES,
+        .precision = options->problem.precision,
         .memory = options->memory};
     return device_rates(&request, rates, error);
 }

@@ -20,7 +20,7 @@ static enum status available(struct error *error)
 /* Whether ALS has iterations in single precision. */
 static bool in_single(const struct backend_options *options)
 {
-    return options->single_first || options->precision == PRECISION_SINGLE;
+    return options->problem.single_first || options->problem.precision == PRECISION_SINGLE;
 }
 
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
@@ -29,22 +29,22 @@ static enum status make_request(struct plan_request *request, const struct plan_
     (void)error;
     *request = (struct plan_request){
         .tensor = *tensor,
-        .rank = options->rank,
-        .precision = options->precision,
+        .rank = options->problem.rank,
+        .precision = options->problem.precision,
         .conflict = options->conflict,
         .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
         .iterations = options->iterations,
-        .row_bytes = options->rank * precision_bytes(options->precision),
+        .row_bytes = options->problem.rank * precision_bytes(options->problem.precision),
         .slice_bytes =
             host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
         .spends = options->spends,
         .nonzero_bytes = coo_bytes(tensor->shape.order, tensor->nnz),
-        .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->rank),
+        .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->problem.rank),
         .budget = machine_memory_budget(options->host_memory),
         .copies = COPIES,
         .waiting_rows = host_row_lists_rows(tensor->nnz)};
     if (tensor->is_part && in_single(options))
-        request->sent_bytes = options->rank * sizeof(double);
+        request->sent_bytes = options->problem.rank * sizeof(double);
     /* Private copies of M pay while merging them costs less than the nonzeros themselves. */
     request->short_mode = tensor->nnz / request->copies;
     return STATUS_OK;
@@ -127,14 +127,14 @@ static enum status open_host(void **state, const struct tensor_source *source,
     h->longest = shape_longest(&h->shape);
     h->built.plan = *plan;
     h->built.nnz = x->nnz;
-    h->rank = options->rank;
-    h->rules = options->rules;
+    h->rank = options->problem.rank;
+    h->rules = options->problem.rules;
     h->norm_sq = source->norm_sq;
 
     enum status status = h->is_empty
                              ? STATUS_OK
                              : host_sweep_open(&h->sweep, x, source->spent, plan, progress, error);
-    h->sweep.precision = options->precision;
+    h->sweep.precision = options->problem.precision;
     if (status == STATUS_OK)
         status = allocate_matrices(h, options, error);
     if (status == STATUS_OK && plan->request.momentum)
@@ -161,7 +161,7 @@ static void tell_built(void *state, struct backend_built *built)
 static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
                                  struct backend_rates *rates, struct error *error)
 {
-    return host_rates(shape, options->rank, options->precision, rates, error);
+    return host_rates(shape, options->problem.rank, options->problem.precision, rates, error);
 }
 
 static const struct backend_ops operations = {.load = host_state_load,

@@ -23,17 +23,17 @@
 static enum status read_start(struct cpd_job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->settings;
-    const bool *fixed = s->common.options.rules.fixed;
+    const bool *fixed = s->common.options.problem.rules.fixed;
     if (s->init_stem && mode_rules_any(fixed))
         ktensor_read_some(&job->start, s->init_stem, fixed, error);
     else if (s->init_stem)
         ktensor_read(&job->start, s->init_stem, 0, error);
     if (error->status != STATUS_OK || !s->init_stem)
         return error->status;
-    if (job->start.rank != s->common.options.rank)
+    if (job->start.rank != s->common.options.problem.rank)
         return error_set(
             error, STATUS_INPUT, "--init %s: a model of rank %ju, expected the rank %ju of -r",
-            s->init_stem, (uintmax_t)job->start.rank, (uintmax_t)s->common.options.rank);
+            s->init_stem, (uintmax_t)job->start.rank, (uintmax_t)s->common.options.problem.rank);
     return STATUS_OK;
 }
 
@@ -123,7 +123,8 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
 static enum status run_processes(struct cpd_job *job, struct comm *world, struct error *error)
 {
     prepare(job, error);
-    if (comm_end_phase(world, error) != STATUS_OK || cpd_start_agree(job, world, error) != STATUS_OK)
+    if (comm_end_phase(world, error) != STATUS_OK ||
+        cpd_start_agree(job, world, error) != STATUS_OK)
         return error->status;
     if (cpd_rank(world, job, error) != STATUS_OK)
         return error->status;
@@ -146,7 +147,7 @@ static enum status run_process(struct cpd_job *job, struct error *error)
  * against the next one, *error moves to *breakdown, which has the first such. */
 static void note_rank(struct cpd_job *job, struct error *breakdown, struct error *error)
 {
-    struct rank_outcome of = {.rank = job->settings.common.options.rank, .failure = *error};
+    struct rank_outcome of = {.rank = job->settings.common.options.problem.rank, .failure = *error};
     if (!job->outcome)
         return;
     if (error->status == STATUS_OK) {

@@ -28,7 +28,7 @@ static enum status try_last_rank(struct cpd_job *job, struct error *error)
 {
     struct backend largest;
     struct backend_options options = job->settings.common.options;
-    options.rank = job->settings.ranks.last;
+    options.problem.rank = job->settings.ranks.last;
     if (job->outcomes == 0 && !cpd_last_rank(job) &&
         backend_prepare(&largest, job->kind, &job->input, &options, NULL, &job->progress, error) ==
             STATUS_OK)
@@ -72,10 +72,10 @@ static enum status make_start(struct alone *a, struct error *error)
     if (s->init_stem && shape_equal(&job->start.shape, shape)) {
         *first = job->start;
         job->start = (struct ktensor){0};
-    } else if (ktensor_create(first, shape, s->common.options.rank, error) == STATUS_OK) {
+    } else if (ktensor_create(first, shape, s->common.options.problem.rank, error) == STATUS_OK) {
         const struct ktensor_start start = cpd_start(job);
         if (start.from)
-            ktensor_begin(first, shape, &start, s->common.options.rules.nonneg);
+            ktensor_begin(first, shape, &start, s->common.options.problem.rules.nonneg);
     }
     return error->status;
 }

@@ -63,10 +63,7 @@ static void fill_saving(struct cpd_job *job)
                                     .iterations = s->every_iterations,
                                     .share = is_default ? DEFAULT_SHARE : 0,
                                     .asked = &cpd_asked,
-                                    .about = {.rank = s->common.options.rank,
-                                              .precision = s->common.options.precision,
-                                              .single_first = s->common.options.single_first,
-                                              .rules = s->common.options.rules,
+                                    .about = {.problem = s->common.options.problem,
                                               .seed = s->resume ? job->resume.about.seed : s->seed,
                                               .init = init_of(job)}};
 }
@@ -74,18 +71,16 @@ static void fill_saving(struct cpd_job *job)
 enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error)
 {
     struct cpd_settings *s = &job->settings;
+    struct problem *problem = &s->common.options.problem;
     if (s->checkpoint && comm_world_rank() == 0 && outfile_check(s->checkpoint, error) != STATUS_OK)
         return error->status;
-    if (s->resume &&
-        (checkpoint_open(&job->resume, s->resume, comm_world_rank(), comm_world_size(), error) !=
-             STATUS_OK ||
-         checkpoint_check_run(&job->resume, s->common.options.rank, s->common.options.precision,
-                              s->common.options.single_first, &s->common.options.rules,
-                              error) != STATUS_OK))
+    if (s->resume && (checkpoint_open(&job->resume, s->resume, comm_world_rank(), comm_world_size(),
+                                      error) != STATUS_OK ||
+                      checkpoint_check_run(&job->resume, problem, error) != STATUS_OK))
         return error->status;
-    if (s->resume && s->common.options.momentum_if_room)
-        acceleration_ask(job->resume.about.has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF,
-                         &s->common.options);
+    if (s->resume && problem->acceleration == ACCELERATE_AUTO)
+        problem->acceleration =
+            job->resume.about.has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
     fill_saving(job);
     return STATUS_OK;
 }
@@ -125,16 +120,16 @@ void cpd_checkpoint_note_resumed(struct cpd_job *job)
     char fit[FIT_TEXT];
     progress_note(&job->progress, "resuming %s: %d iteration%s, fit %s", job->settings.resume,
                   a->iterations, a->iterations == 1 ? "" : "s", fit_text(a->fit, 0, 9, fit));
-    if (a->has_momentum != job->settings.common.options.momentum)
+    if (a->has_momentum != (job->settings.common.options.problem.acceleration != ACCELERATE_OFF))
         findings_add(&job->findings, FINDING_RESUMED, true,
                      "the iterations before had --accelerate %s, the next have %s",
                      a->has_momentum ? "momentum" : "off", a->has_momentum ? "off" : "momentum");
-    const double *ridge = job->settings.common.options.rules.ridge;
+    const double *ridge = job->settings.common.options.problem.rules.ridge;
     for (int n = 0; n < a->tensor.shape.order; n++)
-        if (a->rules.ridge[n] != ridge[n])
+        if (a->problem.rules.ridge[n] != ridge[n])
             findings_add(&job->findings, FINDING_RESUMED, true,
                          "mode %d: the iterations before had --ridge %g, the next have %g", n + 1,
-                         a->rules.ridge[n], ridge[n]);
+                         a->problem.rules.ridge[n], ridge[n]);
     cpd_tell_findings(job, &job->progress);
 }
 

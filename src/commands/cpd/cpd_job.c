@@ -29,7 +29,7 @@ void cpd_tell_findings(struct cpd_job *job, struct progress *to)
 
 void cpd_note_shape(struct cpd_job *job, const struct shape *shape)
 {
-    find_in_shape(&job->findings, shape, job->settings.common.options.rank);
+    find_in_shape(&job->findings, shape, job->settings.common.options.problem.rank);
     cpd_tell_findings(job, &job->progress);
 }
 
@@ -98,14 +98,14 @@ void cpd_catch_signals(void)
 
 bool cpd_last_rank(const struct cpd_job *job)
 {
-    return job->settings.common.options.rank == job->settings.ranks.last;
+    return job->settings.common.options.problem.rank == job->settings.ranks.last;
 }
 
 /* With --fix, modes that are not fixed may have other lengths, or be missing. */
 static enum status check_lengths(const struct cpd_job *job, const struct shape *shape,
                                  struct error *error)
 {
-    const struct mode_rules *rules = &job->settings.common.options.rules;
+    const struct mode_rules *rules = &job->settings.common.options.problem.rules;
     const struct shape *start = &job->start.shape;
     const char *stem = job->settings.init_stem;
     bool may_differ = mode_rules_any(rules->fixed);
@@ -149,7 +149,7 @@ enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape
         return error->status;
     check_lengths(job, shape, error);
     for (int n = 0; n < start->order && error->status == STATUS_OK; n++)
-        if (s->common.options.rules.nonneg[n] && start->dims[n] == shape->dims[n])
+        if (s->common.options.problem.rules.nonneg[n] && start->dims[n] == shape->dims[n])
             check_signs(job, n, error);
     return error->status;
 }

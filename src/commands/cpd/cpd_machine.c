@@ -62,7 +62,7 @@ void cpd_machine_note(struct cpd_job *job)
 {
     const struct cpd_settings *s = &job->settings;
     progress_note(&job->progress, "blco %s: %s, rank %ju, seed %ju", version_text, job->machine,
-                  (uintmax_t)s->common.options.rank, (uintmax_t)s->seed);
+                  (uintmax_t)s->common.options.problem.rank, (uintmax_t)s->seed);
 }
 
 enum status cpd_machine_wait(struct cpd_job *job, struct error *error)

@@ -56,7 +56,7 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_unsigned(j, "seed", s->seed);
     json_unsigned(j, "starts", (uint64_t)s->starts);
     json_string(j, "init", s->init_stem ? s->init_stem : s->resume ? NULL : init);
-    put_rules(j, &s->common.options.rules, order);
+    put_rules(j, &s->common.options.problem.rules, order);
     json_string(j, "stem", s->nowrite ? NULL : s->stem);
     put_formats(j, s->nowrite ? 0 : s->formats);
     json_string(j, "checkpoint", s->checkpoint);

@@ -242,10 +242,11 @@ static enum status set_option(void *settings, int key, const char *text, struct 
     case 'r':
         return rank_range_parse(&s->ranks, text, error);
     case KEY_RIDGE:
-        return cli_mode_numbers("--ridge", text, s->common.options.rules.ridge, &s->most_ridge,
-                                error);
+        return cli_mode_numbers("--ridge", text, s->common.options.problem.rules.ridge,
+                                &s->most_ridge, error);
     case KEY_FIX:
-        return cli_modes("--fix", text, s->common.options.rules.fixed, &s->most_fixed, error);
+        return cli_modes("--fix", text, s->common.options.problem.rules.fixed, &s->most_fixed,
+                         error);
     case 'o':
         return set_stem(s, text, error);
     case KEY_FORMAT:
@@ -327,7 +328,7 @@ static char *record_of_rank(const char *name, uint64_t rank, struct error *error
 
 enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error)
 {
-    s->common.options.rank = rank;
+    s->common.options.problem.rank = rank;
     memory_free(s->record);
     s->record = NULL;
     if (s->record_as_given)
@@ -350,7 +351,7 @@ static uint64_t models_kept(const struct cpd_settings *s)
 /* Of several ranks, the stem is the beginning of each rank's. */
 static void settle_ranks(struct cpd_settings *s)
 {
-    s->common.options.rank = s->ranks.first;
+    s->common.options.problem.rank = s->ranks.first;
     s->common.options.models = models_kept(s);
     s->common.options.spends = !several_ranks(s);
     if (!several_ranks(s))
@@ -413,7 +414,7 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
     *s = (struct cpd_settings){
         .formats = KTENSOR_TEXT, .iterations = 50, .tolerance = 1e-5, .seed = 1, .starts = 1};
     cmd_common_init(&s->common);
-    acceleration_ask(ACCELERATE_AUTO, &s->common.options);
+    s->common.options.problem.acceleration = ACCELERATE_AUTO;
     int first;
     if (cli_parse(argc, argv, cmd_cpd_sections, set_option, s, &first, error) != STATUS_OK ||
         s->common.help || s->common.version)
@@ -437,7 +438,7 @@ enum status cpd_settings_check_order(const struct cpd_settings *s, int order, st
         check_most("--fix", s->most_fixed, order, error) != STATUS_OK ||
         check_most("--ridge", s->most_ridge, order, error) != STATUS_OK)
         return error->status;
-    return mode_rules_last(&s->common.options.rules, order) >= 0
+    return mode_rules_last(&s->common.options.problem.rules, order) >= 0
                ? STATUS_OK
                : error_set(error, STATUS_INPUT,
                            "--fix: all %d modes, so that nothing is left to do", order);

@@ -10,7 +10,7 @@
 static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *c,
                                const struct rank_tensor *t)
 {
-    uint64_t rank = s->common.options.rank, sharers = 1;
+    uint64_t rank = s->common.options.problem.rank, sharers = 1;
     uint64_t part = ktensor_bytes(&t->part.here, rank), budget = s->common.options.host_memory;
     if (budget == 0) {
         uint64_t nonzeros = t->x.nnz * (4 * (uint64_t)t->shape.order + sizeof(double));
@@ -30,10 +30,11 @@ static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, 
     number_size(bytes, model);
     number_size(room, memory);
     if (s->init_stem)
-        return error_set(error, STATUS_MEMORY,
-                         "the model of %s does not fit into the %s of host memory that rank 0 has "
-                         "beside its part: --init %s, which every rank needs whole, cannot be the start",
-                         model, memory, s->init_stem);
+        return error_set(
+            error, STATUS_MEMORY,
+            "the model of %s does not fit into the %s of host memory that rank 0 has "
+            "beside its part: --init %s, which every rank needs whole, cannot be the start",
+            model, memory, s->init_stem);
     if (s->starts > 1)
         return error_set(
             error, STATUS_MEMORY,
@@ -41,10 +42,11 @@ static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, 
             "memory that rank 0 has beside its part",
             s->starts, model, memory);
     if (!s->nowrite && s->formats != KTENSOR_NPY)
-        return error_set(error, STATUS_MEMORY,
-                         "the model of %s does not fit into the %s of host memory that rank 0 has "
-                         "beside its part: the ranks can write the model together, by --format npy only",
-                         model, memory);
+        return error_set(
+            error, STATUS_MEMORY,
+            "the model of %s does not fit into the %s of host memory that rank 0 has "
+            "beside its part: the ranks can write the model together, by --format npy only",
+            model, memory);
     return STATUS_OK;
 }
 
@@ -54,7 +56,7 @@ enum status cpd_choose_together(struct cpd_job *job, struct comm *c, const struc
     const struct cpd_settings *s = &job->settings;
     if (c->shares_memory)
         return STATUS_OK;
-    uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.rank);
+    uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
     uint64_t room = room_for_whole(s, c, t);
     bool together = bytes * (uint64_t)s->starts > room;
     if (comm_bcast(c, 0, &together, sizeof together, error) != STATUS_OK ||

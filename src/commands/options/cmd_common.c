@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "als/momentum.h"
 #include "base/machine.h"
 #include "base/printable.h"
 #include "base/threads.h"
@@ -93,15 +92,15 @@ static enum status set_precision(struct cmd_common *common, const char *text, st
         [PRECISION_DOUBLE] = "double", [PRECISION_SINGLE] = "single", [AUTO] = "auto", NULL};
     int choice = 0;
     cli_choice("--precision", text, names, &choice, error);
-    common->options.single_first = choice == AUTO;
-    common->options.precision = choice == AUTO ? PRECISION_DOUBLE : (enum precision)choice;
+    common->options.problem.single_first = choice == AUTO;
+    common->options.problem.precision = choice == AUTO ? PRECISION_DOUBLE : (enum precision)choice;
     return error->status;
 }
 
 /* Without a list: all modes. */
 static enum status set_nonneg(struct cmd_common *common, const char *text, struct error *error)
 {
-    bool *nonneg = common->options.rules.nonneg;
+    bool *nonneg = common->options.problem.rules.nonneg;
     if (text)
         return cli_modes("--nonneg", text, nonneg, &common->most_nonneg, error);
     for (int n = 0; n < MAX_ORDER; n++)
@@ -121,13 +120,11 @@ static enum status set_sharing(struct cmd_common *common, const char *text, stru
 static enum status set_acceleration(struct cmd_common *common, const char *text,
                                     struct error *error)
 {
-    static const char *const names[] = {[ACCELERATE_AUTO] = "auto",
-                                        [ACCELERATE_OFF] = "off",
-                                        [ACCELERATE_MOMENTUM] = "momentum",
-                                        NULL};
-    int choice = ACCELERATE_AUTO;
-    cli_choice("--accelerate", text, names, &choice, error);
-    acceleration_ask((enum acceleration)choice, &common->options);
+    static const char *const names[] = {"auto", "off", "momentum", NULL};
+    static const enum acceleration kinds[] = {ACCELERATE_AUTO, ACCELERATE_OFF, ACCELERATE_MOMENTUM};
+    int choice = 0;
+    if (cli_choice("--accelerate", text, names, &choice, error) == STATUS_OK)
+        common->options.problem.acceleration = kinds[choice];
     return error->status;
 }
 
@@ -172,7 +169,7 @@ enum status cmd_common_set(void *settings, int key, const char *text, struct err
         common->threads = (int)number;
         break;
     case 'r':
-        return cli_unsigned("--rank", text, 1, CMD_MAX_RANK, &common->options.rank, error);
+        return cli_unsigned("--rank", text, 1, CMD_MAX_RANK, &common->options.problem.rank, error);
     case CMD_KEY_RANKS:
         cli_unsigned("--ranks", text, 1, MAX_RANKS, &number, error);
         common->ranks.ranks = (int)number;

@@ -105,7 +105,7 @@ static bool check_fault(const struct setting *setting, const struct fault *fault
 
 static void check_faults(enum flow flow)
 {
-    struct setting setting = {{.rank = 5}, {0}};
+    struct setting setting = {{.problem.rank = 5}, {0}};
     double fit, again;
     assert_true(set_flow(&setting, flow, &backend_cuda, &x));
     long answers = count_answers(&setting, &fit);
@@ -137,7 +137,7 @@ static void test_faults_streamed(void **state)
 /* Whichever array, queue or event is refused: an error, or a run that goes on with less. */
 static void check_refusals(enum flow flow)
 {
-    struct setting setting = {{.rank = 5}, {0}};
+    struct setting setting = {{.problem.rank = 5}, {0}};
     int failures = 0;
     double fit, again;
     struct error error = {0};

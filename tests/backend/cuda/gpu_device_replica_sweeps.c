@@ -12,7 +12,7 @@
 
 #include "support/backends.h"
 #include "support/gpu_arrays.h"
-#include "support/problem.h"
+#include "support/mttkrp_case.h"
 
 static void compare_mode(struct backend *b, const struct ktensor *k, int n,
                          enum precision precision, const long double *expected)
@@ -35,7 +35,7 @@ static void compare_mode(struct backend *b, const struct ktensor *k, int n,
     memory_free(m);
 }
 
-static void make_problem(struct problem *q, const struct tensor_case *s, uint64_t rank)
+static void make_case(struct mttkrp_case *q, const struct tensor_case *s, uint64_t rank)
 {
     naive_random_coo(&q->x, SHAPE(s->order, s->dims), s->nnz, 3, s->skewed);
     create_model(&q->k, &q->x, rank, 7);
@@ -46,7 +46,7 @@ static void make_problem(struct problem *q, const struct tensor_case *s, uint64_
 
 /* The first sweep from alto, the second from the replicas built before it; returns for how many
  * modes a replica was built. */
-static int check_sweeps(struct problem *q, const struct setting *setting, long failing,
+static int check_sweeps(struct mttkrp_case *q, const struct setting *setting, long failing,
                         bool *failed)
 {
     struct error error = {0};
@@ -73,7 +73,7 @@ static int check_sweeps(struct problem *q, const struct setting *setting, long f
                     assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
                 }
             }
-            compare_mode(&b, &q->k, n, setting->options.precision, q->expected[n]);
+            compare_mode(&b, &q->k, n, setting->options.problem.precision, q->expected[n]);
             backend_describe(&b, n, text, sizeof text);
             built += sweep == 2 && strstr(text, "own ordering streamed") != NULL;
         }
@@ -94,13 +94,14 @@ static void test_sweeps(void **state)
     (void)state;
     int all = 0, built = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        struct problem q;
-        make_problem(&q, &shapes[i], 5);
+        struct mttkrp_case q;
+        make_case(&q, &shapes[i], 5);
         for (enum flow flow = IN_BATCHES; flow < FLOWS; flow++)
             for (int precision = PRECISION_DOUBLE; precision <= PRECISION_SINGLE; precision++)
                 for (int more = 0; more < 3; more++) {
-                    struct setting setting = {{.rank = 5, .precision = (enum precision)precision},
-                                              {.replicas_at_once = true}};
+                    struct setting setting = {
+                        {.problem.rank = 5, .problem.precision = (enum precision)precision},
+                        {.replicas_at_once = true}};
                     bool failed;
                     if (!set_flow(&setting, flow, &backend_cuda, &q.x))
                         continue;
@@ -111,7 +112,7 @@ static void test_sweeps(void **state)
                     built += check_sweeps(&q, &setting, -1, &failed);
                     all += q.x.shape.order;
                 }
-        free_problem(&q);
+        free_case(&q);
     }
     assert_true(built > 0 && built < all);
 }
@@ -120,10 +121,10 @@ static void test_sweeps(void **state)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    struct problem q;
+    struct mttkrp_case q;
     int fewer = 0;
-    make_problem(&q, &shapes[1], 5);
-    struct setting setting = {{.rank = 5, .host_memory = 1 << 30, .memory = 64 << 20},
+    make_case(&q, &shapes[1], 5);
+    struct setting setting = {{.problem.rank = 5, .host_memory = 1 << 30, .memory = 64 << 20},
                               {.streamed = true, .replicas_at_once = true, .batch_nnz = 1000}};
     struct plan plan = plan_of(&backend_cuda, &q.x, &setting);
     assert_true(plan.streamed && plan.fits);
@@ -134,7 +135,7 @@ static void test_failing_allocations(void **state)
         fewer += built < 3;
     }
     assert_true(fewer > 10);
-    free_problem(&q);
+    free_case(&q);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "support/streamed_problems.h"
+#include "support/streamed_cases.h"
 
 static struct {
     int none, some, all, several_batches;
@@ -31,7 +31,7 @@ static void note(const struct device_stream *s)
         met.sorted += s->sorted[n] && s->ordering[s->serves[n]].nbatches > PLAN_SLOTS;
 }
 
-static void check_stream(const struct problem *q, const struct device_factors *f,
+static void check_stream(const struct mttkrp_case *q, const struct device_factors *f,
                          const struct streaming *t)
 {
     struct error error = {0};
@@ -76,9 +76,9 @@ static void check_batches(enum precision precision)
         uint64_t segment, batch;
     } sizes[] = {{1, 1}, {1, 50}, {7, 1}, {7, 100}, {1000, 1000}, {1000, 3000}, {0, 1 << 20}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        struct problem q;
+        struct mttkrp_case q;
         struct device_factors f;
-        make_problem(&q, &shapes[i], precision);
+        make_case(&q, &shapes[i], precision);
         make_factors(&f, &q.k, precision);
         for (size_t b = 0; b < sizeof sizes / sizeof *sizes; b++)
             for (int which = 0; which < WAYS; which++) {
@@ -90,7 +90,7 @@ static void check_batches(enum precision precision)
                 check_stream(&q, &f, &t);
             }
         free_factors(&f);
-        free_problem(&q);
+        free_case(&q);
     }
 }
 
@@ -112,9 +112,9 @@ static void test_residents(void **state)
 {
     (void)state;
     static const struct tensor_case shape = {3, {50, 310, 4000}, 30000, 8, 1};
-    struct problem q;
+    struct mttkrp_case q;
     struct device_factors f;
-    make_problem(&q, &shape, PRECISION_DOUBLE);
+    make_case(&q, &shape, PRECISION_DOUBLE);
     make_factors(&f, &q.k, PRECISION_DOUBLE);
     memset(&met, 0, sizeof met);
     for (uint64_t bytes = 1 << 14; bytes <= 1 << 22; bytes += bytes / 2)
@@ -125,7 +125,7 @@ static void test_residents(void **state)
         }
     assert_true(met.none > 3 && met.some > 8 && met.all > 3);
     free_factors(&f);
-    free_problem(&q);
+    free_case(&q);
 }
 
 /* The device memory that a stream takes stays within `bytes`. */
@@ -162,9 +162,9 @@ static void test_damaged_stream(void **state)
     static const enum conflict conflict[] = {CONFLICT_HIERARCHICAL, CONFLICT_REGISTER,
                                              CONFLICT_ATOMIC};
     static const bool sorted[] = {false, true, false};
-    struct problem q;
+    struct mttkrp_case q;
     struct device_factors f;
-    make_problem(&q, &shape, PRECISION_DOUBLE);
+    make_case(&q, &shape, PRECISION_DOUBLE);
     make_factors(&f, &q.k, PRECISION_DOUBLE);
     for (int n = 0; n < 3; n++) {
         struct error error = {0};
@@ -183,7 +183,7 @@ static void test_damaged_stream(void **state)
         device_stream_close(&s);
     }
     free_factors(&f);
-    free_problem(&q);
+    free_case(&q);
 }
 
 /* Whichever allocation fails: an error and nothing left behind; or the stream goes on with fewer
@@ -192,11 +192,11 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     static const struct tensor_case shape = {3, {50, 310, 4000}, 30000, 8, 1};
-    struct problem q;
+    struct mttkrp_case q;
     struct device_factors f;
     struct streaming t;
     int failures = 0, survived = 0, pageable = 0;
-    make_problem(&q, &shape, PRECISION_DOUBLE);
+    make_case(&q, &shape, PRECISION_DOUBLE);
     make_factors(&f, &q.k, PRECISION_DOUBLE);
     set_conflicts(&t, 3, 4);
     for (long k = 0, fired = 1; fired; k++) {
@@ -225,7 +225,7 @@ static void test_failing_allocations(void **state)
     }
     assert_true(failures > 10 && survived >= 4 && pageable >= 2);
     free_factors(&f);
-    free_problem(&q);
+    free_case(&q);
 }
 
 /* Coordinates that do not fit into two words. */

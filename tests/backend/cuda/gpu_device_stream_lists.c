@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "support/streamed_problems.h"
+#include "support/streamed_cases.h"
 
 /* Collects what the batches of a pass are decoded to, and which batches they were. */
 struct seen {
@@ -91,11 +91,11 @@ static void test_lists(void **state)
 {
     (void)state;
     static const struct tensor_case shape = {3, {50, 310, 4000}, 30000, 8, 1};
-    struct problem q;
+    struct mttkrp_case q;
     struct device_factors f;
     uint64_t seed = 1, list[1000];
     int mixed = 0;
-    make_problem(&q, &shape, PRECISION_DOUBLE);
+    make_case(&q, &shape, PRECISION_DOUBLE);
     make_factors(&f, &q.k, PRECISION_DOUBLE);
     for (uint64_t bytes = 1 << 14; bytes <= 1 << 22; bytes += bytes / 2) {
         struct error error = {0};
@@ -133,7 +133,7 @@ static void test_lists(void **state)
     }
     assert_true(mixed > 3);
     free_factors(&f);
-    free_problem(&q);
+    free_case(&q);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 #include "backend/host/host_mttkrp.h"
 #include "backend/host/simd_width.h"
 #include "base/memory.h"
-#include "support/problem.h"
+#include "support/mttkrp_case.h"
 
 static const enum conflict conflicts[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
                                           CONFLICT_REGISTER, CONFLICT_ATOMIC};
@@ -128,7 +128,7 @@ static void free_prepared(struct prepared *p)
 static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
 {
     struct error error = {0};
-    struct problem q = {.x = *x};
+    struct mttkrp_case q = {.x = *x};
     assert_int_equal(ktensor_create(&q.k, &x->shape, rank, &error), STATUS_OK);
     ktensor_randomise(&q.k, KTENSOR_NORMAL, 5);
     expect_products(&q);
@@ -141,7 +141,7 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
             free_prepared(&p);
         }
     q.x = (struct coo){.shape = x->shape}; /* the nonzeros are the caller's */
-    free_problem(&q);
+    free_case(&q);
 }
 
 static void test_blocks(void **state)
@@ -216,7 +216,7 @@ static void test_long_sum(void **state)
     (void)state;
     const uint64_t dims[] = {1, 1000, 1000}, nnz = 1000000;
     struct error error = {0};
-    struct problem q;
+    struct mttkrp_case q;
     float m[3];
     double read[3], scratch[3 * 2 * 1024];
     assert_int_equal(coo_create(&q.x, SHAPE(3, dims), nnz, &error), STATUS_OK);
@@ -240,7 +240,7 @@ static void test_long_sum(void **state)
         free_prepared(&p);
     }
     free_rows(&rows, 3);
-    free_problem(&q);
+    free_case(&q);
 }
 
 /* A few rows far apart: first, last and the gaps between runs become zero. */

@@ -89,18 +89,18 @@ static void takes_names(void **state)
     assert_int_equal(cmd_common_set(&common, CMD_KEY_BACKEND, "host", &error), STATUS_OK);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_PRECISION, "single", &error), STATUS_OK);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_SHARING, "off", &error), STATUS_OK);
-    assert_false(common.options.momentum);
+    assert_int_equal(common.options.problem.acceleration, ACCELERATE_OFF);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "auto", &error), STATUS_OK);
-    assert_true(common.options.momentum && common.options.momentum_if_room);
+    assert_int_equal(common.options.problem.acceleration, ACCELERATE_AUTO);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "momentum", &error), STATUS_OK);
-    assert_true(common.options.momentum && !common.options.momentum_if_room);
+    assert_int_equal(common.options.problem.acceleration, ACCELERATE_MOMENTUM);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "off", &error), STATUS_OK);
-    assert_false(common.options.momentum || common.options.momentum_if_room);
+    assert_int_equal(common.options.problem.acceleration, ACCELERATE_OFF);
     assert_int_equal(cmd_common_set(&common, 'r', "12", &error), STATUS_OK);
     assert_string_equal(common.backend, "host");
-    assert_int_equal(common.options.precision, PRECISION_SINGLE);
+    assert_int_equal(common.options.problem.precision, PRECISION_SINGLE);
     assert_true(common.options.no_sharing);
-    assert_int_equal(common.options.rank, 12);
+    assert_int_equal(common.options.problem.rank, 12);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_SHARING, "auto", &error), STATUS_OK);
     assert_false(common.options.no_sharing);
 }
@@ -112,10 +112,10 @@ static void takes_modes_that_are_nonnegative(void **state)
     struct cmd_common common;
     cmd_common_init(&common);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_NONNEG, "1,3", &error), STATUS_OK);
-    assert_int_equal(mode_rules_bits(common.options.rules.nonneg), 5);
+    assert_int_equal(mode_rules_bits(common.options.problem.rules.nonneg), 5);
     assert_int_equal(common.most_nonneg, 3);
     assert_int_equal(cmd_common_set(&common, CMD_KEY_NONNEG, NULL, &error), STATUS_OK);
-    assert_int_equal(mode_rules_bits(common.options.rules.nonneg), 0xffff);
+    assert_int_equal(mode_rules_bits(common.options.problem.rules.nonneg), 0xffff);
 }
 
 static int helped;

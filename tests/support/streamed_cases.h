@@ -1,14 +1,14 @@
 /* Tensors that stream to a GPU, with factors there, and what MTTKRP must give. Include it after
  * cmocka.h. */
-#ifndef BLCO_STREAMED_PROBLEMS_H
-#define BLCO_STREAMED_PROBLEMS_H
+#ifndef BLCO_STREAMED_CASES_H
+#define BLCO_STREAMED_CASES_H
 
 #include <math.h>
 
 #include "backend/cuda/stream/device_stream.h"
 #include "formats/blco/packed_tensor.h"
 #include "support/gpu_arrays.h"
-#include "support/problem.h"
+#include "support/mttkrp_case.h"
 
 #define COPIES 5
 
@@ -19,8 +19,8 @@ struct tensor_case {
     int skewed;
 };
 
-static inline void make_problem(struct problem *q, const struct tensor_case *s,
-                                enum precision precision)
+static inline void make_case(struct mttkrp_case *q, const struct tensor_case *s,
+                             enum precision precision)
 {
     struct error error = {0};
     naive_random_coo(&q->x, SHAPE(s->order, s->dims), s->nnz, s->rank, s->skewed);
@@ -68,7 +68,7 @@ static inline void free_factors(struct device_factors *f)
 }
 
 /* ||M - expected|| / ||expected|| */
-static inline long double difference(const struct problem *q, const struct device_factors *f,
+static inline long double difference(const struct mttkrp_case *q, const struct device_factors *f,
                                      int mode)
 {
     uint64_t ld = f->vectors * (VECTOR_BYTES / precision_bytes(f->precision));
@@ -112,7 +112,7 @@ struct streaming {
 };
 
 /* Modes as a sweep asks for them, one mode several times, and in any order. */
-static inline void check_modes(struct device_stream *s, const struct problem *q,
+static inline void check_modes(struct device_stream *s, const struct mttkrp_case *q,
                                const struct device_factors *f)
 {
     struct error error = {0};

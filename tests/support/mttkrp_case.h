@@ -1,6 +1,6 @@
 /* A tensor, a model, and the MTTKRPs that the oracle expects of them. Include it after cmocka.h. */
-#ifndef BLCO_PROBLEM_H
-#define BLCO_PROBLEM_H
+#ifndef BLCO_MTTKRP_CASE_H
+#define BLCO_MTTKRP_CASE_H
 
 #include <math.h>
 
@@ -8,7 +8,7 @@
 #include "model/ktensor.h"
 #include "support/naive.h"
 
-struct problem {
+struct mttkrp_case {
     struct coo x;
     struct ktensor k;
     long double *expected[MAX_ORDER]; /* (I_n x R): M of each mode; owned */
@@ -22,7 +22,7 @@ static inline void make_positive(struct coo *x)
 }
 
 /* Sets q->expected from q->x and q->k. */
-static inline void expect_products(struct problem *q)
+static inline void expect_products(struct mttkrp_case *q)
 {
     struct error error = {0};
     for (int n = 0; n < q->x.shape.order; n++) {
@@ -33,7 +33,7 @@ static inline void expect_products(struct problem *q)
     }
 }
 
-static inline void free_problem(struct problem *q)
+static inline void free_case(struct mttkrp_case *q)
 {
     for (int n = 0; n < q->x.shape.order; n++)
         memory_free(q->expected[n]);
