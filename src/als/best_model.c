@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 /* The copy that the checkpoint's run kept: of an earlier iteration, or of the last one. */
 static void copy_checkpoint(struct best_model *best, const struct backend *b,
@@ -15,9 +15,8 @@ static void copy_checkpoint(struct best_model *best, const struct backend *b,
                                     : apart ? &from->second_carried
                                             : &from->carried;
     const uint64_t order = (uint64_t)b->order, rank = about->problem.rank;
-    const struct ktensor_start start = {.from = model};
     if (apart)
-        ktensor_begin(best->k, &b->ranks->part.whole, &start, b->problem.rules.nonneg);
+        ktensor_copy_rows(best->k, model);
     memcpy(best->carried.scale, carried->scale, order * rank * sizeof *carried->scale);
     memcpy(best->carried.gram, carried->gram, order * rank * rank * sizeof *carried->gram);
     best->carried.precision = carried->precision;

@@ -21,14 +21,15 @@ static enum status update_mode(struct backend *b, int n, struct error *error)
 enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error *error)
 {
     for (int n = 0; n < b->order; n++) {
-        enum status status = b->problem.rules.fixed[n] ? STATUS_OK : update_mode(b, n, error);
+        enum status status =
+            b->options.problem.rules.fixed[n] ? STATUS_OK : update_mode(b, n, error);
         if (status != STATUS_OK)
             return status;
     }
     /* fit = 1 - ||X - Y|| / ||X|| with the model Y = [lambda; A_1, ..., A_N] and n the mode that
      * was updated last: ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2,
      * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r, ||Y||^2 = lambda' (G_1 * ... * G_N) lambda */
-    return backend_fit(b, mode_rules_last(&b->problem.rules, b->order), fit, error);
+    return backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), fit, error);
 }
 
 /* What goes along with a run. */
@@ -371,12 +372,4 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
                          options->interrupted, options->deadline, progress, error) != STATUS_OK)
         return error->status;
     return backend_arrange(b, k, error);
-}
-
-enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
-                      struct progress *progress, struct cpals_result *result, struct error *error)
-{
-    if (cpals_iterate(b, k, options, progress, result, error) == STATUS_OK)
-        cpals_store(b, k, options, progress, result, error);
-    return error->status;
 }

@@ -13,7 +13,7 @@
 #include "als/model_health.h"
 #include "als/momentum.h"
 #include "backend/backend.h"
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 struct cpals_options {
     int max_iterations; /* 1 or more */
@@ -27,11 +27,11 @@ struct cpals_options {
     const struct checkpoint_options *saving; /* checkpoints to write; borrowed; may be NULL   */
     const struct checkpoint *resume; /* go on from this one, which counts for the iterations, too;
                                       * borrowed; may be NULL                                 */
-    const struct ktensor_start *random; /* where not NULL, the run starts from the random model that
+    const struct initial_guess *random; /* where not NULL, the run starts from the random model that
                                          * this tells, which the backend makes, and not from k;
                                          * borrowed. NULL where the run resumes               */
     struct fit_trace *trace; /* receives the fit of each iteration; borrowed; may be NULL, and
-                              * is with several ranks but on rank 0 (cpals_run_rank sees to it) */
+                              * is with several ranks but on rank 0 (decompose sees to it) */
     bool core_consistency; /* compute it behind the last iteration, unless the run was ended ... */
     double core_above;     /* ... where the fit is above this                                  */
     uint64_t core_passes;  /* estimate it where it takes more MTTKRPs than these; 0: CORE_PASSES */
@@ -90,13 +90,5 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result,
                         struct error *error);
-
-/* Runs ALS on an open backend, from options->random or else the model in k, which has the backend's
- * shape and rank, and leaves the arranged result (ktensor_arrange) in k. `progress` may be NULL.
- * STATUS_NUMERICAL, with iteration and mode in the message, STATUS_MEMORY, and errors of the
- * operations (backend.h). After a failure the numbers in k are undefined; the caller still frees k.
- */
-enum status cpals_run(struct backend *b, struct ktensor *k, const struct cpals_options *options,
-                      struct progress *progress, struct cpals_result *result, struct error *error);
 
 #endif

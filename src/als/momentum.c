@@ -1,6 +1,6 @@
 #include "als/momentum.h"
 
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 #define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gather */
 
@@ -15,10 +15,9 @@ static enum status accelerate(struct momentum_run *m, struct backend *b, struct 
 static enum status load_model(struct backend *b, const struct checkpoint *from, struct error *error)
 {
     struct ktensor k;
-    const struct ktensor_start start = {.from = &from->second};
     if (ktensor_create_part(&k, &b->ranks->part, from->about.problem.rank, error) != STATUS_OK)
         return error->status;
-    ktensor_begin(&k, &b->ranks->part.whole, &start, b->problem.rules.nonneg);
+    ktensor_copy_rows(&k, &from->second);
     enum status status = backend_resume(b, &k, &from->second_carried, error);
     ktensor_free(&k);
     return status;
@@ -46,14 +45,14 @@ static enum status resume(struct momentum_run *m, struct backend *b, const struc
 }
 
 static enum status load_start(struct backend *b, const struct ktensor *k,
-                              const struct ktensor_start *random, struct error *error)
+                              const struct initial_guess *random, struct error *error)
 {
-    return random ? backend_randomise(b, random->init, random->seed, error)
+    return random ? backend_randomise(b, guess_numbers(random->kind), random->seed, error)
                   : backend_begin(b, k, error);
 }
 
 enum status momentum_begin(struct momentum_run *m, struct backend *b, const struct ktensor *k,
-                           const struct ktensor_start *random, const struct checkpoint *from,
+                           const struct initial_guess *random, const struct checkpoint *from,
                            struct error *error)
 {
     *m = (struct momentum_run){.on = b->plan.request.momentum,
@@ -135,7 +134,7 @@ void momentum_tell(const struct momentum_run *m, struct checkpoint_about *about)
 enum status momentum_end(struct momentum_run *m, struct backend *b, struct backend_fit *fit,
                          bool *again, struct error *error)
 {
-    int first = mode_rules_first(&b->problem.rules, b->order);
+    int first = mode_rules_first(&b->options.problem.rules, b->order);
     *again = m->on && m->state.taken_back;
     if (!m->on || backend_accelerate(b, NULL, error) != STATUS_OK)
         return error->status;

@@ -5,7 +5,7 @@
 
 #include "backend/backend.h"
 #include "checkpoint/checkpoint.h"
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 /* The momentum of a run on one backend. Where that was opened without, `on` is false and the
  * functions below do nothing. */
@@ -24,7 +24,7 @@ struct momentum_run {
  * checkpoint, whose model k has. A checkpoint of a run without momentum begins, and a run without
  * goes on from the model of one with momentum. Errors as backend_resume; STATUS_MEMORY. */
 enum status momentum_begin(struct momentum_run *m, struct backend *b, const struct ktensor *k,
-                           const struct ktensor_start *random, const struct checkpoint *from,
+                           const struct initial_guess *random, const struct checkpoint *from,
                            struct error *error);
 
 /* After a sweep: false where it is to be taken back. The fit is not blind. */

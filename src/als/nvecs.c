@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 /* Squared singular values below this part of the largest are rounding. */
 #define NOTHING 1e-12
@@ -114,7 +114,7 @@ enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
             find_vectors(&s, n, error);
     }
     for (int n = 0; n < b->order; n++)
-        if (b->problem.rules.nonneg[n])
+        if (b->options.problem.rules.nonneg[n])
             ktensor_drop_signs(k, n);
     destroy(&s);
     if (error->status == STATUS_OK)

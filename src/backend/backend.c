@@ -107,7 +107,8 @@ static enum status forget_model(struct backend *b, bool resumes, enum precision 
     b->m_mode = b->updated_mode = -1;
     b->rotated = false;
     for (int n = 0; n < b->order; n++) {
-        b->at_floor[n] = resumes && b->problem.rules.nonneg[n] && !b->problem.rules.fixed[n];
+        b->at_floor[n] =
+            resumes && b->options.problem.rules.nonneg[n] && !b->options.problem.rules.fixed[n];
         b->floor_of[n] = precision;
     }
     return set_precision(b, precision, false, error);
@@ -127,17 +128,19 @@ static enum status load(struct backend *b, const struct ktensor *k, const struct
 enum status backend_resume(struct backend *b, const struct ktensor *k,
                            const struct carried *carried, struct error *error)
 {
-    return load(b, k, carried, b->problem.single_first ? carried->precision : b->precision, error);
+    return load(b, k, carried, b->options.problem.single_first ? carried->precision : b->precision,
+                error);
 }
 
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
-    return load(b, k, NULL, b->problem.single_first ? PRECISION_DOUBLE : b->precision, error);
+    return load(b, k, NULL, b->options.problem.single_first ? PRECISION_DOUBLE : b->precision,
+                error);
 }
 
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error)
 {
-    return load(b, k, NULL, problem_first_precision(&b->problem), error);
+    return load(b, k, NULL, problem_first_precision(&b->options.problem), error);
 }
 
 enum status backend_widen(struct backend *b, struct error *error)
@@ -152,7 +155,7 @@ enum status backend_widen(struct backend *b, struct error *error)
 enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
                               struct error *error)
 {
-    const enum precision first = problem_first_precision(&b->problem);
+    const enum precision first = problem_first_precision(&b->options.problem);
     if (forget_model(b, false, first, error) != STATUS_OK)
         return error->status;
     double start = clock_now();
@@ -172,7 +175,7 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
 enum status backend_update(struct backend *b, int mode, struct error *error)
 {
     double start = clock_now();
-    if (b->problem.rules.fixed[mode])
+    if (b->options.problem.rules.fixed[mode])
         return error_set(error, STATUS_INTERNAL, "mode %d is fixed", mode + 1);
     if (need(mode, b->m_mode, "MTTKRP", error) != STATUS_OK)
         return error->status;
@@ -180,7 +183,7 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
         return error_set(error, STATUS_INTERNAL, "mode %d: an update of rotated columns", mode + 1);
     b->m_mode = -1;
     b->updated_mode = mode;
-    b->at_floor[mode] = b->problem.rules.nonneg[mode];
+    b->at_floor[mode] = b->options.problem.rules.nonneg[mode];
     b->floor_of[mode] = b->precision;
     enum status status = b->kind->ops->update(b->state, mode, error);
     return account(b, OP_UPDATE, mode, start, status, error);
@@ -351,7 +354,9 @@ void backend_close(struct backend *b)
 {
     if (b->kind && b->state)
         b->kind->ops->close(b->state);
-    rank_rows_close(&b->alone);
+    if (b->own)
+        rank_tensor_close(b->own);
+    memory_free(b->own);
     comm_close(b->self);
     memset(b, 0, sizeof *b);
 }

@@ -10,23 +10,22 @@
 #define BLCO_BACKEND_H
 
 #include "backend/backend_kind.h"
-
-struct tensor_input;
-struct rank_tensor;
+#include "ranks/rank_tensor.h"
 
 /* What time is booked for. */
 enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
 
-/* An open backend. Callers read plan, order, rules, ranks, seconds and calls only. */
+/* An open backend. Callers read options, plan, order, precision, ranks, seconds and calls only. */
 struct backend {
     const struct backend_kind *kind;
     void *state;      /* made by kind->open; owned                                       */
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
-    struct problem problem;        /* of the options */
-    const struct rank_rows *ranks; /* this rank's place among all that work together       */
-    struct rank_rows alone;        /* that place, where there is one rank; owned           */
-    struct comm *self;             /* likewise                                             */
+    struct backend_options options; /* it was opened with                                      */
+    const struct rank_rows
+        *ranks;               /* the rows that are here: of the tensor that it was opened from */
+    struct rank_tensor *own;  /* that tensor, where backend_open made it; owned, or NULL  */
+    struct comm *self;        /* likewise                                                 */
     enum precision precision; /* of the factor matrices as they stand                          */
     int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h)     */
     bool rotated; /* the Grams are not those of the factor matrices as they stand */
@@ -50,55 +49,40 @@ const char *operation_name(enum operation op);
 /* Whether an iteration does the operation once for each mode. */
 bool operation_has_modes(enum operation op);
 
-/* A tensor as a plan sees it: that of an open .blco file, or that of an open input, whose nonzeros
- * may be unread. */
-struct plan_tensor backend_tensor_of_file(const struct blco_file *file);
-struct plan_tensor backend_tensor_of_input(const struct tensor_input *input);
-
 /* *plan = the plan that opening this tensor would follow; nothing is built. Where the nonzeros of a
- * file would have to be unpacked and host memory has no room for that, *plan streams them. `forced`
- * may be NULL. A plan that does not fit is no error: plan->fits says so. STATUS_INPUT where the
- * kind cannot do what `options` ask for. */
+ * file would have to be unpacked and host memory has no room for that, *plan streams them. A plan
+ * that does not fit is no error: plan->fits says so. STATUS_INPUT where the kind cannot do what
+ * `options` ask for. */
 enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          const struct plan_tensor *tensor, const struct backend_options *options,
-                         const struct plan_forced *forced, struct error *error);
+                         struct error *error);
 
-/* Plans, and builds from the nonzeros of x, which is only read and may be freed afterwards.
- * `forced` and `progress` may be NULL. The caller closes *b with backend_close; on failure *b is
- * closed. STATUS_MEMORY where nothing fits, with the rank that would fit in the message;
- * STATUS_INPUT as backend_plan; STATUS_INPUT and STATUS_NUMERICAL as backend_check_norm. */
-enum status backend_open(struct backend *b, const struct backend_kind *kind, const struct coo *x,
-                         const struct backend_options *options, const struct plan_forced *forced,
-                         struct progress *progress, struct error *error);
-
-/* backend_open in two steps, for an input whose nonzeros may be unread. backend_prepare plans,
- * refuses what fits nowhere before the long read, and reads the nonzeros unless the backend builds
- * from the file's packed bytes. backend_open_prepared builds; afterwards the input may be closed.
- * On failure of either *b is closed. Errors as backend_open, and STATUS_INPUT where the file is
- * damaged. */
+/* From a tensor to an open backend, in two steps; every rank of the tensor takes them alike.
+ * backend_prepare plans, refuses what fits nowhere before the long read, and reads the nonzeros
+ * unless the backend builds from the bytes of the .blco file. backend_build builds from them;
+ * afterwards the nonzeros may be freed (rank_tensor_free_nonzeros), but *t must outlive *b. Models
+ * have the rows of t->rows.part (ktensor_create_part). `progress` may be NULL. The caller closes *b
+ * with backend_close; on failure *b is closed. Where backend_prepare fails, it fails on all ranks,
+ * and the failure is told once (comm_end_phase). After a failure of backend_build or of any
+ * operation of *b, the caller calls comm_abort before backend_close. STATUS_MEMORY where nothing
+ * fits, with the rank that would fit in the message; STATUS_INPUT as backend_plan, and where the
+ * file is damaged; STATUS_INPUT and STATUS_NUMERICAL as backend_check_norm. */
 enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
-                            struct tensor_input *input, const struct backend_options *options,
-                            const struct plan_forced *forced, struct progress *progress,
-                            struct error *error);
-enum status backend_open_prepared(struct backend *b, struct tensor_input *input,
-                                  const struct backend_options *options, struct progress *progress,
-                                  struct error *error);
+                            struct rank_tensor *t, const struct backend_options *options,
+                            struct progress *progress, struct error *error);
+enum status backend_build(struct backend *b, struct rank_tensor *t, struct progress *progress,
+                          struct error *error);
 
-/* The same two steps for one rank of several, whose part of the tensor is *t. Every rank calls
- * them. backend_prepare_part reads the nonzeros of a tensor that is unread, unless every rank's
- * backend takes its part from the file; where the nonzeros are read, it shares the rows (*ranks).
- * Where it fails, all ranks do, the failure is settled (comm_end_phase), and *b is closed.
- * backend_open_part leaves *ranks shared, and after it t may be closed; *ranks must outlive *b. All
- * ranks open, load, work and store alike; models have the rows of ranks->part
- * (ktensor_create_part). After a failure of backend_open_part or of any operation of *b, the caller
- * calls comm_abort before backend_close. */
-enum status backend_prepare_part(struct backend *b, const struct backend_kind *kind,
-                                 struct rank_tensor *t, struct rank_rows *ranks,
-                                 const struct backend_options *options, struct progress *progress,
-                                 struct error *error);
-enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
-                              struct rank_rows *ranks, const struct backend_options *options,
-                              struct progress *progress, struct error *error);
+/* STATUS_MEMORY and STATUS_INPUT, as backend_prepare, where it would refuse this tensor; nothing is
+ * read. */
+enum status backend_check_fits(const struct backend_kind *kind, const struct rank_tensor *t,
+                               const struct backend_options *options, struct error *error);
+
+/* Both steps for a rank alone and nonzeros in memory, which are only read and may be freed
+ * afterwards. Errors as backend_prepare and backend_build. */
+enum status backend_open(struct backend *b, const struct backend_kind *kind, const struct coo *x,
+                         const struct backend_options *options, struct progress *progress,
+                         struct error *error);
 
 /* Copies lambda and the factors of k, which must have the backend's shape and rank, into the
  * backend. Its model then is [lambda; A_1, ..., A_N] as given: backend_store returns the same. */

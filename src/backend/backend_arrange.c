@@ -15,7 +15,7 @@ static void take_rules(struct ktensor *k, const struct mode_rules *rules)
 
 enum status backend_arrange(struct backend *b, struct ktensor *k, struct error *error)
 {
-    take_rules(k, &b->problem.rules);
+    take_rules(k, &b->options.problem.rules);
     struct ktensor_rows own = {{0}, {0}};
     for (int n = 0; n < b->order; n++) {
         own.first[n] = b->ranks->mode[n].first;
@@ -53,11 +53,11 @@ enum status backend_zero_bounds(struct backend *b, const double *lambda, int n, 
     for (uint64_t r = 0; diagonal && r < rank; r++)
         diagonal[r] = 1;
     for (int m = 0; m < b->order && error->status == STATUS_OK; m++)
-        if (b->problem.rules.fixed[m])
+        if (b->options.problem.rules.fixed[m])
             multiply_by_gram(b, m, diagonal, error);
     if (error->status == STATUS_OK) {
         for (uint64_t r = 0; r < rank; r++)
-            diagonal[r] += b->problem.rules.ridge[n];
+            diagonal[r] += b->options.problem.rules.ridge[n];
         const struct nonneg_update update = {.lambda = lambda,
                                              .diagonal = diagonal,
                                              .rows = b->ranks->part.whole.dims[n],
@@ -95,7 +95,7 @@ static enum status measure(struct backend *b, const struct backend_zeros *zeros,
 enum status backend_arranged_rows(struct backend *b, struct ktensor *k, struct error *error)
 {
     struct arrangement a = {0};
-    take_rules(k, &b->problem.rules);
+    take_rules(k, &b->options.problem.rules);
     double *bound = memory_array((size_t)b->order * k->rank, sizeof *bound, error);
     if (bound && arrangement_create(&a, b->order, k->rank, error) == STATUS_OK &&
         fetch_weights(b, k->lambda, error) == STATUS_OK) {

@@ -39,6 +39,7 @@ struct backend_options {
                            * what is available                                                 */
     bool spends;     /* the nonzeros that the backend is opened from are not needed afterwards */
     uint64_t models; /* models that the caller keeps in host memory beside the backend         */
+    struct plan_forced forced; /* what tests and measurements decide instead of the plan       */
 };
 
 /* How fast the machine moves rows of R entries, measured. */

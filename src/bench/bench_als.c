@@ -94,7 +94,7 @@ enum status bench_measure_als(struct bench_job *job, struct error *error)
     struct backend_options options = q->options;
     struct backend b = {0};
     options.iterations = UINT64_MAX; /* so that what pays in long runs is built */
-    enum status status = bench_open(job, &b, &options, NULL, error);
+    enum status status = bench_open(job, &b, &options, error);
     if (status == STATUS_OK) {
         als->own.name = "in ALS";
         als->own.fits = true;

@@ -11,29 +11,23 @@
 #include "numerics/precision.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
+#include "problem/initial_guess.h"
 #include "problem/problem.h"
 #include "tensor/fingerprint.h"
-
-enum checkpoint_init {
-    CHECKPOINT_FROM_RANDOM,
-    CHECKPOINT_FROM_NORMAL,
-    CHECKPOINT_FROM_MODEL,
-    CHECKPOINT_FROM_NVECS
-};
 
 /* What a checkpoint says of the tensor and of the run. */
 struct checkpoint_about {
     struct fingerprint tensor;
-    struct problem problem;    /* but for the acceleration    */
-    uint64_t seed;             /* for information, as is init */
-    enum checkpoint_init init; /* how the run began           */
-    int iterations;            /* that were made              */
-    double fit, change;        /* after the last of them, and from the one before */
-    bool has_momentum;         /* the iterations were accelerated                 */
-    struct momentum momentum;  /* where they were                                 */
-    int small_changes;         /* iterations in a row that changed the fit by little, likewise */
-    int single_iterations;     /* of those, in single precision, where problem.single_first */
-    enum precision factors;    /* of the factor matrices as they stand              */
+    struct problem problem;   /* but for the acceleration    */
+    uint64_t seed;            /* for information, as is init */
+    enum guess init;          /* how the run began           */
+    int iterations;           /* that were made              */
+    double fit, change;       /* after the last of them, and from the one before */
+    bool has_momentum;        /* the iterations were accelerated                 */
+    struct momentum momentum; /* where they were                                 */
+    int small_changes;        /* iterations in a row that changed the fit by little, likewise */
+    int single_iterations;    /* of those, in single precision, where problem.single_first */
+    enum precision factors;   /* of the factor matrices as they stand              */
     int best_iteration; /* after which the model was the best, where the run keeps a copy; else 0 */
     double best_fit;    /* of that model                                              */
     enum precision best_factors; /* of its factor matrices                            */

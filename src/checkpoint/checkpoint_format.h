@@ -44,7 +44,7 @@ struct checkpoint_header {
     double fit, change;      /* after the last iteration, and from the one before */
     double ridge[MAX_ORDER]; /* of each mode */
     uint64_t seed;
-    uint32_t init;       /* enum checkpoint_init */
+    uint32_t init;       /* enum guess */
     uint32_t nonneg;     /* bit n: mode n + 1 is nonnegative */
     uint32_t fixed;      /* bit n: mode n + 1 is fixed */
     uint32_t momentum;   /* bits of enum checkpoint_momentum */

@@ -89,7 +89,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     uint64_t size = c->map.size;
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
         h->iterations < 1 || h->iterations > INT_MAX || !precision_is_possible(h) ||
-        h->init > CHECKPOINT_FROM_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
+        h->init > GUESS_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
         h->nonneg >> h->order || h->fixed >> h->order || !has_possible_momentum(h) ||
         !has_possible_best(h))
         return false;
@@ -211,7 +211,7 @@ static void fill_about(struct checkpoint *c)
                        : PRECISION_DOUBLE,
         .single_iterations = (int)h->single_iterations,
         .seed = h->seed,
-        .init = (enum checkpoint_init)h->init,
+        .init = (enum guess)h->init,
         .iterations = (int)h->iterations,
         .fit = h->fit,
         .change = h->change,

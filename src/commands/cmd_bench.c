@@ -17,7 +17,6 @@
 #include "commands/machine_choice.h"
 #include "commands/rank_place.h"
 #include "commands/to_fit_settings.h"
-#include "formats/tensor_input.h"
 #include "record/run_record.h"
 
 #define MAX_SAMPLES 1000000
@@ -64,7 +63,6 @@ struct job {
     int threads;
     struct to_fit_settings to_fit;
     struct bench_request request;
-    struct tensor_input input;
     struct bench_result result; /* of several ranks: rank 0's                  */
     struct bench_ranks ranks;   /* where there are several                     */
     struct to_fit fits;         /* with --to-fit, instead of these two; rank 0's */
@@ -131,60 +129,92 @@ static enum status prepare(struct job *job, struct error *error)
 
 static struct to_fit_request to_fit_request(const struct job *job)
 {
-    struct to_fit_request request = {.kind = job->request.kind,
-                                     .options = job->common.options,
-                                     .path = job->tensor,
-                                     .tns = &job->common.tns};
+    struct to_fit_request request = {.kind = job->request.kind, .options = job->common.options};
     to_fit_settings_apply(&job->to_fit, &request);
     return request;
 }
 
-/* With --to-fit, one rank of several. */
-static enum status measure_fits(struct job *job, struct comm *c, const struct rank_request *split,
-                                const struct bench_request *request, struct error *error)
+/* What one rank works with. */
+struct work {
+    struct job *job;
+    struct comm *comm;
+    struct bench_request request;
+    struct rank_tensor tensor;
+    struct device_comm *devices; /* owned */
+    struct progress *progress;   /* rank 0's; NULL on the others */
+};
+
+static enum status open_tensor(struct work *w, struct error *error)
+{
+    struct job *job = w->job;
+    struct rank_place place[CMD_MAX_GPUS];
+    struct rank_request split = {0};
+    if (w->comm->size > 1) {
+        if (rank_places(place, w->comm, &job->common, w->request.kind, error) != STATUS_OK)
+            return error->status;
+        split = rank_split(&job->common, w->request.kind, place, w->comm);
+        w->request.options.device = place[w->comm->rank].device;
+        if (rank_meet(&w->devices, w->request.kind, place, w->comm, error) != STATUS_OK)
+            return error->status;
+    }
+    split.path = job->tensor;
+    split.tns = &job->common.tns;
+    if (rank_tensor_open(&w->tensor, w->comm, &split, w->progress, error) != STATUS_OK)
+        return error->status;
+    w->tensor.rows.devices = w->devices;
+    return STATUS_OK;
+}
+
+/* With --to-fit. Rank 0's answer is the job's. */
+static enum status measure_fits(struct work *w, struct error *error)
 {
     struct to_fit fits;
-    struct to_fit_request of = to_fit_request(job);
-    of.options.device = request->options.device;
-    of.comm = c;
-    of.split = split;
-    of.devices = request->devices;
-    to_fit_measure(&fits, &of, c->rank == 0 ? &job->progress : NULL, error);
-    if (error->status == STATUS_OK && c->rank == 0)
-        job->fits = fits;
+    struct to_fit_request of = to_fit_request(w->job);
+    of.options.device = w->request.options.device;
+    of.tensor = &w->tensor;
+    to_fit_measure(&fits, &of, w->progress, error);
+    if (w->comm->rank == 0)
+        w->job->fits = fits;
     else
         to_fit_free(&fits);
     return error->status;
 }
 
-/* One rank of several, a thread of this process. */
-static enum status measure_rank(struct comm *c, void *context, struct error *error)
+static enum status measure_bench(struct work *w, struct error *error)
 {
-    struct job *job = context;
-    struct rank_place place[CMD_MAX_GPUS];
     struct bench_ranks ranks = {0};
-    struct bench_result result = {0};
-    struct bench_request request = job->request;
-    if (rank_places(place, c, &job->common, request.kind, error) == STATUS_OK) {
-        const struct rank_request split = rank_split(&job->common, request.kind, place, c);
-        request.options.device = place[c->rank].device;
-        if (rank_meet(&request.devices, request.kind, place, c, error) == STATUS_OK) {
-            if (job->to_fit.wanted)
-                measure_fits(job, c, &split, &request, error);
-            else
-                bench_run_ranks(&ranks, &result, c, job->tensor, &job->common.tns, &split, &request,
-                                c->rank == 0 ? &job->progress : NULL, error);
-        }
-        if (request.devices)
-            request.kind->leave(request.devices);
-    }
-    if (error->status == STATUS_OK && c->rank == 0) {
-        job->ranks = ranks;
-        job->result = result;
+    struct bench_result result;
+    bool several = w->comm->size > 1;
+    w->request.tensor = &w->tensor;
+    w->request.als_only |= several;
+    bench_run(&result, &w->request, w->progress, error);
+    if (error->status != STATUS_OK)
+        comm_abort(w->comm, error);
+    else if (several)
+        bench_ranks_gather(&ranks, &w->tensor, &result, error);
+    if (w->comm->rank == 0) {
+        w->job->ranks = ranks;
+        w->job->result = result;
     } else {
         bench_ranks_free(&ranks);
         bench_free(&result);
     }
+    return error->status;
+}
+
+/* One rank: alone, or a thread of this process. */
+static enum status measure_rank(struct comm *c, void *context, struct error *error)
+{
+    struct job *job = context;
+    struct work w = {.job = job,
+                     .comm = c,
+                     .request = job->request,
+                     .progress = c->rank == 0 ? &job->progress : NULL};
+    if (open_tensor(&w, error) == STATUS_OK)
+        (job->to_fit.wanted ? measure_fits : measure_bench)(&w, error);
+    rank_tensor_close(&w.tensor);
+    if (w.devices)
+        w.request.kind->leave(w.devices);
     return error->status;
 }
 
@@ -193,16 +223,12 @@ static enum status measure(struct job *job, struct error *error)
     job->request.options = job->common.options;
     if (job->common.gpus.count > 1)
         return comm_run_team(job->common.gpus.count, measure_rank, job, error);
-    if (tensor_input_open(&job->input, job->tensor, &job->common.tns, &job->progress, error) !=
-        STATUS_OK)
+    struct comm *self = comm_self(error);
+    if (!self)
         return error->status;
-    if (job->to_fit.wanted) {
-        struct to_fit_request request = to_fit_request(job);
-        request.input = &job->input;
-        return to_fit_measure(&job->fits, &request, &job->progress, error);
-    }
-    job->request.input = &job->input;
-    return bench_run(&job->result, &job->request, &job->progress, error);
+    measure_rank(self, job, error);
+    comm_close(self);
+    return error->status;
 }
 
 static enum status write_record(struct job *job, struct error *error)
@@ -315,7 +341,6 @@ int cmd_bench(int argc, char **argv, struct error *error)
     bench_free(&job.result);
     bench_ranks_free(&job.ranks);
     to_fit_free(&job.fits);
-    tensor_input_close(&job.input);
     kept_arguments_free(&job.arguments);
     return (int)error->status;
 }

@@ -128,7 +128,7 @@ static enum status gather_blco(struct info_findings *f, const char *path,
     f->file_bytes = h->file_bytes;
     f->entries = h->nnz;
     f->x = (struct coo){.shape = d.file.shape, .nnz = h->nnz};
-    f->tensor = backend_tensor_of_file(&d.file);
+    f->tensor = file_for_plan(&d.file);
     if (tensor_check_lengths(path, &f->x.shape, options, error) == STATUS_OK &&
         cmd_check_grid(&f->wanted, f->x.shape.order, error) == STATUS_OK && h->nnz > 0)
         decode_statistics(f, &d, progress, error);
@@ -140,7 +140,7 @@ static enum status gather_blco(struct info_findings *f, const char *path,
 static enum status make_plan(struct info_findings *f, const struct backend_options *options,
                              int threads, struct error *error)
 {
-    if (backend_plan(&f->plan, f->kind, &f->tensor, options, NULL, error) != STATUS_OK ||
+    if (backend_plan(&f->plan, f->kind, &f->tensor, options, error) != STATUS_OK ||
         f->wanted.ranks == 0)
         return error->status;
     const struct plan whole = f->plan;

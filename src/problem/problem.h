@@ -5,8 +5,8 @@
 #include "numerics/precision.h"
 #include "problem/mode_rules.h"
 
-/* Whether sweeps are extrapolated (als/momentum.h). Auto: where that does not change how memory holds the
- * tensor, on any rank. */
+/* Whether sweeps are extrapolated (als/momentum.h). Auto: where that does not change how memory
+ * holds the tensor, on any rank. */
 enum acceleration { ACCELERATE_OFF, ACCELERATE_MOMENTUM, ACCELERATE_AUTO };
 
 /* Zero is the default of every field but the rank. */

@@ -18,10 +18,24 @@ static void copy_rows(struct ktensor *whole, const struct ktensor *part,
     }
 }
 
+/* Whether the rows that are here are all rows, in their order. */
+static bool is_whole(const struct ktensor *part, const struct shape *whole)
+{
+    for (int n = 0; n < whole->order; n++)
+        if (part->row[n])
+            return false;
+    return shape_equal(&part->shape, whole);
+}
+
 enum status model_collect(struct ktensor *whole, struct ktensor *part,
-                        const struct rank_rows *ranks, struct error *error)
+                          const struct rank_rows *ranks, struct error *error)
 {
     struct comm *c = ranks->all;
+    if (c->size == 1 && is_whole(part, &ranks->part.whole)) {
+        *whole = *part;
+        *part = (struct ktensor){0};
+        return STATUS_OK;
+    }
     if (c->rank == 0 && ktensor_create(whole, &ranks->part.whole, part->rank, error) == STATUS_OK)
         memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
     if (comm_allreduce_error(c, error) != STATUS_OK)

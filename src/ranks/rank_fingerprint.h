@@ -6,9 +6,9 @@
 #include "tensor/fingerprint.h"
 
 /* *f = the fingerprint of the whole tensor, which may be unread, the same on all ranks and for
- * every number of them; every rank of c calls this as soon as *t is there. STATUS_MEMORY, and
- * failures of other ranks. */
-enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t, struct comm *c,
+ * every number of them; every rank calls this, of a tensor whose request said `hashed`.
+ * STATUS_MEMORY, and failures of other ranks. */
+enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
                              struct error *error);
 
 #endif

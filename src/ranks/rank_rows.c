@@ -72,8 +72,8 @@ static enum status find_sharing(struct rank_rows *r, int n, const struct process
                                : comm_split(r->all, coordinate, &r->mode[n].sharing, error);
 }
 
-enum status rank_rows_open(struct rank_rows *r, struct comm *all,
-                               const struct process_grid *grid, struct error *error)
+enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct process_grid *grid,
+                           struct error *error)
 {
     int coordinate[MAX_ORDER];
     *r = (struct rank_rows){.all = all, .range = process_grid_part(grid, all->rank)};
@@ -81,6 +81,8 @@ enum status rank_rows_open(struct rank_rows *r, struct comm *all,
     process_grid_coordinates(grid, all->rank, coordinate);
     for (int n = 0; n < grid->shape.order && error->status == STATUS_OK; n++)
         find_sharing(r, n, grid, coordinate[n], error);
+    for (int n = 0; all->size == 1 && n < grid->shape.order && error->status == STATUS_OK; n++)
+        rank_rows_share_mode(r, n, NULL, error);
     if (error->status != STATUS_OK) {
         comm_abort(all, error);
         rank_rows_close(r);
@@ -94,11 +96,13 @@ bool rank_rows_compares(const struct rank_rows *r, int n)
 }
 
 enum status rank_rows_share_mode(struct rank_rows *r, int n, const unsigned char *touched,
-                                     struct error *error)
+                                 struct error *error)
 {
     struct row_owners s = {0};
-    if (rank_rows_compares(r, n) && row_owners_find(&s, r->mode[n].sharing, touched,
-                                                         r->range.here.dims[n], error) != STATUS_OK)
+    if (r->shared)
+        return STATUS_OK;
+    if (rank_rows_compares(r, n) &&
+        row_owners_find(&s, r->mode[n].sharing, touched, r->range.here.dims[n], error) != STATUS_OK)
         return error->status;
     if (s.pays)
         share_some(r, n, &s, error);
@@ -153,25 +157,13 @@ static enum status share_rows_of(struct rank_rows *r, int n, struct coo *x, stru
 
 enum status rank_rows_share(struct rank_rows *r, struct coo *x, struct error *error)
 {
+    if (r->shared)
+        return STATUS_OK;
     for (int n = 0; n < r->range.whole.order && error->status == STATUS_OK; n++)
         share_rows_of(r, n, x, error);
     x->shape = part_shape(&r->part);
     if (error->status != STATUS_OK)
         comm_abort(r->all, error);
-    return error->status;
-}
-
-enum status rank_rows_alone(struct rank_rows *r, struct comm *self,
-                                const struct shape *shape, struct error *error)
-{
-    *r = (struct rank_rows){
-        .all = self, .range = part_all(shape), .part = part_all(shape), .shared = true};
-    for (int n = 0; n < shape->order && error->status == STATUS_OK; n++) {
-        r->mode[n].sharing = self;
-        share_all(r, n, error);
-    }
-    if (error->status != STATUS_OK)
-        rank_rows_close(r);
     return error->status;
 }
 
@@ -206,7 +198,7 @@ static void copy_stripe(const struct mode_rows *m, double *rows, uint64_t rank, 
 }
 
 enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
-                                  struct error *error)
+                              struct error *error)
 {
     const struct mode_rows *mode = &r->mode[n];
     const struct comm_rows rows = {mode->stripe_first, rank};
@@ -216,7 +208,7 @@ enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint6
 }
 
 enum status rank_rows_gather(const struct rank_rows *r, int n, double *a, uint64_t rank,
-                                 struct error *error)
+                             struct error *error)
 {
     const struct mode_rows *mode = &r->mode[n];
     const struct comm_rows rows = {mode->stripe_first, rank};

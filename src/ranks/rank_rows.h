@@ -18,7 +18,7 @@ struct device_comm;
 
 /* The rows of one mode that are here. */
 struct mode_rows {
-    struct comm *sharing; /* the ranks of this range: `all` of struct rank_rows, or owned    */
+    struct comm *sharing;   /* the ranks of this range: `all` of struct rank_rows, or owned    */
     uint64_t *stripe_first; /* (size + 1): of the rows here, stripe k has those from
                              * stripe_first[k] to stripe_first[k + 1] - 1; the last stripes may have
                              * fewer rows than the others, or none; owned                        */
@@ -38,11 +38,11 @@ struct rank_rows {
 };
 
 /* Finds this rank's place on the grid; every rank of `all` calls it. Before the ranks work, they
- * share their rows: by rank_rows_share, or by rank_rows_share_mode for one mode after the
- * other. The caller closes *r, which is empty on failure, and whose part must not be used
- * afterwards. STATUS_MEMORY, and what another rank fails with. */
-enum status rank_rows_open(struct rank_rows *r, struct comm *all,
-                               const struct process_grid *grid, struct error *error);
+ * share their rows, unless they have: by rank_rows_share, or by rank_rows_share_mode for one mode
+ * after the other. A rank alone has shared them. The caller closes *r, which is empty on failure,
+ * and whose part must not be used afterwards. STATUS_MEMORY, and what another rank fails with. */
+enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct process_grid *grid,
+                           struct error *error);
 
 /* Every rank calls this with the nonzeros of its part of the grid, whose indices count from the
  * first row of the range; x gets the indices and the shape of r->part, with length 1 instead of 0.
@@ -53,7 +53,7 @@ enum status rank_rows_share(struct rank_rows *r, struct coo *x, struct error *er
  * range) is 1 where the rank has a nonzero in row i of the range, else 0; it may be NULL where
  * rank_rows_compares is false. The caller renumbers the nonzeros. A failure ends nobody. */
 enum status rank_rows_share_mode(struct rank_rows *r, int n, const unsigned char *touched,
-                                     struct error *error);
+                                 struct error *error);
 
 /* Whether sharing the rows of mode n takes marks of the rows that each rank touches. */
 bool rank_rows_compares(const struct rank_rows *r, int n);
@@ -61,11 +61,6 @@ bool rank_rows_compares(const struct rank_rows *r, int n);
 /* place[i] (rows of the range) = where row i of the range is among the rows here, for rows that are
  * here, once they are shared. */
 void rank_rows_places(const struct rank_rows *r, int n, uint32_t *place);
-
-/* The place of a rank that is alone, with all rows of this shape; `self` is a comm_self. The caller
- * closes *r, which is empty on failure. STATUS_MEMORY. */
-enum status rank_rows_alone(struct rank_rows *r, struct comm *self,
-                                const struct shape *shape, struct error *error);
 
 /* Accepts an empty one. */
 void rank_rows_close(struct rank_rows *r);
@@ -76,11 +71,11 @@ double rank_rows_seconds(const struct rank_rows *r);
 /* m (rows here x R) has this rank's sums. The rows that this rank solves become the sums over all
  * ranks. Errors of comm_reduce_scatter. */
 enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
-                                  struct error *error);
+                              struct error *error);
 
 /* Fills a (rows here x R), of which this rank has solved some rows, with the shared rows that other
  * ranks have solved. Errors of comm_allgatherv. */
 enum status rank_rows_gather(const struct rank_rows *r, int n, double *a, uint64_t rank,
-                                 struct error *error);
+                             struct error *error);
 
 #endif

@@ -107,7 +107,7 @@ static enum status run_checks(struct selftest *t, const struct selftest_place *p
             continue;
         }
         *error = (struct error){0};
-        if (run_check(t, i, p, where, error) != STATUS_OK && p->comm)
+        if (run_check(t, i, p, where, error) != STATUS_OK && p->comm && p->comm->size > 1)
             return error->status;
     }
     return error->status;
@@ -123,8 +123,13 @@ void selftest_run_alone(struct selftest *t, const struct backend_kind *kind, int
                         const char *where)
 {
     struct error error = {0};
-    const struct selftest_place place = {.kind = kind, .device = device, .folder = t->folder};
-    run_checks(t, &place, kind->devices ? ALONE | DEVICE : ALONE, where, &error);
+    struct selftest_place place = {
+        .kind = kind, .device = device, .comm = comm_self(&error), .folder = t->folder};
+    if (place.comm)
+        run_checks(t, &place, kind->devices ? ALONE | DEVICE : ALONE, where, &error);
+    else
+        error_set(&t->lack, error.status, "%s", error.message);
+    comm_close(place.comm);
 }
 
 /* What the ranks of a team share. */
@@ -173,13 +178,11 @@ enum status selftest_run_processes(struct selftest *t, const struct backend_kind
                                    struct comm *c, int device, struct device_comm *devices,
                                    uint64_t host_memory, const char *where, struct error *error)
 {
-    struct ktensor unused = {0};
     const struct selftest_place place = {.kind = kind,
                                          .device = device,
                                          .host_memory = host_memory,
                                          .comm = c,
                                          .devices = devices,
-                                         .shared = &unused,
                                          .folder = t->folder};
     return run_checks(t, &place, TOGETHER, where, error);
 }

@@ -193,8 +193,6 @@ static void test_again(void **state)
     struct error error = {0};
     struct coo x;
     struct ktensor k;
-    struct backend b;
-    struct starts starts;
     struct cpals_result alone[2];
     const struct backend_options options = {.problem.rank = 4,
                                             .problem.acceleration = ACCELERATE_MOMENTUM};
@@ -208,21 +206,17 @@ static void test_again(void **state)
         assert_true(bits ? again == alone[s].fit : close_fits(again, alone[s].fit));
         ktensor_free(&k);
     }
-    if (under_test.ranks == 1) {
-        const struct starts_kind kind = {.init = KTENSOR_RANDOM};
-        assert_int_equal(backend_open(&b, under_test.kind, &x, &options, NULL, NULL, &error),
-                         STATUS_OK);
-        assert_int_equal(starts_create(&starts, 2, 3, &error), STATUS_OK);
-        assert_int_equal(ktensor_create(&starts.model[0], &x.shape, 4, &error), STATUS_OK);
-        ktensor_randomise(&starts.model[0], KTENSOR_RANDOM, 3);
-        assert_int_equal(starts_run(&starts, &b, &kind, &als, NULL, &error), STATUS_OK);
-        for (int s = 0; s < 2; s++) {
-            double fit = starts.start[s].result.fit;
-            assert_true(bits ? fit == alone[s].fit : close_fits(fit, alone[s].fit));
-        }
-        starts_free(&starts);
-        backend_close(&b);
+    struct together t = make_together(under_test.kind, &x, NULL, &options, NULL, &als);
+    t.d.guess.seed = 3;
+    t.starts = 2;
+    if (run_together(&t, under_test.ranks, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    for (int s = 0; s < 2; s++) {
+        double fit = t.account.start[s].result.fit;
+        assert_true(bits ? fit == alone[s].fit : close_fits(fit, alone[s].fit));
+        ktensor_free(&t.models[s]);
     }
+    starts_free(&t.account);
     coo_free(&x);
 }
 
@@ -311,15 +305,15 @@ static void test_flows(void **state)
             struct backend b;
             struct cpals_result result;
             const struct cpals_options als = {.max_iterations = 15};
-            struct setting s = {
-                .options = {.problem.rank = 5,
-                            .problem.acceleration = ACCELERATE_MOMENTUM,
-                            .problem.precision = single ? PRECISION_SINGLE : PRECISION_DOUBLE}};
+            struct backend_options s = {.problem.rank = 5,
+                                        .problem.acceleration = ACCELERATE_MOMENTUM,
+                                        .problem.precision =
+                                            single ? PRECISION_SINGLE : PRECISION_DOUBLE};
             if (!set_flow(&s, flow, kind, &x))
                 continue;
             create_model(&k, &x, 5, 3);
-            if (backend_open(&b, kind, &x, &s.options, &s.forced, NULL, &error) != STATUS_OK ||
-                cpals_run(&b, &k, &als, NULL, &result, &error) != STATUS_OK)
+            if (backend_open(&b, kind, &x, &s, NULL, &error) != STATUS_OK ||
+                run_als(&b, &k, &als, &result, &error) != STATUS_OK)
                 fail_msg("%s", error.message);
             fit[flow][single] = result.fit;
             assert_true(fabs(result.fit - fit[IN_MEMORY][0]) < (single ? 1e-3 : 1e-8));

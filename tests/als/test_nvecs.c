@@ -115,15 +115,14 @@ static enum status run_sketched(const struct coo *x, const struct backend_option
     if (under_test.ranks == 1) {
         struct backend b = {0};
         if (ktensor_create(k, &x->shape, options->problem.rank, error) == STATUS_OK &&
-            backend_open(&b, under_test.kind, x, options, NULL, NULL, error) == STATUS_OK &&
+            backend_open(&b, under_test.kind, x, options, NULL, error) == STATUS_OK &&
             nvecs_start(k, &b, 3, NULL, error) == STATUS_OK)
-            cpals_run(&b, k, als, NULL, result, error);
+            run_als(&b, k, als, result, error);
         backend_close(&b);
         return error->status;
     }
     struct together t = make_together(under_test.kind, x, NULL, options, NULL, als);
-    t.setting.start.seed = 3;
-    t.setting.nvecs = true;
+    t.d.guess = (struct initial_guess){.kind = GUESS_NVECS, .seed = 3};
     run_together(&t, under_test.ranks, error);
     *k = t.model;
     *result = t.result;

@@ -217,11 +217,10 @@ static void test_again(void **state)
     assert_int_equal(ktensor_create(&first, &x.shape, 3, &error), STATUS_OK);
     ktensor_randomise(&first, KTENSOR_RANDOM, 3);
     copy_model(&second, &first);
-    assert_int_equal(backend_open(&b, under_test.kind, &x, &options, NULL, NULL, &error),
-                     STATUS_OK);
-    assert_int_equal(cpals_run(&b, &first, &als, NULL, &result[0], &error), STATUS_OK);
+    assert_int_equal(backend_open(&b, under_test.kind, &x, &options, NULL, &error), STATUS_OK);
+    assert_int_equal(run_als(&b, &first, &als, &result[0], &error), STATUS_OK);
     assert_int_equal(b.precision, PRECISION_DOUBLE);
-    assert_int_equal(cpals_run(&b, &second, &als, NULL, &result[1], &error), STATUS_OK);
+    assert_int_equal(run_als(&b, &second, &als, &result[1], &error), STATUS_OK);
     assert_true(result[0].single_iterations > 1);
     assert_true(result[1].single_iterations > 1);
     assert_true(fabs(result[0].fit - result[1].fit) < 1e-5);

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 #include "support/backends.h"
 
 static const uint64_t tested_ranks[] = {1, 2, 5, 8, 33, 130};
@@ -41,7 +41,7 @@ static void open_options(struct backend *b, const struct backend_kind *kind, con
                          const struct backend_options *options)
 {
     struct error error = {0};
-    must(backend_open(b, kind, x, options, NULL, NULL, &error), &error);
+    must(backend_open(b, kind, x, options, NULL, &error), &error);
 }
 
 /* The start as the host makes it, and as the precision rounds it. */
@@ -49,8 +49,9 @@ static struct ktensor expected_start(const struct coo *x, const struct backend_o
                                      enum ktensor_init init, uint64_t seed)
 {
     struct ktensor k = make_room(&x->shape, options->problem.rank);
-    const struct ktensor_start start = {.init = init, .seed = seed};
-    ktensor_begin(&k, &x->shape, &start, options->problem.rules.nonneg);
+    const struct initial_guess guess = {
+        .kind = init == KTENSOR_NORMAL ? GUESS_NORMAL : GUESS_RANDOM, .seed = seed};
+    initial_guess_fill(&k, &x->shape, &guess, options->problem.rules.nonneg);
     for (int n = 0; n < k.shape.order && options->problem.precision == PRECISION_SINGLE; n++)
         for (uint64_t i = 0; i < k.shape.dims[n] * k.rank; i++)
             k.factor[n][i] = (float)k.factor[n][i];
@@ -153,8 +154,8 @@ static void check_arranged(struct backend *b, const struct coo *x)
     struct ktensor expected = make_room(&x->shape, b->plan.request.rank);
     struct ktensor found = make_room(&x->shape, b->plan.request.rank);
     must(backend_store(b, &expected, &error), &error);
-    memcpy(expected.nonneg, b->problem.rules.nonneg, sizeof expected.nonneg);
-    memcpy(expected.fixed, b->problem.rules.fixed, sizeof expected.fixed);
+    memcpy(expected.nonneg, b->options.problem.rules.nonneg, sizeof expected.nonneg);
+    memcpy(expected.fixed, b->options.problem.rules.fixed, sizeof expected.fixed);
     must(ktensor_arrange(&expected, &error), &error);
     must(backend_store_arranged(b, &found, &error), &error);
     assert_same(b->kind, &found, &expected);
@@ -169,12 +170,13 @@ static void sweep(struct backend *b)
     struct error error = {0};
     struct backend_fit fit;
     for (int n = 0; n < b->order; n++) {
-        if (b->problem.rules.fixed[n])
+        if (b->options.problem.rules.fixed[n])
             continue;
         must(backend_mttkrp(b, n, &error), &error);
         must(backend_update(b, n, &error), &error);
     }
-    must(backend_fit(b, mode_rules_last(&b->problem.rules, b->order), &fit, &error), &error);
+    must(backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), &fit, &error),
+         &error);
 }
 
 enum tested_rules { NO_RULES, NONNEG_MODES, FIXED_MODE, TESTED_RULES };

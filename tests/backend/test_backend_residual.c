@@ -79,8 +79,8 @@ static void check_residual(const struct backend_kind *kind, const struct tensor_
                            enum precision precision)
 {
     struct error error = {0};
-    struct setting setting = {
-        {.problem.rank = rank, .conflict = conflict, .problem.precision = precision}, {0}};
+    struct backend_options setting = {
+        .problem.rank = rank, .conflict = conflict, .problem.precision = precision};
     struct backend b;
     struct backend_fit fit;
     struct coo x;
@@ -96,8 +96,7 @@ static void check_residual(const struct backend_kind *kind, const struct tensor_
     create_model(&k, &x, rank, 11);
     for (uint64_t r = 0; r < rank; r++)
         k.lambda[r] = 0.5 + (double)r;
-    assert_int_equal(backend_open(&b, kind, &x, &setting.options, &setting.forced, NULL, &error),
-                     STATUS_OK);
+    assert_int_equal(backend_open(&b, kind, &x, &setting, NULL, &error), STATUS_OK);
     assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
     for (int sweeps = 0; sweeps < 3; sweeps++) {
         assert_int_equal(backend_residual(&b, &exact, &error), STATUS_OK);

@@ -14,9 +14,11 @@
 #include "bench/bench.h"
 #include "bench/bench_derived.h"
 #include "bench/bench_record.h"
+#include "bench/bench_reference.h"
 #include "bench/bench_table.h"
 #include "support/blco_files.h"
 #include "support/known_rates.h"
+#include "support/whole_tensors.h"
 #include "support/scratch.h"
 
 static void assert_near(double a, double b)
@@ -116,13 +118,17 @@ static void make_tensor(struct coo *x)
 static enum status run(struct bench_result *r, const struct coo *x, enum conflict conflict,
                        uint64_t samples, uint64_t host_memory, struct error *error)
 {
-    struct tensor_input input = {.x = *x}; /* whose arrays stay the caller's */
+    struct whole whole;
     struct bench_request request = {
         .kind = &pretender,
-        .input = &input,
+        .tensor = &whole.tensor,
         .options = {.problem.rank = 5, .conflict = conflict, .host_memory = host_memory},
         .samples = samples};
-    return bench_run(r, &request, NULL, error);
+    *r = (struct bench_result){0};
+    if (take_whole_of(&whole, x, error) == STATUS_OK)
+        bench_run(r, &request, NULL, error);
+    close_whole(&whole);
+    return error->status;
 }
 
 static void test_every_mode_and_resolution(void **state)
@@ -184,12 +190,10 @@ static void test_little_memory(void **state)
     struct coo x;
     struct bench_result r;
     struct plan plan;
-    const struct backend_options options = {.problem.rank = 5};
-    const struct plan_forced forced = {.one_copy = true};
+    const struct backend_options options = {.problem.rank = 5, .forced.one_copy = true};
     make_tensor(&x);
     const struct plan_tensor tensor = {.shape = x.shape, .nnz = x.nnz};
-    assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, &forced, &error),
-                     STATUS_OK);
+    assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, &error), STATUS_OK);
     assert_int_equal(run(&r, &x, CONFLICT_AUTO, 1, plan.total_bytes, &error), STATUS_OK);
     for (int n = 0; n < 3; n++) {
         assert_false(r.resolution[0].mode[n].measured);
@@ -260,7 +264,6 @@ static void test_streamed(void **state)
     (void)state;
     struct coo x;
     struct external_sort_report report;
-    const struct tns_options no_options = {.index_base = 1};
     struct error error = {0};
     make_tensor(&x);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
@@ -269,18 +272,18 @@ static void test_streamed(void **state)
     pretender.request = streaming_request;
     pretender.open = open_file;
     for (wrong_mode = -1; wrong_mode < 3; wrong_mode++) {
-        struct tensor_input input;
+        struct whole whole;
         struct bench_result r;
-        struct bench_request request = {
-            .kind = &pretender, .input = &input, .options = {.problem.rank = 5}, .samples = 1};
+        struct bench_request request = {.kind = &pretender,
+                                        .tensor = &whole.tensor,
+                                        .options = {.problem.rank = 5},
+                                        .samples = 1};
         wrong_by = 1e-9;
         error = (struct error){0};
-        assert_int_equal(
-            tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
-            STATUS_OK);
+        open_whole(&whole, scratch_path("x.blco"));
         enum status status = bench_run(&r, &request, NULL, &error);
         assert_int_equal(status, wrong_mode < 0 ? STATUS_OK : STATUS_INTERNAL);
-        assert_true(input.unread);
+        assert_true(whole.tensor.input.unread);
         if (wrong_mode < 0) {
             assert_string_equal(r.reference, "sampled rows on the host");
             assert_true(r.als.built.plan.streamed && r.als.own.mode[2].difference < 1e-12);
@@ -290,7 +293,7 @@ static void test_streamed(void **state)
             assert_non_null(strstr(error.message, "from that of sampled rows on the host"));
         }
         bench_free(&r);
-        tensor_input_close(&input);
+        close_whole(&whole);
     }
 }
 

@@ -255,7 +255,10 @@ static void test_allocation_failures(void **state)
     (void)state;
     static selftest_check *const checks[] = {check_ordering, check_model_files, check_superdiagonal,
                                              check_resume};
-    const struct selftest_place place = {.kind = &backend_host, .folder = scratch_folder};
+    struct error none = {0};
+    const struct selftest_place place = {
+        .kind = &backend_host, .comm = comm_self(&none), .folder = scratch_folder};
+    assert_non_null(place.comm);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         int failures = 0;
         for (long k = 0, fired = 1; fired; k += k < 15 ? 1 : 17) {
@@ -271,6 +274,7 @@ static void test_allocation_failures(void **state)
         }
         assert_true(failures > 3);
     }
+    comm_close(place.comm);
 }
 
 /* A GPU passes, in single precision and streamed, too. */

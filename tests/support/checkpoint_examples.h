@@ -30,7 +30,7 @@ static inline void example_create(struct example *e, int order, uint64_t rank)
         .problem.precision = PRECISION_SINGLE,
         .problem.rules = {.ridge = {0.5}, .nonneg = {true}},
         .seed = 77,
-        .init = CHECKPOINT_FROM_MODEL,
+        .init = GUESS_MODEL,
         .iterations = 12,
         .fit = 0.75,
         .change = -1e-3};

@@ -6,7 +6,7 @@
 #include "backend/host/host_dense.h"
 #include "backend/host/host_entries.h"
 #include "base/memory.h"
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 void host_state_fill(double *x, uint64_t n, double value)
 {

@@ -60,7 +60,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         (cpd_output_check(s, error) != STATUS_OK || cpd_output_open(job, error) != STATUS_OK ||
          cpd_record_open(job, error) != STATUS_OK))
         return error->status;
-    if (starts_create(&job->starts, s->starts, s->seed, error) != STATUS_OK ||
+    if (starts_create(&job->starts, s->starts, s->seed, NULL, error) != STATUS_OK ||
         read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
         return error->status;
     cpd_machine_note(job);
@@ -71,7 +71,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
 }
 
 /* The best start's model becomes the result; a signal ended the last start. Time is that of all. */
-static enum status settle_starts(struct cpd_job *job, struct error *error)
+static enum status take_best_start(struct cpd_job *job, struct error *error)
 {
     const struct starts *s = &job->starts;
     job->result = s->start[s->best].result;
@@ -79,7 +79,7 @@ static enum status settle_starts(struct cpd_job *job, struct error *error)
     job->result.seconds = 0;
     for (int i = 0; i < s->made; i++)
         job->result.seconds += s->start[i].result.seconds;
-    return starts_settle(&job->starts, &job->model, error);
+    return starts_take_best(&job->starts, &job->model, error);
 }
 
 /* Finds what there is to know of the result. The starts of one rank of -r are a result, which -q
@@ -103,7 +103,7 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
 {
     bool tells = comm_world_rank() == 0;
     cpd_signals_done();
-    if (settle_starts(job, error) != STATUS_OK)
+    if (take_best_start(job, error) != STATUS_OK)
         return error->status;
     job->unconverged |=
         job->result.stop == CPALS_ITERATIONS || job->result.stop == CPALS_TIME_LIMIT;
@@ -126,7 +126,7 @@ static enum status run_processes(struct cpd_job *job, struct comm *world, struct
     if (comm_end_phase(world, error) != STATUS_OK ||
         cpd_start_agree(job, world, error) != STATUS_OK)
         return error->status;
-    if (cpd_rank(world, job, error) != STATUS_OK)
+    if (cpd_run(world, job, error) != STATUS_OK)
         return error->status;
     finish(job, world, error);
     return comm_end_phase(world, error);
@@ -138,9 +138,15 @@ static enum status run_process(struct cpd_job *job, struct error *error)
     if (prepare(job, error) != STATUS_OK)
         return error->status;
     int gpus = job->settings.common.gpus.count;
-    enum status status =
-        gpus > 1 ? comm_run_team(gpus, cpd_rank, job, error) : cpd_alone(job, error);
-    return status == STATUS_OK ? finish(job, NULL, error) : status;
+    if (!job->self)
+        job->self = comm_self(error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    if (gpus > 1)
+        comm_run_team(gpus, cpd_run, job, error);
+    else
+        cpd_run(job->self, job, error);
+    return error->status == STATUS_OK ? finish(job, NULL, error) : error->status;
 }
 
 /* Of several ranks, notes what the present one has come to. Where it broke down, which is no reason

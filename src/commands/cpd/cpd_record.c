@@ -44,9 +44,9 @@ static void put_rules(struct json *j, const struct mode_rules *rules, int order)
 
 static void put_options(struct json *j, const struct cpd_settings *s, bool momentum, int order)
 {
-    const char *init = s->init.nvecs                    ? "nvecs"
-                       : s->init.init == KTENSOR_NORMAL ? "normal"
-                                                        : "random";
+    const char *init = s->guess == GUESS_NVECS    ? "nvecs"
+                       : s->guess == GUESS_NORMAL ? "normal"
+                                                  : "random";
     json_object(j, "options");
     run_record_options(j, &s->common.options);
     json_unsigned(j, "iterations", (uint64_t)s->iterations);

@@ -168,10 +168,12 @@ static enum status set_init(struct cpd_settings *s, const char *text, struct err
         return error_set(
             error, STATUS_INPUT,
             "--init: '', expected random, normal, nvecs or the beginning of a model's names");
-    s->init = (struct starts_kind){.init = KTENSOR_RANDOM, .nvecs = strcmp(text, "nvecs") == 0};
+    s->guess = GUESS_RANDOM;
     if (strcmp(text, "normal") == 0)
-        s->init.init = KTENSOR_NORMAL;
-    else if (strcmp(text, "random") != 0 && !s->init.nvecs)
+        s->guess = GUESS_NORMAL;
+    else if (strcmp(text, "nvecs") == 0)
+        s->guess = GUESS_NVECS;
+    else if (strcmp(text, "random") != 0)
         s->init_stem = text;
     return STATUS_OK;
 }
@@ -314,7 +316,7 @@ void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint)
 {
     s->resume = checkpoint;
     s->init_stem = NULL;
-    s->init = (struct starts_kind){.init = KTENSOR_RANDOM};
+    s->guess = GUESS_RANDOM;
 }
 
 /* The name of a record among those of several ranks: the rank stands before the ending .json. */

@@ -29,7 +29,7 @@ struct cpd_settings {
     int starts;                   /* of seed, seed + 1, ...                    */
     bool core_consistency;        /* to be computed                            */
     const char *init_as_given;    /* --init, or NULL                           */
-    struct starts_kind init;      /* if init_stem is NULL                     */
+    enum guess guess;             /* if init_stem is NULL                     */
     const char *init_stem;        /* the model to start from, or NULL          */
     const char *checkpoint;       /* the file to save checkpoints in, or NULL  */
     const char *resume;           /* the checkpoint to go on from, or NULL     */

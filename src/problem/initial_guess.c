@@ -1,4 +1,4 @@
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,21 +30,34 @@ void ktensor_drop_signs(struct ktensor *k, int n)
     entries_drop_signs(k->factor[n], k->shape.dims[n] * k->rank);
 }
 
-void ktensor_begin(struct ktensor *k, const struct shape *whole, const struct ktensor_start *s,
-                   const bool *nonneg)
+enum ktensor_init guess_numbers(enum guess kind)
 {
+    return kind == GUESS_NORMAL ? KTENSOR_NORMAL : KTENSOR_RANDOM;
+}
+
+void initial_guess_fill(struct ktensor *k, const struct shape *whole,
+                        const struct initial_guess *guess, const bool *nonneg)
+{
+    const struct ktensor *model = guess->kind == GUESS_MODEL ? guess->model : NULL;
     bool given[MAX_ORDER] = {false}, all = true;
     for (int n = 0; n < k->shape.order; n++) {
-        given[n] = s->from && n < s->from->shape.order && s->from->shape.dims[n] == whole->dims[n];
+        given[n] = model && n < model->shape.order && model->shape.dims[n] == whole->dims[n];
         all = all && given[n];
     }
     if (!all)
-        ktensor_randomise(k, s->init, s->seed);
-    if (s->from)
-        memcpy(k->lambda, s->from->lambda, k->rank * sizeof *k->lambda);
+        ktensor_randomise(k, guess_numbers(guess->kind), guess->seed);
+    if (model)
+        memcpy(k->lambda, model->lambda, k->rank * sizeof *k->lambda);
     for (int n = 0; n < k->shape.order; n++)
         if (given[n])
-            copy_rows(k, s->from, n);
+            copy_rows(k, model, n);
         else if (nonneg[n])
             ktensor_drop_signs(k, n);
+}
+
+void ktensor_copy_rows(struct ktensor *k, const struct ktensor *whole)
+{
+    memcpy(k->lambda, whole->lambda, k->rank * sizeof *k->lambda);
+    for (int n = 0; n < k->shape.order; n++)
+        copy_rows(k, whole, n);
 }
