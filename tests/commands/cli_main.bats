@@ -53,7 +53,7 @@ commands() { "$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | g
     [ -z "$(comm -23 <(options short) <(options all))" ]
     [[ $(cat short) == *"blco cpd --help=all shows every option"* ]]
     # shellcheck disable=SC2013 # names of options have no spaces
-    for option in $(sed -n '/used_most\[\]/,/NULL/p' "$ROOT/src/commands/cpd_settings.c" | grep -oE '"[a-z-]+"' | tr -d '"'); do
+    for option in $(sed -n '/used_most\[\]/,/NULL/p' "$ROOT/src/commands/cpd/cpd_settings.c" | grep -oE '"[a-z-]+"' | tr -d '"'); do
         grep -qE -- "--$option( |\[|\$)" short || { echo "no option --$option" && return 1; }
     done
 }
