@@ -1,5 +1,5 @@
-/* What the tests that run on every backend share: the backend that a test is about, the tensor in
- * its memory or flowing to it, and the list of tests. Include it after cmocka.h. */
+/* For tests that run on every backend: the backend under test, the tensor in its memory or streamed
+ * to it, and the list of tests. Include it after cmocka.h. */
 #ifndef BLCO_BACKENDS_H
 #define BLCO_BACKENDS_H
 
@@ -18,8 +18,8 @@ struct tensor_case {
     int skewed;
 };
 
-/* The backend that a test is about; the test counts as skipped where it cannot run, or, where
- * BLCO_NEED_GPU is set (make check-gpu), as failed. */
+/* The backend under test. If it cannot run here, the test is skipped or, if BLCO_NEED_GPU is set
+ * (make check-gpu), fails. */
 static inline const struct backend_kind *backend_of(void **state)
 {
     struct error error = {0};
@@ -32,9 +32,8 @@ static inline const struct backend_kind *backend_of(void **state)
     return NULL;
 }
 
-/* Where the nonzeros are while a backend works: with it, or on the host, from where they flow to it
- * in a few batches, or in many (of one nonzero, where they are not more than 500), or as far as
- * they do not fit. */
+/* Where the nonzeros are while a backend works: in its memory; streamed from the host in a few
+ * batches; in many batches (of one nonzero, if there are at most 500); or streamed in part. */
 enum flow { IN_MEMORY, IN_BATCHES, IN_MANY_BATCHES, IN_PART, FLOWS };
 
 static int flowed; /* backends that were opened so */
@@ -56,7 +55,7 @@ static inline struct plan plan_of(const struct backend_kind *kind, const struct 
     return plan;
 }
 
-/* The least that a backend which can stream takes of its own memory. */
+/* The least memory that a streaming backend needs. */
 static inline uint64_t smallest_memory(const struct setting *setting,
                                        const struct backend_kind *kind, const struct coo *x)
 {
@@ -65,7 +64,7 @@ static inline uint64_t smallest_memory(const struct setting *setting,
     return plan_of(kind, x, &least).total_bytes;
 }
 
-/* Gives the backend as little memory as that takes. False where it has no need or no way to. */
+/* Gives the backend that little memory. False if the backend cannot stream, or need not. */
 static inline bool set_flow(struct setting *setting, enum flow flow,
                             const struct backend_kind *kind, const struct coo *x)
 {

@@ -1,5 +1,5 @@
-/* ALS runs, for tests: on one rank alone, or on several ranks that are threads, which begin with
- * shares of a tensor in memory. Include it after cmocka.h. */
+/* ALS runs, for tests: on one rank, or on several ranks that are threads, which start with shares
+ * of a tensor in memory. Include it after cmocka.h. */
 #ifndef BLCO_RANK_RUNS_H
 #define BLCO_RANK_RUNS_H
 
@@ -11,7 +11,7 @@
 #include "support/backends.h"
 #include "support/rank_threads.h"
 
-/* Whether the kind can work in so many ranks here: each needs a device of its own. */
+/* Whether the kind can work with so many ranks here: each needs its own device. */
 static inline bool has_room(const struct backend_kind *kind, int ranks)
 {
     struct error error = {0};
@@ -21,7 +21,7 @@ static inline bool has_room(const struct backend_kind *kind, int ranks)
     return ranks <= count;
 }
 
-/* The largest of these numbers of ranks that there is room for. */
+/* The largest of these numbers of ranks that this machine allows. */
 static inline int most_ranks(const struct backend_kind *kind, int wanted)
 {
     while (!has_room(kind, wanted))
@@ -31,7 +31,7 @@ static inline int most_ranks(const struct backend_kind *kind, int wanted)
 
 #define MOST_STARTS 4
 
-/* What the ranks of a run share. */
+/* Common to the ranks of a run. */
 struct together {
     const struct coo *x;
     const char *path; /* of the .blco file that has x, from which the ranks take their parts; or
@@ -47,7 +47,7 @@ struct together {
     struct rank_report report[MOST_RANKS];
 };
 
-/* parts (order of x), or NULL where the ranks choose the grid. */
+/* parts (order of x), or NULL if the ranks choose the grid. */
 static inline struct together make_together(const struct backend_kind *kind, const struct coo *x,
                                             const int *parts, const struct backend_options *options,
                                             const struct ktensor *start,
@@ -96,7 +96,7 @@ static inline enum status run_together(struct together *t, int ranks, struct err
 {
     uint64_t nnz = 0;
     if (comm_run_team(ranks, work_together, t, error) != STATUS_OK) {
-        ktensor_free(&t->model); /* some ranks may have been done */
+        ktensor_free(&t->model); /* some ranks may have finished */
         for (int i = 0; i < MOST_STARTS; i++)
             ktensor_free(&t->models[i]);
         for (int r = 0; r < ranks; r++)
@@ -123,7 +123,7 @@ static inline enum status run_alone(const struct backend_kind *kind, const struc
     return status;
 }
 
-/* The backend and the number of ranks that a test is about. */
+/* The backend and the number of ranks under test. */
 struct ranked {
     const struct backend_kind *kind;
     int ranks; /* MOST_RANKS: of a backend with devices, as many as the machine has, up to so many
@@ -175,8 +175,8 @@ static inline struct cpals_result run_random(const struct coo *x,
     return result;
 }
 
-/* Runs again and again, each time with another allocation that fails, until none is left: each run
- * ends with STATUS_MEMORY. Returns how many there were. */
+/* Repeats the run, each time with the next allocation failing, until none fails: each of these runs
+ * must end with STATUS_MEMORY. Returns their number. */
 static inline int fail_every_allocation(const struct coo *x, const struct backend_options *machine,
                                         const struct cpals_options *options)
 {
