@@ -1,7 +1,7 @@
 # Where LAPACKE comes from: an OpenBLAS that has LAPACKE inside needs no other library.
 load ../commands/cli_helpers
 
-# The library stands in for OpenBLAS; its LAPACKE says of every matrix that it cannot be factorised.
+# A stub of OpenBLAS, whose LAPACKE says that no matrix can be factorised.
 openblas_with_lapacke() {
     printf 'int LAPACKE_%s(void) { return 1; }\n' dpotrf dpocon_work dtrtri dsyevd_work >stub.c
     gcc -shared -fPIC -Wl,-soname,libopenblas.so.0 -o libopenblas.so.0 stub.c

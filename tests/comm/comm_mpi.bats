@@ -2,7 +2,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/mpi
 
-# The plugin is looked for beside the program: both are put into a folder of the test's own.
+# The program looks for the plugin in its own folder: both are put into a folder of the test.
 setup() {
     : "${BLCO:?the program to test}"
     build=$(dirname "$BLCO")
@@ -19,7 +19,7 @@ needs_mpi() {
 # ranks N WORK
 ranks() { processes "$1" ./mpi_comm "$2"; }
 
-# told MESSAGE: the one line that the processes have printed.
+# told MESSAGE: the processes printed this line and no other.
 told() {
     echo "exit $status after $SECONDS s: $output"
     [ "$(grep '^mpi_comm: ' <<<"$output")" = "mpi_comm: $1" ]
@@ -115,7 +115,7 @@ all_operations() {
     done
 }
 
-# alone NAME=VALUE...: one process, as a launcher's environment describes it.
+# alone NAME=VALUE...: one process with these variables of a launcher.
 alone() { run env "$@" ./mpi_comm maps; }
 
 @test "a process on its own does not load MPI, whatever batch job it is in" {

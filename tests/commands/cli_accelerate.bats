@@ -1,4 +1,4 @@
-# --accelerate: how plain ALS and momentum are asked for, and what is told of them.
+# --accelerate: choosing plain ALS or momentum, and what is printed about them.
 load cli_helpers
 
 @test "auto is the default, and momentum where memory has room for it" {

@@ -1,4 +1,4 @@
-# What the summary says about the result beside its fit.
+# What the summary says about the result besides its fit.
 load cli_helpers
 load ../support/mpi
 

@@ -206,7 +206,7 @@ load cli_helpers
     [ "$(ls -A)" = x.mode2.mat ]
 }
 
-# start_long_run: a run that does not end by itself, in the background, with iterations under way.
+# start_long_run: an endless run in the background; returns when it iterates.
 start_long_run() {
     : >messages # those of an earlier run say nothing about this one
     OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM \

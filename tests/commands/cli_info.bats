@@ -109,7 +109,7 @@ factors() {
 }
 
 # shellcheck disable=SC2031 # run sets output
-# of LABEL: what blco info --ranks printed behind the label, in $output.
+# of LABEL: what blco info --ranks printed after the label, in $output.
 of() { sed -n "s/^$1 *//p" <<<"$output"; }
 
 # parts: the numbers of the grid that was chosen or given.
@@ -121,7 +121,7 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     [ -z "$stderr" ]
     ranks=$output
     [[ $(of ranks) == "4 processes of 2 threads on "* ]]
-    # the long mode is cut alone: its rows need not move
+    # only the long mode is cut, so its rows do not move
     [ "$(of grid)" = "1x1x4, the cheapest by the model" ]
     [[ $(of rows) =~ ^"300 x 20 x "([0-9]+)" in a rank at most"$ ]]
     # 64 bytes a row of 320 rows, to 3 of 4 ranks, there and back

@@ -18,7 +18,7 @@ contents() { "$BLCO" info -q "$@" | sed -n '/^lengths/,/^memory plan/p' | sed '/
             ;;
         *) [[ $stderr =~ ^blco\ info:\ $name:[0-9]+:\  ]] ;;
         esac
-        # cpd says the same and leaves nothing behind
+        # cpd prints the same and leaves no file
         message="blco cpd${stderr#blco info}"
         fails 2 "$message" cpd -q "$name" -r 2 -o out
         [ -z "$(ls out* 2>/dev/null)" ]

@@ -89,7 +89,7 @@ commands() { "$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | g
         run -141 --separate-stderr bash -c '"$BLCO" "$@" | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}' bash $command
         [ -z "$stderr" ] || { echo "$stderr" && return 1; }
     done
-    # a failure is told all the same
+    # a failure is still printed
     run -2 --separate-stderr bash -c '"$BLCO" top absent | head -c 0; exit ${PIPESTATUS[0]}'
     [[ $stderr == "blco top: "* ]]
     # and so is an output file that cannot be written

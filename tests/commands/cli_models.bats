@@ -69,7 +69,7 @@ no_minus() { ! grep -qE '(^| )-' "$@"; }
     near "$(fit)" 1 1e-3
 }
 
-# project STEM MODE: the planted tensor, whose mode MODE is to be found anew, fits as well as it did.
+# project STEM MODE: computing only mode MODE of the planted tensor again gives the same fit.
 project() {
     local fixed=1,2,3
     fixed=${fixed//$2,/}

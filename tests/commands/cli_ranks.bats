@@ -1,5 +1,5 @@
-# blco cpd on several processes, which Open MPI's mpirun starts: the results of one process, messages
-# told once, and an end of all where one ends.
+# blco cpd on several processes, started by Open MPI's mpirun: the results are those of one process,
+# messages are printed once, and all processes end when one of them does.
 load cli_helpers
 load ../support/mpi
 
@@ -156,7 +156,7 @@ alike() {
     [ -z "$output" ]
 }
 
-# fail_together CODE MESSAGE ARGUMENT...: three processes end with CODE, and one of them tells MESSAGE.
+# fail_together CODE MESSAGE ARGUMENT...: three processes end with CODE, and one of them prints MESSAGE.
 fail_together() {
     local code=$1 message=$2
     shift 2

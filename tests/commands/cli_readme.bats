@@ -1,6 +1,6 @@
 load cli_helpers
 
-# told: what a session says apart from the machine, times, memory and what rounding may change.
+# told: a session without the machine, times, memory and digits that rounding may change.
 told() {
     sed '/^  /d; /^blco 0/d; /^peak memory/d; /^moving rows/d; s/ of text in .*/ of text/
         s/\(fit 0\.[0-9]\{6\}\)[0-9]*/\1/; s/ (last change.*//'
@@ -72,7 +72,7 @@ runs() {
     while read -r option; do grep -qE -- "(^|[ ,])$option( |,|$)" help; done <shown
 }
 
-# in_file FILE: every table line of the standard input stands in FILE, and there are some.
+# in_file FILE: FILE has every table line of the standard input, and there are some.
 in_file() {
     local line count=0
     while read -r line; do
@@ -110,6 +110,6 @@ in_file() {
     cd "$ROOT"
     scripts/bench-table | in_file data/bench/README.md
     scripts/bench-table --short | in_file README.md
-    # and no tensor stands in the README's table that the records do not have
+    # and the README's table has no other tensors
     [ "$(grep -cE '^\| [a-z0-9-]+ \| [0-9]+ x ' README.md)" -eq "$(scripts/bench-table --short | grep -cE '^\| .* x ')" ]
 }

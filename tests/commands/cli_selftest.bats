@@ -1,4 +1,4 @@
-# blco selftest: what it tells, what it leaves behind, and that it fails where it should.
+# blco selftest: what it prints, that it leaves no files, and that it fails when it should.
 load cli_helpers
 load ../support/mpi
 

@@ -1,7 +1,7 @@
 # What the program takes to start, with CUDA and without.
 load cli_helpers
 
-# without_sanitizers: a sanitizer takes terabytes of addresses and libraries of its own.
+# without_sanitizers: skips under a sanitizer, which takes terabytes of addresses and more libraries.
 without_sanitizers() {
     case $(basename "$(dirname "$BLCO")") in asan | tsan) skip "a sanitizer takes more" ;; esac
 }

@@ -2,7 +2,7 @@
 load cli_helpers
 load ../support/mpi
 
-# A tensor whose decomposition goes on until it is told to end.
+# A tensor whose decomposition runs until it receives a signal.
 endless() {
     awk 'BEGIN { srand(1); for (i = 1; i <= 20000; i++) print 1 + int(40 * rand()), 1 + int(50 * rand()), 1 + int(60 * rand()), rand() + 0.1 }' >x.tns
     endless=(x.tns -r 3 -i 1000000000 --tol 0 --backend host -t 1)
@@ -69,7 +69,7 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 1 -q -o m --backend host
     "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 9 -q -o new --backend host
     mkdir old && cp m.* old
-    # killed behind the first rename
+    # killed after the first rename
     cp new.mode1.mat m.mode1.mat
     cp new.mode2.mat .blco-0000000000000002
     cp new.mode3.mat .blco-0000000000000003
@@ -145,7 +145,7 @@ files() { (LC_ALL=C && echo *); }
     "$BLCO" top -q m >top && "$BLCO" report -q m && "$BLCO" compare -q m n --at-least 1 >score
     "$BLCO" cpd -q "$DATA/planted.tns" -r 2 -i 1 --backend host --nowrite --init m
     rm m.html
-    # text of another run beside them
+    # with text files of another run
     cp other.lambda.mat m.lambda.mat
     refuses "m.ktns and m.lambda.mat are files of two models: remove those of one"
     rm m.ktns

@@ -1,4 +1,4 @@
-# The result has the same bits whatever the number of threads.
+# The result has the same bits for any number of threads.
 load cli_helpers
 
 # same_bits NAME OPTION...: files of the same bits from 1, 2, 3 and 5 threads.

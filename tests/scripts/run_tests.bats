@@ -1,5 +1,5 @@
-# scripts/run-tests on build folders whose test programs only print: what counts as passed, failed and
-# skipped.
+# scripts/run-tests on build folders whose test programs only print: which tests are counted as passed,
+# failed and skipped.
 load ../commands/cli_helpers
 
 # program NAME STATUS: a test program that prints its standard input.

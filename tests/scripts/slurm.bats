@@ -7,7 +7,7 @@ templates() { ls "$ROOT"/scripts/slurm/*.sh; }
     [ "$(templates | wc -l)" -eq 7 ]
     for script in $(templates); do
         run -0 bash -n "$script"
-        # sbatch reads no #SBATCH behind the first command
+        # sbatch ignores #SBATCH after the first command
         run -1 awk '/^[^#]/ { command = 1 } /^#SBATCH/ && command { found = 1 } END { exit !found }' "$script"
         [ "$(grep -cE '^# Edit from here|^# \.\.\. to here' "$script")" -eq 2 ]
     done
