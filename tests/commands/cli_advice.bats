@@ -87,7 +87,7 @@ END
     ! grep -q residual messages
 }
 
-@test "a fit near 1: rounding is told of, and --check-every gives the digits" {
+@test "a fit near 1: a warning about rounding, and --check-every gives the digits" {
     cpd "$DATA/planted.tns" -r 4 --init "$DATA/planted" -i 3 --tol 0 --nowrite
     grep -qE '^warning: rounding leaves [78] digits of this fit; --check-every 1 gives all$' messages
     cpd "$DATA/planted.tns" -r 4 --init "$DATA/planted" -i 3 --tol 0 --nowrite --check-every 3
@@ -112,7 +112,7 @@ END
     awk '$1 > 4.5 { exit 1 }' x.lambda.mat
 }
 
-@test "a fit that falls under a ridge is told of, and is no fault" {
+@test "a fit that falls because of a ridge is a note, not a warning" {
     border_rank
     cpd x.tns -r 2 -i 200 --tol 0 -o start
     cpd x.tns -r 2 -i 20 --tol 0 --init start --ridge 0.01 --nowrite

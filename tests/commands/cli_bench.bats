@@ -146,7 +146,7 @@ END
     [[ $stderr == *"page has no table below: Card, rank 32"* ]]
 }
 
-@test "bench-ranks goes on where a tensor does not fit" {
+@test "bench-ranks skips a tensor that does not fit" {
     mkdir -p bin top/scripts && cp "$ROOT/scripts/bench-ranks" top/scripts/
     # shellcheck disable=SC2016 # the program that is made expands them
     printf '%s\n' '#!/bin/sh' 'echo "$*" >>"$CALLS"' \

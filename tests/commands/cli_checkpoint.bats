@@ -157,7 +157,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     [[ $output == *"a checkpoint of rank 3, but -r is 4"* ]]
 }
 
-@test "--resume-if-exists: one command begins anew, goes on, and ends as a run without a stop" {
+@test "--resume-if-exists: one command starts, goes on, and ends like a run that was never stopped" {
     cpd "$DATA/planted.tns" -r 5 -i 12 --tol 0 --backend host -o whole
     one=("$DATA/planted.tns" -r 5 --tol 0 --backend host -o end --checkpoint c --resume-if-exists c)
     cpd "${one[@]}" -i 5
@@ -210,7 +210,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     done
 }
 
-@test "--require-converged: exit 7 where a run ends before, with its model" {
+@test "--require-converged: a run that ends before writes its model and exits with 7" {
     t=$DATA/planted.tns
     cpd "$t" -r 3 --require-converged -o a
     run -7 --separate-stderr "$BLCO" cpd -q "$t" -r 3 -i 2 --require-converged -o b --checkpoint c --record b.json
@@ -241,7 +241,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     exits 143
 }
 
-@test "--require-converged: of several processes one tells, and all end so" {
+@test "--require-converged: one of several processes prints the message, and all exit with 7" {
     needs_mpirun
     run processes 3 "$BLCO" cpd -q "$DATA/planted.tns" -r 3 -i 2 --require-converged --backend host -t 1 -o b
     [ "$status" -eq 7 ]

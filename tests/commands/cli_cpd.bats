@@ -48,7 +48,7 @@ load cli_helpers
     near "$(fit)" 1 1e-5
 }
 
-@test "the same seed gives the same model whatever the number of threads; another seed another" {
+@test "a seed gives the same model for any number of threads, another seed another model" {
     for threads in 1 2 3; do
         cpd "$DATA/planted.tns" -r 5 -i 20 --tol 0 --seed 42 -t $threads -o t$threads
         fit >fit$threads

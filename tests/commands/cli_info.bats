@@ -136,7 +136,7 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     diff <(sed '/^ranks /,$d' <<<"$ranks") <(sed '/^memory plan/,$d' <<<"$output")
 }
 
-@test "ranks: of a .blco file and of text the same is said" {
+@test "ranks: a .blco file and text give the same answer" {
     "$BLCO" generate x.blco -q --dims 3000,70,40,500 --nnz 200000 --skew 0.9,0.2,0,0.5
     "$BLCO" convert -q x.blco x.tns --header dims
     for wanted in "--ranks 24" "--grid 2x3x1x2" "--ranks 6 --grid 1x1x1x6" "--ranks 1"; do
@@ -182,7 +182,7 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     [ "$(of grid)" = "3, the cheapest by the model" ]
 }
 
-@test "ranks: where a row is heavier than a rank's share, another mode is cut" {
+@test "ranks: if a row has more nonzeros than a rank may have, another mode is cut" {
     # nine tenths of the nonzeros are in row 5 of mode 1
     awk 'BEGIN { for (i = 0; i < 4000; i++) print (i % 10 ? 5 : 1 + i % 900), 1 + i, 1 }' >x.tns
     run -0 "$BLCO" info -q x.tns --ranks 4

@@ -4,7 +4,7 @@ load cli_helpers
 # without the plan.
 contents() { "$BLCO" info -q "$@" | sed -n '/^lengths/,/^memory plan/p' | sed '/^memory plan/d'; }
 
-@test "every bad file is refused with one line that names the file, and the line where there is one" {
+@test "every bad file is refused with one line that names the file and, if there is one, the text line" {
     count=0
     for file in "$TEST_DATA"/bad_*; do
         count=$((count + 1))

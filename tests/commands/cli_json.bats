@@ -2,7 +2,7 @@
 load cli_helpers
 load ../support/mpi
 
-@test "selftest --json tells every check" {
+@test "selftest --json has every check" {
     run -0 --separate-stderr "$BLCO" selftest --backend host -t 2
     text=$output
     run -0 --separate-stderr "$BLCO" selftest --backend host -t 2 --json

@@ -66,7 +66,7 @@ commands() { "$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | g
     done
 }
 
-@test "an unknown command is refused, with a suggestion where one is near" {
+@test "an unknown command is refused, with a suggestion if a similar one exists" {
     fails 2 "unknown command 'cdp' (did you mean 'cpd'?); try blco --help" cdp x.tns
     fails 2 "(did you mean 'cpd'?); try blco --help" cpdd
     fails 2 "(did you mean 'help'?); try blco --help" hepl

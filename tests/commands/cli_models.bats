@@ -39,7 +39,7 @@ no_minus() { ! grep -qE '(^| )-' "$@"; }
     ! near "$(fit)" "$other" 1e-12
 }
 
-@test "--nonneg with a list behind an operand and before one" {
+@test "--nonneg with a list after an operand and before one" {
     planted
     cpd x.tns --nonneg 2 -r 2 -i 3 -o a --backend host
     cpd -r 2 -i 3 --backend host -o b --nonneg 2 x.tns

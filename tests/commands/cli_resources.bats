@@ -120,7 +120,7 @@ needs() {
     starts -v "$1" || skip "this build takes more than $1 kB of addresses to start"
 }
 
-@test "a limit of addresses ends in one line, whatever it is" {
+@test "every limit of addresses gives one line at most" {
     needs 4000000
     "$BLCO" generate x.tns -q --dims 300x200x100 --nnz 20000
     for limit in 5000 10000 20000 30000 50000 80000 120000 200000 300000 400000 600000 1000000 \
@@ -138,7 +138,7 @@ needs() {
     [ "$status" -eq 3 ]
 }
 
-@test "a limit of data ends in one line, whatever it is" {
+@test "every limit of data gives one line at most" {
     needs 4000000
     "$BLCO" generate x.tns -q --dims 300x200x100 --nnz 20000
     for limit in 2000 10000 50000 120000 200000 400000 1900000; do
@@ -169,7 +169,7 @@ needs() {
     done
 }
 
-@test "BLAS has one thread, whatever the environment says" {
+@test "BLAS has one thread in any environment" {
     needs 300000
     "$BLCO" generate x.tns -q --dims 30x20x10 --nnz 2000
     OPENBLAS_NUM_THREADS=64 within -v 600000 cpd -q x.tns --backend host -r 2 -i 2 --nowrite -t 1

@@ -163,7 +163,7 @@ files() { (LC_ALL=C && echo *); }
     "$BLCO" compare -q m n --at-least 1 >score
 }
 
-@test "a reader beside runs that replace the model finds one model, or says what goes on" {
+@test "a reader finds one model while runs replace it, or says that it is being replaced" {
     printf '1 1 1 1 1\n2 2 2 2 2\n1 2 1 2 3\n' >four.tns
     printf '1 1 1\n2 2 2\n2 1 5\n' >two.tns
     "$BLCO" cpd two.tns -r 2 -q -t 1 -o m --backend host --format npy,ktns
@@ -182,7 +182,7 @@ files() { (LC_ALL=C && echo *); }
     [ $reads -gt 8 ] && ! grep -vx 'blco top: m: another run is replacing the files of this model' messages
 }
 
-@test "a model that cannot be written where it should be is rescued" {
+@test "a model that cannot be written at its stem is rescued" {
     endless
     mkdir out tmp rescue "a b"
     export TMPDIR=$PWD/tmp

@@ -48,7 +48,7 @@ least_memory() {
     done
 }
 
-@test "the same bits from any number of threads where memory has room for one ordering" {
+@test "the same bits from any number of threads if memory has room for one ordering only" {
     tensors 120000
     for order in 2 3 4 5; do
         memory=$(least_memory $order.blco)

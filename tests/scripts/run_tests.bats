@@ -36,7 +36,7 @@ E2
     [ "$status" -ne 0 ]
 }
 
-@test "run-tests gpu: where there is no GPU, every test that needs one fails" {
+@test "run-tests gpu: without a GPU, every test that needs one fails" {
     ! "$BLCO" info -q --backend cuda "$DATA/planted.tns" 2>/dev/null || skip "there is a GPU"
     build=$(dirname "$BLCO")
     [ -x "$build/tests/backend/test_backend" ] || skip "no test programs beside $BLCO"
