@@ -1,5 +1,5 @@
-/* CP-ALS, on one rank and on several, where something is unusual: singular systems, numbers that
- * are not finite, signals, no memory. */
+/* CP-ALS on one rank and on several in unusual cases: singular systems, numbers that are not
+ * finite, signals, no memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

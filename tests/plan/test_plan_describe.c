@@ -1,4 +1,4 @@
-/* What a person is told of a plan. */
+/* The text that describes a plan. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

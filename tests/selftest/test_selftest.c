@@ -1,4 +1,5 @@
-/* The self-test passes where all is well, and every check of it fails where an answer is wrong. */
+/* The self-test passes if all answers are right, and each of its checks fails if an answer is
+ * wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* MTTKRP of streamed orderings against the oracle, with batches of any size, and with any share of
- * the tensor on the device. */
+/* MTTKRP of streamed orderings against the oracle, with batches of any size, and with any fraction
+ * of the tensor on the device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

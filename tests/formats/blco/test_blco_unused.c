@@ -1,4 +1,4 @@
-/* Bytes that stand for nothing and values that no tensor has, behind right checksums. */
+/* Unused bytes that are not zero and values that no tensor has, with right checksums. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
