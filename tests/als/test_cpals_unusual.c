@@ -113,7 +113,7 @@ static void test_zero_column(void **state)
     struct coo x;
     struct ktensor k[2];
     naive_random_coo(&x, SHAPE(3, dims), 3000, 8, 0);
-    for (int i = 0; i < 2; i++) { /* two components, and beside them one of zeros */
+    for (int i = 0; i < 2; i++) { /* two components and one of zeros */
         uint64_t rank = 2 + (uint64_t)i;
         const struct backend_options machine = {.problem.rank = rank};
         struct error error = {0};

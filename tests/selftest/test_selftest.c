@@ -250,7 +250,7 @@ static void test_verdict(void **state)
     }
 }
 
-/* Each allocation fails in turn: an error, which fails the check, and nothing is left behind. */
+/* Each allocation fails in turn: an error, which fails the check, and no file is left. */
 static void test_allocation_failures(void **state)
 {
     (void)state;

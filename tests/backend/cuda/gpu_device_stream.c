@@ -186,7 +186,7 @@ static void test_damaged_stream(void **state)
     free_case(&q);
 }
 
-/* Whichever allocation fails: an error and nothing left behind; or the stream goes on with fewer
+/* Each allocation fails in turn: an error and nothing left; or the stream goes on with fewer
  * bytes on the device, or with host memory that is not pinned. */
 static void test_failing_allocations(void **state)
 {

@@ -57,7 +57,7 @@ static void test_unused_bytes(void **state)
     free(good);
 }
 
-/* Values that no tensor has, behind right checksums: decoded, and loaded as they are packed. */
+/* Values that no tensor has, with right checksums: decoded, and loaded as they are packed. */
 static void test_bad_values(void **state)
 {
     (void)state;
