@@ -266,9 +266,11 @@ def _values(group, field):
     """The values of fields; group has the entry of each nonzero's group."""
     form = group["form"]
     whole = group["least"] + field.astype(np.int64)
+    with np.errstate(invalid="ignore"):  # the bits of other forms may be a signalling NaN as floats
+        floats = field.astype(np.uint32).view(np.float32).astype(np.float64)
     return np.select(
         [form == 0, form == 1, form == 2, form == 3],
         [group["least"].astype(np.int64).view(np.float64),
          whole / np.array([float(10**d) for d in range(23)])[group["decimals"]],
-         field.astype(np.uint32).view(np.float32).astype(np.float64),
+         floats,
          field.view(np.float64)])
