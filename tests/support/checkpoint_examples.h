@@ -12,7 +12,7 @@
 
 static const uint64_t example_dims[] = {7, 1, 50};
 
-/* A state to save: each number encodes its place. */
+/* A state to save: numbers that tell their places. */
 struct example {
     struct checkpoint_about about;
     struct ktensor model;
@@ -56,7 +56,7 @@ static inline void example_free(struct example *e)
     checkpoint_beside_free(&e->beside);
 }
 
-/* Rows for a second model of the state; `from` distinguishes its numbers. */
+/* Rows for a model beside the state, of numbers that `from` tells from others. */
 static inline void example_beside(const struct example *e, struct checkpoint_rows *rows, int from)
 {
     struct error error = {0};
@@ -81,7 +81,7 @@ static inline void example_was_better(struct example *e)
     example_beside(e, &e->beside.best, 7);
 }
 
-/* The next iteration starts from extrapolated factor matrices. */
+/* The next iteration begins with extrapolated factor matrices. */
 static inline void example_extrapolate(struct example *e)
 {
     e->about.has_momentum = true;
@@ -151,7 +151,7 @@ static inline void assert_doubles(const double *a, const double *b, uint64_t cou
     assert_memory_equal(a, b, count * sizeof *a);
 }
 
-/* Of everything except lambda. */
+/* Of everything but lambda. */
 static inline void assert_rows(const struct ktensor *k, const struct carried *carried,
                                const struct ktensor *expected,
                                const struct carried *expected_carried)

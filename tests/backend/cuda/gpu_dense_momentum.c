@@ -1,4 +1,4 @@
-/* Momentum's decision on the device has the same bits as on the host. */
+/* The decision between sweeps on the device, in the bits of the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -14,7 +14,7 @@
 
 #define DATA "tests/data/"
 
-/* Reading `name` fails with the name and this message. */
+/* Reading `name` fails with this message behind the name. */
 static void assert_refused(const char *name, const struct tns_options *options,
                            const struct tns_sizes *sizes, const char *message)
 {
