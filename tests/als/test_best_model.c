@@ -74,7 +74,7 @@ static double best_fit(const struct coo *x, const struct backend_options *option
     return result.fit;
 }
 
-/* The run ends with the model of the iteration before, whatever the options. */
+/* The run ends with the model of the previous iteration, for any options. */
 static void test_spoiled(void **state)
 {
     static const struct backend_options options[] = {

@@ -146,7 +146,7 @@ static void test_against_the_definition(void **state)
         }
 }
 
-/* Rows that one rank alone touches have places of their own, and norms are kept beside rows. */
+/* Rows that only one rank touches have their own places, and norms are stored apart from rows. */
 static void test_long_modes(void **state)
 {
     use_ranks(state);

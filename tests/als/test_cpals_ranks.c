@@ -111,7 +111,7 @@ static void test_iterations(void **state)
     coo_free(&x);
 }
 
-/* Factors that are large enough for scales to be kept beside them, which every rank must decide
+/* Factor matrices so large that scales are stored apart from them, which every rank must decide
  * alike, whatever its share of the rows. */
 static void test_long_modes(void **state)
 {
@@ -281,7 +281,7 @@ static void test_one_part_is_bad(void **state)
 }
 
 /* Parts that do not fit into memory, of all ranks or only of that with the most rows: all ranks
- * end, and the reason is told. */
+ * end, and the reason is returned. */
 static void test_a_part_does_not_fit(void **state)
 {
     const struct backend_kind *kind = backend_of(state);

@@ -60,7 +60,7 @@ static void check_every_stop(const struct coo *x, const struct backend_options *
     ktensor_free(&whole);
 }
 
-/* Small factor matrices, whose rows are scaled, and large ones, whose scales are kept beside them;
+/* Small factor matrices, whose rows are scaled, and large ones, whose scales are stored apart;
  * rows that one rank alone touches; mode groups; a ridge. */
 static void test_every_iteration(void **state)
 {
@@ -193,7 +193,7 @@ static void test_time_limit(void **state)
     coo_free(&x);
 }
 
-/* A checkpoint that cannot be written ends nothing, and is told of. */
+/* A run goes on, with a message, if a checkpoint cannot be written. */
 static void test_no_place_to_write(void **state)
 {
     use_ranks(state);

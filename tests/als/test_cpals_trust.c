@@ -1,5 +1,5 @@
-/* What CP-ALS tells of its own result: how many digits of the fit count, whether the fit fell, and
- * which components cancel each other or have died. */
+/* What CP-ALS finds about its own result: how many digits of the fit are significant, whether the
+ * fit fell, and which components cancel each other or became zero. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

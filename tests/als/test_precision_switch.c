@@ -129,7 +129,7 @@ static void test_rules(void **state)
     coo_free(&x);
 }
 
-/* Momentum begins anew at the switch. */
+/* Momentum starts again at the switch. */
 static void test_momentum(void **state)
 {
     use_ranks(state);
@@ -199,7 +199,7 @@ static void test_limits(void **state)
     coo_free(&x);
 }
 
-/* Each run on a backend begins in single precision again, whatever the one before has left. */
+/* Each run on a backend begins in single precision, in whatever state the previous one ended. */
 static void test_again(void **state)
 {
     use_ranks(state);

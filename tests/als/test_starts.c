@@ -1,4 +1,4 @@
-/* Several starts: the best of the single runs counts, and what the scores say. */
+/* Several starts: the best run gives the result, and the meaning of the scores. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -194,7 +194,7 @@ static void test_single(void **state)
             check_mttkrp(kind, &shapes[i], ranks[r], PRECISION_SINGLE);
 }
 
-/* The tests before have streamed; what flows is told for each mode. */
+/* The previous tests have streamed; the bytes that flow are known for each mode. */
 static void test_streamed(void **state)
 {
     const struct backend_kind *kind = backend_of(state);

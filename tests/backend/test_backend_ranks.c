@@ -1,5 +1,5 @@
-/* The rows of several ranks: every nonzero keeps its rows, every row is solved once, sums of M and
- * gathered rows are right, whether rows that one rank alone touches are kept apart or not. */
+/* The rows of several ranks: every nonzero keeps its rows, every row is solved once, and sums of M
+ * and gathered rows are right, whether or not rows that only one rank touches are kept apart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

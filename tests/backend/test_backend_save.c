@@ -93,7 +93,7 @@ static void check_setting(const struct backend_kind *kind, const struct coo *x,
         check_resume(kind, x, setting, before, expected);
 }
 
-/* Factor matrices whose rows are scaled, and larger ones, whose scales are kept beside them. */
+/* Factor matrices whose rows are scaled, and larger ones, whose scales are stored apart. */
 static void test_resume(void **state)
 {
     const struct backend_kind *kind = backend_of(state);

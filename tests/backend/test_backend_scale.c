@@ -65,7 +65,7 @@ static void test_scaled_values(void **state)
     coo_free(&x);
 }
 
-/* A weight that no double holds is told, and M as it is without a scale. */
+/* A weight that is too large for a double is an error; M is as it is without a scale. */
 static void test_weight_beyond_doubles(void **state)
 {
     const struct backend_kind *kind = backend_of(state);

@@ -149,7 +149,7 @@ static void test_version_1(void **state)
     assert_true(memory_limits_groups(root) == 20 * MB);
 }
 
-/* Version 1 for memory beside version 2 for other things, as systemd's hybrid layout has it. */
+/* Version 1 for memory and version 2 for other things, as in systemd's hybrid layout. */
 static void test_hybrid(void **state)
 {
     (void)state;

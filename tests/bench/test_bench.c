@@ -228,7 +228,7 @@ static void test_wrong_results(void **state)
     coo_free(&x);
 }
 
-/* One alto ordering, streamed, whatever there is room for. */
+/* One alto ordering, streamed, even if there is room for more. */
 static enum status streaming_request(struct plan_request *request, const struct plan_tensor *tensor,
                                      const struct backend_options *options, struct error *error)
 {
@@ -325,7 +325,8 @@ static void test_device(void **state)
     coo_free(&x);
 }
 
-/* What crosses the bus is told per mode, in the table and in the record: where it does. */
+/* The bytes that cross the bus are given per mode, in the table and in the record, if there are
+ * any. */
 static void test_bus(void **state)
 {
     (void)state;

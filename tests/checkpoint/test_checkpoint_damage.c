@@ -203,7 +203,7 @@ static void test_best(void **state)
     example_free(&e);
 }
 
-/* Adds a section behind the matrices, of a kind that this version does not know. */
+/* Adds a section after the matrices, of a kind that this version does not know. */
 static const char *add_section(const struct example *e, uint32_t flags)
 {
     static char bytes[ROOM];

@@ -222,7 +222,7 @@ in_zsh() {
     in_zsh $'cpd --init=oth\t -r 3' "cpd --init=other -r 3"
 }
 
-@test "make install puts completion where the shells find it" {
+@test "make install puts completion into folders where shells look for it" {
     make -s -n -C "$ROOT" CUDA=0 install PREFIX=/p DESTDIR=/d >recipe 2>&1 || true
     grep -qF 'build/blco completion' recipe
     grep -qF share/bash-completion/completions/blco recipe

@@ -14,12 +14,13 @@ pages() { ls "$ROOT"/man/*.[157]; }
     done
 }
 
-# examples PAGE: the commands of the page's EXAMPLES, a command with its continuation lines on one line.
+# examples PAGE: the commands of the page's EXAMPLES, a command with its continuation lines on one line, without
+# what it prints.
 examples() {
     awk '/^\.Sh/ { on = ($2 == "EXAMPLES"); next }
          on && /^(\.Dl )?\$ / { sub(/^(\.Dl )?\$ /, ""); command = 1 }
          !on || /^\./ { command = 0 }
-         command { if (sub(/\\e$/, "")) printf "%s", $0; else print }' "$1" | sed 's/\\e/\\/g'
+         command { if (sub(/\\e$/, "")) printf "%s", $0; else { print; command = 0 } }' "$1" | sed 's/\\e/\\/g'
 }
 
 # What this machine need not have.
@@ -47,7 +48,7 @@ elsewhere='^(mpirun|srun|ssh|scp|rsync|curl|wget) |--gpus|--backend cuda'
 }
 
 @test "no example is lost on the way from a page to the shell" {
-    printf '%s\n' .Sh\ OTHER '$ not this' .Sh\ EXAMPLES text '.Bd -literal' '$ one \e' '    more' '$ printf "\en" | two' .Ed \
+    printf '%s\n' .Sh\ OTHER '$ not this' .Sh\ EXAMPLES text '.Bd -literal' '$ one \e' '    more' output '$ printf "\en" | two' .Ed \
         '.Dl $ three' .Sh\ SEE '$ not this' >page
     [ "$(examples page)" = $'one     more\nprintf "\\n" | two\nthree' ]
 }

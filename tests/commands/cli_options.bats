@@ -30,7 +30,7 @@ load cli_helpers
     fails 2 "option -t needs an argument" info a.tns -t
 }
 
-@test "an error of usage says where help is" {
+@test "a message about wrong usage says where to find help" {
     hinted() {
         local command=$1
         fails 2 "" "$@"

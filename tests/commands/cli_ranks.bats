@@ -1,5 +1,5 @@
-# blco cpd on several processes, which Open MPI's mpirun starts: the results of one process, messages
-# told once, and an end of all where one ends.
+# blco cpd on several processes, started by Open MPI's mpirun: the results are those of one process,
+# messages are printed once, and all processes end when one of them does.
 load cli_helpers
 load ../support/mpi
 
@@ -156,7 +156,7 @@ alike() {
     [ -z "$output" ]
 }
 
-# fail_together CODE MESSAGE ARGUMENT...: three processes end with CODE, and one of them tells MESSAGE.
+# fail_together CODE MESSAGE ARGUMENT...: three processes end with CODE, and one of them prints MESSAGE.
 fail_together() {
     local code=$1 message=$2
     shift 2
@@ -167,7 +167,7 @@ fail_together() {
     [[ $(grep '^blco cpd: ' <<<"$output") == "blco cpd: "*"$message"* ]]
 }
 
-@test "a failure is told once, with its exit code" {
+@test "a failure is printed once, with its exit status" {
     needs_mpirun
     generate_small
     fail_together 2 "none.tns: No such file or directory" none.tns -r 3
@@ -182,7 +182,7 @@ fail_together() {
     [ "$(ls)" = x.tns ]
 }
 
-@test "wrong text in the share of any rank is told once, with its line" {
+@test "wrong text in the share of any rank gives one message, with the text line" {
     needs_mpirun
     generate_small
     last=$(wc -l <x.tns)
@@ -195,7 +195,7 @@ fail_together() {
     [ "$(ls)" = "$(printf '%s\n' bad.tns bad.tns.gz x.tns)" ]
 }
 
-@test "numbers that are too large, and files that cannot be written, are told once" {
+@test "numbers that are too large and files that cannot be written give one message" {
     needs_mpirun
     printf '1 1 1.7e308\n1 2 1.7e308\n2 1 1.7e308\n2 2 1.7e308\n' >huge.tns
     fail_together 4 "a weight of the model is more than a double holds" huge.tns -r 1

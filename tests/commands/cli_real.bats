@@ -1,4 +1,4 @@
-# Tensors from other people's data, where BLCO_TEST_DATA names a folder that has them.
+# Tensors of real data, if BLCO_TEST_DATA names a folder that has them.
 load cli_helpers
 
 decomposes() {

@@ -107,7 +107,7 @@ paper() { sed -n '/^@media print{/,/^}/p' "$1" | grep -E "(^|,)$2[,{]"; }
     done
 }
 
-@test "the record is taken where it is given, or stands beside the model" {
+@test "the record is used if it is given, or if it lies in the folder of the model" {
     cpd "$DATA/ucb-admissions.tns" -r 2 -o ucb --record elsewhere.json --format ktns -q
     page ucb -o none.html -q
     grep -q 'none: blco cpd --record FILE writes one' none.html
@@ -226,7 +226,7 @@ peaks() {
     run -1 grep -q '<script' m.html
 }
 
-@test "starts and ranks are shown where the record has them" {
+@test "starts and ranks are shown if the record has them" {
     cpd "$DATA/ucb-admissions.tns" -r 2 --backend host -o m --record m.json -q
     starts='{"seed": 1, "fit": 0.8238, "iterations": 12, "score_with_best": 1},
         {"seed": 2, "fit": 0.8238, "iterations": 9, "score_with_best": 0.25}'
@@ -360,7 +360,7 @@ END
     grep -qF '<li>warning: an older &lt;note&gt;</li>' m.html
 }
 
-@test "the page goes to standard output where it is asked to" {
+@test "the page can go to standard output" {
     cpd "$DATA/ucb-admissions.tns" -r 2 -q --backend host -o m --record m.json
     "$BLCO" report -q m -o page.html
     "$BLCO" report m -o - >out.html 2>messages

@@ -25,7 +25,7 @@ static void write_tensor(struct coo *x)
     assert_int_equal(write_blco(x, scratch_path("x.blco"), &report, &error), STATUS_OK);
 }
 
-/* A .blco file tells its shape at once, and gives its nonzeros when they are asked for. */
+/* The shape of a .blco file is known at once, its nonzeros are read when needed. */
 static void test_blco_waits(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* Fuzz target of the reader of checkpoints: any bytes are read or refused. The input is a header,
  * the matrices and the directory, without the bytes that fill the first page, behind a byte: if it
- * is odd, lengths and checksums are corrected first, so that the code behind their checks is
+ * is odd, lengths and checksums are corrected first, so that the code after their checks is
  * reached too.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_checkpoint.c   to search

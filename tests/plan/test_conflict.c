@@ -48,7 +48,7 @@ static void test_limits_of_the_short_modes(void **state)
     assert_int_equal(conflict[1], CONFLICT_HIERARCHICAL);
 }
 
-/* What is asked for goes to every mode without an ordering of its own, whatever its length. */
+/* The requested resolution goes to every mode without its own ordering, of any length. */
 static void test_forced(void **state)
 {
     (void)state;

@@ -111,7 +111,7 @@ static void test_long_copies(void **state)
     assert_int_equal(p.conflict[1], CONFLICT_HIERARCHICAL); /* 24000 rows */
 }
 
-/* Nonzeros that stay beside the orderings while these are built take from the budget, and fewer
+/* Nonzeros that stay in memory while the orderings are built take from the budget, and fewer
  * orderings are built; nonzeros that are spent take less. */
 static void test_building(void **state)
 {
@@ -150,7 +150,7 @@ static void test_nothing_fits(void **state)
     assert_int_equal(p.replicas, 0);
     assert_true(plan_with(p.total_bytes).fits);
 
-    /* rows that wait beside alto take more than the orderings do */
+    /* rows that wait with alto take more than the orderings do */
     struct plan_request r = request_of(UINT64_MAX);
     r.waiting_rows = 1000000;
     plan_make(&p, &r);

@@ -1,4 +1,4 @@
-/* The tensor of several ranks is that of one process, whatever the file. */
+/* The tensor of several ranks is that of one process, for every kind of file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

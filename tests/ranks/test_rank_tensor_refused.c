@@ -1,5 +1,5 @@
-/* What is wrong with a tensor is said as one process says it, by all ranks; and no rank waits for
- * ever for one that has failed. */
+/* All ranks refuse a wrong tensor with the message of one process, and no rank waits for ever for
+ * one that has failed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -96,7 +96,7 @@ check() { run "$ROOT/scripts/check-layers" .; }
     [[ $output != *low_a.c* && $output != *more_* && $output != *inner* ]]
 }
 
-@test "check-layers: a header in the folder above is a face, one elsewhere is none" {
+@test "check-layers: a header of its name counts in the folder above, but not elsewhere" {
     tree
     mkdir src/low/inner
     touch src/low/inner/one.c

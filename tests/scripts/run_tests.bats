@@ -1,5 +1,5 @@
-# scripts/run-tests on build folders whose test programs only print: what counts as passed, failed and
-# skipped.
+# scripts/run-tests on build folders whose test programs only print: which tests are counted as passed,
+# failed and skipped.
 load ../commands/cli_helpers
 
 # program NAME STATUS: a test program that prints its standard input.
@@ -36,7 +36,7 @@ E2
     [ "$status" -ne 0 ]
 }
 
-@test "run-tests gpu: where there is no GPU, every test that needs one fails" {
+@test "run-tests gpu: without a GPU, every test that needs one fails" {
     ! "$BLCO" info -q --backend cuda "$DATA/planted.tns" 2>/dev/null || skip "there is a GPU"
     build=$(dirname "$BLCO")
     [ -x "$build/tests/backend/test_backend" ] || skip "no test programs beside $BLCO"

@@ -1,4 +1,5 @@
-/* The self-test passes where all is well, and every check of it fails where an answer is wrong. */
+/* The self-test passes if all answers are right, and each of its checks fails if an answer is
+ * wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -249,7 +250,7 @@ static void test_verdict(void **state)
     }
 }
 
-/* Each allocation fails in turn: an error, which fails the check, and nothing is left behind. */
+/* Each allocation fails in turn: an error, which fails the check, and no file is left. */
 static void test_allocation_failures(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@
 #include "support/rank_runs.h"
 #include "support/scratch.h"
 
-/* What is needed to save checkpoints of x to `path` after so many iterations. */
+/* Options that save checkpoints of x to `path` after so many iterations. */
 static inline struct checkpoint_options save_to(const char *path, const struct coo *x,
                                                 const struct backend_options *options)
 {

@@ -1,5 +1,5 @@
-/* The oracle of accelerated ALS: sweeps straight from their definition, in long double, and the
- * sequence of numerics/momentum_step.h written down once more. Include it after cmocka.h. */
+/* The oracle of accelerated ALS: sweeps by their definition, in long double, and another
+ * implementation of the sequence of numerics/momentum_step.h. Include it after cmocka.h. */
 #ifndef BLCO_NAIVE_MOMENTUM_H
 #define BLCO_NAIVE_MOMENTUM_H
 

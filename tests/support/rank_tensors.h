@@ -14,8 +14,8 @@ struct job {
     const struct coo *x; /* nonzeros in memory */
     struct tns_options options;
     int parts[MAX_ORDER];      /* of the grid; 0: chosen */
-    bool packed;               /* the file stays unread, until */
-    bool read;                 /* it is read after all         */
+    bool packed;               /* the file stays unread ...    */
+    bool read;                 /* ... until it is read later   */
     struct progress *progress; /* of rank 0 */
     struct rank_tensor tensor;
     struct fingerprint print;

@@ -1,5 +1,5 @@
-/* Rows of random numbers have the host's bits, and columns are measured as the host measures them,
- * whatever the order of the rows. */
+/* Random rows have the host's bits, and statistics of columns agree with the host's, for any order
+ * of the rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

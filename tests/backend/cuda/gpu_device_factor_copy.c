@@ -135,7 +135,7 @@ static void test_error(void **state)
     check_transfers(7, 100, PRECISION_DOUBLE);
 }
 
-/* Sends zeros of as many bytes; that works, whatever memory is refused. */
+/* Sends zeros of as many bytes; that works even if memory is refused. */
 static void send_zeros(struct device_staging *s, uint64_t bytes)
 {
     struct error error = {0};

@@ -1,5 +1,5 @@
-/* A GPU that refuses a queue or an event, whose launch fails, or that is lost in the middle: each
- * ends in one sentence, with everything freed, and a later run is as good as the first. */
+/* A GPU that refuses a stream or an event, fails a launch, or is lost during a run: each gives one
+ * sentence, everything is freed, and a later run works as the first one did. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

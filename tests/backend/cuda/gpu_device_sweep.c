@@ -1,5 +1,5 @@
 /* The tensors of a sweep, with mode groups and without, against the host's orderings and mode
- * groups; and less is built where memory runs out. */
+ * groups; less is built if memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

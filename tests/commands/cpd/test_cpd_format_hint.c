@@ -1,4 +1,4 @@
-/* The size of a model's text is foreseen, and what is said of it. */
+/* The predicted size of a model's text, and the message about it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

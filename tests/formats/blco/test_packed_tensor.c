@@ -29,7 +29,7 @@ static void set_values(struct coo *x, int kind, uint64_t *seed)
     }
 }
 
-/* The nonzeros of all segments, in their order; the segments lie one behind the other. */
+/* The nonzeros of all segments, in their order; the segments follow each other. */
 static void unpack_all(const struct packed_tensor *p, struct coo *x)
 {
     struct error error = {0};
