@@ -10,9 +10,9 @@ static void copy_checkpoint(struct best_model *best, const struct backend *b,
 {
     const struct checkpoint_about *about = &from->about;
     const bool own = checkpoint_has_best(about), apart = own || about->momentum.extrapolated;
-    const struct ktensor *model = own ? &from->best : apart ? &from->second : &from->model;
+    const struct ktensor *model = own ? &from->best : apart ? &from->previous : &from->model;
     const struct carried *carried = own     ? &from->best_carried
-                                    : apart ? &from->second_carried
+                                    : apart ? &from->previous_carried
                                             : &from->carried;
     const uint64_t order = (uint64_t)b->order, rank = about->problem.rank;
     const struct ktensor_start start = {.from = model};

@@ -89,19 +89,18 @@ static enum status take_rows(struct ktensor *rows, struct carried *carried, stru
     return error->status;
 }
 
-/* Copies the state of b, and the best model. Second factor matrices take the place of the others
- * for a while. */
+/* Copies the state of b, and the best model. */
 static enum status take_state(struct writing *w, struct backend *b, const struct best_model *best,
                               struct error *error)
 {
-    struct checkpoint_rows *second = &w->beside.second, *of_best = &w->beside.best;
+    struct checkpoint_rows *previous = &w->beside.previous, *of_best = &w->beside.best;
     uint64_t rank = w->about.problem.rank;
     if (take_rows(&w->rows, &w->carried, b, NULL, rank, error) != STATUS_OK)
         return error->status;
     if (w->about.momentum.extrapolated) {
-        backend_trade(b);
-        take_rows(&second->rows, &second->carried, b, NULL, rank, error);
-        backend_trade(b);
+        backend_swap(b);
+        take_rows(&previous->rows, &previous->carried, b, NULL, rank, error);
+        backend_swap(b);
     }
     if (error->status == STATUS_OK && checkpoint_has_best(&w->about))
         take_rows(&of_best->rows, &of_best->carried, b, best, rank, error);

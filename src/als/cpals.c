@@ -18,7 +18,8 @@ static enum status update_mode(struct backend *b, int n, struct error *error)
     return status == STATUS_OK ? backend_update(b, n, error) : status;
 }
 
-enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error *error)
+enum status cpals_sweep(struct backend *b, const struct momentum *m, struct backend_fit *fit,
+                        struct error *error)
 {
     for (int n = 0; n < b->order; n++) {
         enum status status = b->problem.rules.fixed[n] ? STATUS_OK : update_mode(b, n, error);
@@ -28,7 +29,7 @@ enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error
     /* fit = 1 - ||X - Y|| / ||X|| with the model Y = [lambda; A_1, ..., A_N] and n the mode that
      * was updated last: ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2,
      * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r, ||Y||^2 = lambda' (G_1 * ... * G_N) lambda */
-    return backend_fit(b, mode_rules_last(&b->problem.rules, b->order), fit, error);
+    return backend_fit(b, mode_rules_last(&b->problem.rules, b->order), m, fit, error);
 }
 
 /* What goes along with a run. */
@@ -62,18 +63,15 @@ static enum cpals_stop stop_after(const struct run *run)
     return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
 }
 
-/* The fit of a sweep: *quick as the sweep gives it, *fit from the residual where the options or
- * rounding ask for that. */
-static enum status sweep(struct run *run, struct backend_fit *quick, struct backend_fit *fit,
-                         struct error *error)
+/* One sweep. *fit is from the residual where the options or rounding ask for that. */
+static enum status sweep(struct run *run, struct backend_fit *fit, struct error *error)
 {
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
     bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
     double small = precision_is_first(run->b) ? 0 : options->tolerance; /* that ends no run */
-    if (cpals_sweep(run->b, quick, error) != STATUS_OK)
+    if (cpals_sweep(run->b, momentum_state(&run->momentum), fit, error) != STATUS_OK)
         return error->status;
-    *fit = *quick;
     return fit_trust_check(&result->trust, run->b, due, small, fit, error);
 }
 
@@ -83,8 +81,7 @@ static void keep_sweep(struct run *run, const struct backend_fit *fit)
     struct cpals_result *result = run->result;
     result->change = fit->value - result->fit;
     result->fit = fit->value;
-    bool slack = result->change < 0 && -result->change <= momentum_slack(&run->momentum);
-    fit_trust_note(&result->trust, fit, slack ? 0 : result->change);
+    fit_trust_note(&result->trust, fit, result->change, run->b->precision);
     momentum_note(&run->momentum, changed_little(result, run->options));
 }
 
@@ -98,20 +95,18 @@ static enum status keep_best(struct run *run, bool copy, struct error *error)
     return best_model_note(&run->best, run->b, result->iterations, result->fit, copy, error);
 }
 
-/* One sweep, on which the fit that is not blind decides. The fit after one that is taken back is
- * that of the sweep before. */
+/* One sweep. The fit after a rejected one is that of the sweep before. */
 static enum status iterate(struct run *run, struct error *error)
 {
-    struct backend_fit quick, fit;
+    struct backend_fit fit;
     struct cpals_result *result = run->result;
     result->iterations++;
     result->single_iterations += precision_is_first(run->b);
-    if (sweep(run, &quick, &fit, error) != STATUS_OK)
+    if (sweep(run, &fit, error) != STATUS_OK)
         return error_prefix(error, "iteration %d: ", result->iterations);
-    const bool blind = fit_is_blind(quick.noise, run->b->precision);
-    if (momentum_keeps(&run->momentum, blind ? &fit : &quick)) {
+    if (momentum_accepts(&run->momentum, &fit)) {
         keep_sweep(run, &fit);
-        if (keep_best(run, blind, error) != STATUS_OK)
+        if (keep_best(run, result->trust.blind, error) != STATUS_OK)
             return error->status;
     } else {
         result->change = fit.value - result->fit;
@@ -157,11 +152,16 @@ static enum status switch_precision(struct run *run, struct error *error)
                                             .change = result->change,
                                             .noise = result->trust.noise,
                                             .tolerance = run->options->tolerance};
-    if (!precision_is_due(run->b, &made) ||
-        momentum_pause(&run->momentum, run->b, error) != STATUS_OK ||
-        backend_widen(run->b, error) != STATUS_OK || keep_single(run, error) != STATUS_OK)
+    if (!precision_is_due(run->b, &made))
+        return STATUS_OK;
+    if (momentum_pause(&run->momentum, run->b, error) != STATUS_OK)
         return error->status;
-    return momentum_restart(&run->momentum, run->b, error);
+    if (backend_widen(run->b, error) != STATUS_OK)
+        return error->status;
+    if (keep_single(run, error) != STATUS_OK)
+        return error->status;
+    momentum_begin_anew(&run->momentum, run->b);
+    return STATUS_OK;
 }
 
 /* What a rank wants after an iteration: of all ranks' wishes the largest counts. */

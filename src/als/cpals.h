@@ -58,7 +58,7 @@ struct cpals_result {
     double last_fit;              /* with best_iteration: after the last one             */
     double change;                /* of the fit in the last iteration                    */
     bool momentum;                /* the iterations were accelerated */
-    int restarts;                 /* iterations that momentum lost: they were taken back  */
+    int restarts;                 /* of momentum: iterations that were rejected, and so lost */
     struct fit_trust trust;       /* how far the fits can be trusted         */
     struct model_health health;   /* of the model after the last iteration   */
     struct core_consistency core; /* likewise, where it was asked for          */
@@ -70,9 +70,10 @@ struct cpals_result {
     struct error breakdown; /* CPALS_BREAKDOWN: why there is no model; else empty  */
 };
 
-/* One iteration: updates every mode of a loaded backend in turn; *fit = the fit of the new model.
- * Errors as backend_mttkrp, backend_update and backend_fit. */
-enum status cpals_sweep(struct backend *b, struct backend_fit *fit, struct error *error);
+/* One iteration: updates every mode of a loaded backend in turn; *fit = the fit of the new model,
+ * with *m as backend_fit has it. Errors as backend_mttkrp, backend_update and backend_fit. */
+enum status cpals_sweep(struct backend *b, const struct momentum *m, struct backend_fit *fit,
+                        struct error *error);
 
 /* Loads k, or begins with options->random, and iterates, until the options say to stop; the model
  * stays in the backend: that of the last iteration, or of an earlier one whose fit is higher by

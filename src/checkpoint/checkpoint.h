@@ -58,9 +58,9 @@ struct checkpoint {
     uint64_t crc;           /* of the header, which has the others: tells checkpoints apart */
     struct ktensor model;   /* lambda, and the factor matrices as they stand (carried.h)    */
     struct carried carried; /* scales and Grams                                             */
-    struct ktensor second;  /* where about.momentum.extrapolated: the model after the last
-                             * iteration, in place of what the next one begins with         */
-    struct carried second_carried;
+    struct ktensor previous; /* where about.momentum.extrapolated: the model after the last
+                              * iteration, in place of what the next one begins with         */
+    struct carried previous_carried;
     struct ktensor best; /* where checkpoint_has_best: the best model                  */
     struct carried best_carried;
 };
@@ -99,8 +99,8 @@ struct checkpoint_rows {
 
 /* What a checkpoint has beside the state that the next iteration begins with. */
 struct checkpoint_beside {
-    struct checkpoint_rows second; /* where about.momentum.extrapolated: the model; lambda is the
-                                    * state's                                                   */
+    struct checkpoint_rows previous; /* where about.momentum.extrapolated: the model; lambda is the
+                                      * state's                                                   */
     struct checkpoint_rows best;   /* where checkpoint_has_best: the best model                 */
 };
 

@@ -34,14 +34,14 @@ static bool add_modes(struct checkpoint_layout *l, const struct shape *shape, ui
 }
 
 bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
-                       bool second, bool best)
+                       bool previous, bool best)
 {
     *l = (struct checkpoint_layout){.end = CHECKPOINT_PAGE};
     return !__builtin_mul_overflow(rank, sizeof(double), &l->row_bytes) &&
            add(l, CHECKPOINT_LAMBDA, -1, 1) &&
            add_modes(l, shape, rank, CHECKPOINT_SCALE, CHECKPOINT_GRAM, CHECKPOINT_FACTOR) &&
-           (!second || add_modes(l, shape, rank, CHECKPOINT_SECOND_SCALE, CHECKPOINT_SECOND_GRAM,
-                                 CHECKPOINT_SECOND_FACTOR)) &&
+           (!previous || add_modes(l, shape, rank, CHECKPOINT_PREVIOUS_SCALE,
+                                   CHECKPOINT_PREVIOUS_GRAM, CHECKPOINT_PREVIOUS_FACTOR)) &&
            (!best || (add(l, CHECKPOINT_BEST_LAMBDA, -1, 1) &&
                       add_modes(l, shape, rank, CHECKPOINT_BEST_SCALE, CHECKPOINT_BEST_GRAM,
                                 CHECKPOINT_BEST_FACTOR)));

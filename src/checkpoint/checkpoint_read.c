@@ -54,7 +54,7 @@ static enum status check_version(const struct checkpoint *c, struct error *error
 /* Of version 2, whose page has zeros there, the same. */
 static bool has_possible_momentum(const struct checkpoint_header *h)
 {
-    const uint32_t all = CHECKPOINT_MOMENTUM | CHECKPOINT_EXTRAPOLATED | CHECKPOINT_TAKEN_BACK;
+    const uint32_t all = CHECKPOINT_MOMENTUM | CHECKPOINT_EXTRAPOLATED | CHECKPOINT_REJECTED;
     if (h->version == CHECKPOINT_OLDEST || !(h->momentum & CHECKPOINT_MOMENTUM))
         return h->momentum == 0;
     return !(h->momentum & ~all) && h->momentum != all && h->momentum_t >= 1 &&
@@ -99,8 +99,8 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     for (uint32_t n = 0; n < h->order; n++)
         if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
             return false;
-    bool second = h->momentum & CHECKPOINT_EXTRAPOLATED;
-    return checkpoint_layout(l, SHAPE((int)h->order, h->dims), h->rank, second,
+    bool previous = h->momentum & CHECKPOINT_EXTRAPOLATED;
+    return checkpoint_layout(l, SHAPE((int)h->order, h->dims), h->rank, previous,
                              h->best_iteration > 0 && h->best_iteration < h->iterations) &&
            h->file_bytes == size && h->directory_offset >= l->end && h->directory_offset <= size &&
            h->directory_offset % 8 == 0 &&
@@ -192,7 +192,7 @@ static void fill_momentum(struct checkpoint_about *a, const struct checkpoint_he
                                     .sweeps = a->iterations,
                                     .restarts = (int)h->restarts,
                                     .extrapolated = (h->momentum & CHECKPOINT_EXTRAPOLATED) != 0,
-                                    .taken_back = (h->momentum & CHECKPOINT_TAKEN_BACK) != 0};
+                                    .rejected = (h->momentum & CHECKPOINT_REJECTED) != 0};
     a->small_changes = (int)h->small_changes;
 }
 
@@ -222,7 +222,7 @@ static void fill_about(struct checkpoint *c)
     mode_rules_flags(c->about.problem.rules.nonneg, h->nonneg);
     mode_rules_flags(c->about.problem.rules.fixed, h->fixed);
     fill_momentum(&c->about, h);
-    c->carried.precision = c->second_carried.precision = c->about.factors;
+    c->carried.precision = c->previous_carried.precision = c->about.factors;
     c->best_carried.precision = c->about.best_factors;
 }
 
@@ -230,12 +230,12 @@ static void fill_about(struct checkpoint *c)
 static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
 {
     c->model = (struct ktensor){.shape = c->about.tensor.shape, .rank = c->about.problem.rank};
-    c->second = c->best = c->model;
+    c->previous = c->best = c->model;
     for (int i = l->count - 1; i >= 0; i--) {
         double *rows = doubles_at(c, l->matrix[i].offset);
         switch (l->matrix[i].kind) {
         case CHECKPOINT_LAMBDA:
-            c->model.lambda = c->second.lambda = rows;
+            c->model.lambda = c->previous.lambda = rows;
             break;
         case CHECKPOINT_SCALE:
             c->carried.scale = rows;
@@ -246,14 +246,14 @@ static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
         case CHECKPOINT_FACTOR:
             c->model.factor[l->matrix[i].mode] = rows;
             break;
-        case CHECKPOINT_SECOND_SCALE:
-            c->second_carried.scale = rows;
+        case CHECKPOINT_PREVIOUS_SCALE:
+            c->previous_carried.scale = rows;
             break;
-        case CHECKPOINT_SECOND_GRAM:
-            c->second_carried.gram = rows;
+        case CHECKPOINT_PREVIOUS_GRAM:
+            c->previous_carried.gram = rows;
             break;
-        case CHECKPOINT_SECOND_FACTOR:
-            c->second.factor[l->matrix[i].mode] = rows;
+        case CHECKPOINT_PREVIOUS_FACTOR:
+            c->previous.factor[l->matrix[i].mode] = rows;
             break;
         case CHECKPOINT_BEST_LAMBDA:
             c->best.lambda = rows;

@@ -33,8 +33,8 @@ static struct source source_of(const struct checkpoint_matrix *m, const struct s
     switch (m->kind) {
     case CHECKPOINT_FACTOR:
         return rows_of(s->rows, m->mode);
-    case CHECKPOINT_SECOND_FACTOR:
-        return rows_of(&s->beside->second.rows, m->mode);
+    case CHECKPOINT_PREVIOUS_FACTOR:
+        return rows_of(&s->beside->previous.rows, m->mode);
     case CHECKPOINT_BEST_FACTOR:
         return rows_of(&s->beside->best.rows, m->mode);
     case CHECKPOINT_LAMBDA:
@@ -46,11 +46,11 @@ static struct source source_of(const struct checkpoint_matrix *m, const struct s
     case CHECKPOINT_GRAM:
         all = s->carried ? s->carried->gram + mode * rank * rank : NULL;
         break;
-    case CHECKPOINT_SECOND_SCALE:
-        all = s->beside->second.carried.scale + mode * rank;
+    case CHECKPOINT_PREVIOUS_SCALE:
+        all = s->beside->previous.carried.scale + mode * rank;
         break;
-    case CHECKPOINT_SECOND_GRAM:
-        all = s->beside->second.carried.gram + mode * rank * rank;
+    case CHECKPOINT_PREVIOUS_GRAM:
+        all = s->beside->previous.carried.gram + mode * rank * rank;
         break;
     case CHECKPOINT_BEST_LAMBDA:
         all = s->beside->best.rows.lambda;
@@ -129,8 +129,8 @@ enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_abo
 
 void checkpoint_beside_free(struct checkpoint_beside *s)
 {
-    ktensor_free(&s->second.rows);
-    carried_free(&s->second.carried);
+    ktensor_free(&s->previous.rows);
+    carried_free(&s->previous.carried);
     ktensor_free(&s->best.rows);
     carried_free(&s->best.carried);
 }
@@ -149,8 +149,8 @@ static void put_momentum(struct checkpoint_header *h, const struct checkpoint_ab
     h->momentum = CHECKPOINT_MOMENTUM;
     if (m->extrapolated)
         h->momentum |= CHECKPOINT_EXTRAPOLATED;
-    if (m->taken_back)
-        h->momentum |= CHECKPOINT_TAKEN_BACK;
+    if (m->rejected)
+        h->momentum |= CHECKPOINT_REJECTED;
     h->momentum_t = m->t;
     h->momentum_objective = m->objective;
     h->momentum_noise = m->noise;

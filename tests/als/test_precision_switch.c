@@ -150,6 +150,44 @@ static void test_momentum(void **state)
     coo_free(&x);
 }
 
+/* A run that goes on after a rejected sweep, in double precision at once, begins with the model. */
+static void test_rejected(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    struct ktensor k;
+    const char *path = scratch_path("checkpoint");
+    const struct backend_options options = {.problem.rank = 3,
+                                            .problem.single_first = true,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
+    if (under_test.kind->devices && under_test.ranks > 1)
+        skip(); /* GPUs meet slowly */
+    naive_random_coo(&x, &(struct shape){3, {9, 8, 7}}, 100, 9, 0);
+    const struct checkpoint_options saving = save_to(path, &x, &options);
+    const struct cpals_options step = {
+        .max_iterations = 60, .saving = &saving, .interrupted = &at_once};
+    int restarts = 0, rejected = 0;
+    struct cpals_result result = run_random(&x, &options, 3, &step, &k);
+    while (result.iterations == result.single_iterations) {
+        ktensor_free(&k);
+        if (result.restarts > restarts) {
+            const struct cpals_options last = {.max_iterations = result.iterations + 1};
+            struct cpals_result end = go_on(&x, &options, &last, path, &k);
+            assert_int_equal(end.iterations, result.iterations + 1);
+            assert_int_equal(end.single_iterations, result.iterations);
+            assert_true(end.fit > result.fit - 1e-6);
+            assert_true(fabsl(naive_fit(&x, &k) - (long double)end.fit) < 1e-9L);
+            ktensor_free(&k);
+            rejected++;
+        }
+        restarts = result.restarts;
+        result = go_on(&x, &options, &step, path, &k);
+    }
+    assert_true(rejected > 0 || under_test.kind != &backend_host);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
 /* Small changes in single precision stop nothing: a tolerance below what floats resolve is reached
  * in double precision. */
 static void test_small_tolerance(void **state)
@@ -303,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {IN_FOLDER(test_end),
                                        IN_FOLDER(test_rules),
                                        IN_FOLDER(test_momentum),
+                                       IN_FOLDER(test_rejected),
                                        ON_RANKS(test_small_tolerance),
                                        ON_RANKS(test_limits),
                                        ON_RANKS(test_again),

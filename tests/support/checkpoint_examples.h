@@ -93,7 +93,7 @@ static inline void example_extrapolate(struct example *e)
                                           .restarts = 3,
                                           .extrapolated = 1};
     e->about.small_changes = 1;
-    example_beside(e, &e->beside.second, 6);
+    example_beside(e, &e->beside.previous, 6);
 }
 
 /* The rows of the model that part `part` of `parts` has; borrowed. */
@@ -120,7 +120,7 @@ static inline enum status write_parts(const struct example *e, const char *path,
     for (uint64_t p = parts; p-- > 0 && error->status == STATUS_OK;) {
         const struct ktensor rows = rows_of(&e->model, p, parts);
         const struct checkpoint_beside beside = {
-            {rows_of(&e->beside.second.rows, p, parts), e->beside.second.carried},
+            {rows_of(&e->beside.previous.rows, p, parts), e->beside.previous.carried},
             {rows_of(&e->beside.best.rows, p, parts), e->beside.best.carried}};
         if (checkpoint_write_rows(&f, &e->about, &rows, p == 0 ? &e->carried : NULL, &beside, &own,
                                   error) != STATUS_OK)
@@ -182,9 +182,9 @@ static inline void assert_reads(const char *path, const struct example *e)
     assert_true(a->best_iteration == b->best_iteration && a->best_fit == b->best_fit &&
                 a->best_factors == b->best_factors);
     if (a->momentum.extrapolated) {
-        assert_rows(&c.second, &c.second_carried, &e->beside.second.rows,
-                    &e->beside.second.carried);
-        assert_doubles(c.second.lambda, e->model.lambda, rank);
+        assert_rows(&c.previous, &c.previous_carried, &e->beside.previous.rows,
+                    &e->beside.previous.carried);
+        assert_doubles(c.previous.lambda, e->model.lambda, rank);
     }
     if (a->best_iteration > 0) {
         assert_rows(&c.best, &c.best_carried, &e->beside.best.rows, &e->beside.best.carried);

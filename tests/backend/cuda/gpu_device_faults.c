@@ -51,7 +51,7 @@ static enum status run(const struct setting *setting, double *fit, struct error 
             status = backend_update(&b, step % x.shape.order, error);
     }
     if (status == STATUS_OK)
-        status = backend_fit(&b, x.shape.order - 1, &found, error);
+        status = backend_fit(&b, x.shape.order - 1, NULL, &found, error);
     if (status == STATUS_OK)
         status = backend_rotate(&b, 0, error);
     *fit = found.value;
