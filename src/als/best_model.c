@@ -9,14 +9,12 @@ static void copy_checkpoint(struct best_model *best, const struct backend *b,
                             const struct checkpoint *from)
 {
     const struct checkpoint_about *about = &from->about;
-    const bool own = checkpoint_has_best(about), apart = own || about->momentum.extrapolated;
-    const struct ktensor *model = own ? &from->best : apart ? &from->previous : &from->model;
-    const struct carried *carried = own     ? &from->best_carried
-                                    : apart ? &from->previous_carried
-                                            : &from->carried;
+    const enum checkpoint_model which =
+        checkpoint_has_best(about) ? CHECKPOINT_BEST : checkpoint_last(about);
+    const struct ktensor_start start = {.from = &from->model[which].rows};
+    const struct carried *carried = &from->model[which].carried;
     const uint64_t order = (uint64_t)b->order, rank = about->problem.rank;
-    const struct ktensor_start start = {.from = model};
-    if (apart)
+    if (which != CHECKPOINT_STATE) /* which k has already */
         ktensor_begin(best->k, &b->ranks->part.whole, &start, b->problem.rules.nonneg);
     memcpy(best->carried.scale, carried->scale, order * rank * sizeof *carried->scale);
     memcpy(best->carried.gram, carried->gram, order * rank * rank * sizeof *carried->gram);

@@ -4,15 +4,16 @@
 
 #define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gather */
 
-/* The previous factor matrices of a checkpoint, which are the model's, as those of the backend. */
+/* Loads the model after the last iteration of a checkpoint. */
 static enum status load_model(struct backend *b, const struct checkpoint *from, struct error *error)
 {
     struct ktensor k;
-    const struct ktensor_start start = {.from = &from->previous};
+    const struct checkpoint_rows *model = &from->model[checkpoint_last(&from->about)];
+    const struct ktensor_start start = {.from = &model->rows};
     if (ktensor_create_part(&k, &b->ranks->part, from->about.problem.rank, error) != STATUS_OK)
         return error->status;
     ktensor_begin(&k, &b->ranks->part.whole, &start, b->problem.rules.nonneg);
-    backend_resume(b, &k, &from->previous_carried, error);
+    backend_resume(b, &k, &model->carried, error);
     ktensor_free(&k);
     return error->status;
 }
@@ -21,6 +22,7 @@ static enum status resume(struct momentum_run *m, struct backend *b, const struc
                           const struct checkpoint *from, struct error *error)
 {
     const struct checkpoint_about *about = &from->about;
+    const struct carried *carried = &from->model[CHECKPOINT_STATE].carried;
     if (m->on && about->has_momentum) {
         m->state = about->momentum;
         m->small = about->small_changes;
@@ -29,11 +31,11 @@ static enum status resume(struct momentum_run *m, struct backend *b, const struc
     }
     m->stepped = true;
     if (!about->momentum.extrapolated)
-        return backend_resume(b, k, &from->carried, error);
+        return backend_resume(b, k, carried, error);
     if (load_model(b, from, error) != STATUS_OK || !m->on)
         return error->status;
     backend_swap(b);
-    return backend_resume(b, k, &from->carried, error);
+    return backend_resume(b, k, carried, error);
 }
 
 static enum status load_start(struct backend *b, const struct ktensor *k,

@@ -105,10 +105,17 @@ enum checkpoint_kind {
 _Static_assert(sizeof(struct checkpoint_header) == 448, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
+/* The models of a checkpoint: what the next iteration begins with; the model after the last
+ * iteration, if the next one begins with extrapolated factor matrices, and its lambda is the
+ * state's; the best model, if it is that of an earlier iteration. */
+enum checkpoint_model { CHECKPOINT_STATE, CHECKPOINT_PREVIOUS, CHECKPOINT_BEST, CHECKPOINT_MODELS };
+
 /* A matrix of the file. */
 struct checkpoint_matrix {
-    enum checkpoint_kind kind;
-    int mode; /* from 0; of lambda -1 */
+    enum checkpoint_model model;
+    enum checkpoint_kind array; /* what it is of the model: a kind of the state */
+    enum checkpoint_kind kind;  /* in the file                                  */
+    int mode;                   /* from 0; of lambda -1                         */
     uint64_t rows;
     uint64_t offset;
 };
@@ -120,9 +127,9 @@ struct checkpoint_layout {
     struct checkpoint_matrix matrix[9 * MAX_ORDER + 2];
 };
 
-/* *l = where the matrices of a model of this shape and rank R are; `previous`: with those of the
- * model beside extrapolated ones; `best`: with those of the best model. False where the file would
- * be larger than files can be. Implemented in checkpoint_layout.c. */
+/* *l = where the matrices of models of this shape and rank R are, with or without a previous and a
+ * best one. False where the file would be larger than files can be. Implemented in
+ * checkpoint_layout.c. */
 bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
                        bool previous, bool best);
 

@@ -222,53 +222,31 @@ static void fill_about(struct checkpoint *c)
     mode_rules_flags(c->about.problem.rules.nonneg, h->nonneg);
     mode_rules_flags(c->about.problem.rules.fixed, h->fixed);
     fill_momentum(&c->about, h);
-    c->carried.precision = c->previous_carried.precision = c->about.factors;
-    c->best_carried.precision = c->about.best_factors;
+    for (int m = 0; m < CHECKPOINT_MODELS; m++) {
+        c->model[m].rows.shape = c->about.tensor.shape;
+        c->model[m].rows.rank = c->about.problem.rank;
+        c->model[m].carried.precision =
+            m == CHECKPOINT_BEST ? c->about.best_factors : c->about.factors;
+    }
 }
 
 /* Matrices of one kind follow each other, so that the first is where all of them begin. */
 static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
 {
-    c->model = (struct ktensor){.shape = c->about.tensor.shape, .rank = c->about.problem.rank};
-    c->previous = c->best = c->model;
     for (int i = l->count - 1; i >= 0; i--) {
-        double *rows = doubles_at(c, l->matrix[i].offset);
-        switch (l->matrix[i].kind) {
-        case CHECKPOINT_LAMBDA:
-            c->model.lambda = c->previous.lambda = rows;
-            break;
-        case CHECKPOINT_SCALE:
-            c->carried.scale = rows;
-            break;
-        case CHECKPOINT_GRAM:
-            c->carried.gram = rows;
-            break;
-        case CHECKPOINT_FACTOR:
-            c->model.factor[l->matrix[i].mode] = rows;
-            break;
-        case CHECKPOINT_PREVIOUS_SCALE:
-            c->previous_carried.scale = rows;
-            break;
-        case CHECKPOINT_PREVIOUS_GRAM:
-            c->previous_carried.gram = rows;
-            break;
-        case CHECKPOINT_PREVIOUS_FACTOR:
-            c->previous.factor[l->matrix[i].mode] = rows;
-            break;
-        case CHECKPOINT_BEST_LAMBDA:
-            c->best.lambda = rows;
-            break;
-        case CHECKPOINT_BEST_SCALE:
-            c->best_carried.scale = rows;
-            break;
-        case CHECKPOINT_BEST_GRAM:
-            c->best_carried.gram = rows;
-            break;
-        case CHECKPOINT_BEST_FACTOR:
-            c->best.factor[l->matrix[i].mode] = rows;
-            break;
-        }
+        const struct checkpoint_matrix *m = &l->matrix[i];
+        struct checkpoint_rows *model = &c->model[m->model];
+        double *rows = doubles_at(c, m->offset);
+        if (m->array == CHECKPOINT_LAMBDA)
+            model->rows.lambda = rows;
+        else if (m->array == CHECKPOINT_SCALE)
+            model->carried.scale = rows;
+        else if (m->array == CHECKPOINT_GRAM)
+            model->carried.gram = rows;
+        else
+            model->rows.factor[m->mode] = rows;
     }
+    c->model[CHECKPOINT_PREVIOUS].rows.lambda = c->model[CHECKPOINT_STATE].rows.lambda;
 }
 
 enum status checkpoint_open(struct checkpoint *c, const char *path, int share, int shares,

@@ -31,7 +31,7 @@ static enum status run_in_two(const struct selftest_place *p, const struct coo *
     if (checkpoint_open(&c, path, 0, 1, error) != STATUS_OK)
         return error->status;
     als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
-    place_decompose(p, x, &c.model, &options, &als, model, result, error);
+    place_decompose(p, x, &c.model[CHECKPOINT_STATE].rows, &options, &als, model, result, error);
     checkpoint_close(&c);
     return error->status;
 }

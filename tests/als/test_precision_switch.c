@@ -28,8 +28,8 @@ static struct cpals_result go_on(const struct coo *x, const struct backend_optio
     if (checkpoint_open(&c, path, 0, 1, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_true(c.about.problem.single_first);
-    assert_int_equal(c.carried.precision, c.about.factors);
-    copy_model(k, &c.model);
+    assert_int_equal(c.model[CHECKPOINT_STATE].carried.precision, c.about.factors);
+    copy_model(k, &c.model[CHECKPOINT_STATE].rows);
     from.resume = &c;
     if (run_from(x, k, options, &from, &result, &error) != STATUS_OK)
         fail_msg("%d ranks: %s", under_test.ranks, error.message);

@@ -47,7 +47,7 @@ static inline struct cpals_result go_on_from(const struct coo *x,
     struct checkpoint c;
     struct cpals_result result;
     read_checkpoint(&c, path);
-    const struct ktensor_start start = {.from = &c.model};
+    const struct ktensor_start start = {.from = &c.model[CHECKPOINT_STATE].rows};
     assert_int_equal(ktensor_create(k, &x->shape, options->problem.rank, &error), STATUS_OK);
     ktensor_begin(k, &x->shape, &start, options->problem.rules.nonneg);
     const struct cpals_options als = {.max_iterations = iterations, .resume = &c};

@@ -62,7 +62,7 @@ struct ktensor_start cpd_start(const struct cpd_job *job)
 {
     const struct cpd_settings *s = &job->settings;
     return (struct ktensor_start){.from = s->init_stem ? &job->start
-                                          : s->resume  ? &job->resume.model
+                                          : s->resume  ? &job->resume.model[CHECKPOINT_STATE].rows
                                                        : NULL,
                                   .init = s->init.init,
                                   .seed = s->seed};
