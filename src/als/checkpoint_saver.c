@@ -84,21 +84,21 @@ static enum status take_rows(struct checkpoint_rows *model, struct backend *b,
     return error->status;
 }
 
-/* Copies the state of b, and the best model. */
+/* Copies the models of the checkpoint. */
 static enum status take_state(struct writing *w, struct backend *b, const struct best_model *best,
                               struct error *error)
 {
     uint64_t rank = w->about.problem.rank;
     if (take_rows(&w->model[CHECKPOINT_STATE], b, NULL, rank, error) != STATUS_OK)
         return error->status;
-    if (w->about.momentum.extrapolated) {
+    if (checkpoint_last(&w->about) == CHECKPOINT_PREVIOUS) {
         backend_swap(b);
         take_rows(&w->model[CHECKPOINT_PREVIOUS], b, NULL, rank, error);
         backend_swap(b);
     }
-    if (error->status == STATUS_OK && checkpoint_has_best(&w->about))
-        take_rows(&w->model[CHECKPOINT_BEST], b, best, rank, error);
-    return error->status;
+    if (error->status != STATUS_OK || !checkpoint_has_best(&w->about))
+        return error->status;
+    return take_rows(&w->model[CHECKPOINT_BEST], b, best, rank, error);
 }
 
 static enum status write_alone(struct writing *w, struct error *error)
@@ -107,9 +107,12 @@ static enum status write_alone(struct writing *w, struct error *error)
     struct checkpoint_pieces pieces = {0};
     if (outfile_open(&file, w->path, error) != STATUS_OK)
         return error->status;
-    if (checkpoint_write_rows(&file, &w->about, w->model, true, &pieces, error) == STATUS_OK &&
-        checkpoint_write_directory(&file, &w->about, &pieces, error) == STATUS_OK)
-        outfile_commit(&file, error);
+    if (checkpoint_write_rows(&file, &w->about, w->model, true, &pieces, error) != STATUS_OK)
+        goto done;
+    if (checkpoint_write_directory(&file, &w->about, &pieces, error) != STATUS_OK)
+        goto done;
+    outfile_commit(&file, error);
+done:
     memory_free(pieces.piece);
     outfile_discard(&file);
     return error->status;

@@ -11,7 +11,6 @@
 #include "als/fit_trace.h"
 #include "als/fit_trust.h"
 #include "als/model_health.h"
-#include "als/momentum.h"
 #include "backend/backend.h"
 #include "problem/ktensor_start.h"
 

@@ -4,6 +4,7 @@
 #define BLCO_RUN_H
 
 #include "als/cpals.h"
+#include "als/momentum.h"
 #include "base/page_touch.h"
 
 struct run {

@@ -51,7 +51,7 @@ static enum status check_version(const struct checkpoint *c, struct error *error
     return STATUS_OK;
 }
 
-/* Of version 2, whose page has zeros there, the same. */
+/* Version 2 has zeros there. */
 static bool has_possible_momentum(const struct checkpoint_header *h)
 {
     const uint32_t all = CHECKPOINT_MOMENTUM | CHECKPOINT_EXTRAPOLATED | CHECKPOINT_REJECTED;
@@ -73,7 +73,7 @@ static bool precision_is_possible(const struct checkpoint_header *h)
            (h->precision == CHECKPOINT_AUTO_DOUBLE || h->single_iterations == h->iterations);
 }
 
-/* Of an older version, whose page has zeros there, the same. */
+/* Older versions have zeros there. */
 static bool has_possible_best(const struct checkpoint_header *h)
 {
     return h->best_iteration <= h->iterations && isfinite(h->best_fit) &&
@@ -109,7 +109,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
 }
 
 /* Whether the pieces from *next on have the rows of the matrix, without a gap; *next = the piece
- * behind them. */
+ * after them. */
 static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout *l,
                      const struct checkpoint_matrix *m, uint64_t *next)
 {
@@ -249,19 +249,29 @@ static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
     c->model[CHECKPOINT_PREVIOUS].rows.lambda = c->model[CHECKPOINT_STATE].rows.lambda;
 }
 
+/* Maps the file and checks it. */
+static enum status open_map(struct checkpoint *c, struct checkpoint_layout *l, int share,
+                            int shares, struct error *error)
+{
+    if (filemap_open(&c->map, c->name, error) != STATUS_OK)
+        return error->status;
+    if (copy_page(c, error) != STATUS_OK)
+        return error->status;
+    if (check_version(c, error) != STATUS_OK)
+        return error->status;
+    if (!is_consistent(c, l))
+        return damaged(c, "its header contradicts itself", error);
+    if (check_directory(c, l, error) != STATUS_OK)
+        return error->status;
+    return check_pieces(c, share, shares, error);
+}
+
 enum status checkpoint_open(struct checkpoint *c, const char *path, int share, int shares,
                             struct error *error)
 {
     struct checkpoint_layout l;
     *c = (struct checkpoint){.name = path};
-    if (filemap_open(&c->map, path, error) == STATUS_OK && copy_page(c, error) == STATUS_OK &&
-        check_version(c, error) == STATUS_OK) {
-        if (!is_consistent(c, &l))
-            damaged(c, "its header contradicts itself", error);
-        else if (check_directory(c, &l, error) == STATUS_OK)
-            check_pieces(c, share, shares, error);
-    }
-    if (error->status != STATUS_OK) {
+    if (open_map(c, &l, share, shares, error) != STATUS_OK) {
         checkpoint_close(c);
         return error->status;
     }

@@ -51,7 +51,7 @@ static enum status write_matrix(struct outfile *f, const struct checkpoint_layou
                                 struct checkpoint_pieces *pieces, struct error *error)
 {
     uint64_t most = rows_of_piece(l);
-    for (uint64_t done = 0; done < s->count && error->status == STATUS_OK;) {
+    for (uint64_t done = 0; done < s->count;) {
         uint64_t left = s->count - done, rows = left < most ? left : most, first = s->first + done;
         const uint8_t *bytes = (const uint8_t *)s->rows + done * l->row_bytes;
         struct checkpoint_piece *p = &pieces->piece[pieces->count++];
@@ -63,10 +63,11 @@ static enum status write_matrix(struct outfile *f, const struct checkpoint_layou
                                        .offset = m->offset + first * l->row_bytes,
                                        .bytes = rows * l->row_bytes};
         p->crc = crc64_ecma_refl(0, bytes, p->bytes);
-        outfile_write_at(f, bytes, p->bytes, p->offset, error);
+        if (outfile_write_at(f, bytes, p->bytes, p->offset, error) != STATUS_OK)
+            return error->status;
         done += rows;
     }
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
@@ -79,11 +80,14 @@ enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_abo
                            about->momentum.extrapolated, checkpoint_has_best(about)))
         return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
                          f->path);
-    allocate(pieces, &l, model, shared, error);
-    for (int i = 0; i < l.count && error->status == STATUS_OK; i++) {
+    if (allocate(pieces, &l, model, shared, error) != STATUS_OK)
+        goto done;
+    for (int i = 0; i < l.count; i++) {
         struct source s = source_of(&l.matrix[i], model, shared);
-        write_matrix(f, &l, &l.matrix[i], &s, pieces, error);
+        if (write_matrix(f, &l, &l.matrix[i], &s, pieces, error) != STATUS_OK)
+            goto done;
     }
+done:
     if (error->status != STATUS_OK) {
         memory_free(pieces->piece);
         *pieces = (struct checkpoint_pieces){0};
@@ -172,7 +176,7 @@ enum status checkpoint_write_directory(struct outfile *f, const struct checkpoin
     memcpy(page, &h, sizeof h);
     h.header_crc = checkpoint_page_crc(page);
     memcpy(page, &h, sizeof h);
-    if (outfile_write_at(f, pieces->piece, bytes, h.directory_offset, error) == STATUS_OK)
-        outfile_write_at(f, page, sizeof page, 0, error);
-    return error->status;
+    if (outfile_write_at(f, pieces->piece, bytes, h.directory_offset, error) != STATUS_OK)
+        return error->status;
+    return outfile_write_at(f, page, sizeof page, 0, error);
 }

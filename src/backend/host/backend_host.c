@@ -78,13 +78,15 @@ static enum status allocate_previous(struct host_state *h, struct error *error)
 {
     const uint64_t row = h->rank * sizeof(double);
     const uint64_t entries = h->rank * precision_bytes(h->sweep.precision);
-    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
+    for (int n = 0; n < h->shape.order; n++) {
         struct host_previous *previous = &h->previous[n];
         if (!h->built.plan.request.previous[n])
             continue;
         previous->factor = memory_array(h->shape.dims[n], entries, error);
         previous->gram = memory_array(h->rank + 1, row, error);
         previous->scale = memory_array(1, row, error);
+        if (error->status != STATUS_OK)
+            return error->status;
     }
     h->previous_lambda = memory_array(1, row, error);
     return error->status;

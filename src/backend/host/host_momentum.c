@@ -115,13 +115,13 @@ enum status host_state_extrapolate(void *state, const struct momentum_step *step
         return STATUS_OK;
     }
     memcpy(h->previous_lambda, h->lambda, h->rank * sizeof *h->lambda);
-    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
+    for (int n = 0; n < h->shape.order; n++) {
         if (!h->previous[n].factor)
             continue;
         if (step->before == 0)
             copy_mode(h, n);
-        else
-            extrapolate_mode(h, n, step, error);
+        else if (extrapolate_mode(h, n, step, error) != STATUS_OK)
+            return error->status;
     }
-    return error->status;
+    return STATUS_OK;
 }
