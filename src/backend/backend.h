@@ -156,8 +156,9 @@ enum status backend_residual(struct backend *b, double *fit, struct error *error
  * A_n are the unit columns of the factor matrices, S_n the previous ones, of the modes that the
  * next sweep depends on (mode_rules_begins). A_n becomes Y_n = now A_n + before S_n, without its
  * negative entries if the mode is nonnegative, and S_n becomes A_n. The step (0, 1) swaps A_n and
- * S_n; lambda is then that of S_n. No MTTKRP may come between the fit and this. The time is booked
- * as the fit's. STATUS_INTERNAL without a sweep before. */
+ * S_n; lambda is then that of S_n. After a fit with momentum that is not blind, *step is that of
+ * the fit. No MTTKRP may come between the fit and this. The time is booked as the fit's.
+ * STATUS_INTERNAL without a sweep before. */
 enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,
                                 struct error *error);
 

@@ -4,8 +4,8 @@
  * decision is: for a rejected sweep nothing is written, and the swap is all; where Y is A, A is
  * copied. The fit brings the decision to the host, which asks for the step or does not
  * (device_state_extrapolate); until then, whoever asks for the model gets that of the sweep. If the
- * fit of the sweep is blind, the GPU decides nothing and writes nothing; the host decides by the
- * residual, and its step is queued then. */
+ * fit of the sweep is blind, the GPU decides nothing and writes nothing, and no step is prepared;
+ * the host decides by the residual, and its step is queued then. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
@@ -182,11 +182,9 @@ enum status device_momentum_queue(struct device_state *s, int mode, const struct
     return STATUS_OK;
 }
 
-bool device_momentum_take(struct device_state *s, const struct momentum_step *step)
+bool device_momentum_take(struct device_state *s)
 {
-    const struct momentum_step *queued = &s->result->momentum.step;
-    if (s->momentum.prepared == STEP_NONE || queued->now != step->now ||
-        queued->before != step->before)
+    if (s->momentum.prepared == STEP_NONE)
         return false;
     if (s->momentum.prepared == STEP_ASIDE)
         begin_step(s);
@@ -207,7 +205,6 @@ static enum status keep_lambda(struct device_state *s, struct error *error)
 enum status device_momentum_step(struct device_state *s, const struct momentum_step *step,
                                  struct error *error)
 {
-    device_momentum_drop(s);
     device_state_drop_m(s);
     if (step->now != 0) {
         if (keep_lambda(s, error) != STATUS_OK)

@@ -148,10 +148,10 @@ void device_momentum_set_aside(struct device_state *s);
  * early does not. */
 void device_momentum_drop(struct device_state *s);
 
-/* Takes the step that is prepared; false if *step is another one. */
-bool device_momentum_take(struct device_state *s, const struct momentum_step *step);
+/* Takes the step that is prepared; false if none is. */
+bool device_momentum_take(struct device_state *s);
 
-/* Makes *step, when nothing is queued. */
+/* Makes *step, when none is prepared and nothing is queued. */
 enum status device_momentum_step(struct device_state *s, const struct momentum_step *step,
                                  struct error *error);
 

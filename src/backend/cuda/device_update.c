@@ -294,6 +294,8 @@ enum status device_state_fit(void *state, int mode, const struct momentum *m,
             return error->status;
     }
     s->weights_fit = true;
+    if (m && s->result->momentum.state.undecided)
+        device_momentum_drop(s);
     return read_fit(s, mode, m, fit, error);
 }
 
@@ -301,7 +303,7 @@ enum status device_state_extrapolate(void *state, const struct momentum_step *st
                                      struct error *error)
 {
     struct device_state *s = state;
-    if (device_momentum_take(s, step))
+    if (device_momentum_take(s))
         return STATUS_OK;
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
