@@ -3,7 +3,7 @@
 #ifndef BLCO_RUN_H
 #define BLCO_RUN_H
 
-#include "als/cpals.h"
+#include "als/cpals_options.h"
 #include "als/momentum.h"
 #include "base/page_touch.h"
 
