@@ -107,16 +107,17 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 static double sum_of(const struct checkpoint *c)
 {
     double sum = 0;
-    uint64_t rank = c->model.rank, order = (uint64_t)c->model.shape.order;
+    const struct checkpoint_rows *model = &c->model[CHECKPOINT_STATE];
+    uint64_t rank = model->rows.rank, order = (uint64_t)model->rows.shape.order;
     for (uint64_t r = 0; r < rank; r++)
-        sum += c->model.lambda[r];
+        sum += model->rows.lambda[r];
     for (uint64_t i = 0; i < order * rank; i++)
-        sum += c->carried.scale[i];
+        sum += model->carried.scale[i];
     for (uint64_t i = 0; i < order * rank * rank; i++)
-        sum += c->carried.gram[i];
+        sum += model->carried.gram[i];
     for (uint64_t n = 0; n < order; n++)
-        for (uint64_t i = 0; i < c->model.shape.dims[n] * rank; i++)
-            sum += c->model.factor[n][i];
+        for (uint64_t i = 0; i < model->rows.shape.dims[n] * rank; i++)
+            sum += model->rows.factor[n][i];
     return sum;
 }
 
