@@ -9,14 +9,12 @@ static void copy_checkpoint(struct best_model *best, const struct backend *b,
                             const struct checkpoint *from)
 {
     const struct checkpoint_about *about = &from->about;
-    const bool own = checkpoint_has_best(about), apart = own || about->momentum.extrapolated;
-    const struct ktensor *model = own ? &from->best : apart ? &from->second : &from->model;
-    const struct carried *carried = own     ? &from->best_carried
-                                    : apart ? &from->second_carried
-                                            : &from->carried;
+    const enum checkpoint_model which =
+        checkpoint_has_best(about) ? CHECKPOINT_BEST : checkpoint_last(about);
+    const struct carried *carried = &from->model[which].carried;
     const uint64_t order = (uint64_t)b->order, rank = about->problem.rank;
-    if (apart)
-        ktensor_copy_rows(best->k, model);
+    if (which != CHECKPOINT_STATE) /* which k has already */
+        ktensor_copy_rows(best->k, &from->model[which].rows);
     memcpy(best->carried.scale, carried->scale, order * rank * sizeof *carried->scale);
     memcpy(best->carried.gram, carried->gram, order * rank * rank * sizeof *carried->gram);
     best->carried.precision = carried->precision;

@@ -189,21 +189,16 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
     return account(b, OP_UPDATE, mode, start, status, error);
 }
 
-enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, struct error *error)
+enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
+                        struct backend_fit *fit, struct error *error)
 {
     double start = clock_now();
     if (need(mode, b->updated_mode, "update", error) != STATUS_OK)
         return error->status;
-    enum status status = b->kind->ops->fit(b->state, mode, fit, error);
-    return account(b, OP_FIT, mode, start, status, error);
-}
-
-enum status backend_accelerate(struct backend *b, const struct momentum *m, struct error *error)
-{
     if (m && !b->plan.request.momentum)
-        return error_set(error, STATUS_INTERNAL, "momentum, but no second factor matrices");
-    const struct backend_ops *ops = b->kind->ops;
-    return ops->accelerate ? ops->accelerate(b->state, m, error) : STATUS_OK;
+        return error_set(error, STATUS_INTERNAL, "momentum, but no previous factor matrices");
+    enum status status = b->kind->ops->fit(b->state, mode, m, fit, error);
+    return account(b, OP_FIT, mode, start, status, error);
 }
 
 enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,
@@ -220,10 +215,10 @@ enum status backend_extrapolate(struct backend *b, const struct momentum_step *s
     return status;
 }
 
-void backend_trade(struct backend *b)
+void backend_swap(struct backend *b)
 {
     b->m_mode = b->updated_mode = -1;
-    b->kind->ops->trade(b->state);
+    b->kind->ops->swap(b->state);
 }
 
 /* Operations that are still queued are booked first: this one ends when its call returns. */

@@ -124,32 +124,32 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
 /* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last, without a pass
- * over the nonzeros; near 1 rounding takes half of the digits (fit->noise). STATUS_NUMERICAL where
- * a number is not finite, STATUS_INTERNAL where another mode was updated last. */
-enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, struct error *error);
+ * over the nonzeros; near 1 rounding takes half of the digits (fit->noise). With *m, what the sweep
+ * before has left, *fit also has the decision on the next sweep, and a GPU already prepares that
+ * step; m is NULL without momentum. STATUS_NUMERICAL where a number is not finite, STATUS_INTERNAL
+ * where another mode was updated last, or with *m where the plan has no momentum. */
+enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
+                        struct backend_fit *fit, struct error *error);
 
 /* *fit = the same of the model as it stands, from a pass over the nonzeros, to all digits
  * (backend_residual.h). On a device whose precision is single, for the tensor as rounded to that.
  * STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error);
 
-/* With options.momentum. Until the next load, *m counts for what the sweeps leave to each other,
- * and backend_fit may prepare the next sweep as momentum_next decides; NULL: no more. */
-enum status backend_accelerate(struct backend *b, const struct momentum *m, struct error *error);
-
-/* After backend_accelerate and a fit: makes the step that momentum_next gives for that fit. A_n are
- * the unit columns of the factor matrices, S_n those that the last step has left as the second ones
- * of the modes that count for the next sweep (mode_rules_begins). Of these modes A_n becomes Y_n =
- * now A_n + before S_n, without its negative entries where the mode is nonnegative, and S_n the A_n
- * before; a step that takes back lets them trade places, and lambda is that of S_n. No MTTKRP may
- * come between the fit and this. Its time is booked as the fit's. */
+/* Makes what the next sweep begins with (numerics/momentum_step.h), where the plan has momentum.
+ * A_n are the unit columns of the factor matrices, S_n the previous ones, of the modes that the
+ * next sweep depends on (mode_rules_begins). A_n becomes Y_n = now A_n + before S_n, without its
+ * negative entries if the mode is nonnegative, and S_n becomes A_n. The step (0, 1) swaps A_n and
+ * S_n; lambda is then that of S_n. After a fit with momentum that is not blind, *step is that of
+ * the fit. No MTTKRP may come between the fit and this. The time is booked as the fit's.
+ * STATUS_INTERNAL without a sweep before. */
 enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,
                                 struct error *error);
 
-/* With options.momentum, between sweeps: factor matrices and second ones trade places, with scales,
- * Grams and lambda; so that those of the model before the last step are the factor matrices, or to
- * save or load second ones. No time is booked. */
-void backend_trade(struct backend *b);
+/* Between sweeps, where the plan has momentum: swaps the factor matrices and the previous ones,
+ * with scales, Grams and lambda, to make the model the factor matrices again, or to save or load
+ * the previous ones. No time is booked. */
+void backend_swap(struct backend *b);
 
 /* gram (R x R) = the inner products of the columns of factor matrix `mode`, of unit length, or as
  * they were loaded where no update has changed them; a zero column has zeros. No time is booked. */

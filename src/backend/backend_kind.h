@@ -11,7 +11,6 @@
 #include "ranks/rank_rows.h"
 #include "backend/backend_residual.h"
 #include "base/error.h"
-#include "numerics/momentum_step.h"
 #include "numerics/precision.h"
 #include "base/progress.h"
 #include "model/arrangement.h"
@@ -104,10 +103,11 @@ struct backend_ops {
     bool makes_normal; /* `randomise` makes KTENSOR_NORMAL, too, with the host's bits */
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
-    enum status (*fit)(void *state, int mode, struct backend_fit *fit, struct error *error);
+    enum status (*fit)(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
+                       struct error *error);
     enum status (*residual)(void *state, struct backend_residual *r, struct error *error);
     enum status (*extrapolate)(void *state, const struct momentum_step *step, struct error *error);
-    void (*trade)(void *state);
+    void (*swap)(void *state);
     enum status (*gram)(void *state, int mode, double *gram, struct error *error);
     enum status (*weights)(void *state, double *lambda, struct error *error);
     enum status (*store)(void *state, struct ktensor *k, struct carried *carried,
@@ -137,10 +137,6 @@ struct backend_ops {
                            struct column *column, struct error *error);
     enum status (*store_arranged)(void *state, struct ktensor *k, const struct backend_zeros *zeros,
                                   const struct arrangement *a, struct error *error);
-
-    /* NULL where `extrapolate` does all. Otherwise `fit` decides on the next sweep as momentum_next
-     * does, on the device, and prepares it; `extrapolate` only takes that. */
-    enum status (*accelerate)(void *state, const struct momentum *m, struct error *error);
 
     /* describe is NULL where a mode is computed in one way only, bus_bytes where there is no bus.
      */

@@ -16,7 +16,7 @@ static void plan_with(bool momentum, struct plan *plan, const struct plan_reques
     const struct plan_tensor *tensor = &request.tensor;
     request.momentum = momentum;
     for (int n = 0; momentum && n < tensor->shape.order; n++)
-        request.second[n] = mode_rules_begins(&options->problem.rules, tensor->shape.order, n);
+        request.previous[n] = mode_rules_begins(&options->problem.rules, tensor->shape.order, n);
     plan_make(plan, &request);
     bool unpacks = plan->fits && tensor->segment_nnz > 0 && !plan_takes_packed(plan);
     if (unpacks && !plan->streamed && !plan_can_unpack(&request)) {

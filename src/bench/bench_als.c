@@ -38,7 +38,7 @@ static enum status time_sweep(struct backend *b, struct bench_als *als, struct e
 {
     double before[MAX_ORDER], start = clock_now();
     memcpy(before, b->seconds[OP_MTTKRP], sizeof before);
-    enum status status = cpals_sweep(b, &als->fit, error);
+    enum status status = cpals_sweep(b, NULL, &als->fit, error);
     als->seconds[als->count++] = clock_now() - start;
     for (int n = 0; n < b->order; n++) {
         struct bench_series *s = &als->own.mode[n];
@@ -74,7 +74,7 @@ static enum status run_als(struct bench_job *job, struct backend *b, struct erro
     if (status == STATUS_OK)
         status = check_sweep(job, b, error);
     if (status == STATUS_OK)
-        status = cpals_sweep(b, &als->fit, error);
+        status = cpals_sweep(b, NULL, &als->fit, error);
     backend_clear_times(b);
     double moving = rank_rows_seconds(b->ranks);
     while (als->count < wanted && status == STATUS_OK) {

@@ -8,7 +8,7 @@ enum status bench_settle(struct backend *b, struct backend_fit *fit, struct erro
     enum status status = STATUS_OK;
     int trying = 1; /* on any rank */
     for (int sweep = 0; sweep < BENCH_MOST_WARMUP && trying && status == STATUS_OK; sweep++) {
-        status = cpals_sweep(b, fit, error);
+        status = cpals_sweep(b, NULL, fit, error);
         trying = 0;
         for (int n = 0; n < b->order; n++)
             trying |= !backend_describe(b, n, text, sizeof text);

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "als/momentum.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/threads.h"

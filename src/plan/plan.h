@@ -42,7 +42,7 @@ struct plan_request {
     bool share;             /* modes may share partial products              */
     uint64_t iterations;    /* of ALS, at most; 0: not known                 */
     bool momentum;          /* sweeps may be extrapolated                    */
-    bool second[MAX_ORDER]; /* [n]: for that, mode n has a second factor matrix */
+    bool previous[MAX_ORDER]; /* [n]: for that, the previous factor matrix of mode n stays */
 
     /* What the machine has. */
     uint64_t row_bytes;   /* bytes of a factor matrix's row, padding included                    */

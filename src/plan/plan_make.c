@@ -5,14 +5,14 @@
 
 #define NONZEROS_OF_A_BLOCK 4096 /* on average, at least: blco_build aims at that */
 
-/* Bytes of the factors, of second ones, of an M as large as the largest factor, of as many rows to
- * send, and, in double precision, of the Grams and V. */
+/* Bytes of the factors, of previous ones, of an M as large as the largest factor, of as many rows
+ * to send, and, in double precision, of the Grams and V. */
 static uint64_t factor_bytes(const struct plan_request *r)
 {
     uint64_t sum = 0, largest = 0, grams = 1; /* V */
     for (int n = 0; n < r->tensor.shape.order; n++) {
         uint64_t size = plan_factor_size(r, n);
-        uint64_t matrices = r->second[n] ? 2 : 1;
+        uint64_t matrices = r->previous[n] ? 2 : 1;
         sum = plan_add(sum, plan_multiply(matrices, size));
         largest = size > largest ? size : largest;
         grams += matrices;

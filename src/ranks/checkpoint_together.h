@@ -5,14 +5,13 @@
 #include "checkpoint/checkpoint.h"
 #include "comm/comm.h"
 
-/* Writes a checkpoint to `path`: every rank of c the rows of the factor matrices that *rows has,
- * which are consecutive; rank 0 also lambda, scales and Grams, which all ranks have, and what
- * *about says; `beside` likewise (checkpoint_write_rows). Every rank calls it, on hosts that share
- * the folder. The file appears whole or not at all, in place of the one before. All ranks fail
- * alike. STATUS_OUTPUT, STATUS_MEMORY. */
+/* Writes a checkpoint to `path`: every rank of c the rows of the factor matrices that model
+ * (CHECKPOINT_MODELS) has, which are consecutive; rank 0 also lambda, scales and Grams, which all
+ * ranks have, and what *about says (checkpoint_write_rows). Every rank calls it, on hosts that
+ * share the folder. The file appears whole or not at all, in place of the one before. All ranks
+ * fail alike. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status checkpoint_write_together(const char *path, const struct checkpoint_about *about,
-                                      const struct ktensor *rows, const struct carried *carried,
-                                      const struct checkpoint_beside *beside, struct comm *c,
+                                      const struct checkpoint_rows *model, struct comm *c,
                                       struct error *error);
 
 /* Checks, before a long computation, that the file can be made and that every rank's host sees it;

@@ -29,7 +29,7 @@ static enum status run_in_two(const struct selftest_place *p, const struct coo *
     }
     if (checkpoint_open(&c, path, 0, 1, error) != STATUS_OK)
         return error->status;
-    d.guess.model = &c.model;
+    d.guess.model = &c.model[CHECKPOINT_STATE].rows;
     d.als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
     place_decompose(p, x, &d, model, result, error);
     checkpoint_close(&c);

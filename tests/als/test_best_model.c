@@ -28,11 +28,13 @@ static enum status load(void *state, const struct ktensor *k, const struct carri
     return real->ops->load(state, k, carried, error);
 }
 
-static enum status fit(void *state, int mode, struct backend_fit *f, struct error *error)
+static enum status fit(void *state, int mode, const struct momentum *m, struct backend_fit *f,
+                       struct error *error)
 {
-    if (real->ops->fit(state, mode, f, error) != STATUS_OK)
+    if (real->ops->fit(state, mode, NULL, f, error) != STATUS_OK)
         return error->status;
     f->noise = 1;
+    backend_fit_decide(f, m);
     return ++sweeps == SPOILED ? real->ops->randomise(state, KTENSOR_RANDOM, 9, 1, error)
                                : STATUS_OK;
 }

@@ -303,7 +303,7 @@ static void test_ends(void **state)
     create_model(&k, &x, 3, 1);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
-        assert_int_equal(cpals_sweep(&b, &fit, &error), STATUS_OK);
+        assert_int_equal(cpals_sweep(&b, NULL, &fit, &error), STATUS_OK);
         assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
         assert_int_equal(core_consistency(&core, &b, &k, CORE_PASSES, i == 1 ? &now : &never,
                                           i == 2 ? 1e-9 : 0, NULL, &error),
@@ -371,7 +371,7 @@ static void test_overflow(void **state)
         open_backend(&b, kind, &x, 2, CONFLICT_AUTO);
         create_model(&k, &x, 2, 1);
         assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
-        assert_int_equal(cpals_sweep(&b, &fit, &error), STATUS_OK);
+        assert_int_equal(cpals_sweep(&b, NULL, &fit, &error), STATUS_OK);
         assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
         k.lambda[1] = 1e-300;
         assert_int_equal(

@@ -40,7 +40,7 @@ static bool close_fits(double a, double b)
     return fabs(a - b) < 1e-8;
 }
 
-/* The whole sequence of fits, and the sweeps that are taken back, are the oracle's. Returns how
+/* The whole sequence of fits, and the sweeps that are rejected, are the oracle's. Returns how
  * many these are. */
 static int check_oracle(const struct coo *x, const struct backend_options *options)
 {
@@ -112,14 +112,14 @@ static void test_oracle_of_rules(void **state)
 }
 
 /* Wherever the limit of iterations ends the run, the model is the best so far, and its weights
- * belong to it: behind a sweep that is taken back, too. */
+ * belong to it: after a rejected sweep, too. */
 static void test_every_end(void **state)
 {
     use_ranks(state);
     const struct backend_options options = {.problem.rank = 4,
                                             .problem.acceleration = ACCELERATE_MOMENTUM};
     struct coo x;
-    int before = 0, ended_taken_back = 0;
+    int before = 0, ended_rejected = 0;
     double best = 0;
     const double between_runs = under_test.kind == &backend_host ? 1e-12 : 1e-8; /* sums vary */
     const int step = under_test.kind->devices && under_test.ranks > 1 ? 5 : 1;   /* meet slowly */
@@ -135,13 +135,13 @@ static void test_every_end(void **state)
         assert_true(result.fit >= best - between_runs);
         assert_true(fabsl(naive_fit(&x, &k) - (long double)result.fit) < 1e-11L);
         assert_int_equal(result.trust.falls, 0);
-        ended_taken_back += result.restarts > before;
+        ended_rejected += result.restarts > before;
         before = result.restarts;
         best = result.fit;
         ktensor_free(&k);
         fit_trace_free(&trace);
     }
-    assert_true(ended_taken_back > 0);
+    assert_true(ended_rejected > 0);
     coo_free(&x);
 }
 
@@ -167,7 +167,7 @@ static void test_off(void **state)
     open_backend(&b, under_test.kind, &x, 4, CONFLICT_AUTO);
     assert_int_equal(backend_load(&b, &plain, &error), STATUS_OK);
     for (; sweeps < 2 || fabs(change) >= als.tolerance; sweeps++) {
-        assert_int_equal(cpals_sweep(&b, &fit, &error), STATUS_OK);
+        assert_int_equal(cpals_sweep(&b, NULL, &fit, &error), STATUS_OK);
         change = fit.value - last;
         last = fit.value;
     }
@@ -220,7 +220,7 @@ static void test_again(void **state)
     coo_free(&x);
 }
 
-/* Fits from the residual change nothing else: what is taken back is decided by the others. */
+/* Fits from the residual change nothing else: the others decide what is rejected. */
 static void test_checks(void **state)
 {
     use_ranks(state);
@@ -396,7 +396,7 @@ static bool goes_beyond(const struct momentum_step *step)
     return step->now > 1 && step->before < 0;
 }
 
-static bool takes_back(const struct momentum_step *step)
+static bool rejects(const struct momentum_step *step)
 {
     return step->now == 0 && step->before == 1;
 }
@@ -418,13 +418,13 @@ static void test_decision(void **state)
         step = momentum_next(&m, objective += 1e-6, 1e-15);
     assert_true(goes_beyond(&step) && m.t > 2);
     step = momentum_next(&m, objective - 1e-3, 1e-15);
-    assert_true(takes_back(&step) && m.taken_back && m.restarts == 1 && m.t == 1);
+    assert_true(rejects(&step) && m.rejected && m.restarts == 1 && m.t == 1);
     assert_true(m.objective == objective);
     step = momentum_next(&m, objective += 1e-6, 1e-15);
-    assert_true(is_plain(&step) && !m.taken_back);
+    assert_true(is_plain(&step) && !m.rejected);
 }
 
-/* Falls that rounding explains are no reason to take a sweep back, but do not add up either. */
+/* Falls that rounding explains are no reason to reject a sweep, but do not add up either. */
 static void test_small_falls(void **state)
 {
     (void)state;
@@ -436,7 +436,7 @@ static void test_small_falls(void **state)
     step = momentum_next(&m, 0.5 + 1e-6 - 1.5e-8, 1e-8);
     assert_true(goes_beyond(&step) && m.objective == 0.5 + 1e-6);
     step = momentum_next(&m, 0.5 + 1e-6 - 3e-8, 1e-8);
-    assert_true(takes_back(&step) && m.objective == 0.5 + 1e-6);
+    assert_true(rejects(&step) && m.objective == 0.5 + 1e-6);
 }
 
 /* A fit that rounding may have changed by more than a run can do without decides nothing. */
@@ -450,7 +450,7 @@ static void test_blind(void **state)
         momentum_next(&m, 0.5, blind / 2);
         before = m;
         struct momentum_step step = momentum_next(&m, 0.4, blind);
-        assert_true(takes_back(&step) && m.undecided && !m.taken_back);
+        assert_true(rejects(&step) && m.undecided && !m.rejected);
         m.undecided = 0;
         assert_memory_equal(&m, &before, sizeof m);
         m.undecided = 1;

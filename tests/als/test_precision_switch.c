@@ -28,8 +28,8 @@ static struct cpals_result go_on(const struct coo *x, const struct backend_optio
     if (checkpoint_open(&c, path, 0, 1, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_true(c.about.problem.single_first);
-    assert_int_equal(c.carried.precision, c.about.factors);
-    copy_model(k, &c.model);
+    assert_int_equal(c.model[CHECKPOINT_STATE].carried.precision, c.about.factors);
+    copy_model(k, &c.model[CHECKPOINT_STATE].rows);
     from.resume = &c;
     if (run_from(x, k, options, &from, &result, &error) != STATUS_OK)
         fail_msg("%d ranks: %s", under_test.ranks, error.message);
@@ -147,6 +147,44 @@ static void test_momentum(void **state)
                                         .problem.acceleration = ACCELERATE_MOMENTUM,
                                         .problem.rules = {.nonneg = {true, false, true}}},
               &als);
+    coo_free(&x);
+}
+
+/* A run that goes on after a rejected sweep, in double precision at once, begins with the model. */
+static void test_rejected(void **state)
+{
+    use_ranks(state);
+    struct coo x;
+    struct ktensor k;
+    const char *path = scratch_path("checkpoint");
+    const struct backend_options options = {.problem.rank = 3,
+                                            .problem.single_first = true,
+                                            .problem.acceleration = ACCELERATE_MOMENTUM};
+    if (under_test.kind->devices && under_test.ranks > 1)
+        skip(); /* GPUs meet slowly */
+    naive_random_coo(&x, &(struct shape){3, {9, 8, 7}}, 100, 9, 0);
+    const struct checkpoint_options saving = save_to(path, &x, &options);
+    const struct cpals_options step = {
+        .max_iterations = 60, .saving = &saving, .interrupted = &at_once};
+    int restarts = 0, rejected = 0;
+    struct cpals_result result = run_random(&x, &options, 3, &step, &k);
+    while (result.iterations == result.single_iterations) {
+        ktensor_free(&k);
+        if (result.restarts > restarts) {
+            const struct cpals_options last = {.max_iterations = result.iterations + 1};
+            struct cpals_result end = go_on(&x, &options, &last, path, &k);
+            assert_int_equal(end.iterations, result.iterations + 1);
+            assert_int_equal(end.single_iterations, result.iterations);
+            assert_true(end.fit > result.fit - 1e-6);
+            assert_true(fabsl(naive_fit(&x, &k) - (long double)end.fit) < 1e-9L);
+            ktensor_free(&k);
+            rejected++;
+        }
+        restarts = result.restarts;
+        result = go_on(&x, &options, &step, path, &k);
+    }
+    assert_true(rejected > 0 || under_test.kind != &backend_host);
+    ktensor_free(&k);
     coo_free(&x);
 }
 
@@ -302,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {IN_FOLDER(test_end),
                                        IN_FOLDER(test_rules),
                                        IN_FOLDER(test_momentum),
+                                       IN_FOLDER(test_rejected),
                                        ON_RANKS(test_small_tolerance),
                                        ON_RANKS(test_limits),
                                        ON_RANKS(test_again),

@@ -75,7 +75,7 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
         assert_int_equal(backend_store(&b, &model, &error), STATUS_OK);
         assert_solved(&model, n, v, m);
         assert_normalised(&model, n);
-        assert_int_equal(backend_fit(&b, n, &fit, &error), STATUS_OK);
+        assert_int_equal(backend_fit(&b, n, NULL, &fit, &error), STATUS_OK);
         /* squared residuals, because next to an exact fit their root is all rounding */
         long double expected = 1 - naive_fit(&x, &model);
         assert_true(fabsl((1.0L - fit.value) * (1.0L - fit.value) - expected * expected) < 1e-13L);
@@ -129,7 +129,7 @@ static double fit_after_sweeps(const struct backend_kind *kind, const struct coo
         assert_int_equal(backend_mttkrp(&b, mode, &error), STATUS_OK);
         assert_int_equal(backend_update(&b, mode, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(&b, x->shape.order - 1, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(&b, x->shape.order - 1, NULL, &fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
     assert_true(fabsl(fit.value - naive_fit(x, &k)) < (setting->problem.precision ? 1e-5 : 1e-10));
     backend_close(&b);
@@ -208,7 +208,7 @@ static void test_order_of_operations(void **state)
     for (int sweep = 0; sweep < 2; sweep++) { /* also where a device has begun the next sweep */
         error = (struct error){0};
         assert_int_equal(backend_mttkrp(&b, 1, &error), STATUS_OK);
-        assert_int_equal(backend_fit(&b, 1, &fit, &error), STATUS_INTERNAL);
+        assert_int_equal(backend_fit(&b, 1, NULL, &fit, &error), STATUS_INTERNAL);
         assert_string_equal(error.message, "mode 2: there is no update");
         error = (struct error){0};
         assert_int_equal(backend_update(&b, 0, &error), STATUS_INTERNAL);
@@ -221,10 +221,10 @@ static void test_order_of_operations(void **state)
         error = (struct error){0};
         assert_int_equal(backend_fetch(&b, 1, m, &error), STATUS_INTERNAL);
         error = (struct error){0};
-        assert_int_equal(backend_fit(&b, 0, &fit, &error), STATUS_INTERNAL);
+        assert_int_equal(backend_fit(&b, 0, NULL, &fit, &error), STATUS_INTERNAL);
         assert_string_equal(error.message, "mode 1: the last update was that of mode 2");
         error = (struct error){0};
-        assert_int_equal(backend_fit(&b, 1, &fit, &error), STATUS_OK);
+        assert_int_equal(backend_fit(&b, 1, NULL, &fit, &error), STATUS_OK);
     }
     backend_close(&b);
     ktensor_free(&k);

@@ -122,7 +122,7 @@ static void test_start_again(void **state)
             must(backend_update(&b, n, &error), &error);
         }
         assert_memory_equal(found.lambda, expected.lambda, 3 * sizeof(double));
-        must(backend_fit(&b, 2, &fit, &error), &error);
+        must(backend_fit(&b, 2, NULL, &fit, &error), &error);
         ktensor_free(&expected);
     }
     backend_close(&b);
@@ -175,8 +175,7 @@ static void sweep(struct backend *b)
         must(backend_mttkrp(b, n, &error), &error);
         must(backend_update(b, n, &error), &error);
     }
-    must(backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), &fit, &error),
-         &error);
+    must(backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), NULL, &fit, &error), &error);
 }
 
 enum tested_rules { NO_RULES, NONNEG_MODES, FIXED_MODE, TESTED_RULES };

@@ -19,7 +19,7 @@ static enum status update_and_fit(struct backend *b, int mode, struct error *err
 {
     struct backend_fit fit;
     enum status status = backend_update(b, mode, error);
-    return status == STATUS_OK ? backend_fit(b, mode, &fit, error) : status;
+    return status == STATUS_OK ? backend_fit(b, mode, NULL, &fit, error) : status;
 }
 
 static void test_infinite_factor(void **state)
@@ -114,7 +114,7 @@ static enum status small_run(const struct backend_kind *kind, const struct coo *
             status = backend_update(&b, n, error);
     }
     if (status == STATUS_OK)
-        status = backend_fit(&b, x->shape.order - 1, &fit, error);
+        status = backend_fit(&b, x->shape.order - 1, NULL, &fit, error);
     backend_close(&b);
     return status;
 }

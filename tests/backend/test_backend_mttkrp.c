@@ -258,7 +258,7 @@ static void check_from_file(void **state, struct backend_options setting, bool s
     compare_modes(&b, &k, &setting, expected);
 
     assert_int_equal(backend_update(&b, 2, &error), STATUS_OK);
-    assert_int_equal(backend_fit(&b, 2, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(&b, 2, NULL, &fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
     assert_true(fabsl(fit.value - naive_fit(&x, &k)) < 1e-10L);
     backend_close(&b);

@@ -171,7 +171,7 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
         step(&s, n);
         naive_hals(s.b_rows, s.m_rows, s.v, s.least, t->dims[n], rank, NONNEG_PASSES, i == 0);
         assert_as_hals(&s, n);
-        assert_int_equal(backend_fit(&s.b, n, &fit, &error), STATUS_OK);
+        assert_int_equal(backend_fit(&s.b, n, NULL, &fit, &error), STATUS_OK);
         const long double expected = naive_fit(&s.x, &s.after);
         if (!(fabsl(fit.value - expected) < (precision == PRECISION_SINGLE ? 1e-4L : 1e-10L)))
             fail_msg("rank %d, %s, update %d: fit %.15f, from the nonzeros %.15Lf", (int)rank,
@@ -259,7 +259,7 @@ static void sweeps(struct scene *s, int count, struct backend_fit *fit)
         assert_int_equal(backend_mttkrp(&s->b, i % order, &error), STATUS_OK);
         assert_int_equal(backend_update(&s->b, i % order, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(&s->b, order - 1, fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(&s->b, order - 1, NULL, fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&s->b, &s->after, &error), STATUS_OK);
 }
 

@@ -70,7 +70,7 @@ static void sweep(struct backend *b, struct backend_fit *fit)
         assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
         assert_int_equal(backend_update(b, n, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(b, b->order - 1, fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(b, b->order - 1, NULL, fit, &error), STATUS_OK);
 }
 
 /* Before the first update, after a sweep, and after a sweep that followed a residual. */

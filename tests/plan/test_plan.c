@@ -19,7 +19,7 @@ static void test_sizes(void **state)
     assert_int_equal(p.factor_bytes, (3064 + 1717) * 16 * 8 + 5 * 16 * 16 * 8);
 
     struct plan_request r = request_of(UINT64_MAX);
-    r.second[1] = r.second[3] = true; /* with a Gram each */
+    r.previous[1] = r.previous[3] = true; /* with a Gram each */
     plan_make(&p, &r);
     assert_int_equal(p.factor_bytes, (3064 + 1717 + 24 + 1717) * 16 * 8 + 7 * 16 * 16 * 8);
 

@@ -28,9 +28,10 @@ static enum status wrong_fetch(void *state, int mode, double *m, struct error *e
     return status;
 }
 
-static enum status wrong_fit(void *state, int mode, struct backend_fit *fit, struct error *error)
+static enum status wrong_fit(void *state, int mode, const struct momentum *m,
+                             struct backend_fit *fit, struct error *error)
 {
-    enum status status = backend_host.ops->fit(state, mode, fit, error);
+    enum status status = backend_host.ops->fit(state, mode, m, fit, error);
     fit->value -= 1e-4;
     return status;
 }

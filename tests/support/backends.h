@@ -100,7 +100,7 @@ static inline double sweep_modes(struct backend *b)
     for (int n = 0; n < b->order; n++)
         if (backend_mttkrp(b, n, &error) != STATUS_OK || backend_update(b, n, &error) != STATUS_OK)
             fail_msg("%s", error.message);
-    assert_int_equal(backend_fit(b, b->order - 1, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(b, b->order - 1, NULL, &fit, &error), STATUS_OK);
     return fit.value;
 }
 

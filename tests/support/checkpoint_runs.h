@@ -45,7 +45,7 @@ static inline struct cpals_result go_on_from(const struct coo *x,
     struct cpals_result result;
     read_checkpoint(&c, path);
     assert_int_equal(ktensor_create(k, &x->shape, options->problem.rank, &error), STATUS_OK);
-    ktensor_copy_rows(k, &c.model);
+    ktensor_copy_rows(k, &c.model[CHECKPOINT_STATE].rows);
     const struct cpals_options als = {.max_iterations = iterations, .resume = &c};
     if (run_from(x, k, options, &als, &result, &error) != STATUS_OK)
         fail_msg("%s", error.message);

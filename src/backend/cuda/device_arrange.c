@@ -56,8 +56,7 @@ enum status device_state_columns(void *state, int mode, const struct backend_zer
     struct device_state *s = state;
     double *entry = memory_array(3, s->rank * sizeof *entry, error);
     if (entry && device_use(s->device, error) == STATUS_OK)
-        device_state_settle(s, error);
-    device_momentum_set_aside(s);
+        device_state_wait(s, error);
     if (error->status == STATUS_OK && describe_entries(s, mode, zeros, entry, error) == STATUS_OK)
         measure(s, mode, entry, column, error);
     memory_free(entry);
@@ -93,8 +92,7 @@ enum status device_state_store_arranged(void *state, struct ktensor *k,
     struct device_state *s = state;
     double *entry = memory_array(6, s->rank * sizeof *entry, error);
     if (entry && device_use(s->device, error) == STATUS_OK)
-        device_state_settle(s, error);
-    device_momentum_set_aside(s);
+        device_state_wait(s, error);
     for (int n = 0; n < s->order && error->status == STATUS_OK; n++)
         store_mode(s, n, k->factor[n], zeros, a, entry, entry + 3 * s->rank, error);
     memory_free(entry);

@@ -71,7 +71,7 @@ enum status device_state_send_rows(struct device_state *s, int n, const uint64_t
     *row = NULL;
     if (!part->row[n])
         return STATUS_OK;
-    device_state_restart(s);
+    device_state_forget(s);
     *row = m;
     return device_staging_send(&s->staging, m, part->here.dims[n], sizeof **row, write_numbers,
                                part->row[n], error);
@@ -135,8 +135,7 @@ static enum status load(struct device_state *s, const struct origin *from, struc
             "lambda", error);
     s->weights_fit = from->carried != NULL;
     s->last_mode = -1;
-    device_momentum_restart(&s->momentum);
-    device_state_restart(s);
+    device_state_forget(s);
     for (int n = 0; n < s->order; n++)
         device_sweep_changed(&s->sweep, n);
     memory_free(norm);
@@ -205,8 +204,7 @@ enum status device_state_store(void *state, struct ktensor *k, struct carried *c
         return error->status;
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
-        status = device_state_settle(s, error);
-    device_momentum_set_aside(s);
+        status = device_state_wait(s, error);
     if (status == STATUS_OK)
         status = copy_lambda(s, k->lambda, error);
     for (int n = 0; n < s->order && status == STATUS_OK; n++)
@@ -220,8 +218,7 @@ enum status device_state_gram(void *state, int mode, double *gram, struct error 
     struct device_state *s = state;
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
-        status = device_state_settle(s, error);
-    device_momentum_set_aside(s);
+        status = device_state_wait(s, error);
     return status == STATUS_OK
                ? cuda_status(cudaMemcpy(gram, s->gram[mode], s->rank * s->rank * sizeof *gram,
                                         cudaMemcpyDeviceToHost),
@@ -234,8 +231,7 @@ enum status device_state_weights(void *state, double *lambda, struct error *erro
     struct device_state *s = state;
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
-        status = device_state_settle(s, error);
-    device_momentum_set_aside(s);
+        status = device_state_wait(s, error);
     return status == STATUS_OK ? copy_lambda(s, lambda, error) : status;
 }
 
@@ -248,7 +244,7 @@ enum status device_state_fetch(void *state, int mode, double *m, struct error *e
     double *one = scale + s->rank;
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
-        status = device_state_settle(s, error);
+        status = device_state_wait(s, error);
     if (status == STATUS_OK && s->m_mode != mode)
         status = device_state_queue_mttkrp(s, mode, error);
     for (uint64_t r = 0; r < s->rank; r++)
@@ -293,14 +289,14 @@ enum status device_state_rotate(void *state, int mode, struct error *error)
     size_t entry = precision_bytes(f->precision);
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK)
-        status = device_state_settle(s, error);
+        status = device_state_wait(s, error);
     if (s->rank > 1 && status == STATUS_OK)
         status = rotate_columns(s, f->factor[mode], f->m, f->shape.dims[mode], s->ld * entry, entry,
                                 error);
     if (s->rank > 1 && status == STATUS_OK)
         status = rotate_columns(s, s->norm[mode], s->inner, 1, s->rank * sizeof *s->inner,
                                 sizeof *s->inner, error);
-    device_state_restart(s);
+    device_state_forget(s);
     device_sweep_changed(&s->sweep, mode);
     return status;
 }

@@ -36,7 +36,7 @@ enum status device_state_set_precision(void *state, enum precision precision, bo
     struct device_state *s = state;
     enum status status = device_use(s->device, error);
     if (status == STATUS_OK && keep)
-        status = device_state_settle(s, error);
+        status = device_state_wait(s, error);
     for (int n = 0; n < s->order && keep && status == STATUS_OK; n++)
         status = widen(s, n, error);
     if (status != STATUS_OK)
@@ -45,6 +45,6 @@ enum status device_state_set_precision(void *state, enum precision precision, bo
     s->ld = bytes / precision_bytes(precision);
     s->dense = s->dense_of[precision];
     device_sweep_set_precision(&s->sweep, precision, (uint32_t)(bytes / VECTOR_BYTES));
-    device_state_restart(s);
+    device_state_forget(s);
     return STATUS_OK;
 }

@@ -131,10 +131,9 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error)
 {
     struct device_state *s = state;
-    if (device_use(s->device, error) != STATUS_OK || device_state_settle(s, error) != STATUS_OK)
+    if (device_use(s->device, error) != STATUS_OK || device_state_wait(s, error) != STATUS_OK)
         return error->status;
-    s->m_early = false;
-    s->m_mode = -1;
+    device_state_drop_m(s);
     r->norm_sq = s->sweep.orderings.norm_sq;
     if (find_weights(s, r->weight, error) != STATUS_OK)
         return error->status;

@@ -14,7 +14,7 @@
 #include "backend/cuda/runtime/device_staging.h"
 #include "kernels/dense/dense_momentum.h"
 
-/* What comes back to the host in an iteration. */
+/* What the GPU sends to the host in an iteration. */
 struct device_scalars {
     struct dense_fit_terms fit;
     struct dense_momentum momentum;
@@ -32,20 +32,20 @@ struct device_queued {
 
 #define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
 
-/* A step to what the next sweep begins with is queued behind the fit (device_momentum.c). */
+/* The step to what the next sweep begins with is queued with the fit, before the host asks for it
+ * (device_momentum.c). */
 struct device_momentum {
-    bool on;
     enum {
-        STEP_NONE,   /* no step waits to be asked for                                 */
-        STEP_QUEUED, /* one does, and its Y are the factor matrices                   */
-        STEP_ASIDE   /* one does, but the model of the sweep is the factor matrices   */
-    } waiting;
-    struct device_second { /* of modes that have a second factor matrix; device, owned */
+        STEP_NONE,  /* no step is prepared                                            */
+        STEP_BEGUN, /* one is, and what it makes are the factor matrices              */
+        STEP_ASIDE  /* one is, but the model of the sweep is still the factor matrices */
+    } prepared;
+    struct device_previous { /* of modes whose previous factor matrix stays; device, owned */
         void *factor;
         double *gram, *norm;
-    } second[MAX_ORDER];
-    int last_mode;       /* of the state before the step that waits                        */
-    double *raw;         /* (modes x R x R): Y'Y of the modes that have one; device, owned */
+    } previous[MAX_ORDER];
+    int last_mode;       /* of the model of the sweep, while a step is begun                */
+    double *raw;         /* (modes x R x R): Y'Y of the modes that have one; device, owned  */
     cudaEvent_t decided; /* on `side` */
 };
 
@@ -56,7 +56,7 @@ struct device_state {
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
     struct mode_rules rules;
     double *start;    /* (R) lambda of the model that was loaded, or of the last
-                       * sweep that momentum has kept; device, owned                */
+                       * sweep that momentum has accepted; device, owned            */
     bool weights_fit; /* that lambda comes from an update                           */
     int last_mode;    /* the one updated last, whose norms are lambda; -1: `start` is */
     struct device_momentum momentum;
@@ -86,7 +86,7 @@ struct device_state {
     struct device_queued queued[DEVICE_MOST_QUEUED]; /* since the host last waited       */
     int count;                                       /* of these */
     bool runs_ahead; /* the host waits for no V                                     */
-    int careful;     /* updates that are still to wait for their V; 0: the host runs ahead */
+    int careful;     /* updates left to run one by one, each waiting for its V; 0: none */
     cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
     cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or an event that was there at its moment */
 };
@@ -109,12 +109,12 @@ enum status device_state_set_precision(void *state, enum precision precision, bo
 enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
-enum status device_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error);
+enum status device_state_fit(void *state, int mode, const struct momentum *m,
+                             struct backend_fit *fit, struct error *error);
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error);
-enum status device_state_accelerate(void *state, const struct momentum *m, struct error *error);
 enum status device_state_extrapolate(void *state, const struct momentum_step *step,
                                      struct error *error);
-void device_state_trade(void *state);
+void device_state_swap(void *state);
 enum status device_state_gram(void *state, int mode, double *gram, struct error *error);
 enum status device_state_weights(void *state, double *lambda, struct error *error);
 
@@ -129,31 +129,45 @@ enum status device_state_send_rows(struct device_state *s, int n, const uint64_t
 /* scale (R) = what gives the columns of factor matrix n unit length; 1 for a zero column. */
 enum status device_state_scales(const struct device_state *s, int n, double *scale,
                                 struct error *error);
-/* Allocates the second factor matrices that the plan asks for. STATUS_MEMORY. */
+
+/* Allocates the previous factor matrices that the plan asks for. STATUS_MEMORY. */
 enum status device_momentum_open(struct device_state *s, struct error *error);
 
 /* Accepts what is open in part. */
 void device_momentum_close(struct device_momentum *m);
 
-/* No steps come before the model that is loaded. */
-void device_momentum_restart(struct device_momentum *m);
+/* Queues, after the fit of `mode`, the mode updated last, whose <X, Y> has the relative error
+ * epsilon, the decision that follows *before, and its step. */
+enum status device_momentum_queue(struct device_state *s, int mode, const struct momentum *before,
+                                  double epsilon, struct error *error);
 
-/* Queues the decision and the step behind the fit of `mode`, the mode updated last, whose <X, Y>
- * has the relative error epsilon. */
-enum status device_momentum_queue(struct device_state *s, int mode, double epsilon,
-                                  struct error *error);
-
-/* While a step waits, makes the model of the last sweep the factor matrices. */
+/* Makes the model of the last sweep the factor matrices again while a step is prepared. */
 void device_momentum_set_aside(struct device_state *s);
 
-/* A step that waits is not asked for any more. An MTTKRP that was begun early is of no use then. */
+/* Drops the step that is prepared: the model of the last sweep stays, an MTTKRP that was begun
+ * early does not. */
 void device_momentum_drop(struct device_state *s);
 
-/* Nothing has been asked for: the factors are what counts. */
-void device_state_restart(struct device_state *s);
+/* Takes the step that is prepared; false if none is. */
+bool device_momentum_take(struct device_state *s);
 
-/* Waits until everything that was asked for is done. */
-enum status device_state_settle(struct device_state *s, struct error *error);
+/* Makes *step, when none is prepared and nothing is queued. */
+enum status device_momentum_step(struct device_state *s, const struct momentum_step *step,
+                                 struct error *error);
+
+/* Forgets what was queued or prepared: the factor matrices are the model. */
+void device_state_forget(struct device_state *s);
+
+/* An M that was made of other factor matrices does not count. */
+static inline void device_state_drop_m(struct device_state *s)
+{
+    s->m_mode = -1;
+    s->m_early = false;
+}
+
+/* Waits until everything that was queued is done, V that cannot be inverted included. The factor
+ * matrices are then those of the last sweep, whether the next step is prepared or not. */
+enum status device_state_wait(struct device_state *s, struct error *error);
 
 /* The M of `mode` into s->sweep.factors.m. Asynchronous. */
 enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct error *error);

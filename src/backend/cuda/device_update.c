@@ -1,9 +1,9 @@
-/* The updates of an iteration.
+/* The steps of an iteration.
  *
- * The host runs ahead of the device: it takes for granted that every V can be inverted. Where one
- * cannot, the device leaves everything behind it undone, the host learns of it when it next waits
- * anyway, and repeats these steps, waiting for each V. And while it waits for the fit, the device
- * already works on the next sweep's first MTTKRP. */
+ * The host runs ahead of the GPU: it assumes that every V can be inverted. Where one cannot, the
+ * GPU leaves everything after it undone; the host learns of that when it next waits anyway, and
+ * repeats these steps, waiting for each V. While the host waits for the fit, the GPU already works
+ * on the next sweep's first MTTKRP. */
 #include "backend/cuda/device_state.h"
 
 #include <float.h>
@@ -17,11 +17,11 @@
 _Static_assert(DEVICE_DENSE_PASSES > BACKEND_STAMPS + DEVICE_MOST_QUEUED,
                "events of passes serve as stamps until these are read");
 
-void device_state_restart(struct device_state *s)
+void device_state_forget(struct device_state *s)
 {
     s->count = s->careful = 0;
-    s->m_mode = -1;
-    s->m_early = false;
+    s->momentum.prepared = STEP_NONE;
+    device_state_drop_m(s);
     s->end = NULL;
     s->runs_ahead = device_dense_run_ahead(s->dense, &s->scalars->halt);
 }
@@ -136,8 +136,8 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
     return status;
 }
 
-/* Waits for the device and brings the scalars over. *repeated: updates had to be done once more,
- * and what was queued behind them was in vain. */
+/* Waits for the GPU and brings the scalars over. *repeated: updates had to be done once more, and
+ * what was queued after them was in vain. */
 static enum status wait_for_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
     enum status status = cuda_status(
@@ -156,16 +156,18 @@ static enum status wait_for_scalars(struct device_state *s, bool *repeated, stru
     return status;
 }
 
-enum status device_state_settle(struct device_state *s, struct error *error)
+enum status device_state_wait(struct device_state *s, struct error *error)
 {
     bool repeated;
-    enum status status = wait_for_scalars(s, &repeated, error);
-    return status == STATUS_OK ? cuda_status(cudaDeviceSynchronize(), "an update", error) : status;
+    if (wait_for_scalars(s, &repeated, error) != STATUS_OK)
+        return error->status;
+    device_momentum_set_aside(s);
+    return cuda_status(cudaDeviceSynchronize(), "an update", error);
 }
 
 static enum status note_mttkrp(struct device_state *s, int mode, struct error *error)
 {
-    if (s->count == DEVICE_MOST_QUEUED && device_state_settle(s, error) != STATUS_OK)
+    if (s->count == DEVICE_MOST_QUEUED && device_state_wait(s, error) != STATUS_OK)
         return error->status;
     s->queued[s->count++] = (struct device_queued){.mode = mode};
     return STATUS_OK;
@@ -243,25 +245,21 @@ static double epsilon_of_inner(const struct device_state *s, int mode)
     return s->sweep.factors.precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt(rows) : DBL_EPSILON;
 }
 
-enum status device_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error)
+/* The fit, the decision on the next sweep where *m is not NULL, and what that sweep begins with. */
+static enum status queue_end(struct device_state *s, int mode, const struct momentum *m,
+                             struct error *error)
 {
-    struct device_state *s = state;
-    bool repeated = true;
-    if (device_use(s->device, error) != STATUS_OK)
+    if (queue_fit(s, mode, error) != STATUS_OK)
         return error->status;
-    while (repeated) {
-        enum status status = queue_fit(s, mode, error);
-        if (status == STATUS_OK && s->momentum.on)
-            status = device_momentum_queue(s, mode, epsilon_of_inner(s, mode), error);
-        if (status == STATUS_OK)
-            status = begin_next_sweep(s, error);
-        if (status == STATUS_OK)
-            status = wait_for_scalars(s, &repeated, error);
-        if (status != STATUS_OK)
-            return status;
-    }
+    if (m && device_momentum_queue(s, mode, m, epsilon_of_inner(s, mode), error) != STATUS_OK)
+        return error->status;
+    return begin_next_sweep(s, error);
+}
 
-    s->weights_fit = true;
+/* *fit from what the GPU has left in s->result. */
+static enum status read_fit(const struct device_state *s, int mode, const struct momentum *m,
+                            struct backend_fit *fit, struct error *error)
+{
     const struct device_scalars *r = s->result;
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
@@ -272,6 +270,44 @@ enum status device_state_fit(void *state, int mode, struct backend_fit *fit, str
                                     .inner_size = r->fit.inner_size,
                                     .model_size = r->fit.model_size,
                                     .epsilon = epsilon_of_inner(s, mode),
-                                    .penalty = s->momentum.on ? r->momentum.penalty : 0};
-    return backend_fit_of(fit, &terms, mode + 1, error);
+                                    .penalty = m ? r->momentum.penalty : 0};
+    if (backend_fit_of(fit, &terms, mode + 1, error) != STATUS_OK)
+        return error->status;
+    if (m) {
+        fit->momentum = r->momentum.state;
+        fit->step = r->momentum.step;
+    }
+    return STATUS_OK;
+}
+
+enum status device_state_fit(void *state, int mode, const struct momentum *m,
+                             struct backend_fit *fit, struct error *error)
+{
+    struct device_state *s = state;
+    bool repeated = true;
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
+    while (repeated) {
+        if (queue_end(s, mode, m, error) != STATUS_OK)
+            return error->status;
+        if (wait_for_scalars(s, &repeated, error) != STATUS_OK)
+            return error->status;
+    }
+    s->weights_fit = true;
+    if (m && s->result->momentum.state.undecided)
+        device_momentum_drop(s);
+    return read_fit(s, mode, m, fit, error);
+}
+
+enum status device_state_extrapolate(void *state, const struct momentum_step *step,
+                                     struct error *error)
+{
+    struct device_state *s = state;
+    if (device_momentum_take(s))
+        return STATUS_OK;
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
+    if (device_state_wait(s, error) != STATUS_OK)
+        return error->status;
+    return device_momentum_step(s, step, error);
 }

@@ -59,11 +59,11 @@ static void close_host(void *state)
         memory_free(h->factor[n]);
         memory_free(h->gram[n]);
         memory_free(h->scale[n]);
-        memory_free(h->second[n].factor);
-        memory_free(h->second[n].gram);
-        memory_free(h->second[n].scale);
+        memory_free(h->previous[n].factor);
+        memory_free(h->previous[n].gram);
+        memory_free(h->previous[n].scale);
     }
-    memory_free(h->second_lambda);
+    memory_free(h->previous_lambda);
     host_sweep_close(&h->sweep);
     memory_free(h->v);
     memory_free(h->m);
@@ -74,19 +74,21 @@ static void close_host(void *state)
     memory_free(h);
 }
 
-static enum status allocate_second(struct host_state *h, struct error *error)
+static enum status allocate_previous(struct host_state *h, struct error *error)
 {
     const uint64_t row = h->rank * sizeof(double);
     const uint64_t entries = h->rank * precision_bytes(h->sweep.precision);
-    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
-        struct host_second *second = &h->second[n];
-        if (!h->built.plan.request.second[n])
+    for (int n = 0; n < h->shape.order; n++) {
+        struct host_previous *previous = &h->previous[n];
+        if (!h->built.plan.request.previous[n])
             continue;
-        second->factor = memory_array(h->shape.dims[n], entries, error);
-        second->gram = memory_array(h->rank + 1, row, error);
-        second->scale = memory_array(1, row, error);
+        previous->factor = memory_array(h->shape.dims[n], entries, error);
+        previous->gram = memory_array(h->rank + 1, row, error);
+        previous->scale = memory_array(1, row, error);
+        if (error->status != STATUS_OK)
+            return error->status;
     }
-    h->second_lambda = memory_array(1, row, error);
+    h->previous_lambda = memory_array(1, row, error);
     return error->status;
 }
 
@@ -138,7 +140,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
     if (status == STATUS_OK)
         status = allocate_matrices(h, options, error);
     if (status == STATUS_OK && plan->request.momentum)
-        status = allocate_second(h, error);
+        status = allocate_previous(h, error);
     if (status != STATUS_OK) {
         close_host(h);
         return status;
@@ -172,7 +174,7 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .fit = host_state_fit,
                                               .residual = host_state_residual,
                                               .extrapolate = host_state_extrapolate,
-                                              .trade = host_state_trade,
+                                              .swap = host_state_swap,
                                               .gram = host_state_gram,
                                               .weights = host_state_weights,
                                               .store = host_state_store,

@@ -28,11 +28,11 @@ struct host_state {
     double *gram[MAX_ORDER];   /* (R x R); behind the Gram (R): of each column of the
                                 * factor, the inner product with the same column of M  */
     double *scale[MAX_ORDER];  /* (R): see above                                      */
-    struct host_second {       /* of modes that have a second factor matrix, the same */
+    struct host_previous {     /* the same after the sweep before, with momentum (plan.h) */
         void *factor;
         double *gram, *scale;
-    } second[MAX_ORDER];
-    double *second_lambda;         /* (R), likewise                                       */
+    } previous[MAX_ORDER];
+    double *previous_lambda;       /* (R), likewise                                       */
     double *v;                     /* (R x R)                                             */
     void *m;                       /* (longest mode x R)                                  */
     double *lambda, *row, *column; /* (R); row and column are scratch                     */
@@ -74,10 +74,11 @@ enum status host_state_gram(void *state, int mode, double *gram, struct error *e
 enum status host_state_weights(void *state, double *lambda, struct error *error);
 enum status host_state_mttkrp(void *state, int mode, struct error *error);
 enum status host_state_update(void *state, int mode, struct error *error);
-enum status host_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error);
+enum status host_state_fit(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
+                           struct error *error);
 enum status host_state_extrapolate(void *state, const struct momentum_step *step,
                                    struct error *error);
-void host_state_trade(void *state);
+void host_state_swap(void *state);
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error);
 
 #endif

@@ -117,12 +117,12 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
     if (create_solver(h, mode, &s, error) != STATUS_OK)
         return error_prefix(error, "mode %d: ", mode + 1);
 
-    /* of the longest mode, factor and M are equally long and trade places */
-    bool trade = !s.is_nonneg && h->shape.dims[mode] == h->longest;
-    void *a = trade ? h->m : h->factor[mode];
+    /* the factor and M of the longest mode are equally long: they are swapped */
+    bool swap = !s.is_nonneg && h->shape.dims[mode] == h->longest;
+    void *a = swap ? h->m : h->factor[mode];
     host_state_changed(h, mode);
     if (solve_rows(h, mode, &s, a, error) == STATUS_OK) {
-        if (trade) {
+        if (swap) {
             h->m = h->factor[mode];
             h->factor[mode] = a;
         }
@@ -190,7 +190,8 @@ static double epsilon_of_inner(const struct host_state *h, int mode)
 }
 
 /* h->inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise. */
-enum status host_state_fit(void *state, int mode, struct backend_fit *value, struct error *error)
+enum status host_state_fit(void *state, int mode, const struct momentum *m,
+                           struct backend_fit *value, struct error *error)
 {
     struct host_state *h = state;
     struct fit_terms terms = {.norm_sq = h->norm_sq,
@@ -206,7 +207,10 @@ enum status host_state_fit(void *state, int mode, struct backend_fit *value, str
         }
     for (uint64_t i = 0; i < h->rank; i++)
         terms.penalty += h->rules.ridge[mode] * h->lambda[i] * h->lambda[i];
-    return backend_fit_of(value, &terms, mode + 1, error);
+    if (backend_fit_of(value, &terms, mode + 1, error) != STATUS_OK)
+        return error->status;
+    backend_fit_decide(value, m);
+    return STATUS_OK;
 }
 
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error)

@@ -64,7 +64,7 @@ struct initial_guess cpd_guess(const struct cpd_job *job)
     struct initial_guess guess = {.kind = s->guess, .seed = s->seed};
     if (s->init_stem || s->resume) {
         guess.kind = GUESS_MODEL;
-        guess.model = s->init_stem ? &job->start : &job->resume.model;
+        guess.model = s->init_stem ? &job->start : &job->resume.model[CHECKPOINT_STATE].rows;
     }
     return guess;
 }

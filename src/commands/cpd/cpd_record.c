@@ -106,7 +106,7 @@ static void put_result(struct json *j, const struct cpals_result *r)
     json_number(j, "checks_off_by", r->trust.error);
     json_unsigned(j, "falls", (uint64_t)r->trust.falls);
     json_number(j, "largest_fall", r->trust.fall);
-    if (r->momentum) { /* each restart takes one iteration back */
+    if (r->momentum) { /* each restart loses one iteration */
         json_unsigned(j, "restarts", (uint64_t)r->restarts);
         json_unsigned(j, "iterations_lost", (uint64_t)r->restarts);
     }

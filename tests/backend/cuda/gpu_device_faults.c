@@ -50,7 +50,7 @@ static enum status run(const struct backend_options *setting, double *fit, struc
             status = backend_update(&b, step % x.shape.order, error);
     }
     if (status == STATUS_OK)
-        status = backend_fit(&b, x.shape.order - 1, &found, error);
+        status = backend_fit(&b, x.shape.order - 1, NULL, &found, error);
     if (status == STATUS_OK)
         status = backend_rotate(&b, 0, error);
     *fit = found.value;

@@ -32,7 +32,7 @@ static double sweep(struct backend *b)
         assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
         assert_int_equal(backend_update(b, n, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(b, b->order - 1, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(b, b->order - 1, NULL, &fit, &error), STATUS_OK);
     return fit.value;
 }
 
