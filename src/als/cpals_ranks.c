@@ -25,7 +25,7 @@ static void tell(struct rank_report *report, struct backend *b, double communica
     struct backend_built built;
     backend_built(b, &built);
     *report = (struct rank_report){.nnz = built.nnz, .communication = communication};
-    memcpy(report->operation, b->seconds, sizeof report->operation);
+    memcpy(report->operation, backend_times(b)->seconds, sizeof report->operation);
 }
 
 /* The rows that the ranks have solved, and which are arranged, become the model. */

@@ -1,8 +1,7 @@
 /* The seam between the ALS loop and the machine: an open backend and its operations. The backend
  * owns every array (orderings of the tensor, factor matrices, Grams, M); the loop speaks of modes
- * only, which count from zero. Every operation goes through backend.c, where its time is taken.
- * Implemented in backend_open.c (from a tensor to an open backend, and how long that takes),
- * backend.c, backend_start.c (the random start) and backend_arrange.c (the arranged model).
+ * only, which count from zero. Implemented in backend_open.c (from a tensor to an open backend),
+ * backend_model.c (models on their way in and out) and backend.c (all else).
  *
  * Beside the errors that a function names, a GPU can cause STATUS_MEMORY and STATUS_INTERNAL in
  * every function that returns a status. */
@@ -10,45 +9,31 @@
 #define BLCO_BACKEND_H
 
 #include "backend/backend_kind.h"
+#include "backend/operation_times.h"
 
 struct tensor_input;
 struct rank_tensor;
+struct seam;
 
-/* What time is booked for. */
-enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
-
-/* An open backend. Callers read plan, order, rules, ranks, seconds and calls only. */
+/* An open backend; callers only read it. */
 struct backend {
     const struct backend_kind *kind;
-    void *state;      /* made by kind->open; owned                                       */
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
     struct problem problem;        /* of the options */
     const struct rank_rows *ranks; /* this rank's place among all that work together       */
     struct rank_rows alone;        /* that place, where there is one rank; owned           */
     struct comm *self;             /* likewise                                             */
-    enum precision precision; /* of the factor matrices as they stand                          */
-    int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h)     */
-    bool rotated; /* the Grams are not those of the factor matrices as they stand */
-    int m_mode;   /* of the last MTTKRP; -1: there is none, or an update has used its M */
-    bool
-        at_floor[MAX_ORDER]; /* an update may have left entries at the floor (nonneg_zeros.h) ... */
-    enum precision floor_of[MAX_ORDER]; /* ... of this precision                              */
-    int updated_mode; /* of the last update, as long as no MTTKRP came after it; else -1 */
-    double seconds[OP_COUNT][MAX_ORDER]; /* booked; operations without a mode use [0] */
-    uint64_t calls[OP_COUNT][MAX_ORDER]; /* booked likewise                           */
-    int stamps; /* the number of the last stamp; the time since stamp 0 is not booked yet */
-    struct {
-        enum operation op;
-        int mode;
-    } stamped[BACKEND_STAMPS]; /* the operation between stamp i - 1 and stamp i */
+    enum precision precision;      /* of the factor matrices as they stand                 */
+    struct seam *seam;             /* of the seam's functions alone; owned                 */
 };
 
-/* The operation's name as records and summaries print it ("mttkrp"). */
-const char *operation_name(enum operation op);
+/* What is booked so far. A GPU's operations are booked at the latest by the next fit, load,
+ * residual or store. */
+const struct operation_times *backend_times(const struct backend *b);
 
-/* Whether an iteration does the operation once for each mode. */
-bool operation_has_modes(enum operation op);
+/* Sets what is booked to zero. */
+void backend_clear_times(struct backend *b);
 
 /* A tensor as a plan sees it: that of an open .blco file, or that of an open input, whose nonzeros
  * may be unread. */
@@ -113,9 +98,8 @@ enum status backend_begin(struct backend *b, const struct ktensor *k, struct err
 enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
                               struct error *error);
 
-/* The factor matrices, of single precision, become ones of double precision that are equal. To be
- * called between iterations, of a backend of `single_first`; without effect where they are double.
- * Its time is booked as that of a load. */
+/* The factor matrices, of single precision, become equal ones of double precision; without effect
+ * where they are double. To be called between iterations. Booked as a load. */
 enum status backend_widen(struct backend *b, struct error *error);
 
 /* Brings back what backend_save has handed out, perhaps of another backend or another number of
@@ -174,18 +158,15 @@ enum status backend_gram(struct backend *b, int mode, double *gram, struct error
 /* lambda (R) = the weights of the components, in the backend's order. No time is booked. */
 enum status backend_weights(struct backend *b, double *lambda, struct error *error);
 
-/* Copies lambda and the factors of the model into k, which has the backend's shape and rank. Zeros
- * of nonnegative factors are written as such (nonneg_zeros.h). */
+/* Copies lambda and the factors of the model into k, which has the backend's shape and rank and
+ * gets the rules of the modes. Zeros of nonnegative factors are written as such (nonneg_zeros.h).
+ * STATUS_MEMORY. */
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
 
 /* backend_store in the standard form of the whole model (ktensor_arrange; of all ranks), of which k
- * has the rows of ranks->part. Where the backend can, it finds the form, and the rows come out
- * arranged. The backend keeps its model, but the next operation must be a load or an MTTKRP. Every
- * rank calls it. STATUS_MEMORY. */
+ * has the rows of ranks->part: the rows leave the backend arranged. The backend keeps its model,
+ * but the next operation must be a load or an MTTKRP. Every rank calls it. STATUS_MEMORY. */
 enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error);
-
-/* Arranges what backend_store has copied into k in this way. Every rank calls it. STATUS_MEMORY. */
-enum status backend_arrange(struct backend *b, struct ktensor *k, struct error *error);
 
 /* Copies what the next iteration begins with into k and carried, which have the backend's shape and
  * rank: lambda, the factor matrices as they stand, scales and Grams. The backend's own state is
@@ -193,8 +174,8 @@ enum status backend_arrange(struct backend *b, struct ktensor *k, struct error *
 enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
                          struct error *error);
 
-/* Copies M of `mode`, the mode of the last MTTKRP, into m (I_n x R), before an update uses M. For
- * tests and benchmarks; no time is booked. STATUS_INTERNAL where that M is not there. */
+/* Copies M of `mode`, the mode of the last MTTKRP, into m (I_n x R), before an update uses M. No
+ * time is booked. STATUS_INTERNAL where that M is not there. */
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error);
 
 /* Column r of factor matrix `mode` becomes column r + 1, the last one the first; lambda, Grams and
@@ -202,35 +183,14 @@ enum status backend_fetch(struct backend *b, int mode, double *m, struct error *
  * products of columns. No time is booked. */
 enum status backend_rotate(struct backend *b, int mode, struct error *error);
 
-/* Names the kernel variant that computes MTTKRP of this mode ("plain x2048", in chunks of 2048
- * nonzeros) in text[0..size); empty where there is only one. False while variants are still being
- * tried. */
-bool backend_describe(struct backend *b, int mode, char *text, size_t size);
-
-/* Bytes of the tensor that one MTTKRP of this mode copies from host memory to the device; 0 where
- * the tensor is on the device, or there is no device. */
-uint64_t backend_bus_bytes(struct backend *b, int mode);
-
-/* *built = what was built so far; orderings of a streamed tensor may be built later. */
+/* *built = what was built so far, and which kernels compute MTTKRP; orderings of a streamed tensor
+ * may be built later. */
 void backend_built(struct backend *b, struct backend_built *built);
 
-/* Runs MTTKRP of `mode` `count` times (fewer than BACKEND_STAMPS); seconds[i] (count) = the time of
- * call i. Where the backend works on after its calls have returned, all calls are queued before the
- * first one is waited for. Nothing is booked. Errors as backend_mttkrp. */
+/* Runs MTTKRP of `mode` `count` times (fewer than OPERATION_EVENTS); seconds[i] (count) = the time
+ * of call i. Where the backend works on after its calls have returned, all calls are queued before
+ * the first one is waited for. Errors as backend_mttkrp. */
 enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, double *seconds,
-                                struct error *error);
-
-/* Sets the booked seconds and calls of all operations to zero. */
-void backend_clear_times(struct backend *b);
-
-/* What backend_randomise, backend_store_arranged and backend_store do beside the account of time;
- * for backend.c. The start is made by the backend, or where it makes no numbers of this kind, on
- * the host. Arranged rows are those of a backend that measures columns. bound (R) = what
- * nonneg_bounds tells of mode n of a model of weights lambda (R). STATUS_MEMORY. */
-enum status backend_random_start(struct backend *b, enum ktensor_init init, uint64_t seed,
-                                 struct error *error);
-enum status backend_arranged_rows(struct backend *b, struct ktensor *k, struct error *error);
-enum status backend_zero_bounds(struct backend *b, const double *lambda, int n, double *bound,
                                 struct error *error);
 
 /* Frees all that the backend owns. Accepts a closed or zeroed *b. */

@@ -10,17 +10,16 @@
 #include "backend/backend_fit.h"
 #include "ranks/rank_rows.h"
 #include "backend/backend_residual.h"
+#include "backend/column_form.h"
+#include "backend/operation_times.h"
 #include "base/error.h"
 #include "numerics/precision.h"
 #include "base/progress.h"
-#include "model/arrangement.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
 #include "problem/problem.h"
 #include "plan/plan.h"
 #include "tensor/coo.h"
-
-#define BACKEND_STAMPS 128 /* numbers of stamps, see struct backend_ops */
 
 struct blco_file;
 
@@ -49,12 +48,21 @@ struct backend_rates {
     double atomic_rows_per_second[MAX_ORDER]; /* adding atomically to random rows of that table   */
 };
 
+/* How MTTKRP of a mode is computed. */
+struct backend_mttkrp_kernel {
+    char name[96];      /* of the kernel variant ("plain x2048", in chunks of 2048 nonzeros); empty
+                         * where there is only one */
+    bool chosen;        /* no other variant is still to be tried                                 */
+    uint64_t bus_bytes; /* of the tensor, that one MTTKRP copies from host memory to the device */
+};
+
 /* What was built, and in what time. */
 struct backend_built {
     struct plan plan;          /* the plan that was followed: the one given to open, or a smaller
                                 * one where the device turned out to have less room            */
     struct mode_groups groups; /* whose modes share partial products */
     uint64_t nnz;              /* the nonzeros that are here         */
+    struct backend_mttkrp_kernel kernel[MAX_ORDER]; /* of each mode */
     struct backend_seconds { /* of the stages; 0 where there was none                            */
         double upload, presort, alto;
         double replica[MAX_ORDER]; /* [n]: the ordering of mode n; with mode groups, of group n  */
@@ -85,21 +93,32 @@ struct tensor_source {
     double norm_sq;          /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };
 
-/* Entries that count as zeros: an entry x of unit column r of mode n where bound[n] is not NULL and
- * x lambda[r] <= bound[n][r] (nonneg_zeros.h). In the backend's order. */
-struct backend_zeros {
-    const double *lambda;           /* (R) */
-    const double *bound[MAX_ORDER]; /* (R) */
+/* What a model is loaded from: *k, or random numbers (ktensor_randomise), without signs where a
+ * mode is to be nonnegative. */
+struct model_source {
+    const struct ktensor *k;       /* NULL: random numbers                        */
+    const struct carried *carried; /* NULL, or with k what backend_resume has     */
+    enum ktensor_init init;        /* of the random numbers                       */
+    uint64_t seed;                 /* likewise                                    */
+    const double *lambda;          /* (R) in place of k->lambda                   */
+    enum precision precision;      /* of the factor matrices from now on          */
 };
 
 /* The operations on the `state` that open has made. The functions that return a status fill *error;
  * backend.h says what each operation does, at the function that calls it. */
 struct backend_ops {
-    enum status (*load)(void *state, const struct ktensor *k, const struct carried *carried,
-                        struct error *error); /* carried: NULL, or as backend_resume has it */
-    enum status (*randomise)(void *state, enum ktensor_init init, uint64_t seed, double weight,
-                             struct error *error); /* every component gets this weight */
-    bool makes_normal; /* `randomise` makes KTENSOR_NORMAL, too, with the host's bits */
+    enum status (*load)(void *state, const struct model_source *from, struct error *error);
+    enum status (*save)(void *state, struct ktensor *k, struct carried *carried,
+                        struct error *error);
+
+    /* store: the factor matrices, of the rows that are here, into k in this form, but not lambda.
+     * columns: column (R) = what the rows of `mode` that this rank solves tell of the columns in
+     * this form; M may be lost. */
+    enum status (*store)(void *state, const struct model_form *form, struct ktensor *k,
+                         struct error *error);
+    enum status (*columns)(void *state, int mode, const struct model_form *form,
+                           struct column *column, struct error *error);
+
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
     enum status (*fit)(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
@@ -109,38 +128,16 @@ struct backend_ops {
     void (*swap)(void *state);
     enum status (*gram)(void *state, int mode, double *gram, struct error *error);
     enum status (*weights)(void *state, double *lambda, struct error *error);
-    enum status (*store)(void *state, struct ktensor *k, struct carried *carried,
-                         struct error *error); /* carried: NULL, or as backend_save has it  */
     enum status (*fetch)(void *state, int mode, double *m, struct error *error);
     enum status (*rotate)(void *state, int mode, struct error *error);
+
+    /* Of a backend of `single_first` in single precision. M is lost. */
+    enum status (*widen)(void *state, struct error *error);
+
     void (*built)(void *state, struct backend_built *built);
     void (*close)(void *state);
 
-    /* Entries of factor matrices have this precision from now on; of a backend of `single_first`
-     * only. Where `keep`, the factor matrices that are there are widened; otherwise others are
-     * about to be loaded. No M is there any more. */
-    enum status (*set_precision)(void *state, enum precision precision, bool keep,
-                                 struct error *error);
-
-    /* NULL where an operation is done when its call returns. Otherwise operations are queued: stamp
-     * puts stamp `number`, from 0 to BACKEND_STAMPS - 1, at the end of the queue; elapsed waits
-     * until the queue has passed stamp `to` and gives the seconds since it passed stamp `from`. */
-    enum status (*stamp)(void *state, int number, struct error *error);
-    enum status (*elapsed)(void *state, int from, int to, double *seconds, struct error *error);
-
-    /* The two steps of backend_store_arranged, both NULL where the host arranges what `store` has
-     * given. columns: column (R) = what the rows of `mode` that this rank solves tell of the unit
-     * columns, in the backend's order. store_arranged: the factor matrices into k in the form that
-     * *a says. What is M may be lost. */
-    enum status (*columns)(void *state, int mode, const struct backend_zeros *zeros,
-                           struct column *column, struct error *error);
-    enum status (*store_arranged)(void *state, struct ktensor *k, const struct backend_zeros *zeros,
-                                  const struct arrangement *a, struct error *error);
-
-    /* describe is NULL where a mode is computed in one way only, bus_bytes where there is no bus.
-     */
-    bool (*describe)(void *state, int mode, char *text, size_t size);
-    uint64_t (*bus_bytes)(void *state, int mode);
+    const struct event_ops *events; /* on the state; NULL: operations are done when calls return */
 };
 
 /* A kind of backend. Functions that return a status fill *error. Of an absent kind `available`

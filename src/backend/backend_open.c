@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/seam.h"
 #include "backend/value_scale.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "formats/tensor_input.h"
 #include "ranks/rank_tensor.h"
@@ -110,13 +110,19 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     b->order = tensor->shape.order;
     b->problem = options->problem;
     b->precision = options->problem.precision;
-    b->m_mode = b->updated_mode = -1;
-    enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
-    if (status == STATUS_OK && !b->plan.fits)
-        status = refuse(kind, &b->plan, options, error);
-    if (status != STATUS_OK)
-        backend_close(b);
-    return status;
+    b->seam = memory_zeros(1, sizeof *b->seam, error);
+    if (!b->seam)
+        goto failed;
+    b->seam->ops = kind->ops;
+    b->seam->last.op = OP_OPEN;
+    if (backend_plan(&b->plan, kind, tensor, options, forced, error) != STATUS_OK)
+        goto failed;
+    if (!b->plan.fits && refuse(kind, &b->plan, options, error) != STATUS_OK)
+        goto failed;
+    return STATUS_OK;
+failed:
+    backend_close(b);
+    return error->status;
 }
 
 /* Gives a source without ranks the one rank that there is. */
@@ -141,7 +147,7 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
     if (sum_norms(known, error) != STATUS_OK)
         return error->status;
     if (value_scale_needed(known->norm_sq, known->x->shape.order, precision)) {
-        if (value_scale_apply(scaled, &b->exponent, known->x, known->ranks->all, error) !=
+        if (value_scale_apply(scaled, &b->seam->exponent, known->x, known->ranks->all, error) !=
             STATUS_OK)
             return error->status;
         known->x = scaled;
@@ -157,23 +163,28 @@ static enum status build(struct backend *b, const struct tensor_source *source,
                          const struct backend_options *options, struct progress *progress,
                          struct error *error)
 {
-    double start = clock_now();
+    struct seam *seam = b->seam;
     struct tensor_source known = *source;
     struct coo scaled = {0};
-    enum status status = STATUS_OK;
-    if (!source->ranks)
-        status = stand_alone(b, &known, error);
+    if (operation_begin(&seam->clock, OP_OPEN, error) != STATUS_OK)
+        goto done;
+    if (!source->ranks && stand_alone(b, &known, error) != STATUS_OK)
+        goto done;
     b->ranks = known.ranks;
-    if (status == STATUS_OK && !source->file)
-        status = take_norm(b, &known, &scaled, problem_first_precision(&options->problem), error);
-    if (status == STATUS_OK)
-        status = b->kind->open(&b->state, &known, &b->plan, options, progress, error);
+    if (!source->file && take_norm(b, &known, &scaled, problem_first_precision(&options->problem),
+                                   error) != STATUS_OK)
+        goto done;
+    if (b->kind->open(&seam->state, &known, &b->plan, options, progress, error) != STATUS_OK)
+        goto done;
+    if (operation_end(&seam->clock, OP_OPEN, 0, error) != STATUS_OK)
+        goto done;
+    seam->clock.events = seam->ops->events;
+    seam->clock.queue = seam->state;
+done:
     memory_free(scaled.value);
-    b->calls[OP_OPEN][0]++;
-    b->seconds[OP_OPEN][0] += clock_now() - start;
-    if (status != STATUS_OK)
+    if (error->status != STATUS_OK)
         backend_close(b);
-    return status;
+    return error->status;
 }
 
 /* Plans, and builds from nonzeros in memory. On failure *b is closed. */

@@ -125,8 +125,8 @@ static void close_device(void *state)
     device_free(s->scalars);
     device_pinned_free(s->result);
     device_staging_close(&s->staging);
-    for (int i = 0; i < BACKEND_STAMPS; i++)
-        device_event_destroy(s->stamp[i]);
+    for (int i = 0; i < OPERATION_EVENTS; i++)
+        device_event_destroy(s->events.own[i]);
     device_event_destroy(s->weights_ready);
     for (int i = 0; i < 2; i++)
         device_event_destroy(s->spare[i]);
@@ -187,52 +187,45 @@ static enum status open_device(void **state, const struct tensor_source *source,
     return STATUS_OK;
 }
 
-static enum status stamp(void *state, int number, struct error *error)
+/* An early MTTKRP is no part of the operations before it. Where an event stands at the end of the
+ * queue already, it serves: to record one costs the stream more than a microsecond. */
+static enum status record_event(void *queue, int event, struct error *error)
 {
-    struct device_state *s = state;
+    struct device_state *s = queue;
+    cudaEvent_t *own = &s->events.own[event], *at = &s->events.at[event];
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    /* An early MTTKRP is no part of the operations before it. An event costs the stream more than a
-     * microsecond. */
-    s->mark[number] = s->m_early ? s->swept : s->end;
-    if (s->mark[number])
+    *at = s->m_early ? s->swept : s->end;
+    if (*at)
         return STATUS_OK;
-    cudaError_t code =
-        s->stamp[number] ? cudaSuccess : device_event_create_timed(&s->stamp[number]);
-    s->mark[number] = s->stamp[number];
+    cudaError_t code = *own ? cudaSuccess : device_event_create_timed(own);
     if (code == cudaSuccess)
-        code = cudaEventRecord(s->stamp[number], s->stream);
+        code = cudaEventRecord(*own, s->stream);
+    *at = *own;
     return cuda_status(code, "timing", error);
 }
 
-static enum status elapsed(void *state, int from, int to, double *seconds, struct error *error)
+static enum status time_elapsed(void *queue, int from, int to, double *seconds, struct error *error)
 {
-    struct device_state *s = state;
+    struct device_state *s = queue;
     float ms = 0;
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    cudaError_t code = cudaEventSynchronize(s->mark[to]);
+    cudaError_t code = cudaEventSynchronize(s->events.at[to]);
     if (code == cudaSuccess)
-        code = cudaEventElapsedTime(&ms, s->mark[from], s->mark[to]);
+        code = cudaEventElapsedTime(&ms, s->events.at[from], s->events.at[to]);
     *seconds = ms / 1e3;
     return cuda_status(code, "timing", error);
 }
 
 static void tell_built(void *state, struct backend_built *built)
 {
-    const struct device_orderings *o = &((struct device_state *)state)->sweep.orderings;
+    const struct device_state *s = state;
+    const struct device_orderings *o = &s->sweep.orderings;
     *built = (struct backend_built){
         .plan = o->plan, .groups = o->sweep.groups, .nnz = o->nnz, .seconds = o->seconds};
-}
-
-static bool describe(void *state, int mode, char *text, size_t size)
-{
-    return device_sweep_describe(&((struct device_state *)state)->sweep, mode, text, size);
-}
-
-static uint64_t bus_bytes(void *state, int mode)
-{
-    return device_sweep_bus_bytes(&((struct device_state *)state)->sweep, mode);
+    for (int n = 0; n < s->order; n++)
+        device_sweep_kernel(&s->sweep, n, &built->kernel[n]);
 }
 
 static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
@@ -248,8 +241,12 @@ static enum status measure_rates(const struct shape *shape, const struct backend
     return device_rates(&request, rates, error);
 }
 
+static const struct event_ops events = {record_event, time_elapsed};
+
 static const struct backend_ops operations = {.load = device_state_load,
-                                              .randomise = device_state_randomise,
+                                              .save = device_state_save,
+                                              .store = device_state_store,
+                                              .columns = device_state_columns,
                                               .mttkrp = device_state_mttkrp,
                                               .update = device_state_update,
                                               .fit = device_state_fit,
@@ -258,18 +255,12 @@ static const struct backend_ops operations = {.load = device_state_load,
                                               .swap = device_state_swap,
                                               .gram = device_state_gram,
                                               .weights = device_state_weights,
-                                              .store = device_state_store,
                                               .fetch = device_state_fetch,
                                               .rotate = device_state_rotate,
+                                              .widen = device_state_widen,
                                               .built = tell_built,
                                               .close = close_device,
-                                              .stamp = stamp,
-                                              .elapsed = elapsed,
-                                              .describe = describe,
-                                              .columns = device_state_columns,
-                                              .store_arranged = device_state_store_arranged,
-                                              .bus_bytes = bus_bytes,
-                                              .set_precision = device_state_set_precision};
+                                              .events = &events};
 
 const struct backend_kind backend_cuda = {.name = "cuda",
                                           .takes_parts = true,

@@ -81,8 +81,7 @@ static enum status end(struct device_ranks *r, cudaStream_t stream, struct error
     return cuda_status(cudaEventRecord(r->moved, stream), "the order of moves", error);
 }
 
-/* Puts a time stamp into the queue. */
-static enum status stamp(cudaEvent_t *event, cudaStream_t stream, struct error *error)
+static enum status record(cudaEvent_t *event, cudaStream_t stream, struct error *error)
 {
     cudaError_t code = *event ? cudaSuccess : device_event_create_timed(event);
     if (code == cudaSuccess)
@@ -101,17 +100,16 @@ static enum status move(struct device_ranks *r, int n, collective *call,
     bool timed = r->moves < DEVICE_MOST_MOVES;
     if (!r->sharing[n] || stripes->stripe == 0)
         return STATUS_OK;
-    enum status status = begin(r, stream, error);
-    if (status == STATUS_OK && timed)
-        status = stamp(&r->begin[r->moves], stream, error);
-    if (status == STATUS_OK)
-        status = call(r->sharing[n], stripes, stream, error);
-    if (status == STATUS_OK && timed)
-        status = stamp(&r->end[r->moves], stream, error);
-    if (status == STATUS_OK)
-        status = end(r, stream, error);
+    if (begin(r, stream, error) != STATUS_OK)
+        return error->status;
+    if (timed && record(&r->begin[r->moves], stream, error) != STATUS_OK)
+        return error->status;
+    if (call(r->sharing[n], stripes, stream, error) != STATUS_OK)
+        return error->status;
+    if (timed && record(&r->end[r->moves], stream, error) != STATUS_OK)
+        return error->status;
     r->moves += timed;
-    return status;
+    return end(r, stream, error);
 }
 
 /* The first row of the room for this rank's stripe. */
@@ -150,10 +148,11 @@ enum status device_ranks_sum(struct device_ranks *r, const double *from, double 
 {
     if (!r->all)
         return STATUS_OK;
-    enum status status = begin(r, stream, error);
-    if (status == STATUS_OK)
-        status = device_comm_sum(r->all, from, to, count, stream, error);
-    return status == STATUS_OK ? end(r, stream, error) : status;
+    if (begin(r, stream, error) != STATUS_OK)
+        return error->status;
+    if (device_comm_sum(r->all, from, to, count, stream, error) != STATUS_OK)
+        return error->status;
+    return end(r, stream, error);
 }
 
 bool device_ranks_alone(const struct device_ranks *r)
@@ -163,17 +162,18 @@ bool device_ranks_alone(const struct device_ranks *r)
 
 static enum status book_moves(struct device_ranks *r, struct error *error)
 {
-    enum status status = STATUS_OK;
-    for (int i = 0; i < r->moves && status == STATUS_OK; i++) {
+    const int moves = r->moves;
+    r->moves = 0;
+    for (int i = 0; i < moves; i++) {
         float ms = 0;
         cudaError_t code = cudaEventSynchronize(r->end[i]);
         if (code == cudaSuccess)
             code = cudaEventElapsedTime(&ms, r->begin[i], r->end[i]);
-        status = cuda_status(code, "timing", error);
+        if (cuda_status(code, "timing", error) != STATUS_OK)
+            return error->status;
         r->ranks->all->seconds += ms / 1e3;
     }
-    r->moves = 0;
-    return status;
+    return STATUS_OK;
 }
 
 /* Looks whether the stream is empty, and, so that a rank which fails ends this one, whether that

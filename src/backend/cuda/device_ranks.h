@@ -15,7 +15,7 @@
 /* NCCL's operations follow each other, whichever stream they are queued on (device_comm.h):
  * `moved` is recorded behind each one, and the next one waits for `moved`. */
 struct device_ranks {
-    const struct rank_rows *ranks;      /* borrowed                                         */
+    const struct rank_rows *ranks;          /* borrowed                                         */
     struct device_comm *all;                /* NULL: this rank is alone; owned, or ranks->devices */
     struct device_comm *sharing[MAX_ORDER]; /* `all`, or owned; NULL: nobody shares             */
     cudaEvent_t moved;                      /* behind the last operation                        */

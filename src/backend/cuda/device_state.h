@@ -1,8 +1,7 @@
 /* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
- * (what it keeps), device_model.c (the model's way there and back), device_arrange.c (arranged on
- * its way back), device_update.c (the steps of an iteration), device_momentum.c (what the next one
- * begins with), device_residual.c (the residual) and device_precision.c (from single precision to
- * double). */
+ * (what it keeps), device_model.c (models on their way in), device_store.c (and out),
+ * device_update.c (the steps of an iteration), device_momentum.c (what the next one begins with),
+ * device_residual.c (the residual) and device_precision.c (from single precision to double). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -31,6 +30,12 @@ struct device_queued {
 };
 
 #define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
+
+/* The events that operations are timed by (operation_times.h). */
+struct device_events {
+    cudaEvent_t own[OPERATION_EVENTS]; /* NULL until it is used; owned                   */
+    cudaEvent_t at[OPERATION_EVENTS];  /* that one, or another which was recorded there  */
+};
 
 /* The step to what the next sweep begins with is queued with the fit, before the host asks for it
  * (device_momentum.c). */
@@ -87,25 +92,19 @@ struct device_state {
     int count;                                       /* of these */
     bool runs_ahead; /* the host waits for no V                                     */
     int careful;     /* updates left to run one by one, each waiting for its V; 0: none */
-    cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
-    cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or an event that was there at its moment */
+    struct device_events events;
 };
 
 /* As in struct backend_ops. */
-enum status device_state_load(void *state, const struct ktensor *k, const struct carried *carried,
+enum status device_state_load(void *state, const struct model_source *from, struct error *error);
+enum status device_state_save(void *state, struct ktensor *k, struct carried *carried,
                               struct error *error);
-enum status device_state_randomise(void *state, enum ktensor_init init, uint64_t seed,
-                                   double weight, struct error *error);
-enum status device_state_store(void *state, struct ktensor *k, struct carried *carried,
+enum status device_state_store(void *state, const struct model_form *form, struct ktensor *k,
                                struct error *error);
-enum status device_state_columns(void *state, int mode, const struct backend_zeros *zeros,
+enum status device_state_columns(void *state, int mode, const struct model_form *form,
                                  struct column *column, struct error *error);
-enum status device_state_store_arranged(void *state, struct ktensor *k,
-                                        const struct backend_zeros *zeros,
-                                        const struct arrangement *a, struct error *error);
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
-enum status device_state_set_precision(void *state, enum precision precision, bool keep,
-                                       struct error *error);
+enum status device_state_widen(void *state, struct error *error);
 enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
@@ -126,9 +125,8 @@ void *device_state_row(const struct device_state *s, void *array, uint64_t row);
 enum status device_state_send_rows(struct device_state *s, int n, const uint64_t **row,
                                    struct error *error);
 
-/* scale (R) = what gives the columns of factor matrix n unit length; 1 for a zero column. */
-enum status device_state_scales(const struct device_state *s, int n, double *scale,
-                                struct error *error);
+/* From now on the factor matrices, which are lost, have this precision. */
+void device_state_set_precision(struct device_state *s, enum precision precision);
 
 /* Allocates the previous factor matrices that the plan asks for. STATUS_MEMORY. */
 enum status device_momentum_open(struct device_state *s, struct error *error);

@@ -14,8 +14,8 @@
 
 #define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
 
-_Static_assert(DEVICE_DENSE_PASSES > BACKEND_STAMPS + DEVICE_MOST_QUEUED,
-               "events of passes serve as stamps until these are read");
+_Static_assert(DEVICE_DENSE_PASSES > OPERATION_EVENTS + DEVICE_MOST_QUEUED,
+               "events of passes time operations until they are read");
 
 void device_state_forget(struct device_state *s)
 {

@@ -157,6 +157,8 @@ static void tell_built(void *state, struct backend_built *built)
         mode_groups_none(&built->groups, h->shape.order);
     else
         built->groups = h->sweep.sweep.groups;
+    for (int n = 0; n < h->shape.order; n++)
+        built->kernel[n].chosen = true;
     built->seconds = h->sweep.seconds;
 }
 
@@ -167,8 +169,9 @@ static enum status measure_rates(const struct shape *shape, const struct backend
 }
 
 static const struct backend_ops operations = {.load = host_state_load,
-                                              .randomise = host_state_randomise,
-                                              .makes_normal = true,
+                                              .save = host_state_save,
+                                              .store = host_state_store,
+                                              .columns = host_state_columns,
                                               .mttkrp = host_state_mttkrp,
                                               .update = host_state_update,
                                               .fit = host_state_fit,
@@ -177,12 +180,11 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .swap = host_state_swap,
                                               .gram = host_state_gram,
                                               .weights = host_state_weights,
-                                              .store = host_state_store,
                                               .fetch = host_state_fetch,
                                               .rotate = host_state_rotate,
                                               .built = tell_built,
-                                              .close = close_host,
-                                              .set_precision = host_state_set_precision};
+                                              .widen = host_state_widen,
+                                              .close = close_host};
 
 const struct backend_kind backend_host = {.name = "host",
                                           .available = available,

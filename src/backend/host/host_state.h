@@ -1,6 +1,6 @@
 /* What the host backend keeps, and the operations of an iteration. Implemented in backend_host.c
- * (what it keeps), host_model.c (the model's way there and back), host_update.c (the steps of an
- * iteration) and host_momentum.c (what the next sweep begins with). */
+ * (what it keeps), host_model.c (models on their way in), host_store.c (and out), host_update.c (the
+ * steps of an iteration) and host_momentum.c (what the next sweep begins with). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
@@ -60,15 +60,15 @@ void host_state_scale_gram(struct host_state *h, int n, const double *scale);
 void host_state_scale_of_m(struct host_state *h, int mode);
 
 /* The operations of struct backend_ops, on a struct host_state. */
-enum status host_state_load(void *state, const struct ktensor *k, const struct carried *carried,
+enum status host_state_load(void *state, const struct model_source *from, struct error *error);
+enum status host_state_save(void *state, struct ktensor *k, struct carried *carried,
                             struct error *error);
-enum status host_state_randomise(void *state, enum ktensor_init init, uint64_t seed, double weight,
-                                 struct error *error);
-enum status host_state_store(void *state, struct ktensor *k, struct carried *carried,
+enum status host_state_store(void *state, const struct model_form *form, struct ktensor *k,
                              struct error *error);
+enum status host_state_columns(void *state, int mode, const struct model_form *form,
+                               struct column *column, struct error *error);
 enum status host_state_fetch(void *state, int mode, double *m, struct error *error);
-enum status host_state_set_precision(void *state, enum precision precision, bool keep,
-                                     struct error *error);
+enum status host_state_widen(void *state, struct error *error);
 enum status host_state_rotate(void *state, int mode, struct error *error);
 enum status host_state_gram(void *state, int mode, double *gram, struct error *error);
 enum status host_state_weights(void *state, double *lambda, struct error *error);

@@ -83,12 +83,12 @@ static enum status make_start(struct alone *a, struct error *error)
 /* Tells which kernel computed each mode's MTTKRP in the end, if there was a choice. */
 static void show_kernels(struct alone *a)
 {
-    char text[96];
-    for (int n = 0; n < a->backend.order; n++) {
-        backend_describe(&a->backend, n, text, sizeof text);
-        if (text[0])
-            progress_note(&a->job->progress, "mode %d: MTTKRP kernel %s", n + 1, text);
-    }
+    struct backend_built built;
+    backend_built(&a->backend, &built);
+    for (int n = 0; n < a->backend.order; n++)
+        if (built.kernel[n].name[0])
+            progress_note(&a->job->progress, "mode %d: MTTKRP kernel %s", n + 1,
+                          built.kernel[n].name);
 }
 
 static enum status decompose(struct alone *a, struct error *error)
@@ -114,7 +114,7 @@ static enum status decompose(struct alone *a, struct error *error)
     cpd_catch_signals();
     enum status status =
         starts_run(&job->starts, &a->backend, &s->init, &options, &job->progress, error);
-    memcpy(job->times.operation, a->backend.seconds, sizeof job->times.operation);
+    memcpy(job->times.operation, backend_times(&a->backend)->seconds, sizeof job->times.operation);
     if (s->verbose)
         show_kernels(a);
     return status;

@@ -80,12 +80,13 @@ static void check_columns(uint64_t rank, uint64_t rows, enum precision precision
         for (int what = 0; what < 4; what++)
             of[(uint64_t)what * rank + r] = 2 + random_entry(&seed);
     }
-    const struct device_factor_columns how = {.from = from,
-                                              .scale = of,
-                                              .weight = of + rank,
-                                              .bound = zeros ? of + 2 * rank : NULL,
-                                              .divisor = of + 3 * rank};
-    ok(device_factor_download_columns(&staging, a, back, rows, rank, ld, precision, &how, &error),
+    const struct column_form how = {.from = from,
+                                    .scale = of,
+                                    .weight = of + rank,
+                                    .bound = of + 2 * rank,
+                                    .has_zeros = zeros,
+                                    .divisor = of + 3 * rank};
+    ok(device_factor_download_form(&staging, a, back, rows, rank, ld, precision, &how, &error),
        &error);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < rank; r++) {

@@ -3,6 +3,7 @@
 #ifndef BLCO_DEVICE_FACTOR_COPY_H
 #define BLCO_DEVICE_FACTOR_COPY_H
 
+#include "backend/column_form.h"
 #include "backend/cuda/runtime/device_staging.h"
 #include "numerics/precision.h"
 
@@ -20,21 +21,11 @@ enum status device_factor_download(struct device_staging *s, const void *a, doub
                                    enum precision precision, const double *scale,
                                    struct error *error);
 
-/* How the columns of `host` follow from those of a. */
-struct device_factor_columns {
-    const uint64_t *from;         /* (columns): the column of a                             */
-    const double *scale;          /* (columns): multiplies its entries ...                  */
-    const double *weight, *bound; /* (columns): ... which become 0 where the product with
-                                   * the weight is not above the bound; bound NULL: none does */
-    const double *divisor;        /* (columns): divides them in the end                     */
-};
-
-/* host = a, its columns as *how says. A row takes no more than DEVICE_STAGING_BYTES. Returns when
- * it is done. STATUS_INTERNAL. */
-enum status device_factor_download_columns(struct device_staging *s, const void *a, double *host,
-                                           uint64_t rows, uint64_t columns, uint64_t ld,
-                                           enum precision precision,
-                                           const struct device_factor_columns *how,
-                                           struct error *error);
+/* host = a in this form. A row takes no more than DEVICE_STAGING_BYTES. Returns when it is done.
+ * STATUS_INTERNAL. */
+enum status device_factor_download_form(struct device_staging *s, const void *a, double *host,
+                                        uint64_t rows, uint64_t columns, uint64_t ld,
+                                        enum precision precision, const struct column_form *form,
+                                        struct error *error);
 
 #endif
