@@ -25,13 +25,6 @@
  * room for that the tensor stays packed. */
 #define BUILDING_BYTES 32
 
-/* Bytes of a factor's row: whole vectors. */
-static uint64_t padded_row(uint64_t rank, enum precision precision)
-{
-    uint64_t bytes = rank * precision_bytes(precision);
-    return (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
-}
-
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
                                 const struct backend_options *options, struct error *error)
 {
@@ -48,7 +41,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .conflict = options->conflict,
         .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
         .iterations = options->iterations,
-        .row_bytes = padded_row(options->problem.rank, options->problem.precision),
+        .row_bytes = device_row_bytes(options->problem.rank, options->problem.precision),
         .budget = available - available / 16,
         .copies = OUTPUT_COPIES,
         .short_mode = (uint64_t)processors,
@@ -62,42 +55,42 @@ static enum status make_request(struct plan_request *request, const struct plan_
 
 static enum status open_small_matrices(struct device_state *s, struct error *error)
 {
-    uint64_t square = s->rank * s->rank;
-    enum status status = STATUS_OK;
-    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = device_array_into(&s->gram[n], square, sizeof(double), error);
-        if (status == STATUS_OK)
-            status = device_array_into(&s->norm[n], s->rank, sizeof(double), error);
+    const uint64_t rank = s->rank, square = rank * rank;
+    for (int n = 0; n < s->order; n++) {
+        if (device_array_into(&s->gram[n], square, sizeof(double), error) != STATUS_OK)
+            return error->status;
+        if (device_array_into(&s->norm[n], rank, sizeof(double), error) != STATUS_OK)
+            return error->status;
     }
-    if (status == STATUS_OK)
-        status = device_columns_open(&s->columns, s->device, s->rank, error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->weights, square, sizeof(double), error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->raw, square, sizeof(double), error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->inner, s->rank, sizeof(double), error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->start, s->rank, sizeof(double), error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->scalars, 1, sizeof *s->scalars, error);
-    if (status == STATUS_OK)
-        s->result = device_pinned_array(1, sizeof *s->result, error);
+    if (device_columns_open(&s->columns, s->device, rank, error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->weights, square, sizeof(double), error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->raw, square, sizeof(double), error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->inner, rank, sizeof(double), error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->start, rank, sizeof(double), error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->scalars, 1, sizeof *s->scalars, error) != STATUS_OK)
+        return error->status;
+    s->result = device_pinned_array(1, sizeof *s->result, error);
     return error->status;
 }
 
+/* Small kernels on the side stream do not queue after MTTKRP's thread blocks. */
 static enum status open_streams(struct device_state *s, struct error *error)
 {
     cudaError_t code = device_queue_create(&s->stream, QUEUE_LAST);
-    if (code == cudaSuccess) /* its small kernels do not queue behind MTTKRP's thread blocks */
+    if (code == cudaSuccess)
         code = device_queue_create(&s->side, QUEUE_FIRST);
     if (code == cudaSuccess)
         code = device_event_create(&s->weights_ready);
     for (int i = 0; i < 2 && code == cudaSuccess; i++)
         code = device_event_create_timed(&s->spare[i]);
-    enum status status = cuda_status(code, "a stream", error);
-    return status == STATUS_OK ? device_staging_open(&s->staging, s->device, s->stream, error)
-                               : status;
+    if (cuda_status(code, "a stream", error) != STATUS_OK)
+        return error->status;
+    return device_staging_open(&s->staging, s->device, s->stream, error);
 }
 
 static void close_device(void *state)
@@ -139,49 +132,72 @@ static void close_device(void *state)
 static enum status open_dense(struct device_state *s, enum precision precision, struct error *error)
 {
     struct device_dense **dense = &s->dense_of[precision];
-    const uint64_t ld = padded_row(s->rank, precision) / precision_bytes(precision);
-    enum status status = device_dense_open(dense, s->device, s->rank, ld, precision, error);
-    return status == STATUS_OK && mode_rules_any(s->rules.nonneg)
-               ? device_dense_open_nonneg(*dense, s->device, error)
-               : status;
+    const uint64_t ld = device_row_bytes(s->rank, precision) / precision_bytes(precision);
+    if (device_dense_open(dense, s->device, s->rank, ld, precision, error) != STATUS_OK)
+        return error->status;
+    return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, s->device, error)
+                                           : STATUS_OK;
+}
+
+static enum status open_tensor(struct device_state *s, const struct tensor_source *source,
+                               const struct plan *plan, struct progress *progress,
+                               struct error *error)
+{
+    if (device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error) != STATUS_OK)
+        return error->status;
+    return source->file ? backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error)
+                        : STATUS_OK;
+}
+
+/* What works on factor matrices, in the precisions that they may have. */
+static enum status open_model(struct device_state *s, const struct problem *problem,
+                              struct error *error)
+{
+    s->sweep.factors.wide_values = problem->single_first;
+    if (open_small_matrices(s, error) != STATUS_OK)
+        return error->status;
+    if (open_dense(s, problem->precision, error) != STATUS_OK)
+        return error->status;
+    if (problem->single_first && open_dense(s, PRECISION_SINGLE, error) != STATUS_OK)
+        return error->status;
+    s->dense = s->dense_of[problem->precision];
+    return STATUS_OK;
+}
+
+static enum status open_all(struct device_state *s, const struct tensor_source *source,
+                            const struct plan *plan, const struct problem *problem,
+                            struct progress *progress, struct error *error)
+{
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
+    if (open_streams(s, error) != STATUS_OK)
+        return error->status;
+    if (open_tensor(s, source, plan, progress, error) != STATUS_OK)
+        return error->status;
+    if (open_model(s, problem, error) != STATUS_OK)
+        return error->status;
+    if (device_ranks_open(&s->ranks, source->ranks, s->device, error) != STATUS_OK)
+        return error->status;
+    return plan->request.momentum ? device_momentum_open(s, error) : STATUS_OK;
 }
 
 static enum status open_device(void **state, const struct tensor_source *source,
                                const struct plan *plan, const struct backend_options *options,
                                struct progress *progress, struct error *error)
 {
+    const struct problem *problem = &options->problem;
     struct device_state *s = memory_zeros(1, sizeof *s, error);
     *state = NULL;
     if (!s)
         return error->status;
     s->device = options->device;
     s->order = source->x->shape.order;
-    s->rank = options->problem.rank;
-    s->ld = plan->request.row_bytes / precision_bytes(options->problem.precision);
-    s->rules = options->problem.rules;
-
-    enum status status = device_use(s->device, error);
-    if (status == STATUS_OK)
-        status = open_streams(s, error);
-    if (status == STATUS_OK)
-        status = device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error);
-    s->sweep.factors.wide_values = options->problem.single_first;
-    if (status == STATUS_OK && source->file)
-        status = backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error);
-    if (status == STATUS_OK)
-        status = open_small_matrices(s, error);
-    if (status == STATUS_OK)
-        status = open_dense(s, options->problem.precision, error);
-    if (status == STATUS_OK && options->problem.single_first)
-        status = open_dense(s, PRECISION_SINGLE, error);
-    s->dense = s->dense_of[options->problem.precision];
-    if (status == STATUS_OK)
-        status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
-    if (status == STATUS_OK && plan->request.momentum)
-        status = device_momentum_open(s, error);
-    if (status != STATUS_OK) {
+    s->rank = problem->rank;
+    s->ld = plan->request.row_bytes / precision_bytes(problem->precision);
+    s->rules = problem->rules;
+    if (open_all(s, source, plan, problem, progress, error) != STATUS_OK) {
         close_device(s);
-        return status;
+        return error->status;
     }
     *state = s;
     return STATUS_OK;
@@ -235,7 +251,8 @@ static enum status measure_rates(const struct shape *shape, const struct backend
         .device = options->device,
         .shape = shape,
         .row_bytes = options->problem.rank * precision_bytes(options->problem.precision),
-        .vectors = padded_row(options->problem.rank, options->problem.precision) / VECTOR_BYTES,
+        .vectors =
+            device_row_bytes(options->problem.rank, options->problem.precision) / VECTOR_BYTES,
         .precision = options->problem.precision,
         .memory = options->memory};
     return device_rates(&request, rates, error);

@@ -4,11 +4,19 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/runtime/device_factor_copy.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "base/memory.h"
 #include "kernels/dense/dense_random.h"
 #include "problem/ktensor_start.h"
+
+struct device_matrix device_state_matrix(const struct device_state *s, int n, void *entries)
+{
+    return (struct device_matrix){.entries = entries,
+                                  .rows = s->ranks.ranks->part.here.dims[n],
+                                  .columns = s->rank,
+                                  .ld = s->ld,
+                                  .precision = s->sweep.factors.precision};
+}
 
 /* The Gram of the factor as it stands, from the rows that this rank solves. */
 static enum status make_gram(struct device_state *s, int n, struct error *error)
@@ -105,9 +113,8 @@ static enum status make_rows(struct device_state *s, int n, uint64_t seed, struc
 static enum status upload_rows(struct device_state *s, int n, const double *rows,
                                struct error *error)
 {
-    const struct device_factors *f = &s->sweep.factors;
-    return device_factor_upload(&s->staging, rows, f->factor[n], s->ranks.ranks->part.here.dims[n],
-                                s->rank, s->ld, f->precision, error);
+    const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
+    return device_factor_upload(&s->staging, rows, &a, error);
 }
 
 /* Normal numbers take logarithms, whose last bits differ between GPU and host: the host makes them.
@@ -178,20 +185,25 @@ done:
     return error->status;
 }
 
-/* Rotates the columns of a (rows x R, `pitch` bytes from row to row) by way of `room`, of the same
- * size. */
-static enum status rotate_columns(const struct device_state *s, void *a, void *room, uint64_t rows,
-                                  size_t pitch, size_t entry, struct error *error)
+/* Numbers that are rotated: the last entry (of `entry` bytes) of each row becomes the first. */
+struct rotated {
+    void *a, *room; /* (rows x pitch bytes); device */
+    uint64_t rows;
+    size_t pitch, entry;
+};
+
+static enum status rotate_columns(const struct device_state *s, const struct rotated *q,
+                                  struct error *error)
 {
-    size_t rest = (s->rank - 1) * entry;
-    char *from = a, *to = room;
-    cudaError_t code = cudaMemcpy2DAsync(to + entry, pitch, from, pitch, rest, rows,
+    const size_t rest = (s->rank - 1) * q->entry, pitch = q->pitch;
+    char *a = q->a, *room = q->room;
+    cudaError_t code = cudaMemcpy2DAsync(room + q->entry, pitch, a, pitch, rest, q->rows,
                                          cudaMemcpyDeviceToDevice, s->stream);
     if (code == cudaSuccess)
-        code = cudaMemcpy2DAsync(to, pitch, from + rest, pitch, entry, rows,
+        code = cudaMemcpy2DAsync(room, pitch, a + rest, pitch, q->entry, q->rows,
                                  cudaMemcpyDeviceToDevice, s->stream);
     if (code == cudaSuccess)
-        code = cudaMemcpy2DAsync(from, pitch, to, pitch, rest + entry, rows,
+        code = cudaMemcpy2DAsync(a, pitch, room, pitch, rest + q->entry, q->rows,
                                  cudaMemcpyDeviceToDevice, s->stream);
     return cuda_status(code, "rotating columns", error);
 }
@@ -199,8 +211,6 @@ static enum status rotate_columns(const struct device_state *s, void *a, void *r
 enum status device_state_rotate(void *state, int mode, struct error *error)
 {
     struct device_state *s = state;
-    struct device_factors *f = &s->sweep.factors;
-    const size_t entry = precision_bytes(f->precision);
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
     if (device_state_wait(s, error) != STATUS_OK)
@@ -209,9 +219,11 @@ enum status device_state_rotate(void *state, int mode, struct error *error)
     device_sweep_changed(&s->sweep, mode);
     if (s->rank == 1)
         return STATUS_OK;
-    if (rotate_columns(s, f->factor[mode], f->m, f->shape.dims[mode], s->ld * entry, entry,
-                       error) != STATUS_OK)
+    const struct device_factors *f = &s->sweep.factors;
+    const size_t entry = precision_bytes(f->precision), number = sizeof *s->inner;
+    const struct rotated rows = {f->factor[mode], f->m, f->shape.dims[mode], s->ld * entry, entry};
+    const struct rotated norms = {s->norm[mode], s->inner, 1, s->rank * number, number};
+    if (rotate_columns(s, &rows, error) != STATUS_OK)
         return error->status;
-    return rotate_columns(s, s->norm[mode], s->inner, 1, s->rank * sizeof *s->inner,
-                          sizeof *s->inner, error);
+    return rotate_columns(s, &norms, error);
 }

@@ -5,19 +5,12 @@
 #include "backend/cuda/runtime/device_info.h"
 #include "kernels/dense/dense_widen.h"
 
-/* Bytes of a row of R entries: whole vectors. */
-static uint64_t row_bytes(const struct device_state *s, enum precision precision)
-{
-    uint64_t bytes = s->rank * precision_bytes(precision);
-    return (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
-}
-
 /* Factor matrix n, by way of M's room: it takes more room than before, and so cannot be made in
  * place. */
 static enum status widen(struct device_state *s, int n, struct error *error)
 {
     const struct device_factors *f = &s->sweep.factors;
-    const uint64_t rows = f->shape.dims[n], bytes = row_bytes(s, PRECISION_DOUBLE);
+    const uint64_t rows = f->shape.dims[n], bytes = device_row_bytes(s->rank, PRECISION_DOUBLE);
     cudaError_t code = dense_widen_rows(f->factor[n], s->ld, f->m, bytes / sizeof(double), rows,
                                         s->rank, s->stream);
     if (code == cudaSuccess)
@@ -28,7 +21,7 @@ static enum status widen(struct device_state *s, int n, struct error *error)
 
 void device_state_set_precision(struct device_state *s, enum precision precision)
 {
-    const uint64_t bytes = row_bytes(s, precision);
+    const uint64_t bytes = device_row_bytes(s->rank, precision);
     s->ld = bytes / precision_bytes(precision);
     s->dense = s->dense_of[precision];
     device_sweep_set_precision(&s->sweep, precision, (uint32_t)(bytes / VECTOR_BYTES));

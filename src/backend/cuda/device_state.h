@@ -10,6 +10,7 @@
 #include "backend/cuda/dense/device_dense_columns.h"
 #include "backend/cuda/device_ranks.h"
 #include "backend/cuda/device_sweep.h"
+#include "backend/cuda/runtime/device_factor_copy.h"
 #include "backend/cuda/runtime/device_staging.h"
 #include "kernels/dense/dense_momentum.h"
 
@@ -119,6 +120,9 @@ enum status device_state_weights(void *state, double *lambda, struct error *erro
 
 /* Where row `row` of an array (rows x ld) of factors' entries begins. */
 void *device_state_row(const struct device_state *s, void *array, uint64_t row);
+
+/* The matrix of the rows of mode n that are here, in an array of factors' entries. */
+struct device_matrix device_state_matrix(const struct device_state *s, int n, void *entries);
 
 /* *row (device) = the numbers of the rows of mode n that are here, in the place of M, which is
  * lost; NULL where rows keep their order. Asynchronous. */

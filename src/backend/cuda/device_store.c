@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/runtime/device_factor_copy.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "base/memory.h"
 
@@ -66,14 +65,12 @@ enum status device_state_weights(void *state, double *lambda, struct error *erro
 static enum status save_mode(struct device_state *s, int n, double *rows, struct carried *carried,
                              struct error *error)
 {
-    const struct device_factors *f = &s->sweep.factors;
+    const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
     if (fetch_scales(s, n, carried->scale + (uint64_t)n * s->rank, error) != STATUS_OK)
         return error->status;
     if (fetch_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error) != STATUS_OK)
         return error->status;
-    return device_factor_download(&s->staging, f->factor[n], rows,
-                                  s->ranks.ranks->part.here.dims[n], s->rank, s->ld, f->precision,
-                                  NULL, error);
+    return device_factor_download(&s->staging, &a, rows, NULL, error);
 }
 
 enum status device_state_save(void *state, struct ktensor *k, struct carried *carried,
@@ -104,13 +101,11 @@ static enum status find_form(const struct device_state *s, int n, const struct m
 static enum status store_mode(struct device_state *s, int n, const struct model_form *form,
                               double *room, double *rows, struct error *error)
 {
-    const struct device_factors *f = &s->sweep.factors;
+    const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
     struct column_form of;
     if (find_form(s, n, form, room, &of, error) != STATUS_OK)
         return error->status;
-    return device_factor_download_form(&s->staging, f->factor[n], rows,
-                                       s->ranks.ranks->part.here.dims[n], s->rank, s->ld,
-                                       f->precision, &of, error);
+    return device_factor_download_form(&s->staging, &a, rows, &of, error);
 }
 
 enum status device_state_store(void *state, const struct model_form *form, struct ktensor *k,
@@ -195,7 +190,6 @@ static enum status fetch_scales_of_m(const struct device_state *s, int mode, dou
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error)
 {
     struct device_state *s = state;
-    const struct device_factors *f = &s->sweep.factors;
     if (wait_for_model(s, error) != STATUS_OK)
         return error->status;
     if (s->m_mode != mode && device_state_queue_mttkrp(s, mode, error) != STATUS_OK)
@@ -205,8 +199,8 @@ enum status device_state_fetch(void *state, int mode, double *m, struct error *e
         return error->status;
     if (fetch_scales_of_m(s, mode, scale, scale + s->rank, error) != STATUS_OK)
         goto done;
-    device_factor_download(&s->staging, f->m, m, f->shape.dims[mode], s->rank, s->ld, f->precision,
-                           scale, error);
+    const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.m);
+    device_factor_download(&s->staging, &a, m, scale, error);
 done:
     memory_free(scale);
     return error->status;

@@ -10,6 +10,13 @@
 #include "backend/cuda/device_orderings.h"
 #include "backend/cuda/mttkrp/device_mttkrp.h"
 
+/* Bytes of a row of R entries of a factor matrix: whole vectors. */
+static inline uint64_t device_row_bytes(uint64_t rank, enum precision precision)
+{
+    uint64_t bytes = rank * precision_bytes(precision);
+    return (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
+}
+
 struct device_sweep {
     struct device_orderings orderings;
     bool is_empty; /* no nonzero is here, and no ordering                                    */

@@ -6,9 +6,6 @@
  * on the next sweep's first MTTKRP. */
 #include "backend/cuda/device_state.h"
 
-#include <float.h>
-#include <math.h>
-
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 
@@ -237,12 +234,9 @@ static enum status queue_fit(struct device_state *s, int mode, struct error *err
                : status;
 }
 
-/* Of the inner product of M, whose entries are rounded to single independently of each other, so
- * that errors of many rows cancel. */
-static double epsilon_of_inner(const struct device_state *s, int mode)
+static double epsilon(const struct device_state *s, int mode)
 {
-    double rows = (double)s->ranks.ranks->part.whole.dims[mode];
-    return s->sweep.factors.precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt(rows) : DBL_EPSILON;
+    return backend_fit_epsilon(s->ranks.ranks->part.whole.dims[mode], s->sweep.factors.precision);
 }
 
 /* The fit, the decision on the next sweep where *m is not NULL, and what that sweep begins with. */
@@ -251,7 +245,7 @@ static enum status queue_end(struct device_state *s, int mode, const struct mome
 {
     if (queue_fit(s, mode, error) != STATUS_OK)
         return error->status;
-    if (m && device_momentum_queue(s, mode, m, epsilon_of_inner(s, mode), error) != STATUS_OK)
+    if (m && device_momentum_queue(s, mode, m, epsilon(s, mode), error) != STATUS_OK)
         return error->status;
     return begin_next_sweep(s, error);
 }
@@ -269,7 +263,7 @@ static enum status read_fit(const struct device_state *s, int mode, const struct
                                     .model_sq = r->fit.model_sq,
                                     .inner_size = r->fit.inner_size,
                                     .model_size = r->fit.model_size,
-                                    .epsilon = epsilon_of_inner(s, mode),
+                                    .epsilon = epsilon(s, mode),
                                     .penalty = m ? r->momentum.penalty : 0};
     if (backend_fit_of(fit, &terms, mode + 1, error) != STATUS_OK)
         return error->status;

@@ -1,7 +1,6 @@
 /* The steps of an iteration on the host. */
 #include "backend/host/host_state.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "backend/host/host_dense.h"
@@ -181,23 +180,16 @@ enum status host_state_update(void *state, int mode, struct error *error)
     return status == STATUS_OK ? normalise(state, mode, error) : status;
 }
 
-/* Of <X, model>: entries of M are rounded to floats independently of each other, so that errors of
- * many rows cancel. */
-static double epsilon_of_inner(const struct host_state *h, int mode)
-{
-    double rows = (double)h->ranks->part.whole.dims[mode];
-    return h->sweep.precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt(rows) : DBL_EPSILON;
-}
-
 /* h->inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise. */
 enum status host_state_fit(void *state, int mode, const struct momentum *m,
                            struct backend_fit *value, struct error *error)
 {
     struct host_state *h = state;
-    struct fit_terms terms = {.norm_sq = h->norm_sq,
-                              .inner = h->inner,
-                              .inner_size = h->inner_size,
-                              .epsilon = epsilon_of_inner(h, mode)};
+    struct fit_terms terms = {
+        .norm_sq = h->norm_sq,
+        .inner = h->inner,
+        .inner_size = h->inner_size,
+        .epsilon = backend_fit_epsilon(h->ranks->part.whole.dims[mode], h->sweep.precision)};
     hadamard(h, -1);
     for (uint64_t i = 0; i < h->rank; i++)
         for (uint64_t j = 0; j < h->rank; j++) {

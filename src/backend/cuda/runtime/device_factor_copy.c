@@ -90,51 +90,53 @@ static void read_entries(void *to, uint64_t first, uint64_t count, const void *f
     }
 }
 
-enum status device_factor_upload(struct device_staging *s, const double *host, void *a,
-                                 uint64_t rows, uint64_t columns, uint64_t ld,
-                                 enum precision precision, struct error *error)
+static struct rows rows_of(const struct device_matrix *a, double *host, const double *scale)
 {
-    struct rows r = {.host = (double *)host, .columns = columns, .ld = ld, .precision = precision};
-    return device_staging_send(s, a, rows * ld, precision_bytes(precision), write_entries, &r,
-                               error);
+    return (struct rows){.host = host,
+                         .scale = scale,
+                         .columns = a->columns,
+                         .ld = a->ld,
+                         .precision = a->precision};
 }
 
-enum status device_factor_download(struct device_staging *s, const void *a, double *host,
-                                   uint64_t rows, uint64_t columns, uint64_t ld,
-                                   enum precision precision, const double *scale,
-                                   struct error *error)
+enum status device_factor_upload(struct device_staging *s, const double *host,
+                                 const struct device_matrix *a, struct error *error)
 {
-    struct rows r = {
-        .host = host, .scale = scale, .columns = columns, .ld = ld, .precision = precision};
-    return device_staging_fetch(s, a, rows * ld, precision_bytes(precision), read_entries, &r,
-                                error);
+    struct rows r = rows_of(a, (double *)host, NULL);
+    return device_staging_send(s, a->entries, a->rows * a->ld, precision_bytes(a->precision),
+                               write_entries, &r, error);
+}
+
+enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
+                                   double *host, const double *scale, struct error *error)
+{
+    struct rows r = rows_of(a, host, scale);
+    return device_staging_fetch(s, a->entries, a->rows * a->ld, precision_bytes(a->precision),
+                                read_entries, &r, error);
 }
 
 /* Whole rows on their way. */
 struct formed_rows {
     double *host; /* (rows x columns) */
     const struct column_form *form;
-    uint64_t columns, row_bytes;
-    enum precision precision;
+    const struct device_matrix *a;
+    uint64_t row_bytes;
 };
 
 static void read_rows(void *to, uint64_t first, uint64_t count, const void *from)
 {
     const struct formed_rows *r = to;
+    const uint64_t columns = r->a->columns;
     for (uint64_t i = 0; i < count; i++)
-        column_form_row(r->form, (const char *)from + i * r->row_bytes, r->precision, r->columns,
-                        r->host + (first + i) * r->columns);
+        column_form_row(r->form, (const char *)from + i * r->row_bytes, r->a->precision, columns,
+                        r->host + (first + i) * columns);
 }
 
-enum status device_factor_download_form(struct device_staging *s, const void *a, double *host,
-                                        uint64_t rows, uint64_t columns, uint64_t ld,
-                                        enum precision precision, const struct column_form *form,
+enum status device_factor_download_form(struct device_staging *s, const struct device_matrix *a,
+                                        double *host, const struct column_form *form,
                                         struct error *error)
 {
-    struct formed_rows r = {.host = host,
-                            .form = form,
-                            .columns = columns,
-                            .row_bytes = ld * precision_bytes(precision),
-                            .precision = precision};
-    return device_staging_fetch(s, a, rows, r.row_bytes, read_rows, &r, error);
+    const uint64_t row_bytes = a->ld * precision_bytes(a->precision);
+    struct formed_rows r = {.host = host, .form = form, .a = a, .row_bytes = row_bytes};
+    return device_staging_fetch(s, a->entries, a->rows, row_bytes, read_rows, &r, error);
 }
