@@ -57,20 +57,20 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
 {
     const uint64_t rank = s->rank, square = rank * rank;
     for (int n = 0; n < s->order; n++) {
-        if (device_array_into(&s->gram[n], square, sizeof(double), error) != STATUS_OK)
+        if (device_array_into(&s->model.gram[n], square, sizeof(double), error) != STATUS_OK)
             return error->status;
-        if (device_array_into(&s->norm[n], rank, sizeof(double), error) != STATUS_OK)
+        if (device_array_into(&s->model.norm[n], rank, sizeof(double), error) != STATUS_OK)
             return error->status;
     }
     if (device_columns_open(&s->columns, s->device, rank, error) != STATUS_OK)
         return error->status;
-    if (device_array_into(&s->weights, square, sizeof(double), error) != STATUS_OK)
+    if (device_array_into(&s->solve.inverse, square, sizeof(double), error) != STATUS_OK)
         return error->status;
-    if (device_array_into(&s->raw, square, sizeof(double), error) != STATUS_OK)
+    if (device_array_into(&s->solve.raw, square, sizeof(double), error) != STATUS_OK)
         return error->status;
-    if (device_array_into(&s->inner, rank, sizeof(double), error) != STATUS_OK)
+    if (device_array_into(&s->solve.inner, rank, sizeof(double), error) != STATUS_OK)
         return error->status;
-    if (device_array_into(&s->start, rank, sizeof(double), error) != STATUS_OK)
+    if (device_array_into(&s->model.lambda, rank, sizeof(double), error) != STATUS_OK)
         return error->status;
     if (device_array_into(&s->scalars, 1, sizeof *s->scalars, error) != STATUS_OK)
         return error->status;
@@ -85,9 +85,9 @@ static enum status open_streams(struct device_state *s, struct error *error)
     if (code == cudaSuccess)
         code = device_queue_create(&s->side, QUEUE_FIRST);
     if (code == cudaSuccess)
-        code = device_event_create(&s->weights_ready);
+        code = device_event_create(&s->solve.ready);
     for (int i = 0; i < 2 && code == cudaSuccess; i++)
-        code = device_event_create_timed(&s->spare[i]);
+        code = device_event_create_timed(&s->events.spare[i]);
     if (cuda_status(code, "a stream", error) != STATUS_OK)
         return error->status;
     return device_staging_open(&s->staging, s->device, s->stream, error);
@@ -103,26 +103,26 @@ static void close_device(void *state)
     device_ranks_close(&s->ranks);
     cudaDeviceSynchronize();
     for (int n = 0; n < s->order; n++) {
-        device_free(s->gram[n]);
-        device_free(s->norm[n]);
+        device_free(s->model.gram[n]);
+        device_free(s->model.norm[n]);
     }
     device_momentum_close(&s->momentum);
     device_sweep_close(&s->sweep);
     for (int p = 0; p < 2; p++)
         device_dense_close(s->dense_of[p]);
     device_columns_close(&s->columns);
-    device_free(s->weights);
-    device_free(s->raw);
-    device_free(s->inner);
-    device_free(s->start);
+    device_free(s->solve.inverse);
+    device_free(s->solve.raw);
+    device_free(s->solve.inner);
+    device_free(s->model.lambda);
     device_free(s->scalars);
     device_pinned_free(s->result);
     device_staging_close(&s->staging);
     for (int i = 0; i < OPERATION_EVENTS; i++)
         device_event_destroy(s->events.own[i]);
-    device_event_destroy(s->weights_ready);
+    device_event_destroy(s->solve.ready);
     for (int i = 0; i < 2; i++)
-        device_event_destroy(s->spare[i]);
+        device_event_destroy(s->events.spare[i]);
     device_queue_destroy(s->side);
     device_queue_destroy(s->stream);
     memory_free(s);
@@ -211,7 +211,7 @@ static enum status record_event(void *queue, int event, struct error *error)
     cudaEvent_t *own = &s->events.own[event], *at = &s->events.at[event];
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    *at = s->m_early ? s->swept : s->end;
+    *at = s->m_early ? s->events.swept : s->events.end;
     if (*at)
         return STATUS_OK;
     cudaError_t code = *own ? cudaSuccess : device_event_create_timed(own);

@@ -23,7 +23,7 @@ static enum status make_gram(struct device_state *s, int n, struct error *error)
 {
     const struct mode_rows *rows = &s->ranks.ranks->mode[n];
     const void *own = device_state_row(s, s->sweep.factors.factor[n], rows->first);
-    return device_dense_gram(s->dense, own, rows->count, s->gram[n], s->stream, error);
+    return device_dense_gram(s->dense, own, rows->count, s->model.gram[n], s->stream, error);
 }
 
 /* From what each rank has, the Grams of all rows. Where another rank fails, these sums never end,
@@ -31,8 +31,8 @@ static enum status make_gram(struct device_state *s, int n, struct error *error)
 static enum status sum_grams(struct device_state *s, struct error *error)
 {
     for (int n = 0; n < s->order; n++)
-        if (device_ranks_sum(&s->ranks, s->gram[n], s->gram[n], s->rank * s->rank, s->stream,
-                             error) != STATUS_OK)
+        if (device_ranks_sum(&s->ranks, s->model.gram[n], s->model.gram[n], s->rank * s->rank,
+                             s->stream, error) != STATUS_OK)
             return error->status;
     return device_ranks_wait(&s->ranks, s->stream, error);
 }
@@ -52,8 +52,8 @@ static enum status load_gram(struct device_state *s, int n, const struct carried
     const uint64_t square = s->rank * s->rank;
     if (!carried)
         return make_gram(s, n, error);
-    return cuda_status(cudaMemcpyAsync(s->gram[n], carried->gram + (uint64_t)n * square,
-                                       square * sizeof *s->gram[n], cudaMemcpyHostToDevice,
+    return cuda_status(cudaMemcpyAsync(s->model.gram[n], carried->gram + (uint64_t)n * square,
+                                       square * sizeof *s->model.gram[n], cudaMemcpyHostToDevice,
                                        s->stream),
                        "the Grams", error);
 }
@@ -65,7 +65,7 @@ static enum status load_norms(struct device_state *s, int n, const struct carrie
     norms_of(s, n, carried, norm);
     if (load_gram(s, n, carried, error) != STATUS_OK)
         return error->status;
-    cudaError_t code = cudaMemcpyAsync(s->norm[n], norm, s->rank * sizeof *norm,
+    cudaError_t code = cudaMemcpyAsync(s->model.norm[n], norm, s->rank * sizeof *norm,
                                        cudaMemcpyHostToDevice, s->stream);
     if (cuda_status(code, "the factors", error) != STATUS_OK)
         return error->status;
@@ -158,7 +158,7 @@ static enum status load_modes(struct device_state *s, const struct model_source 
 }
 
 /* The start counts as it stands: norms one, Grams of the columns as given. Its lambda, which is in
- * s->start, counts until the first update. */
+ * s->model.lambda, counts until the first update. */
 enum status device_state_load(void *state, const struct model_source *from, struct error *error)
 {
     struct device_state *s = state;
@@ -175,11 +175,12 @@ enum status device_state_load(void *state, const struct model_source *from, stru
         goto done;
     if (load_modes(s, from, norm, error) != STATUS_OK)
         goto done;
-    code = cudaMemcpy(s->start, from->lambda, s->rank * sizeof *s->start, cudaMemcpyHostToDevice);
+    code = cudaMemcpy(s->model.lambda, from->lambda, s->rank * sizeof *s->model.lambda,
+                      cudaMemcpyHostToDevice);
     cuda_status(code, "lambda", error);
 done:
-    s->weights_fit = from->carried != NULL;
-    s->last_mode = -1;
+    s->model.weights_fit = from->carried != NULL;
+    s->model.last_mode = -1;
     device_state_forget(s);
     memory_free(norm);
     return error->status;
@@ -220,9 +221,9 @@ enum status device_state_rotate(void *state, int mode, struct error *error)
     if (s->rank == 1)
         return STATUS_OK;
     const struct device_factors *f = &s->sweep.factors;
-    const size_t entry = precision_bytes(f->precision), number = sizeof *s->inner;
+    const size_t entry = precision_bytes(f->precision), number = sizeof *s->solve.inner;
     const struct rotated rows = {f->factor[mode], f->m, f->shape.dims[mode], s->ld * entry, entry};
-    const struct rotated norms = {s->norm[mode], s->inner, 1, s->rank * number, number};
+    const struct rotated norms = {s->model.norm[mode], s->solve.inner, 1, s->rank * number, number};
     if (rotate_columns(s, &rows, error) != STATUS_OK)
         return error->status;
     return rotate_columns(s, &norms, error);

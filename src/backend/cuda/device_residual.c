@@ -28,8 +28,9 @@ static enum status find_weights(struct device_state *s, double *weight, struct e
     if (norm)
         device_state_weights(s, weight, error);
     for (int n = 0; n < s->order && error->status == STATUS_OK; n++) {
-        cuda_status(cudaMemcpy(norm, s->norm[n], s->rank * sizeof *norm, cudaMemcpyDeviceToHost),
-                    doing, error);
+        cuda_status(
+            cudaMemcpy(norm, s->model.norm[n], s->rank * sizeof *norm, cudaMemcpyDeviceToHost),
+            doing, error);
         for (uint64_t r = 0; r < s->rank && error->status == STATUS_OK; r++)
             weight[r] /= norm[r] != 0 ? norm[r] : 1;
     }

@@ -23,19 +23,48 @@ struct device_scalars {
                * it; or 0 */
 };
 
-/* An MTTKRP that the host has asked for, and whether the update of its mode came after it. */
-struct device_queued {
-    int mode;
-    bool updated;
-    int before; /* the mode that was updated last before that; -1: none */
-};
-
 #define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
 
-/* The events that operations are timed by (operation_times.h). */
+/* What the host has queued since it last waited, in order to repeat it. */
+struct device_ahead {
+    struct device_queued {
+        int mode;     /* of an MTTKRP                                         */
+        bool updated; /* the update of the mode came after it                 */
+        int before;   /* the mode that was updated last before that; -1: none */
+    } queued[DEVICE_MOST_QUEUED];
+    int count;    /* of these                                                          */
+    bool running; /* the host waits for no V                                           */
+    int careful;  /* updates left to run one by one, each waiting for its V; 0: none */
+};
+
+/* The model besides its factor matrices, which are those of struct device_factors; device, owned.
+ */
+struct device_model {
+    double *lambda;   /* (R) of the model that was loaded, or of the last sweep that momentum has
+                       * accepted; counts where last_mode is -1                                  */
+    bool weights_fit; /* lambda comes from an update                                             */
+    int last_mode;    /* the one updated last, whose norms are lambda; or -1                     */
+    double *gram[MAX_ORDER]; /* (R x R), of unit columns                                         */
+    double *norm[MAX_ORDER]; /* (R), of the columns as they stand                                */
+};
+
+/* Room of an update; device, owned. */
+struct device_solve {
+    double *inverse;   /* (R x R): A_n = M inverse                            */
+    double *raw;       /* (R x R): A_n' A_n before normalisation              */
+    double *inner;     /* (R): diagonal of M' A, of the rows of all ranks     */
+    cudaEvent_t ready; /* on `side`: `inverse` is there                       */
+};
+
+/* Timed events on `stream`. */
 struct device_events {
-    cudaEvent_t own[OPERATION_EVENTS]; /* NULL until it is used; owned                   */
-    cudaEvent_t at[OPERATION_EVENTS];  /* that one, or another which was recorded there  */
+    cudaEvent_t own[OPERATION_EVENTS]; /* of struct event_ops; NULL until it is used; owned    */
+    cudaEvent_t at[OPERATION_EVENTS];  /* that one, or another which was recorded there        */
+    cudaEvent_t end;      /* one that stands at the end of `stream`, whoever has recorded it;
+                           * NULL: more has been queued, or the host has waited                */
+    cudaEvent_t swept;    /* the one after the last sweep                                      */
+    cudaEvent_t spare[2]; /* for that where `end` is NULL, by turns; owned                     */
+    int turn;             /* 0 or 1                                                            */
 };
 
 /* The step to what the next sweep begins with is queued with the fit, before the host asks for it
@@ -61,38 +90,22 @@ struct device_state {
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
     struct mode_rules rules;
-    double *start;    /* (R) lambda of the model that was loaded, or of the last
-                       * sweep that momentum has accepted; device, owned            */
-    bool weights_fit; /* that lambda comes from an update                           */
-    int last_mode;    /* the one updated last, whose norms are lambda; -1: `start` is */
+    cudaStream_t stream, side;
+    struct device_staging staging; /* on `stream`                                             */
+    struct device_ranks ranks;
+    struct device_sweep sweep; /* tensor, factors and M                                       */
+    int m_mode;                /* whose M stands in sweep.factors.m; -1: none's               */
+    bool m_early;              /* before it was asked for                                     */
+    struct device_model model;
     struct device_momentum momentum;
-    struct device_sweep sweep;        /* tensor, factors and M */
     struct device_dense *dense;       /* of the precision that the factors have now            */
     struct device_dense *dense_of[2]; /* by precision; NULL where the factors never have it;
-                                       * owned                                              */
-    struct device_ranks ranks;
-    double *gram[MAX_ORDER]; /* (R x R), of unit columns                      */
-    double *norm[MAX_ORDER]; /* (R), of the columns as they stand             */
+                                       * owned                                                 */
+    struct device_solve solve;
     struct device_columns columns;
-    double *weights;                /* (R x R): A_n = M weights                      */
-    double *raw;                    /* (R x R): A_n' A_n before normalisation        */
-    double *inner;                  /* (R): diagonal of M' A, of the rows of all ranks */
-    struct device_scalars *scalars; /* device                                        */
-    struct device_scalars *result;  /* host, pinned                                  */
-    cudaStream_t stream, side;
-    struct device_staging staging; /* on `stream` */
-    cudaEvent_t weights_ready;
-    cudaEvent_t end;      /* a timed one that stands at the end of `stream`, whoever has
-                           * recorded it; NULL: more has been queued, or the host has waited */
-    cudaEvent_t swept;    /* the one behind the last sweep                    */
-    cudaEvent_t spare[2]; /* for that where `end` is NULL, by turns           */
-    int turn;             /* 0 or 1 */
-    int m_mode;           /* whose M stands in sweep.factors.m; -1: none's       */
-    bool m_early;         /* before it was asked for                             */
-    struct device_queued queued[DEVICE_MOST_QUEUED]; /* since the host last waited       */
-    int count;                                       /* of these */
-    bool runs_ahead; /* the host waits for no V                                     */
-    int careful;     /* updates left to run one by one, each waiting for its V; 0: none */
+    struct device_scalars *scalars; /* device                                                  */
+    struct device_scalars *result;  /* host, pinned                                            */
+    struct device_ahead ahead;
     struct device_events events;
 };
 

@@ -27,7 +27,7 @@ static enum status fetch(double *to, const double *from, uint64_t count, const c
 static enum status fetch_scales(const struct device_state *s, int n, double *scale,
                                 struct error *error)
 {
-    if (fetch(scale, s->norm[n], s->rank, "the norms", error) != STATUS_OK)
+    if (fetch(scale, s->model.norm[n], s->rank, "the norms", error) != STATUS_OK)
         return error->status;
     for (uint64_t r = 0; r < s->rank; r++)
         scale[r] = scale[r] != 0 ? 1 / scale[r] : 1;
@@ -36,14 +36,15 @@ static enum status fetch_scales(const struct device_state *s, int n, double *sca
 
 static enum status fetch_weights(const struct device_state *s, double *lambda, struct error *error)
 {
-    const double *from = s->last_mode < 0 ? s->start : s->norm[s->last_mode];
+    const double *from =
+        s->model.last_mode < 0 ? s->model.lambda : s->model.norm[s->model.last_mode];
     return fetch(lambda, from, s->rank, "lambda", error);
 }
 
 static enum status fetch_gram(const struct device_state *s, int n, double *gram,
                               struct error *error)
 {
-    return fetch(gram, s->gram[n], s->rank * s->rank, "the Grams", error);
+    return fetch(gram, s->model.gram[n], s->rank * s->rank, "the Grams", error);
 }
 
 enum status device_state_gram(void *state, int mode, double *gram, struct error *error)
