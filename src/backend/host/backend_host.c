@@ -101,7 +101,7 @@ static enum status allocate_matrices(struct host_state *h, const struct backend_
         h->factor[n] = memory_array(h->shape.dims[n], entries, error);
         h->gram[n] = memory_array(h->rank + 1, row, error);
         h->scale[n] = memory_array(1, row, error);
-        if (!h->factor[n] || !h->gram[n] || !h->scale[n])
+        if (error->status != STATUS_OK)
             return error->status;
     }
     h->v = memory_array(h->rank, row, error);
@@ -133,20 +133,19 @@ static enum status open_host(void **state, const struct tensor_source *source,
     h->rules = options->problem.rules;
     h->norm_sq = source->norm_sq;
 
-    enum status status = h->is_empty
-                             ? STATUS_OK
-                             : host_sweep_open(&h->sweep, x, source->spent, plan, progress, error);
+    if (!h->is_empty &&
+        host_sweep_open(&h->sweep, x, source->spent, plan, progress, error) != STATUS_OK)
+        goto failed;
     h->sweep.precision = options->problem.precision;
-    if (status == STATUS_OK)
-        status = allocate_matrices(h, options, error);
-    if (status == STATUS_OK && plan->request.momentum)
-        status = allocate_previous(h, error);
-    if (status != STATUS_OK) {
-        close_host(h);
-        return status;
-    }
+    if (allocate_matrices(h, options, error) != STATUS_OK)
+        goto failed;
+    if (plan->request.momentum && allocate_previous(h, error) != STATUS_OK)
+        goto failed;
     *state = h;
     return STATUS_OK;
+failed:
+    close_host(h);
+    return error->status;
 }
 
 static void tell_built(void *state, struct backend_built *built)
