@@ -93,8 +93,8 @@ enum status backend_load(struct backend *b, const struct ktensor *k, struct erro
  * matrices have single precision until backend_widen. */
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error);
 
-/* backend_begin with the random model of ktensor_randomise, without signs where a mode is to be
- * nonnegative: the same bits, but where the backend can, made by the backend itself. */
+/* backend_begin with the random model of ktensor_randomise, whose bits the backend makes itself;
+ * the entries of nonnegative modes are magnitudes. */
 enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
                               struct error *error);
 
@@ -102,10 +102,10 @@ enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_
  * where they are double. To be called between iterations. Booked as a load. */
 enum status backend_widen(struct backend *b, struct error *error);
 
-/* Brings back what backend_save has handed out, perhaps of another backend or another number of
- * ranks: k has the factor matrices as they stand (carried.h), the scales are not zero. The
- * operations that follow give what they would have given then: on the host, with the ranks and the
- * grid of then, the same bits. */
+/* Loads what backend_save has stored, perhaps from another backend or with another number of ranks:
+ * k has the factor matrices as they stand (carried.h), and no scale is zero. The next operations
+ * give what they would have given after that backend_save; on the host, with the same ranks and
+ * grid, the same bits. */
 enum status backend_resume(struct backend *b, const struct ktensor *k,
                            const struct carried *carried, struct error *error);
 
@@ -115,12 +115,12 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
 
 /* From the M of this mode, which the last backend_mttkrp made: A_n = M V^+, where V is the Hadamard
  * product of the other modes' Grams, plus the mode's ridge on its diagonal; lambda_r =
- * ||A_n(:,r)||; A_n's columns to unit norm; G_n = A_n' A_n. Of a mode whose factor matrix is to be
- * nonnegative, A_n diag(lambda) instead comes nearer to the nonnegative one that fits best (HALS,
- * numerics/nonneg.h). One operation, since every backend does these together, in the order
- * that suits it best. STATUS_NUMERICAL where a number is not finite (a GPU may find that only in
- * the next backend_fit), STATUS_INTERNAL where the last MTTKRP was that of another mode, an update
- * has used its M, columns were rotated, or the mode is fixed. */
+ * ||A_n(:,r)||; A_n's columns to unit norm; G_n = A_n' A_n. If the mode is nonnegative,
+ * A_n diag(lambda) instead comes nearer to the nonnegative matrix that fits best (HALS,
+ * numerics/nonneg.h). One operation, since every backend does these together, in the order that
+ * suits it. STATUS_NUMERICAL if a number is not finite (a GPU may find that only in the next
+ * backend_fit), STATUS_INTERNAL if the last MTTKRP was that of another mode, an update has used its
+ * M, columns were rotated, or the mode is fixed. */
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
 /* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last, without a pass
@@ -132,7 +132,7 @@ enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
                         struct backend_fit *fit, struct error *error);
 
 /* *fit = the same of the model as it stands, from a pass over the nonzeros, to all digits
- * (backend_residual.h). On a device whose precision is single, for the tensor as rounded to that.
+ * (backend_residual.h). On a GPU in single precision, for the tensor rounded to that precision.
  * STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error);
 
@@ -169,8 +169,8 @@ enum status backend_store(struct backend *b, struct ktensor *k, struct error *er
 enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error);
 
 /* Copies what the next iteration begins with into k and carried, which have the backend's shape and
- * rank: lambda, the factor matrices as they stand, scales and Grams. The backend's own state is
- * left as it is. To be called between iterations. */
+ * rank: lambda, the factor matrices as they stand, scales and Grams. The backend's state stays. To
+ * be called between iterations. */
 enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
                          struct error *error);
 

@@ -1,5 +1,5 @@
 /* A kind of backend: what it does without a tensor, how it is opened, and the operations of an open
- * one. Callers use backend.h; backend.c alone calls the operations. */
+ * one. Callers use backend.h; backend.c and backend_model.c alone call the operations. */
 #ifndef BLCO_BACKEND_KIND_H
 #define BLCO_BACKEND_KIND_H
 
@@ -79,8 +79,8 @@ struct backend_device {
 };
 
 /* What a backend is opened from. Where `file` is NULL, the nonzeros are in the arrays of x;
- * otherwise they are in the file, and x has only their number and the shape. Both are borrowed. Of
- * several ranks, x is this rank's part. */
+ * otherwise they are in the file, and x has only their number and the shape. Both are borrowed.
+ * With several ranks, x is this rank's part. */
 struct tensor_source {
     const struct coo *x;
     struct coo *spent; /* NULL, or x, whose arrays opening may take or free (blco.h)             */
@@ -131,7 +131,7 @@ struct backend_ops {
     enum status (*fetch)(void *state, int mode, double *m, struct error *error);
     enum status (*rotate)(void *state, int mode, struct error *error);
 
-    /* Of a backend of `single_first` in single precision. M is lost. */
+    /* Only called with `single_first`, in single precision. M is lost. */
     enum status (*widen)(void *state, struct error *error);
 
     void (*built)(void *state, struct backend_built *built);
@@ -140,25 +140,24 @@ struct backend_ops {
     const struct event_ops *events; /* on the state; NULL: operations are done when calls return */
 };
 
-/* A kind of backend. Functions that return a status fill *error. Of an absent kind `available`
- * alone is there; it refuses. */
+/* A kind of backend. Functions that return a status fill *error. A kind that the
+ * build left out has only `available`, which fails. */
 struct backend_kind {
     const char *name;
 
-    /* STATUS_OK where this kind can run on this machine, as far as is known before a device is
-     * used; otherwise STATUS_INPUT and the reason. */
+    /* STATUS_OK if this kind can run on this machine, as far as is known before a device is used;
+     * otherwise STATUS_INPUT and the reason. */
     enum status (*available)(struct error *error);
 
-    /* Does what the first use of the device would wait for. Any thread may call it, also while
-     * other threads do; the device is the calling thread's own afterwards. Where *unwanted becomes
-     * true, it returns before its next step. NULL where the host is the machine. STATUS_INPUT and
-     * the reason where the device does not answer. */
+    /* Initialises the device ahead of its first use. Threads may call it at the same time; the
+     * device is then the calling thread's own. Returns before its next step when *unwanted becomes
+     * true. NULL for the host. STATUS_INPUT and the reason if the device does not answer. */
     enum status (*wake)(int device, const atomic_bool *unwanted, struct error *error);
 
     bool takes_parts; /* `open` takes a rank's part of the tensor from a .blco file             */
 
-    /* *request = what the user wants of this tensor and what the machine has; nothing is forced.
-     * STATUS_INPUT where the kind cannot do what the user wants. */
+    /* *request = what the user wants and what the machine has; nothing is forced. STATUS_INPUT if
+     * the kind cannot do what the user wants. */
     enum status (*request)(struct plan_request *request, const struct plan_tensor *tensor,
                            const struct backend_options *options, struct error *error);
 
@@ -169,11 +168,11 @@ struct backend_kind {
                         const struct backend_options *options, struct progress *progress,
                         struct error *error);
 
-    /* The devices of the ranks of `all` begin to meet, while the ranks do other things: *devices,
-     * for struct rank_rows. Every rank calls it, with the number of its device. The caller
-     * calls leave with *devices, which is NULL on failure, behind the backend, and shortly before
-     * the process ends: what the devices met by stays until then. Errors of device_comm_init. Both
-     * are NULL where the host is the machine. */
+    /* Starts connecting the ranks' GPUs in the background; *devices goes into struct rank_rows.
+     * Every rank of `all` calls it with the number of its device. The caller passes *devices, which
+     * is NULL on failure, to leave after it has closed the backend, shortly before the process
+     * ends: the connection stays until then. Errors of device_comm_init. Both are NULL for the
+     * host. */
     enum status (*meet)(struct device_comm **devices, struct comm *all, int device,
                         struct error *error);
     void (*leave)(struct device_comm *devices);
@@ -186,10 +185,10 @@ struct backend_kind {
     enum status (*rates)(const struct shape *shape, const struct backend_options *options,
                          struct backend_rates *rates, struct error *error);
 
-    /* *count = how many devices there are. NULL where the host is the machine. */
+    /* *count = how many devices there are. NULL for the host. */
     enum status (*devices)(int *count, struct error *error);
 
-    /* *device = the names of the device of this number. NULL where the host is the machine. */
+    /* *device = the names of the device of this number. NULL for the host. */
     enum status (*device)(int number, struct backend_device *device, struct error *error);
 };
 
@@ -199,18 +198,18 @@ extern const struct backend_kind backend_host;
 extern const struct backend_kind backend_cuda;
 
 /* *kind = the kind of this name: "host", "cuda", or "auto", which is cuda where it is available,
- * else host. Where "auto" gives the host, *why_not says why; why_not may be NULL. STATUS_INPUT
- * where the name is unknown or the kind cannot run here; *kind is NULL then. */
+ * else host. If "auto" gives the host, *why_not says why; why_not may be NULL. STATUS_INPUT if the
+ * name is unknown or the kind cannot run here; *kind is then NULL. */
 enum status backend_choose(const struct backend_kind **kind, const char *name,
                            struct error *why_not, struct error *error);
 
 /* Seconds of all stages of building. */
 double backend_build_seconds(const struct backend_seconds *seconds);
 
-/* Refuses a tensor whose norm a fit cannot be relative to. norm_sq is ||X||^2. STATUS_NUMERICAL
- * where it is not finite, STATUS_INPUT where it is 0 or denormal. backend.c calls this before
- * `open` where the nonzeros are in memory, with NULL for `file`, and has scaled them before
- * (value_scale.h); `open` calls this where the nonzeros are in the .blco file `file`. */
+/* Refuses a tensor whose norm is no measure for a fit. norm_sq is ||X||^2. STATUS_NUMERICAL if it
+ * is not finite, STATUS_INPUT if it is 0 or denormal. backend_open.c calls this before `open` for
+ * nonzeros in memory, which it has scaled (value_scale.h), with NULL for `file`; `open` calls it
+ * for nonzeros in the .blco file `file`. */
 enum status backend_check_norm(double norm_sq, const char *file, struct error *error);
 
 #endif

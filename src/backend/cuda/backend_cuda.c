@@ -1,4 +1,4 @@
-/* The CUDA backend: an iteration runs on the device, and only a few scalars come back.
+/* The CUDA backend: an iteration runs on the GPU, and only a few scalars come back.
  *
  * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
  * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. MTTKRP
@@ -21,8 +21,8 @@
 
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
 
-/* Of a nonzero while it is sorted: key and value, from one place to another. Where the card has no
- * room for that the tensor stays packed. */
+/* What a nonzero takes while it is sorted: key and value, twice. If the GPU has no room for that,
+ * the tensor stays packed. */
 #define BUILDING_BYTES 32
 
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,

@@ -26,7 +26,7 @@ static enum status make_gram(struct device_state *s, int n, struct error *error)
     return device_dense_gram(s->dense, own, rows->count, s->model.gram[n], s->stream, error);
 }
 
-/* From what each rank has, the Grams of all rows. Where another rank fails, these sums never end,
+/* From what each rank has, the Grams of all rows. If another rank fails, these sums never end,
  * so nothing may wait for the stream before the ranks do. */
 static enum status sum_grams(struct device_state *s, struct error *error)
 {

@@ -70,7 +70,7 @@ uint64_t device_ranks_rows(const struct rank_rows *ranks, int n)
     return rows > 0 ? rows : 1;
 }
 
-/* Behind the operation before this one. */
+/* Waits, in the queue, for the operation before this one. */
 static enum status begin(struct device_ranks *r, cudaStream_t stream, struct error *error)
 {
     return cuda_status(cudaStreamWaitEvent(stream, r->moved, 0), "the order of moves", error);
@@ -118,28 +118,28 @@ static uint64_t own_room(const struct mode_rows *m)
     return m->row ? m->first : (uint64_t)m->sharing->rank * m->stripe;
 }
 
-static struct device_stripes stripes_of(const struct device_ranks *r, int n, void *numbers,
-                                        uint64_t ld, enum precision precision)
+static struct device_stripes stripes_of(const struct device_ranks *r, int n,
+                                        const struct device_matrix *a)
 {
     const struct mode_rows *m = &r->ranks->mode[n];
-    uint64_t row_bytes = ld * precision_bytes(precision);
-    return (struct device_stripes){.numbers = numbers,
-                                   .own = (char *)numbers + own_room(m) * row_bytes,
-                                   .stripe = m->stripe * ld,
-                                   .precision = precision};
+    uint64_t row_bytes = a->ld * precision_bytes(a->precision);
+    return (struct device_stripes){.numbers = a->entries,
+                                   .own = (char *)a->entries + own_room(m) * row_bytes,
+                                   .stripe = m->stripe * a->ld,
+                                   .precision = a->precision};
 }
 
-enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_t ld,
-                                 enum precision precision, cudaStream_t stream, struct error *error)
+enum status device_ranks_scatter(struct device_ranks *r, int n, const struct device_matrix *m,
+                                 cudaStream_t stream, struct error *error)
 {
-    const struct device_stripes stripes = stripes_of(r, n, m, ld, precision);
+    const struct device_stripes stripes = stripes_of(r, n, m);
     return move(r, n, device_comm_reduce_scatter, &stripes, stream, error);
 }
 
-enum status device_ranks_gather(struct device_ranks *r, int n, void *a, uint64_t ld,
-                                enum precision precision, cudaStream_t stream, struct error *error)
+enum status device_ranks_gather(struct device_ranks *r, int n, const struct device_matrix *a,
+                                cudaStream_t stream, struct error *error)
 {
-    const struct device_stripes stripes = stripes_of(r, n, a, ld, precision);
+    const struct device_stripes stripes = stripes_of(r, n, a);
     return move(r, n, device_comm_all_gather, &stripes, stream, error);
 }
 

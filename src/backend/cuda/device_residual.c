@@ -42,7 +42,7 @@ done:
     return error->status;
 }
 
-/* Of the rows of mode n that this rank solves. */
+/* gram += the Gram of the rows of mode n that this rank solves. */
 static enum status add_gram(struct device_state *s, int n, struct double_double *gram,
                             struct error *error)
 {
@@ -145,8 +145,8 @@ done:
     return error->status;
 }
 
-/* An MTTKRP that the device has begun early is asked for once more: its time would count as the
- * residual's, and the residual's as the MTTKRP's. */
+/* An MTTKRP that the GPU has begun early is begun again later: otherwise its time would count as
+ * the residual's, and the residual's as the MTTKRP's. */
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error)
 {
     struct device_state *s = state;

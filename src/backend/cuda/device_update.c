@@ -83,14 +83,14 @@ static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, s
 
 static enum status queue_solve(struct device_state *s, int mode, struct error *error)
 {
-    const struct device_factors *f = &s->sweep.factors;
+    const struct device_matrix m = device_state_matrix(s, mode, s->sweep.factors.m);
+    const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.factor[mode]);
     struct device_ahead *ahead = &s->ahead;
     const int last = s->model.last_mode;
     const bool fit_rows = last < 0 && !s->model.weights_fit;
     s->model.last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
-    if (device_ranks_scatter(&s->ranks, mode, f->m, s->ld, f->precision, s->stream, error) !=
-        STATUS_OK)
+    if (device_ranks_scatter(&s->ranks, mode, &m, s->stream, error) != STATUS_OK)
         return error->status;
     if (queue_inverse(s, mode, last, error) != STATUS_OK)
         return error->status;
@@ -100,8 +100,7 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
         return error->status;
     if (ahead->careful > 0)
         ahead->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : ahead->careful - 1;
-    return device_ranks_gather(&s->ranks, mode, f->factor[mode], s->ld, f->precision, s->stream,
-                               error);
+    return device_ranks_gather(&s->ranks, mode, &a, s->stream, error);
 }
 
 /* lambda and the Gram of unit columns both follow from A_n' A_n, of which queue_solve has left in
@@ -232,8 +231,8 @@ static enum status record_sweep(struct device_events *events, cudaStream_t strea
     return cuda_status(cudaEventRecord(events->swept, stream), "MTTKRP", error);
 }
 
-/* The MTTKRP that the next sweep will begin with. Of a streamed one that nobody asks for in the end
- * the wait would be long. */
+/* The MTTKRP that the next sweep will begin with, unless it is streamed: if no sweep follows, the
+ * wait for it would be long. */
 static enum status begin_next_sweep(struct device_state *s, struct error *error)
 {
     if (s->ahead.careful > 0 || s->sweep.orderings.plan.streamed)

@@ -72,43 +72,43 @@ static uint64_t piece_rows(uint64_t rank)
     return rows > 0 ? rows : 1;
 }
 
-/* column (R) = what the rows of factor matrix n that this rank solves tell. found (R), piece
- * (piece_rows x R): room. */
+/* column (R) = what the rows of factor matrix n that this rank solves tell. piece (piece_rows x R):
+ * room. */
 static enum status measure_rows(const struct host_state *h, int n, const struct column_form *form,
-                                struct column *column, struct column *found, double *piece,
-                                struct error *error)
+                                double *piece, struct column *column, struct error *error)
 {
     const struct mode_rows *own = &h->ranks->mode[n];
     const struct part *part = &h->ranks->part;
     const uint64_t rank = h->rank, step = piece_rows(rank);
+    struct column *found = memory_array(rank, sizeof *found, error);
+    if (!found)
+        return error->status;
     for (uint64_t r = 0; r < rank; r++)
         column[r] = (struct column){0, 0, NO_ROW};
-    for (uint64_t done = 0; done < own->count; done += step) {
-        const uint64_t i = own->first + done, rows = least_of(step, own->count - done);
+    for (uint64_t k = 0; k < own->count; k += step) {
+        const uint64_t i = own->first + k, rows = least_of(step, own->count - k);
         const uint64_t *numbers = part->row[n] ? part->row[n] + i : NULL;
         store_rows(h, n, i, rows, form, piece);
         if (factor_columns_measure(piece, rows, rank, part->first[n] + i, numbers, found, error) !=
             STATUS_OK)
-            return error->status;
+            goto done;
         for (uint64_t r = 0; r < rank; r++)
             column_add(&column[r], &found[r]);
     }
-    return STATUS_OK;
+done:
+    memory_free(found);
+    return error->status;
 }
 
 enum status host_state_columns(void *state, int mode, const struct model_form *form,
                                struct column *column, struct error *error)
 {
     const struct host_state *h = state;
-    const uint64_t rank = h->rank;
-    struct column *found = memory_array(rank, sizeof *found, error);
-    double *room = memory_array(3 + piece_rows(rank), rank * sizeof *room, error);
-    if (!found || !room)
-        goto done;
+    double *room = memory_array(3 + piece_rows(h->rank), h->rank * sizeof *room, error);
+    if (!room)
+        return error->status;
     const struct column_form of = column_form_of(form, mode, h->scale[mode], room);
-    measure_rows(h, mode, &of, column, found, room + 3 * rank, error);
-done:
-    memory_free(found);
+    measure_rows(h, mode, &of, room + 3 * h->rank, column, error);
     memory_free(room);
     return error->status;
 }

@@ -72,7 +72,7 @@ static enum status create_solver(struct host_state *h, int mode, struct host_sol
     return host_solver_create(s, h->rules.nonneg[mode], h->v, &start, h->rank, error);
 }
 
-/* a = what the solver makes of M, its Gram and, in h->gram[mode] behind the Gram, its columns'
+/* a = what the solver makes of M, its Gram and, in h->gram[mode] after the Gram, its columns'
  * products with M's: each rank solves some rows of the sum of all M, and gathers the others. */
 static enum status solve_rows(struct host_state *h, int mode, const struct host_solver *s, void *a,
                               struct error *error)
