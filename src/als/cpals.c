@@ -4,6 +4,7 @@
 #include "als/run.h"
 #include "base/clock.h"
 #include "model/fit_text.h"
+#include "ranks/model_arrange.h"
 
 /* The least-squares step of mode n: A_n changes, all other factor matrices stay. */
 static enum status update_mode(struct backend *b, int n, struct error *error)
@@ -174,6 +175,17 @@ static bool wants_core(const struct cpals_options *options, const struct cpals_r
     return options->core_consistency && !ended && result->fit > options->core_above;
 }
 
+/* The standard form of the whole model, of which k has the rows that are here. */
+static enum status arrange(const struct backend *b, struct ktensor *k, struct error *error)
+{
+    struct ktensor_rows own = {{0}, {0}};
+    for (int n = 0; n < b->order; n++) {
+        own.first[n] = b->ranks->mode[n].first;
+        own.count[n] = b->ranks->mode[n].count;
+    }
+    return model_arrange_together(k, &own, b->ranks->all, error);
+}
+
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result, struct error *error)
 {
@@ -184,5 +196,5 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
                          options->core_passes ? options->core_passes : CORE_PASSES,
                          options->interrupted, options->deadline, progress, error) != STATUS_OK)
         return error->status;
-    return backend_arrange(b, k, error);
+    return arrange(b, k, error);
 }

@@ -124,9 +124,9 @@ static void fill_report(struct rank_report *report, struct work *w)
     struct backend_built built;
     backend_built(w->b, &built);
     *report = (struct rank_report){.nnz = built.nnz, .communication = w->communication};
-    memcpy(report->operation, w->b->seconds, sizeof report->operation);
+    memcpy(report->operation, backend_times(w->b)->seconds, sizeof report->operation);
     for (int n = 0; n < w->b->order; n++)
-        backend_describe(w->b, n, report->kernel[n], sizeof report->kernel[n]);
+        memcpy(report->kernel[n], built.kernel[n].name, sizeof report->kernel[n]);
 }
 
 enum status decompose(struct backend *b, struct rank_tensor *t, const struct decomposition *d,

@@ -1,5 +1,10 @@
 #include "backend/backend_fit.h"
 
+double backend_fit_epsilon(uint64_t rows, enum precision precision)
+{
+    return precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt((double)rows) : DBL_EPSILON;
+}
+
 enum status backend_fit_of(struct backend_fit *fit, const struct fit_terms *t, int mode,
                            struct error *error)
 {

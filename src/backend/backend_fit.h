@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "numerics/fit_terms.h"
 #include "numerics/momentum_step.h"
+#include "numerics/precision.h"
 
 /* 1 - ||X - Y|| / ||X||, of the tensor X and the model Y; with momentum, also what the next sweep
  * begins with. */
@@ -21,6 +22,10 @@ struct backend_fit {
     struct momentum momentum;  /* what momentum_next has noted of this fit, and ...     */
     struct momentum_step step; /* ... its step; both zero without momentum              */
 };
+
+/* The relative error of <X, Y> from an M of so many rows, of all ranks: entries that are rounded to
+ * floats are so independently of each other, so that errors of many rows cancel. */
+double backend_fit_epsilon(uint64_t rows, enum precision precision);
 
 /* *fit from the terms (fit_of_terms). STATUS_NUMERICAL, with the (one-based) mode, where the
  * residual is not finite. */

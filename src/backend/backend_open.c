@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
+#include "backend/seam.h"
 #include "backend/value_scale.h"
-#include "base/clock.h"
 #include "base/memory.h"
 
 /* Plans with or without momentum, and streams where there is no room to unpack the file on the
@@ -156,15 +156,20 @@ static enum status agree_on_momentum(struct backend *b, const struct rank_tensor
     return comm_end_phase(t->comm, error);
 }
 
-static void begin(struct backend *b, const struct backend_kind *kind, const struct rank_tensor *t,
-                  const struct backend_options *options)
+static enum status begin(struct backend *b, const struct backend_kind *kind,
+                         const struct rank_tensor *t, const struct backend_options *options,
+                         struct error *error)
 {
     *b = (struct backend){.kind = kind,
                           .options = *options,
                           .order = t->shape.order,
-                          .precision = options->problem.precision,
-                          .m_mode = -1,
-                          .updated_mode = -1};
+                          .precision = options->problem.precision};
+    b->seam = memory_zeros(1, sizeof *b->seam, error);
+    if (!b->seam)
+        return error->status;
+    b->seam->ops = kind->ops;
+    b->seam->last.op = OP_OPEN;
+    return STATUS_OK;
 }
 
 enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
@@ -172,8 +177,8 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct progress *progress, struct error *error)
 {
     struct comm *all = t->comm;
-    begin(b, kind, t, options);
-    plan_and_read(b, t, progress, error);
+    if (begin(b, kind, t, options, error) == STATUS_OK)
+        plan_and_read(b, t, progress, error);
     if (comm_end_phase(all, error) == STATUS_OK && options->problem.acceleration == ACCELERATE_AUTO)
         agree_on_momentum(b, t, error);
     if (error->status != STATUS_OK)
@@ -196,7 +201,7 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
     if (sum_norms(known, error) != STATUS_OK)
         return error->status;
     if (value_scale_needed(known->norm_sq, known->x->shape.order, precision)) {
-        if (value_scale_apply(scaled, &b->exponent, known->x, known->ranks->all, error) !=
+        if (value_scale_apply(scaled, &b->seam->exponent, known->x, known->ranks->all, error) !=
             STATUS_OK)
             return error->status;
         known->x = scaled;
@@ -210,8 +215,8 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
 enum status backend_build(struct backend *b, struct rank_tensor *t, struct progress *progress,
                           struct error *error)
 {
-    double start = clock_now();
     const bool unread = t->input.unread;
+    struct seam *seam = b->seam;
     struct coo scaled = {0};
     struct tensor_source source = {
         .x = &t->input.x,
@@ -221,11 +226,18 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
         .parts = unread && t->comm->size > 1,
         .ranks = &t->rows};
     b->ranks = &t->rows;
-    if (unread || take_norm(b, &source, &scaled, error) == STATUS_OK)
-        b->kind->open(&b->state, &source, &b->plan, &b->options, progress, error);
+    if (operation_begin(&seam->clock, OP_OPEN, error) != STATUS_OK)
+        goto done;
+    if (!unread && take_norm(b, &source, &scaled, error) != STATUS_OK)
+        goto done;
+    if (b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error) != STATUS_OK)
+        goto done;
+    if (operation_end(&seam->clock, OP_OPEN, 0, error) != STATUS_OK)
+        goto done;
+    seam->clock.events = seam->ops->events;
+    seam->clock.queue = seam->state;
+done:
     memory_free(scaled.value);
-    b->calls[OP_OPEN][0]++;
-    b->seconds[OP_OPEN][0] += clock_now() - start;
     if (error->status != STATUS_OK)
         backend_close(b);
     return error->status;

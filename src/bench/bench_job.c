@@ -8,7 +8,9 @@ enum status bench_check(const struct bench_job *job, struct backend *b, int mode
                         enum conflict conflict, struct bench_series *s, struct error *error)
 {
     double tolerance = bench_tolerance(job->result->precision, conflict, job->result->nnz);
-    s->bus_bytes = backend_bus_bytes(b, mode);
+    struct backend_built built;
+    backend_built(b, &built);
+    s->bus_bytes = built.kernel[mode].bus_bytes;
     if (bench_reference_compare(&job->reference, b, mode, &s->difference, error) != STATUS_OK)
         return error->status;
     if (!(s->difference <= tolerance))

@@ -1,21 +1,24 @@
 /* MTTKRP of each mode by itself. */
 #include "bench/bench_job.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "bench/bench_settle.h"
 
 #define BATCH 16 /* calls that are queued before their times are read    */
 
-/* Calls MTTKRP until the backend has settled on a kernel; s->variant receives its name. */
+/* Calls MTTKRP until the backend has chosen a kernel; s->variant receives its name. */
 static enum status warm_up(struct backend *b, int mode, struct bench_series *s, struct error *error)
 {
-    enum status status = STATUS_OK;
-    bool settled = false;
-    for (int call = 0; call < BENCH_MOST_WARMUP && !settled && status == STATUS_OK; call++) {
-        status = backend_mttkrp(b, mode, error);
-        settled = backend_describe(b, mode, s->variant, sizeof s->variant);
+    struct backend_built built = {0};
+    for (int call = 0; call < BENCH_MOST_WARMUP && !built.kernel[mode].chosen; call++) {
+        if (backend_mttkrp(b, mode, error) != STATUS_OK)
+            return error->status;
+        backend_built(b, &built);
     }
-    return status;
+    memcpy(s->variant, built.kernel[mode].name, sizeof s->variant);
+    return STATUS_OK;
 }
 
 static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
@@ -116,7 +119,7 @@ enum status bench_measure_modes(struct bench_job *job, enum conflict conflict, s
     enum status status = bench_open(job, &b, &options, error);
     if (status == STATUS_OK) {
         struct backend_built built;
-        c->open_seconds = b.seconds[OP_OPEN][0];
+        c->open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
         status = measure_modes(job, &b, c, error);
         backend_built(&b, &built);
         c->build = built.seconds;

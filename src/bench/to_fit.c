@@ -116,7 +116,7 @@ static enum status make_runs(struct place *p, struct to_fit *t, struct to_fit_wa
 {
     double start = clock_now();
     progress_stage(progress, "%s", way->way->name);
-    way->open_seconds = p->b.seconds[OP_OPEN][0];
+    way->open_seconds = backend_times(&p->b)->seconds[OP_OPEN][0];
     enum status status = warm_up(p, way->way, q, error);
     for (int s = 0; s < t->starts && status == STATUS_OK; s++) {
         progress_update(progress, (double)s / t->starts, "start %d of %d", s + 1, t->starts);

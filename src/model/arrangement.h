@@ -26,6 +26,9 @@ enum status arrangement_create(struct arrangement *a, int order, uint64_t rank,
 /* Decides from a->column, and from k's lambda and its modes that are fixed or nonnegative. */
 void arrangement_decide(struct arrangement *a, const struct ktensor *k);
 
+/* The form of k as it is: the columns are neither moved nor divided. */
+void arrangement_keep(struct arrangement *a, const struct ktensor *k);
+
 /* Accepts an empty one. */
 void arrangement_free(struct arrangement *a);
 

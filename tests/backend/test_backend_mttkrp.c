@@ -208,17 +208,18 @@ static void test_streamed(void **state)
     for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
         struct backend_options setting = {.problem.rank = 8, .forced = {.one_copy = true}};
         struct backend b;
-        char text[96];
+        struct backend_built built;
         assert_true(set_flow(&setting, flow, kind, &x));
         assert_int_equal(backend_open(&b, kind, &x, &setting, NULL, &error), STATUS_OK);
         assert_true(b.plan.streamed == (flow != IN_MEMORY));
         assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
         for (int n = 0; n < 3; n++) {
             assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
-            bool settled = backend_describe(&b, n, text, sizeof text);
-            assert_true((backend_bus_bytes(&b, n) > 0) == (flow != IN_MEMORY));
-            assert_true((strstr(text, "streamed x") != NULL) == (flow != IN_MEMORY));
-            assert_true(settled || flow == IN_MEMORY);
+            backend_built(&b, &built);
+            const struct backend_mttkrp_kernel *kernel = &built.kernel[n];
+            assert_true((kernel->bus_bytes > 0) == (flow != IN_MEMORY));
+            assert_true((strstr(kernel->name, "streamed x") != NULL) == (flow != IN_MEMORY));
+            assert_true(kernel->chosen || flow == IN_MEMORY);
         }
         backend_close(&b);
     }
@@ -254,7 +255,9 @@ static void check_from_file(void **state, struct backend_options setting, bool s
     if (backend_build(&b, &whole.tensor, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     rank_tensor_free_nonzeros(&whole.tensor);
-    assert_int_equal(backend_bus_bytes(&b, 0) > 0, streamed);
+    struct backend_built built;
+    backend_built(&b, &built);
+    assert_int_equal(built.kernel[0].bus_bytes > 0, streamed);
     compare_modes(&b, &k, &setting, expected);
 
     assert_int_equal(backend_update(&b, 2, &error), STATUS_OK);

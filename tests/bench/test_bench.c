@@ -36,7 +36,7 @@ static void test_tolerance(void **state)
     assert_near(bench_tolerance(PRECISION_SINGLE, CONFLICT_ATOMIC, many), 0x1p-11);
 }
 
-/* The host, with limits that cost no time, and, where it pretends to be a device, with stamps and
+/* The host, with limits that cost no time, and, where it pretends to be a device, with events and
  * kernels to choose from. */
 static struct backend_kind pretender;
 static struct backend_ops operations;
@@ -58,33 +58,39 @@ static enum status wrong_fetch(void *state, int mode, double *m, struct error *e
     return status;
 }
 
-static bool describe(void *state, int mode, char *text, size_t size)
+static void tell_kernels(void *state, struct backend_built *built)
 {
-    (void)state;
-    snprintf(text, size, "kernel %d", calls[mode]);
-    return calls[mode] >= calls_until_settled;
+    backend_host.ops->built(state, built);
+    for (int n = 0; n < 3; n++) {
+        struct backend_mttkrp_kernel *kernel = &built->kernel[n];
+        snprintf(kernel->name, sizeof kernel->name, "kernel %d", calls[n]);
+        kernel->chosen = calls[n] >= calls_until_settled;
+    }
 }
 
-static enum status no_stamp(void *state, int number, struct error *error)
+static enum status no_event(void *queue, int event, struct error *error)
 {
-    (void)state, (void)error;
-    assert_in_range(number, 0, BACKEND_STAMPS - 1);
+    (void)queue, (void)error;
+    assert_in_range(event, 0, OPERATION_EVENTS - 1);
     return STATUS_OK;
 }
 
 /* Every operation takes a millisecond. */
-static enum status known_time(void *state, int from, int to, double *seconds, struct error *error)
+static enum status known_time(void *queue, int from, int to, double *seconds, struct error *error)
 {
-    (void)state, (void)error;
+    (void)queue, (void)error;
     assert_true(from < to);
     *seconds = 1e-3 * (to - from);
     return STATUS_OK;
 }
 
-static uint64_t known_bytes(void *state, int mode)
+static const struct event_ops events = {no_event, known_time};
+
+static void tell_bytes(void *state, struct backend_built *built)
 {
-    (void)state;
-    return mode == 1 ? 0 : 1000000 * (uint64_t)(mode + 1);
+    backend_host.ops->built(state, built);
+    built->kernel[0].bus_bytes = 1000000;
+    built->kernel[2].bus_bytes = 3000000;
 }
 
 static int set_up(void **state)
@@ -304,9 +310,8 @@ static void test_device(void **state)
     struct coo x;
     struct bench_result r;
     make_tensor(&x);
-    operations.stamp = no_stamp;
-    operations.elapsed = known_time;
-    operations.describe = describe;
+    operations.events = &events;
+    operations.built = tell_kernels;
     calls_until_settled = 17;
     assert_int_equal(run(&r, &x, CONFLICT_REGISTER, 0, 0, &error), STATUS_OK);
     for (int n = 0; n < 3; n++) {
@@ -338,10 +343,9 @@ static void test_bus(void **state)
     char *text = NULL;
     size_t size;
     make_tensor(&x);
-    operations.stamp = no_stamp;
-    operations.elapsed = known_time;
+    operations.events = &events;
     for (int streamed = 0; streamed < 2; streamed++) {
-        operations.bus_bytes = streamed ? known_bytes : NULL;
+        operations.built = streamed ? tell_bytes : backend_host.ops->built;
         assert_int_equal(run(&r, &x, CONFLICT_REGISTER, 2, 0, &error), STATUS_OK);
         r.rates.upload_bytes_per_second = 4e9;
         FILE *stream = open_memstream(&text, &size);

@@ -71,18 +71,18 @@ static void swap_all(struct device_state *s)
             continue;
         s->sweep.factors.factor[n] = previous->factor;
         previous->factor = factor;
-        swap(&s->gram[n], &previous->gram);
-        swap(&s->norm[n], &previous->norm);
+        swap(&s->model.gram[n], &previous->gram);
+        swap(&s->model.norm[n], &previous->norm);
         device_sweep_changed(&s->sweep, n);
     }
 }
 
-/* The Y of a step, or S, become the factor matrices; s->start has lambda. */
+/* The Y of a step, or S, become the factor matrices; s->model.lambda has lambda. */
 static void begin_step(struct device_state *s)
 {
     swap_all(s);
-    s->momentum.last_mode = s->last_mode;
-    s->last_mode = -1;
+    s->momentum.last_mode = s->model.last_mode;
+    s->model.last_mode = -1;
 }
 
 void device_momentum_set_aside(struct device_state *s)
@@ -90,7 +90,7 @@ void device_momentum_set_aside(struct device_state *s)
     if (s->momentum.prepared != STEP_BEGUN)
         return;
     swap_all(s);
-    s->last_mode = s->momentum.last_mode;
+    s->model.last_mode = s->momentum.last_mode;
     s->momentum.prepared = STEP_ASIDE;
 }
 
@@ -104,7 +104,7 @@ void device_momentum_drop(struct device_state *s)
 }
 
 /* The decision on the side stream, for which `stream` then waits, if `steps`. lambda moves to
- * s->start, since norms are soon those of Y. */
+ * s->model.lambda, since norms are soon those of Y. */
 static enum status queue_decision(struct device_state *s, int mode, const struct momentum *before,
                                   double epsilon, bool steps, struct error *error)
 {
@@ -113,10 +113,10 @@ static enum status queue_decision(struct device_state *s, int mode, const struct
                                            .norm_sq = s->sweep.orderings.norm_sq,
                                            .epsilon = epsilon,
                                            .ridge = s->rules.ridge[mode],
-                                           .lambda = s->norm[mode],
+                                           .lambda = s->model.norm[mode],
                                            .rank = (uint32_t)s->rank};
-    cudaError_t code =
-        dense_momentum_decide(&fit, &s->scalars->momentum, s->start, &s->scalars->halt, s->side);
+    cudaError_t code = dense_momentum_decide(&fit, &s->scalars->momentum, s->model.lambda,
+                                             &s->scalars->halt, s->side);
     if (code == cudaSuccess && steps)
         code = cudaEventRecord(s->momentum.decided, s->side);
     if (code == cudaSuccess && steps)
@@ -141,8 +141,8 @@ static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
                                                                   .rows = f->shape.dims[n],
                                                                   .first = rows->first,
                                                                   .count = rows->count,
-                                                                  .norm_a = s->norm[n],
-                                                                  .gram_a = s->gram[n],
+                                                                  .norm_a = s->model.norm[n],
+                                                                  .gram_a = s->model.gram[n],
                                                                   .norm_s = previous->norm,
                                                                   .gram_s = previous->gram,
                                                                   .clip = s->rules.nonneg[n]};
@@ -157,7 +157,7 @@ static enum status queue_step(struct device_state *s, struct error *error)
     const uint64_t grams = (uint64_t)args.modes * s->rank * s->rank;
     double *raw = s->momentum.raw;
     enum status status = device_dense_extrapolate(s->dense, &args, raw, s->stream, s->side, error);
-    s->end = device_dense_passed(s->dense);
+    s->events.end = device_dense_passed(s->dense);
     if (status != STATUS_OK)
         return status;
     if (device_ranks_sum(&s->ranks, raw, raw, grams, s->side, error) != STATUS_OK)
@@ -192,13 +192,13 @@ bool device_momentum_take(struct device_state *s)
     return true;
 }
 
-/* lambda stays in s->start, since norms are soon those of Y. */
+/* lambda stays in s->model.lambda, since norms are soon those of Y. */
 static enum status keep_lambda(struct device_state *s, struct error *error)
 {
-    if (s->last_mode < 0)
+    if (s->model.last_mode < 0)
         return STATUS_OK;
-    return cuda_status(cudaMemcpy(s->start, s->norm[s->last_mode], s->rank * sizeof *s->start,
-                                  cudaMemcpyDeviceToDevice),
+    return cuda_status(cudaMemcpy(s->model.lambda, s->model.norm[s->model.last_mode],
+                                  s->rank * sizeof *s->model.lambda, cudaMemcpyDeviceToDevice),
                        doing, error);
 }
 

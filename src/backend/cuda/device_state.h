@@ -1,8 +1,7 @@
 /* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
- * (what it keeps), device_model.c (the model's way there and back), device_arrange.c (arranged on
- * its way back), device_update.c (the steps of an iteration), device_momentum.c (what the next one
- * begins with), device_residual.c (the residual) and device_precision.c (from single precision to
- * double). */
+ * (what it keeps), device_model.c (models on their way in), device_store.c (and out),
+ * device_update.c (the steps of an iteration), device_momentum.c (what the next one begins with),
+ * device_residual.c (the residual) and device_precision.c (from single precision to double). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -11,6 +10,7 @@
 #include "backend/cuda/dense/device_dense_columns.h"
 #include "backend/cuda/device_ranks.h"
 #include "backend/cuda/device_sweep.h"
+#include "backend/cuda/runtime/device_factor_copy.h"
 #include "backend/cuda/runtime/device_staging.h"
 #include "kernels/dense/dense_momentum.h"
 
@@ -23,14 +23,49 @@ struct device_scalars {
                * it; or 0 */
 };
 
-/* An MTTKRP that the host has asked for, and whether the update of its mode came after it. */
-struct device_queued {
-    int mode;
-    bool updated;
-    int before; /* the mode that was updated last before that; -1: none */
+#define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
+
+/* What the host has queued since it last waited, in order to repeat it. */
+struct device_ahead {
+    struct device_queued {
+        int mode;     /* of an MTTKRP                                         */
+        bool updated; /* the update of the mode came after it                 */
+        int before;   /* the mode that was updated last before that; -1: none */
+    } queued[DEVICE_MOST_QUEUED];
+    int count;    /* of these                                                          */
+    bool running; /* the host waits for no V                                           */
+    int careful;  /* updates left to run one by one, each waiting for its V; 0: none */
 };
 
-#define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
+/* The model besides its factor matrices, which are those of struct device_factors; device, owned.
+ */
+struct device_model {
+    double *lambda;   /* (R) of the model that was loaded, or of the last sweep that momentum has
+                       * accepted; counts where last_mode is -1                                  */
+    bool weights_fit; /* lambda comes from an update                                             */
+    int last_mode;    /* the one updated last, whose norms are lambda; or -1                     */
+    double *gram[MAX_ORDER]; /* (R x R), of unit columns                                         */
+    double *norm[MAX_ORDER]; /* (R), of the columns as they stand                                */
+};
+
+/* Room of an update; device, owned. */
+struct device_solve {
+    double *inverse;   /* (R x R): A_n = M inverse                            */
+    double *raw;       /* (R x R): A_n' A_n before normalisation              */
+    double *inner;     /* (R): diagonal of M' A, of the rows of all ranks     */
+    cudaEvent_t ready; /* on `side`: `inverse` is there                       */
+};
+
+/* Timed events on `stream`. */
+struct device_events {
+    cudaEvent_t own[OPERATION_EVENTS]; /* of struct event_ops; NULL until it is used; owned    */
+    cudaEvent_t at[OPERATION_EVENTS];  /* that one, or another which was recorded there        */
+    cudaEvent_t end;      /* one that stands at the end of `stream`, whoever has recorded it;
+                           * NULL: more has been queued, or the host has waited                */
+    cudaEvent_t swept;    /* the one after the last sweep                                      */
+    cudaEvent_t spare[2]; /* for that where `end` is NULL, by turns; owned                     */
+    int turn;             /* 0 or 1                                                            */
+};
 
 /* The step to what the next sweep begins with is queued with the fit, before the host asks for it
  * (device_momentum.c). */
@@ -55,57 +90,35 @@ struct device_state {
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
     struct mode_rules rules;
-    double *start;    /* (R) lambda of the model that was loaded, or of the last
-                       * sweep that momentum has accepted; device, owned            */
-    bool weights_fit; /* that lambda comes from an update                           */
-    int last_mode;    /* the one updated last, whose norms are lambda; -1: `start` is */
+    cudaStream_t stream, side;
+    struct device_staging staging; /* on `stream`                                             */
+    struct device_ranks ranks;
+    struct device_sweep sweep; /* tensor, factors and M                                       */
+    int m_mode;                /* whose M stands in sweep.factors.m; -1: none's               */
+    bool m_early;              /* before it was asked for                                     */
+    struct device_model model;
     struct device_momentum momentum;
-    struct device_sweep sweep;        /* tensor, factors and M */
     struct device_dense *dense;       /* of the precision that the factors have now            */
     struct device_dense *dense_of[2]; /* by precision; NULL where the factors never have it;
-                                       * owned                                              */
-    struct device_ranks ranks;
-    double *gram[MAX_ORDER]; /* (R x R), of unit columns                      */
-    double *norm[MAX_ORDER]; /* (R), of the columns as they stand             */
+                                       * owned                                                 */
+    struct device_solve solve;
     struct device_columns columns;
-    double *weights;                /* (R x R): A_n = M weights                      */
-    double *raw;                    /* (R x R): A_n' A_n before normalisation        */
-    double *inner;                  /* (R): diagonal of M' A, of the rows of all ranks */
-    struct device_scalars *scalars; /* device                                        */
-    struct device_scalars *result;  /* host, pinned                                  */
-    cudaStream_t stream, side;
-    struct device_staging staging; /* on `stream` */
-    cudaEvent_t weights_ready;
-    cudaEvent_t end;      /* a timed one that stands at the end of `stream`, whoever has
-                           * recorded it; NULL: more has been queued, or the host has waited */
-    cudaEvent_t swept;    /* the one behind the last sweep                    */
-    cudaEvent_t spare[2]; /* for that where `end` is NULL, by turns           */
-    int turn;             /* 0 or 1 */
-    int m_mode;           /* whose M stands in sweep.factors.m; -1: none's       */
-    bool m_early;         /* before it was asked for                             */
-    struct device_queued queued[DEVICE_MOST_QUEUED]; /* since the host last waited       */
-    int count;                                       /* of these */
-    bool runs_ahead; /* the host waits for no V                                     */
-    int careful;     /* updates left to run one by one, each waiting for its V; 0: none */
-    cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
-    cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or an event that was there at its moment */
+    struct device_scalars *scalars; /* device                                                  */
+    struct device_scalars *result;  /* host, pinned                                            */
+    struct device_ahead ahead;
+    struct device_events events;
 };
 
 /* As in struct backend_ops. */
-enum status device_state_load(void *state, const struct ktensor *k, const struct carried *carried,
+enum status device_state_load(void *state, const struct model_source *from, struct error *error);
+enum status device_state_save(void *state, struct ktensor *k, struct carried *carried,
                               struct error *error);
-enum status device_state_randomise(void *state, enum ktensor_init init, uint64_t seed,
-                                   double weight, struct error *error);
-enum status device_state_store(void *state, struct ktensor *k, struct carried *carried,
+enum status device_state_store(void *state, const struct model_form *form, struct ktensor *k,
                                struct error *error);
-enum status device_state_columns(void *state, int mode, const struct backend_zeros *zeros,
+enum status device_state_columns(void *state, int mode, const struct model_form *form,
                                  struct column *column, struct error *error);
-enum status device_state_store_arranged(void *state, struct ktensor *k,
-                                        const struct backend_zeros *zeros,
-                                        const struct arrangement *a, struct error *error);
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
-enum status device_state_set_precision(void *state, enum precision precision, bool keep,
-                                       struct error *error);
+enum status device_state_widen(void *state, struct error *error);
 enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
@@ -121,14 +134,16 @@ enum status device_state_weights(void *state, double *lambda, struct error *erro
 /* Where row `row` of an array (rows x ld) of factors' entries begins. */
 void *device_state_row(const struct device_state *s, void *array, uint64_t row);
 
+/* The matrix of the rows of mode n that are here, in an array of factors' entries. */
+struct device_matrix device_state_matrix(const struct device_state *s, int n, void *entries);
+
 /* *row (device) = the numbers of the rows of mode n that are here, in the place of M, which is
  * lost; NULL where rows keep their order. Asynchronous. */
 enum status device_state_send_rows(struct device_state *s, int n, const uint64_t **row,
                                    struct error *error);
 
-/* scale (R) = what gives the columns of factor matrix n unit length; 1 for a zero column. */
-enum status device_state_scales(const struct device_state *s, int n, double *scale,
-                                struct error *error);
+/* From now on the factor matrices, which are lost, have this precision. */
+void device_state_set_precision(struct device_state *s, enum precision precision);
 
 /* Allocates the previous factor matrices that the plan asks for. STATUS_MEMORY. */
 enum status device_momentum_open(struct device_state *s, struct error *error);

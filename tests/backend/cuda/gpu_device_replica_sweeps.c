@@ -58,23 +58,23 @@ static int check_sweeps(struct mttkrp_case *q, const struct backend_options *set
     assert_int_equal(backend_load(&b, &q->k, &error), STATUS_OK);
     for (int sweep = 0; sweep < 3; sweep++)
         for (int n = 0; n < q->x.shape.order; n++) {
-            char text[96];
-            bool settled = backend_describe(&b, n, text, sizeof text);
-            assert_true(settled == (sweep > 1 || (sweep == 1 && n > 0)));
+            struct backend_built now;
+            backend_built(&b, &now);
+            assert_true(now.kernel[n].chosen == (sweep > 1 || (sweep == 1 && n > 0)));
             if (sweep == 1 && n == 0) { /* builds */
                 memory_hook_set(failing);
                 enum status status = backend_mttkrp(&b, n, &error);
                 *failed = memory_hook_fired();
                 memory_hook_set(-1);
-                if (status != STATUS_OK) { /* the MTTKRP was timed without room for a stamp */
+                if (status != STATUS_OK) { /* the MTTKRP was timed without room for an event */
                     assert_true(status == STATUS_MEMORY && strstr(error.message, "timing"));
                     error = (struct error){0};
                     assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
                 }
             }
             compare_mode(&b, &q->k, n, setting->problem.precision, q->expected[n]);
-            backend_describe(&b, n, text, sizeof text);
-            built += sweep == 2 && strstr(text, "own ordering streamed") != NULL;
+            backend_built(&b, &now);
+            built += sweep == 2 && strstr(now.kernel[n].name, "own ordering streamed") != NULL;
         }
     backend_close(&b);
     return built;

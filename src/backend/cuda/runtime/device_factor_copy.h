@@ -3,38 +3,32 @@
 #ifndef BLCO_DEVICE_FACTOR_COPY_H
 #define BLCO_DEVICE_FACTOR_COPY_H
 
+#include "backend/column_form.h"
 #include "backend/cuda/runtime/device_staging.h"
 #include "numerics/precision.h"
 
-/* a (rows x ld, device, of this precision) = host (rows x columns); columns from `columns` on
- * become zero. Returns when the host array has been read; a is there when the staging's stream gets
- * there. STATUS_INTERNAL. */
-enum status device_factor_upload(struct device_staging *s, const double *host, void *a,
-                                 uint64_t rows, uint64_t columns, uint64_t ld,
-                                 enum precision precision, struct error *error);
-
-/* host = a, each column multiplied by its scale (columns) where `scale` is not NULL. Returns when
- * it is done. STATUS_INTERNAL. */
-enum status device_factor_download(struct device_staging *s, const void *a, double *host,
-                                   uint64_t rows, uint64_t columns, uint64_t ld,
-                                   enum precision precision, const double *scale,
-                                   struct error *error);
-
-/* How the columns of `host` follow from those of a. */
-struct device_factor_columns {
-    const uint64_t *from;         /* (columns): the column of a                             */
-    const double *scale;          /* (columns): multiplies its entries ...                  */
-    const double *weight, *bound; /* (columns): ... which become 0 where the product with
-                                   * the weight is not above the bound; bound NULL: none does */
-    const double *divisor;        /* (columns): divides them in the end                     */
+/* A matrix on the device. */
+struct device_matrix {
+    void *entries;          /* (rows x ld), of this precision; borrowed */
+    uint64_t rows, columns; /* the columns from `columns` on are zero   */
+    uint64_t ld;
+    enum precision precision;
 };
 
-/* host = a, its columns as *how says. A row takes no more than DEVICE_STAGING_BYTES. Returns when
- * it is done. STATUS_INTERNAL. */
-enum status device_factor_download_columns(struct device_staging *s, const void *a, double *host,
-                                           uint64_t rows, uint64_t columns, uint64_t ld,
-                                           enum precision precision,
-                                           const struct device_factor_columns *how,
-                                           struct error *error);
+/* *a = host (rows x columns). Returns when the host array has been read; the matrix is there when
+ * the staging's stream gets there. STATUS_INTERNAL. */
+enum status device_factor_upload(struct device_staging *s, const double *host,
+                                 const struct device_matrix *a, struct error *error);
+
+/* host (rows x columns) = *a, each column multiplied by its scale (columns) where `scale` is not
+ * NULL. Returns when it is done. STATUS_INTERNAL. */
+enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
+                                   double *host, const double *scale, struct error *error);
+
+/* host (rows x columns) = *a in this form. A row takes no more than DEVICE_STAGING_BYTES. Returns
+ * when it is done. STATUS_INTERNAL. */
+enum status device_factor_download_form(struct device_staging *s, const struct device_matrix *a,
+                                        double *host, const struct column_form *form,
+                                        struct error *error);
 
 #endif
