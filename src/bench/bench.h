@@ -78,10 +78,6 @@ struct bench_result {
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error);
 
-/* The largest relative difference from the reference (computed in double precision) that rounding
- * can explain. */
-double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz);
-
 /* Accepts an empty *r. */
 void bench_free(struct bench_result *r);
 

@@ -1,11 +1,13 @@
 /* One bench_run, in pieces: what its measurements share, how a backend is opened for them, how M is
  * verified, and the measurements, of MTTKRP and of ALS. For the bench*.c files only. Implemented in
- * bench_run.c, bench_modes.c and bench_als.c. */
+ * bench_job.c, bench_modes.c and bench_als.c. */
 #ifndef BLCO_BENCH_JOB_H
 #define BLCO_BENCH_JOB_H
 
 #include "bench/bench.h"
 #include "bench/bench_reference.h"
+
+#define BENCH_STAGE "measuring"
 
 /* What all measurements of one bench_run share. */
 struct bench_job {
@@ -15,6 +17,11 @@ struct bench_job {
     struct ktensor start;
     struct bench_reference reference;
 };
+
+/* Fills job->start, a model at random, and job->reference, what MTTKRP must give for it; bench_run
+ * frees both. Errors as bench_reference_create. */
+enum status bench_prepare_check(struct bench_job *job, const struct tensor_input *input,
+                                struct error *error);
 
 /* Opens a backend for a measurement. On failure *b is closed. Errors as backend_open. */
 enum status bench_open(struct bench_job *job, struct backend *b,

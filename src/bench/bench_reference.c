@@ -128,6 +128,16 @@ enum status bench_reference_compare(const struct bench_reference *f, struct back
     return STATUS_OK;
 }
 
+double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz)
+{
+    if (precision == PRECISION_DOUBLE)
+        return 1e-12;
+    /* `atomic` rounds once for each nonzero of a row, and all nonzeros may be in one row. Errors
+     * that are as often up as down grow with the root of their number. */
+    double rounding = conflict == CONFLICT_ATOMIC ? 0x1p-24 * sqrt((double)nnz) : 0;
+    return rounding > 1e-5 ? rounding : 1e-5;
+}
+
 void bench_reference_free(struct bench_reference *f)
 {
     for (int n = 0; n < f->shape.order; n++)

@@ -24,8 +24,7 @@ struct bench_reference {
  * bench_reference_free, after a failure too. STATUS_MEMORY, and errors as backend_open and
  * bench_reference_rows_create. */
 enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
-                                   const struct tensor_input *input,
-                                   const struct rank_rows *ranks,
+                                   const struct tensor_input *input, const struct rank_rows *ranks,
                                    const struct backend_options *options,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error);
@@ -35,6 +34,10 @@ enum status bench_reference_create(struct bench_reference *f, const struct backe
  * backend_fetch. */
 enum status bench_reference_compare(const struct bench_reference *f, struct backend *b, int mode,
                                     double *difference, struct error *error);
+
+/* The largest relative difference from the reference (computed in double precision) that rounding
+ * can explain. */
+double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz);
 
 /* Accepts an empty *f. */
 void bench_reference_free(struct bench_reference *f);

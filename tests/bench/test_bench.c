@@ -14,6 +14,7 @@
 #include "bench/bench.h"
 #include "bench/bench_derived.h"
 #include "bench/bench_record.h"
+#include "bench/bench_reference.h"
 #include "bench/bench_table.h"
 #include "support/blco_files.h"
 #include "support/known_rates.h"
