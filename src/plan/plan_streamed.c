@@ -74,13 +74,6 @@ uint64_t plan_segment_nnz(const struct plan *p)
     return p->batch_nnz < BLCO_SEGMENT_NNZ ? p->batch_nnz : BLCO_SEGMENT_NNZ;
 }
 
-bool plan_can_flow(const struct plan_request *r)
-{
-    struct ordering o;
-    ordering_create(&o, ORDERING_ALTO, &r->tensor.shape, 128);
-    return r->can_stream && r->tensor.nnz > 0 && o.cut == o.line_bits;
-}
-
 /* Bytes of one packed ordering, at most; exact where the file has it ready. */
 static uint64_t packed_bytes(const struct plan *p)
 {
