@@ -1,8 +1,8 @@
 /* The MTTKRP kernel of the host: goes through consecutive nonzeros, for one tile of columns, sums a
  * row of M in registers, and stores or adds the sum where the next row begins. Implemented in
  * host_row_sums.c and, for each kind of entries and SIMD width, in host_row_sums_simd.c. Entries
- * are doubles, or floats. A sum of floats is as near as that of doubles, but for some hundred roundings: after
- * so many nonzeros of a row, what they come to is added to a sum in double precision. */
+ * are doubles, or floats. A sum of floats has the errors of about a hundred roundings at most:
+ * after so many nonzeros of a row, their sum is added to one in double precision. */
 #ifndef BLCO_HOST_ROW_SUMS_H
 #define BLCO_HOST_ROW_SUMS_H
 
@@ -27,7 +27,7 @@ struct host_nonzeros {
     const uint32_t *coordinate[MAX_ORDER - 1]; /* (nnz) of each other mode                    */
     const double *value;                       /* (nnz)                                       */
     const uint32_t *row;                       /* (stretches): of M                           */
-    const uint64_t *end;                       /* (stretches): behind a stretch's last nonzero */
+    const uint64_t *end;                       /* (stretches): after a stretch's last nonzero  */
 };
 
 /* The sum in progress. Arrays are not owned. */

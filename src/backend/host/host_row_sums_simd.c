@@ -69,7 +69,7 @@ struct reading {
     const entry *rows[MAX_ORDER - 1];
     const uint32_t *coordinate[MAX_ORDER - 1];
     const double *value;
-    uint64_t rank, last, ahead; /* last: behind the last nonzero; ahead: as of the sum */
+    uint64_t rank, last, ahead; /* last: after the last nonzero; ahead: of the sum */
 };
 
 INLINE const entry *row_at(const struct reading *r, int n, uint64_t i)
