@@ -14,7 +14,7 @@
 /* From alto, a batch is sorted by output row first where M is larger than this: in so large an M
  * the nonzeros of a chunk hardly ever share a row, but many nonzeros of a batch do. Rows that a
  * chunk of 2048 adds to, for each of its nonzeros: 0.57 to 0.74 unsorted, 0.08 to 0.11 from a
- * sorted batch of 4 million (1.7 thousand million nonzeros with a Zipf skew in 1.8 to 4.8 million
+ * sorted batch of 4 million (1.7 billion nonzeros with a Zipf skew in 1.8 to 4.8 million
  * rows, counted in the first 16 to 33 million). */
 #define SORTED_OUTPUT (UINT64_C(32) << 20) /* bytes of M */
 
