@@ -64,8 +64,20 @@ CFLAGS += $(CSTD) $(WARN) $(OPT) $(OPENMP) $(INCLUDE)
 
 # A backend is a folder of src/backend; "absent" stands in for those that this build leaves out.
 BACKENDS := host $(if $(filter cuda,$(VARIANT)),cuda,absent)
-SOURCES  := $(shell find src -name '*.c' ! -path src/main.c ! -path 'src/backend/*/*' ! -path 'src/comm/*/*') \
-            $(shell find $(BACKENDS:%=src/backend/%) $(if $(filter cuda,$(VARIANT)),src/comm/nccl) -name '*.c')
+SOURCES  := $(filter-out %_simd.c,\
+              $(shell find src -name '*.c' ! -path src/main.c ! -path 'src/backend/*/*' ! -path 'src/comm/*/*') \
+              $(shell find $(BACKENDS:%=src/backend/%) $(if $(filter cuda,$(VARIANT)),src/comm/nccl) -name '*.c'))
+# Each X_simd.c of the host is compiled for several kinds of vectors, to X_simd-ENTRY-WIDTH.o: some for
+# any processor, some for x86 with AVX2 or AVX-512. src/backend/host/simd_width.c chooses among them.
+SIMD_ANY    := row_sums_simd-double-1 row_sums_simd-double-2 row_sums_simd-float-1 row_sums_simd-float-4 \
+               dense_simd-double-1 dense_simd-double-2 nonneg_simd-double-2 \
+               residual_simd-double-1 residual_simd-float-1
+SIMD_AVX2   := row_sums_simd-double-4 row_sums_simd-float-8 dense_simd-double-4 nonneg_simd-double-4 \
+               residual_simd-double-4 residual_simd-float-4
+SIMD_AVX512 := row_sums_simd-double-8 row_sums_simd-float-16 dense_simd-double-8 nonneg_simd-double-8 \
+               residual_simd-double-8 residual_simd-float-8
+SIMD_X86    := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(SIMD_AVX2) $(SIMD_AVX512))
+SIMD        := $(patsubst %,$O/src/backend/host/host_%.o,$(SIMD_ANY) $(SIMD_X86))
 TESTS    := $(shell find tests -name 'test_*.c')
 ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
@@ -89,7 +101,7 @@ ifeq ($(VARIANT),cuda)
                -lcudart_static $(LIBS) -lrt -lstdc++
 endif
 
-OBJECTS    := $(SOURCES:%.c=$O/%.o) $(KERNELS:%.cu=$O/%.o)
+OBJECTS    := $(SOURCES:%.c=$O/%.o) $(SIMD) $(KERNELS:%.cu=$O/%.o)
 LIBRARY    := $O/libblco.a
 UNIT_TESTS := $(TESTS:%.c=$O/%)
 SUPPORT    := $O/tests/support/naive.o
@@ -137,7 +149,16 @@ $(KNOW_VERSION): $O/commit
 $(KNOW_VERSION): CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
 # A product and a sum in one instruction, where the processor has it.
-$O/src/backend/host/host_dense_simd%.o $O/src/backend/host/host_nonneg_simd%.o: CFLAGS += -ffp-contract=fast
+$O/src/backend/host/host_dense_simd-%.o $O/src/backend/host/host_nonneg_simd-%.o: CFLAGS += -ffp-contract=fast
+
+$(SIMD_AVX2:%=$O/src/backend/host/host_%.o): CFLAGS += -mavx2 -mfma
+$(SIMD_AVX512:%=$O/src/backend/host/host_%.o): CFLAGS += -mavx512f -mavx512dq
+
+.SECONDEXPANSION:
+$(SIMD): $O/%.o: $$(firstword $$(subst -, ,$$*)).c
+	@mkdir -p $(@D)
+	$(call NOTE,CC,$*)
+	$(CC) $(CFLAGS) -DSIMD_ENTRY=$(word 2,$(subst -, ,$*)) -DSIMD_WIDTH=$(word 3,$(subst -, ,$*)) -MMD -MP -c -o $@ $<
 
 $O/%.o: %.c
 	@mkdir -p $(@D)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "plan/part_segments.h"
+#include "formats/blco/segment_rows.h"
 
 #define PIECE  (UINT64_C(1) << 20) /* nonzeros of a piece, which has sums of its own */
 #define FILTER 4096                /* entries of a table that rules out most rows    */
@@ -43,7 +43,7 @@ static enum status find_wanted(struct pieces *p, struct error *error)
 {
     const struct blco_file *f = &p->input->file;
     uint64_t *number, count, segments = p->length / f->header->segment_nnz;
-    if (!p->ranks || part_segments(&number, &count, f, &p->ranks->range, error) != STATUS_OK)
+    if (!p->ranks || segment_rows_of_part(&number, &count, f, &p->ranks->range, error) != STATUS_OK)
         return error->status;
     p->wanted = memory_zeros(p->nnz / p->length + 1, sizeof *p->wanted, error);
     for (uint64_t k = 0; p->wanted && k < count; k++)

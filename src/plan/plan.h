@@ -2,7 +2,7 @@
  * resolution of each mode, all decided before anything is built. plan_make serves every backend. A
  * request says what the user wants and what the machine has; a plan is the decision, which nobody
  * changes afterwards. What was built in the end is a third thing (struct backend_built).
- * Implemented in plan_make.c, plan_in_memory.c, plan_streamed.c and plan_describe.c. */
+ * Implemented in plan_make.c, plan_layout.c, plan_streamed.c and plan_describe.c. */
 #ifndef BLCO_PLAN_H
 #define BLCO_PLAN_H
 

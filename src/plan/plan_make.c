@@ -89,14 +89,3 @@ bool plan_can_unpack(const struct plan_request *r)
     uint64_t bytes = (uint64_t)r->tensor.shape.order * sizeof(uint32_t) + sizeof(double);
     return !r->can_stream || r->tensor.nnz <= r->host_budget / bytes;
 }
-
-uint64_t plan_running_bytes(const struct plan *p)
-{
-    uint64_t tensors = plan_multiply((uint64_t)plan_orderings(p), p->tensor_bytes);
-    return plan_add(plan_add(tensors, p->factor_bytes), p->copy_bytes);
-}
-
-int plan_orderings(const struct plan *p)
-{
-    return p->replicas + p->alto;
-}

@@ -11,9 +11,6 @@
 #include "tensor/coo.h"
 #include "tensor/ordering.h"
 
-/* The most bytes of `nnz` nonzeros in segments of segment_nnz, with lines of `line_bits` bits. */
-uint64_t segment_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz);
-
 /* Packs nonzeros [first, first + count) of x, at most BLCO_SEGMENT_NNZ, to bytes[0..s->bytes),
  * aligned to BLCO_SEGMENT_ALIGN. The nonzeros are in the order of e's ordering and have distinct
  * coordinates. The caller sets offset and checksum of *s. */

@@ -1,28 +1,32 @@
-/* The body of the inner loops of the residual: each host_residual_simdL*.c and
- * host_residual_singleL*.c defines SIMD_SINGLE where entries are floats, SIMD_WIDTH, vec
- * (SIMD_WIDTH doubles) and fused(a, b, c), which is a b + c rounded once, says for which
- * processors, and includes this file once; no other file does. */
-#include <string.h>
-
 #include "backend/host/host_residual_simd.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#include <string.h>
+
+#include "backend/host/simd_vector.h"
+
+/* `doubles` is a vector of SIMD_WIDTH doubles, fused(a, b, c) is a b + c rounded once. */
+#if SIMD_WIDTH == 1
+typedef double doubles;
+#define fused(a, b, c) __builtin_fma(a, b, c)
+#elif SIMD_WIDTH == 4
+#include <immintrin.h>
+typedef __m256d doubles;
+#define fused(a, b, c) _mm256_fmadd_pd(a, b, c)
+#else
+#include <immintrin.h>
+typedef __m512d doubles;
+#define fused(a, b, c) _mm512_fmadd_pd(a, b, c)
+#endif
 
 /* SIMD_WIDTH numbers of twice the digits of a double, of which `low` may overlap `high`. */
 struct wide {
-    vec high, low;
+    doubles high, low;
 };
 
-#ifdef SIMD_SINGLE
-typedef float entry;
-#else
-typedef double entry;
-#endif
-
 /* The first `width` entries of `from`, then zeros. */
-INLINE vec load(const entry *from, uint64_t width)
+INLINE doubles widen(const entry *from, uint64_t width)
 {
-    vec x;
+    doubles x;
     double part[SIMD_WIDTH] = {0};
     for (uint64_t w = 0; w < SIMD_WIDTH && w < width; w++)
         part[w] = (double)from[w];
@@ -31,9 +35,9 @@ INLINE vec load(const entry *from, uint64_t width)
 }
 
 /* The first `width` weights of `from`, then zeros. */
-INLINE vec load_weights(const double *from, uint64_t width)
+INLINE doubles load_weights(const double *from, uint64_t width)
 {
-    vec x;
+    doubles x;
     double part[SIMD_WIDTH] = {0};
     for (uint64_t w = 0; w < SIMD_WIDTH && w < width; w++)
         part[w] = from[w];
@@ -41,16 +45,16 @@ INLINE vec load_weights(const double *from, uint64_t width)
     return x;
 }
 
-INLINE struct wide times(struct wide x, vec y)
+INLINE struct wide times(struct wide x, doubles y)
 {
-    vec product = x.high * y;
+    doubles product = x.high * y;
     return (struct wide){product, fused(x.low, y, fused(x.high, y, -product))};
 }
 
 INLINE struct wide sum_of(struct wide a, struct wide b)
 {
-    vec sum = a.high + b.high, of_b = sum - a.high;
-    vec lost = (a.high - (sum - of_b)) + (b.high - of_b);
+    doubles sum = a.high + b.high, of_b = sum - a.high;
+    doubles lost = (a.high - (sum - of_b)) + (b.high - of_b);
     return (struct wide){sum, a.low + b.low + lost};
 }
 
@@ -81,7 +85,7 @@ static struct double_double model_at(const struct host_residual_terms *p, uint64
         uint64_t width = p->rank - r;
         struct wide product = {.high = load_weights(p->weight + r, width)};
         for (int n = 0; n < p->order; n++)
-            product = times(product, load(row[n] + r, width));
+            product = times(product, widen(row[n] + r, width));
         sum = sum_of(sum, product);
     }
     return total(&sum);
@@ -103,8 +107,8 @@ static void gram_row(const void *matrix, uint64_t rows, uint64_t rank, uint64_t 
         struct wide sum = {0};
         double high[SIMD_WIDTH], low[SIMD_WIDTH];
         for (uint64_t k = 0; k < rows; k++) {
-            struct wide x = {.high = (vec){0} + (double)a[k * rank + i]};
-            sum = sum_of(sum, times(x, load(a + k * rank + j, rank - j)));
+            struct wide x = {.high = (doubles){0} + (double)a[k * rank + i]};
+            sum = sum_of(sum, times(x, widen(a + k * rank + j, rank - j)));
         }
         memcpy(high, &sum.high, sizeof high);
         memcpy(low, &sum.low, sizeof low);
@@ -113,11 +117,4 @@ static void gram_row(const void *matrix, uint64_t rows, uint64_t rank, uint64_t 
     }
 }
 
-#ifdef SIMD_SINGLE
-#define KERNELS_OF(width) host_residual_single##width
-#else
-#define KERNELS_OF(width) host_residual_simd##width
-#endif
-#define KERNELS_NAME(width) KERNELS_OF(width)
-
-const struct host_residual_kernels KERNELS_NAME(SIMD_WIDTH) = {nonzeros, gram_row};
+const struct host_residual_kernels SIMD_NAME(host_residual) = {nonzeros, gram_row};

@@ -1,8 +1,4 @@
-#include "plan/row_range.h"
-
-#include <string.h>
-
-#include "formats/blco/segment_pack.h"
+#include "tensor/row_range.h"
 
 static int bit_of(const uint64_t *line, int place)
 {
@@ -63,12 +59,6 @@ static struct row_range range_to(const struct ordering *o, int mode, const uint6
     return (struct row_range){.first = all ^ r.last, .last = all ^ r.first};
 }
 
-static struct row_range both(struct row_range a, struct row_range b)
-{
-    return (struct row_range){.first = a.first < b.first ? a.first : b.first,
-                              .last = a.last > b.last ? a.last : b.last};
-}
-
 struct row_range row_range_of_lines(const struct ordering *o, int mode, const uint64_t *from,
                                     const uint64_t *to)
 {
@@ -77,39 +67,5 @@ struct row_range row_range_of_lines(const struct ordering *o, int mode, const ui
         place--;
     if (place < 0)
         return range_from(o, mode, from, 0);
-    return both(range_from(o, mode, from, place), range_to(o, mode, to, place));
-}
-
-/* The rows on the lines from the first group of segment s to the first group of the next segment.
- * The entry of a group has its first line without the low bits, which may be any. */
-static struct row_range range_of_segment(const struct ordering *o, const struct packed_tensor *p,
-                                         int mode, uint64_t s)
-{
-    uint64_t from[MAX_LINE_WORDS], to[MAX_LINE_WORDS];
-    struct packed_group g;
-    segment_group_load(p->bytes + p->segment[s].offset, 0, o->line_bits, &g, from);
-    memset(to, 0xff, sizeof to);
-    if (s + 1 < p->nsegments) {
-        segment_group_load(p->bytes + p->segment[s + 1].offset, 0, o->line_bits, &g, to);
-        for (int place = 0; place < g.low_bits && place < o->line_bits; place++)
-            to[place / 64] |= UINT64_C(1) << place % 64;
-    }
-    return row_range_of_lines(o, mode, from, to);
-}
-
-void row_range_of_batches(struct row_range *range, const struct packed_tensor *p, int mode,
-                          uint64_t segments)
-{
-    struct ordering o;
-    ordering_create(&o, p->kind, &p->shape, 64);
-    uint64_t batches = (p->nsegments + segments - 1) / segments;
-#pragma omp parallel for schedule(static)
-    for (uint64_t b = 0; b < batches; b++) {
-        uint64_t begin = b * segments, end = begin + segments;
-        range[b] = range_of_segment(&o, p, mode, begin);
-        for (uint64_t s = begin + 1; s < end && s < p->nsegments; s++)
-            range[b] = both(range[b], range_of_segment(&o, p, mode, s));
-        if (range[b].last >= p->shape.dims[mode])
-            range[b].last = (uint32_t)(p->shape.dims[mode] - 1);
-    }
+    return row_range_both(range_from(o, mode, from, place), range_to(o, mode, to, place));
 }

@@ -1,13 +1,10 @@
-/* The body of the MTTKRP kernels: each host_row_sums_simdL*.c and host_row_sums_singleL*.c defines
- * SIMD_WIDTH (entries in a vector) and, for floats, SIMD_SINGLE, says for which processors, and
- * includes this file once; no other file does.
- *
- * Columns that two vectors of a tile share are computed twice, alike, and stored or added once.
+/* Columns that two vectors of a tile share are computed twice, alike, and stored or added once.
  * Products and sums are rounded alike for every SIMD_WIDTH. */
+#include "backend/host/host_row_sums.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backend/host/host_row_sums.h"
 #include "backend/host/simd_vector.h"
 
 struct tile {
@@ -64,15 +61,15 @@ INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_
 /* The processor reads ahead along arrays, but not far enough where rows of factors come in between:
  * coordinates and values are prefetched STREAM_AHEAD nonzeros before their use. */
 #define STREAM_AHEAD 64
-#define CACHE_LINE   (64 / ENTRY_BYTES) /* entries */
-#define KEEP_NNZ     128                /* of a row, whose sum in floats is then kept */
+#define CACHE_LINE   (64 / (int)sizeof(entry)) /* entries */
+#define KEEP_NNZ     128                       /* of a row, whose sum in floats is then kept */
 
 /* What a kernel reads. */
 struct reading {
     const entry *rows[MAX_ORDER - 1];
     const uint32_t *coordinate[MAX_ORDER - 1];
     const double *value;
-    uint64_t rank, last, ahead; /* last: behind the last nonzero; ahead: as of the sum */
+    uint64_t rank, last, ahead; /* last: after the last nonzero; ahead: of the sum */
 };
 
 INLINE const entry *row_at(const struct reading *r, int n, uint64_t i)
@@ -187,6 +184,7 @@ INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x
                           bool distant)
 {
     const struct tile t = tile_of(exact ? (uint64_t)vectors * SIMD_WIDTH : s->width, vectors);
+    const bool is_single = sizeof(entry) == sizeof(float);
     const bool each = s->sink == HOST_ROW_ATOMIC_EACH;
     struct reading r = {.value = x->value, .rank = s->rank, .last = last, .ahead = s->ahead};
     for (int n = 0; n < others; n++) {
@@ -204,7 +202,7 @@ INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x
         if (next != row || each)
             change_row(s, &t, row, next, &kept, sum, other_sum, vectors);
         row = next;
-        for (; IS_SINGLE && end - i > KEEP_NNZ; i += KEEP_NNZ) {
+        for (; is_single && end - i > KEEP_NNZ; i += KEEP_NNZ) {
             add_products(sum, other_sum, &r, &t, i, i + KEEP_NNZ, others, vectors, distant);
             keep_sums(s, &t, sum, other_sum, vectors);
             kept = true;
@@ -257,13 +255,6 @@ KERNELS(distant_any, s->others, true)
             OVERLAP_ROW(name)                                                                      \
         }                                                                                          \
     }
-#ifdef SIMD_SINGLE
-#define TABLE_OF(width) host_row_sums_single##width
-#else
-#define TABLE_OF(width) host_row_sums_simd##width
-#endif
-#define TABLE_NAME(width) TABLE_OF(width)
-
-const struct host_row_sums_kernels TABLE_NAME(SIMD_WIDTH) = {
+const struct host_row_sums_kernels SIMD_NAME(host_row_sums) = {
     {{ROW(order_3), ROW(order_4), ROW(order_5), ROW(order_any)},
      {ROW(distant_3), ROW(distant_4), ROW(distant_5), ROW(distant_any)}}};

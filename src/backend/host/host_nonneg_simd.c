@@ -1,12 +1,9 @@
-/* The body of the kernels for nonnegative rows: each host_nonneg_simdL*.c defines SIMD_WIDTH
- * (doubles in a vector), says for which processors, and includes this file once; no other file
- * does.
- *
- * The rows are worked on as columns of `b` and `m` (R x ROWS each), so that all rows of a vector
+/* The rows are worked on as columns of `b` and `m` (R x ROWS each), so that all rows of a vector
  * take the same steps. */
+#include "backend/host/host_nonneg_simd.h"
+
 #include <string.h>
 
-#include "backend/host/host_nonneg_simd.h"
 #include "backend/host/simd_vector.h"
 #include "numerics/nonneg.h"
 
@@ -84,11 +81,8 @@ INLINE void transpose_in(double *to, const double *from, uint64_t rows, uint64_t
             to[r * ROWS + i] = i < rows ? from[i * rank + r] * scale[r] : 0;
 }
 
-#define NAME_OF(width) host_nonneg_simd##width
-#define NAME(width)    NAME_OF(width)
-
-void NAME(SIMD_WIDTH)(const struct host_nonneg *p, const double *m, const double *a, double *x,
-                      uint64_t rows, double *scratch)
+void SIMD_NAME(host_nonneg)(const struct host_nonneg *p, const double *m, const double *a,
+                            double *x, uint64_t rows, double *scratch)
 {
     double *b = scratch, *tm = scratch + ROWS * p->rank;
     for (uint64_t first = 0; first < rows; first += ROWS) {
