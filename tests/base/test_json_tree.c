@@ -159,10 +159,10 @@ static void test_round_trip(void **state)
     struct json j;
     struct json_tree t;
     json_begin(&j, &error);
-    json_array(&j, NULL);
+    json_put_array(&j, NULL);
     for (int i = 0; i < 1000; i++)
-        json_number(&j, NULL, i / 7.0);
-    json_string(&j, NULL, "\x01 \"quoted\" \\ \xe2\x82\xac");
+        json_put_number(&j, NULL, i / 7.0);
+    json_put_string(&j, NULL, "\x01 \"quoted\" \\ \xe2\x82\xac");
     json_end(&j);
     json_tree_parse(&t, j.text, j.used, "x.json", &error);
     assert_int_equal(error.status, STATUS_OK);
