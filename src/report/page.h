@@ -12,8 +12,8 @@
 
 /* STATUS_INPUT where the record is not that of a `blco cpd` of this shape and rank. `path` is the
  * record's, for the message. */
-enum status page_check_record(const struct json_tree *record, const struct ktensor *model,
-                              const char *path, struct error *error);
+enum status page_check_record(const json_t *record, const struct ktensor *model, const char *path,
+                              struct error *error);
 
 /* Writes what every page begins with, up to and with its heading, "WHAT NAME", in an open <header>;
  * and what every page ends with, from </main> on. NAME is the stem without its folder. */
