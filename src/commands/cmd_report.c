@@ -108,12 +108,11 @@ static bool on_standard_output(const struct job *job)
     return strcmp(job->output_path, "-") == 0;
 }
 
-/* STEM.suffix; of a stem that is the name of a .ktns file, without this ending. */
+/* STEM.suffix; of a stem that is the name of a file, without the ending of this name. */
 static char *beside(const char *stem, const char *suffix, struct error *error)
 {
-    size_t length = strlen(stem);
-    if (ktensor_is_file(stem))
-        length -= strlen(".ktns");
+    const struct ktensor_format *format = ktensor_file_format(stem);
+    size_t length = strlen(stem) - (format ? strlen(format->suffix) + 1 : 0);
     return memory_text(error, "%.*s.%s", (int)length, stem, suffix);
 }
 

@@ -66,6 +66,22 @@ struct outfile_extent npy_extent(struct outfile *f, uint64_t rows, uint64_t cols
                                        make_header(rows, cols, header) + array_bytes(first, cols)};
 }
 
+enum status npy_write(struct outfile *file, const struct ktensor *k, struct error *error)
+{
+    const int order = k->shape.order;
+    struct outfile_extent extent[MAX_ORDER + 1];
+    for (int n = 0; n < order; n++) {
+        const uint64_t rows = k->shape.dims[n];
+        if (npy_write_header(&file[n], rows, k->rank, error) != STATUS_OK)
+            return error->status;
+        extent[n] = npy_extent(&file[n], rows, k->rank, k->factor[n], 0, rows);
+    }
+    if (npy_write_header(&file[order], k->rank, 0, error) != STATUS_OK)
+        return error->status;
+    extent[order] = npy_extent(&file[order], k->rank, 0, k->lambda, 0, k->rank);
+    return outfile_write_extents(extent, order + 1, error);
+}
+
 /* The rest of the header's text, a Python dictionary, that has not been read yet. */
 struct cursor {
     const char *at, *end;
