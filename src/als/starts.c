@@ -4,6 +4,7 @@
 
 #include "als/nvecs.h"
 #include "base/memory.h"
+#include "model/ktensor_match.h"
 
 enum status starts_create(struct starts *s, int asked, uint64_t seed, struct error *error)
 {

@@ -25,6 +25,10 @@ struct progress {
     char stage[512];    /* name of the stage; empty outside a stage         */
 };
 
+/* Whether the stream of this descriptor is a terminal on which a text line can be rewritten: not
+ * where TERM is dumb or not set. */
+bool progress_rewrites(int fd);
+
 /* Shows progress on `stream`, which the caller closes; NULL: quiet. */
 void progress_init(struct progress *p, FILE *stream, enum progress_kind kind);
 

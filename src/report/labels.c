@@ -1,6 +1,7 @@
 #include "report/labels.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -189,4 +190,17 @@ void labels_free(struct labels *l)
         memory_free(l->mode[n].text);
     }
     *l = (struct labels){0};
+}
+
+const char *mode_name(int n, char name[MODE_NAME_ROOM])
+{
+    snprintf(name, MODE_NAME_ROOM, "mode %d", n + 1);
+    return name;
+}
+
+const char *mode_heading(int n, char name[MODE_NAME_ROOM])
+{
+    mode_name(n, name);
+    name[0] = 'M';
+    return name;
 }

@@ -40,4 +40,12 @@ const char *labels_get(const struct labels *l, int n, uint64_t i);
 /* Accepts empty labels. */
 void labels_free(struct labels *l);
 
+#define MODE_NAME_ROOM 32
+
+/* name = what mode n, from 0, is called on pages and in tables: "mode 1". Returns name. */
+const char *mode_name(int n, char name[MODE_NAME_ROOM]);
+
+/* The same for the beginning of a heading: "Mode 1". */
+const char *mode_heading(int n, char name[MODE_NAME_ROOM]);
+
 #endif

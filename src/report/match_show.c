@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "report/decimals.h"
-#include "report/mode_name.h"
+#include "report/labels.h"
 
 #define SCORE_DECIMALS 6
 #define WEIGHT_DIGITS  6 /* of the largest weight */

@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "report/html.h"
-#include "report/page_components.h"
-#include "report/page_convergence.h"
-#include "report/page_run.h"
-#include "report/page_starts.h"
-#include "report/page_style.h"
+#include "report/page_parts.h"
 
 enum status page_check_record(const json_t *record, const struct ktensor *model, const char *path,
                               struct error *error)

@@ -1,14 +1,13 @@
-#include "report/page_components.h"
+#include "report/page_parts.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/mode_name.h"
+#include "report/labels.h"
 #include "report/page_entries.h"
 #include "report/page_line.h"
-#include "report/page_overlay.h"
 
 static const struct top_entry *strongest(const struct page *page, int n, uint64_t r)
 {

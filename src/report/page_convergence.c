@@ -1,4 +1,4 @@
-#include "report/page_convergence.h"
+#include "report/page_parts.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "report/page_findings.h"
+#include "report/page_parts.h"
 
 #include <string.h>
 

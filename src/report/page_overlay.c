@@ -1,11 +1,11 @@
-#include "report/page_overlay.h"
+#include "report/page_parts.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/mode_name.h"
+#include "report/labels.h"
 #include "report/page_entries.h"
 #include "report/page_line.h"
 

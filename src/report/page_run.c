@@ -1,4 +1,4 @@
-#include "report/page_run.h"
+#include "report/page_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 #include "model/fit_text.h"
 #include "report/html.h"
 #include "report/page_entries.h"
-#include "report/page_findings.h"
 #include "report/plot.h"
 
 /* --- facts --- */

@@ -1,4 +1,4 @@
-#include "report/page_starts.h"
+#include "report/page_parts.h"
 
 #include <math.h>
 

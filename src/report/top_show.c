@@ -6,7 +6,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "report/decimals.h"
-#include "report/mode_name.h"
+#include "report/labels.h"
 
 #define LINE_WIDTH   80 /* columns of the terminal: of a text line, of a label */
 #define LABEL_WIDTH  32

@@ -1,5 +1,5 @@
 /* Reads and writes the files of a model, which appear all or not at all. Implemented in
- * ktensor_read.c and ktensor_write.c. */
+ * ktensor_read.c, ktensor_write.c and stem_ranks.c. */
 #ifndef BLCO_KTENSOR_IO_H
 #define BLCO_KTENSOR_IO_H
 
@@ -52,5 +52,10 @@ enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct 
  * whose order is the number of the last mode with a file. Everything else as ktensor_read. */
 enum status ktensor_read_some(struct ktensor *k, const char *stem, const bool *needed,
                               struct error *error);
+
+/* text (size) = the stems of the models that a range of ranks has left, ascending: of x as "x.r2,
+ * x.r3 and x.r5", the first eight of many; empty where there are none, or the folder cannot be
+ * read. Returns text. */
+const char *stem_ranks(const char *stem, char *text, size_t size);
 
 #endif

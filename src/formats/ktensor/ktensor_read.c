@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "base/outfile_set.h"
 #include "formats/ktensor/matrix_file.h"
-#include "formats/ktensor/stem_ranks.h"
 
 #define MOST_LOOKS 5 /* at files that seem to be replaced */
 

@@ -1,4 +1,4 @@
-#include "formats/ktensor/stem_ranks.h"
+#include "formats/ktensor/ktensor_io.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "formats/ktensor/ktensor_formats.h"
 
 #define SHOWN 8
 
