@@ -71,7 +71,7 @@ struct entries {
     uint64_t count;
     struct plot_scale scale;
     int decimals;
-    uint64_t rest; /* entries of the mode of which nothing is left with these decimals */
+    uint64_t rest; /* entries of the mode that vanish with these decimals */
     bool zeros;    /* all of them are 0                                                */
 };
 
@@ -118,7 +118,7 @@ static void put_caption(FILE *to, const struct entries *e, uint64_t rows)
     fputs("</caption>", to);
 }
 
-/* Entries of which nothing is left are only counted, unless there is a single one. */
+/* Entries that vanish are only counted, unless there is a single one. */
 static void put_entries(FILE *to, const struct page *page, int n, const struct top_entry *entry,
                         uint64_t count)
 {

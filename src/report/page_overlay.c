@@ -48,7 +48,7 @@ struct bars {
     int n; /* the mode */
     struct plot_scale scale;
     int decimals;
-    uint64_t rest; /* entries of which nothing is left with these decimals in any component */
+    uint64_t rest; /* entries that vanish with these decimals in every component */
     bool zeros;    /* all of them are 0                                                     */
 };
 

@@ -21,7 +21,7 @@ static bool exists(const char *path)
     return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* The files of a stem: what the log of the stem's lock says of them, and the first one of them. */
+/* The files of a stem: the log of the stem's lock, and the first of them that was found. */
 struct stem_files {
     const char *stem;
     int order;          /* the expected number of modes; 0: any                                */
@@ -35,14 +35,16 @@ struct stem_files {
 static enum status find_file(char **path, struct stem_files *files, const char *suffix,
                              struct error *error)
 {
-    if (outfile_set_find(path, files->log, files->stem, suffix, error) == STATUS_OK && *path &&
-        !exists(*path)) {
+    if (outfile_set_find(path, files->log, files->stem, suffix, error) != STATUS_OK)
+        return error->status;
+    if (*path && !exists(*path)) {
         memory_free(*path);
         *path = NULL;
     }
-    if (*path && !files->first && stat(*path, &files->opened) == 0)
-        files->first = memory_text(error, "%s", *path);
-    if (error->status != STATUS_OK) {
+    if (!*path || files->first || stat(*path, &files->opened) != 0)
+        return STATUS_OK;
+    files->first = memory_text(error, "%s", *path);
+    if (!files->first) {
         memory_free(*path);
         *path = NULL;
     }
@@ -193,9 +195,9 @@ static enum status read_matrices(struct ktensor *k, const struct matrices *m, st
     if (ktensor_create(k, SHAPE(m->order, dims), m->rank, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < m->order; n++)
-        if (m->mode[n].path &&
-            matrix_file_read(&m->mode[n], dims[n], k->factor[n], error) != STATUS_OK)
-            return error->status;
+        if (m->mode[n].path)
+            if (matrix_file_read(&m->mode[n], dims[n], k->factor[n], error) != STATUS_OK)
+                return error->status;
     return m->lambda.path ? matrix_file_read(&m->lambda, m->rank, k->lambda, error) : STATUS_OK;
 }
 
@@ -211,9 +213,13 @@ static enum status check_rows(const struct matrix_file *f, uint64_t rows, const 
 {
     size_t bytes = rows * f->cols * sizeof *expected;
     double *found = memory_array(1, bytes, error);
-    if (found && matrix_file_read(f, rows, found, error) == STATUS_OK &&
-        memcmp(found, expected, bytes) != 0)
+    if (!found)
+        return error->status;
+    if (matrix_file_read(f, rows, found, error) != STATUS_OK)
+        goto done;
+    if (memcmp(found, expected, bytes) != 0)
         refuse_two(files, f->path, error);
+done:
     memory_free(found);
     return error->status;
 }
@@ -235,8 +241,9 @@ static enum status check_same(const struct ktensor *k, const struct matrices *m,
     if (m->rank != k->rank || (m->order != k->shape.order && !files->needed) ||
         (!m->lambda.path && !all_one(k->lambda, k->rank)))
         return refuse_two(files, last->path, error);
-    if (m->lambda.path && check_rows(&m->lambda, m->rank, k->lambda, files, error) != STATUS_OK)
-        return error->status;
+    if (m->lambda.path)
+        if (check_rows(&m->lambda, m->rank, k->lambda, files, error) != STATUS_OK)
+            return error->status;
     for (int n = 0; n < m->order && n < k->shape.order; n++) {
         if (!m->mode[n].path || k->shape.dims[n] == 0)
             continue;
@@ -277,13 +284,13 @@ static enum status read_format(struct ktensor *k, struct stem_files *files,
     struct matrices m;
     if (format->read)
         return read_whole(k, files, format, error);
-    if (open_matrices(&m, files, format, error) != STATUS_OK || m.order == 0)
+    if (open_matrices(&m, files, format, error) != STATUS_OK)
         goto done;
-    if (k->shape.order > 0) {
+    if (m.order == 0)
+        goto done;
+    if (k->shape.order > 0)
         check_same(k, &m, files, error);
-        goto done;
-    }
-    if (check_needed(&m, files, format, error) == STATUS_OK)
+    else if (check_needed(&m, files, format, error) == STATUS_OK)
         read_matrices(k, &m, error);
 done:
     close_matrices(&m);
@@ -343,8 +350,8 @@ static enum status read_once(struct ktensor *k, struct stem_files *files, struct
     return error->status;
 }
 
-/* What is refused while names in the folder change may be files that a run is replacing: a second
- * look tells. */
+/* Files that are refused while names in the folder change may be those of a run that replaces them:
+ * they are read again. */
 static enum status read_stem(struct ktensor *k, struct stem_files *files, struct error *error)
 {
     for (int looks = MOST_LOOKS; looks > 0; looks--) {

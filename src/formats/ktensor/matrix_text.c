@@ -34,7 +34,7 @@ struct matrix_writer {
     uint64_t step, sections; /* rows of a section; number of sections        */
     uint64_t taken;          /* sections that a thread has taken             */
     uint64_t placed;         /* sections whose position in the file is known */
-    size_t position;         /* in the file, behind the placed sections      */
+    size_t position;         /* in the file, after the placed sections       */
     pthread_mutex_t lock;    /* of `placed` and `position`                   */
     pthread_cond_t turn;
     struct error *error;
