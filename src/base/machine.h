@@ -10,7 +10,8 @@
  * limits below leave, whichever is less; UINT64_MAX where neither is known. */
 uint64_t machine_memory_available(void);
 
-/* Share of machine_memory_available(), and of what this process has taken of it, used without
+/* The fraction of machine_memory_available(), and of what this process has taken of it, that is
+ * used without
  * --host-memory. */
 #define MACHINE_MEMORY_SHARE 0.8
 

@@ -111,7 +111,7 @@ static const char *time_left(const struct progress *p, double now, double fracti
     return left;
 }
 
-/* Whether the state of the stage is to be shown now; if so, the next time is settled. */
+/* Whether the state of the stage is to be shown now; if so, chooses the next time. */
 static bool is_due(struct progress *p, double now)
 {
     if (p->terminal) {

@@ -53,7 +53,7 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
 void ktensor_random_rows(double *a, const struct part *part, int n, uint64_t rank,
                          enum ktensor_init init, uint64_t seed);
 
-/* Brings the model into its standard form, which stands for the same tensor: columns of unit 2-norm
+/* Brings the model into its standard form, of the same tensor: columns of unit 2-norm
  * (a zero column stays zero and makes its lambda zero), lambda >= 0 in descending order, and signs
  * flipped in pairs so that every column's entry of largest magnitude is positive in as many modes
  * as an even number of flips allows (the last mode whose signs may be flipped takes the odd sign).

@@ -89,7 +89,7 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
 
 /* --- plots --- */
 
-/* The share of the other starts that agree, in per cent; NaN of one start. */
+/* How many per cent of the other starts agree; NaN where there is one start. */
 static double agreement(const json_t *rank)
 {
     return 100 * number_of(rank, "agreeing_starts") / number_of(rank, "other_starts");

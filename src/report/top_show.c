@@ -75,13 +75,13 @@ struct blanks {
     size_t waiting;
 };
 
-static void put(struct blanks *b, size_t before, const char *text, size_t behind)
+static void put(struct blanks *b, size_t before, const char *text, size_t after)
 {
     if (*text) {
         fprintf(b->stream, "%*s%s", (int)(b->waiting + before), "", text);
-        b->waiting = behind;
+        b->waiting = after;
     } else {
-        b->waiting += before + behind;
+        b->waiting += before + after;
     }
 }
 

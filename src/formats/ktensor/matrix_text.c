@@ -6,12 +6,12 @@
 #include "base/memory.h"
 #include "base/number.h"
 
-/* So many numbers, or one row, a thread formats before it writes them. */
+/* A thread formats this many numbers, or one row, before it writes them. */
 #define SECTION_NUMBERS 16384
 
 #define SAMPLES 4096 /* numbers of a factor matrix whose text is measured */
 
-/* So many bytes of a file the disk is told to begin with at a time. */
+/* Bytes of a file that the disk is asked to begin with at a time. */
 #define SYNC_BYTES ((size_t)8 << 20)
 
 /* Formats each row of a (rows x cols) as a text line, numbers separated by blanks. Returns the end
@@ -133,8 +133,8 @@ static double text_of(const double *a, uint64_t count)
     char text[NUMBER_MAX_TEXT];
     uint64_t samples = count < SAMPLES ? count : SAMPLES, bytes = 0;
     for (uint64_t i = 0; i < samples; i++) {
-        double share = (double)i / (double)samples;
-        uint64_t at = ((uint64_t)(share * (double)count) + i) % count; /* of any column */
+        double fraction = (double)i / (double)samples;
+        uint64_t at = ((uint64_t)(fraction * (double)count) + i) % count; /* of any column */
         bytes += (uint64_t)(number_format(a[at], text) - text) + 1;
     }
     return samples ? (double)bytes * ((double)count / (double)samples) : 0;
