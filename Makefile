@@ -30,7 +30,7 @@ CSTD     := -std=c11 -D_GNU_SOURCE
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 OPT      := -O3 -g -fno-math-errno
 OPENMP   := -fopenmp
-INCLUDE  := -Isrc -I. $(shell pkg-config --cflags openblas 2>/dev/null)
+INCLUDE  := -Isrc -I. $(foreach p,openblas jansson,$(shell pkg-config --cflags $p 2>/dev/null))
 LIBS     := -lisal -lm -lpthread -ldl
 
 ifeq ($(VARIANT),asan)
@@ -51,9 +51,12 @@ endif
 # then say how long idle threads wait, and src/base/openmp_faults.c what libgomp finds wrong.
 GCC  := $(findstring gcc version,$(shell $(CC) -v 2>&1))
 GOMP := $(if $(GCC),$(wildcard $(shell $(CC) -print-file-name=libgomp.a)))
-HIDE := -Wl,--exclude-libs,libgomp.a
+HIDE := -Wl,--exclude-libs,libgomp.a:libjansson.a
 WRAP := -Wl,--wrap=gomp_error,--wrap=gomp_fatal,--undefined=__wrap_gomp_error
-LIBS := $(if $(GOMP),$(HIDE) $(WRAP) $(GOMP),$(OPENMP)) $(LIBS)
+LIBS := $(HIDE) $(if $(GOMP),$(WRAP) $(GOMP),$(OPENMP)) $(LIBS)
+# Jansson, too, becomes a part of the program where there is an archive of it.
+JANSSON := $(wildcard $(shell $(CC) -print-file-name=libjansson.a))
+LIBS    := $(or $(JANSSON),$(shell pkg-config --libs jansson 2>/dev/null || echo -ljansson)) $(LIBS)
 # What runs is shown in short; V=1 shows the commands.
 ifneq ($(V),1)
   .SILENT:

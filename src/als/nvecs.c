@@ -74,11 +74,11 @@ static enum status find_vectors(struct sketch *s, int n, struct error *error)
     const struct rank_rows *ranks = s->b->ranks;
     const struct mode_rows *rows = &ranks->mode[n];
     uint64_t rank = s->k->rank, skip = rows->first * rank;
+    const struct factor_rows own = {.a = s->m + skip, .rows = rows->count, .rank = rank};
     if (backend_mttkrp(s->b, n, error) != STATUS_OK ||
         backend_fetch(s->b, n, s->m, error) != STATUS_OK ||
         rank_rows_scatter(ranks, n, s->m, rank, error) != STATUS_OK ||
-        factor_columns_products(s->m + skip, rank, s->m + skip, rank, rows->count, s->gram,
-                                error) != STATUS_OK ||
+        factor_columns_products(&own, &own, s->gram, error) != STATUS_OK ||
         comm_allreduce_sum(ranks->all, s->gram, rank * rank, error) != STATUS_OK ||
         symmetric_eigen(s->gram, rank, s->values, error) != STATUS_OK)
         return error->status;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "model/ktensor_match.h"
 
 enum status starts_create(struct starts *s, int asked, uint64_t seed, struct ktensor *model,
                           struct error *error)

@@ -237,7 +237,7 @@ static enum status write_record(struct job *job, struct error *error)
     if (!job->json)
         return STATUS_OK;
     json_begin(&j, error);
-    json_object(&j, NULL);
+    json_put_object(&j, NULL);
     run_record_machine(&j, "bench", job->arguments.count, job->arguments.text, job->request.kind,
                        job->common.options.device, job->threads, error);
     if (job->to_fit.wanted) {

@@ -81,14 +81,14 @@ static void print_json(const struct settings *s, const struct ktensor *model,
 {
     struct json j;
     json_begin(&j, error);
-    json_object(&j, NULL);
+    json_put_object(&j, NULL);
     for (int i = 0; i < 2; i++) {
-        json_object(&j, i == 0 ? "a" : "b");
-        json_string(&j, "model", s->name[i]);
-        json_unsigned(&j, "rank", model[i].rank);
+        json_put_object(&j, i == 0 ? "a" : "b");
+        json_put_string(&j, "model", s->name[i]);
+        json_put_unsigned(&j, "rank", model[i].rank);
         json_end(&j);
     }
-    json_unsigneds(&j, "lengths", model[0].shape.dims, (size_t)model[0].shape.order);
+    json_put_unsigneds(&j, "lengths", model[0].shape.dims, (size_t)model[0].shape.order);
     match_put_json(&j, match);
     json_end(&j);
     cmd_print_json(&j);

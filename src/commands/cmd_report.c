@@ -57,7 +57,7 @@ struct job {
     enum view_order order[MAX_ORDER];
     struct ktensor model;
     struct labels labels;
-    struct json_tree tree; /* of the record, or of the ranks */
+    json_t *json; /* the record, or the table of the ranks; owned */
     struct mode_view view[MAX_ORDER];
     struct outfile file;
     struct progress progress;
@@ -108,12 +108,11 @@ static bool on_standard_output(const struct job *job)
     return strcmp(job->output_path, "-") == 0;
 }
 
-/* STEM.suffix; of a stem that is the name of a .ktns file, without this ending. */
+/* STEM.suffix; of a stem that is the name of a file, without the ending of this name. */
 static char *beside(const char *stem, const char *suffix, struct error *error)
 {
-    size_t length = strlen(stem);
-    if (ktensor_is_file(stem))
-        length -= strlen(".ktns");
+    const struct ktensor_format *format = ktensor_file_format(stem);
+    size_t length = strlen(stem) - (format ? strlen(format->suffix) + 1 : 0);
     return memory_text(error, "%.*s.%s", (int)length, stem, suffix);
 }
 
@@ -171,10 +170,12 @@ static enum status read_all(struct job *job, struct error *error)
         check_ordered(job, error) != STATUS_OK ||
         labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
         return error->status;
-    if (job->record_path &&
-        (json_tree_read(&job->tree, job->record_path, error) != STATUS_OK ||
-         page_check_record(&job->tree, &job->model, job->record_path, error) != STATUS_OK))
-        return error->status;
+    if (job->record_path) {
+        if (json_read(&job->json, job->record_path, error) != STATUS_OK)
+            return error->status;
+        if (page_check_record(job->json, &job->model, job->record_path, error) != STATUS_OK)
+            return error->status;
+    }
     return ktensor_arrange(&job->model, error);
 }
 
@@ -195,10 +196,11 @@ static enum status check_ranks(const struct job *job, struct error *error)
 
 static enum status read_ranks(struct job *job, struct error *error)
 {
-    if (check_ranks(job, error) == STATUS_OK &&
-        json_tree_read(&job->tree, job->ranks_path, error) == STATUS_OK)
-        page_ranks_check(&job->tree, job->ranks_path, error);
-    return error->status;
+    if (check_ranks(job, error) != STATUS_OK)
+        return error->status;
+    if (json_read(&job->json, job->ranks_path, error) != STATUS_OK)
+        return error->status;
+    return page_ranks_check(job->json, job->ranks_path, error);
 }
 
 static enum status prepare(struct job *job, struct error *error)
@@ -222,12 +224,12 @@ static bool same_folder(const char *a, const char *b)
 static void put_page(FILE *to, const struct job *job, struct error *error)
 {
     const struct page_ranks ranks = {
-        .stem = job->stem, .tree = &job->tree, .beside = same_folder(job->output_path, job->stem)};
+        .stem = job->stem, .file = job->json, .beside = same_folder(job->output_path, job->stem)};
     const struct page page = {.stem = job->stem,
                               .model = &job->model,
                               .labels = &job->labels,
                               .view = job->view,
-                              .record = job->record_path ? &job->tree : NULL};
+                              .record = job->json};
     job->ranks_path ? page_ranks_write(to, &ranks, error) : page_write(to, &page, error);
 }
 
@@ -273,7 +275,7 @@ int cmd_report(int argc, char **argv, struct error *error)
         run(&job, error);
     outfile_discard(&job.file);
     mode_views_free(job.view);
-    json_tree_free(&job.tree);
+    json_decref(job.json);
     labels_free(&job.labels);
     ktensor_free(&job.model);
     memory_free(job.output_path);

@@ -178,7 +178,8 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
     bool seen = false;
     choose(s, &tested, error);
     int without = !tested.cuda;
-    if (comm_end_phase(c, error) != STATUS_OK || comm_allreduce_max(c, &without, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK ||
+        comm_allreduce_max(c, &without, error) != STATUS_OK)
         return error->status;
     if (share_folder(folder, &seen, c, error) == STATUS_OK) {
         if (c->rank == 0)
@@ -196,18 +197,18 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
 
 static void begin_json(struct json *j)
 {
-    json_object(j, NULL);
-    json_string(j, "version", version_text);
-    json_array(j, "checks");
+    json_put_object(j, NULL);
+    json_put_string(j, "version", version_text);
+    json_put_array(j, "checks");
 }
 
 /* Ends the array of checks, and the object. */
 static void print_json(const struct selftest *t, double seconds)
 {
     json_end(t->json);
-    json_unsigned(t->json, "passed", (uint64_t)t->passed);
-    json_unsigned(t->json, "failed", (uint64_t)t->failed);
-    json_number(t->json, "seconds", seconds);
+    json_put_unsigned(t->json, "passed", (uint64_t)t->passed);
+    json_put_unsigned(t->json, "failed", (uint64_t)t->failed);
+    json_put_number(t->json, "seconds", seconds);
     json_end(t->json);
     cmd_print_json(t->json);
 }

@@ -85,11 +85,11 @@ static void print_json(const char *stem, const struct top_view *view, struct err
     const struct ktensor *k = view->model;
     struct json j;
     json_begin(&j, error);
-    json_object(&j, NULL);
-    json_string(&j, "model", stem);
-    json_unsigned(&j, "rank", k->rank);
-    json_unsigneds(&j, "lengths", k->shape.dims, (size_t)k->shape.order);
-    json_unsigned(&j, "index_base", (uint64_t)view->index_base);
+    json_put_object(&j, NULL);
+    json_put_string(&j, "model", stem);
+    json_put_unsigned(&j, "rank", k->rank);
+    json_put_unsigneds(&j, "lengths", k->shape.dims, (size_t)k->shape.order);
+    json_put_unsigned(&j, "index_base", (uint64_t)view->index_base);
     top_put_json(&j, view);
     json_end(&j);
     cmd_print_json(&j);

@@ -1,6 +1,6 @@
-/* How a model becomes its standard form (ktensor_arrange): the order of the components, and what
- * divides each column. Decided from what the columns of the whole model tell, and applied by who
- * has the rows: ktensor_arrange.c in host memory, a backend on their way out of it. */
+/* How a model becomes its standard form (ktensor_arrange): the order of the components, and the
+ * divisor of each column. These follow from the columns of the whole model (struct column).
+ * ktensor_arrange.c applies them in host memory; a backend applies them to rows that it stores. */
 #ifndef BLCO_ARRANGEMENT_H
 #define BLCO_ARRANGEMENT_H
 

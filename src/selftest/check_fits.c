@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "model/ktensor_match.h"
 #include "selftest/known_tensors.h"
 #include "selftest/naive_mttkrp.h"
 #include "selftest/selftest_checks.h"

@@ -37,12 +37,12 @@ static const struct {
 static void put(struct json *j, const char *check, const char *where, const char *outcome,
                 const char *why)
 {
-    json_object(j, NULL);
-    json_string(j, "check", check);
-    json_string(j, "where", where);
-    json_string(j, "outcome", outcome);
+    json_put_object(j, NULL);
+    json_put_string(j, "check", check);
+    json_put_string(j, "where", where);
+    json_put_string(j, "outcome", outcome);
     if (*why)
-        json_string(j, "why", why);
+        json_put_string(j, "why", why);
 }
 
 /* One text line, or one object. `wrong` is empty where the check has passed. */
@@ -52,7 +52,7 @@ static void tell(struct selftest *t, const char *check, const char *where, doubl
     *(*wrong ? &t->failed : &t->passed) += 1;
     if (t->json) {
         put(t->json, check, where, *wrong ? "failed" : "passed", wrong);
-        json_number(t->json, "seconds", seconds);
+        json_put_number(t->json, "seconds", seconds);
         json_end(t->json);
         return;
     }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "model/ktensor_match.h"
 #include "selftest/known_tensors.h"
 #include "support/rank_runs.h"
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "model/ktensor_match.h"
 #include "support/rank_runs.h"
 
 #define RANK 3

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "model/ktensor_match.h"
 #include "support/rank_runs.h"
 
 static const struct mode_rules all_nonneg = {.nonneg = {true, true, true, true}};

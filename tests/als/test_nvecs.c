@@ -57,13 +57,14 @@ static void test_low_rank(void **state)
     sketch(&k, kind, &x, 3);
     for (int n = 0; n < 3; n++) {
         uint64_t rows = x.shape.dims[n];
-        assert_int_equal(
-            factor_columns_products(k.factor[n], 3, k.factor[n], 3, rows, gram, &error), STATUS_OK);
+        const struct factor_rows found_rows = {.a = k.factor[n], .rows = rows, .rank = 3};
+        const struct factor_rows model_rows = {.a = model.factor[n], .rows = rows, .rank = 3};
+        assert_int_equal(factor_columns_products(&found_rows, &found_rows, gram, &error),
+                         STATUS_OK);
         for (int i = 0; i < 9; i++)
             assert_true(fabs(gram[i] - (i % 4 == 0)) < 1e-8);
-        assert_int_equal(
-            factor_columns_products(model.factor[n], 3, k.factor[n], 3, rows, product, &error),
-            STATUS_OK);
+        assert_int_equal(factor_columns_products(&model_rows, &found_rows, product, &error),
+                         STATUS_OK);
         for (int r = 0; r < 3; r++) { /* a column of the model is the sum of its projections */
             double norm_sq = 0, found = 0;
             for (uint64_t i = 0; i < rows; i++)

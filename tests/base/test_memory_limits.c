@@ -14,8 +14,6 @@
 #include <cmocka.h>
 
 #include "base/machine.h"
-#include "base/memory_limits.h"
-#include "base/system_number.h"
 
 #define MB       (UINT64_C(1) << 20)
 #define NO_LIMIT "9223372036854771712\n" /* as version 1 says it */

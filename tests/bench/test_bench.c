@@ -352,7 +352,7 @@ static void test_bus(void **state)
         bench_table(stream, &r);
         fclose(stream);
         json_begin(&j, &error);
-        json_object(&j, NULL);
+        json_put_object(&j, NULL);
         bench_record(&j, "x", &request, &r, NULL);
         json_end(&j);
         assert_int_equal(error.status, STATUS_OK);

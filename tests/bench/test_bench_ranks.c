@@ -195,7 +195,7 @@ static void test_record(void **state)
     memcpy(job.parts, (int[]){3, 1, 1}, 3 * sizeof(int));
     assert_int_equal(comm_run_team(3, measure, &job, &error), STATUS_OK);
     json_begin(&j, &error);
-    json_object(&j, NULL);
+    json_put_object(&j, NULL);
     bench_record(&j, "x", &job.request, &job.result[0], &job.ranks[0]);
     json_end(&j);
     assert_int_equal(error.status, STATUS_OK);

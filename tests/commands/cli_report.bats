@@ -215,7 +215,7 @@ peaks() {
     mv ./*.tns "a'<b>&.tns"
     cpd "a'<b>&.tns" -r 1 -o m --record m.json -q
     printf '%s\n\033[2J\xff\xe2\x80\xae\xef\xbf\xbe\n' "$nasty" >labels
-    sed -i 's|"sentence": ".*"|"sentence": "</ul><script>x</script>"|; s|"version": ".*"|"version": "<b>\\u0007\\ud800"|' m.json
+    sed -i 's|"sentence": ".*"|"sentence": "</ul><script>x</script>"|; s|"version": ".*"|"version": "<b>\\u0007\\ufffd"|' m.json
     page m --labels 1=labels
     sound m.html
     label='&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;amp;'
@@ -392,7 +392,15 @@ END
     fails 2 "the page two.map is a file of labels that is read" report m --labels 1=two.map -o two.map
     fails 2 "two.map" report m --labels 3=two.map
     echo '{' >r.json
-    fails 2 "r.json:2:1: not JSON: a string expected" report m --record r.json
+    fails 2 "r.json:2:1: not JSON: string or '}' expected near end of file" report m --record r.json
+    printf '{"record": "cpd",\n"record": "cpd"}' >r.json
+    fails 2 "r.json:2:8: not JSON: duplicate object key" report m --record r.json
+    printf '{"record": "\377"}' >r.json
+    fails 2 "r.json:1:13: not JSON: unable to decode byte 0xff" report m --record r.json
+    printf '{"record": "\\ud800"}' >r.json
+    fails 2 "r.json:1:19: not JSON: invalid Unicode" report m --record r.json
+    printf '{"record": 1e999}' >r.json
+    fails 2 "r.json:1:16: not JSON: real number overflow" report m --record r.json
     echo '{}' >r.json
     fails 2 "r.json: not a record of blco cpd" report m --record r.json
     "$BLCO" bench "$DATA/ucb-admissions.tns" -q -r 2 --backend host --als --samples 1 --json r.json >table

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "model/ktensor.h"
+#include "model/ktensor_match.h"
 #include "support/models.h"
 
 static uint64_t entries(const struct ktensor *k)

@@ -34,7 +34,7 @@ static char *record(const struct backend_kind *kind, struct error *error)
     struct json j;
     *error = (struct error){0};
     json_begin(&j, error);
-    json_object(&j, NULL);
+    json_put_object(&j, NULL);
     run_record_machine(&j, "bench", 3, argv, kind, 3, 7, error);
     json_end(&j);
     char *text =
