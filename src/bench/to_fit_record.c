@@ -60,8 +60,7 @@ static void put_way(struct json *j, const struct to_fit_way *way, int starts)
     const struct to_fit_summary *s = &way->summary;
     json_object(j, NULL);
     json_string(j, "name", way->way->name);
-    json_string(j, "precision",
-                way->way->single_first ? "auto" : precision_name(way->way->precision));
+    json_string(j, "precision", precision_of_run(way->way->precision, way->way->single_first));
     json_string(j, "accelerate",
                 way->way->acceleration == ACCELERATE_MOMENTUM ? "momentum" : "off");
     json_number(j, "open_seconds", way->open_seconds);

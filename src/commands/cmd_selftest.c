@@ -19,18 +19,21 @@
 
 #define MOST_HOST_RANKS 3
 
-enum { KEY_JSON = CMD_KEY_OWN };
+struct settings {
+    struct cmd_common common;
+    bool verbose, json;
+};
 
 static const struct cli_option selftest_options[] = {
-    {"backend", CMD_KEY_BACKEND, "NAME",
-     "auto, cuda or host (auto: host, and cuda where a\nGPU answers)"},
-    {"gpus", CMD_KEY_GPUS, "N|all|LIST",
-     "test N GPUs of this machine, all, or those of these\nnumbers, as 0,2 (all)"},
-    {"threads", 't', "N",
-     "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
-    {"verbose", 'v', NULL, "show each answer, and what was expected"},
-    {"json", KEY_JSON, NULL, "print JSON in place of text"},
-    {NULL, 0, NULL, NULL}};
+    {"--backend", 0, "NAME", "{words} ({default}: host, and cuda where a\nGPU answers)",
+     CMD_BACKEND},
+    {"--gpus", 0, "N|all|LIST",
+     "test N GPUs of this machine, all, or those of these\nnumbers, as 0,2 (all)", CMD_GPUS},
+    CMD_THREADS,
+    {"--verbose", 'v', NULL, "show each answer, and what was expected",
+     CLI_FLAG(struct settings, verbose), .may_differ = true},
+    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
+    {NULL}};
 
 const struct cli_section cmd_selftest_sections[] = {
     {"Self-test", selftest_options}, {"General", cmd_plain_options}, {NULL, NULL}};
@@ -48,22 +51,6 @@ void cmd_selftest_help(FILE *stream)
     cli_help(stream, cmd_selftest_sections);
     fprintf(stream, "\nExit codes: 0 every check has passed, 1 one has failed, 2 usage, 3 memory,\n"
                     "5 the temporary folder cannot be used. More in blco-selftest(1).\n");
-}
-
-struct settings {
-    struct cmd_common common;
-    bool verbose, json;
-};
-
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
-{
-    struct settings *s = settings;
-    if (key != 'v' && key != KEY_JSON)
-        return cmd_common_set(&s->common, key, text, error);
-    *(key == 'v' ? &s->verbose : &s->json) = true;
-    return s->verbose && s->json
-               ? error_set(error, STATUS_INPUT, "--verbose and --json: one of them expected")
-               : STATUS_OK;
 }
 
 /* Which backends are tested. */
@@ -178,7 +165,8 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
     bool seen = false;
     choose(s, &tested, error);
     int without = !tested.cuda;
-    if (comm_end_phase(c, error) != STATUS_OK || comm_allreduce_max(c, &without, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK ||
+        comm_allreduce_max(c, &without, error) != STATUS_OK)
         return error->status;
     if (share_folder(folder, &seen, c, error) == STATUS_OK) {
         if (c->rank == 0)
@@ -253,12 +241,16 @@ static enum status run(struct settings *s, const struct kept_arguments *given, s
 
 static enum status parse(struct settings *s, int argc, char **argv, struct error *error)
 {
-    int first;
-    cmd_common_init(&s->common);
-    if (cli_parse(argc, argv, cmd_selftest_sections, set_option, s, &first, error) != STATUS_OK ||
-        s->common.help || s->common.version)
+    struct cli_line line = {.argc = argc, .argv = argv};
+    if (cli_parse(&line, cmd_selftest_sections, s, error) != STATUS_OK)
         return error->status;
-    return cli_no_operand(argc, argv, first, error);
+    if (s->common.help || s->common.version)
+        return STATUS_OK;
+    if (s->verbose && s->json) {
+        error_set(error, STATUS_INPUT, "--verbose and --json: one of them expected");
+        return cli_hint(&line, error);
+    }
+    return cli_no_operand(&line, error);
 }
 
 int cmd_selftest(int argc, char **argv, struct error *error)

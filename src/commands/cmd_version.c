@@ -14,14 +14,11 @@ void cmd_version_help(FILE *stream)
 
 int cmd_version(int argc, char **argv, struct error *error)
 {
-    struct cmd_common common;
-    int first;
-    cmd_common_init(&common);
-    if (cli_parse(argc, argv, cmd_version_sections, cmd_common_set, &common, &first, error) !=
-            STATUS_OK ||
-        cmd_common_answered(&common, cmd_version_help))
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct cmd_common common = {0};
+    if (!cmd_parse(&line, cmd_version_sections, cmd_version_help, &common, error))
         return (int)error->status;
-    common.version = cli_no_operand(argc, argv, first, error) == STATUS_OK;
+    common.version = cli_no_operand(&line, error) == STATUS_OK;
     cmd_common_answered(&common, cmd_version_help);
     return (int)error->status;
 }

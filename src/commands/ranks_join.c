@@ -11,11 +11,6 @@
 #define MOST_OPTIONS 64
 #define SHOWN        256 /* bytes of a text line that a message shows */
 
-/* What a process may have for itself: its place, its memory, what it prints. Each other option is
- * compared. */
-static const char *const may_differ[] = {"threads", "gpus",     "memory", "host-memory", "quiet",
-                                         "verbose", "progress", "help",   "version"};
-
 /* What a process was asked for, a text line for each thing, in the order of the tables. */
 struct request {
     const struct cli_option *option[MOST_OPTIONS];
@@ -24,28 +19,21 @@ struct request {
     char *text; /* the text lines; owned */
 };
 
-static bool is_compared(const struct cli_option *o)
-{
-    for (size_t i = 0; i < sizeof may_differ / sizeof *may_differ; i++)
-        if (strcmp(o->name, may_differ[i]) == 0)
-            return false;
-    return true;
-}
-
 static void list_options(struct request *r, const struct cli_section *sections)
 {
     for (; sections->title; sections++)
         for (const struct cli_option *o = sections->options; o->name; o++)
-            if (is_compared(o) && r->options < MOST_OPTIONS)
+            if (!o->may_differ && r->options < MOST_OPTIONS)
                 r->option[r->options++] = o;
 }
 
-/* A cli_setter. Of an option that is given several times, each value counts. */
-static enum status note_option(void *request, int key, const char *text, struct error *error)
+/* A cli_taker. Of an option that is given several times, each value counts. */
+static enum status note_option(void *request, const struct cli_option *o, const char *text,
+                               struct error *error)
 {
     struct request *r = request;
     for (int i = 0; i < r->options; i++) {
-        if (r->option[i]->key != key)
+        if (r->option[i] != o)
             continue;
         char *before = r->value[i];
         r->value[i] = memory_text(error, "%s%s%s", before ? before : "", before ? " " : "",
@@ -78,18 +66,15 @@ static const char *without_folder(const char *path)
 static enum status describe(struct request *r, int argc, char **argv,
                             const struct cli_section *sections, struct error *error)
 {
-    char name[64];
-    int first;
+    struct cli_line line = {.argc = argc, .argv = argv};
     list_options(r, sections);
-    if (cli_parse(argc, argv, sections, note_option, r, &first, error) != STATUS_OK)
+    if (cli_each(&line, sections, note_option, r, error) != STATUS_OK)
         return error->status;
     add_line(r, "blco", argv[0], error);
     add_line(r, "version", version_text, error);
-    for (int i = 0; i < r->options && error->status == STATUS_OK; i++) {
-        snprintf(name, sizeof name, "--%s", r->option[i]->name);
-        add_line(r, name, r->value[i] ? r->value[i] : "not given", error);
-    }
-    for (int i = first; i < argc && error->status == STATUS_OK; i++)
+    for (int i = 0; i < r->options && error->status == STATUS_OK; i++)
+        add_line(r, r->option[i]->name, r->value[i] ? r->value[i] : "not given", error);
+    for (int i = line.first; i < argc && error->status == STATUS_OK; i++)
         add_line(r, "file", without_folder(argv[i]), error);
     return error->status;
 }

@@ -11,8 +11,8 @@
  * Every process calls it first, also one whose options are wrong, which *error then says.
  * Afterwards all processes go on or all fail: with the wrong options of one, or with STATUS_INPUT
  * where one differs from rank 0 in the command, the version of blco, an option of `sections`, or
- * the name of a file without its folder. Options that each process may have for itself are listed
- * in the source and in blco-cluster(7). Errors of comm_world. */
+ * the name of a file without its folder. In some options processes may differ: cli_option has the
+ * rule, blco-cluster(7) a list. Errors of comm_world. */
 enum status ranks_join(struct comm **world, const struct kept_arguments *given,
                        const struct cli_section *sections, struct error *error);
 

@@ -17,18 +17,17 @@ void cmd_completion_help(FILE *stream)
 
 int cmd_completion(int argc, char **argv, struct error *error)
 {
-    static const char *const names[] = {"bash", "fish", "zsh", NULL};
+    static const struct word shells[] = {{"bash", 0}, {"fish", 1}, {"zsh", 2}, {NULL, 0}};
     static void (*const print[])(FILE *) = {completion_bash, completion_fish, completion_zsh};
-    struct cmd_common common;
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct cmd_common common = {0};
     const char *shell = NULL;
-    int first, choice = 0;
-    cmd_common_init(&common);
-    if (cli_parse(argc, argv, cmd_completion_sections, cmd_common_set, &common, &first, error) !=
-            STATUS_OK ||
-        cmd_common_answered(&common, cmd_completion_help))
+    int choice;
+    if (!cmd_parse(&line, cmd_completion_sections, cmd_completion_help, &common, error))
         return (int)error->status;
-    if (cli_single_operand(argc, argv, first, "shell", &shell, error) == STATUS_OK &&
-        cli_choice("shell", shell, names, &choice, error) == STATUS_OK)
+    if (cli_single_operand(&line, "shell", &shell, error) != STATUS_OK)
+        return (int)error->status;
+    if (cli_choice("shell", shell, shells, &choice, error) == STATUS_OK)
         print[choice](stdout);
     return (int)error->status;
 }

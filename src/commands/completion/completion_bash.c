@@ -1,5 +1,3 @@
-#include <limits.h>
-
 #include "commands/command_table.h"
 #include "commands/completion/completion.h"
 
@@ -77,9 +75,9 @@ static void print_commands(FILE *stream)
 static void print_pattern(FILE *stream, const struct cli_option *o)
 {
     fprintf(stream, "        ");
-    if (o->key <= UCHAR_MAX)
-        fprintf(stream, "-%c | ", o->key);
-    fprintf(stream, "--%s) ", o->name);
+    if (o->letter)
+        fprintf(stream, "-%c | ", o->letter);
+    fprintf(stream, "%s) ", o->name);
 }
 
 /* What follows an option that takes an argument. */
@@ -112,7 +110,7 @@ static void print_command(FILE *stream, const struct command *command)
     fprintf(stream, "        esac\n        options='");
     for (const struct cli_section *s = command->sections; s->title; s++)
         for (const struct cli_option *o = s->options; o->name; o++)
-            fprintf(stream, "--%s ", o->name);
+            fprintf(stream, "%s ", o->name);
     fprintf(stream, "'\n        endings='%s'\n", command->operands ? command->operands : "");
     if (command->words)
         fprintf(stream, "        [[ $word != -* ]] && _blco_words \"$word\" '%s' && return\n",

@@ -1,4 +1,3 @@
-#include <limits.h>
 #include <string.h>
 
 #include "commands/command_table.h"
@@ -78,13 +77,14 @@ static void print_argument(FILE *stream, const struct cli_option *o)
 
 static void print_option(FILE *stream, const char *command, const struct cli_option *o)
 {
+    char help[CLI_HELP_ROOM];
     fprintf(stream, "complete -c blco -n '__blco_command %s'", command);
-    if (o->key <= UCHAR_MAX)
-        fprintf(stream, " -s %c", o->key);
-    fprintf(stream, " -l %s", o->name);
+    if (o->letter)
+        fprintf(stream, " -s %c", o->letter);
+    fprintf(stream, " -l %s", o->name + 2);
     print_argument(stream, o);
     fprintf(stream, " -d ");
-    print_quoted(stream, o->help);
+    print_quoted(stream, cli_help_text(o, help));
     fprintf(stream, "\n");
 }
 

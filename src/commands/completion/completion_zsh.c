@@ -1,4 +1,3 @@
-#include <limits.h>
 #include <string.h>
 
 #include "commands/command_table.h"
@@ -50,13 +49,14 @@ static void print_argument(FILE *stream, const struct cli_option *o)
 static void print_option(FILE *stream, const struct cli_option *o)
 {
     const bool takes = o->argument && !cli_after_sign(o);
+    char help[CLI_HELP_ROOM];
     fprintf(stream, "            ");
-    if (o->key <= UCHAR_MAX)
-        fprintf(stream, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->key, o->name, o->key, takes ? "+" : "",
+    if (o->letter)
+        fprintf(stream, "'(-%c %s)'{-%c%s,%s%s}'[", o->letter, o->name, o->letter, takes ? "+" : "",
                 o->name, takes ? "=" : "");
     else
-        fprintf(stream, "'--%s%s[", o->name, takes ? "=" : "");
-    print_quoted(stream, o->help, "[]\\");
+        fprintf(stream, "'%s%s[", o->name, takes ? "=" : "");
+    print_quoted(stream, cli_help_text(o, help), "[]\\");
     fprintf(stream, "]");
     print_argument(stream, o);
     fprintf(stream, "' \\\n");

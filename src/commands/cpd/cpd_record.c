@@ -26,12 +26,9 @@ void cpd_record_close(struct cpd_job *job)
 static void put_formats(struct json *j, unsigned formats)
 {
     json_array(j, "format");
-    if (formats & KTENSOR_TEXT)
-        json_string(j, NULL, "text");
-    if (formats & KTENSOR_NPY)
-        json_string(j, NULL, "npy");
-    if (formats & KTENSOR_KTNS)
-        json_string(j, NULL, "ktns");
+    for (const struct word *w = cpd_format_words; w->text; w++)
+        if (formats & (unsigned)w->value)
+            json_string(j, NULL, w->text);
     json_end(j);
 }
 
@@ -44,18 +41,17 @@ static void put_rules(struct json *j, const struct mode_rules *rules, int order)
 
 static void put_options(struct json *j, const struct cpd_settings *s, bool momentum, int order)
 {
-    const char *init = s->init.nvecs                    ? "nvecs"
-                       : s->init.init == KTENSOR_NORMAL ? "normal"
-                                                        : "random";
+    const char *init = s->init_stem ? s->init_stem : cpd_settings_init_word(s);
     json_object(j, "options");
     run_record_options(j, &s->common.options);
     json_unsigned(j, "iterations", (uint64_t)s->iterations);
     json_number(j, "tolerance", s->tolerance);
     json_unsigned(j, "check_every", (uint64_t)s->check_every);
-    json_string(j, "accelerate", momentum ? "momentum" : "off");
+    json_string(j, "accelerate",
+                word_of(acceleration_words, momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF));
     json_unsigned(j, "seed", s->seed);
     json_unsigned(j, "starts", (uint64_t)s->starts);
-    json_string(j, "init", s->init_stem ? s->init_stem : s->resume ? NULL : init);
+    json_string(j, "init", s->resume ? NULL : init);
     put_rules(j, &s->common.options.problem.rules, order);
     json_string(j, "stem", s->nowrite ? NULL : s->stem);
     put_formats(j, s->nowrite ? 0 : s->formats);

@@ -28,7 +28,8 @@ struct cpd_settings {
     uint64_t seed;                /* of the (first) random start               */
     int starts;                   /* of seed, seed + 1, ...                    */
     bool core_consistency;        /* to be computed                            */
-    const char *init_as_given;    /* --init, or NULL                           */
+    const char *init_given;       /* "--init", or NULL                         */
+    const char *init_text;        /* its argument                              */
     struct starts_kind init;      /* if init_stem is NULL                     */
     const char *init_stem;        /* the model to start from, or NULL          */
     const char *checkpoint;       /* the file to save checkpoints in, or NULL  */
@@ -54,6 +55,12 @@ void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint);
 /* Refuses modes that a tensor of this order does not have, and a run that fixes all modes.
  * STATUS_INPUT. */
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error);
+
+/* The word of --init for the start, where it is no model. */
+const char *cpd_settings_init_word(const struct cpd_settings *s);
+
+/* The words of --format. */
+extern const struct word cpd_format_words[];
 
 void cpd_settings_free(struct cpd_settings *s);
 

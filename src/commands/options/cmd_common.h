@@ -8,39 +8,24 @@
 #include "backend/backend.h"
 #include "base/json.h"
 #include "base/progress.h"
-#include "commands/options/cli.h"
+#include "commands/options/cli_values.h"
 #include "commands/options/cmd_ranks.h"
 #include "formats/tns/tns_options.h"
 
-#define CMD_MAX_RANK 1000000
-#define CMD_MAX_SEED (UINT64_MAX - 1) /* a number that does not fit is read as UINT64_MAX */
-/* Keys of options without a short letter. */
-enum {
-    CMD_KEY_INDEX_BASE = CLI_KEY_LONG,
-    CMD_KEY_DIMS,
-    CMD_KEY_BACKEND,
-    CMD_KEY_MEMORY,
-    CMD_KEY_HOST_MEMORY,
-    CMD_KEY_CONFLICT,
-    CMD_KEY_PRECISION,
-    CMD_KEY_SHARING,
-    CMD_KEY_RANKS,
-    CMD_KEY_GRID,
-    CMD_KEY_ON,
-    CMD_KEY_GPUS,
-    CMD_KEY_ACCELERATE,
-    CMD_KEY_NONNEG,
-    CMD_KEY_PROGRESS,
-    CMD_KEY_OWN /* the first key of a command's own options */
-};
+#define CMD_MAX_RANK    1000000
+#define CMD_MAX_THREADS 4096
+#define CMD_MAX_SEED    (UINT64_MAX - 1) /* a number that does not fit is read as UINT64_MAX */
 
+/* The settings of each command begin with it, so that the tables below are part of the command's.
+ */
 struct cmd_common {
     bool help, help_all, version, quiet;
     enum progress_kind progress;    /* --progress                      */
     int threads;                    /* 0: not given                    */
     struct tns_options tns;         /* --index-base, --dims            */
-    const char *backend;            /* auto, cuda or host; not owned   */
-    struct backend_options options; /* options.rank: 0 without --rank  */
+    const char *backend;            /* one of backend_words; borrowed  */
+    const char *precision_given;    /* "--precision", or NULL          */
+    struct backend_options options; /* options.problem.rank: 0 without --rank */
     int most_nonneg;                /* the largest mode that --nonneg lists, or 0 */
     struct cmd_ranks ranks;         /* --ranks, --grid                 */
     struct cmd_gpus gpus;           /* --gpus                          */
@@ -54,11 +39,29 @@ extern const struct cli_option cmd_host_options[];    /* -t --host-memory: for w
 extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V                     */
 #define cmd_plain_options (cmd_general_options + 1)   /* without --progress                      */
 
-void cmd_common_init(struct cmd_common *common);
+/* What the rows of several tables have in common; their help differs. */
+#define CMD_BACKEND CLI_WORD(struct cmd_common, backend, backend_words), .initial = "auto"
+#define CMD_DIMS    CLI_OWN(cmd_set_dims, struct tns_options, struct cmd_common, tns)
+#define CMD_RANK    CLI_UNSIGNED(struct cmd_common, options.problem.rank, 1, CMD_MAX_RANK)
+#define CMD_GRID    CLI_OWN(cmd_set_grid, struct cmd_ranks, struct cmd_common, ranks)
+#define CMD_GPUS    CLI_OWN(cmd_set_gpus, struct cmd_gpus, struct cmd_common, gpus), .may_differ = true
+#define CMD_ACCELERATE                                                                             \
+    CLI_CHOICE(struct cmd_common, options.problem.acceleration, acceleration_words),               \
+        .initial = "auto"
+#define CMD_NONNEG CLI_SETTINGS(cmd_set_nonneg)
+#define CMD_THREADS                                                                                \
+    {                                                                                              \
+        "--threads", 't', "N",                                                                     \
+            "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)",  \
+            CLI_INT(struct cmd_common, threads, 1, CMD_MAX_THREADS), .may_differ = true            \
+    }
 
-/* A cli_setter: takes the options of the tables above, --rank, --accelerate, --nonneg, --ranks,
- * --grid and --on, for a struct cmd_common. STATUS_INPUT if an argument is wrong. */
-enum status cmd_common_set(void *common, int key, const char *text, struct error *error);
+cli_setter cmd_set_dims, cmd_set_nonneg;
+
+/* Parses the command line into settings that begin with *common, and answers --help and --version.
+ * Returns whether the command has more to do. */
+bool cmd_parse(struct cli_line *line, const struct cli_section *sections,
+               void (*help)(FILE *stream), struct cmd_common *common, struct error *error);
 
 /* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user
  * asked: the command then has nothing else to do. */

@@ -5,12 +5,14 @@
 #include <stdbool.h>
 
 #include "backend/backend_kind.h"
+#include "commands/options/cli.h"
 
 #define CMD_MAX_GPUS 64
 #define CMD_ALL_GPUS -1
 
 /* What `blco info` takes ranks for. */
 enum cmd_on { CMD_ON_BACKEND, CMD_ON_GPUS, CMD_ON_PROCESSORS };
+extern const struct word cmd_on_words[];
 
 /* The ranks (GPUs or processes) that work on one tensor. */
 struct cmd_ranks {
@@ -28,16 +30,13 @@ struct cmd_gpus {
     int device[CMD_MAX_GPUS]; /* (count) their numbers                                          */
 };
 
-/* The argument of --on. STATUS_INPUT if it is wrong. */
-enum status cmd_set_on(struct cmd_ranks *ranks, const char *text, struct error *error);
+/* Take the arguments of --grid, into a struct cmd_ranks, and of --gpus, into a struct cmd_gpus: a
+ * number alone is how many; a comma makes a list, also after a single number. */
+cli_setter cmd_set_grid, cmd_set_gpus;
 
-/* The argument of --gpus: a number alone is how many; a comma makes a list, also behind a single
- * number. STATUS_INPUT if it is wrong. */
-enum status cmd_set_gpus(struct cmd_gpus *gpus, const char *text, struct error *error);
-
-/* To be called once all options are set: --grid alone says how many ranks there are. STATUS_INPUT
- * where --ranks says another number, or where --on stands without both. */
-enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error);
+/* To be called once all options are set: without --ranks, --grid says how many ranks there are.
+ * STATUS_INPUT where the two contradict each other, or where --on stands without both. */
+enum status cmd_count_ranks(struct cmd_ranks *ranks, struct error *error);
 
 /* STATUS_INPUT where --grid is not one of `count` ranks; `what` names them ("GPUs"). */
 enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char *what,

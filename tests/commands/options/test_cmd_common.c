@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "commands/cmd.h"
 #include "commands/options/cmd_common.h"
+#include "support/options.h"
 
 static const struct cli_section sections[] = {{"Input", cmd_input_options},
                                               {"Machine", cmd_machine_options},
@@ -23,12 +25,10 @@ static void parses_the_shared_options(void **state)
         "cpd", "a.tns", "--host-memory=2G", "-qt3", "--conflict", "register", "--dims", "2x3", "--",
         "-b",  NULL};
     struct error error = {0};
-    struct cmd_common common;
-    int first;
-    cmd_common_init(&common);
-    assert_int_equal(cli_parse(10, argv, sections, cmd_common_set, &common, &first, &error),
-                     STATUS_OK);
-    assert_int_equal(first, 8);
+    struct cmd_common common = {0};
+    struct cli_line line = {.argc = 10, .argv = argv};
+    assert_int_equal(cli_parse(&line, sections, &common, &error), STATUS_OK);
+    assert_int_equal(line.first, 8);
     assert_string_equal(argv[8], "a.tns");
     assert_string_equal(argv[9], "-b");
     assert_true(common.quiet);
@@ -36,6 +36,10 @@ static void parses_the_shared_options(void **state)
     assert_int_equal(common.options.conflict, CONFLICT_REGISTER);
     assert_int_equal(common.options.host_memory, UINT64_C(2000000000));
     assert_int_equal(common.tns.ndims, 2);
+    assert_int_equal(common.tns.memory, UINT64_C(2000000000));
+    assert_string_equal(common.backend, "auto");
+    assert_int_equal(common.tns.index_base, 1);
+    assert_null(common.precision_given);
 }
 
 /* An error in the midst of a cluster of letters must not reach into the next command line. */
@@ -44,14 +48,11 @@ static void parses_anew_after_an_error(void **state)
     (void)state;
     char *bad[] = {"cpd", "-zq", NULL}, *good[] = {"cpd", "-h", "-t", NULL};
     struct error error = {0}, none = {0};
-    struct cmd_common common;
-    int first;
-    cmd_common_init(&common);
-    assert_int_equal(cli_parse(2, bad, sections, cmd_common_set, &common, &first, &error),
-                     STATUS_INPUT);
+    struct cmd_common common = {0};
+    struct cli_line one = {.argc = 2, .argv = bad}, two = {.argc = 3, .argv = good};
+    assert_int_equal(cli_parse(&one, sections, &common, &error), STATUS_INPUT);
     assert_false(common.quiet);
-    assert_int_equal(cli_parse(3, good, sections, cmd_common_set, &common, &first, &none),
-                     STATUS_OK);
+    assert_int_equal(cli_parse(&two, sections, &common, &none), STATUS_OK);
     assert_true(common.help);
     assert_false(common.quiet);
 }
@@ -60,21 +61,20 @@ static void refuses_names_that_it_does_not_know(void **state)
 {
     (void)state;
     static const struct {
-        int key;
-        const char *message;
-    } cases[] = {{CMD_KEY_BACKEND, "--backend: 'x', expected auto, cuda or host"},
-                 {CMD_KEY_PRECISION, "--precision: 'x', expected double, single or auto"},
-                 {CMD_KEY_SHARING, "--sharing: 'x', expected auto or off"},
-                 {CMD_KEY_ACCELERATE, "--accelerate: 'x', expected auto, off or momentum"},
-                 {CMD_KEY_NONNEG, "--nonneg: 'x', expected numbers of modes, from 1 to 16, as 1,3"},
-                 {CMD_KEY_CONFLICT,
-                  "--conflict: 'x', expected auto, ordered, hierarchical, register or atomic"},
-                 {CMD_KEY_INDEX_BASE, "--index-base: 'x', expected a whole number from 0 to 1"}};
+        const char *name, *message;
+    } cases[] = {
+        {"--backend", "--backend: 'x', expected auto, cuda or host"},
+        {"--precision", "--precision: 'x', expected double, single or auto"},
+        {"--sharing", "--sharing: 'x', expected auto or off"},
+        {"--accelerate", "--accelerate: 'x', expected auto, off or momentum"},
+        {"--nonneg", "--nonneg: 'x', expected numbers of modes, from 1 to 16, as 1,3"},
+        {"--conflict", "--conflict: 'x', expected auto, ordered, hierarchical, register or atomic"},
+        {"--index-base", "--index-base: 'x', expected a whole number from 0 to 1"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
-        struct cmd_common common;
-        cmd_common_init(&common);
-        assert_int_equal(cmd_common_set(&common, cases[i].key, "x", &error), STATUS_INPUT);
+        struct cmd_common common = {0};
+        assert_int_equal(option_give(cmd_cpd_sections, &common, cases[i].name, "x", &error),
+                         STATUS_INPUT);
         assert_string_equal(error.message, cases[i].message);
     }
 }
@@ -83,25 +83,29 @@ static void takes_names(void **state)
 {
     (void)state;
     struct error error = {0};
-    struct cmd_common common;
-    cmd_common_init(&common);
-    assert_string_equal(common.backend, "auto");
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_BACKEND, "host", &error), STATUS_OK);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_PRECISION, "single", &error), STATUS_OK);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_SHARING, "off", &error), STATUS_OK);
+    struct cmd_common common = {0};
+    assert_int_equal(option_give(cmd_cpd_sections, &common, "--backend", "host", &error),
+                     STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd_sections, &common, "--precision", "single", &error),
+                     STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd_sections, &common, "--sharing", "off", &error), STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_OFF);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "auto", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd_sections, &common, "--accelerate", "auto", &error),
+                     STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_AUTO);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "momentum", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd_sections, &common, "--accelerate", "momentum", &error),
+                     STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_MOMENTUM);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "off", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd_sections, &common, "--accelerate", "off", &error),
+                     STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_OFF);
-    assert_int_equal(cmd_common_set(&common, 'r', "12", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_bench_sections, &common, "--rank", "12", &error), STATUS_OK);
     assert_string_equal(common.backend, "host");
     assert_int_equal(common.options.problem.precision, PRECISION_SINGLE);
     assert_true(common.options.no_sharing);
     assert_int_equal(common.options.problem.rank, 12);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_SHARING, "auto", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd_sections, &common, "--sharing", "auto", &error),
+                     STATUS_OK);
     assert_false(common.options.no_sharing);
 }
 
@@ -109,12 +113,11 @@ static void takes_modes_that_are_nonnegative(void **state)
 {
     (void)state;
     struct error error = {0};
-    struct cmd_common common;
-    cmd_common_init(&common);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_NONNEG, "1,3", &error), STATUS_OK);
+    struct cmd_common common = {0};
+    assert_int_equal(option_give(cmd_cpd_sections, &common, "--nonneg", "1,3", &error), STATUS_OK);
     assert_int_equal(mode_rules_bits(common.options.problem.rules.nonneg), 5);
     assert_int_equal(common.most_nonneg, 3);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_NONNEG, NULL, &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd_sections, &common, "--nonneg", NULL, &error), STATUS_OK);
     assert_int_equal(mode_rules_bits(common.options.problem.rules.nonneg), 0xffff);
 }
 
@@ -129,8 +132,7 @@ static void count_help(FILE *stream)
 static void answers_help_and_version(void **state)
 {
     (void)state;
-    struct cmd_common common;
-    cmd_common_init(&common);
+    struct cmd_common common = {0};
     assert_false(cmd_common_answered(&common, count_help));
     assert_int_equal(helped, 0);
     common.version = true;
@@ -179,8 +181,7 @@ static void threads_are_shared_among_processes(void **state)
 static void host_memory_is_what_is_given_or_there(void **state)
 {
     (void)state;
-    struct cmd_common common;
-    cmd_common_init(&common);
+    struct cmd_common common = {0};
     assert_true(cmd_host_memory(&common) > 0);
     common.options.host_memory = 12345;
     assert_int_equal(cmd_host_memory(&common), 12345);
