@@ -14,7 +14,7 @@ enum status backend_choose(const struct backend_kind **kind, const char *name,
     char expected[64] = "";
     *kind = NULL;
     if (!word_find(backend_words, name, strlen(name), &number)) {
-        words_list(expected, sizeof expected, backend_words, " or ");
+        words_list(expected, sizeof expected, backend_words, ", ", " or ");
         return error_set(error, STATUS_INPUT, "unknown backend \"%s\", expected %s", name,
                          expected);
     }

@@ -26,10 +26,11 @@ void words_append(char *list, size_t size, const char *word)
     snprintf(list + used, size - used, "%s", word);
 }
 
-void words_list(char *list, size_t size, const struct word *words, const char *last)
+void words_list(char *list, size_t size, const struct word *words, const char *between,
+                const char *last)
 {
     for (int i = 0; words[i].text; i++) {
-        words_append(list, size, i == 0 ? "" : words[i + 1].text ? ", " : last);
+        words_append(list, size, i == 0 ? "" : words[i + 1].text ? between : last);
         words_append(list, size, words[i].text);
     }
 }

@@ -19,7 +19,8 @@ bool word_find(const struct word *words, const char *text, size_t length, int *v
 /* Appends `word` to list[0..size), cut where the list is full. */
 void words_append(char *list, size_t size, const char *word);
 
-/* Appends all words, with ", " between them and `last` before the last one. */
-void words_list(char *list, size_t size, const struct word *words, const char *last);
+/* Appends all words, with `between` between them, but `last` before the last one. */
+void words_list(char *list, size_t size, const struct word *words, const char *between,
+                const char *last);
 
 #endif

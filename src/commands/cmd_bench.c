@@ -73,30 +73,13 @@ static const struct cli_option to_fit_options[] = {
      CLI_GIVEN(struct job, only_to_fit)},
     {NULL}};
 
-const struct cli_section cmd_bench_sections[] = {{"Benchmark", bench_options},
-                                                 {"Time to the answer", to_fit_options},
-                                                 {"Input", cmd_input_options},
-                                                 {"Machine", cmd_machine_options},
-                                                 {"Several GPUs", cmd_ranks_options},
-                                                 {"General", cmd_general_options},
-                                                 {NULL, NULL}};
-
-void cmd_bench_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco bench TENSOR -r RANK [OPTION]...\n"
-            "       blco bench TENSOR -r RANK --to-fit [--starts N] [-i N] [OPTION]...\n\n"
-            "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
-            "--conflict), and iterations of ALS, against limits of the machine that are\n"
-            "measured in the same run. Results are verified before they are timed. On\n"
-            "several GPUs, iterations of ALS only, with a table of what each GPU did.\n"
-            "With --to-fit: seconds and iterations of each way of ALS from the same starts\n"
-            "until the fit is within 1e-3, 1e-4 and 1e-6 of the best.\n"
-            "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
-    cli_help(stream, cmd_bench_sections);
-    fprintf(stream, "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
-                    "4 numerical\nbreakdown, 5 output. More in blco-bench(1).\n");
-}
+static const struct cli_section sections[] = {{"Benchmark", bench_options},
+                                              {"Time to the answer", to_fit_options},
+                                              {"Input", cmd_input_options},
+                                              {"Machine", cmd_machine_options},
+                                              {"Several GPUs", cmd_ranks_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 /* Refuses options that do not go together. */
 static enum status check_to_fit(const struct job *job, struct error *error)
@@ -323,13 +306,13 @@ static enum status run(struct job *job, struct error *error)
     return error->status;
 }
 
-int cmd_bench(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     struct cli_line line = {.argc = argc, .argv = argv};
     struct job job = {.file = {.fd = -1}};
     if (kept_arguments_copy(&job.arguments, argc, argv, error) != STATUS_OK)
         goto done;
-    if (!cmd_parse(&line, cmd_bench_sections, cmd_bench_help, &job.common, error))
+    if (!cmd_parse(&line, &cmd_bench, &job.common, error))
         goto done;
     if (cli_single_operand(&line, "tensor", &job.tensor, error) != STATUS_OK)
         goto done;
@@ -343,3 +326,22 @@ done:
     kept_arguments_free(&job.arguments);
     return (int)error->status;
 }
+
+const struct command cmd_bench = {
+    .name = "bench",
+    .summary = "measure MTTKRP and ALS against what the machine can do",
+    .usage = "Usage: blco bench TENSOR -r RANK [OPTION]...\n"
+             "       blco bench TENSOR -r RANK --to-fit [--starts N] [-i N] [OPTION]...\n\n"
+             "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
+             "--conflict), and iterations of ALS, against limits of the machine that are\n"
+             "measured in the same run. Results are verified before they are timed. On\n"
+             "several GPUs, iterations of ALS only, with a table of what each GPU did.\n"
+             "With --to-fit: seconds and iterations of each way of ALS from the same starts\n"
+             "until the fit is within 1e-3, 1e-4 and 1e-6 of the best.\n"
+             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n",
+    .ending = "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
+              "4 numerical\nbreakdown, 5 output. More in blco-bench(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+};

@@ -35,24 +35,10 @@ static const struct cli_option compare_options[] = {
     {"--json", 0, NULL, "print JSON in place of a table", CLI_FLAG(struct settings, json)},
     {NULL}};
 
-const struct cli_section cmd_compare_sections[] = {{"Comparison", compare_options},
-                                                   {"Machine", cmd_threads_options},
-                                                   {"General", cmd_general_options},
-                                                   {NULL, NULL}};
-
-void cmd_compare_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco compare A B [OPTION]...\n\n"
-            "Finds which components of two models belong together, and says how alike they\n"
-            "are (factor match score; 1: the same but for order and signs). A and B are the\n"
-            "beginning of the names of a model's files, as blco cpd -o has it, or .ktns\n"
-            "files. Of models with different ranks, all components of the smaller one get\n"
-            "partners.\n");
-    cli_help(stream, cmd_compare_sections);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\n"
-                    "below --at-least. More in blco-compare(1).\n");
-}
+static const struct cli_section sections[] = {{"Comparison", compare_options},
+                                              {"Machine", cmd_threads_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 static void print_text(const struct settings *s, const struct ktensor *model,
                        const struct ktensor_match *match)
@@ -109,14 +95,30 @@ static enum status compare(const struct settings *s, struct error *error)
     return error->status;
 }
 
-int cmd_compare(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     static const char *const names[] = {"A", "B"};
     struct cli_line line = {.argc = argc, .argv = argv};
     struct settings settings = {0};
-    if (!cmd_parse(&line, cmd_compare_sections, cmd_compare_help, &settings.common, error))
+    if (!cmd_parse(&line, &cmd_compare, &settings.common, error))
         return (int)error->status;
     if (cli_two_operands(&line, "models", names, settings.name, error) == STATUS_OK)
         compare(&settings, error);
     return (int)error->status;
 }
+
+const struct command cmd_compare = {
+    .name = "compare",
+    .summary = "say how alike two models are",
+    .usage = "Usage: blco compare A B [OPTION]...\n\n"
+             "Finds which components of two models belong together, and says how alike they\n"
+             "are (factor match score; 1: the same but for order and signs). A and B are the\n"
+             "beginning of the names of a model's files, as blco cpd -o has it, or .ktns\n"
+             "files. Of models with different ranks, all components of the smaller one get\n"
+             "partners.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\n"
+              "below --at-least. More in blco-compare(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_MODELS,
+};

@@ -32,25 +32,11 @@ static const struct cli_option output_options[] = {
     TENSOR_TARGET_FORCE(struct settings, force),
     {NULL}};
 
-const struct cli_section cmd_convert_sections[] = {{"Input", cmd_input_options},
-                                                   {"Output", output_options},
-                                                   {"Machine", cmd_host_options},
-                                                   {"General", cmd_general_options},
-                                                   {NULL, NULL}};
-
-void cmd_convert_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco convert IN OUT [OPTION]...\n\n"
-            "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or\n"
-            "- for text to standard output. IN is text (.tns), plain or gzip, a .blco file,\n"
-            "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
-            "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
-            "temporary file in the folder of OUT.\n");
-    cli_help(stream, cmd_convert_sections);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
-                    "blco-convert(1).\n");
-}
+static const struct cli_section sections[] = {{"Input", cmd_input_options},
+                                              {"Output", output_options},
+                                              {"Machine", cmd_host_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 static bool ends_in(const char *path, const char *ending)
 {
@@ -249,13 +235,13 @@ static enum status convert(struct settings *s, struct error *error)
     return error->status;
 }
 
-int cmd_convert(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     static const char *const names[] = {"IN", "OUT"};
     struct cli_line line = {.argc = argc, .argv = argv};
     struct settings settings = {0};
     const char *file[2];
-    if (!cmd_parse(&line, cmd_convert_sections, cmd_convert_help, &settings.common, error))
+    if (!cmd_parse(&line, &cmd_convert, &settings.common, error))
         return (int)error->status;
     if (cli_two_operands(&line, "files", names, file, error) != STATUS_OK)
         return (int)error->status;
@@ -263,3 +249,19 @@ int cmd_convert(int argc, char **argv, struct error *error)
     settings.out = file[1];
     return (int)convert(&settings, error);
 }
+
+const struct command cmd_convert = {
+    .name = "convert",
+    .summary = "write a tensor file as another kind of tensor file",
+    .usage = "Usage: blco convert IN OUT [OPTION]...\n\n"
+             "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or\n"
+             "- for text to standard output. IN is text (.tns), plain or gzip, a .blco file,\n"
+             "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
+             "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
+             "temporary file in the folder of OUT.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
+              "blco-convert(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+};

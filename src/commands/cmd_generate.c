@@ -96,29 +96,13 @@ static const struct cli_option output_options[] = {
     TENSOR_TARGET_FORCE(struct settings, force),
     {NULL}};
 
-const struct cli_section cmd_generate_sections[] = {{"Size", size_options},
-                                                    {"Skewed, with counts as values", skew_options},
-                                                    {"Low rank", model_options},
-                                                    {"Output", output_options},
-                                                    {"Machine", cmd_host_options},
-                                                    {"General", cmd_general_options},
-                                                    {NULL, NULL}};
-
-void cmd_generate_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
-            "                         [--runs SPEC]\n"
-            "       blco generate OUT --preset NAME [--scale X]\n"
-            "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n"
-            "                         [--collinearity C]\n\n"
-            "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
-            "to standard output. The same arguments give the same file whatever the number\n"
-            "of threads and the memory. A skewed tensor may be larger than memory.\n");
-    cli_help(stream, cmd_generate_sections);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
-                    "blco-generate(1).\n");
-}
+static const struct cli_section sections[] = {{"Size", size_options},
+                                              {"Skewed, with counts as values", skew_options},
+                                              {"Low rank", model_options},
+                                              {"Output", output_options},
+                                              {"Machine", cmd_host_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 static enum status find_preset(const struct settings *s, struct generate_spec *spec,
                                struct error *error)
@@ -270,12 +254,12 @@ static enum status generate(const struct settings *s, const char *path, struct e
     return error->status;
 }
 
-int cmd_generate(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     struct cli_line line = {.argc = argc, .argv = argv};
     struct settings settings = {0};
     const char *path = NULL;
-    if (!cmd_parse(&line, cmd_generate_sections, cmd_generate_help, &settings.common, error))
+    if (!cmd_parse(&line, &cmd_generate, &settings.common, error))
         return (int)error->status;
     if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0))
         list_presets();
@@ -283,3 +267,21 @@ int cmd_generate(int argc, char **argv, struct error *error)
         generate(&settings, path, error);
     return (int)error->status;
 }
+
+const struct command cmd_generate = {
+    .name = "generate",
+    .summary = "make a synthetic tensor",
+    .usage = "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
+             "                         [--runs SPEC]\n"
+             "       blco generate OUT --preset NAME [--scale X]\n"
+             "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n"
+             "                         [--collinearity C]\n\n"
+             "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
+             "to standard output. The same arguments give the same file whatever the number\n"
+             "of threads and the memory. A skewed tensor may be larger than memory.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
+              "blco-generate(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+};

@@ -43,23 +43,10 @@ static const struct cli_option plan_options[] = {
      CLI_CHOICE(struct settings, common.ranks.on, cmd_on_words)},
     {NULL}};
 
-const struct cli_section cmd_info_sections[] = {
+static const struct cli_section sections[] = {
     {"Output", info_options},         {"Plan", plan_options},
     {"Input", cmd_input_options},     {"Machine", cmd_machine_options},
     {"General", cmd_general_options}, {NULL, NULL}};
-
-void cmd_info_help(FILE *stream)
-{
-    fprintf(stream, "Usage: blco info TENSOR [OPTION]...\n\n"
-                    "Prints what is in a tensor file (order, lengths, nonzeros, density, "
-                    "duplicates,\nzeros, values, slices), and how much memory decomposing it "
-                    "takes.\n"
-                    "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
-                    "A .blco file may be larger than memory.\n");
-    cli_help(stream, cmd_info_sections);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, also where the tensor does "
-                    "not\nfit, 5 output. More in blco-info(1).\n");
-}
 
 /* What ranks need to know of the nonzeros, where ranks are wanted. */
 static enum status take_census(struct info_findings *f, const struct coo_pieces *pieces,
@@ -286,7 +273,7 @@ static enum status conclude(const struct info_findings *f, const struct settings
     return error_set(error, STATUS_MEMORY, "%s: does not fit: %s", path, obstacle);
 }
 
-int cmd_info(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     struct cli_line line = {.argc = argc, .argv = argv};
     struct settings settings = {0};
@@ -295,7 +282,7 @@ int cmd_info(int argc, char **argv, struct error *error)
     const char *path = NULL;
     common->options.models = 1;
     common->options.spends = true;
-    if (!cmd_parse(&line, cmd_info_sections, cmd_info_help, common, error))
+    if (!cmd_parse(&line, &cmd_info, common, error))
         return (int)error->status;
     cmd_count_ranks(&common->ranks, error);
     if (cli_hint(&line, error) != STATUS_OK)
@@ -309,3 +296,19 @@ int cmd_info(int argc, char **argv, struct error *error)
     info_ranks_free(&findings.ranks);
     return (int)error->status;
 }
+
+const struct command cmd_info = {
+    .name = "info",
+    .summary = "say what is in a tensor file, and what decomposing it takes",
+    .usage = "Usage: blco info TENSOR [OPTION]...\n\n"
+             "Prints what is in a tensor file (order, lengths, nonzeros, density, "
+             "duplicates,\nzeros, values, slices), and how much memory decomposing it "
+             "takes.\n"
+             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
+             "A .blco file may be larger than memory.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, also where the tensor does "
+              "not\nfit, 5 output. More in blco-info(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+};

@@ -81,20 +81,8 @@ static const struct cli_option report_options[] = {
      CLI_UNSIGNED(struct job, top, 1, MAX_TOP), .initial = "10"},
     {NULL}};
 
-const struct cli_section cmd_report_sections[] = {
+static const struct cli_section sections[] = {
     {"Page", report_options}, {"General", cmd_general_options}, {NULL, NULL}};
-
-void cmd_report_help(FILE *stream)
-{
-    fprintf(stream, "Usage: blco report STEM [-o FILE] [OPTION]...\n\n"
-                    "Writes a page (HTML) about the model whose files begin with STEM: what was "
-                    "run,\nhow it came near its best fit, weights, and each component in each "
-                    "mode.\nOf a range of ranks (blco cpd -r A:B): how the models compare.\n"
-                    "The page is one file and needs no network.\n");
-    cli_help(stream, cmd_report_sections);
-    fprintf(stream,
-            "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n");
-}
 
 static bool on_standard_output(const struct job *job)
 {
@@ -255,11 +243,11 @@ static enum status run(struct job *job, struct error *error)
     return error->status;
 }
 
-int cmd_report(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     struct cli_line line = {.argc = argc, .argv = argv};
     struct job job = {.file = {.fd = -1}};
-    if (!cmd_parse(&line, cmd_report_sections, cmd_report_help, &job.common, error))
+    if (!cmd_parse(&line, &cmd_report, &job.common, error))
         goto done;
     if (cli_single_operand(&line, "model", &job.stem, error) != STATUS_OK)
         goto done;
@@ -275,3 +263,17 @@ done:
     memory_free(job.ranks_path);
     return (int)error->status;
 }
+
+const struct command cmd_report = {
+    .name = "report",
+    .summary = "write a page about a model",
+    .usage = "Usage: blco report STEM [-o FILE] [OPTION]...\n\n"
+             "Writes a page (HTML) about the model whose files begin with STEM: what was "
+             "run,\nhow it came near its best fit, weights, and each component in each "
+             "mode.\nOf a range of ranks (blco cpd -r A:B): how the models compare.\n"
+             "The page is one file and needs no network.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_MODELS,
+};

@@ -35,23 +35,8 @@ static const struct cli_option selftest_options[] = {
     {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
     {NULL}};
 
-const struct cli_section cmd_selftest_sections[] = {
+static const struct cli_section sections[] = {
     {"Self-test", selftest_options}, {"General", cmd_plain_options}, {NULL, NULL}};
-
-void cmd_selftest_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco selftest [OPTION]...\n\n"
-            "Checks known answers on the host, on each GPU of this machine, on all of them\n"
-            "together, and on several ranks; in processes that mpirun or srun starts, on\n"
-            "these together. One line for each check: PASS or FAIL, what, where, how long,\n"
-            "and, of a check that fails, what came out and what was expected. With -q only\n"
-            "checks that fail are told. Takes less than a minute. Its files are in the\n"
-            "temporary folder (TMPDIR), and are removed.\n");
-    cli_help(stream, cmd_selftest_sections);
-    fprintf(stream, "\nExit codes: 0 every check has passed, 1 one has failed, 2 usage, 3 memory,\n"
-                    "5 the temporary folder cannot be used. More in blco-selftest(1).\n");
-}
 
 /* Which backends are tested. */
 struct tested {
@@ -227,7 +212,7 @@ static enum status run(struct settings *s, const struct kept_arguments *given, s
     const double start = clock_now();
     json_begin(&j, error);
     if (comm_world_expected())
-        ranks_join(&world, given, cmd_selftest_sections, error);
+        ranks_join(&world, given, sections, error);
     if (error->status == STATUS_OK) {
         begin_json(&j);
         world ? run_processes(s, &t, world, error) : run_process(s, &t, error);
@@ -242,7 +227,7 @@ static enum status run(struct settings *s, const struct kept_arguments *given, s
 static enum status parse(struct settings *s, int argc, char **argv, struct error *error)
 {
     struct cli_line line = {.argc = argc, .argv = argv};
-    if (cli_parse(&line, cmd_selftest_sections, s, error) != STATUS_OK)
+    if (cli_parse(&line, sections, s, error) != STATUS_OK)
         return error->status;
     if (s->common.help || s->common.version)
         return STATUS_OK;
@@ -253,15 +238,32 @@ static enum status parse(struct settings *s, int argc, char **argv, struct error
     return cli_no_operand(&line, error);
 }
 
-int cmd_selftest(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     struct settings settings = {0};
     struct kept_arguments given;
     if (kept_arguments_copy(&given, argc, argv, error) != STATUS_OK)
         return (int)error->status;
     if (parse(&settings, argc, argv, error) != STATUS_OK ||
-        !cmd_common_answered(&settings.common, cmd_selftest_help))
+        !cmd_answered(&cmd_selftest, &settings.common))
         run(&settings, &given, error);
     kept_arguments_free(&given);
     return (int)error->status;
 }
+
+const struct command cmd_selftest = {
+    .name = "selftest",
+    .summary = "check known answers on every backend and device of this machine",
+    .usage = "Usage: blco selftest [OPTION]...\n\n"
+             "Checks known answers on the host, on each GPU of this machine, on all of them\n"
+             "together, and on several ranks; in processes that mpirun or srun starts, on\n"
+             "these together. One line for each check: PASS or FAIL, what, where, how long,\n"
+             "and, of a check that fails, what came out and what was expected. With -q only\n"
+             "checks that fail are told. Takes less than a minute. Its files are in the\n"
+             "temporary folder (TMPDIR), and are removed.\n",
+    .ending = "\nExit codes: 0 every check has passed, 1 one has failed, 2 usage, 3 memory,\n"
+              "5 the temporary folder cannot be used. More in blco-selftest(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .together = true,
+};

@@ -35,22 +35,10 @@ static const struct cli_option top_options[] = {
     {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
     {NULL}};
 
-const struct cli_section cmd_top_sections[] = {{"Entries", top_options},
-                                               {"Machine", cmd_threads_options},
-                                               {"General", cmd_general_options},
-                                               {NULL, NULL}};
-
-void cmd_top_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] [OPTION]...\n\n"
-            "Prints the entries of largest magnitude of each component in each mode, the\n"
-            "strongest first. STEM is the beginning of the names of a model's files, as\n"
-            "blco cpd -o has it, or a .ktns file.\n");
-    cli_help(stream, cmd_top_sections);
-    fprintf(stream,
-            "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n");
-}
+static const struct cli_section sections[] = {{"Entries", top_options},
+                                              {"Machine", cmd_threads_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 static enum status choose(const struct settings *s, struct top_view *view, struct error *error)
 {
@@ -117,12 +105,12 @@ static enum status show_top(struct settings *s, const char *stem, struct error *
     return error->status;
 }
 
-int cmd_top(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     struct cli_line line = {.argc = argc, .argv = argv};
     struct settings settings = {0};
     const char *stem = NULL;
-    if (!cmd_parse(&line, cmd_top_sections, cmd_top_help, &settings.common, error))
+    if (!cmd_parse(&line, &cmd_top, &settings.common, error))
         goto done;
     if (cli_single_operand(&line, "model", &stem, error) != STATUS_OK)
         goto done;
@@ -131,3 +119,16 @@ done:
     labels_free(&settings.labels);
     return (int)error->status;
 }
+
+const struct command cmd_top = {
+    .name = "top",
+    .summary = "show the strongest entries of each component of a model",
+    .usage = "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] [OPTION]...\n\n"
+             "Prints the entries of largest magnitude of each component in each mode, the\n"
+             "strongest first. STEM is the beginning of the names of a model's files, as\n"
+             "blco cpd -o has it, or a .ktns file.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_MODELS,
+};

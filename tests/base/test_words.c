@@ -29,11 +29,11 @@ static void lists_words(void **state)
 {
     (void)state;
     char list[32] = "expected ", small[8] = "", one[8] = "";
-    words_list(list, sizeof list, words, " or ");
+    words_list(list, sizeof list, words, ", ", " or ");
     assert_string_equal(list, "expected one, two or minus");
-    words_list(small, sizeof small, words, ", ");
+    words_list(small, sizeof small, words, ", ", ", ");
     assert_string_equal(small, "one, tw");
-    words_list(one, sizeof one, words + 2, " or ");
+    words_list(one, sizeof one, words + 2, ", ", " or ");
     assert_string_equal(one, "minus");
 }
 

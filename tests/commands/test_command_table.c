@@ -17,10 +17,10 @@
 /* Calls visit for each row of each command. */
 static void each_row(void (*visit)(const struct command *, const struct cli_option *))
 {
-    for (const struct command *c = command_table; c->name; c++)
-        for (const struct cli_section *s = c->sections; s->title; s++)
+    for (const struct command *const *c = command_table; *c; c++)
+        for (const struct cli_section *s = (*c)->sections; s->title; s++)
             for (const struct cli_option *o = s->options; o->name; o++)
-                visit(c, o);
+                visit(*c, o);
 }
 
 /* Gives the argument to settings that have room for those of each command. */
@@ -124,12 +124,12 @@ static void words_are_completed(void **state)
 /* An option is one and the same in the commands that processes work on together. */
 static void may_differ_everywhere(const struct command *c, const struct cli_option *o)
 {
-    for (const struct command *d = command_table; c->together && d->name; d++)
-        for (const struct cli_section *s = d->sections; d->together && s->title; s++)
+    for (const struct command *const *d = command_table; c->together && *d; d++)
+        for (const struct cli_section *s = (*d)->sections; (*d)->together && s->title; s++)
             for (const struct cli_option *p = s->options; p->name; p++)
                 if (strcmp(o->name, p->name) == 0 && o->may_differ != p->may_differ)
                     fail_msg("%s: may differ in %s or in %s, not in both", o->name, c->name,
-                             d->name);
+                             (*d)->name);
 }
 
 static void same_options_may_differ_alike(void **state)

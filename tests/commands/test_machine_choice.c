@@ -41,7 +41,7 @@ static void chooses_the_host_backend_without_gpus(void **state)
             common.options.problem.rank = 2;
             common.gpus.all_unless_given = together;
             if (asked[i])
-                assert_int_equal(option_give(cmd_cpd_sections, &common, "--gpus", asked[i], &error),
+                assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", asked[i], &error),
                                  STATUS_OK);
             assert_int_equal(machine_choose_now(&common, &kind, NULL, &error),
                              asked[i] ? STATUS_INPUT : STATUS_OK);
@@ -74,7 +74,7 @@ static void checks_the_numbers_of_gpus(void **state)
         const struct backend_kind *kind = NULL;
         common.backend = "cuda";
         common.options.problem.rank = 2;
-        assert_int_equal(option_give(cmd_cpd_sections, &common, "--gpus", cases[i].text, &wrong),
+        assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", cases[i].text, &wrong),
                          STATUS_OK);
         assert_int_equal(machine_choose_now(&common, &kind, NULL, &wrong),
                          cases[i].message ? STATUS_INPUT : STATUS_OK);
@@ -137,7 +137,7 @@ static void nothing_stands_in_for_what_was_asked_for(void **state)
         common.backend = cases[i].backend;
         if (cases[i].gpus)
             assert_int_equal(
-                option_give(cmd_cpd_sections, &common, "--gpus", cases[i].gpus, &error), STATUS_OK);
+                option_give(cmd_cpd.sections, &common, "--gpus", cases[i].gpus, &error), STATUS_OK);
         assert_int_equal(choose_again(&c, &common, &woken, &error), STATUS_INPUT);
         assert_string_equal(error.message, cases[i].message);
     }

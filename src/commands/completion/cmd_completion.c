@@ -4,26 +4,18 @@
 #include "commands/options/cmd_common.h"
 #include "commands/completion/completion.h"
 
-const struct cli_section cmd_completion_sections[] = {{"General", cmd_plain_options}, {NULL, NULL}};
+static const struct cli_section sections[] = {{"General", cmd_plain_options}, {NULL, NULL}};
 
-void cmd_completion_help(FILE *stream)
-{
-    fprintf(stream, "Usage: blco completion bash|fish|zsh\n\n"
-                    "Prints a script that completes command lines of blco in this shell; make\n"
-                    "install puts it where the shell finds it. For the present shell alone:\n"
-                    "source <(blco completion bash). More in blco(1).\n");
-    cli_help(stream, cmd_completion_sections);
-}
+static const struct word shells[] = {{"bash", 0}, {"fish", 1}, {"zsh", 2}, {NULL, 0}};
 
-int cmd_completion(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
-    static const struct word shells[] = {{"bash", 0}, {"fish", 1}, {"zsh", 2}, {NULL, 0}};
     static void (*const print[])(FILE *) = {completion_bash, completion_fish, completion_zsh};
     struct cli_line line = {.argc = argc, .argv = argv};
     struct cmd_common common = {0};
     const char *shell = NULL;
     int choice;
-    if (!cmd_parse(&line, cmd_completion_sections, cmd_completion_help, &common, error))
+    if (!cmd_parse(&line, &cmd_completion, &common, error))
         return (int)error->status;
     if (cli_single_operand(&line, "shell", &shell, error) != STATUS_OK)
         return (int)error->status;
@@ -31,3 +23,15 @@ int cmd_completion(int argc, char **argv, struct error *error)
         print[choice](stdout);
     return (int)error->status;
 }
+
+const struct command cmd_completion = {
+    .name = "completion",
+    .summary = "print a script by which a shell completes command lines",
+    .usage = "Usage: blco completion bash|fish|zsh\n\n"
+             "Prints a script that completes command lines of blco in this shell; make\n"
+             "install puts it where the shell finds it. For the present shell alone:\n"
+             "source <(blco completion bash). More in blco(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .words = shells,
+};

@@ -11,7 +11,7 @@ static void add_word(struct completion *c, const char *word, size_t length)
                  word);
 }
 
-/* Of an argument such as N|all|LIST, the words that are no names in capitals. */
+/* Adds the words of an argument such as N|all|LIST that are not names in capitals. */
 static void add_alternatives(struct completion *c, const char *argument)
 {
     for (const char *word = argument; strchr(argument, '|') && *word;) {
@@ -20,6 +20,13 @@ static void add_alternatives(struct completion *c, const char *argument)
             add_word(c, word, length);
         word += length + (word[length] == '|');
     }
+}
+
+const char *completion_words(char list[COMPLETION_ROOM], const struct word *words)
+{
+    list[0] = '\0';
+    words_list(list, COMPLETION_ROOM, words, " ", " ");
+    return list;
 }
 
 bool completion_of(struct completion *c, const struct cli_option *option)
@@ -33,8 +40,8 @@ bool completion_of(struct completion *c, const struct cli_option *option)
                              .folders = strcmp(option->argument, "DIR") == 0,
                              .list = option->words && strcmp(option->argument, "LIST") == 0};
     add_alternatives(c, option->argument);
-    for (const struct word *w = option->words; w && w->text; w++)
-        add_word(c, w->text, strlen(w->text));
+    if (option->words)
+        completion_words(c->words, option->words);
     for (int i = 0; option->name_at && option->name_at(i); i++)
         add_word(c, option->name_at(i), strlen(option->name_at(i)));
     return true;

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "commands/options/cli_modes.h"
-#include "commands/cmd.h"
 #include "formats/ktensor/ktensor_io.h"
 
 #define MAX_ITERATIONS 1000000000
@@ -25,7 +24,7 @@ static enum status set_init(const struct cli_option *o, void *to, const char *te
     struct cpd_settings *s = to;
     char expected[64] = "";
     int init = CPD_RANDOM;
-    words_list(expected, sizeof expected, o->words, ", ");
+    words_list(expected, sizeof expected, o->words, ", ", ", ");
     if (!*text)
         return error_set(error, STATUS_INPUT,
                          "%s: '', expected %s or the beginning of a model's names", o->name,
@@ -181,39 +180,11 @@ static const struct cli_option checkpoint_options[] = {
      CLI_DURATION(struct cpd_settings, time_limit)},
     {NULL}};
 
-const struct cli_section cmd_cpd_sections[] = {
+const struct cli_section cpd_sections[] = {
     {"Model", model_options},         {"Input", cmd_input_options},
     {"Output", output_options},       {"Checkpoints", checkpoint_options},
     {"Machine", cmd_machine_options}, {"Several GPUs or processes", cmd_ranks_options},
     {"General", cmd_general_options}, {NULL, NULL}};
-
-static const char usage[] =
-    "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
-    "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
-    "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
-    "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n";
-
-void cmd_cpd_help(FILE *stream)
-{
-    fputs(usage, stream);
-    cli_help_short(stream, "Options that are used most", cmd_cpd_sections);
-    fprintf(stream, "\nblco cpd --help=all shows every option, blco-cpd(1) explains them.\n");
-}
-
-void cmd_cpd_help_all(FILE *stream)
-{
-    fputs(usage, stream);
-    cli_help(stream, cmd_cpd_sections);
-    fprintf(stream,
-            "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
-            "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
-            "for each process. More in blco-cluster(7).\n"
-            "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the\n"
-            "model so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit\n"
-            "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 7 not\n"
-            "converged (--require-converged), 129, 130 or 143 interrupted. More in\n"
-            "blco-cpd(1).\n");
-}
 
 static bool several_ranks(const struct cpd_settings *s)
 {
@@ -354,7 +325,7 @@ enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, st
 {
     struct cli_line line = {.argc = argc, .argv = argv};
     *s = (struct cpd_settings){0};
-    if (cli_parse(&line, cmd_cpd_sections, s, error) != STATUS_OK)
+    if (cli_parse(&line, cpd_sections, s, error) != STATUS_OK)
         return error->status;
     if (s->common.help || s->common.version)
         return STATUS_OK;

@@ -41,6 +41,8 @@ struct cpd_settings {
     int most_fixed, most_ridge;   /* the largest modes that these options name, or 0 */
 };
 
+extern const struct cli_section cpd_sections[];
+
 /* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If
  * common.help or common.version is set, the rest is not checked. STATUS_INPUT, STATUS_MEMORY. */
 enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error);

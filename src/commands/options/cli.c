@@ -80,7 +80,7 @@ static enum status refuse_name(const struct tables *t, const char *word, struct 
         if (*word && strncmp(names[i], word, strlen(word)) == 0)
             begun[several++].text = names[i];
     }
-    words_list(list, sizeof list, begun, " or ");
+    words_list(list, sizeof list, begun, ", ", " or ");
     if (several > 0)
         return error_set(error, STATUS_INPUT, "option --%s is ambiguous: %s", word, list);
     const char *nearest = cli_nearest(word, names, t->count);
@@ -224,7 +224,7 @@ const char *cli_help_text(const struct cli_option *o, char text[CLI_HELP_ROOM])
             words_append(text, CLI_HELP_ROOM, o->initial);
             c += sizeof of_default - 2;
         } else if (strncmp(c, of_words, sizeof of_words - 1) == 0) {
-            words_list(text, CLI_HELP_ROOM, o->words, " or ");
+            words_list(text, CLI_HELP_ROOM, o->words, ", ", " or ");
             c += sizeof of_words - 2;
         } else {
             words_append(text, CLI_HELP_ROOM, (char[]){*c, '\0'});

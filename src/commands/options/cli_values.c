@@ -93,7 +93,7 @@ enum status cli_choice(const char *option, const char *text, const struct word *
     char expected[256] = "";
     if (word_find(words, text, strlen(text), value))
         return STATUS_OK;
-    words_list(expected, sizeof expected, words, " or ");
+    words_list(expected, sizeof expected, words, ", ", " or ");
     return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", option, text, expected);
 }
 
@@ -168,7 +168,7 @@ enum status cli_set_word(const struct cli_option *o, void *to, const char *text,
 static enum status refuse_words(const struct cli_option *o, const char *text, struct error *error)
 {
     char expected[256] = "";
-    words_list(expected, sizeof expected, o->words, ", ");
+    words_list(expected, sizeof expected, o->words, ", ", ", ");
     return error_set(error, STATUS_INPUT,
                      "%s: '%s', expected %s or several of them separated by commas", o->name, text,
                      expected);

@@ -141,21 +141,33 @@ const struct cli_option cmd_general_options[] = {
      .ends = true, .may_differ = true},
     {NULL}};
 
-bool cmd_parse(struct cli_line *line, const struct cli_section *sections,
-               void (*help)(FILE *stream), struct cmd_common *common, struct error *error)
+void cmd_help(FILE *stream, const struct command *command, bool all)
 {
-    if (cli_parse(line, sections, common, error) != STATUS_OK)
-        return false;
-    return !cmd_common_answered(common, help);
+    const bool is_short = command->short_ending && !all;
+    const char *ending = is_short ? command->short_ending : command->ending;
+    fputs(command->usage, stream);
+    if (is_short)
+        cli_help_short(stream, "Options that are used most", command->sections);
+    else
+        cli_help(stream, command->sections);
+    fputs(ending ? ending : "", stream);
 }
 
-bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream))
+bool cmd_answered(const struct command *command, const struct cmd_common *common)
 {
     if (common->help)
-        help(stdout);
+        cmd_help(stdout, command, common->help_all);
     else if (common->version)
         printf("blco %s\n", version_text);
     return common->help || common->version;
+}
+
+bool cmd_parse(struct cli_line *line, const struct command *command, struct cmd_common *common,
+               struct error *error)
+{
+    if (cli_parse(line, command->sections, common, error) != STATUS_OK)
+        return false;
+    return !cmd_answered(command, common);
 }
 
 void cmd_show_progress(struct progress *p, const struct cmd_common *common)

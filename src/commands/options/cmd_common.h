@@ -58,14 +58,35 @@ extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V    
 
 cli_setter cmd_set_dims, cmd_set_nonneg;
 
+/* A command of blco. `run` takes its arguments, argv[0] is its name, and returns the exit code:
+ * error->status, or 128 plus the number of the signal that ended cpd early. */
+struct command {
+    const char *name, *summary;
+    const char *usage;        /* the help before the options                                    */
+    const char *ending;       /* the help after the options, or NULL                            */
+    const char *short_ending; /* the same after the options that are used most; NULL: --help
+                               * prints all options, as --help=all does                         */
+    const struct cli_section *sections;
+    int (*run)(int argc, char **argv, struct error *error);
+    const char *operands;     /* how the names of its files end, as "tns blco", or NULL         */
+    const struct word *words; /* what its operand may be, or NULL                               */
+    bool together;            /* the processes that a launcher has started work on one task     */
+};
+
+#define CMD_TENSORS "tns tns.gz blco" /* how the names of tensors end */
+#define CMD_MODELS  "ktns"            /* of models; these are also named by their stems */
+
+/* Prints the help of a command, with every option where `all`. */
+void cmd_help(FILE *stream, const struct command *command, bool all);
+
+/* Prints the help or the version, if the user asked for it. Returns whether the user asked: the
+ * command then has nothing else to do. */
+bool cmd_answered(const struct command *command, const struct cmd_common *common);
+
 /* Parses the command line into settings that begin with *common, and answers --help and --version.
  * Returns whether the command has more to do. */
-bool cmd_parse(struct cli_line *line, const struct cli_section *sections,
-               void (*help)(FILE *stream), struct cmd_common *common, struct error *error);
-
-/* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user
- * asked: the command then has nothing else to do. */
-bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream));
+bool cmd_parse(struct cli_line *line, const struct command *command, struct cmd_common *common,
+               struct error *error);
 
 /* Progress on standard error, as -q and --progress ask for. */
 void cmd_show_progress(struct progress *p, const struct cmd_common *common);

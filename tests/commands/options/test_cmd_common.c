@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ static void refuses_names_that_it_does_not_know(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
         struct cmd_common common = {0};
-        assert_int_equal(option_give(cmd_cpd_sections, &common, cases[i].name, "x", &error),
+        assert_int_equal(option_give(cmd_cpd.sections, &common, cases[i].name, "x", &error),
                          STATUS_INPUT);
         assert_string_equal(error.message, cases[i].message);
     }
@@ -84,27 +85,27 @@ static void takes_names(void **state)
     (void)state;
     struct error error = {0};
     struct cmd_common common = {0};
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--backend", "host", &error),
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--backend", "host", &error),
                      STATUS_OK);
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--precision", "single", &error),
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--precision", "single", &error),
                      STATUS_OK);
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--sharing", "off", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--sharing", "off", &error), STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_OFF);
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--accelerate", "auto", &error),
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--accelerate", "auto", &error),
                      STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_AUTO);
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--accelerate", "momentum", &error),
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--accelerate", "momentum", &error),
                      STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_MOMENTUM);
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--accelerate", "off", &error),
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--accelerate", "off", &error),
                      STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_OFF);
-    assert_int_equal(option_give(cmd_bench_sections, &common, "--rank", "12", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_bench.sections, &common, "--rank", "12", &error), STATUS_OK);
     assert_string_equal(common.backend, "host");
     assert_int_equal(common.options.problem.precision, PRECISION_SINGLE);
     assert_true(common.options.no_sharing);
     assert_int_equal(common.options.problem.rank, 12);
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--sharing", "auto", &error),
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--sharing", "auto", &error),
                      STATUS_OK);
     assert_false(common.options.no_sharing);
 }
@@ -114,33 +115,44 @@ static void takes_modes_that_are_nonnegative(void **state)
     (void)state;
     struct error error = {0};
     struct cmd_common common = {0};
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--nonneg", "1,3", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--nonneg", "1,3", &error), STATUS_OK);
     assert_int_equal(mode_rules_bits(common.options.problem.rules.nonneg), 5);
     assert_int_equal(common.most_nonneg, 3);
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--nonneg", NULL, &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--nonneg", NULL, &error), STATUS_OK);
     assert_int_equal(mode_rules_bits(common.options.problem.rules.nonneg), 0xffff);
-}
-
-static int helped;
-
-static void count_help(FILE *stream)
-{
-    assert_ptr_equal(stream, stdout);
-    helped++;
 }
 
 static void answers_help_and_version(void **state)
 {
     (void)state;
-    struct cmd_common common = {0};
-    assert_false(cmd_common_answered(&common, count_help));
-    assert_int_equal(helped, 0);
-    common.version = true;
-    assert_true(cmd_common_answered(&common, count_help));
-    assert_int_equal(helped, 0);
-    common.help = true;
-    assert_true(cmd_common_answered(&common, count_help));
-    assert_int_equal(helped, 1);
+    struct cmd_common none = {0}, version = {.version = true}, help = {.help = true};
+    assert_false(cmd_answered(&cmd_cpd, &none));
+    assert_true(cmd_answered(&cmd_cpd, &version));
+    assert_true(cmd_answered(&cmd_version, &help));
+}
+
+/* The help of a command, or a short one where it has many options. */
+static void helps(const struct command *command, bool all, const char *first, const char *last)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    assert_non_null(stream);
+    cmd_help(stream, command, all);
+    assert_int_equal(fclose(stream), 0);
+    assert_memory_equal(text, command->usage, strlen(command->usage));
+    assert_non_null(strstr(text, first));
+    assert_string_equal(text + length - strlen(last), last);
+    free(text);
+}
+
+static void prints_short_and_whole_help(void **state)
+{
+    (void)state;
+    helps(&cmd_cpd, false, "\nOptions that are used most:\n  -r, --rank R", cmd_cpd.short_ending);
+    helps(&cmd_cpd, true, "\nModel:\n  -r, --rank R", cmd_cpd.ending);
+    helps(&cmd_top, false, "\nEntries:\n  -n, --count N", cmd_top.ending);
+    helps(&cmd_version, true, "\nGeneral:\n", "print the version\n");
 }
 
 /* The option comes first, then OMP_NUM_THREADS, which OpenMP has read itself, then that of SLURM.
@@ -196,6 +208,7 @@ int main(void)
         cmocka_unit_test(takes_names),
         cmocka_unit_test(takes_modes_that_are_nonnegative),
         cmocka_unit_test(answers_help_and_version),
+        cmocka_unit_test(prints_short_and_whole_help),
         cmocka_unit_test(threads_come_from_the_option_or_the_environment),
         cmocka_unit_test(threads_are_shared_among_processes),
         cmocka_unit_test(host_memory_is_what_is_given_or_there),

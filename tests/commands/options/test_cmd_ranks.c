@@ -47,17 +47,17 @@ static void takes_what_ranks_are(void **state)
     struct error error = {0};
     struct cmd_common common = {0};
     assert_int_equal(common.ranks.on, CMD_ON_BACKEND);
-    assert_int_equal(option_give(cmd_info_sections, &common, "--on", "gpus", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_info.sections, &common, "--on", "gpus", &error), STATUS_OK);
     assert_int_equal(common.ranks.on, CMD_ON_GPUS);
     assert_int_equal(cmd_count_ranks(&common.ranks, &error), STATUS_INPUT);
     assert_string_equal(error.message, "--on: --ranks or --grid expected, too");
     error = (struct error){0};
-    assert_int_equal(option_give(cmd_info_sections, &common, "--on", "processors", &error),
+    assert_int_equal(option_give(cmd_info.sections, &common, "--on", "processors", &error),
                      STATUS_OK);
     assert_int_equal(common.ranks.on, CMD_ON_PROCESSORS);
     common.ranks.ranks = 2;
     assert_int_equal(cmd_count_ranks(&common.ranks, &error), STATUS_OK);
-    assert_int_equal(option_give(cmd_info_sections, &common, "--on", "cards", &error),
+    assert_int_equal(option_give(cmd_info.sections, &common, "--on", "cards", &error),
                      STATUS_INPUT);
 }
 
@@ -91,7 +91,7 @@ static void takes_gpus(void **state)
     common.gpus.all_unless_given = true; /* survives what the user says */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
-        assert_int_equal(option_give(cmd_cpd_sections, &common, "--gpus", cases[i].text, &error),
+        assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", cases[i].text, &error),
                          STATUS_OK);
         assert_int_equal(common.gpus.count, cases[i].count);
         assert_int_equal(common.gpus.listed, cases[i].listed);
@@ -122,7 +122,7 @@ static void refuses_gpus(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
         struct cmd_common common = {0};
-        assert_int_equal(option_give(cmd_cpd_sections, &common, "--gpus", cases[i].text, &error),
+        assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", cases[i].text, &error),
                          STATUS_INPUT);
         assert_string_equal(error.message, cases[i].message);
     }
@@ -137,12 +137,12 @@ static void refuses_long_lists_of_gpus(void **state)
     struct cmd_common common = {0};
     for (int i = 0; i < CMD_MAX_GPUS; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%d,", i);
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--gpus", list, &none), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", list, &none), STATUS_OK);
     assert_int_equal(common.gpus.count, CMD_MAX_GPUS);
     strcat(list, "64");
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--gpus", list, &error), STATUS_INPUT);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", list, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "expected at most 64 numbers"));
-    assert_int_equal(option_give(cmd_cpd_sections, &common, "--gpus",
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus",
                                  "1,00000000000000000000000000000000000000", &digits),
                      STATUS_INPUT);
 }
