@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/number.h"
 #include "base/outfile_stream.h"
 #include "base/threads.h"
+#include "commands/options/cli_modes.h"
 #include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
 #include "formats/ktensor/ktensor_io.h"
@@ -44,21 +44,15 @@ static enum status set_ordered(const struct cli_option *o, void *to, const char 
                                struct error *error)
 {
     struct job *job = to;
-    const char *end = text + strlen(text), *at = text;
-    bool none = strcmp(text, "none") == 0;
+    struct error unused = {0};
+    bool ordered[MAX_ORDER] = {false}, none = strcmp(text, "none") == 0;
+    int most = 0;
+    if (!none && cli_modes(o->name, text, ordered, &most, &unused) != STATUS_OK)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected modes from 1 to %d, as 1,3, or none", o->name, text,
+                         MAX_ORDER);
     for (int n = 0; n < MAX_ORDER; n++)
-        job->order[n] = VIEW_UNORDERED;
-    while (!none) {
-        uint64_t mode = 0;
-        at = number_parse_unsigned(at, end, &mode);
-        if (!at || mode < 1 || mode > MAX_ORDER || (*at && *at != ','))
-            return error_set(error, STATUS_INPUT,
-                             "%s: '%s', expected modes from 1 to %d, as 1,3, or none", o->name,
-                             text, MAX_ORDER);
-        job->order[mode - 1] = VIEW_ORDERED;
-        if (!*at++)
-            break;
-    }
+        job->order[n] = ordered[n] ? VIEW_ORDERED : VIEW_UNORDERED;
     return STATUS_OK;
 }
 

@@ -71,7 +71,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
 }
 
 /* The best start's model becomes the result; a signal ended the last start. Time is that of all. */
-static enum status settle_starts(struct cpd_job *job, struct error *error)
+static enum status take_best_start(struct cpd_job *job, struct error *error)
 {
     const struct starts *s = &job->starts;
     job->result = s->start[s->best].result;
@@ -103,7 +103,7 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
 {
     bool tells = comm_world_rank() == 0;
     cpd_signals_done();
-    if (settle_starts(job, error) != STATUS_OK)
+    if (take_best_start(job, error) != STATUS_OK)
         return error->status;
     job->unconverged |=
         job->result.stop == CPALS_ITERATIONS || job->result.stop == CPALS_TIME_LIMIT;

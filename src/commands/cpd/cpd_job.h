@@ -96,7 +96,7 @@ enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape
                             struct error *error);
 
 /* Refuses processes that have read different models as the start (--init); every process calls it.
- * STATUS_INPUT, settled. */
+ * STATUS_INPUT, on all of them (comm_end_phase). */
 enum status cpd_start_agree(const struct cpd_job *job, struct comm *world, struct error *error);
 
 /* Shows the memory plan that was followed. */
@@ -106,8 +106,8 @@ void cpd_show_plan(struct cpd_job *job, struct backend *b);
 enum status cpd_alone(struct cpd_job *job, struct error *error);
 
 /* Decomposes on one rank of several, c's, into job->model (cpals_run_rank); every rank calls it.
- * Ranks that are threads of one process share the job. A failure is settled (comm_end_phase) or has
- * ended the other ranks (comm_abort). Errors of rank_tensor_open, cpd_choose_together and
+ * Ranks that are threads of one process share the job. A failure is known to all ranks (comm_end_phase)
+ * or has ended the others (comm_abort). Errors of rank_tensor_open, cpd_choose_together and
  * cpals_run_rank. */
 enum status cpd_rank(struct comm *c, void *job, struct error *error);
 

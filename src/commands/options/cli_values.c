@@ -100,7 +100,9 @@ enum status cli_choice(const char *option, const char *text, const struct word *
 enum status cli_set_flag(const struct cli_option *o, void *to, const char *text,
                          struct error *error)
 {
-    (void)o, (void)text, (void)error;
+    (void)o;
+    (void)text;
+    (void)error;
     *(bool *)to = true;
     return STATUS_OK;
 }
@@ -129,7 +131,8 @@ enum status cli_set_number(const struct cli_option *o, void *to, const char *tex
 enum status cli_set_text(const struct cli_option *o, void *to, const char *text,
                          struct error *error)
 {
-    (void)o, (void)error;
+    (void)o;
+    (void)error;
     *(const char **)to = text;
     return STATUS_OK;
 }

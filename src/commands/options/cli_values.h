@@ -1,10 +1,10 @@
-/* The arguments of options. First the kinds of rows, which an option table uses as in
+/* The arguments of options. Each macro of the first part is the second half of a row: it says what
+ * the argument is and which member of the settings it goes to, as in
  *
  *     {"--iters", 'i', "N", "at most N iterations ({default})",
  *      CLI_INT(struct cpd_settings, iterations, 1, MAX_ITERATIONS), .initial = "50"}
  *
- * Each says what the argument is and which member of the settings it goes to; a member of another
- * type does not compile. */
+ * A member of another type does not compile. */
 #ifndef BLCO_CLI_VALUES_H
 #define BLCO_CLI_VALUES_H
 
@@ -43,7 +43,7 @@
 /* Several of the words, separated by commas: their values are bits (unsigned). */
 #define CLI_WORDS(owner, member, table)                                                            \
     CLI_KIND(cli_set_words, unsigned, owner, member), .words = (table)
-/* A language of its own, which this setter reads; the second: into the settings as a whole. */
+/* An argument that a setter of the command's own reads, into a member or into the settings. */
 #define CLI_OWN(setter, type, owner, member) CLI_KIND(setter, type, owner, member)
 #define CLI_SETTINGS(setter)                 .set = (setter), .at = 0
 

@@ -56,7 +56,7 @@ enum status cmd_set_dims(const struct cli_option *o, void *to, const char *text,
     return cli_lengths(o->name, text, tns->dims, &tns->ndims, error);
 }
 
-/* What tensors are read with is part of what the backend works with. */
+/* Reading the tensor may take as much memory as the backend. */
 static enum status set_host_memory(const struct cli_option *o, void *to, const char *text,
                                    struct error *error)
 {
@@ -67,6 +67,7 @@ static enum status set_host_memory(const struct cli_option *o, void *to, const c
     return STATUS_OK;
 }
 
+/* Without a list: all modes. */
 enum status cmd_set_nonneg(const struct cli_option *o, void *to, const char *text,
                            struct error *error)
 {

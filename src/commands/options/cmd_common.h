@@ -16,8 +16,8 @@
 #define CMD_MAX_THREADS 4096
 #define CMD_MAX_SEED    (UINT64_MAX - 1) /* a number that does not fit is read as UINT64_MAX */
 
-/* The settings of each command begin with it, so that the tables below are part of the command's.
- */
+/* What the options of the tables below set. The settings of each command begin with it, so that
+ * these tables and the command's own fill one struct. */
 struct cmd_common {
     bool help, help_all, version, quiet;
     enum progress_kind progress;    /* --progress                      */
@@ -39,7 +39,7 @@ extern const struct cli_option cmd_host_options[];    /* -t --host-memory: for w
 extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V                     */
 #define cmd_plain_options (cmd_general_options + 1)   /* without --progress                      */
 
-/* What the rows of several tables have in common; their help differs. */
+/* What rows of several tables have in common; their help differs. */
 #define CMD_BACKEND CLI_WORD(struct cmd_common, backend, backend_words), .initial = "auto"
 #define CMD_DIMS    CLI_OWN(cmd_set_dims, struct tns_options, struct cmd_common, tns)
 #define CMD_RANK    CLI_UNSIGNED(struct cmd_common, options.problem.rank, 1, CMD_MAX_RANK)
@@ -97,8 +97,8 @@ void cmd_print_tensor(const char *path);
 /* Prints lengths of modes as 4 x 5 x 6. */
 void cmd_print_lengths(const struct shape *shape);
 
-/* Reads the model of a command that works on models alone, by as many threads as -t says; a
- * terminal shows so meanwhile. The caller frees *k with ktensor_free. Errors as of ktensor_read,
+/* Reads the model of a command that works on models alone, with the threads of -t, and shows
+ * progress. The caller frees *k with ktensor_free. Errors as of ktensor_read,
  * and STATUS_MEMORY where threads cannot be started. */
 enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
                            struct error *error);
@@ -107,8 +107,8 @@ enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd
 void cmd_print_json(const struct json *j);
 
 /* Sets how many threads OpenMP uses: `threads`, else OMP_NUM_THREADS, else SLURM_CPUS_PER_TASK,
- * else the processors that this process may run on, divided by the `sharers` processes that may run
- * on the same ones. Returns how many, at least one. */
+ * else the cores that this process may run on, divided by the `sharers` processes that may run on
+ * the same cores. Returns how many, at least one. */
 int cmd_set_threads(int threads, int sharers);
 
 /* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_SHARE of the available memory. */

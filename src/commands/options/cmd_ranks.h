@@ -26,7 +26,7 @@ struct cmd_ranks {
 struct cmd_gpus {
     int count;             /* as given, or CMD_ALL_GPUS; 0: --gpus was not given                */
     bool listed;           /* --gpus gave their numbers; otherwise the first ones are meant     */
-    bool all_unless_given; /* what 0 means; otherwise 0 means the first one                     */
+    bool all_unless_given; /* 0 means all GPUs; otherwise it means the first one                */
     int device[CMD_MAX_GPUS]; /* (count) their numbers                                          */
 };
 
@@ -45,9 +45,9 @@ enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char
 /* STATUS_INPUT where --grid does not give a number for each of the tensor's modes. */
 enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
 
-/* gpus->count and gpus->device = the GPUs of the machine that are meant; of more GPUs than
- * CMD_MAX_GPUS the first ones count. Of a backend without any, one number 0. STATUS_INPUT where
- * there are no such GPUs, or the list names one twice; errors as kind->devices. */
+/* Sets gpus->count and gpus->device: which GPUs of this machine are meant, of which the first
+ * CMD_MAX_GPUS count. A backend without GPUs gets the one number 0. STATUS_INPUT where there are no
+ * such GPUs, or the list names one twice; errors as kind->devices. */
 enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
                           struct error *error);
 
