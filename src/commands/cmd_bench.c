@@ -14,7 +14,6 @@
 #include "comm/comm_team.h"
 #include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
-#include "commands/options/kept_arguments.h"
 #include "commands/machine_choice.h"
 #include "commands/rank_place.h"
 #include "formats/tensor_input.h"
@@ -26,7 +25,7 @@
 struct job {
     struct cmd_common common;
     const char *tensor, *json;
-    struct kept_arguments arguments; /* for the record */
+    struct cli_line line;
     int threads;
     struct bench_request request;
     bool to_fit;                       /* --to-fit */
@@ -216,8 +215,8 @@ static enum status write_record(struct job *job, struct error *error)
         return STATUS_OK;
     json_begin(&j, error);
     json_object(&j, NULL);
-    run_record_machine(&j, "bench", job->arguments.count, job->arguments.text, job->request.kind,
-                       job->common.options.device, job->threads, error);
+    run_record_machine(&j, "bench", job->line.argv, job->request.kind, job->common.options.device,
+                       job->threads);
     if (job->to_fit) {
         const struct to_fit_request request = to_fit_request(job);
         to_fit_record(&j, job->tensor, &request, &job->fits);
@@ -308,13 +307,10 @@ static enum status run(struct job *job, struct error *error)
 
 static int run_command(int argc, char **argv, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct job job = {.file = {.fd = -1}};
-    if (kept_arguments_copy(&job.arguments, argc, argv, error) != STATUS_OK)
+    struct job job = {.file = {.fd = -1}, .line = {.argc = argc, .argv = argv}};
+    if (!cmd_parse(&job.line, &cmd_bench, &job.common, error))
         goto done;
-    if (!cmd_parse(&line, &cmd_bench, &job.common, error))
-        goto done;
-    if (cli_single_operand(&line, "tensor", &job.tensor, error) != STATUS_OK)
+    if (cli_single_operand(&job.line, "tensor", &job.tensor, error) != STATUS_OK)
         goto done;
     run(&job, error);
 done:
@@ -323,7 +319,6 @@ done:
     bench_ranks_free(&job.ranks);
     to_fit_free(&job.fits);
     tensor_input_close(&job.input);
-    kept_arguments_free(&job.arguments);
     return (int)error->status;
 }
 

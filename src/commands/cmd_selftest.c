@@ -201,7 +201,7 @@ static void conclude(const struct selftest *t, double start, struct comm *world,
         comm_end_phase(world, error);
 }
 
-static enum status run(struct settings *s, const struct kept_arguments *given, struct error *error)
+static enum status run(struct settings *s, const struct cli_line *line, struct error *error)
 {
     struct comm *world = NULL;
     struct json j;
@@ -212,7 +212,7 @@ static enum status run(struct settings *s, const struct kept_arguments *given, s
     const double start = clock_now();
     json_begin(&j, error);
     if (comm_world_expected())
-        ranks_join(&world, given, sections, error);
+        ranks_join(&world, line, sections, error);
     if (error->status == STATUS_OK) {
         begin_json(&j);
         world ? run_processes(s, &t, world, error) : run_process(s, &t, error);
@@ -224,30 +224,26 @@ static enum status run(struct settings *s, const struct kept_arguments *given, s
     return error->status;
 }
 
-static enum status parse(struct settings *s, int argc, char **argv, struct error *error)
+static enum status parse(struct settings *s, struct cli_line *line, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    if (cli_parse(&line, sections, s, error) != STATUS_OK)
+    if (cli_parse(line, sections, s, error) != STATUS_OK)
         return error->status;
     if (s->common.help || s->common.version)
         return STATUS_OK;
     if (s->verbose && s->json) {
         error_set(error, STATUS_INPUT, "--verbose and --json: one of them expected");
-        return cli_hint(&line, error);
+        return cli_hint(line, error);
     }
-    return cli_no_operand(&line, error);
+    return cli_no_operand(line, error);
 }
 
 static int run_command(int argc, char **argv, struct error *error)
 {
     struct settings settings = {0};
-    struct kept_arguments given;
-    if (kept_arguments_copy(&given, argc, argv, error) != STATUS_OK)
-        return (int)error->status;
-    if (parse(&settings, argc, argv, error) != STATUS_OK ||
-        !cmd_answered(&cmd_selftest, &settings.common))
-        run(&settings, &given, error);
-    kept_arguments_free(&given);
+    struct cli_line line = {.argc = argc, .argv = argv};
+    parse(&settings, &line, error);
+    if (error->status != STATUS_OK || !cmd_answered(&cmd_selftest, &settings.common))
+        run(&settings, &line, error);
     return (int)error->status;
 }
 

@@ -62,20 +62,18 @@ static const char *without_folder(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* `argv` is changed by parsing. */
-static enum status describe(struct request *r, int argc, char **argv,
+static enum status describe(struct request *r, struct cli_line *line,
                             const struct cli_section *sections, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
     list_options(r, sections);
-    if (cli_each(&line, sections, note_option, r, error) != STATUS_OK)
+    if (cli_each(line, sections, note_option, r, error) != STATUS_OK)
         return error->status;
-    add_line(r, "blco", argv[0], error);
+    add_line(r, "blco", line->argv[0], error);
     add_line(r, "version", version_text, error);
     for (int i = 0; i < r->options && error->status == STATUS_OK; i++)
         add_line(r, r->option[i]->name, r->value[i] ? r->value[i] : "not given", error);
-    for (int i = line.first; i < argc && error->status == STATUS_OK; i++)
-        add_line(r, "file", without_folder(argv[i]), error);
+    if (line->operands > 0 && error->status == STATUS_OK)
+        add_line(r, "file", without_folder(line->operand[0]), error);
     return error->status;
 }
 
@@ -131,27 +129,21 @@ static enum status compare_with_first(const struct request *r, struct comm *worl
     return error->status;
 }
 
-static enum status compare_requests(struct comm *world, const struct kept_arguments *given,
+static enum status compare_requests(struct comm *world, struct cli_line line,
                                     const struct cli_section *sections, struct error *error)
 {
     struct request mine = {0};
-    int argc = given->count - 1; /* without the program */
-    char **argv = memory_array((size_t)argc + 1, sizeof *argv, error);
-    if (argv) {
-        memcpy(argv, given->text + 1, (size_t)argc * sizeof *argv);
-        argv[argc] = NULL;
-        describe(&mine, argc, argv, sections, error);
-    }
-    if (comm_end_phase(world, error) == STATUS_OK) {
-        compare_with_first(&mine, world, error);
-        comm_end_phase(world, error);
-    }
+    describe(&mine, &line, sections, error);
+    if (comm_end_phase(world, error) != STATUS_OK)
+        goto done;
+    compare_with_first(&mine, world, error);
+    comm_end_phase(world, error);
+done:
     free_request(&mine);
-    memory_free(argv);
     return error->status;
 }
 
-enum status ranks_join(struct comm **world, const struct kept_arguments *given,
+enum status ranks_join(struct comm **world, const struct cli_line *line,
                        const struct cli_section *sections, struct error *error)
 {
     const struct error wrong = *error;
@@ -163,6 +155,6 @@ enum status ranks_join(struct comm **world, const struct kept_arguments *given,
     }
     *error = wrong;
     return comm_end_phase(*world, error) == STATUS_OK
-               ? compare_requests(*world, given, sections, error)
+               ? compare_requests(*world, *line, sections, error)
                : error->status;
 }

@@ -4,7 +4,6 @@
 #define BLCO_RANKS_JOIN_H
 
 #include "commands/options/cli.h"
-#include "commands/options/kept_arguments.h"
 #include "comm/comm.h"
 
 /* *world = the communicator of all processes, which the caller closes; NULL where they do not meet.
@@ -13,7 +12,7 @@
  * where one differs from rank 0 in the command, the version of blco, an option of `sections`, or
  * the name of a file without its folder. In some options processes may differ: cli_option has the
  * rule, blco-cluster(7) a list. Errors of comm_world. */
-enum status ranks_join(struct comm **world, const struct kept_arguments *given,
+enum status ranks_join(struct comm **world, const struct cli_line *line,
                        const struct cli_section *sections, struct error *error);
 
 #endif

@@ -48,23 +48,18 @@ static int leave_folder(void **state)
     return chdir(home) || rmdir(folder);
 }
 
-/* getopt changes the order of its arguments, so each run takes a copy. */
-static int call(int (*command)(int, char **, struct error *), char *const *arguments,
-                struct error *error)
+static int call(int (*command)(int, char **, struct error *), char **arguments, struct error *error)
 {
-    char *argv[32];
     int argc = 0;
-    for (; arguments[argc]; argc++)
-        argv[argc] = arguments[argc];
-    argv[argc] = NULL;
+    while (arguments[argc])
+        argc++;
     *error = (struct error){0};
-    return command(argc, argv, error);
+    return command(argc, arguments, error);
 }
 
 /* A run may do without an array (one that was only to shrink, say) and then is as any other.
  * Returns how many allocations were fatal. */
-static long fail_each_allocation(int (*command)(int, char **, struct error *),
-                                 char *const *arguments)
+static long fail_each_allocation(int (*command)(int, char **, struct error *), char **arguments)
 {
     struct error error;
     long fatal = 0;
@@ -126,7 +121,7 @@ static void report_survives_each_failing_allocation(void **state)
 
 /* The same for a command that prints to standard output. */
 static long fail_each_allocation_silently(int (*command)(int, char **, struct error *),
-                                          char *const *arguments)
+                                          char **arguments)
 {
     fflush(stdout);
     int saved = dup(STDOUT_FILENO);

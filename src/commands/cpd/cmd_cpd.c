@@ -240,7 +240,7 @@ static enum status run_ranks(struct cpd_job *job, struct comm *world, struct err
 static void run_world(struct cpd_job *job, struct error *error)
 {
     struct comm *world;
-    if (ranks_join(&world, &job->arguments, cpd_sections, error) == STATUS_OK &&
+    if (ranks_join(&world, &job->line, cpd_sections, error) == STATUS_OK &&
         cpd_checkpoint_look(job, world, error) == STATUS_OK)
         run_ranks(job, world, error); /* before comm_close(), which may end the process */
     comm_close(world);
@@ -267,12 +267,11 @@ static void run(struct cpd_job *job, struct error *error)
 
 static int run_command(int argc, char **argv, struct error *error)
 {
-    struct cpd_job job = {.began = clock_now(), .record.fd = -1};
+    struct cpd_job job = {
+        .began = clock_now(), .record.fd = -1, .line = {.argc = argc, .argv = argv}};
     job.times.start = job.began;
     cpd_signals_count_asks();
-    if (kept_arguments_copy(&job.arguments, argc, argv, error) != STATUS_OK)
-        return (int)error->status;
-    cpd_settings_parse(&job.settings, argc, argv, error);
+    cpd_settings_parse(&job.settings, &job.line, error);
     if (error->status != STATUS_OK || !cmd_answered(&cmd_cpd, &job.settings.common))
         run(&job, error);
     cpd_job_free(&job);

@@ -9,7 +9,6 @@
 #include "base/outfile.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_summary.h"
-#include "commands/options/kept_arguments.h"
 #include "commands/machine_choice.h"
 #include "commands/rank_place.h"
 #include "formats/tensor_input.h"
@@ -31,8 +30,8 @@ struct cpd_ranks {
 };
 
 struct cpd_job {
+    struct cli_line line;
     struct cpd_settings settings;
-    struct kept_arguments arguments;
     struct machine_choice choice;
     struct backend_wake wake;         /* of the GPU of a run on one */
     const struct backend_kind *kind;  /* the chosen one */

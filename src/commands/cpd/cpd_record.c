@@ -253,7 +253,7 @@ static void put_files(struct json *j, const struct ktensor_files *files)
     json_end(j);
 }
 
-static void put_record(struct json *j, struct cpd_job *job, struct error *error)
+static void put_record(struct json *j, struct cpd_job *job)
 {
     const struct cmd_common *common = &job->settings.common;
     int order = job->tensor.shape.order;
@@ -261,8 +261,7 @@ static void put_record(struct json *j, struct cpd_job *job, struct error *error)
     int device = place ? place->device : common->options.device;
     int threads = place ? place->threads : cmd_set_threads(common->threads, 1);
     json_object(j, NULL);
-    run_record_machine(j, "cpd", job->arguments.count, job->arguments.text, job->kind, device,
-                       threads, error);
+    run_record_machine(j, "cpd", job->line.argv, job->kind, device, threads);
     run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz,
                       &job->tensor.hash);
     put_options(j, &job->settings, job->result.momentum, order);
@@ -291,7 +290,7 @@ enum status cpd_record_write(struct cpd_job *job, struct error *error)
     if (job->findings.error.status != STATUS_OK)
         return error_set(error, job->findings.error.status, "%s", job->findings.error.message);
     json_begin(&j, error);
-    put_record(&j, job, error);
+    put_record(&j, job);
     if (s->json)
         cmd_print_json(&j);
     if (s->record && error->status == STATUS_OK &&

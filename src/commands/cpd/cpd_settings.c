@@ -321,18 +321,17 @@ static enum status complete(struct cpd_settings *s, struct error *error)
     return cpd_settings_take_rank(s, s->ranks.first, error);
 }
 
-enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error)
+enum status cpd_settings_parse(struct cpd_settings *s, struct cli_line *line, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
     *s = (struct cpd_settings){0};
-    if (cli_parse(&line, cpd_sections, s, error) != STATUS_OK)
+    if (cli_parse(line, cpd_sections, s, error) != STATUS_OK)
         return error->status;
     if (s->common.help || s->common.version)
         return STATUS_OK;
-    if (cli_single_operand(&line, "tensor", &s->tensor, error) != STATUS_OK)
+    if (cli_single_operand(line, "tensor", &s->tensor, error) != STATUS_OK)
         return error->status;
     complete(s, error);
-    return cli_hint(&line, error);
+    return cli_hint(line, error);
 }
 
 static enum status check_most(const char *option, int most, int order, struct error *error)

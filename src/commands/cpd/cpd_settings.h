@@ -45,7 +45,7 @@ extern const struct cli_section cpd_sections[];
 
 /* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If
  * common.help or common.version is set, the rest is not checked. STATUS_INPUT, STATUS_MEMORY. */
-enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error);
+enum status cpd_settings_parse(struct cpd_settings *s, struct cli_line *line, struct error *error);
 
 /* Makes `rank` the present one; of several ranks each has its stem, STEM.r8, and its record,
  * NAME.r8.json of NAME.json. STATUS_MEMORY. */

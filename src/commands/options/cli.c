@@ -8,14 +8,16 @@
 #define MAX_OPTIONS 64
 #define MOST_NAME   32 /* characters of a word that may be meant for a name */
 #define FIRST_LONG  (UCHAR_MAX + 1)
+#define OPERAND     1 /* getopt's answer for an operand */
 
 /* The options of all sections, and the form that getopt_long takes them in: the number of option i
- * given by its name is FIRST_LONG + i. */
+ * given by its name is FIRST_LONG + i. "-" leaves the order of arguments, and operands are answers;
+ * ":" tells a missing argument from an unknown option. */
 struct tables {
     const struct cli_option *option[MAX_OPTIONS];
     int count;
     struct option longs[MAX_OPTIONS + 1];
-    char shorts[3 * MAX_OPTIONS + 2];
+    char shorts[2 * MAX_OPTIONS + 3];
 };
 
 static int argument_kind(const struct cli_option *o)
@@ -37,7 +39,7 @@ static void add_option(struct tables *t, const struct cli_option *o)
 static void fill_tables(struct tables *t, const struct cli_section *sections)
 {
     *t = (struct tables){0};
-    t->shorts[0] = ':'; /* getopt tells a missing argument from an unknown option */
+    words_append(t->shorts, sizeof t->shorts, "-:");
     for (; sections->title; sections++)
         for (const struct cli_option *o = sections->options; o->name && t->count < MAX_OPTIONS; o++)
             add_option(t, o);
@@ -115,27 +117,46 @@ enum status cli_hint(const struct cli_line *line, struct error *error)
     return error->status;
 }
 
+static void add_operand(struct cli_line *line, const char *text)
+{
+    if (line->operands < (int)(sizeof line->operand / sizeof *line->operand))
+        line->operand[line->operands] = text;
+    line->operands++;
+}
+
+/* getopt's next answer; *at = the argument that it is about. */
+static int next_answer(const struct tables *t, const struct cli_line *line, const char **at)
+{
+    const int here = optind ? optind : 1;
+    *at = here < line->argc ? line->argv[here] : NULL;
+    return getopt_long(line->argc, line->argv, t->shorts, t->longs, NULL);
+}
+
 enum status cli_each(struct cli_line *line, const struct cli_section *sections, cli_taker *take,
                      void *context, struct error *error)
 {
     struct tables tables;
+    const char *at;
     int answer;
     fill_tables(&tables, sections);
+    line->operands = 0;
     opterr = 0;
     optind = 0; /* getopt begins anew, whatever it parsed before */
-    while ((answer = getopt_long(line->argc, line->argv, tables.shorts, tables.longs, NULL)) !=
-           -1) {
+    while ((answer = next_answer(&tables, line, &at)) != -1) {
         const struct cli_option *o = option_of(&tables, answer);
-        if (o)
+        if (answer == OPERAND)
+            add_operand(line, optarg);
+        else if (o)
             take(context, o, argument_of(o, line), error);
         else
-            refuse_option(&tables, answer, line->argv[optind - 1], error);
+            refuse_option(&tables, answer, at, error);
         if (error->status != STATUS_OK)
             return cli_hint(line, error);
-        if (o->ends)
-            break;
+        if (o && o->ends)
+            return STATUS_OK;
     }
-    line->first = optind;
+    for (; optind < line->argc; optind++) /* after "--" */
+        add_operand(line, line->argv[optind]);
     return STATUS_OK;
 }
 
@@ -172,31 +193,25 @@ enum status cli_parse(struct cli_line *line, const struct cli_section *sections,
 enum status cli_single_operand(const struct cli_line *line, const char *what, const char **operand,
                                struct error *error)
 {
-    char *const *given = line->argv + line->first;
-    const int count = line->argc - line->first;
-    if (count < 1)
+    *operand = line->operand[0];
+    if (line->operands < 1)
         error_set(error, STATUS_INPUT, "no %s given", what);
-    else if (count > 1)
-        error_set(error, STATUS_INPUT, "one %s expected, but '%s' follows '%s'", what, given[1],
-                  given[0]);
-    else if (!*given[0])
+    else if (line->operands > 1)
+        error_set(error, STATUS_INPUT, "one %s expected, but '%s' follows '%s'", what,
+                  line->operand[1], line->operand[0]);
+    else if (!**operand)
         error_set(error, STATUS_INPUT, "%s: '', expected a name", what);
-    else
-        *operand = given[0];
     return cli_hint(line, error);
 }
 
 enum status cli_two_operands(const struct cli_line *line, const char *what,
                              const char *const name[2], const char *operand[2], struct error *error)
 {
-    const int count = line->argc - line->first;
-    if (count != 2) {
+    if (line->operands != 2)
         error_set(error, STATUS_INPUT, "two %s expected, %s and %s, but %d given", what, name[0],
-                  name[1], count);
-        return cli_hint(line, error);
-    }
-    for (int i = 0; i < 2; i++) {
-        operand[i] = line->argv[line->first + i];
+                  name[1], line->operands);
+    for (int i = 0; i < 2 && error->status == STATUS_OK; i++) {
+        operand[i] = line->operand[i];
         if (!*operand[i])
             error_set(error, STATUS_INPUT, "%s: '', expected a name", name[i]);
     }
@@ -205,8 +220,8 @@ enum status cli_two_operands(const struct cli_line *line, const char *what,
 
 enum status cli_no_operand(const struct cli_line *line, struct error *error)
 {
-    if (line->first < line->argc)
-        error_set(error, STATUS_INPUT, "'%s': no argument expected", line->argv[line->first]);
+    if (line->operands > 0)
+        error_set(error, STATUS_INPUT, "'%s': no argument expected", line->operand[0]);
     return cli_hint(line, error);
 }
 

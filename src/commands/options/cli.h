@@ -45,16 +45,17 @@ struct cli_section {
     const struct cli_option *options;
 };
 
-/* What a command was called with; argv[0] is its name. Parsing changes the order of argv. */
+/* What a command was called with. */
 struct cli_line {
     int argc;
-    char **argv;
-    int first; /* after parsing: the operands are argv[first..argc) */
+    char **argv;            /* argv[0] is the name of the command; argv[argc] is NULL; borrowed */
+    int operands;           /* how many there are, once the line is parsed                      */
+    const char *operand[2]; /* the first ones                                                   */
 };
 
 /* Fills the settings: the defaults of the sections, then the options of the command line (GNU
- * style: options and operands in any order), up to --help or --version. Without these two
- * line->first is set. STATUS_INPUT, with the hint of cli_hint. */
+ * style: options and operands in any order), up to --help or --version. Without these two the
+ * operands of the line are set, too. STATUS_INPUT, with the hint of cli_hint. */
 enum status cli_parse(struct cli_line *line, const struct cli_section *sections, void *settings,
                       struct error *error);
 

@@ -244,23 +244,57 @@ static void refuses_what_no_row_takes(void **state)
 static void parses_options_and_operands_in_any_order(void **state)
 {
     (void)state;
-    char *argv[] = {"cpd", "a.tns", "--name=x", "-qn3", "--", "-b", NULL};
+    char *argv[] = {"cpd", "a.tns", "--name=x", "-qn3", "--", "-b", "-q", NULL};
+    char *one[] = {"cpd", "-q", "a.tns", NULL}, *none[] = {"cpd", "--name", "a.tns", NULL};
     struct error error;
     struct cli_line line;
     struct seen seen;
-    const char *operand = NULL;
+    const char *operand = NULL, *two[2], *const names[2] = {"A", "B"};
     assert_int_equal(parse(&line, argv, &seen, &error), STATUS_OK);
-    assert_int_equal(line.first, 4);
-    assert_string_equal(argv[4], "a.tns");
-    assert_string_equal(argv[5], "-b");
+    assert_int_equal(line.operands, 3);
+    assert_string_equal(line.operand[0], "a.tns");
+    assert_string_equal(line.operand[1], "-b");
     assert_string_equal(seen.name, "x");
     assert_int_equal(seen.number, 3);
     assert_true(seen.quiet);
-    assert_int_equal(cli_single_operand(&line, "file", &operand, &error), STATUS_INPUT);
-    error = (struct error){0};
-    line.argc = 5;
+    assert_string_equal(argv[1], "a.tns"); /* the order stays */
+    assert_int_equal(cli_two_operands(&line, "files", names, two, &error), STATUS_INPUT);
+    assert_string_equal(error.message,
+                        "two files expected, A and B, but 3 given; try blco cpd --help");
+    assert_int_equal(parse(&line, one, &seen, &error), STATUS_OK);
     assert_int_equal(cli_single_operand(&line, "file", &operand, &error), STATUS_OK);
     assert_string_equal(operand, "a.tns");
+    assert_int_equal(cli_no_operand(&line, &error), STATUS_INPUT);
+    assert_int_equal(parse(&line, none, &seen, &error), STATUS_OK);
+    assert_int_equal(cli_no_operand(&line, &error), STATUS_OK);
+    assert_int_equal(cli_single_operand(&line, "file", &operand, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "no file given; try blco cpd --help");
+}
+
+/* What is wrong is named, wherever it stands. */
+static void names_options_that_it_does_not_know(void **state)
+{
+    (void)state;
+    static const struct {
+        char *argument[3];
+        const char *message;
+    } cases[] = {{{"--number=3", "-zq"}, "unknown option -z"},
+                 {{"-q", "-qz"}, "unknown option -z"},
+                 {{"a.tns", "-qn"}, "option -n needs an argument"},
+                 {{"--number"}, "option --number needs an argument"},
+                 {{"-q", "--quiet=3"}, "option --quiet takes no argument"},
+                 {{"--number=3", "--nuber=3"}, "unknown option --nuber (did you mean --number?)"},
+                 {{"a.tns", "--n=3"}, "option --n is ambiguous: name or number"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char message[160];
+        char *argv[] = {"cpd", cases[i].argument[0], cases[i].argument[1], NULL};
+        struct error error;
+        struct cli_line line;
+        struct seen seen;
+        snprintf(message, sizeof message, "%s; try blco cpd --help", cases[i].message);
+        assert_int_equal(parse(&line, argv, &seen, &error), STATUS_INPUT);
+        assert_string_equal(error.message, message);
+    }
 }
 
 static void ends_at_what_is_wrong(void **state)
@@ -343,6 +377,7 @@ int main(void)
         cmocka_unit_test(sets_values_of_each_kind),
         cmocka_unit_test(refuses_what_no_row_takes),
         cmocka_unit_test(parses_options_and_operands_in_any_order),
+        cmocka_unit_test(names_options_that_it_does_not_know),
         cmocka_unit_test(ends_at_what_is_wrong),
         cmocka_unit_test(parses_anew_after_an_error),
         cmocka_unit_test(prints_help),

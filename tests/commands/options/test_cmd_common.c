@@ -29,9 +29,9 @@ static void parses_the_shared_options(void **state)
     struct cmd_common common = {0};
     struct cli_line line = {.argc = 10, .argv = argv};
     assert_int_equal(cli_parse(&line, sections, &common, &error), STATUS_OK);
-    assert_int_equal(line.first, 8);
-    assert_string_equal(argv[8], "a.tns");
-    assert_string_equal(argv[9], "-b");
+    assert_int_equal(line.operands, 2);
+    assert_string_equal(line.operand[0], "a.tns");
+    assert_string_equal(line.operand[1], "-b");
     assert_true(common.quiet);
     assert_int_equal(common.threads, 3);
     assert_int_equal(common.options.conflict, CONFLICT_REGISTER);
