@@ -27,7 +27,7 @@ static void list_options(struct request *r, const struct cli_section *sections)
                 r->option[r->options++] = o;
 }
 
-/* A cli_taker. Of an option that is given several times, each value counts. */
+/* A cli_taker. Each value of an option that is given several times counts. */
 static enum status note_option(void *request, const struct cli_option *o, const char *text,
                                struct error *error)
 {
@@ -44,7 +44,8 @@ static enum status note_option(void *request, const struct cli_option *o, const 
 }
 
 /* Adds "name value"; no text line has a control character. */
-static void add_line(struct request *r, const char *name, const char *value, struct error *error)
+static enum status add_line(struct request *r, const char *name, const char *value,
+                            struct error *error)
 {
     size_t room = PRINTABLE_ROOM(strlen(value) + 1);
     char *before = r->text, *shown = memory_array(room, 1, error);
@@ -54,6 +55,7 @@ static void add_line(struct request *r, const char *name, const char *value, str
                               printable(value, shown, room));
     memory_free(shown);
     memory_free(before);
+    return error->status;
 }
 
 static const char *without_folder(const char *path)
@@ -68,13 +70,17 @@ static enum status describe(struct request *r, struct cli_line *line,
     list_options(r, sections);
     if (cli_each(line, sections, note_option, r, error) != STATUS_OK)
         return error->status;
-    add_line(r, "blco", line->argv[0], error);
-    add_line(r, "version", version_text, error);
-    for (int i = 0; i < r->options && error->status == STATUS_OK; i++)
-        add_line(r, r->option[i]->name, r->value[i] ? r->value[i] : "not given", error);
-    if (line->operands > 0 && error->status == STATUS_OK)
-        add_line(r, "file", without_folder(line->operand[0]), error);
-    return error->status;
+    if (add_line(r, "blco", line->argv[0], error) != STATUS_OK)
+        return error->status;
+    if (add_line(r, "version", version_text, error) != STATUS_OK)
+        return error->status;
+    for (int i = 0; i < r->options; i++)
+        if (add_line(r, r->option[i]->name, r->value[i] ? r->value[i] : "not given", error) !=
+            STATUS_OK)
+            return error->status;
+    if (line->operands == 0)
+        return STATUS_OK;
+    return add_line(r, "file", without_folder(line->operand[0]), error);
 }
 
 static void free_request(struct request *r)
@@ -123,8 +129,10 @@ static enum status compare_with_first(const struct request *r, struct comm *worl
     }
     if (world->rank == 0)
         memcpy(first, r->text, size);
-    if (comm_bcast(world, 0, first, size, error) == STATUS_OK)
-        compare(r->text, first, error);
+    if (comm_bcast(world, 0, first, size, error) != STATUS_OK)
+        goto done;
+    compare(r->text, first, error);
+done:
     memory_free(first);
     return error->status;
 }
@@ -154,7 +162,7 @@ enum status ranks_join(struct comm **world, const struct cli_line *line,
         return error->status;
     }
     *error = wrong;
-    return comm_end_phase(*world, error) == STATUS_OK
-               ? compare_requests(*world, *line, sections, error)
-               : error->status;
+    if (comm_end_phase(*world, error) != STATUS_OK)
+        return error->status;
+    return compare_requests(*world, *line, sections, error);
 }

@@ -124,6 +124,7 @@ enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind
     if (largest >= have)
         return error_set(error, STATUS_INPUT, "--gpus: GPU %d, but this machine has %d (from 0)",
                          largest, have);
-    return are_different(gpus) ? STATUS_OK
-                               : error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
+    if (!are_different(gpus))
+        return error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
+    return STATUS_OK;
 }
