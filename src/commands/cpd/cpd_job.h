@@ -105,9 +105,9 @@ void cpd_show_plan(struct cpd_job *job, struct backend *b);
 enum status cpd_alone(struct cpd_job *job, struct error *error);
 
 /* Decomposes on one rank of several, c's, into job->model (cpals_run_rank); every rank calls it.
- * Ranks that are threads of one process share the job. A failure is known to all ranks (comm_end_phase)
- * or has ended the others (comm_abort). Errors of rank_tensor_open, cpd_choose_together and
- * cpals_run_rank. */
+ * Ranks that are threads of one process share the job. A failure is known to all ranks
+ * (comm_end_phase) or has ended the others (comm_abort). Errors of rank_tensor_open,
+ * cpd_choose_together and cpals_run_rank. */
 enum status cpd_rank(struct comm *c, void *job, struct error *error);
 
 #endif
