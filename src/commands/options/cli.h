@@ -65,8 +65,8 @@ typedef enum status cli_taker(void *context, const struct cli_option *o, const c
 enum status cli_each(struct cli_line *line, const struct cli_section *sections, cli_taker *take,
                      void *context, struct error *error);
 
-/* Puts "; try blco COMMAND --help" after the message of an error of usage, which is one of
- * STATUS_INPUT, before any file is read. Returns error->status. */
+/* Appends "; try blco COMMAND --help" to an error of STATUS_INPUT. For errors of usage, before any
+ * file is read. Returns error->status. */
 enum status cli_hint(const struct cli_line *line, struct error *error);
 
 /* Sets *operand to the one operand. `what` names it in the message. STATUS_INPUT, with the hint, if

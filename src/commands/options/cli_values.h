@@ -63,12 +63,12 @@ enum status cli_nonnegative(const char *option, const char *text, double *value,
 enum status cli_choice(const char *option, const char *text, const struct word *words, int *value,
                        struct error *error);
 
-/* The same for lengths of modes. `lengths` has room for MAX_ORDER of them. */
+/* Reads lengths of modes, as 4,5,6 or 4x5x6. `lengths` has room for MAX_ORDER of them. */
 enum status cli_lengths(const char *option, const char *text, uint64_t *lengths, int *count,
                         struct error *error);
 
-/* The same for a grid of ranks, as 2x2x1: the number of ranges of each mode, of which there are
- * *count. `parts` has room for MAX_ORDER of them; their product is MAX_RANKS at most. */
+/* Reads a grid of ranks, as 2x2x1: the number of ranges of each of *count modes. `parts` has room
+ * for MAX_ORDER numbers; their product is MAX_RANKS at most. */
 enum status cli_grid(const char *option, const char *text, int *parts, int *count,
                      struct error *error);
 

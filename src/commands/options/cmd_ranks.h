@@ -10,7 +10,7 @@
 #define CMD_MAX_GPUS 64
 #define CMD_ALL_GPUS -1
 
-/* What `blco info` takes ranks for. */
+/* What `blco info` assumes ranks to be. */
 enum cmd_on { CMD_ON_BACKEND, CMD_ON_GPUS, CMD_ON_PROCESSORS };
 extern const struct word cmd_on_words[];
 
@@ -38,11 +38,13 @@ cli_setter cmd_set_grid, cmd_set_gpus;
  * STATUS_INPUT where the two contradict each other, or where --on stands without both. */
 enum status cmd_count_ranks(struct cmd_ranks *ranks, struct error *error);
 
-/* STATUS_INPUT where --grid is not one of `count` ranks; `what` names them ("GPUs"). */
+/* Checks that --grid, where given, is a grid of `count` ranks; `what` names the ranks in the
+ * message
+ * ("GPUs"). STATUS_INPUT. */
 enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char *what,
                             struct error *error);
 
-/* STATUS_INPUT where --grid does not give a number for each of the tensor's modes. */
+/* Checks that --grid, where given, has a number for each mode of the tensor. STATUS_INPUT. */
 enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
 
 /* Sets gpus->count and gpus->device: which GPUs of this machine are meant, of which the first
