@@ -17,27 +17,31 @@ struct cli_option;
 typedef enum status cli_setter(const struct cli_option *o, void *to, const char *text,
                                struct error *error);
 
-/* Settings begin as zeros, those of a command with a struct cmd_common. */
+/* A row of a table. `at` and `given` are offsets in the settings of the command, which begin as
+ * zeros. */
 struct cli_option {
-    const char *name;     /* "--rank"; NULL ends a table                                          */
-    int letter;           /* 'r' of -r; 0: none                                                   */
-    const char *argument; /* its name in the help; NULL: the option takes none; in brackets: it may
-                           * be left out, and is a list of whole numbers, or, where the name begins
-                           * with "=", a word that follows this sign                              */
-    const char *help;     /* text lines, each but the last ended by a newline; {default} stands for
-                           * `initial`, {words} for the words, as "a, b or c"                     */
+    const char *name; /* "--rank"; NULL ends a table */
+    int letter;       /* 'r' of -r; 0: none          */
+
+    /* The name of the argument in the help; NULL: the option takes none. In brackets: it may be
+     * left out, and is a list of whole numbers, or, where the name begins with "=", a word that
+     * follows this sign. */
+    const char *argument;
+
+    /* Text lines, each but the last ended by a newline. {default} stands for `initial`, {words} for
+     * the words, as "a, b or c". */
+    const char *help;
+
     cli_setter *set;
-    size_t at;            /* bytes of the settings before the value                               */
-    const char *initial;  /* the default, as an argument; NULL: zero                              */
-    uint64_t least, most; /* of a whole number                                                    */
-    const struct word *words; /* that the argument may be; NULL: it is none of some words         */
-    const char *(*name_at)(int i); /* the i-th name that shells complete, too; NULL: no more      */
-    size_t given;                  /* bytes of the settings before a const char *, which becomes the
-                                    * name of the option where that is given; 0: there is none     */
-    bool ends;       /* what follows the option is not parsed                        */
-    bool used_most;  /* also in the short help of a command that has many options    */
-    bool may_differ; /* processes that work together may have different arguments: it
-                      * is about their place, their memory or what they print       */
+    size_t at;                     /* of the value                                              */
+    const char *initial;           /* the default, as an argument; NULL: zero                   */
+    uint64_t least, most;          /* of a whole number                                         */
+    const struct word *words;      /* that the argument may be, or NULL                         */
+    const char *(*name_at)(int i); /* other names for completion: the i-th; NULL after the last */
+    size_t given;    /* of a const char *, set to the name of an option that is given; 0: none  */
+    bool ends;       /* nothing after this option is parsed                                     */
+    bool used_most;  /* shown in the short help of a command that has many options              */
+    bool may_differ; /* between processes that work together: it concerns the process alone     */
 };
 
 struct cli_section {
