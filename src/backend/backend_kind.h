@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "numerics/precision.h"
 #include "base/progress.h"
+#include "base/words.h"
+#include "model/arrangement.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
 #include "problem/problem.h"
@@ -197,6 +199,9 @@ struct backend_kind {
  * backend_cuda_absent.c. */
 extern const struct backend_kind backend_host;
 extern const struct backend_kind backend_cuda;
+
+/* What backend_choose takes: "auto", and the numbers of the kinds in the list of backend_kind.c. */
+extern const struct word backend_words[];
 
 /* *kind = the kind of this name: "host", "cuda", or "auto", which is cuda where it is available,
  * else host. If "auto" gives the host, *why_not says why; why_not may be NULL. STATUS_INPUT if the

@@ -4,8 +4,6 @@
 
 static void put_format(struct json *j, const struct info_findings *f)
 {
-    static const char *const headers[] = {
-        [TNS_HEADER_NONE] = "none", [TNS_HEADER_DIMS] = "dims", [TNS_HEADER_SPTENSOR] = "sptensor"};
     const struct tns_report *text = &f->report.text;
     bool is_text = f->format == TENSOR_TEXT;
     json_put_string(j, "format", is_text ? "text" : "blco");
@@ -14,7 +12,7 @@ static void put_format(struct json *j, const struct info_findings *f)
     if (!is_text)
         return;
     json_put_bool(j, "gzip", text->gzip);
-    json_put_string(j, "header", headers[text->header]);
+    json_put_string(j, "header", word_of(tns_header_words, (int)text->header));
 }
 
 static void put_tensor(struct json *j, const struct coo *x)
@@ -46,7 +44,8 @@ static void put_ranks(struct json *j, const struct info_ranks *r)
         parts[n] = (uint64_t)r->grid.parts[n];
     json_put_object(j, "ranks");
     json_put_unsigned(j, "count", (uint64_t)r->grid.ranks);
-    json_put_string(j, "on", r->machine.device ? "gpus" : "processors");
+    json_put_string(j, "on",
+                word_of(cmd_on_words, r->machine.device ? CMD_ON_GPUS : CMD_ON_PROCESSORS));
     json_put_unsigned(j, "threads", (uint64_t)r->machine.threads);
     json_put_bool(j, "one_host", r->machine.one_host || r->grid.ranks == 1);
     json_put_unsigneds(j, "grid", parts, (size_t)r->grid.shape.order);

@@ -74,29 +74,29 @@ static enum status put_device(struct json *j, const struct backend_kind *kind, i
     return STATUS_OK;
 }
 
-void run_record_program(struct json *j, const char *writer, int argc, char *const *argv)
+void run_record_program(struct json *j, const char *writer, char *const *argv)
 {
     json_put_string(j, "record", writer);
     put_date(j);
     json_put_array(j, "command");
-    for (int i = 0; i < argc; i++)
-        json_put_string(j, NULL, argv[i]);
+    json_put_string(j, NULL, "blco");
+    for (; *argv; argv++)
+        json_put_string(j, NULL, *argv);
     json_end(j);
     json_put_string(j, "version", version_number);
     json_put_string(j, "commit", version_commit);
 }
 
-enum status run_record_machine(struct json *j, const char *writer, int argc, char *const *argv,
-                               const struct backend_kind *kind, int device, int threads,
-                               struct error *error)
+enum status run_record_machine(struct json *j, const char *writer, char *const *argv,
+                               const struct backend_kind *kind, int device, int threads)
 {
     char processor[256];
     run_record_processor(processor, sizeof processor);
-    run_record_program(j, writer, argc, argv);
+    run_record_program(j, writer, argv);
     json_put_string(j, "compiler", COMPILER);
     json_put_string(j, "backend", kind->name);
-    if (put_device(j, kind, device, error) != STATUS_OK)
-        return error->status;
+    if (put_device(j, kind, device, j->error) != STATUS_OK)
+        return j->error->status;
     json_put_string(j, "processor", processor);
     json_put_unsigned(j, "threads", (uint64_t)threads);
     put_environment(j);

@@ -23,6 +23,13 @@ fails() {
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
 }
 
+# choices: "COMMAND OPTION WORD...", a text line for each option whose argument is one of some words or a
+# list of them, as the option tables say.
+choices() {
+    "$BLCO" completion fish |
+        sed -nE "s/.*__blco_command ([a-z]+)'.* -l ([a-z-]+) -x -a '(\(__blco_list )?([a-z0-9 -]+)\)?' -d.*/\1 \2 \4/p"
+}
+
 # cpd ARGUMENT...: blco cpd, its messages kept in the file messages, what it prints to standard output in
 # the file results; fails with the messages shown.
 cpd() {

@@ -64,6 +64,24 @@ elsewhere='^(mpirun|srun|ssh|scp|rsync|curl|wget) |--gpus|--backend cuda'
     done
 }
 
+# item COMMAND OPTION: what the manual page of the command says of the option.
+item() {
+    [ ! -f "$ROOT/man/blco-$1.1" ] ||
+        awk -v option="Fl (. , )?-$2( |\$)" '/^\.It Fl/ { on = $0 ~ option } on' "$ROOT/man/blco-$1.1"
+}
+
+@test "the manual pages tell the words that options take" {
+    choices | grep -v ' preset ' >choices
+    [ "$(wc -l <choices)" -gt 20 ]
+    while read -r command option words; do
+        for word in $words; do # what several commands take is explained in blco-cpd
+            { item "$command" "$option"; item cpd "$option"; } | grep -qw -- "$word" ||
+                { echo "blco-$command: --$option: no word $word" && return 1; }
+        done
+    done <choices
+    ! item cpd precision | grep -qw none-of-these
+}
+
 @test "the messages that blco-cluster explains are those of the program" {
     # all string literals; neighbours are one
     cat "$ROOT"/src/*/*.c "$ROOT"/src/*/*/*.c | tr -d '\n' | sed 's/" *"//g' >strings

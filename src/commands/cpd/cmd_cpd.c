@@ -246,7 +246,7 @@ static enum status run_ranks(struct cpd_job *job, struct comm *world, struct err
 static void run_world(struct cpd_job *job, struct error *error)
 {
     struct comm *world;
-    if (ranks_join(&world, &job->arguments, cmd_cpd_sections, error) == STATUS_OK &&
+    if (ranks_join(&world, &job->line, cpd_sections, error) == STATUS_OK &&
         cpd_checkpoint_look(job, world, error) == STATUS_OK)
         run_ranks(job, world, error); /* before comm_close(), which may end the process */
     comm_close(world);
@@ -271,17 +271,14 @@ static void run(struct cpd_job *job, struct error *error)
     progress_clear(&job->progress);
 }
 
-int cmd_cpd(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
-    struct cpd_job job = {.began = clock_now(), .record.fd = -1};
+    struct cpd_job job = {
+        .began = clock_now(), .record.fd = -1, .line = {.argc = argc, .argv = argv}};
     job.times.start = job.began;
     cpd_signals_count_asks();
-    if (kept_arguments_copy(&job.arguments, argc, argv, error) != STATUS_OK)
-        return (int)error->status;
-    cpd_settings_parse(&job.settings, argc, argv, error);
-    if (error->status != STATUS_OK ||
-        !cmd_common_answered(&job.settings.common,
-                             job.settings.common.help_all ? cmd_cpd_help_all : cmd_cpd_help))
+    cpd_settings_parse(&job.settings, &job.line, error);
+    if (error->status != STATUS_OK || !cmd_answered(&cmd_cpd, &job.settings.common))
         run(&job, error);
     cpd_job_free(&job);
     int number = job.result.interrupted ? job.result.interrupted : cpd_interrupted;
@@ -289,3 +286,25 @@ int cmd_cpd(int argc, char **argv, struct error *error)
         return 128 + number;
     return (int)error->status;
 }
+
+const struct command cmd_cpd = {
+    .name = "cpd",
+    .summary = "decompose a sparse tensor by CP-ALS",
+    .usage = "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
+             "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
+             "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
+             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n",
+    .ending = "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
+              "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
+              "for each process. More in blco-cluster(7).\n"
+              "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the\n"
+              "model so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit\n"
+              "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 7 not\n"
+              "converged (--require-converged), 129, 130 or 143 interrupted. More in\n"
+              "blco-cpd(1).\n",
+    .short_ending = "\nblco cpd --help=all shows every option, blco-cpd(1) explains them.\n",
+    .sections = cpd_sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+    .together = true,
+};

@@ -175,5 +175,4 @@ void cpd_job_free(struct cpd_job *job)
     ktensor_files_free(&job->files);
     fit_trace_free(&job->trace);
     cpd_settings_free(&job->settings);
-    kept_arguments_free(&job->arguments);
 }

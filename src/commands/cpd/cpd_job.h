@@ -9,7 +9,6 @@
 #include "base/outfile.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_summary.h"
-#include "commands/options/kept_arguments.h"
 #include "commands/machine_choice.h"
 #include "commands/rank_place.h"
 #include "formats/ktensor/ktensor_io.h"
@@ -30,8 +29,8 @@ struct cpd_ranks {
 };
 
 struct cpd_job {
+    struct cli_line line;
     struct cpd_settings settings;
-    struct kept_arguments arguments;
     struct machine_choice choice;
     struct backend_wake wake;         /* of the GPU of a run on one */
     const struct backend_kind *kind;  /* the chosen one */
@@ -94,7 +93,7 @@ enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape
                             struct error *error);
 
 /* Refuses processes that have read different models as the start (--init); every process calls it.
- * STATUS_INPUT, settled. */
+ * STATUS_INPUT, on all of them (comm_end_phase). */
 enum status cpd_start_agree(const struct cpd_job *job, struct comm *world, struct error *error);
 
 /* Shows the memory plan that was followed. */

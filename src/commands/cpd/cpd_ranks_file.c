@@ -73,7 +73,7 @@ static void put_all(struct json *j, const struct cpd_job *job, int count)
     char suggestion[RANK_CHOICE_TEXT];
     uint64_t rank = rank_suggestion(job->outcome, job->outcomes, suggestion);
     json_put_object(j, NULL);
-    run_record_program(j, "ranks", job->arguments.count, job->arguments.text);
+    run_record_program(j, "ranks", job->line.argv);
     run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz, NULL);
     json_put_bool(j, "complete", job->outcomes == count);
     json_put_number(j, "suggested", rank > 0 ? (double)rank : NAN);

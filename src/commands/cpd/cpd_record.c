@@ -26,12 +26,9 @@ void cpd_record_close(struct cpd_job *job)
 static void put_formats(struct json *j, unsigned formats)
 {
     json_put_array(j, "format");
-    if (formats & KTENSOR_TEXT)
-        json_put_string(j, NULL, "text");
-    if (formats & KTENSOR_NPY)
-        json_put_string(j, NULL, "npy");
-    if (formats & KTENSOR_KTNS)
-        json_put_string(j, NULL, "ktns");
+    for (const struct word *w = cpd_format_words; w->text; w++)
+        if (formats & (unsigned)w->value)
+            json_put_string(j, NULL, w->text);
     json_end(j);
 }
 
@@ -44,18 +41,17 @@ static void put_rules(struct json *j, const struct mode_rules *rules, int order)
 
 static void put_options(struct json *j, const struct cpd_settings *s, bool momentum, int order)
 {
-    const char *init = s->guess == GUESS_NVECS    ? "nvecs"
-                       : s->guess == GUESS_NORMAL ? "normal"
-                                                  : "random";
+    const char *init = s->init_stem ? s->init_stem : cpd_settings_init_word(s);
     json_put_object(j, "options");
     run_record_options(j, &s->common.options);
     json_put_unsigned(j, "iterations", (uint64_t)s->iterations);
     json_put_number(j, "tolerance", s->tolerance);
     json_put_unsigned(j, "check_every", (uint64_t)s->check_every);
-    json_put_string(j, "accelerate", momentum ? "momentum" : "off");
+    json_put_string(j, "accelerate",
+                word_of(acceleration_words, momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF));
     json_put_unsigned(j, "seed", s->seed);
     json_put_unsigned(j, "starts", (uint64_t)s->starts);
-    json_put_string(j, "init", s->init_stem ? s->init_stem : s->resume ? NULL : init);
+    json_put_string(j, "init", s->resume ? NULL : init);
     put_rules(j, &s->common.options.problem.rules, order);
     json_put_string(j, "stem", s->nowrite ? NULL : s->stem);
     put_formats(j, s->nowrite ? 0 : s->formats);
@@ -257,7 +253,7 @@ static void put_files(struct json *j, const struct ktensor_files *files)
     json_end(j);
 }
 
-static void put_record(struct json *j, struct cpd_job *job, struct error *error)
+static void put_record(struct json *j, struct cpd_job *job)
 {
     const struct cmd_common *common = &job->settings.common;
     int order = job->tensor.shape.order;
@@ -265,8 +261,7 @@ static void put_record(struct json *j, struct cpd_job *job, struct error *error)
     int device = place ? place->device : common->options.device;
     int threads = place ? place->threads : cmd_set_threads(common->threads, 1);
     json_put_object(j, NULL);
-    run_record_machine(j, "cpd", job->arguments.count, job->arguments.text, job->kind, device,
-                       threads, error);
+    run_record_machine(j, "cpd", job->line.argv, job->kind, device, threads);
     run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz,
                       &job->tensor.hash);
     put_options(j, &job->settings, job->result.momentum, order);
@@ -295,7 +290,7 @@ enum status cpd_record_write(struct cpd_job *job, struct error *error)
     if (job->findings.error.status != STATUS_OK)
         return error_set(error, job->findings.error.status, "%s", job->findings.error.message);
     json_begin(&j, error);
-    put_record(&j, job, error);
+    put_record(&j, job);
     if (s->json)
         cmd_print_json(&j);
     if (s->record && error->status == STATUS_OK &&
