@@ -412,8 +412,6 @@ static void test_passes(void **state)
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
-    if (under_test.kind->devices || under_test.ranks > 3)
-        skip(); /* what differs from others is on the host */
     const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     struct cpals_options als = {.max_iterations = 1, .core_consistency = true};
     struct coo x;
@@ -440,7 +438,9 @@ int main(void)
         ON_ALL(test_overflow),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_too_large),
-        ON_RANKS(test_failing_allocations),
+        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
+        ON_RANKS_OF(test_failing_allocations, backend_host, 2),
+        ON_RANKS_OF(test_failing_allocations, backend_host, 3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
