@@ -210,7 +210,8 @@ static void check_three_components(const char *path)
     tensor_input_close(&input);
 }
 
-/* Fluorescence: of a file that is made, and, where BLCO_TEST_DATA has it, of amino acids (Bro 1997). */
+/* Fluorescence: of a file that is made, and, where BLCO_TEST_DATA has it, of amino acids (Bro
+ * 1997). */
 static void test_fluorescence(void **state)
 {
     use_ranks(state);
