@@ -228,8 +228,6 @@ static void test_failing_allocations(void **state)
     const struct cpals_options als = {.max_iterations = 1};
     static const uint64_t dims[] = {5, 6, 4};
     struct coo x;
-    if (under_test.kind->devices || under_test.ranks > 2)
-        skip(); /* thousands of runs */
     naive_random_coo(&x, SHAPE(3, dims), 40, 3, 0);
     assert_true(fail_every_allocation(&x, &options, &als) > 20);
     coo_free(&x);

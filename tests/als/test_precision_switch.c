@@ -241,8 +241,6 @@ static void test_limits(void **state)
 static void test_again(void **state)
 {
     use_ranks(state);
-    if (under_test.ranks > 1)
-        skip();
     struct error error = {0};
     struct coo x;
     struct ktensor first, second;
@@ -325,8 +323,6 @@ static void test_failing_allocations(void **state)
 {
     use_ranks(state);
     struct coo x;
-    if (under_test.kind->devices || under_test.ranks > 2)
-        skip(); /* takes long */
     naive_random_coo(&x, &(struct shape){3, {10, 12, 14}}, 300, 1, 0);
     const struct backend_options options = {
         .problem.rank = 2, .problem.single_first = true, .host_memory = 1 << 28};
@@ -343,9 +339,11 @@ int main(void)
                                        IN_FOLDER(test_rejected),
                                        ON_RANKS(test_small_tolerance),
                                        ON_RANKS(test_limits),
-                                       ON_RANKS(test_again),
+                                       ON_RANKS_OF(test_again, backend_host, 1),
+                                       ON_RANKS_OF(test_again, backend_cuda, 1),
                                        ON_RANKS_OF(test_fall_is_told, backend_host, 1),
                                        ON_RANKS_OF(test_fall_is_told, backend_cuda, 1),
-                                       ON_RANKS(test_failing_allocations)};
+                                       ON_RANKS_OF(test_failing_allocations, backend_host, 1),
+                                       ON_RANKS_OF(test_failing_allocations, backend_host, 2)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

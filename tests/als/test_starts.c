@@ -265,8 +265,6 @@ static void test_agreement_of_small_fits(void **state)
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
-    if (under_test.kind->devices || under_test.ranks > 2)
-        skip(); /* what differs from others is on the host */
     const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     const struct cpals_options als = {.max_iterations = 1};
     struct coo x;
@@ -301,7 +299,8 @@ int main(void)
         ON_RANKS(test_all_break_down),
         cmocka_unit_test(test_agreement_counts),
         cmocka_unit_test(test_agreement_of_small_fits),
-        ON_RANKS(test_failing_allocations),
+        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
+        ON_RANKS_OF(test_failing_allocations, backend_host, 2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,16 @@ item() {
     ! item cpd precision | grep -qw none-of-these
 }
 
+@test "blco(1) names every command, and a command with a page of its own has it" {
+    "$BLCO" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >commands
+    [ "$(wc -l <commands)" -gt 10 ]
+    while read -r command; do
+        grep -qx "\.It Cm $command" "$ROOT/man/blco.1" || { echo "blco.1 does not name $command" && return 1; }
+    done <commands
+    sed -n 's/^\.Xr blco-\([a-z]*\) 1.*/\1/p' "$ROOT/man/blco.1" | sort -u >pages
+    while read -r page; do [ -e "$ROOT/man/blco-$page.1" ] && grep -qx "$page" commands; done <pages
+}
+
 @test "the messages that blco-cluster explains are those of the program" {
     # all string literals; neighbours are one
     cat "$ROOT"/src/*/*.c "$ROOT"/src/*/*/*.c | tr -d '\n' | sed 's/" *"//g' >strings

@@ -66,7 +66,7 @@ every_command() {
     [ "$(id -u)" -eq 0 ] || skip "another user is needed, whose threads are counted"
     chmod 777 . && "$BLCO" generate x.tns -q --dims 30x20x10 --nnz 2000
     "$BLCO" cpd -q x.tns --backend host -r 4 -i 2 -o m
-    setpriv --reuid nobody --clear-groups "$BLCO" --version || skip "another user cannot start this blco"
+    setpriv --reuid nobody --clear-groups bash -c 'exec "$0" --version' "$BLCO" || skip "another user cannot start this blco"
     for limit in 1 3; do
         for command in "cpd x.tns --backend host -r 4 --nowrite" "info x.tns" "report m -o m.html" "top m" \
             "bench x.tns --backend host -r 4" "selftest --backend host"; do
