@@ -43,7 +43,8 @@ static struct backend_fit sweep(struct backend *b, const struct momentum *m)
         must(backend_mttkrp(b, n, &error), &error);
         must(backend_update(b, n, &error), &error);
     }
-    must(backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), m, &fit, &error), &error);
+    must(backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), m, &fit, &error),
+         &error);
     return fit;
 }
 
@@ -64,8 +65,8 @@ static void make_tensor(struct coo *x)
 static void open_with(struct backend *b, const struct backend_kind *kind, const struct coo *x,
                       const struct mode_rules *of)
 {
-    const struct setting s = {
-        .options.problem = {.rank = RANK, .acceleration = ACCELERATE_MOMENTUM, .rules = *of}};
+    const struct backend_options s = {
+        .problem = {.rank = RANK, .acceleration = ACCELERATE_MOMENTUM, .rules = *of}};
     open_setting(b, kind, x, &s);
 }
 
@@ -195,7 +196,7 @@ static void test_step(void **state)
 static void test_refused(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
-    const struct setting plain = {.options.problem.rank = RANK};
+    const struct backend_options plain = {.problem.rank = RANK};
     struct error error = {0};
     struct coo x;
     struct backend b;

@@ -60,7 +60,7 @@ runs() {
 }
 
 @test "what the README calls exists" {
-    for path in scripts/demo scripts/check scripts/loaders scripts/fetch-frostt scripts/slurm ARCHITECTURE.md \
+    for path in scripts/demo scripts/check scripts/loaders scripts/fetch-frostt scripts/slurm ARCHITECTURE.md CONTRIBUTING.md \
         data/README.md data/bench/README.md LICENSE; do
         [ -e "$ROOT/$path" ]
         grep -qF "$path" "$ROOT/README.md"

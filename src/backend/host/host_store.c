@@ -87,10 +87,13 @@ static enum status measure_rows(const struct host_state *h, int n, const struct 
         column[r] = (struct column){0, 0, NO_ROW};
     for (uint64_t k = 0; k < own->count; k += step) {
         const uint64_t i = own->first + k, rows = least_of(step, own->count - k);
-        const uint64_t *numbers = part->row[n] ? part->row[n] + i : NULL;
+        const struct factor_rows stored = {.a = piece,
+                                           .rows = rows,
+                                           .rank = rank,
+                                           .first = part->first[n] + i,
+                                           .row = part->row[n] ? part->row[n] + i : NULL};
         store_rows(h, n, i, rows, form, piece);
-        if (factor_columns_measure(piece, rows, rank, part->first[n] + i, numbers, found, error) !=
-            STATUS_OK)
+        if (factor_columns_measure(&stored, found, error) != STATUS_OK)
             goto done;
         for (uint64_t r = 0; r < rank; r++)
             column_add(&column[r], &found[r]);
