@@ -23,7 +23,8 @@ check() { run "$ROOT/scripts/check-layers" .; }
 @test "check-layers: a tree without a fault" {
     tree
     check
-    [ "$status" -eq 0 ] && [ -z "$output" ]
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
 }
 
 @test "check-layers: an include that goes upwards" {
@@ -83,10 +84,20 @@ three_files() {
 @test "check-layers: names that are no calls" {
     three_files '/* a(1) */ where->a + there.a + sizeof "a" + sizeof(struct a) // a(1)'
     check
-    [ "$status" -eq 0 ] && [ -z "$output" ]
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    three_files '0;\n#pragma omp critical(a)\n    return 1' # the name of a critical section
+    check
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    three_files '0;\n#pragma omp critical(c)\n    return a(1)'
+    check
+    [ "$status" -eq 1 ]
+    [ "$output" = "circle of calls: src/low/a -> src/low/b -> src/low/c -> src/low/a" ]
     three_files 'a(1);\n}\n\nstatic int a(int x)\n{\n    return x' # another function of that name
     check
-    [ "$status" -eq 0 ] && [ -z "$output" ]
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
 }
 
 @test "check-layers: folders, lines and files out of place" {
@@ -139,7 +150,8 @@ three_files() {
     printf '| `src/low/inner` | inner |\n' >>ARCHITECTURE.md
     printf '/* Implemented\n * in one.c. */\n' >src/low/low.h
     check
-    [ "$status" -eq 0 ] && [ -z "$output" ]
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
     printf 'int low(void);\n' >src/low/low.h
     printf '/* Implemented in one.c. */\n#include "low/low.h"\n' >src/high/high.h
     check

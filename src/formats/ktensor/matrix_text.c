@@ -79,7 +79,7 @@ static void write_sections(struct matrix_writer *w, char *buffer)
         size_t length = (size_t)(end - buffer), offset = place_section(w, section, length);
         struct error failure = {0};
         if (outfile_write_at(w->file, buffer, length, offset, &failure) != STATUS_OK) {
-#pragma omp critical(ktensor_write)
+#pragma omp critical(matrix_text_error)
             error_set(w->error, failure.status, "%s", failure.message);
         }
         begin_sync(w, length, offset);
