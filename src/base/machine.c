@@ -1,30 +1,12 @@
 #include "base/machine.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-
 #define CORE_CACHE  (UINT64_C(1) << 20) /* bytes, where the system does not say */
 #define THIRD_CACHE "/sys/devices/system/cpu/cpu0/cache/index3/"
-
-uint64_t machine_memory_available(void)
-{
-    uint64_t available = system_number("/proc/meminfo", "MemAvailable:");
-    if (available != UINT64_MAX)
-        available *= 1024;
-    uint64_t groups = memory_limits_groups(""), process = memory_limits_process();
-    uint64_t limit = groups < process ? groups : process;
-    return limit < available ? limit : available;
-}
-
-uint64_t machine_memory_budget(uint64_t limit)
-{
-    double had = (double)machine_memory_available() + (double)machine_memory_in_use();
-    return limit ? limit : (uint64_t)fmin(MACHINE_MEMORY_SHARE * had, (double)(UINT64_MAX / 2));
-}
 
 uint64_t machine_memory_in_use(void)
 {

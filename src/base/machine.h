@@ -1,6 +1,6 @@
 /* What the machine has: memory, as far as this process may take it, and caches; and the text files
- * in which the system says so. Implemented in machine.c, and memory_limits.c: the limits of memory
- * that others have set for this process, control groups and resource limits. */
+ * in which the system says so. Implemented in machine.c, and memory_limits.c: the memory that this
+ * process may take, and what limits it: control groups and resource limits. */
 #ifndef BLCO_MACHINE_H
 #define BLCO_MACHINE_H
 
@@ -11,8 +11,7 @@
 uint64_t machine_memory_available(void);
 
 /* The fraction of machine_memory_available(), and of what this process has taken of it, that is
- * used without
- * --host-memory. */
+ * used without --host-memory. */
 #define MACHINE_MEMORY_SHARE 0.8
 
 /* Bytes of memory that this process may have in all, what it has now included: `limit`, or where

@@ -1,5 +1,6 @@
 #include "base/machine.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,4 +180,18 @@ uint64_t memory_limits_process(void)
     (void)getrlimit(RLIMIT_AS, &addresses);
     (void)getrlimit(RLIMIT_DATA, &data);
     return least_of(left_of(&addresses, "VmSize:"), left_of(&data, "VmData:"));
+}
+
+uint64_t machine_memory_available(void)
+{
+    uint64_t available = system_number("/proc/meminfo", "MemAvailable:");
+    if (available != UINT64_MAX)
+        available *= 1024;
+    return least_of(available, least_of(memory_limits_groups(""), memory_limits_process()));
+}
+
+uint64_t machine_memory_budget(uint64_t limit)
+{
+    double had = (double)machine_memory_available() + (double)machine_memory_in_use();
+    return limit ? limit : (uint64_t)fmin(MACHINE_MEMORY_SHARE * had, (double)(UINT64_MAX / 2));
 }
