@@ -9,15 +9,6 @@
 #include "kernels/dense/dense_random.h"
 #include "problem/initial_guess.h"
 
-struct device_matrix device_state_matrix(const struct device_state *s, int n, void *entries)
-{
-    return (struct device_matrix){.entries = entries,
-                                  .rows = s->ranks.ranks->part.here.dims[n],
-                                  .columns = s->rank,
-                                  .ld = s->ld,
-                                  .precision = s->sweep.factors.precision};
-}
-
 /* The Gram of the factor as it stands, from the rows that this rank solves. */
 static enum status make_gram(struct device_state *s, int n, struct error *error)
 {

@@ -132,10 +132,21 @@ enum status device_state_gram(void *state, int mode, double *gram, struct error 
 enum status device_state_weights(void *state, double *lambda, struct error *error);
 
 /* Where row `row` of an array (rows x ld) of factors' entries begins. */
-void *device_state_row(const struct device_state *s, void *array, uint64_t row);
+static inline void *device_state_row(const struct device_state *s, void *array, uint64_t row)
+{
+    return (char *)array + row * s->ld * precision_bytes(s->sweep.factors.precision);
+}
 
 /* The matrix of the rows of mode n that are here, in an array of factors' entries. */
-struct device_matrix device_state_matrix(const struct device_state *s, int n, void *entries);
+static inline struct device_matrix device_state_matrix(const struct device_state *s, int n,
+                                                       void *entries)
+{
+    return (struct device_matrix){.entries = entries,
+                                  .rows = s->ranks.ranks->part.here.dims[n],
+                                  .columns = s->rank,
+                                  .ld = s->ld,
+                                  .precision = s->sweep.factors.precision};
+}
 
 /* *row (device) = the numbers of the rows of mode n that are here, in the place of M, which is
  * lost; NULL where rows keep their order. Asynchronous. */

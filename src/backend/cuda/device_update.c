@@ -23,11 +23,6 @@ void device_state_forget(struct device_state *s)
     s->ahead.running = device_dense_run_ahead(s->dense, &s->scalars->halt);
 }
 
-void *device_state_row(const struct device_state *s, void *array, uint64_t row)
-{
-    return (char *)array + row * s->ld * precision_bytes(s->sweep.factors.precision);
-}
-
 enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct error *error)
 {
     s->m_mode = mode;
