@@ -10,7 +10,7 @@ load cli_helpers
         cmp momentum.$suffix auto.$suffix
         cmp momentum.$suffix default.$suffix
     done
-    ! cmp -s off.lambda.mat momentum.lambda.mat
+    run ! cmp -s off.lambda.mat momentum.lambda.mat
     grep -q '"accelerate": *"off"' off.json
     run ! grep -q restarts off.json
     grep -q '"accelerate": *"momentum"' auto.json

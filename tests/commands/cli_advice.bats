@@ -91,7 +91,7 @@ END
     cpd "$DATA/planted.tns" -r 4 --init "$DATA/planted" -i 3 --tol 0 --nowrite
     grep -qE '^warning: rounding leaves [78] digits of this fit; --check-every 1 gives all$' messages
     cpd "$DATA/planted.tns" -r 4 --init "$DATA/planted" -i 3 --tol 0 --nowrite --check-every 3
-    ! grep -q 'rounding leaves' messages
+    run ! grep -q 'rounding leaves' messages
     grep -q '^the residual gave the fit of 1 iteration: ' messages
 }
 
@@ -108,7 +108,7 @@ END
     grep -qE '^warning: 1 pair of components degenerates: components 1 and 2 cancel each other \(congruence -0\.9[5-9][0-9]*\), and the product of their weights grew by a factor of 1\.[0-9]+ since iteration 2048; try --ridge 2e-05, or a lower rank$' messages
     cpd x.tns -r 2 -i 20000 --tol 1e-10 --ridge 2e-05 -o x
     grep -q ', converged (last change ' messages
-    ! grep -q 'degenerate' messages
+    run ! grep -q 'degenerate' messages
     awk '$1 > 4.5 { exit 1 }' x.lambda.mat
 }
 

@@ -203,9 +203,11 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
         run processes 2 bash -c 'cd "$OMPI_COMM_WORLD_RANK" && exec "$BLCO" cpd "$@"' bash \
             "$DATA/planted.tns" -r 4 --tol 0 -i 6 --backend host -t 1 --nowrite --resume-if-exists c
         if [ "$k" -eq 0 ]; then
-            [ "$status" -eq 2 ] && [[ $output == *"rank 1: c: cannot be read: No such file or directory"* ]]
+            [ "$status" -eq 2 ]
+            [[ $output == *"rank 1: c: cannot be read: No such file or directory"* ]]
         else
-            [ "$status" -eq 0 ] && [[ $output == *"c does not exist yet: the run begins anew"* ]]
+            [ "$status" -eq 0 ]
+            [[ $output == *"c does not exist yet: the run begins anew"* ]]
         fi
     done
 }
@@ -215,14 +217,17 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     cpd "$t" -r 3 --require-converged -o a
     run -7 --separate-stderr "$BLCO" cpd -q "$t" -r 3 -i 2 --require-converged -o b --checkpoint c --record b.json
     [ "$stderr" = "blco cpd: not converged (--require-converged); the model is written" ]
-    [ -s b.mode3.mat ] && [ -s b.json ] && [ -s c ]
+    [ -s b.mode3.mat ]
+    [ -s b.json ]
+    [ -s c ]
     fails 7 "not converged (--require-converged)" cpd -q "$DATA/matmul-3x3x3.tns" -r 22 --accelerate off \
         --tol 1e-300 -i 1000000000 --time-limit 1s --require-converged --nowrite
     # of several ranks each must have converged, and all are there
     run -7 --separate-stderr "$BLCO" cpd -q "$t" -r 1:3 -i 2 --require-converged -o d
     [ "$stderr" = "blco cpd: not converged (--require-converged); the model is written" ]
     grep -q "^ *3 " <<<"$output"
-    [ -s d.r1.mode1.mat ] && [ -s d.r3.mode1.mat ]
+    [ -s d.r1.mode1.mat ]
+    [ -s d.r3.mode1.mat ]
     "$BLCO" cpd -q "$t" -r 1:2 -i 1000 --require-converged --nowrite
     "$BLCO" cpd -q "$t" -r 3 -i 1000 --starts 3 --require-converged --nowrite
     fails 2 "--require-converged and --tol 0: such a run never converges" cpd "$t" -r 3 --tol 0 --require-converged

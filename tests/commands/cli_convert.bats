@@ -41,7 +41,7 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
     "$BLCO" convert x.tns one.blco -t 1 2>messages
     grep -qE '^7[0-9]{4} duplicate entries added to earlier ones$' messages
     grep -qE '^[0-9]{5} explicit zeros dropped$' messages
-    ! grep -qE ' from [0-9]+ runs' messages
+    run ! grep -qE ' from [0-9]+ runs' messages
     for memory in 1M 5M 12M; do
         for t in 1 3; do
             "$BLCO" convert --force x.tns two.blco -t $t --host-memory $memory 2>few

@@ -57,7 +57,7 @@ load cli_helpers
     [ "$(cat fit1)" = "$(cat fit2)" ]
     [ "$(cat fit1)" = "$(cat fit3)" ]
     cpd "$DATA/planted.tns" -r 5 -i 20 --tol 0 --seed 43 -o other
-    ! cmp -s t1.lambda.mat other.lambda.mat
+    run ! cmp -s t1.lambda.mat other.lambda.mat
     cpd "$DATA/planted.tns" -r 5 -i 20 --tol 0 --seed 42 --init normal -o normal
     ! cmp -s t1.lambda.mat normal.lambda.mat
 }
@@ -124,7 +124,7 @@ load cli_helpers
     grep -qE '^  total +[0-9.]+ s 100\.0 %$' messages
     awk '/^  [a-z]+ +[0-9.]+ s +[0-9.]+ %$/ { rows++; if ($4 < 1.0) exit 1 } END { exit rows < 2 || rows > 11 }' messages
     grep -qE '^peak memory [0-9.]+ [kMG]B$' messages
-    ! grep -q '^    mode 1 ' messages
+    run ! grep -q '^    mode 1 ' messages
     cpd "$DATA/planted.tns" -r 2 -i 2 -v --nowrite
     [ "$(grep -cE '^    mode [123] +[0-9.]+ s$' messages)" -eq 6 ]
     for stage in read clean build load mttkrp update fit store write other total; do
@@ -136,7 +136,8 @@ load cli_helpers
 
 @test "cpd prints nothing to standard output, and nothing at all with -q" {
     run -0 --separate-stderr "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 2 -o x
-    [ -z "$output" ] && [ -n "$stderr" ]
+    [ -z "$output" ]
+    [ -n "$stderr" ]
     run -0 "$BLCO" cpd "$DATA/planted.tns" -q -v -r 30 -i 2 -o x
     [ -z "$output" ]
 }
@@ -239,6 +240,6 @@ start_long_run() {
     code=0
     wait $pid || code=$?
     [ $code -eq 130 ] || [ $code -eq 143 ]
-    ! grep -q '^fit' messages
+    run ! grep -q '^fit' messages
     [ "$(ls long.*)" = long.lock ] # which the next run takes over
 }

@@ -67,7 +67,8 @@ then="" rescue=""
     "$BLCO" convert runs.tns y.blco --host-memory 100K 2>messages
     grep -qE ' from [0-9]+ runs' messages
     size=$(stat -c %s y.blco) # the runs have 20 bytes an entry
-    [ "$size" -lt 320000 ] && [ $((size + 12000 * 20)) -gt 330000 ]
+    [ "$size" -lt 320000 ]
+    [ $((size + 12000 * 20)) -gt 330000 ]
     # what was there before stays
     echo old >out/y.blco
     left=y.blco

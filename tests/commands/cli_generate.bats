@@ -22,7 +22,7 @@ load cli_helpers
         gzip -dc two.tns.gz | cmp - one.tns
     done
     "$BLCO" generate two.tns -q --force --preset uber --scale 0.03 --seed 2
-    ! cmp -s one.tns two.tns
+    run ! cmp -s one.tns two.tns
     [ "$(wc -l <two.tns)" -eq 99285 ]
 }
 

@@ -84,7 +84,7 @@ load cli_helpers
     "$BLCO" cpd "$name" -r 1 --backend host 2>messages
     grep -qxF "wrote ${shown%.tns}.lambda.mat" messages
     [ -s "${name%.tns}.lambda.mat" ]
-    ! LC_ALL=C grep -q $'[\x01-\x09\x0b-\x1f\x7f\xff]' messages
+    run ! env LC_ALL=C grep -q $'[\x01-\x09\x0b-\x1f\x7f\xff]' messages
     run -0 bash -c '"$BLCO" bench "$1" -r 1 --samples 1 --backend host 2>&1' bash "$name"
     ! LC_ALL=C grep -q $'[\x01-\x09\x0b-\x1f\x7f\xff]' <<<"$output"
 }

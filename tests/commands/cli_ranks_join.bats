@@ -154,6 +154,7 @@ END
     while read -r name one other; do
         [ -z "$one" ] || one="--$name $one"
         differ 2 "cpd x.tns -r 3 $one -o two" "cpd x.tns -r 3 --$name $other -o two"
-        [ "$status" -eq 0 ] && [[ $output != *"blco cpd: "* ]]
+        [ "$status" -eq 0 ]
+        [[ $output != *"blco cpd: "* ]]
     done < <(table | sed -n 's/^free //p')
 }

@@ -88,7 +88,8 @@ in_file() {
     done | tr -d '`' | grep -v "NAME\|ROOM" | sort -u >quoted
     grep -E '^(scripts|src|kernels|tests|man|data)/' quoted >paths
     grep -E '^[a-z0-9_]+\.(c|h|cu|cuh|bats|[157])$' quoted >names # without their folder
-    [ "$(wc -l <paths)" -gt 20 ] && [ "$(wc -l <names)" -gt 5 ]
+    [ "$(wc -l <paths)" -gt 20 ]
+    [ "$(wc -l <names)" -gt 5 ]
     while read -r path; do
         [ -e "$ROOT/$path" ] || { echo "no $path" && return 1; }
     done <paths

@@ -75,7 +75,8 @@ every_command() {
             OMP_NUM_THREADS=8 TMPDIR=$PWD setpriv --reuid nobody --clear-groups bash -c \
                 'ulimit -u "$1" && shift && exec "$@"' bash $limit "$BLCO" $command -q >output 2>messages || status=$?
             echo "$limit threads, $command: exit $status: $(cat messages)"
-            [ "$status" -eq 3 ] && [ "$(wc -l <messages)" -eq 1 ]
+            [ "$status" -eq 3 ]
+            [ "$(wc -l <messages)" -eq 1 ]
             grep -q "^blco ${command%% *}: 8 threads cannot be started" messages
         done
     done
@@ -101,7 +102,9 @@ every_command() {
             # shellcheck disable=SC2086 # a command and its options
             run --separate-stderr env $setting "$BLCO" $command -q
             echo "$setting, $command: exit $status: $stderr"
-            [ "$status" -eq 2 ] && [ -z "$output" ] && [ "$(wc -l <<<"$stderr")" -eq 1 ]
+            [ "$status" -eq 2 ]
+            [ -z "$output" ]
+            [ "$(wc -l <<<"$stderr")" -eq 1 ]
             [[ $stderr == "blco ${command%% *}: "*${setting%%=*}* ]] || [[ $stderr == *"OpenMP: Stack size"* ]]
         done
         env "$setting" "$BLCO" --version
@@ -109,7 +112,8 @@ every_command() {
     OMP_NUM_THREADS=abc fails 2 "OMP_NUM_THREADS=abc: expected a number of threads from 1 to" info x.tns
     for setting in OMP_NUM_THREADS= OMP_NUM_THREADS=2 OMP_NUM_THREADS=2,1; do
         run --separate-stderr env "$setting" "$BLCO" info -q x.tns
-        [ "$status" -eq 0 ] && [ -z "$stderr" ]
+        [ "$status" -eq 0 ]
+        [ -z "$stderr" ]
     done
     OMP_STACKSIZE=99999G fails 3 "OpenMP: Thread creation failed" info -q x.tns -t 2
     OMP_STACKSIZE=64k fails 3 "a thread has a stack of 64 kB" info -q x.tns -t 2

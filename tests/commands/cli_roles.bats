@@ -110,7 +110,8 @@ refused_cpd() {
     # shellcheck disable=SC2016 # the inner shell expands
     run -5 --separate-stderr bash -c '"$BLCO" cpd -q x.tns -r 2 -i 1 --backend host --nowrite --record /dev/stdout >y'
     [ "$stderr" = "blco cpd: /dev/stdout: cannot be written: it is not a regular file" ]
-    [ ! -s y ] && [ -L /dev/stdout ]
+    [ ! -s y ]
+    [ -L /dev/stdout ]
     <x.tns "$BLCO" convert -q - - | cat >y
     [ -s y ]
 }
@@ -144,7 +145,8 @@ refused_cpd() {
     [ "$(echo m.*)" = "m.lambda.mat m.mode1.mat m.mode2.mat m.mode3.mat" ]
     "$BLCO" cpd "${args[@]}" -i 4 -o m --init m.lambda.mat --nowrite 2>messages && return 1
     "$BLCO" cpd "${args[@]}" -i 5 --nowrite --resume c --checkpoint c --record r.json
-    [ -s r.json ] && [ -s c ]
+    [ -s r.json ]
+    [ -s c ]
     # without a model, its names are free
     "$BLCO" cpd "${args[@]}" -i 5 --nowrite --checkpoint x.ktns
 }

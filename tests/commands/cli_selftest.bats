@@ -9,7 +9,9 @@ lines() { grep -c "^$1  " <<<"$output"; }
 @test "selftest: every check passes on the host, alone and on ranks" {
     mkdir folder
     TMPDIR=$PWD/folder run -0 --separate-stderr "$BLCO" selftest --backend host
-    [ -z "$stderr" ] && [ "$(lines FAIL)" -eq 0 ] && [ "$(lines PASS)" -eq 23 ]
+    [ -z "$stderr" ]
+    [ "$(lines FAIL)" -eq 0 ]
+    [ "$(lines PASS)" -eq 23 ]
     for place in "host " "host, 2 ranks" "host, 3 ranks"; do
         grep -q "^PASS  superdiagonal, ranks 1 to 4 *$place" <<<"$output"
     done
@@ -44,7 +46,8 @@ lines() { grep -c "^$1  " <<<"$output"; }
     run bash -c 'ulimit -f 4 && exec "$BLCO" selftest -q --backend host 2>message'
     echo "$output"
     [ "$status" -eq 1 ]
-    [ "$(lines PASS)" -eq 0 ] && [ "$(lines FAIL)" -ge 2 ]
+    [ "$(lines PASS)" -eq 0 ]
+    [ "$(lines FAIL)" -ge 2 ]
     grep -q '^FAIL  tensor files: text, gzip, .blco .* s: .*File too large' <<<"$output"
     grep -qE '^blco selftest: [0-9]+ of 23 checks failed$' message
 }
@@ -56,7 +59,8 @@ lines() { grep -c "^$1  " <<<"$output"; }
 @test "selftest: in processes that work together" {
     needs_mpirun
     run -0 processes 3 "$BLCO" selftest --backend host
-    [ "$(lines FAIL)" -eq 0 ] && [ "$(lines PASS)" -eq 9 ]
+    [ "$(lines FAIL)" -eq 0 ]
+    [ "$(lines PASS)" -eq 9 ]
     grep -q '^PASS  resumed from a checkpoint *host, 3 processes' <<<"$output"
     run processes 2 env TMPDIR="$PWD/none" "$BLCO" selftest --backend host # mpirun sets TMPDIR itself
     [ "$status" -eq 5 ] && [ "$(grep -c '^blco selftest: ' <<<"$output")" -eq 1 ]

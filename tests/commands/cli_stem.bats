@@ -93,7 +93,8 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     # the next run of the stem fails for another reason, but has put the files in order
     run -2 "$BLCO" cpd absent.tns -r 2 -o m --backend host
     for name in mode1 mode2 mode3 lambda; do cmp m.$name.mat new.$name.mat; done
-    [ ! -e m.mode4.mat ] && [ ! -e m.ktns ]
+    [ ! -e m.mode4.mat ]
+    [ ! -e m.ktns ]
     [ ! -e m.lock ] && ! compgen -G '.blco-*'
 }
 
@@ -264,7 +265,8 @@ files() { (LC_ALL=C && echo *); }
             --format npy -o out/m $memory
         [ "$status" -eq 5 ]
         [ "$(grep -c '^blco cpd: .*out/m.mode1.npy: cannot be written: File too large; the model is lost: ' <<<"$output")" -eq 1 ]
-        [ -z "$(ls -A out)" ] && [ -z "$(find tmp -name 'blco-rescue*')" ]
+        [ -z "$(ls -A out)" ]
+        [ -z "$(find tmp -name 'blco-rescue*')" ]
         : >messages
         # shellcheck disable=SC2016,SC2086 # the inner shell expands; --host-memory, or nothing
         processes 4 bash -c 'echo $$ >"pid.$OMPI_COMM_WORLD_RANK"; exec env --default-signal=INT,TERM "$@"' bash \

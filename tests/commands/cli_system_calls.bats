@@ -54,7 +54,8 @@ no_program() {
     traced generate out/z.tns -q --dims 4,4 --nnz 3
     only_below out/
     no_program
-    [ -z "$(ls -A tmp rescue | grep -v ':$')" ] && [ "$(ls -A in)" = x.tns ]
+    [ -z "$(ls -A tmp rescue | grep -v ':$')" ]
+    [ "$(ls -A in)" = x.tns ]
     for command in "info in/x.tns --backend host" "cpd in/x.tns -r 1 --nowrite --backend host" "top out/m" \
         "compare out/m out/m"; do
         # shellcheck disable=SC2086 # a command line

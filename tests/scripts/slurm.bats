@@ -66,12 +66,16 @@ stand_ins() {
     job requeue.sh tensor="$DATA/ucb-admissions.tns" rank=2
     run -0 bash job
     [[ $output == *"x has converged"* ]]
-    [ -s x.mode3.mat ] && [ -s x.ck ] && [ ! -e requeued ]
+    [ -s x.mode3.mat ]
+    [ -s x.ck ]
+    [ ! -e requeued ]
     # nor does one that has reached the limit of iterations; its model is there
     job requeue.sh tensor="$DATA/ucb-admissions.tns" rank=2 iterations=2 stem=y
     run -7 bash job
     [[ $output == *"y has not converged in 2 iterations"* ]]
-    [ -s y.mode3.mat ] && [ -s y.ck ] && [ ! -e requeued ]
+    [ -s y.mode3.mat ]
+    [ -s y.ck ]
+    [ ! -e requeued ]
     # an input that is wrong
     job requeue.sh tensor=absent.tns
     run -2 bash job
@@ -93,7 +97,8 @@ stand_ins() {
     cat messages
     [ $code -eq 143 ]
     [ "$(cat requeued)" = "requeue 77" ]
-    [ -s x.mode3.mat ] && [ -s x.ck ]
+    [ -s x.mode3.mat ]
+    [ -s x.ck ]
     before=$(sed -n 's/^fit .* after \([0-9]*\) iteration.*/\1/p' messages)
     [ "$before" -ge 1 ]
     # the job of the next time goes on, and comes to an end
@@ -114,7 +119,8 @@ stand_ins() {
     kill -USR1 $pid
     code=0
     wait $pid || code=$?
-    [ $code -eq 1 ] && [ ! -e requeued ]
+    [ $code -eq 1 ]
+    [ ! -e requeued ]
     grep -q "the job was requeued 3 times, which is the limit" messages
 }
 
