@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/ordering_sort.h"
+#include "tensor/ordering.h"
 
 #define PORTIONS 256 /* of the entries: the work that threads share */
 

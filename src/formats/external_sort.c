@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "formats/entry_sums.h"
 #include "formats/spill_merge.h"
-#include "tensor/ordering_sort.h"
+#include "tensor/ordering.h"
 
 #define WRITER_SHARE 8 /* an eighth of the memory is for the entries that are written */
 

@@ -43,19 +43,18 @@ struct coo_cleaning {
     uint64_t duplicates; /* entries added to an earlier entry           */
 };
 
-/* Drops explicit zeros, sums entries with the same coordinates (in the order in which the entries
- * stand, whatever the number of threads), and drops sums that are zero. Afterwards all coordinates
- * are distinct. A tensor without duplicates keeps the order of its entries; a tensor with
- * duplicates is sorted. Sums that are zero count among the zeros, so that entries before = zeros +
- * duplicates + entries after. STATUS_INPUT where a sum is not a finite number; the message has the
- * coordinates, counted from 1, to which `first` (order) is added unless it is NULL. STATUS_MEMORY.
- * Both leave *x to be freed by the caller; some duplicates may already be summed, with zeros in
- * their place. */
+/* Drops explicit zeros, sums entries with the same coordinates (in their order in x, whatever the
+ * number of threads), and drops sums that are zero. Afterwards all coordinates are distinct. A
+ * tensor without duplicates keeps the order of its entries; a tensor with duplicates is sorted.
+ * Sums that are zero count among the zeros, so that entries before = zeros + duplicates + entries
+ * after. STATUS_INPUT where a sum is not a finite number; the message gives the coordinates,
+ * counted from 1, plus `first` (order) unless it is NULL. STATUS_MEMORY. After both the caller
+ * frees *x; some duplicates may already be summed, with zeros in their place. */
 enum status coo_clean(struct coo *x, const uint64_t *first, struct coo_cleaning *report,
                       struct error *error);
 
-/* Sets the message that the entries with the coordinates of entry i have a sum that is not finite;
- * `first` as of coo_clean. Returns STATUS_INPUT. */
+/* Sets the message that the sum of the entries with the coordinates of entry i is not finite;
+ * `first` as in coo_clean. Returns STATUS_INPUT. */
 enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
                          struct error *error);
 

@@ -1,4 +1,5 @@
-/* A tensor that is handed over in pieces, since the whole need not fit into memory. */
+/* A tensor that is handed over in pieces, since the whole need not fit into memory. Implemented in
+ * coo.c. */
 #ifndef BLCO_COO_PIECES_H
 #define BLCO_COO_PIECES_H
 
