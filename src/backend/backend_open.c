@@ -282,7 +282,7 @@ enum status backend_prepare_part(struct backend *b, const struct backend_kind *k
     memset(b, 0, sizeof *b);
     if (t->unread && read_where_needed(kind, t, ranks->all, options, progress, error) != STATUS_OK)
         return comm_end_phase(ranks->all, error);
-    if (t->unread || rank_rows_share(ranks, &t->x, error) == STATUS_OK)
+    if (t->unread || rank_rows_divide(ranks, &t->x, error) == STATUS_OK)
         begin_part(b, kind, t, ranks->all, options, error);
     if (comm_end_phase(ranks->all, error) == STATUS_OK &&
         options->problem.acceleration == ACCELERATE_AUTO)

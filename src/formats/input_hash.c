@@ -16,9 +16,10 @@ static enum status add_piece(void *context, struct coo *piece, struct error *err
 enum status input_hash(const struct tensor_input *input, uint64_t *hash, struct error *error)
 {
     *hash = 0;
-    if (input->unread)
-        return blco_pieces_each(&input->file, blco_pieces_length(&input->file, ROOM), add_piece,
-                                hash, error);
-    *hash = fingerprint_hash(&input->x, NULL);
-    return STATUS_OK;
+    if (!input->unread) {
+        *hash = fingerprint_hash(&input->x, NULL);
+        return STATUS_OK;
+    }
+    const struct blco_pieces pieces = blco_pieces_of(&input->file, ROOM);
+    return blco_pieces_each(&pieces, add_piece, hash, error);
 }

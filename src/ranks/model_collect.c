@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-/* Copies the rows of mode n that this rank has solved, which are nobody else's. */
+/* Copies the rows of mode n that this rank, and no other, has solved. */
 static void copy_rows(struct ktensor *whole, const struct ktensor *part,
                       const struct mode_rows *own, int n)
 {
@@ -19,7 +19,7 @@ static void copy_rows(struct ktensor *whole, const struct ktensor *part,
 }
 
 enum status model_collect(struct ktensor *whole, struct ktensor *part,
-                        const struct rank_rows *ranks, struct error *error)
+                          const struct rank_rows *ranks, struct error *error)
 {
     struct comm *c = ranks->all;
     if (c->rank == 0 && ktensor_create(whole, &ranks->part.whole, part->rank, error) == STATUS_OK)
@@ -31,5 +31,5 @@ enum status model_collect(struct ktensor *whole, struct ktensor *part,
         memory_free(part->factor[n]);
         part->factor[n] = NULL;
     }
-    return comm_allreduce_error(c, error); /* the whole is complete when the last rank is done */
+    return comm_allreduce_error(c, error); /* waits until the last rank is done */
 }

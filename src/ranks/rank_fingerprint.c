@@ -17,10 +17,11 @@ static enum status add_piece(void *hash, struct coo *piece, struct error *error)
 static enum status hash_share(uint64_t *hash, const struct blco_file *f, const struct comm *c,
                               struct error *error)
 {
-    uint64_t segments = f->header->nsegments;
-    return blco_pieces_some(f, share_begin(segments, c->rank, c->size),
-                            share_begin(segments, c->rank + 1, c->size),
-                            blco_pieces_length(f, ROOM), add_piece, hash, error);
+    struct blco_pieces pieces = blco_pieces_of(f, ROOM);
+    const uint64_t segments = pieces.end;
+    pieces.begin = even_cut(segments, c->rank, c->size);
+    pieces.end = even_cut(segments, c->rank + 1, c->size);
+    return blco_pieces_each(&pieces, add_piece, hash, error);
 }
 
 enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t, struct comm *c,
@@ -33,10 +34,13 @@ enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
         hash_share(&mine, &t->file, c, error);
     else if (all)
         mine = fingerprint_hash(&t->x, t->part.first);
-    if (comm_allreduce_error(c, error) == STATUS_OK &&
-        comm_allgather(c, &mine, sizeof mine, all, error) == STATUS_OK)
-        for (int k = 0; k < c->size; k++)
-            f->hash += all[k];
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    if (comm_allgather(c, &mine, sizeof mine, all, error) != STATUS_OK)
+        goto done;
+    for (int k = 0; k < c->size; k++)
+        f->hash += all[k];
+done:
     memory_free(all);
     return error->status;
 }

@@ -5,9 +5,8 @@
 #include "ranks/rank_tensor.h"
 #include "tensor/fingerprint.h"
 
-/* *f = the fingerprint of the whole tensor, which may be unread, the same on all ranks and for
- * every number of them; every rank of c calls this as soon as *t is there. STATUS_MEMORY, and
- * failures of other ranks. */
+/* *f = the fingerprint of the whole tensor, read or unread; it is the same on all ranks, whatever
+ * their number. Every rank of c calls this. STATUS_MEMORY, and failures of other ranks. */
 enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t, struct comm *c,
                              struct error *error);
 

@@ -156,11 +156,10 @@ static enum status open_text(struct rank_tensor *t, struct comm *c, const char *
                              const struct tns_options *options, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
-    static const struct tns_sizes sizes = {.window = TNS_MOST_WINDOW, .section = TNS_SECTION};
     struct share share;
     struct coo_cleaning cleaning = {0};
     double start = clock_now();
-    share_read_text(&share, c, path, options, &sizes, progress, error);
+    share_read_text(&share, c, path, options, progress, error);
     t->read_seconds = clock_now() - start;
     if (error->status == STATUS_OK && send_to_owners(t, c, &share, request, error) == STATUS_OK &&
         clean(t, c, path, &cleaning, error) == STATUS_OK) {

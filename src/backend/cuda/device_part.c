@@ -30,7 +30,7 @@ static enum status share_rows(const struct device_coo *d, struct rank_rows *r, i
             device_coo_touched(d, n, touched, rows, error);
     }
     if (error->status == STATUS_OK)
-        rank_rows_share_mode(r, n, touched, error);
+        rank_rows_divide_mode(r, n, touched, error);
     memory_free(touched);
     return error->status;
 }
@@ -70,7 +70,7 @@ enum status device_part_read(struct device_coo *d, const struct tensor_source *s
     if (device_coo_decode_part(d, source->file, &r->range, &own_norm_sq, staging, pool, error) !=
         STATUS_OK)
         return error->status;
-    if (!r->shared)
+    if (!r->divided)
         share(d, source, norm_sq, own_norm_sq, error);
     for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
         renumber(d, r, n, error);

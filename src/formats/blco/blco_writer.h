@@ -11,7 +11,7 @@
 
 struct blco_writer {
     struct outfile file;
-    struct line_encoder alto;
+    struct line_encoder alto; /* of the whole tensor's lines */
     struct coo pending; /* nonzeros that wait for a full segment; pending.nnz is the room */
     uint64_t filled;    /* nonzeros in `pending`                                          */
     uint64_t nnz;       /* of the segments written                                        */

@@ -21,8 +21,8 @@ static uint64_t groups_of(uint64_t nnz)
 /* If the last line of a group is the first one plus a number of L bits, choose_low_bits() considers
  * low_bits = L - 8 (0 if that is negative); the upper bits of the last line are then at most 256,
  * and the bit vector has at most 512 bits. L is at most the B bits of the line. So m nonzeros take
- * at most m * (B - 8) / 8 + 4 bytes of low bits, 8 m of values, 64 of the vector, and an entry.
- * Lines of 64 bits take 15 bytes a nonzero and 100 a group, 15.4 in all; of 128 bits, 23.5. */
+ * at most m * (B - 8) / 8 + 4 bytes of low bits, 8 m of values, 64 of the vector, and an entry. With
+ * lines of 64 bits that is 15 bytes a nonzero and 100 a group, 15.4 together; with 128 bits, 23.5. */
 uint64_t segment_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
 {
     uint64_t low = line_bits < PACKED_NUMBER_BITS ? (uint64_t)line_bits : PACKED_NUMBER_BITS;
@@ -35,8 +35,8 @@ uint64_t segment_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
            (full + (rest > 0)) * BLCO_SEGMENT_ALIGN;
 }
 
-/* Loads the lines of the group that begins with nonzero `first` of x, with `left` nonzeros left in
- * the segment. Returns the number of nonzeros of the group. */
+/* Loads the lines of the group that begins with nonzero `first` of x, where the segment has `left`
+ * nonzeros left. Returns the number of nonzeros of the group. */
 static uint32_t load_lines(const struct line_encoder *e, const struct coo *x, uint64_t first,
                            uint32_t left, struct lines *l)
 {
