@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/progress.h"
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 /* Instead of a mode's Zipf exponent: all indices are equally likely, and drawn in order, as times
  * are. */

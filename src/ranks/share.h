@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "comm/comm.h"
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 struct share {
     struct shape shape; /* of the whole tensor         */

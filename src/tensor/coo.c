@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/coo_pieces.h"
 #include "tensor/norm_sum.h"
 
 enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, struct error *error)

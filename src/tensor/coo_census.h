@@ -3,7 +3,7 @@
 #ifndef BLCO_COO_CENSUS_H
 #define BLCO_COO_CENSUS_H
 
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 struct coo_census {
     uint64_t *count[MAX_ORDER]; /* (I_n) for n < order: nonzeros of each row of mode n; owned */

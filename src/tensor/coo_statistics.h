@@ -3,7 +3,7 @@
 #define BLCO_COO_STATISTICS_H
 
 #include "base/progress.h"
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 struct coo_statistics {
     double norm; /* the root of the sum of squared values, as norm_sum.h defines the sum  */

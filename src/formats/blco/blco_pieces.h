@@ -3,7 +3,7 @@
 #define BLCO_BLCO_PIECES_H
 
 #include "formats/blco/blco_file.h"
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 /* The segments [begin, end) of a file, `length` of them a piece. */
 struct blco_pieces {

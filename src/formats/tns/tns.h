@@ -8,7 +8,7 @@
 #include "base/progress.h"
 #include "formats/tns/tns_options.h"
 #include "formats/tns/tns_text.h"
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 struct tns_report {
     enum tns_header header;
