@@ -81,9 +81,12 @@ static enum status store_mode(struct device_state *s, int n, double *host,
                                                   .bound =
                                                       zeros->bound[n] ? room + 2 * s->rank : NULL,
                                                   .divisor = a->divisor + (uint64_t)n * s->rank};
-    return device_factor_download_columns(&s->staging, f->factor[n], host,
-                                          s->ranks.ranks->part.here.dims[n], s->rank, s->ld,
-                                          f->precision, &columns, error);
+    const struct device_rows rows = {.a = f->factor[n],
+                                     .rows = s->ranks.ranks->part.here.dims[n],
+                                     .columns = s->rank,
+                                     .ld = s->ld,
+                                     .precision = f->precision};
+    return device_factor_download_columns(&s->staging, &rows, host, &columns, error);
 }
 
 enum status device_state_store_arranged(void *state, struct ktensor *k,

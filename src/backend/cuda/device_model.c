@@ -73,8 +73,8 @@ enum status device_state_send_rows(struct device_state *s, int n, const uint64_t
         return STATUS_OK;
     device_state_restart(s);
     *row = m;
-    return device_staging_send(&s->staging, m, part->here.dims[n], sizeof **row, write_numbers,
-                               part->row[n], error);
+    const struct device_elements numbers = {m, part->here.dims[n], sizeof **row};
+    return device_staging_send(&s->staging, &numbers, write_numbers, part->row[n], error);
 }
 
 /* Where a model comes from: the host's *k, with what is carried, or random numbers. */
@@ -102,15 +102,32 @@ static enum status make_rows(struct device_state *s, int n, uint64_t seed, struc
     return cuda_status(dense_random(&args, f->precision, s->stream), "the random start", error);
 }
 
+/* An array of the device with `rows` padded rows of a factor matrix. */
+static struct device_rows padded_rows(const struct device_state *s, void *a, uint64_t rows)
+{
+    return (struct device_rows){.a = a,
+                                .rows = rows,
+                                .columns = s->rank,
+                                .ld = s->ld,
+                                .precision = s->sweep.factors.precision};
+}
+
+static enum status load_rows(struct device_state *s, int n, const struct origin *from,
+                             struct error *error)
+{
+    if (!from->k)
+        return make_rows(s, n, from->seed, error);
+    const struct device_rows to =
+        padded_rows(s, s->sweep.factors.factor[n], from->k->shape.dims[n]);
+    return device_factor_upload(&s->staging, from->k->factor[n], &to, error);
+}
+
 static enum status load_mode(struct device_state *s, int n, const struct origin *from, double *norm,
                              struct error *error)
 {
-    enum status status =
-        from->k ? device_factor_upload(&s->staging, from->k->factor[n], s->sweep.factors.factor[n],
-                                       from->k->shape.dims[n], s->rank, s->ld,
-                                       s->sweep.factors.precision, error)
-                : make_rows(s, n, from->seed, error);
-    return status == STATUS_OK ? load_norms(s, n, from->carried, norm, error) : status;
+    if (load_rows(s, n, from, error) != STATUS_OK)
+        return error->status;
+    return load_norms(s, n, from->carried, norm, error);
 }
 
 /* The start counts as it stands: norms one, Grams of the columns as given. Its lambda, which is in
@@ -183,13 +200,15 @@ static enum status store_mode(struct device_state *s, int n, struct ktensor *k,
                               struct carried *carried, double *scale, struct error *error)
 {
     uint64_t square = s->rank * s->rank;
-    enum status status = device_state_scales(s, n, scale, error);
-    if (status == STATUS_OK)
-        status = device_factor_download(&s->staging, s->sweep.factors.factor[n], k->factor[n],
-                                        k->shape.dims[n], s->rank, s->ld,
-                                        s->sweep.factors.precision, carried ? NULL : scale, error);
-    if (status != STATUS_OK || !carried)
-        return status;
+    const struct device_rows rows =
+        padded_rows(s, s->sweep.factors.factor[n], k->shape.dims[n]);
+    if (device_state_scales(s, n, scale, error) != STATUS_OK)
+        return error->status;
+    if (device_factor_download(&s->staging, &rows, k->factor[n], carried ? NULL : scale, error) !=
+        STATUS_OK)
+        return error->status;
+    if (!carried)
+        return STATUS_OK;
     memcpy(carried->scale + (uint64_t)n * s->rank, scale, s->rank * sizeof *scale);
     return cuda_status(cudaMemcpy(carried->gram + (uint64_t)n * square, s->gram[n],
                                   square * sizeof *s->gram[n], cudaMemcpyDeviceToHost),
@@ -260,10 +279,10 @@ enum status device_state_fetch(void *state, int mode, double *m, struct error *e
         for (uint64_t r = 0; r < s->rank; r++)
             scale[r] *= one[r];
     }
+    const struct device_rows rows =
+        padded_rows(s, s->sweep.factors.m, s->sweep.factors.shape.dims[mode]);
     if (status == STATUS_OK)
-        status = device_factor_download(&s->staging, s->sweep.factors.m, m,
-                                        s->sweep.factors.shape.dims[mode], s->rank, s->ld,
-                                        s->sweep.factors.precision, scale, error);
+        status = device_factor_download(&s->staging, &rows, m, scale, error);
     memory_free(scale);
     return status;
 }

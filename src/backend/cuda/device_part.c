@@ -66,12 +66,10 @@ enum status device_part_read(struct device_coo *d, const struct tensor_source *s
                              const struct device_pool *pool, struct error *error)
 {
     struct rank_rows *r = source->ranks;
-    double own_norm_sq = 0;
-    if (device_coo_decode_part(d, source->file, &r->range, &own_norm_sq, staging, pool, error) !=
-        STATUS_OK)
+    if (device_coo_decode_part(d, source->file, &r->range, staging, pool, error) != STATUS_OK)
         return error->status;
     if (!r->divided)
-        share(d, source, norm_sq, own_norm_sq, error);
+        share(d, source, norm_sq, d->norm_sq, error);
     for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
         renumber(d, r, n, error);
     if (error->status == STATUS_OK) {

@@ -107,17 +107,17 @@ bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, s
     if (o->plan.streamed) {
         device_stream_describe(&o->stream, mode, text, size);
         device_replicas_describe(&o->replicas, mode, text, size);
-        return device_replicas_settled(&o->replicas);
+        return device_replicas_decided(&o->replicas);
     }
     int group = mode_groups_of(&o->sweep.groups, mode);
     const struct device_mttkrp *reduced = &s->reduced[group], *within = &s->within[mode];
-    bool settled = device_mttkrp_settled(reduced);
+    bool settled = device_mttkrp_tried(reduced);
     device_mttkrp_describe(reduced, reduced->best, text, size);
     if (mode_groups_size(&o->sweep.groups, group) > 1 && strlen(text) + 4 < size) {
         strcat(text, " + ");
         size_t used = strlen(text);
         device_mttkrp_describe(within, within->best, text + used, size - used);
-        settled = settled && device_mttkrp_settled(within);
+        settled = settled && device_mttkrp_tried(within);
     }
     return settled;
 }

@@ -25,7 +25,8 @@ static void check_transfers(uint64_t rank, uint64_t rows, enum precision precisi
     for (uint64_t i = 0; i < rows * rank; i++)
         host[i] = random_entry(&seed) / 3;
 
-    ok(device_factor_upload(&staging, host, a, rows, rank, ld, precision, &error), &error);
+    const struct device_rows padded = {a, rows, rank, ld, precision};
+    ok(device_factor_upload(&staging, host, &padded, &error), &error);
     fetch(there, a, (rows + 1) * ld * size);
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < rows; i++)
@@ -38,9 +39,7 @@ static void check_transfers(uint64_t rank, uint64_t rows, enum precision precisi
     assert_int_equal(wrong, 0);
 
     for (int scaled = 0; scaled < 2; scaled++) {
-        ok(device_factor_download(&staging, a, back, rows, rank, ld, precision,
-                                  scaled ? scale : NULL, &error),
-           &error);
+        ok(device_factor_download(&staging, &padded, back, scaled ? scale : NULL, &error), &error);
         for (uint64_t i = 0; i < rows * rank; i++) {
             const double x = single ? (double)(float)host[i] : host[i];
             wrong += back[i] != (scaled ? x * scale[i % rank] : x);
@@ -85,8 +84,8 @@ static void check_columns(uint64_t rank, uint64_t rows, enum precision precision
                                               .weight = of + rank,
                                               .bound = zeros ? of + 2 * rank : NULL,
                                               .divisor = of + 3 * rank};
-    ok(device_factor_download_columns(&staging, a, back, rows, rank, ld, precision, &how, &error),
-       &error);
+    const struct device_rows padded = {a, rows, rank, ld, precision};
+    ok(device_factor_download_columns(&staging, &padded, back, &how, &error), &error);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < rank; r++) {
             double x = entry(host, i * ld + from[r], precision) * of[r];
@@ -130,8 +129,8 @@ static void test_error(void **state)
     (void)state;
     struct error error = {0};
     double host[4] = {1, 2, 3, 4};
-    assert_int_equal(device_factor_upload(&staging, host, NULL, 2, 2, 2, PRECISION_DOUBLE, &error),
-                     STATUS_INTERNAL);
+    const struct device_rows nowhere = {NULL, 2, 2, 2, PRECISION_DOUBLE};
+    assert_int_equal(device_factor_upload(&staging, host, &nowhere, &error), STATUS_INTERNAL);
     check_transfers(7, 100, PRECISION_DOUBLE);
 }
 
@@ -143,7 +142,8 @@ static void send_zeros(struct device_staging *s, uint64_t bytes)
     double *host = memory_zeros(rows, sizeof *host, &error);
     void *a = uploaded(NULL, bytes);
     assert_non_null(host);
-    ok(device_factor_upload(s, host, a, rows, 1, 1, PRECISION_DOUBLE, &error), &error);
+    const struct device_rows zeros = {a, rows, 1, 1, PRECISION_DOUBLE};
+    ok(device_factor_upload(s, host, &zeros, &error), &error);
     good(cudaDeviceSynchronize());
     good(cudaFree(a));
     memory_free(host);

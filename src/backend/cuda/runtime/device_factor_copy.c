@@ -4,8 +4,8 @@
 
 #include "base/vector_clones.h"
 
-/* A matrix on its way. What is staged are the entries of the device's matrix, so that rows of any
- * length can be cut into parts. */
+/* A matrix on its way, as entries of the device's matrix, so that rows of any length can be cut into
+ * parts. */
 struct rows {
     double *host;        /* (rows x columns) */
     const double *scale; /* (columns) or NULL */
@@ -17,8 +17,8 @@ struct rows {
 struct stretch {
     uint64_t host;   /* where the row begins on the host      */
     uint64_t column; /* of the first entry                    */
-    uint64_t data;   /* entries that the host has; the rest are zeros */
-    uint64_t all;    /* entries */
+    uint64_t data;   /* its entries that the host has     */
+    uint64_t all;    /* all its entries; the others are 0 */
 };
 
 static void limit(struct stretch *s, const struct rows *r, uint64_t count)
@@ -92,24 +92,32 @@ static void read_entries(void *to, uint64_t first, uint64_t count, const void *f
     }
 }
 
-enum status device_factor_upload(struct device_staging *s, const double *host, void *a,
-                                 uint64_t rows, uint64_t columns, uint64_t ld,
-                                 enum precision precision, struct error *error)
+static struct device_elements entries_of(const struct device_rows *r)
 {
-    struct rows r = {.host = (double *)host, .columns = columns, .ld = ld, .precision = precision};
-    return device_staging_send(s, a, rows * ld, precision_bytes(precision), write_entries, &r,
-                               error);
+    return (struct device_elements){r->a, r->rows * r->ld, precision_bytes(r->precision)};
 }
 
-enum status device_factor_download(struct device_staging *s, const void *a, double *host,
-                                   uint64_t rows, uint64_t columns, uint64_t ld,
-                                   enum precision precision, const double *scale,
-                                   struct error *error)
+enum status device_factor_upload(struct device_staging *s, const double *host,
+                                 const struct device_rows *to, struct error *error)
 {
-    struct rows r = {
-        .host = host, .scale = scale, .columns = columns, .ld = ld, .precision = precision};
-    return device_staging_fetch(s, a, rows * ld, precision_bytes(precision), read_entries, &r,
-                                error);
+    const struct device_elements entries = entries_of(to);
+    struct rows r = {.host = (double *)host,
+                     .columns = to->columns,
+                     .ld = to->ld,
+                     .precision = to->precision};
+    return device_staging_send(s, &entries, write_entries, &r, error);
+}
+
+enum status device_factor_download(struct device_staging *s, const struct device_rows *from,
+                                   double *host, const double *scale, struct error *error)
+{
+    const struct device_elements entries = entries_of(from);
+    struct rows r = {.host = host,
+                     .scale = scale,
+                     .columns = from->columns,
+                     .ld = from->ld,
+                     .precision = from->precision};
+    return device_staging_fetch(s, &entries, read_entries, &r, error);
 }
 
 /* Whole rows on their way. */
@@ -163,14 +171,13 @@ static void read_single_rows(void *to, uint64_t first, uint64_t count, const voi
     }
 }
 
-enum status device_factor_download_columns(struct device_staging *s, const void *a, double *host,
-                                           uint64_t rows, uint64_t columns, uint64_t ld,
-                                           enum precision precision,
-                                           const struct device_factor_columns *how,
+enum status device_factor_download_columns(struct device_staging *s, const struct device_rows *from,
+                                           double *host, const struct device_factor_columns *how,
                                            struct error *error)
 {
-    struct columns r = {.host = host, .how = how, .columns = columns, .ld = ld};
-    return device_staging_fetch(s, a, rows, ld * precision_bytes(precision),
-                                precision == PRECISION_SINGLE ? read_single_rows : read_double_rows,
-                                &r, error);
+    const bool single = from->precision == PRECISION_SINGLE;
+    const struct device_elements rows = {from->a, from->rows,
+                                         from->ld * precision_bytes(from->precision)};
+    struct columns r = {.host = host, .how = how, .columns = from->columns, .ld = from->ld};
+    return device_staging_fetch(s, &rows, single ? read_single_rows : read_double_rows, &r, error);
 }

@@ -1,4 +1,4 @@
-/* Copying factor matrices between host and device: the host's rows are doubles without padding, the
+/* Copies factor matrices between host and device: the host's rows are doubles without padding, the
  * device's rows are padded to whole vectors and may be floats. */
 #ifndef BLCO_DEVICE_FACTOR_COPY_H
 #define BLCO_DEVICE_FACTOR_COPY_H
@@ -6,35 +6,37 @@
 #include "backend/cuda/runtime/device_staging.h"
 #include "numerics/precision.h"
 
-/* a (rows x ld, device, of this precision) = host (rows x columns); columns from `columns` on
- * become zero. Returns when the host array has been read; a is there when the staging's stream gets
- * there. STATUS_INTERNAL. */
-enum status device_factor_upload(struct device_staging *s, const double *host, void *a,
-                                 uint64_t rows, uint64_t columns, uint64_t ld,
-                                 enum precision precision, struct error *error);
+/* A factor matrix on the device. */
+struct device_rows {
+    void *a;                  /* (rows x ld); borrowed                      */
+    uint64_t rows, columns;   /* columns from `columns` on are padding      */
+    uint64_t ld;              /* entries of a row, padding included         */
+    enum precision precision; /* of the entries                             */
+};
 
-/* host = a, each column multiplied by its scale (columns) where `scale` is not NULL. Returns when
- * it is done. STATUS_INTERNAL. */
-enum status device_factor_download(struct device_staging *s, const void *a, double *host,
-                                   uint64_t rows, uint64_t columns, uint64_t ld,
-                                   enum precision precision, const double *scale,
-                                   struct error *error);
+/* to = host (rows x columns), its padding zeros. Returns when the host array has been read; the rows
+ * are there when the staging's stream gets there. STATUS_INTERNAL. */
+enum status device_factor_upload(struct device_staging *s, const double *host,
+                                 const struct device_rows *to, struct error *error);
 
-/* How the columns of `host` follow from those of a. */
+/* host (rows x columns) = from, each column multiplied by its scale (columns) where `scale` is not
+ * NULL. Returns when it is done. STATUS_INTERNAL. */
+enum status device_factor_download(struct device_staging *s, const struct device_rows *from,
+                                   double *host, const double *scale, struct error *error);
+
+/* How the columns of `host` follow from those of the device's matrix. */
 struct device_factor_columns {
-    const uint64_t *from;         /* (columns): the column of a                             */
+    const uint64_t *from;         /* (columns): which column of the device's matrix         */
     const double *scale;          /* (columns): multiplies its entries ...                  */
     const double *weight, *bound; /* (columns): ... which become 0 where the product with
                                    * the weight is not above the bound; bound NULL: none does */
     const double *divisor;        /* (columns): divides them in the end                     */
 };
 
-/* host = a, its columns as *how says. A row takes no more than DEVICE_STAGING_BYTES. Returns when
- * it is done. STATUS_INTERNAL. */
-enum status device_factor_download_columns(struct device_staging *s, const void *a, double *host,
-                                           uint64_t rows, uint64_t columns, uint64_t ld,
-                                           enum precision precision,
-                                           const struct device_factor_columns *how,
+/* host (rows x columns) = from, its columns by *how. A row takes at most DEVICE_STAGING_BYTES.
+ * Returns when it is done. STATUS_INTERNAL. */
+enum status device_factor_download_columns(struct device_staging *s, const struct device_rows *from,
+                                           double *host, const struct device_factor_columns *how,
                                            struct error *error);
 
 #endif

@@ -135,7 +135,7 @@ enum status device_pool_open(struct device_pool *p, int device, cudaStream_t str
     if (p->work && bytes > 0) {
         if (cudaMallocFromPoolAsync(&all, bytes, p->work, stream) == cudaSuccess)
             (void)cudaFreeAsync(all, stream);
-        (void)cudaGetLastError(); /* without room for all of it: step by step */
+        (void)cudaGetLastError(); /* no room for all of it: arrays will be taken one by one */
     }
     return STATUS_OK;
 }
