@@ -20,7 +20,7 @@ struct Square {
 };
 
 /* Mode n's coordinate in the words of nonzero i, counted from the range's first row; wraps around
- * where it is below. */
+ * if it is below that row. */
 __device__ uint32_t coordinate_of(const part_nonzeros &x, uint64_t i, int n)
 {
     uint64_t word = x.index[x.layout.mode[n].word][i];

@@ -243,7 +243,7 @@ static bool bucket_is_distinct(struct checker *c, const struct bucket *b, int us
     return alike < MOST_ALIKE && alike_are_distinct(c, alike, used + map_bits);
 }
 
-/* The first entry of thread t of so many. */
+/* The first entry of thread t of `threads`. */
 static uint64_t first_entry(uint64_t nnz, int t, int threads)
 {
     return nnz / (uint64_t)threads * (uint64_t)t +

@@ -139,8 +139,8 @@ void device_sweep_set_precision(struct device_sweep *s, enum precision precision
     s->orderings.stream.precision = precision;
     sweep_restart(&s->orderings.sweep);
     for (int n = 0; n < MAX_ORDER; n++) {
-        device_mttkrp_restart(&s->reduced[n]);
-        device_mttkrp_restart(&s->within[n]);
+        device_mttkrp_retry(&s->reduced[n]);
+        device_mttkrp_retry(&s->within[n]);
     }
 }
 

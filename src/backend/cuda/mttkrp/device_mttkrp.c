@@ -241,7 +241,7 @@ static enum status load_kernels(const struct device_mttkrp *w, const struct devi
     return cuda_status(code, "loading the kernels", error);
 }
 
-void device_mttkrp_restart(struct device_mttkrp *w)
+void device_mttkrp_retry(struct device_mttkrp *w)
 {
     w->calls = w->best = 0;
     w->best_ms = 0;

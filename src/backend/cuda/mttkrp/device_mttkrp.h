@@ -56,7 +56,7 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
 void device_mttkrp_close(struct device_mttkrp *w);
 
 /* Tries every variant again in the next calls. */
-void device_mttkrp_restart(struct device_mttkrp *w);
+void device_mttkrp_retry(struct device_mttkrp *w);
 
 /* f->m = X_(mode) (Khatri-Rao product of the other factors). Asynchronous, but while variants are
  * left to try it waits for the previous trial. */

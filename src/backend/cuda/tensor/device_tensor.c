@@ -8,7 +8,7 @@
 #include "kernels/mttkrp/chunks.h"
 #include "kernels/mttkrp/empty_rows.h"
 
-/* Nonzeros of the shortest chunks. Large tensors fill the card with chunks that are worth starting;
+/* Nonzeros of the shortest chunks. Large tensors fill the GPU with chunks that are worth starting;
  * small ones are cut finer. */
 #define SMALLEST_CHUNK 512
 #define FINEST_CHUNK   64                  /* of a small tensor            */
