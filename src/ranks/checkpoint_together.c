@@ -95,12 +95,13 @@ enum status checkpoint_write_together(const char *path, const struct checkpoint_
     struct checkpoint_pieces own = {0};
     if (open_file(&file, path, c, error) != STATUS_OK)
         goto done;
-    if (checkpoint_write_rows(&file, about, rows, c->rank == 0 ? carried : NULL, beside, &own,
-                              error) == STATUS_OK)
+    checkpoint_write_rows(&file, about, rows, c->rank == 0 ? carried : NULL, beside, &own, error);
+    if (error->status == STATUS_OK)
         outfile_sync(&file, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         goto done;
-    if (write_directory(&file, about, &own, c, error) == STATUS_OK && c->rank == 0)
+    write_directory(&file, about, &own, c, error);
+    if (error->status == STATUS_OK && c->rank == 0)
         outfile_commit(&file, error);
     comm_allreduce_error(c, error);
 done:

@@ -18,12 +18,22 @@ static void copy_rows(struct ktensor *whole, const struct ktensor *part,
     }
 }
 
+/* Creates the model, with its lambda. */
+static enum status create_whole(struct ktensor *whole, const struct ktensor *part,
+                                const struct shape *shape, struct error *error)
+{
+    if (ktensor_create(whole, shape, part->rank, error) != STATUS_OK)
+        return error->status;
+    memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
+    return STATUS_OK;
+}
+
 enum status model_collect(struct ktensor *whole, struct ktensor *part,
                           const struct rank_rows *ranks, struct error *error)
 {
     struct comm *c = ranks->all;
-    if (c->rank == 0 && ktensor_create(whole, &ranks->part.whole, part->rank, error) == STATUS_OK)
-        memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
+    if (c->rank == 0)
+        create_whole(whole, part, &ranks->part.whole, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < part->shape.order; n++) {

@@ -67,15 +67,22 @@ enum status share_read_blco(struct share *s, struct comm *c, const struct blco_f
     return STATUS_OK;
 }
 
+static enum status sample_share(struct share *s, const struct comm *c, const struct blco_file *f,
+                                uint64_t every, struct error *error)
+{
+    struct coo sample;
+    uint64_t begin = even_cut(f->header->nsegments, c->rank, c->size);
+    uint64_t end = even_cut(f->header->nsegments, c->rank + 1, c->size);
+    if (blco_sample(&sample, f, begin, end, every, error) != STATUS_OK)
+        return error->status;
+    return share_append(s, &sample, error);
+}
+
 enum status share_sample_blco(struct share *s, struct comm *c, const struct blco_file *f,
                               uint64_t every, struct error *error)
 {
-    struct coo sample;
-    uint64_t segments = f->header->nsegments;
     *s = (struct share){0};
-    if (blco_sample(&sample, f, even_cut(segments, c->rank, c->size),
-                    even_cut(segments, c->rank + 1, c->size), every, error) == STATUS_OK)
-        share_append(s, &sample, error);
+    sample_share(s, c, f, every, error);
     double total = (double)s->nnz;
     if (comm_allreduce_error(c, error) != STATUS_OK)
         goto done;

@@ -133,6 +133,16 @@ static enum status deal_array(struct comm *c, const void *from, void *to, size_t
     return comm_alltoallv(c, from, send, to, receive, error);
 }
 
+/* Appends a piece that has room for nnz entries. */
+static enum status append_room(struct reading *r, const struct shape *shape, uint64_t nnz,
+                               struct error *error)
+{
+    struct coo piece;
+    if (coo_create(&piece, shape, nnz, error) != STATUS_OK)
+        return error->status;
+    return append(r, &piece, error);
+}
+
 /* Deals out x, which rank 0 has and whose shape and nnz all ranks know: each rank's part becomes its
  * next piece. */
 static enum status deal(struct reading *r, const struct coo *x, struct error *error)
@@ -140,11 +150,9 @@ static enum status deal(struct reading *r, const struct coo *x, struct error *er
     struct comm *c = r->comm;
     struct share *s = r->share;
     uint64_t first[MAX_RANKS + 1];
-    struct coo piece = {0};
     for (int k = 0; k <= c->size; k++)
         first[k] = even_cut(x->nnz, k, c->size);
-    if (coo_create(&piece, &x->shape, first[c->rank + 1] - first[c->rank], error) == STATUS_OK)
-        append(r, &piece, error);
+    append_room(r, &x->shape, first[c->rank + 1] - first[c->rank], error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         return error->status;
     const struct coo *to = &s->piece[s->pieces - 1];

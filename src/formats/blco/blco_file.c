@@ -272,7 +272,9 @@ enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bi
                 segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
                 segment_ends_in_zeros(bytes, segment, line_bits) &&
                 segment_has_nonzeros(bytes, segment, line_bits);
-    return good ? STATUS_OK : blco_file_damaged(f, s, error);
+    if (!good)
+        return blco_file_damaged(f, s, error);
+    return STATUS_OK;
 }
 
 enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error)

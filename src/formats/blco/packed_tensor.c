@@ -178,8 +178,10 @@ enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *
     progress_update(progress, -1, "loading %s", f->name);
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_pages(p->size, error);
-    if (error->status == STATUS_OK)
-        read_segments(p, f, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    read_segments(p, f, error);
+done:
     if (error->status != STATUS_OK)
         packed_tensor_free(p);
     return error->status;

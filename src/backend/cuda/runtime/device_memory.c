@@ -69,7 +69,7 @@ enum status device_array_into(void *array, uint64_t count, size_t size, struct e
 {
     void *pointer = device_array(count, size, error);
     memcpy(array, &pointer, sizeof pointer);
-    return pointer ? STATUS_OK : error->status;
+    return error->status;
 }
 
 void device_free(void *array)

@@ -47,11 +47,14 @@ uint64_t device_packed_tensor_nnz(const struct device_packed_tensor *p, uint64_t
 static void *to_device(const void *host, uint64_t count, size_t size, struct error *error)
 {
     void *array = host ? device_array(count, size, error) : NULL;
-    if (array && cuda_status(cudaMemcpy(array, host, count * size, cudaMemcpyHostToDevice), doing,
-                             error) == STATUS_OK)
-        return array;
-    device_free(array);
-    return NULL;
+    if (!array)
+        return NULL;
+    cudaError_t code = cudaMemcpy(array, host, count * size, cudaMemcpyHostToDevice);
+    if (cuda_status(code, doing, error) != STATUS_OK) {
+        device_free(array);
+        return NULL;
+    }
+    return array;
 }
 
 /* The chunks of n nonzeros. */

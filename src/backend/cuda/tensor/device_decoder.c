@@ -86,7 +86,7 @@ static bool copy_checked(const void *from, uint64_t first, uint64_t count, void 
     uint64_t k = segment_at(d, at);
     struct error own = {0};
     uint8_t *bytes = memory_array(d->file->most_bytes, 1, &own);
-    for (char *out = to; at < end && own.status == STATUS_OK; k++) {
+    for (char *out = to; bytes && at < end; k++) {
         uint64_t within = at - d->host[k].offset;
         uint64_t next = k + 1 < d->segments ? d->host[k + 1].offset : d->size;
         uint64_t some = (next < end ? next : end) - at;

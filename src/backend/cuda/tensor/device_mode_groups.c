@@ -229,9 +229,11 @@ static enum status reduce(struct device_coo *x, const struct mode_groups *g,
     x->value = NULL;
     to.line = reduced.line;
     set_shifts(&to, &reduced);
-    if (error->status == STATUS_OK)
-        cuda_status(tuples_reduce(&nonzeros, map, g->groups, &to, x->nnz, x->pool->stream), doing,
-                    error);
+    if (error->status != STATUS_OK)
+        goto done;
+    cuda_status(tuples_reduce(&nonzeros, map, g->groups, &to, x->nnz, x->pool->stream), doing,
+                error);
+done:
     device_coo_free(x);
     *x = reduced;
     return error->status;

@@ -77,8 +77,10 @@ static enum status build_tables(struct device_tensor *t, const struct device_poo
         start_blocks(&t->blco, device_tensor_chunk_size(t, i),
                      host + (uint64_t)i * (t->blco.nblocks + 1));
     device = device_pool_take(pool, entries, sizeof *device, error);
-    if (copy_table(device, host, entries * sizeof *host, pool, error) == STATUS_OK)
-        fill_tables(t, host, device, pool, error);
+    if (copy_table(device, host, entries * sizeof *host, pool, error) != STATUS_OK)
+        goto done;
+    fill_tables(t, host, device, pool, error);
+done:
     device_pool_give(pool, device);
     memory_free(host);
     return error->status;
