@@ -4,24 +4,13 @@
 #include "formats/blco/blco_pieces.h"
 #include "ranks/share.h"
 
-#define ROOM (UINT64_C(256) << 20) /* bytes for decoded nonzeros, at most */
-
-static enum status add_piece(void *hash, struct coo *piece, struct error *error)
-{
-    (void)error;
-    *(uint64_t *)hash += fingerprint_hash(piece, NULL);
-    return STATUS_OK;
-}
-
-/* Adds the hashes of an even share of an unread file's nonzeros. */
+/* The hash of this rank's share of an unread file. */
 static enum status hash_share(uint64_t *hash, const struct blco_file *f, const struct comm *c,
                               struct error *error)
 {
-    struct blco_pieces pieces = blco_pieces_of(f, ROOM);
-    const uint64_t segments = pieces.end;
-    pieces.begin = even_cut(segments, c->rank, c->size);
-    pieces.end = even_cut(segments, c->rank + 1, c->size);
-    return blco_pieces_each(&pieces, add_piece, hash, error);
+    const uint64_t segments = f->header->nsegments;
+    return blco_pieces_hash(f, even_cut(segments, c->rank, c->size),
+                            even_cut(segments, c->rank + 1, c->size), hash, error);
 }
 
 enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t, struct comm *c,

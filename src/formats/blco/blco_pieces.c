@@ -2,7 +2,10 @@
 
 #include <omp.h>
 
+#include "tensor/fingerprint.h"
+
 #define NNZ_A_THREAD (4 * BLCO_SEGMENT_NNZ) /* so that all threads have work until the end */
+#define HASH_MEMORY  (UINT64_C(256) << 20)  /* bytes for decoded nonzeros, at most         */
 
 struct blco_pieces blco_pieces_of(const struct blco_file *f, uint64_t memory)
 {
@@ -32,4 +35,21 @@ enum status blco_pieces_each(const struct blco_pieces *p, coo_taker take, void *
     } while (begin < p->end);
     coo_free(&piece);
     return error->status;
+}
+
+static enum status add_hash(void *hash, struct coo *piece, struct error *error)
+{
+    (void)error;
+    *(uint64_t *)hash += fingerprint_hash(piece, NULL);
+    return STATUS_OK;
+}
+
+enum status blco_pieces_hash(const struct blco_file *f, uint64_t begin, uint64_t end,
+                             uint64_t *hash, struct error *error)
+{
+    struct blco_pieces pieces = blco_pieces_of(f, HASH_MEMORY);
+    pieces.begin = begin;
+    pieces.end = end;
+    *hash = 0;
+    return blco_pieces_each(&pieces, add_hash, hash, error);
 }
