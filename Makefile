@@ -1,8 +1,15 @@
 # blco: `make` builds build/blco, with the CUDA backend where nvcc is at hand (CUDA=0 leaves it out), and
 # build/blco-mpi.so where mpicc is at hand (MPI=0 leaves it out).
 #
-#   make                 build/blco
+#   make                 build/blco; CFLAGS, LDFLAGS and NVCCFLAGS come after our own flags
 #   make check           all tests that need no GPU
+#   make test T=NAME     builds and runs one test: a program (T=test_plan) or a bats file (T=cli_cpd)
+#   make debug           build/debug/blco, without optimisation, for a debugger (host backend only)
+#   make coverage        runs the tests, or test T, and says how many lines of each folder have run
+#   make tidy            clang-tidy over src, or over F='FILE...'
+#   make check-format    says which files clang-format 14 would change; make format changes them
+#   make check-layers    says which #include goes where src/LAYERS does not allow it
+#   make compile_commands.json    what editors and clang tools read
 #   make asan tsan       the same tests under sanitizers (address and undefined; thread, with clang)
 #   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, with clang
 #   make kill            kills KILLS (300) runs that save checkpoints, and checks what is left
@@ -10,7 +17,7 @@
 #   make check-gpu       the tests of every operation on the GPU; fails without one
 #   make install         to PREFIX (/usr/local), below DESTDIR, stripped; make uninstall takes it away again
 #   make deb             a Debian package of this build, in build/
-#   make format clean
+#   make format clean help
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -21,18 +28,28 @@ MPI     ?= $(if $(MPICC),1,0)
 VERSION := 0.1.0
 COMMIT  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-# VARIANT is set by the sanitizer targets only; objects of each variant live apart.
+# VARIANT is set by targets such as asan and debug only; objects of each variant live apart.
 VARIANT ?= $(if $(filter 1,$(CUDA)),cuda,host)
 O       := build/$(VARIANT)
 
 CC       := gcc
 CSTD     := -std=c11 -D_GNU_SOURCE
-WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
+WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 OPT      := -O3 -g -fno-math-errno
 OPENMP   := -fopenmp
-INCLUDE  := -Isrc -I. $(shell pkg-config --cflags openblas 2>/dev/null)
+INCLUDE  := -Isrc -I. $(foreach p,openblas jansson,$(shell pkg-config --cflags $p 2>/dev/null))
 LIBS     := -lisal -lm -lpthread -ldl
 
+# Warnings are errors for those who work on blco: wherever more is asked for than to build and install it.
+WERROR   ?= $(if $(filter-out all blco install uninstall deb clean help,$(MAKECMDGOALS)),1)
+WARN     += $(if $(WERROR),-Werror)
+
+ifeq ($(VARIANT),debug)
+  OPT := -O0 -g3 -fno-math-errno
+endif
+ifeq ($(VARIANT),coverage)
+  OPT := -O1 -g -fno-math-errno --coverage -fprofile-update=atomic
+endif
 ifeq ($(VARIANT),asan)
   OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 endif
@@ -51,21 +68,37 @@ endif
 # then say how long idle threads wait, and src/base/openmp_faults.c what libgomp finds wrong.
 GCC  := $(findstring gcc version,$(shell $(CC) -v 2>&1))
 GOMP := $(if $(GCC),$(wildcard $(shell $(CC) -print-file-name=libgomp.a)))
-HIDE := -Wl,--exclude-libs,libgomp.a
+HIDE := -Wl,--exclude-libs,libgomp.a:libjansson.a
 WRAP := -Wl,--wrap=gomp_error,--wrap=gomp_fatal,--undefined=__wrap_gomp_error
-LIBS := $(if $(GOMP),$(HIDE) $(WRAP) $(GOMP),$(OPENMP)) $(LIBS)
+LIBS := $(HIDE) $(if $(GOMP),$(WRAP) $(GOMP),$(OPENMP)) $(LIBS)
+# Jansson, too, becomes a part of the program where there is an archive of it.
+JANSSON := $(wildcard $(shell $(CC) -print-file-name=libjansson.a))
+LIBS    := $(or $(JANSSON),$(shell pkg-config --libs jansson 2>/dev/null || echo -ljansson)) $(LIBS)
 # What runs is shown in short; V=1 shows the commands.
 ifneq ($(V),1)
   .SILENT:
   NOTE = @printf '%-5s %s\n' $(1) $(2)
 endif
 
-CFLAGS += $(CSTD) $(WARN) $(OPT) $(OPENMP) $(INCLUDE)
+FLAGS = $(CSTD) $(WARN) $(OPT) $(OPENMP) $(INCLUDE)
+LINK  = $(CC) $(OPT) $(CFLAGS) $(LDFLAGS)
 
 # A backend is a folder of src/backend; "absent" stands in for those that this build leaves out.
 BACKENDS := host $(if $(filter cuda,$(VARIANT)),cuda,absent)
-SOURCES  := $(shell find src -name '*.c' ! -path src/main.c ! -path 'src/backend/*/*' ! -path 'src/comm/*/*') \
-            $(shell find $(BACKENDS:%=src/backend/%) $(if $(filter cuda,$(VARIANT)),src/comm/nccl) -name '*.c')
+SOURCES  := $(filter-out %_simd.c,\
+              $(shell find src -name '*.c' ! -path src/main.c ! -path 'src/backend/*/*' ! -path 'src/comm/*/*') \
+              $(shell find $(BACKENDS:%=src/backend/%) $(if $(filter cuda,$(VARIANT)),src/comm/nccl) -name '*.c'))
+# Each X_simd.c of the host is compiled for several kinds of vectors, to X_simd-ENTRY-WIDTH.o: some for
+# any processor, some for x86 with AVX2 or AVX-512. src/backend/host/simd_width.c chooses among them.
+SIMD_ANY    := row_sums_simd-double-1 row_sums_simd-double-2 row_sums_simd-float-1 row_sums_simd-float-4 \
+               dense_simd-double-1 dense_simd-double-2 nonneg_simd-double-2 \
+               residual_simd-double-1 residual_simd-float-1
+SIMD_AVX2   := row_sums_simd-double-4 row_sums_simd-float-8 dense_simd-double-4 nonneg_simd-double-4 \
+               residual_simd-double-4 residual_simd-float-4
+SIMD_AVX512 := row_sums_simd-double-8 row_sums_simd-float-16 dense_simd-double-8 nonneg_simd-double-8 \
+               residual_simd-double-8 residual_simd-float-8
+SIMD_X86    := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(SIMD_AVX2) $(SIMD_AVX512))
+SIMD        := $(patsubst %,$O/src/backend/host/host_%.o,$(SIMD_ANY) $(SIMD_X86))
 TESTS    := $(shell find tests -name 'test_*.c')
 ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
@@ -79,9 +112,9 @@ ifeq ($(VARIANT),cuda)
                  -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
   # All device code is compressed, in the way that is nvcc's default: every driver of its CUDA reads that.
   # LINEINFO=1 adds the source lines that profilers show, which makes the device code four times as large.
-  NVCCFLAGS := -O3 $(if $(LINEINFO),-lineinfo) -std=c++17 -Xfatbin -compress-all -Xcompiler -Wall,-Wextra \
-               -Werror all-warnings $(GENCODE) -Isrc -I.
-  CFLAGS    += -isystem $(CUDA_HOME)/include
+  NVFLAGS   := -O3 $(if $(LINEINFO),-lineinfo) -std=c++17 -Xfatbin -compress-all -Xcompiler -Wall,-Wextra \
+               $(if $(WERROR),-Werror all-warnings) $(GENCODE) -Isrc -I.
+  FLAGS     += -isystem $(CUDA_HOME)/include
   GPU_TESTS := $(patsubst %.c,$O/%,$(shell find tests -name 'gpu_*.c'))
   # The CUDA runtime becomes a part of the program, which loads the driver, cuBLAS, cuSOLVER and NCCL
   # when it needs them: from where the loader looks, which is also where this build has them.
@@ -89,7 +122,7 @@ ifeq ($(VARIANT),cuda)
                -lcudart_static $(LIBS) -lrt -lstdc++
 endif
 
-OBJECTS    := $(SOURCES:%.c=$O/%.o) $(KERNELS:%.cu=$O/%.o)
+OBJECTS    := $(SOURCES:%.c=$O/%.o) $(SIMD) $(KERNELS:%.cu=$O/%.o)
 LIBRARY    := $O/libblco.a
 UNIT_TESTS := $(TESTS:%.c=$O/%)
 SUPPORT    := $O/tests/support/naive.o
@@ -104,24 +137,28 @@ MPI_TESTS      := $(patsubst %.c,$O/%,$(shell find tests -name 'mpi_*.c'))
 FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
-.PHONY: all blco tests fuzzers check check-layers asan tsan fuzz kill table check-gpu install uninstall deb format clean FORCE
+.PHONY: all blco tests test fuzzers check check-layers check-format check-gpu asan tsan fuzz kill table debug coverage tidy \
+        install uninstall deb format clean help FORCE
 .PRECIOUS: $O/%.o
 all: blco
 blco: $O/blco $(PLUGIN)
 	$(if $(PLUGIN),,rm -f build/blco-mpi.so $O/blco-mpi.so)
 	install -m 755 $^ build
 
+.PHONY: program
+program: $O/blco $(PLUGIN)
+
 $O/blco: $O/src/main.o $(LIBRARY)
 	$(call NOTE,LINK,$@)
-	$(CC) $(OPT) $(EXPORT) -o $@ $^ $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $^ $(LIBS)
 
 # The compiler's wrapper of MPI knows where MPI is; it calls the compiler of the other files.
 $O/src/comm/mpi/%.o $O/blco-mpi.so: private CC := OMPI_CC="$(CC)" MPICH_CC="$(CC)" $(MPICC)
-$O/src/comm/mpi/%.o: CFLAGS += -fPIC -fvisibility=hidden
+$O/src/comm/mpi/%.o: FLAGS += -fPIC -fvisibility=hidden
 
 $O/blco-mpi.so: $(PLUGIN_OBJECTS)
 	$(call NOTE,LINK,$@)
-	$(CC) $(OPT) -shared -o $@ $^
+	$(LINK) -shared -o $@ $^
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@
@@ -134,28 +171,47 @@ $O/commit: FORCE
 FORCE:
 KNOW_VERSION := $O/src/base/version.o $O/src/comm/mpi/comm_mpi.o
 $(KNOW_VERSION): $O/commit
-$(KNOW_VERSION): CFLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
+$(KNOW_VERSION): FLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
 # A product and a sum in one instruction, where the processor has it.
-$O/src/backend/host/host_dense_simd%.o $O/src/backend/host/host_nonneg_simd%.o: CFLAGS += -ffp-contract=fast
+$O/src/backend/host/host_dense_simd-%.o $O/src/backend/host/host_nonneg_simd-%.o: FLAGS += -ffp-contract=fast
+
+$(SIMD_AVX2:%=$O/src/backend/host/host_%.o): FLAGS += -mavx2 -mfma
+$(SIMD_AVX512:%=$O/src/backend/host/host_%.o): FLAGS += -mavx512f -mavx512dq
+
+.SECONDEXPANSION:
+$(SIMD): $O/%.o: $$(firstword $$(subst -, ,$$*)).c
+	@mkdir -p $(@D)
+	$(call NOTE,CC,$*)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -DSIMD_ENTRY=$(word 2,$(subst -, ,$*)) -DSIMD_WIDTH=$(word 3,$(subst -, ,$*)) -MMD -MP -c -o $@ $<
 
 $O/%.o: %.c
 	@mkdir -p $(@D)
 	$(call NOTE,CC,$<)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $O/%.o: %.cu
 	@mkdir -p $(@D)
 	$(call NOTE,NVCC,$<)
-	$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+	$(NVCC) $(NVFLAGS) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
 tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS)
 
-$O/tests/%.o: CFLAGS += -Itests
+$O/tests/%.o: FLAGS += -Itests
 
 $(UNIT_TESTS) $(GPU_TESTS) $(MPI_TESTS): %: %.o $(SUPPORT) $(LIBRARY)
 	$(call NOTE,LINK,$@)
-	$(CC) $(OPT) $(EXPORT) -o $@ $^ -lcmocka $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $^ -lcmocka $(LIBS)
+
+# The source of test T, and what it needs: a bats file runs the program and, some of them, test programs.
+TEST       := $(if $T,$(shell find tests -name '$T.c' -o -name '$T.bats'))
+TEST_BUILT := $(patsubst %.c,$O/%,$(TEST:%.bats=%.c))
+TEST_NEEDS := $(if $(filter %.bats,$(TEST)),$O/blco $(PLUGIN) $(MPI_TESTS),$(TEST_BUILT))
+
+test: $(TEST_NEEDS)
+	$(if $T,,$(error make test: T=NAME is missing, as T=test_plan or T=cli_cpd))
+	$(if $(TEST),,$(error make test: there is no tests/*/$T.c and no tests/*/$T.bats))
+	scripts/run-tests $O $(or $(filter %.bats,$(TEST)),$(TEST_BUILT))
 
 check: blco tests check-layers
 	scripts/run-tests $O
@@ -166,19 +222,24 @@ check-layers:
 check-gpu: blco tests $(GPU_TESTS)
 	scripts/run-tests $O gpu
 
-asan:
-	$(MAKE) VARIANT=asan tests
-	scripts/run-tests build/asan
+asan tsan:
+	$(MAKE) VARIANT=$@ tests
+	scripts/run-tests build/$@
 
-tsan:
-	$(MAKE) VARIANT=tsan tests
-	scripts/run-tests build/tsan
+debug:
+	$(MAKE) VARIANT=debug program
+
+coverage:
+	[ ! -d build/coverage ] || find build/coverage -name '*.gcda' -delete
+	$(MAKE) VARIANT=coverage $(if $T,test,tests)
+	$(if $T,,scripts/run-tests build/coverage)
+	scripts/coverage build/coverage
 
 fuzzers: $(FUZZERS)
 
 $(FUZZERS): %: %.o $(LIBRARY)
 	$(call NOTE,LINK,$@)
-	$(CC) $(OPT) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 fuzz:
 	$(MAKE) VARIANT=fuzz fuzzers
@@ -232,10 +293,32 @@ uninstall:
 deb: blco
 	+scripts/make-deb $O $(VERSION)
 
-format:
-	find src kernels tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format -i
+# clang-format of another version formats otherwise.
+CLANG_FORMAT := $(or $(shell command -v clang-format-14),clang-format)
+FORMATTED     = find src kernels tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs -n 16 -P $(shell nproc) $(CLANG_FORMAT)
+format: PINNED
+	$(FORMATTED) -i
+
+check-format: PINNED
+	$(FORMATTED) --dry-run -Werror --ferror-limit=1 || { echo 'these files are not formatted (make format)' >&2; exit 1; }
+
+PINNED:
+	$(CLANG_FORMAT) --version | grep -q 'version 14\.' || \
+	  { echo 'clang-format 14 is needed (package clang-format-14)' >&2; exit 1; }
+
+# The commands by which files are compiled, as JSON: make prints them, and does not run them.
+compile_commands.json: Makefile FORCE
+	$(MAKE) -nB V=1 --no-print-directory blco tests | \
+	  sed -nE 's/[\\"]/\\&/g; s|^(OMPI_CC=[^ ]* MPICH_CC=[^ ]* )?(.* -c -o [^ ]+ ([^ ]+\.c))$$|{"directory": "$(CURDIR)", "command": "\2", "file": "\3"},|p' | \
+	  sed '1s/^/[/; $$s/,$$/]/' >$@
+
+tidy: compile_commands.json
+	printf '%s\n' $(or $F,$(filter-out src/comm/mpi/%,$(sort $(SOURCES)))) | xargs -n 1 -P $(shell nproc) $(or $(shell command -v clang-tidy-14),clang-tidy) --quiet
+
+help:
+	sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
 
 clean:
-	rm -rf build
+	rm -rf build compile_commands.json
 
 -include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d)

@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "base/version.h"
 #include "commands/command_table.h"
+#include "commands/options/cmd_common.h"
 #include "comm/comm_world.h"
 
 static int help(int argc, char **argv, struct error *error)
@@ -22,7 +23,7 @@ static int help(int argc, char **argv, struct error *error)
     }
     const struct command *command = command_find(argv[1], error);
     if (command)
-        command->help(stdout);
+        cmd_help(stdout, command, false);
     return (int)error->status;
 }
 

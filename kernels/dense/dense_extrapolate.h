@@ -1,8 +1,8 @@
-/* Extrapolated factor matrices on the device (numerics/momentum_step.h), of all modes at
- * once. Factor matrices are row-major, `ld` entries (a multiple of 16 bytes) a row, of either
- * precision; all other arrays are double. Device pointers only; nothing of src/ is known here.
- * Asynchronous; the launch's error is returned. Nothing counts where *halt is not 0. Sums over rows
- * repeat bit for bit on one device. */
+/* Extrapolated factor matrices on the GPU (numerics/momentum_step.h), of all modes at once. Factor
+ * matrices are row-major, `ld` entries (a multiple of 16 bytes) a row, of either precision; all
+ * other arrays are double. Device pointers only; nothing of src/ is known here. Asynchronous; the
+ * launch's error is returned. Nothing counts where *halt is not 0. Sums over rows repeat bit for
+ * bit on one device. */
 #ifndef BLCO_DENSE_EXTRAPOLATE_H
 #define BLCO_DENSE_EXTRAPOLATE_H
 
@@ -18,8 +18,8 @@
 extern "C" {
 #endif
 
-/* A mode's factor matrix A and the second one S, which becomes Y; with norms (R) of the columns and
- * Grams (R x R) of unit columns. */
+/* A mode's factor matrix A and the previous one S, which becomes Y; with norms (R) of the columns
+ * and Grams (R x R) of unit columns. */
 struct dense_extrapolate_mode {
     const void *a; /* (rows x ld) */
     void *s;       /* (rows x ld) */

@@ -6,7 +6,7 @@ namespace
 
 constexpr int THREADS = 256;
 
-/* One thread block. What it needs is loaded before anything waits. */
+/* One thread block. Issues all loads before the first barrier. */
 __global__ void __launch_bounds__(THREADS)
     decide_kernel(const dense_momentum_fit fit, dense_momentum *m, double *kept, const int *halt)
 {
@@ -15,11 +15,8 @@ __global__ void __launch_bounds__(THREADS)
     const uint32_t thread = threadIdx.x;
     const int halted = *halt;
     dense_fit_terms found = {0, 0, 0, 0};
-    momentum state = {};
-    if (thread == 0) {
+    if (thread == 0)
         found = *fit.terms;
-        state = m->state;
-    }
     double sum = 0;
     if (halted)
         return;
@@ -37,9 +34,10 @@ __global__ void __launch_bounds__(THREADS)
         const fit_terms terms = {fit.norm_sq,      found.inner, found.model_sq, found.inner_size,
                                  found.model_size, fit.epsilon, m->penalty};
         const fit_numbers numbers = fit_of_terms(&terms);
+        momentum state = fit.before;
         m->step = momentum_next(&state, numbers.objective, numbers.noise);
         m->state = state;
-        keeps = !state.taken_back && !state.undecided;
+        keeps = !state.rejected && !state.undecided;
     }
     __syncthreads();
     for (uint32_t r = thread; keeps && r < fit.rank; r += THREADS)

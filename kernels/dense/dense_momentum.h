@@ -1,6 +1,6 @@
-/* Momentum on the device (numerics/momentum_step.h): the decision on the next sweep. All
- * arrays are double. Device pointers only; nothing of src/ is known here. Asynchronous; the
- * launch's error is returned. Nothing is done where *halt is not 0. */
+/* Momentum on the GPU (numerics/momentum_step.h): the decision on the next sweep. All arrays are
+ * double. Device pointers only; nothing of src/ is known here. Asynchronous; the launch's error is
+ * returned. Nothing is done where *halt is not 0. */
 #ifndef BLCO_DENSE_MOMENTUM_H
 #define BLCO_DENSE_MOMENTUM_H
 
@@ -15,15 +15,16 @@
 extern "C" {
 #endif
 
-/* What stays on the device from sweep to sweep. */
+/* The decision. */
 struct dense_momentum {
-    struct momentum state;
+    struct momentum state; /* what this sweep leaves to the next */
     struct momentum_step step;
-    double penalty; /* of the last fit, struct fit_terms */
+    double penalty; /* of this fit, struct fit_terms */
 };
 
-/* What a sweep has come to. */
+/* A sweep. */
 struct dense_momentum_fit {
+    struct momentum before;              /* what the sweep before has left           */
     const struct dense_fit_terms *terms; /* device                                   */
     double norm_sq, epsilon;             /* struct fit_terms                         */
     double ridge;                        /* of the mode that was updated last        */
@@ -31,8 +32,8 @@ struct dense_momentum_fit {
     uint32_t rank;
 };
 
-/* In one thread block: momentum_next of *m with this fit, into m->step. kept (R) = lambda, unless
- * the sweep is taken back or undecided. */
+/* In one thread block: *m = what momentum_next decides after fit->before. kept (R) = lambda, unless
+ * the sweep is rejected or undecided. */
 cudaError_t dense_momentum_decide(const struct dense_momentum_fit *fit, struct dense_momentum *m,
                                   double *kept, const int *halt, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-/* Rows of M that an ordered MTTKRP does not store whole: empty rows, and rows with nonzeros in several
- * chunks. They are zeroed before it runs. Device pointers only. */
+/* Rows of M that an ordered MTTKRP does not store whole: empty rows, and rows with nonzeros in
+ * several chunks. They are zeroed before it runs. Device pointers only. */
 #ifndef BLCO_EMPTY_ROWS_H
 #define BLCO_EMPTY_ROWS_H
 

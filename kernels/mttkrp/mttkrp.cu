@@ -2,7 +2,8 @@
  * lane group gathers the rows of several nonzeros at once, sums in registers while the output row
  * stays the same, and adds or stores the row when it changes. The first and the last row of a run
  * may go on in the neighbouring runs: their partial sums are added in shared memory at the end of
- * the chunk, so that only a chunk's own first and last row can be rows of another thread block, too.
+ * the chunk, so that only a chunk's own first and last row can be rows of another thread block,
+ * too.
  */
 #include "kernels/mttkrp/mttkrp.h"
 
@@ -16,8 +17,8 @@ namespace
 {
 
 /* Gathering rows from the L2 cache at full rate takes many loads in flight: some from `unroll`
- * nonzeros whose loads do not depend on each other, some from many warps. Of a dozen combinations on
- * an H200, these numbers, which leave 64 to 80 registers a thread, were the fastest. */
+ * nonzeros whose loads do not depend on each other, some from many warps. Of a dozen combinations
+ * on an H200, these numbers, which leave 64 to 80 registers a thread, were the fastest. */
 template <int GATHERS> constexpr int unroll = GATHERS == 1 ? 4 : GATHERS == 2 ? 2 : 3;
 template <mttkrp_path PATH> constexpr int threads = PATH == MTTKRP_SORTED ? SORT_THREADS : 128;
 template <int GATHERS, mttkrp_path PATH>

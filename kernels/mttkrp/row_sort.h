@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /* Upper bits of a row's number that are sorted by, in two passes over the nonzeros. Rows that agree
- * in these bits, a few hundred at most if there are 2^24 rows, are separated by MTTKRP_SORTED within
- * its chunks. */
+ * in these bits, a few hundred at most if there are 2^24 rows, are separated by MTTKRP_SORTED
+ * within its chunks. */
 #define ROW_SORT_BITS 16
 
 /* The arrays that sorting takes; all are borrowed. */

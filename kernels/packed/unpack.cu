@@ -90,8 +90,8 @@ __device__ void find_uppers(const uint32_t *vector, int vector_words, uint32_t l
 
 /* Reads a lane's fields, every WARPth one, as packed_field does: fields of up to 32 HALVES bits, in
  * 32-bit halves of 64-bit words. The word after a field's first word is always read: it exists, at
- * the latest as the first word of the bit vector. If fields have no bits, the word in their place is
- * read as that next word, and the word before it as the first. */
+ * the latest as the first word of the bit vector. If fields have no bits, the word in their place
+ * is read as that next word, and the word before it as the first. */
 template <int HALVES> struct fields {
     const uint32_t *word;
     uint32_t shift, bits, mask[HALVES];
@@ -171,7 +171,8 @@ template <int WORDS> struct shared_tables {
     uint16_t upper[WARPS][PACKED_GROUP_NNZ];
 };
 
-/* The state with which a lane decodes; `upper` (PACKED_GROUP_NNZ) is its warp's, in shared memory. */
+/* The state with which a lane decodes; `upper` (PACKED_GROUP_NNZ) is its warp's, in shared memory.
+ */
 template <int WORDS> struct unpacker {
     const unpack_args &a;
     const packed_bounds &limits;

@@ -80,7 +80,7 @@ cudaError_t line_pieces_count(const line_pieces_nonzeros *x, uint32_t first, uin
     if (x->nnz == 0)
         return cudaSuccess;
     select_count<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(selection,
-                                                                                   count);
+                                                                                    count);
     return cudaGetLastError();
 }
 

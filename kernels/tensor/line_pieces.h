@@ -32,9 +32,9 @@ cudaError_t line_pieces_count(const struct line_pieces_nonzeros *x, uint32_t fir
 
 /* Writes the moved lines and the values, of value_size bytes (8, or 4: rounded to float), of the
  * nonzeros in bins [first, end), in their order, those of tile t from place begin[t] on. */
-cudaError_t line_pieces_select(const struct line_pieces_nonzeros *x, uint32_t first,
-                               uint32_t end, const uint64_t *begin, uint64_t *line, void *value,
-                               int value_size, cudaStream_t stream);
+cudaError_t line_pieces_select(const struct line_pieces_nonzeros *x, uint32_t first, uint32_t end,
+                               const uint64_t *begin, uint64_t *line, void *value, int value_size,
+                               cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -71,8 +71,8 @@ cudaError_t part_count(const part_nonzeros *x, uint64_t *count, cudaStream_t str
 {
     if (x->nnz == 0)
         return cudaSuccess;
-    select_count<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(InPart{*x, {}, nullptr},
-                                                                                   count);
+    select_count<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(
+        InPart{*x, {}, nullptr}, count);
     return cudaGetLastError();
 }
 

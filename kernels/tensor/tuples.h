@@ -46,8 +46,9 @@ struct tuples_sample {
     int skipped_bits;
 };
 
-/* *count (0 before) += how many of the sample's keys n nonzeros have. Reads only the modes of the map
- * and their lengths. bits (2^(key_bits - skipped_bits) bits in whole words, 0 before) is scratch. */
+/* *count (0 before) += how many of the sample's keys n nonzeros have. Reads only the modes of the
+ * map and their lengths. bits (2^(key_bits - skipped_bits) bits in whole words, 0 before) is
+ * scratch. */
 cudaError_t tuples_count(const struct tuples_nonzeros *x, const struct tuples_map *map,
                          struct tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *count,
                          cudaStream_t stream);

@@ -4,13 +4,13 @@ function varargout = load_blco(name, format, modes)
 %   [lambda, U] = load_blco('x')            the model with the stem x
 %   [subs, vals, shape] = load_blco('x.blco')   a tensor
 %
-% A model: lambda (R x 1) has the weights, U{n} is the factor matrix of mode n, of as many rows as the
-% mode has indices and R columns. Of the formats that the stem has, the first of ktns, npy and text is
-% read, as by `blco cpd --init`; load_blco('x', 'text') reads that one. load_blco('x', 'text', 3)
+% A model: lambda (R x 1) has the weights, U{n} is the factor matrix of mode n, with a row for each index
+% and R columns. If the stem has several formats, the first of ktns, npy and text is read, as by
+% `blco cpd --init`; load_blco('x', 'text') reads text. load_blco('x', 'text', 3)
 % reads three factor matrices. With Tensor Toolbox: K = ktensor(lambda, U).
 %
 % A tensor: row i of subs has the coordinates of nonzero i, counted from 1, vals(i) is its value, shape
-% has the lengths of the modes. Nonzeros stand in the order of the file. With Tensor Toolbox:
+% has the lengths of the modes. Nonzeros are in the order of the file. With Tensor Toolbox:
 % X = sptensor(subs, vals, shape).
 %
 % blco-model(5) and blco-file(5) describe the files.
@@ -104,7 +104,7 @@ function [lambda, U] = load_matrices(stem, kind, modes)
     lambda = lambda(:);
 end
 
-% A file of NumPy with an array of doubles of one or two lengths.
+% A NumPy file with an array of doubles of one or two dimensions.
 function A = load_npy(path)
     fid = open_file(path);
     closer = onCleanup(@() fclose(fid));
@@ -169,7 +169,7 @@ function fid = open_file(path)
     end
 end
 
-% Tensors. Numbers of up to 128 bits, and fields of bits, are arrays of uint64 with a row for each limb
+% Tensors. Numbers of up to 128 bits, and bit fields, are arrays of uint64 with a row for each limb
 % of 32 bits, the lowest limb first, and a column for each nonzero.
 
 function [subs, vals, shape] = load_tensor(path)
@@ -198,8 +198,8 @@ function [subs, vals, shape] = load_tensor(path)
     end
 end
 
-% The header's and the directory's checksums are compared; those of segments are not: that takes as
-% long as all of the rest.
+% Verifies the checksums of header and directory, but not those of segments, which would double the
+% time.
 function [shape, nnz, segments] = read_header(path, fid)
     page = fread(fid, 4096, 'uint8=>uint8')';
     if numel(page) < 4096 || ~isequal(double(page(1:8)), [137 double('BLCO') 13 10 26])
@@ -314,7 +314,7 @@ function [line, value] = decode_segment(data, ngroups, line_bits)
     value = values(double(table(12, of)), double(table(14, of)), least(of), field);
 end
 
-% The fields of `bits` bits each, from bit `at` of the words on.
+% The fields of `bits` bits each, starting at bit `at` of the words.
 function field = fields(words, at, bits, limbs)
     field = zeros(limbs, numel(at), 'uint64');
     for limb = 1:limbs
@@ -331,8 +331,8 @@ function field = fields(words, at, bits, limbs)
     end
 end
 
-% The numbers, from 0, of the set bits in each group's bit vector: length(g) words from word at(g) on, with
-% count(g) set bits. `of` has the group of each nonzero.
+% The numbers, from 0, of the set bits in each group's bit vector: length(g) words starting at word at(g),
+% with count(g) set bits. `of` has the group of each nonzero.
 function position = set_bits(words, at, length, count, of)
     begin = cumsum(length) - length;
     owner = repelem(1:numel(at), length);

@@ -1,4 +1,4 @@
-"""Reads the files of blco into NumPy arrays. Needs NumPy alone.
+"""Reads the files of blco into NumPy arrays. Needs only NumPy.
 
     from load_blco import load_blco
 
@@ -6,13 +6,13 @@
     subs, vals, shape = load_blco("x.blco")       # a tensor
 
 A model is (weights, factors): weights has R numbers, factors[n] is the factor matrix of mode n,
-of as many rows as the mode has indices and R columns. Of the formats that the stem has, the first of
-ktns, npy and text is read, as by `blco cpd --init`; load_blco("x", format="text") reads that one.
+with a row for each index and R columns. If the stem has several formats, the first of ktns, npy and
+text is read, as by `blco cpd --init`; load_blco("x", format="text") reads text.
 
 A tensor is (subs, vals, shape): row i of subs (int64) has the coordinates of nonzero i, counted from
-0, vals[i] is its value, shape has the lengths of the modes. Nonzeros stand in the order of the file.
+0, vals[i] is its value, shape has the lengths of the modes. Nonzeros are in the order of the file.
 
-What cannot be read raises ValueError, or OSError. blco-model(5) and blco-file(5) describe the files.
+A file that cannot be read raises ValueError or OSError. blco-model(5) and blco-file(5) describe the files.
 """
 
 import os
@@ -28,8 +28,8 @@ FORMATS = ("ktns", "npy", "text")
 def load_blco(name, format=None, modes=None):
     """The model with the stem `name`, or the tensor in the file `name`, if that ends in .blco.
 
-    format: "ktns", "npy" or "text", of a model; None: the first one that is there.
-    modes: how many files of factor matrices to read; None: all that are there.
+    format: "ktns", "npy" or "text", for a model; None: the first one that exists.
+    modes: how many files of factor matrices to read; None: all that exist.
     """
     name = os.fspath(name)
     if name.endswith(".blco"):
@@ -84,7 +84,7 @@ def _load_matrices(stem, kind, modes):
 
 
 def _load_ktns(path):
-    """The `ktensor` text of Tensor Toolbox: words and numbers between blanks."""
+    """The `ktensor` text of Tensor Toolbox: words and numbers separated by blanks."""
     with open(path, encoding="ascii") as file:
         words = file.read().split()
     at = 0
@@ -160,8 +160,8 @@ def _load_tensor(path):
 
 
 def _read_header(path, file):
-    """(lengths, number of nonzeros, directory of segments). The header's and the directory's checksums
-    are compared; those of segments are not: that takes Python as long as all of the rest."""
+    """(lengths, number of nonzeros, directory of segments). Verifies the checksums of header and
+    directory, but not those of segments, which would double the time."""
     page = file.read(PAGE)
     if len(page) < PAGE or not page.startswith(MAGIC):
         raise ValueError(f"{path}: is no .blco file")
@@ -224,8 +224,8 @@ def _decode_segment(data, ngroups, line_bits):
 
 
 def _fields(words, at, bits, limbs):
-    """(limbs x fields): the fields of `bits` bits each from bit `at` of the words on, cut into limbs of
-    32 bits, the lowest one first."""
+    """(limbs x fields): the fields of `bits` bits each, starting at bit `at` of the words, cut into limbs
+    of 32 bits, the lowest one first."""
     field = np.zeros((limbs, at.size), dtype=np.uint64)
     for limb in range(limbs):
         width = np.clip(bits - 32 * limb, 0, 32)
@@ -238,8 +238,8 @@ def _fields(words, at, bits, limbs):
 
 
 def _set_bits(words, at, length, count):
-    """The numbers of the set bits in each group's bit vector, all groups' behind each other. The vector
-    of a group is `length` words from word `at` on, and has `count` set bits."""
+    """The numbers of the set bits in each group's bit vector, one group after the other. The vector
+    of a group is `length` words, starting at word `at`, and has `count` set bits."""
     owner = np.repeat(np.arange(at.size), length)
     begin = np.cumsum(length) - length
     index = np.arange(owner.size) - begin[owner] + at[owner]
@@ -266,9 +266,11 @@ def _values(group, field):
     """The values of fields; group has the entry of each nonzero's group."""
     form = group["form"]
     whole = group["least"] + field.astype(np.int64)
+    with np.errstate(invalid="ignore"):  # the bits of other forms may be a signalling NaN as floats
+        floats = field.astype(np.uint32).view(np.float32).astype(np.float64)
     return np.select(
         [form == 0, form == 1, form == 2, form == 3],
         [group["least"].astype(np.int64).view(np.float64),
          whole / np.array([float(10**d) for d in range(23)])[group["decimals"]],
-         field.astype(np.uint32).view(np.float32).astype(np.float64),
+         floats,
          field.view(np.float64)])

@@ -9,13 +9,13 @@
 #SBATCH --gpus-per-node=4
 #SBATCH --cpus-per-task=32
 #SBATCH --mem=256G
-# Two minutes before the time limit blco ends the iteration and writes the model.
+# Two minutes before the time limit, blco finishes the iteration and writes the model.
 #SBATCH --signal=B:TERM@120
 tensor=x.blco
 rank=32
 stem=x
-# export LD_LIBRARY_PATH=FOLDER          # of libnccl.so.2, where the system does not find it
+# export LD_LIBRARY_PATH=FOLDER          # of libnccl.so.2, if the system does not find it
 # ... to here.
 
-# exec: the signal of the batch system reaches blco itself.
+# exec, so that the signal of the batch system reaches blco itself.
 exec blco cpd "$tensor" -r "$rank" -o "$stem" --gpus all -v

@@ -7,12 +7,12 @@
 #SBATCH --gpus=1
 #SBATCH --cpus-per-task=8
 #SBATCH --mem=64G
-# Two minutes before the time limit blco ends the iteration and writes the model.
+# Two minutes before the time limit, blco finishes the iteration and writes the model.
 #SBATCH --signal=B:TERM@120
 tensor=x.blco
 rank=32
 stem=x
 # ... to here.
 
-# exec: the signal of the batch system reaches blco itself.
+# exec, so that the signal of the batch system reaches blco itself.
 exec blco cpd "$tensor" -r "$rank" -o "$stem"

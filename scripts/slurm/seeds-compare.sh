@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares the models that the jobs of seeds.sh have written: the fit of each, and how alike it is to the
-# best one. seeds.sh says how both are submitted.
+# Compares the models that the jobs of seeds.sh wrote: the fit of each, and its similarity to the
+# best one. seeds.sh says how to submit both.
 
 # Edit from here, as in seeds.sh ...
 #SBATCH --job-name=blco-compare

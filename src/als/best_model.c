@@ -2,22 +2,19 @@
 
 #include <string.h>
 
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 /* The copy that the checkpoint's run kept: of an earlier iteration, or of the last one. */
 static void copy_checkpoint(struct best_model *best, const struct backend *b,
                             const struct checkpoint *from)
 {
     const struct checkpoint_about *about = &from->about;
-    const bool own = checkpoint_has_best(about), apart = own || about->momentum.extrapolated;
-    const struct ktensor *model = own ? &from->best : apart ? &from->second : &from->model;
-    const struct carried *carried = own     ? &from->best_carried
-                                    : apart ? &from->second_carried
-                                            : &from->carried;
+    const enum checkpoint_model which =
+        checkpoint_has_best(about) ? CHECKPOINT_BEST : checkpoint_last(about);
+    const struct carried *carried = &from->model[which].carried;
     const uint64_t order = (uint64_t)b->order, rank = about->problem.rank;
-    const struct ktensor_start start = {.from = model};
-    if (apart)
-        ktensor_begin(best->k, &b->ranks->part.whole, &start, b->problem.rules.nonneg);
+    if (which != CHECKPOINT_STATE) /* which k has already */
+        ktensor_copy_rows(best->k, &from->model[which].rows);
     memcpy(best->carried.scale, carried->scale, order * rank * sizeof *carried->scale);
     memcpy(best->carried.gram, carried->gram, order * rank * rank * sizeof *carried->gram);
     best->carried.precision = carried->precision;

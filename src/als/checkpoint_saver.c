@@ -13,9 +13,7 @@
 struct writing {
     const char *path;
     struct checkpoint_about about;
-    struct ktensor rows; /* consecutive rows of the factor matrices as they stand */
-    struct carried carried;
-    struct checkpoint_beside beside;
+    struct checkpoint_rows model[CHECKPOINT_MODELS]; /* consecutive rows */
     struct error error;
     pthread_t thread;
     atomic_bool is_done;
@@ -23,11 +21,8 @@ struct writing {
 
 static void writing_free(struct writing *w)
 {
-    if (w) {
-        ktensor_free(&w->rows);
-        carried_free(&w->carried);
-        checkpoint_beside_free(&w->beside);
-    }
+    if (w)
+        checkpoint_rows_free(w->model);
     memory_free(w);
 }
 
@@ -64,48 +59,46 @@ static void copy_best(struct ktensor *k, struct carried *carried, const struct b
     memcpy(carried->gram, best->carried.gram, order * rank * rank * sizeof *carried->gram);
 }
 
-/* *rows, *carried = the best model, or, where that is NULL, what the backend hands out: of several
- * ranks each gets consecutive rows of all. */
-static enum status take_rows(struct ktensor *rows, struct carried *carried, struct backend *b,
+/* *model = the best model, or, where that is NULL, what the backend hands out: of several ranks
+ * each gets consecutive rows of all. */
+static enum status take_rows(struct checkpoint_rows *model, struct backend *b,
                              const struct best_model *best, uint64_t rank, struct error *error)
 {
     struct comm *c = b->ranks->all;
     struct ktensor part = {0};
     ktensor_create_part(&part, &b->ranks->part, rank, error);
-    carried_create(carried, b->order, rank, error);
+    carried_create(&model->carried, b->order, rank, error);
     if (comm_allreduce_error(c, error) == STATUS_OK) {
         if (best)
-            copy_best(&part, carried, best);
+            copy_best(&part, &model->carried, best);
         else
-            backend_save(b, &part, carried, error);
+            backend_save(b, &part, &model->carried, error);
         comm_allreduce_error(c, error);
     }
     if (c->size == 1 || error->status != STATUS_OK) {
-        *rows = part;
+        model->rows = part;
         return error->status;
     }
-    model_redistribute(rows, &part, b->ranks, true, error);
+    model_redistribute(&model->rows, &part, b->ranks, true, error);
     ktensor_free(&part);
     return error->status;
 }
 
-/* Copies the state of b, and the best model. Second factor matrices take the place of the others
- * for a while. */
+/* Copies the models of the checkpoint. */
 static enum status take_state(struct writing *w, struct backend *b, const struct best_model *best,
                               struct error *error)
 {
-    struct checkpoint_rows *second = &w->beside.second, *of_best = &w->beside.best;
     uint64_t rank = w->about.problem.rank;
-    if (take_rows(&w->rows, &w->carried, b, NULL, rank, error) != STATUS_OK)
+    if (take_rows(&w->model[CHECKPOINT_STATE], b, NULL, rank, error) != STATUS_OK)
         return error->status;
-    if (w->about.momentum.extrapolated) {
-        backend_trade(b);
-        take_rows(&second->rows, &second->carried, b, NULL, rank, error);
-        backend_trade(b);
+    if (checkpoint_last(&w->about) == CHECKPOINT_PREVIOUS) {
+        backend_swap(b);
+        take_rows(&w->model[CHECKPOINT_PREVIOUS], b, NULL, rank, error);
+        backend_swap(b);
     }
-    if (error->status == STATUS_OK && checkpoint_has_best(&w->about))
-        take_rows(&of_best->rows, &of_best->carried, b, best, rank, error);
-    return error->status;
+    if (error->status != STATUS_OK || !checkpoint_has_best(&w->about))
+        return error->status;
+    return take_rows(&w->model[CHECKPOINT_BEST], b, best, rank, error);
 }
 
 static enum status write_alone(struct writing *w, struct error *error)
@@ -114,10 +107,12 @@ static enum status write_alone(struct writing *w, struct error *error)
     struct checkpoint_pieces pieces = {0};
     if (outfile_open(&file, w->path, error) != STATUS_OK)
         return error->status;
-    if (checkpoint_write_rows(&file, &w->about, &w->rows, &w->carried, &w->beside, &pieces,
-                              error) == STATUS_OK &&
-        checkpoint_write_directory(&file, &w->about, &pieces, error) == STATUS_OK)
-        outfile_commit(&file, error);
+    if (checkpoint_write_rows(&file, &w->about, w->model, true, &pieces, error) != STATUS_OK)
+        goto done;
+    if (checkpoint_write_directory(&file, &w->about, &pieces, error) != STATUS_OK)
+        goto done;
+    outfile_commit(&file, error);
+done:
     memory_free(pieces.piece);
     outfile_discard(&file);
     return error->status;
@@ -197,8 +192,7 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
         write_beside(s, w);
     } else {
         if (error.status == STATUS_OK)
-            checkpoint_write_together(w->path, &w->about, &w->rows, &w->carried, &w->beside, c,
-                                      &error);
+            checkpoint_write_together(w->path, &w->about, w->model, c, &error);
         note_end(s, &error, about->iterations);
         writing_free(w);
     }

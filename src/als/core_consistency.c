@@ -125,9 +125,11 @@ static enum status multiply(struct core *c, const struct limits *limits, bool *s
         for (uint64_t e = 0; e < rows * rank; e++)
             c->m[e] = NAN;
     }
-    if (error->status != STATUS_OK ||
-        factor_columns_products(k->factor[c->output], rank, c->m, rank, rows, c->product, error) !=
-            STATUS_OK)
+    if (error->status != STATUS_OK)
+        return error->status;
+    const struct factor_rows inverse = {.a = k->factor[c->output], .rows = rows, .rank = rank};
+    const struct factor_rows m = {.a = c->m, .rows = rows, .rank = rank};
+    if (factor_columns_products(&inverse, &m, c->product, error) != STATUS_OK)
         return error->status;
     c->product[square] = ends;
     if (comm_allreduce_sum(c->b->ranks->all, c->product, square + 1, error) != STATUS_OK)

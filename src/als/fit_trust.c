@@ -9,7 +9,8 @@ enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, do
 {
     double exact;
     bool drowned = tolerance > 0 && fit->noise > NOISE_SHARE * tolerance;
-    bool asked = due || drowned || fit_is_blind(fit->noise, b->precision);
+    t->blind = fit_is_blind(fit->noise, b->precision);
+    bool asked = due || drowned || t->blind;
     if (!asked || backend_residual(b, &exact, error) != STATUS_OK)
         return error->status;
     t->checks++;
@@ -18,10 +19,11 @@ enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, do
     return STATUS_OK;
 }
 
-void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double change)
+void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double change,
+                    enum precision precision)
 {
     double fall = -change;
-    if (fall > t->noise + fit->noise) {
+    if (fall > fmax(t->noise + fit->noise, fit_slack(precision))) {
         t->falls++;
         t->fall = fmax(t->fall, fall);
     }

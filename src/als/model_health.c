@@ -126,7 +126,7 @@ enum status model_health(struct model_health *health, struct backend *b,
                          const struct weight_history *history, int iteration, struct error *error)
 {
     struct examination e = {.rank = history->rank,
-                            .sorted = !mode_rules_any(b->problem.rules.fixed)};
+                            .sorted = !mode_rules_any(b->options.problem.rules.fixed)};
     bool recent = iteration > history->recent_at;
     *health = (struct model_health){.since = recent ? history->recent_at : history->older_at};
     e.then = recent ? history->recent : history->older;

@@ -1,80 +1,76 @@
 #include "als/momentum.h"
 
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 #define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gather */
 
-/* From now on, with what falls count in the precision of the factor matrices. */
-static enum status accelerate(struct momentum_run *m, struct backend *b, struct error *error)
-{
-    m->state.precision = b->precision;
-    return m->on ? backend_accelerate(b, &m->state, error) : STATUS_OK;
-}
-
-/* The second factor matrices of a checkpoint, which are the model's, as those of the backend. */
+/* Loads the model after the last iteration of a checkpoint. */
 static enum status load_model(struct backend *b, const struct checkpoint *from, struct error *error)
 {
     struct ktensor k;
-    const struct ktensor_start start = {.from = &from->second};
+    const struct checkpoint_rows *model = &from->model[checkpoint_last(&from->about)];
     if (ktensor_create_part(&k, &b->ranks->part, from->about.problem.rank, error) != STATUS_OK)
         return error->status;
-    ktensor_begin(&k, &b->ranks->part.whole, &start, b->problem.rules.nonneg);
-    enum status status = backend_resume(b, &k, &from->second_carried, error);
+    ktensor_copy_rows(&k, &model->rows);
+    backend_resume(b, &k, &model->carried, error);
     ktensor_free(&k);
-    return status;
+    return error->status;
 }
 
 static enum status resume(struct momentum_run *m, struct backend *b, const struct ktensor *k,
                           const struct checkpoint *from, struct error *error)
 {
     const struct checkpoint_about *about = &from->about;
-    bool extrapolated = about->momentum.extrapolated;
+    const struct carried *carried = &from->model[CHECKPOINT_STATE].carried;
     if (m->on && about->has_momentum) {
         m->state = about->momentum;
         m->small = about->small_changes;
     } else {
         m->state.sweeps = about->iterations;
     }
-    if (extrapolated && load_model(b, from, error) != STATUS_OK)
+    m->stepped = true;
+    if (!about->momentum.extrapolated)
+        return backend_resume(b, k, carried, error);
+    if (load_model(b, from, error) != STATUS_OK || !m->on)
         return error->status;
-    if (extrapolated && !m->on)
-        return STATUS_OK;
-    m->stepped = extrapolated;
-    if (extrapolated)
-        backend_trade(b);
-    return backend_resume(b, k, &from->carried, error);
+    backend_swap(b);
+    return backend_resume(b, k, carried, error);
 }
 
 static enum status load_start(struct backend *b, const struct ktensor *k,
-                              const struct ktensor_start *random, struct error *error)
+                              const struct initial_guess *random, struct error *error)
 {
-    return random ? backend_randomise(b, random->init, random->seed, error)
+    return random ? backend_randomise(b, guess_numbers(random->kind), random->seed, error)
                   : backend_begin(b, k, error);
 }
 
 enum status momentum_begin(struct momentum_run *m, struct backend *b, const struct ktensor *k,
-                           const struct ktensor_start *random, const struct checkpoint *from,
+                           const struct initial_guess *random, const struct checkpoint *from,
                            struct error *error)
 {
     *m = (struct momentum_run){.on = b->plan.request.momentum,
                                .state = momentum_start(b->precision, 0)};
-    enum status status = from ? resume(m, b, k, from, error) : load_start(b, k, random, error);
-    return status == STATUS_OK ? accelerate(m, b, error) : status;
+    if (from)
+        resume(m, b, k, from, error);
+    else
+        load_start(b, k, random, error);
+    m->state.precision = b->precision;
+    return error->status;
 }
 
-bool momentum_keeps(struct momentum_run *m, const struct backend_fit *fit)
+const struct momentum *momentum_state(const struct momentum_run *m)
+{
+    return m->on ? &m->state : NULL;
+}
+
+bool momentum_accepts(struct momentum_run *m, const struct backend_fit *fit)
 {
     if (!m->on)
         return true;
-    m->step = momentum_next(&m->state, fit->objective, fit->noise);
+    m->state = fit->momentum;
+    m->step = fit->step;
     m->stepped = false;
-    m->by_residual = fit->exact;
-    return !m->state.taken_back;
-}
-
-double momentum_slack(const struct momentum_run *m)
-{
-    return momentum_fall(&m->state);
+    return !m->state.rejected;
 }
 
 void momentum_note(struct momentum_run *m, bool small)
@@ -90,39 +86,33 @@ bool momentum_may_stop(const struct momentum_run *m)
 enum status momentum_go_on(struct momentum_run *m, struct backend *b, bool converged,
                            struct error *error)
 {
-    bool again = m->begins_anew;
-    m->begins_anew = false;
-    if (!m->on || again)
+    if (!m->on || m->stepped)
         return STATUS_OK;
     m->stepped = !converged && !momentum_is_plain(m->state.sweeps);
-    if (!m->stepped) {
-        m->state.t = 1;
-        m->state.extrapolated = 0;
-    }
-    if (m->by_residual && backend_accelerate(b, &m->state, error) != STATUS_OK)
-        return error->status;
-    return m->stepped ? backend_extrapolate(b, &m->step, error) : STATUS_OK;
+    if (m->stepped)
+        return backend_extrapolate(b, &m->step, error);
+    m->state.t = 1;
+    m->state.extrapolated = 0;
+    return STATUS_OK;
 }
 
 enum status momentum_pause(struct momentum_run *m, struct backend *b, struct error *error)
 {
     if (!m->on)
         return STATUS_OK;
-    if (m->state.taken_back && !m->stepped && backend_extrapolate(b, &m->step, error) != STATUS_OK)
-        return error->status;
-    if (backend_accelerate(b, NULL, error) != STATUS_OK)
-        return error->status;
-    if (m->stepped && m->state.extrapolated)
-        backend_trade(b);
+    if (m->state.rejected && !m->stepped)
+        return backend_extrapolate(b, &m->step, error);
+    if (m->state.extrapolated && m->stepped)
+        backend_swap(b);
     return STATUS_OK;
 }
 
-enum status momentum_restart(struct momentum_run *m, struct backend *b, struct error *error)
+void momentum_begin_anew(struct momentum_run *m, const struct backend *b)
 {
+    m->state.precision = b->precision;
     m->state.t = 1;
-    m->state.extrapolated = m->state.taken_back = 0;
-    m->begins_anew = true;
-    return accelerate(m, b, error);
+    m->state.extrapolated = m->state.rejected = 0;
+    m->stepped = true;
 }
 
 void momentum_tell(const struct momentum_run *m, struct checkpoint_about *about)
@@ -135,16 +125,13 @@ void momentum_tell(const struct momentum_run *m, struct checkpoint_about *about)
 enum status momentum_end(struct momentum_run *m, struct backend *b, struct backend_fit *fit,
                          bool *again, struct error *error)
 {
-    int first = mode_rules_first(&b->problem.rules, b->order);
-    *again = m->on && m->state.taken_back;
-    if (!m->on || backend_accelerate(b, NULL, error) != STATUS_OK)
+    const int first = mode_rules_first(&b->options.problem.rules, b->order);
+    *again = m->on && m->state.rejected;
+    if (momentum_pause(m, b, error) != STATUS_OK || !*again)
         return error->status;
-    if (m->state.extrapolated)
-        backend_trade(b);
-    if (!*again)
-        return STATUS_OK;
-    if (backend_mttkrp(b, first, error) != STATUS_OK ||
-        backend_update(b, first, error) != STATUS_OK)
+    if (backend_mttkrp(b, first, error) != STATUS_OK)
         return error->status;
-    return backend_fit(b, first, fit, error);
+    if (backend_update(b, first, error) != STATUS_OK)
+        return error->status;
+    return backend_fit(b, first, NULL, fit, error);
 }

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 /* Squared singular values below this part of the largest are rounding. */
 #define NOTHING 1e-12
@@ -74,11 +74,11 @@ static enum status find_vectors(struct sketch *s, int n, struct error *error)
     const struct rank_rows *ranks = s->b->ranks;
     const struct mode_rows *rows = &ranks->mode[n];
     uint64_t rank = s->k->rank, skip = rows->first * rank;
+    const struct factor_rows own = {.a = s->m + skip, .rows = rows->count, .rank = rank};
     if (backend_mttkrp(s->b, n, error) != STATUS_OK ||
         backend_fetch(s->b, n, s->m, error) != STATUS_OK ||
         rank_rows_scatter(ranks, n, s->m, rank, error) != STATUS_OK ||
-        factor_columns_products(s->m + skip, rank, s->m + skip, rank, rows->count, s->gram,
-                                error) != STATUS_OK ||
+        factor_columns_products(&own, &own, s->gram, error) != STATUS_OK ||
         comm_allreduce_sum(ranks->all, s->gram, rank * rank, error) != STATUS_OK ||
         symmetric_eigen(s->gram, rank, s->values, error) != STATUS_OK)
         return error->status;
@@ -114,7 +114,7 @@ enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
             find_vectors(&s, n, error);
     }
     for (int n = 0; n < b->order; n++)
-        if (b->problem.rules.nonneg[n])
+        if (b->options.problem.rules.nonneg[n])
             ktensor_drop_signs(k, n);
     destroy(&s);
     if (error->status == STATUS_OK)

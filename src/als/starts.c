@@ -2,19 +2,23 @@
 
 #include <math.h>
 
-#include "als/nvecs.h"
 #include "base/memory.h"
+#include "model/ktensor_match.h"
 
-enum status starts_create(struct starts *s, int asked, uint64_t seed, struct error *error)
+enum status starts_create(struct starts *s, int asked, uint64_t seed, struct ktensor *model,
+                          struct error *error)
 {
-    *s = (struct starts){.asked = asked};
+    *s = (struct starts){.asked = asked, .model = model, .borrows = model != NULL};
     s->start = memory_zeros((size_t)asked, sizeof *s->start, error);
-    s->model = memory_zeros((size_t)asked, sizeof *s->model, error);
-    if (error->status != STATUS_OK)
+    if (!model)
+        s->model = memory_zeros((size_t)asked, sizeof *s->model, error);
+    if (error->status != STATUS_OK) {
         starts_free(s);
-    for (int i = 0; s->start && i < asked; i++)
+        return error->status;
+    }
+    for (int i = 0; i < asked; i++)
         s->start[i].seed = seed + (uint64_t)i;
-    return error->status;
+    return STATUS_OK;
 }
 
 static void free_models(struct starts *s)
@@ -25,8 +29,10 @@ static void free_models(struct starts *s)
 
 void starts_free(struct starts *s)
 {
-    free_models(s);
-    memory_free(s->model);
+    if (!s->borrows) {
+        free_models(s);
+        memory_free(s->model);
+    }
     memory_free(s->start);
     fit_trace_free(&s->trace);
     *s = (struct starts){0};
@@ -53,7 +59,7 @@ bool starts_note_breakdown(struct starts *s, const struct cpals_result *result,
     noted->stop = CPALS_BREAKDOWN;
     noted->breakdown = *error;
     *error = (struct error){0};
-    ktensor_free(&s->model[s->made++]);
+    s->made++;
     if (s->asked > 1)
         progress_done(progress, "start %d broke down: %s", s->made, noted->breakdown.message);
     return true;
@@ -95,39 +101,7 @@ struct cpals_options starts_options(const struct starts *s, const struct cpals_o
     return of;
 }
 
-/* Room for the model of the next start; the first has it, and what it begins with, too. */
-static enum status make_room(struct starts *s, struct backend *b, const struct ktensor *like,
-                             const struct starts_kind *kind, struct progress *progress,
-                             struct error *error)
-{
-    struct ktensor *k = &s->model[s->made];
-    if (s->made > 0)
-        return ktensor_create(k, &like->shape, like->rank, error);
-    return kind->nvecs ? nvecs_start(k, b, s->start[0].seed, progress, error) : STATUS_OK;
-}
-
-enum status starts_run(struct starts *s, struct backend *b, const struct starts_kind *kind,
-                       const struct cpals_options *options, struct progress *progress,
-                       struct error *error)
-{
-    const struct ktensor like = {.shape = s->model[0].shape, .rank = s->model[0].rank};
-    while (starts_go_on(s)) {
-        struct cpals_result result = {0};
-        struct cpals_options of = starts_options(s, options);
-        const struct ktensor_start random = {.init = kind->init, .seed = s->start[s->made].seed};
-        if (s->made > 0)
-            of.random = &random;
-        if (make_room(s, b, &like, kind, progress, error) == STATUS_OK &&
-            cpals_run(b, &s->model[s->made], &of, progress, &result, error) == STATUS_OK)
-            starts_note(s, &result, options->trace);
-        else if (!starts_note_breakdown(s, &result, progress, error))
-            return s->asked > 1 ? error_prefix(error, "start %d: ", s->made + 1) : error->status;
-    }
-    starts_give_trace(s, options->trace);
-    return starts_check(s, error);
-}
-
-enum status starts_settle(struct starts *s, struct ktensor *best, struct error *error)
+enum status starts_take_best(struct starts *s, struct ktensor *best, struct error *error)
 {
     struct ktensor *of = &s->model[s->best];
     s->start[s->best].score = 1;

@@ -29,7 +29,8 @@ struct starts {
     int best;     /* the one of the highest fit of those that came to a model          */
     struct start_outcome *start; /* (asked); owned */
     struct ktensor *model;  /* (asked): the models, arranged (ktensor_arrange), until the best is
-                             * taken; owned                                                    */
+                             * taken                                                           */
+    bool borrows;           /* `model` is another rank's; else owned                           */
     struct fit_trace trace; /* of the best start so far, where a trace is kept; owned         */
 };
 
@@ -40,9 +41,11 @@ struct starts_agreement {
     int different; /* their fits are as good, but their components are others             */
 };
 
-/* So many starts, of the seeds `seed`, `seed` + 1, ... The caller frees *s; it is empty on failure.
+/* So many starts, of the seeds `seed`, `seed` + 1, ... `model` is where the models of another rank
+ * of this process come together, or NULL. The caller frees *s; it is empty on failure.
  * STATUS_MEMORY. */
-enum status starts_create(struct starts *s, int asked, uint64_t seed, struct error *error);
+enum status starts_create(struct starts *s, int asked, uint64_t seed, struct ktensor *model,
+                          struct error *error);
 
 /* Accepts an empty one. */
 void starts_free(struct starts *s);
@@ -74,23 +77,9 @@ bool starts_ended(const struct starts *s);
  * far. */
 struct cpals_options starts_options(const struct starts *s, const struct cpals_options *options);
 
-/* What the starts begin with. */
-struct starts_kind {
-    enum ktensor_init init; /* random numbers */
-    bool nvecs; /* the first start begins with approximate singular vectors instead (nvecs.h) */
-};
-
-/* Makes the starts, one after the other, each as cpals_run does. The first begins with its model,
- * unless kind->nvecs or options->random; the others begin with random factor matrices. A start that
- * breaks down has no model, and the next one follows. Errors as starts_check, ktensor_create,
- * nvecs_start and cpals_run. */
-enum status starts_run(struct starts *s, struct backend *b, const struct starts_kind *kind,
-                       const struct cpals_options *options, struct progress *progress,
-                       struct error *error);
-
 /* Fills in the scores and moves the best model to *best; the others are freed. Some start came to
  * a model. STATUS_MEMORY. */
-enum status starts_settle(struct starts *s, struct ktensor *best, struct error *error);
+enum status starts_take_best(struct starts *s, struct ktensor *best, struct error *error);
 
 /* Of starts with scores. */
 struct starts_agreement starts_agreement(const struct starts *s);

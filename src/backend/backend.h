@@ -1,8 +1,7 @@
 /* The seam between the ALS loop and the machine: an open backend and its operations. The backend
  * owns every array (orderings of the tensor, factor matrices, Grams, M); the loop speaks of modes
- * only, which count from zero. Every operation goes through backend.c, where its time is taken.
- * Implemented in backend_open.c (from a tensor to an open backend, and how long that takes),
- * backend.c, backend_start.c (the random start) and backend_arrange.c (the arranged model).
+ * only, which count from zero. Implemented in backend_open.c (from a tensor to an open backend),
+ * backend_model.c (models on their way in and out) and backend.c (all else).
  *
  * Beside the errors that a function names, a GPU can cause STATUS_MEMORY and STATUS_INTERNAL in
  * every function that returns a status. */
@@ -10,95 +9,66 @@
 #define BLCO_BACKEND_H
 
 #include "backend/backend_kind.h"
+#include "backend/operation_times.h"
+#include "ranks/rank_tensor.h"
 
-struct tensor_input;
-struct rank_tensor;
+struct seam;
 
-/* What time is booked for. */
-enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
-
-/* An open backend. Callers read plan, order, rules, ranks, seconds and calls only. */
+/* An open backend; callers only read it. */
 struct backend {
     const struct backend_kind *kind;
-    void *state;      /* made by kind->open; owned                                       */
     struct plan plan; /* made before opening; backend_built tells which one was followed */
     int order;
-    struct problem problem;        /* of the options */
-    const struct rank_rows *ranks; /* this rank's place among all that work together       */
-    struct rank_rows alone;        /* that place, where there is one rank; owned           */
-    struct comm *self;             /* likewise                                             */
-    enum precision precision; /* of the factor matrices as they stand                          */
-    int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h)     */
-    bool rotated; /* the Grams are not those of the factor matrices as they stand */
-    int m_mode;   /* of the last MTTKRP; -1: there is none, or an update has used its M */
-    bool
-        at_floor[MAX_ORDER]; /* an update may have left entries at the floor (nonneg_zeros.h) ... */
-    enum precision floor_of[MAX_ORDER]; /* ... of this precision                              */
-    int updated_mode; /* of the last update, as long as no MTTKRP came after it; else -1 */
-    double seconds[OP_COUNT][MAX_ORDER]; /* booked; operations without a mode use [0] */
-    uint64_t calls[OP_COUNT][MAX_ORDER]; /* booked likewise                           */
-    int stamps; /* the number of the last stamp; the time since stamp 0 is not booked yet */
-    struct {
-        enum operation op;
-        int mode;
-    } stamped[BACKEND_STAMPS]; /* the operation between stamp i - 1 and stamp i */
+    struct backend_options options; /* it was opened with                                  */
+    const struct rank_rows *ranks;  /* the rows that are here: of the tensor that it was opened
+                                     * from                                                */
+    struct rank_tensor *own;        /* that tensor, where backend_open made it; owned, or NULL */
+    struct comm *self;              /* likewise                                             */
+    enum precision precision;      /* of the factor matrices as they stand                 */
+    struct seam *seam;             /* of the seam's functions alone; owned                 */
 };
 
-/* The operation's name as records and summaries print it ("mttkrp"). */
-const char *operation_name(enum operation op);
+/* What is booked so far. A GPU's operations are booked at the latest by the next fit, load,
+ * residual or store. */
+const struct operation_times *backend_times(const struct backend *b);
 
-/* Whether an iteration does the operation once for each mode. */
-bool operation_has_modes(enum operation op);
-
-/* A tensor as a plan sees it: that of an open .blco file, or that of an open input, whose nonzeros
- * may be unread. */
-struct plan_tensor backend_tensor_of_file(const struct blco_file *file);
-struct plan_tensor backend_tensor_of_input(const struct tensor_input *input);
+/* Sets what is booked to zero. */
+void backend_clear_times(struct backend *b);
 
 /* *plan = the plan that opening this tensor would follow; nothing is built. Where the nonzeros of a
- * file would have to be unpacked and host memory has no room for that, *plan streams them. `forced`
- * may be NULL. A plan that does not fit is no error: plan->fits says so. STATUS_INPUT where the
- * kind cannot do what `options` ask for. */
+ * file would have to be unpacked and host memory has no room for that, *plan streams them. A plan
+ * that does not fit is no error: plan->fits says so. STATUS_INPUT where the kind cannot do what
+ * `options` ask for. */
 enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          const struct plan_tensor *tensor, const struct backend_options *options,
-                         const struct plan_forced *forced, struct error *error);
+                         struct error *error);
 
-/* Plans, and builds from the nonzeros of x, which is only read and may be freed afterwards.
- * `forced` and `progress` may be NULL. The caller closes *b with backend_close; on failure *b is
- * closed. STATUS_MEMORY where nothing fits, with the rank that would fit in the message;
- * STATUS_INPUT as backend_plan; STATUS_INPUT and STATUS_NUMERICAL as backend_check_norm. */
-enum status backend_open(struct backend *b, const struct backend_kind *kind, const struct coo *x,
-                         const struct backend_options *options, const struct plan_forced *forced,
-                         struct progress *progress, struct error *error);
-
-/* backend_open in two steps, for an input whose nonzeros may be unread. backend_prepare plans,
- * refuses what fits nowhere before the long read, and reads the nonzeros unless the backend builds
- * from the file's packed bytes. backend_open_prepared builds; afterwards the input may be closed.
- * On failure of either *b is closed. Errors as backend_open, and STATUS_INPUT where the file is
- * damaged. */
+/* From a tensor to an open backend, in two steps; every rank of the tensor takes them alike.
+ * backend_prepare plans, refuses what fits nowhere before the long read, and reads the nonzeros
+ * unless the backend builds from the bytes of the .blco file. backend_build builds from them;
+ * afterwards the nonzeros may be freed (rank_tensor_free_nonzeros), but *t must outlive *b. Models
+ * have the rows of t->rows.part (ktensor_create_part). `progress` may be NULL. The caller closes *b
+ * with backend_close; on failure *b is closed. Where backend_prepare fails, it fails on all ranks,
+ * and the failure is told once (comm_end_phase). After a failure of backend_build or of any
+ * operation of *b, the caller calls comm_abort before backend_close. STATUS_MEMORY where nothing
+ * fits, with the rank that would fit in the message; STATUS_INPUT as backend_plan, and where the
+ * file is damaged; STATUS_INPUT and STATUS_NUMERICAL as backend_check_norm. */
 enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
-                            struct tensor_input *input, const struct backend_options *options,
-                            const struct plan_forced *forced, struct progress *progress,
-                            struct error *error);
-enum status backend_open_prepared(struct backend *b, struct tensor_input *input,
-                                  const struct backend_options *options, struct progress *progress,
-                                  struct error *error);
+                            struct rank_tensor *t, const struct backend_options *options,
+                            struct progress *progress, struct error *error);
+enum status backend_build(struct backend *b, struct rank_tensor *t, struct progress *progress,
+                          struct error *error);
 
-/* The same two steps for one rank of several, whose part of the tensor is *t. Every rank calls
- * them. backend_prepare_part reads the nonzeros of a tensor that is unread, unless every rank's
- * backend takes its part from the file; where the nonzeros are read, it shares the rows (*ranks).
- * Where it fails, all ranks do, the failure is settled (comm_end_phase), and *b is closed.
- * backend_open_part leaves *ranks shared, and after it t may be closed; *ranks must outlive *b. All
- * ranks open, load, work and store alike; models have the rows of ranks->part
- * (ktensor_create_part). After a failure of backend_open_part or of any operation of *b, the caller
- * calls comm_abort before backend_close. */
-enum status backend_prepare_part(struct backend *b, const struct backend_kind *kind,
-                                 struct rank_tensor *t, struct rank_rows *ranks,
-                                 const struct backend_options *options, struct progress *progress,
-                                 struct error *error);
-enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
-                              struct rank_rows *ranks, const struct backend_options *options,
-                              struct progress *progress, struct error *error);
+/* STATUS_MEMORY and STATUS_INPUT, as backend_prepare, where it would refuse this tensor; nothing is
+ * read. */
+enum status backend_check_fits(const struct backend_kind *kind, const struct rank_tensor *t,
+                               const struct backend_options *options, struct error *error);
+
+/* Both steps for a rank alone and nonzeros in memory, which are only read and may be freed
+ * afterwards. Errors as backend_prepare and backend_build. */
+enum status backend_open(struct backend *b, const struct backend_kind *kind, const struct coo *x,
+                         const struct backend_options *options, struct progress *progress,
+                         struct error *error);
 
 /* Copies lambda and the factors of k, which must have the backend's shape and rank, into the
  * backend. Its model then is [lambda; A_1, ..., A_N] as given: backend_store returns the same. */
@@ -108,20 +78,19 @@ enum status backend_load(struct backend *b, const struct ktensor *k, struct erro
  * matrices have single precision until backend_widen. */
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error);
 
-/* backend_begin with the random model of ktensor_randomise, without signs where a mode is to be
- * nonnegative: the same bits, but where the backend can, made by the backend itself. */
+/* backend_begin with the random model of ktensor_randomise, whose bits the backend makes itself;
+ * the entries of nonnegative modes are magnitudes. */
 enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
                               struct error *error);
 
-/* The factor matrices, of single precision, become ones of double precision that are equal. To be
- * called between iterations, of a backend of `single_first`; without effect where they are double.
- * Its time is booked as that of a load. */
+/* The factor matrices, of single precision, become equal ones of double precision; without effect
+ * where they are double. To be called between iterations. Booked as a load. */
 enum status backend_widen(struct backend *b, struct error *error);
 
-/* Brings back what backend_save has handed out, perhaps of another backend or another number of
- * ranks: k has the factor matrices as they stand (carried.h), the scales are not zero. The
- * operations that follow give what they would have given then: on the host, with the ranks and the
- * grid of then, the same bits. */
+/* Loads what backend_save has stored, perhaps from another backend or with another number of ranks:
+ * k has the factor matrices as they stand (carried.h), and no scale is zero. The next operations
+ * give what they would have given after that backend_save; on the host, with the same ranks and
+ * grid, the same bits. */
 enum status backend_resume(struct backend *b, const struct ktensor *k,
                            const struct carried *carried, struct error *error);
 
@@ -131,41 +100,41 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
 
 /* From the M of this mode, which the last backend_mttkrp made: A_n = M V^+, where V is the Hadamard
  * product of the other modes' Grams, plus the mode's ridge on its diagonal; lambda_r =
- * ||A_n(:,r)||; A_n's columns to unit norm; G_n = A_n' A_n. Of a mode whose factor matrix is to be
- * nonnegative, A_n diag(lambda) instead comes nearer to the nonnegative one that fits best (HALS,
- * numerics/nonneg.h). One operation, since every backend does these together, in the order
- * that suits it best. STATUS_NUMERICAL where a number is not finite (a GPU may find that only in
- * the next backend_fit), STATUS_INTERNAL where the last MTTKRP was that of another mode, an update
- * has used its M, columns were rotated, or the mode is fixed. */
+ * ||A_n(:,r)||; A_n's columns to unit norm; G_n = A_n' A_n. If the mode is nonnegative,
+ * A_n diag(lambda) instead comes nearer to the nonnegative matrix that fits best (HALS,
+ * numerics/nonneg.h). One operation, since every backend does these together, in the order that
+ * suits it. STATUS_NUMERICAL if a number is not finite (a GPU may find that only in the next
+ * backend_fit), STATUS_INTERNAL if the last MTTKRP was that of another mode, an update has used its
+ * M, columns were rotated, or the mode is fixed. */
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
 /* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last, without a pass
- * over the nonzeros; near 1 rounding takes half of the digits (fit->noise). STATUS_NUMERICAL where
- * a number is not finite, STATUS_INTERNAL where another mode was updated last. */
-enum status backend_fit(struct backend *b, int mode, struct backend_fit *fit, struct error *error);
+ * over the nonzeros; near 1 rounding takes half of the digits (fit->noise). With *m, what the sweep
+ * before has left, *fit also has the decision on the next sweep, and a GPU already prepares that
+ * step; m is NULL without momentum. STATUS_NUMERICAL where a number is not finite, STATUS_INTERNAL
+ * where another mode was updated last, or with *m where the plan has no momentum. */
+enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
+                        struct backend_fit *fit, struct error *error);
 
 /* *fit = the same of the model as it stands, from a pass over the nonzeros, to all digits
- * (backend_residual.h). On a device whose precision is single, for the tensor as rounded to that.
+ * (backend_residual.h). On a GPU in single precision, for the tensor rounded to that precision.
  * STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error);
 
-/* With options.momentum. Until the next load, *m counts for what the sweeps leave to each other,
- * and backend_fit may prepare the next sweep as momentum_next decides; NULL: no more. */
-enum status backend_accelerate(struct backend *b, const struct momentum *m, struct error *error);
-
-/* After backend_accelerate and a fit: makes the step that momentum_next gives for that fit. A_n are
- * the unit columns of the factor matrices, S_n those that the last step has left as the second ones
- * of the modes that count for the next sweep (mode_rules_begins). Of these modes A_n becomes Y_n =
- * now A_n + before S_n, without its negative entries where the mode is nonnegative, and S_n the A_n
- * before; a step that takes back lets them trade places, and lambda is that of S_n. No MTTKRP may
- * come between the fit and this. Its time is booked as the fit's. */
+/* Makes what the next sweep begins with (numerics/momentum_step.h), where the plan has momentum.
+ * A_n are the unit columns of the factor matrices, S_n the previous ones, of the modes that the
+ * next sweep depends on (mode_rules_begins). A_n becomes Y_n = now A_n + before S_n, without its
+ * negative entries if the mode is nonnegative, and S_n becomes A_n. The step (0, 1) swaps A_n and
+ * S_n; lambda is then that of S_n. After a fit with momentum that is not blind, *step is that of
+ * the fit. No MTTKRP may come between the fit and this. The time is booked as the fit's.
+ * STATUS_INTERNAL without a sweep before. */
 enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,
                                 struct error *error);
 
-/* With options.momentum, between sweeps: factor matrices and second ones trade places, with scales,
- * Grams and lambda; so that those of the model before the last step are the factor matrices, or to
- * save or load second ones. No time is booked. */
-void backend_trade(struct backend *b);
+/* Between sweeps, where the plan has momentum: swaps the factor matrices and the previous ones,
+ * with scales, Grams and lambda, to make the model the factor matrices again, or to save or load
+ * the previous ones. No time is booked. */
+void backend_swap(struct backend *b);
 
 /* gram (R x R) = the inner products of the columns of factor matrix `mode`, of unit length, or as
  * they were loaded where no update has changed them; a zero column has zeros. No time is booked. */
@@ -174,27 +143,24 @@ enum status backend_gram(struct backend *b, int mode, double *gram, struct error
 /* lambda (R) = the weights of the components, in the backend's order. No time is booked. */
 enum status backend_weights(struct backend *b, double *lambda, struct error *error);
 
-/* Copies lambda and the factors of the model into k, which has the backend's shape and rank. Zeros
- * of nonnegative factors are written as such (nonneg_zeros.h). */
+/* Copies lambda and the factors of the model into k, which has the backend's shape and rank and
+ * gets the rules of the modes. Zeros of nonnegative factors are written as such (nonneg_zeros.h).
+ * STATUS_MEMORY. */
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
 
 /* backend_store in the standard form of the whole model (ktensor_arrange; of all ranks), of which k
- * has the rows of ranks->part. Where the backend can, it finds the form, and the rows come out
- * arranged. The backend keeps its model, but the next operation must be a load or an MTTKRP. Every
- * rank calls it. STATUS_MEMORY. */
+ * has the rows of ranks->part: the rows leave the backend arranged. The backend keeps its model,
+ * but the next operation must be a load or an MTTKRP. Every rank calls it. STATUS_MEMORY. */
 enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error);
 
-/* Arranges what backend_store has copied into k in this way. Every rank calls it. STATUS_MEMORY. */
-enum status backend_arrange(struct backend *b, struct ktensor *k, struct error *error);
-
 /* Copies what the next iteration begins with into k and carried, which have the backend's shape and
- * rank: lambda, the factor matrices as they stand, scales and Grams. The backend's own state is
- * left as it is. To be called between iterations. */
+ * rank: lambda, the factor matrices as they stand, scales and Grams. The backend's state stays. To
+ * be called between iterations. */
 enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
                          struct error *error);
 
-/* Copies M of `mode`, the mode of the last MTTKRP, into m (I_n x R), before an update uses M. For
- * tests and benchmarks; no time is booked. STATUS_INTERNAL where that M is not there. */
+/* Copies M of `mode`, the mode of the last MTTKRP, into m (I_n x R), before an update uses M. No
+ * time is booked. STATUS_INTERNAL where that M is not there. */
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error);
 
 /* Column r of factor matrix `mode` becomes column r + 1, the last one the first; lambda, Grams and
@@ -202,35 +168,14 @@ enum status backend_fetch(struct backend *b, int mode, double *m, struct error *
  * products of columns. No time is booked. */
 enum status backend_rotate(struct backend *b, int mode, struct error *error);
 
-/* Names the kernel variant that computes MTTKRP of this mode ("plain x2048", in chunks of 2048
- * nonzeros) in text[0..size); empty where there is only one. False while variants are still being
- * tried. */
-bool backend_describe(struct backend *b, int mode, char *text, size_t size);
-
-/* Bytes of the tensor that one MTTKRP of this mode copies from host memory to the device; 0 where
- * the tensor is on the device, or there is no device. */
-uint64_t backend_bus_bytes(struct backend *b, int mode);
-
-/* *built = what was built so far; orderings of a streamed tensor may be built later. */
+/* *built = what was built so far, and which kernels compute MTTKRP; orderings of a streamed tensor
+ * may be built later. */
 void backend_built(struct backend *b, struct backend_built *built);
 
-/* Runs MTTKRP of `mode` `count` times (fewer than BACKEND_STAMPS); seconds[i] (count) = the time of
- * call i. Where the backend works on after its calls have returned, all calls are queued before the
- * first one is waited for. Nothing is booked. Errors as backend_mttkrp. */
+/* Runs MTTKRP of `mode` `count` times (fewer than OPERATION_EVENTS); seconds[i] (count) = the time
+ * of call i. Where the backend works on after its calls have returned, all calls are queued before
+ * the first one is waited for. Errors as backend_mttkrp. */
 enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, double *seconds,
-                                struct error *error);
-
-/* Sets the booked seconds and calls of all operations to zero. */
-void backend_clear_times(struct backend *b);
-
-/* What backend_randomise, backend_store_arranged and backend_store do beside the account of time;
- * for backend.c. The start is made by the backend, or where it makes no numbers of this kind, on
- * the host. Arranged rows are those of a backend that measures columns. bound (R) = what
- * nonneg_bounds tells of mode n of a model of weights lambda (R). STATUS_MEMORY. */
-enum status backend_random_start(struct backend *b, enum ktensor_init init, uint64_t seed,
-                                 struct error *error);
-enum status backend_arranged_rows(struct backend *b, struct ktensor *k, struct error *error);
-enum status backend_zero_bounds(struct backend *b, const double *lambda, int n, double *bound,
                                 struct error *error);
 
 /* Frees all that the backend owns. Accepts a closed or zeroed *b. */

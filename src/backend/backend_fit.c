@@ -1,5 +1,10 @@
 #include "backend/backend_fit.h"
 
+double backend_fit_epsilon(uint64_t rows, enum precision precision)
+{
+    return precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt((double)rows) : DBL_EPSILON;
+}
+
 enum status backend_fit_of(struct backend_fit *fit, const struct fit_terms *t, int mode,
                            struct error *error)
 {
@@ -15,6 +20,14 @@ enum status backend_fit_of(struct backend_fit *fit, const struct fit_terms *t, i
     return STATUS_OK;
 }
 
+void backend_fit_decide(struct backend_fit *fit, const struct momentum *m)
+{
+    if (!m)
+        return;
+    fit->momentum = *m;
+    fit->step = momentum_next(&fit->momentum, fit->objective, fit->noise);
+}
+
 struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value)
 {
     const double of_norm = 1 - value;
@@ -24,5 +37,7 @@ struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value
         exact.objective = 1 - sqrt(of_norm * of_norm + fit->penalty);
     exact.noise = DBL_EPSILON;
     exact.exact = true;
+    if (fit->momentum.undecided)
+        backend_fit_decide(&exact, &fit->momentum);
     return exact;
 }

@@ -5,28 +5,30 @@
 #include <string.h>
 
 static const struct backend_kind *const kinds[] = {&backend_cuda, &backend_host};
+const struct word backend_words[] = {{"auto", -1}, {"cuda", 0}, {"host", 1}, {NULL, 0}};
 
 enum status backend_choose(const struct backend_kind **kind, const char *name,
                            struct error *why_not, struct error *error)
 {
+    int number;
+    char expected[64] = "";
     *kind = NULL;
-    if (strcmp(name, "auto") == 0) {
+    if (!word_find(backend_words, name, strlen(name), &number)) {
+        words_list(expected, sizeof expected, backend_words, ", ", " or ");
+        return error_set(error, STATUS_INPUT, "unknown backend \"%s\", expected %s", name,
+                         expected);
+    }
+    if (number < 0) {
         struct error reason = {0};
         *kind = backend_cuda.available(&reason) == STATUS_OK ? &backend_cuda : &backend_host;
         if (why_not)
             *why_not = reason;
         return STATUS_OK;
     }
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(name, kinds[i]->name) != 0)
-            continue;
-        if (kinds[i]->available(error) != STATUS_OK)
-            return error_prefix(error, "backend %s: ", name);
-        *kind = kinds[i];
-        return STATUS_OK;
-    }
-    return error_set(error, STATUS_INPUT, "unknown backend \"%s\", expected auto, cuda or host",
-                     name);
+    if (kinds[number]->available(error) != STATUS_OK)
+        return error_prefix(error, "backend %s: ", name);
+    *kind = kinds[number];
+    return STATUS_OK;
 }
 
 double backend_build_seconds(const struct backend_seconds *seconds)

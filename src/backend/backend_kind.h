@@ -1,5 +1,5 @@
 /* A kind of backend: what it does without a tensor, how it is opened, and the operations of an open
- * one. Callers use backend.h; backend.c alone calls the operations. */
+ * one. Callers use backend.h; backend.c and backend_model.c alone call the operations. */
 #ifndef BLCO_BACKEND_KIND_H
 #define BLCO_BACKEND_KIND_H
 
@@ -10,18 +10,18 @@
 #include "backend/backend_fit.h"
 #include "ranks/rank_rows.h"
 #include "backend/backend_residual.h"
+#include "backend/column_form.h"
+#include "backend/operation_times.h"
 #include "base/error.h"
-#include "numerics/momentum_step.h"
 #include "numerics/precision.h"
 #include "base/progress.h"
+#include "base/words.h"
 #include "model/arrangement.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
 #include "problem/problem.h"
 #include "plan/plan.h"
 #include "tensor/coo.h"
-
-#define BACKEND_STAMPS 128 /* numbers of stamps, see struct backend_ops */
 
 struct blco_file;
 
@@ -39,6 +39,7 @@ struct backend_options {
                            * what is available                                                 */
     bool spends;     /* the nonzeros that the backend is opened from are not needed afterwards */
     uint64_t models; /* models that the caller keeps in host memory beside the backend         */
+    struct plan_forced forced; /* what tests and measurements decide instead of the plan       */
 };
 
 /* How fast the machine moves rows of R entries, measured. */
@@ -50,12 +51,21 @@ struct backend_rates {
     double atomic_rows_per_second[MAX_ORDER]; /* adding atomically to random rows of that table   */
 };
 
+/* How MTTKRP of a mode is computed. */
+struct backend_mttkrp_kernel {
+    char name[96];      /* of the kernel variant ("plain x2048", in chunks of 2048 nonzeros); empty
+                         * where there is only one */
+    bool chosen;        /* no other variant is still to be tried                                 */
+    uint64_t bus_bytes; /* of the tensor, that one MTTKRP copies from host memory to the device */
+};
+
 /* What was built, and in what time. */
 struct backend_built {
     struct plan plan;          /* the plan that was followed: the one given to open, or a smaller
                                 * one where the device turned out to have less room            */
     struct mode_groups groups; /* whose modes share partial products */
     uint64_t nnz;              /* the nonzeros that are here         */
+    struct backend_mttkrp_kernel kernel[MAX_ORDER]; /* of each mode */
     struct backend_seconds { /* of the stages; 0 where there was none                            */
         double upload, presort, alto;
         double replica[MAX_ORDER]; /* [n]: the ordering of mode n; with mode groups, of group n  */
@@ -72,8 +82,8 @@ struct backend_device {
 };
 
 /* What a backend is opened from. Where `file` is NULL, the nonzeros are in the arrays of x;
- * otherwise they are in the file, and x has only their number and the shape. Both are borrowed. Of
- * several ranks, x is this rank's part. */
+ * otherwise they are in the file, and x has only their number and the shape. Both are borrowed.
+ * With several ranks, x is this rank's part. */
 struct tensor_source {
     const struct coo *x;
     struct coo *spent; /* NULL, or x, whose arrays opening may take or free (blco.h)             */
@@ -86,86 +96,71 @@ struct tensor_source {
     double norm_sq;          /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };
 
-/* Entries that count as zeros: an entry x of unit column r of mode n where bound[n] is not NULL and
- * x lambda[r] <= bound[n][r] (nonneg_zeros.h). In the backend's order. */
-struct backend_zeros {
-    const double *lambda;           /* (R) */
-    const double *bound[MAX_ORDER]; /* (R) */
+/* What a model is loaded from: *k, or random numbers (ktensor_randomise), without signs where a
+ * mode is to be nonnegative. */
+struct model_source {
+    const struct ktensor *k;       /* NULL: random numbers                        */
+    const struct carried *carried; /* NULL, or with k what backend_resume has     */
+    enum ktensor_init init;        /* of the random numbers                       */
+    uint64_t seed;                 /* likewise                                    */
+    const double *lambda;          /* (R) in place of k->lambda                   */
+    enum precision precision;      /* of the factor matrices from now on          */
 };
 
 /* The operations on the `state` that open has made. The functions that return a status fill *error;
  * backend.h says what each operation does, at the function that calls it. */
 struct backend_ops {
-    enum status (*load)(void *state, const struct ktensor *k, const struct carried *carried,
-                        struct error *error); /* carried: NULL, or as backend_resume has it */
-    enum status (*randomise)(void *state, enum ktensor_init init, uint64_t seed, double weight,
-                             struct error *error); /* every component gets this weight */
-    bool makes_normal; /* `randomise` makes KTENSOR_NORMAL, too, with the host's bits */
+    enum status (*load)(void *state, const struct model_source *from, struct error *error);
+    enum status (*save)(void *state, struct ktensor *k, struct carried *carried,
+                        struct error *error);
+
+    /* store: the factor matrices, of the rows that are here, into k in this form, but not lambda.
+     * columns: column (R) = what the rows of `mode` that this rank solves tell of the columns in
+     * this form; M may be lost. */
+    enum status (*store)(void *state, const struct model_form *form, struct ktensor *k,
+                         struct error *error);
+    enum status (*columns)(void *state, int mode, const struct model_form *form,
+                           struct column *column, struct error *error);
+
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
-    enum status (*fit)(void *state, int mode, struct backend_fit *fit, struct error *error);
+    enum status (*fit)(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
+                       struct error *error);
     enum status (*residual)(void *state, struct backend_residual *r, struct error *error);
     enum status (*extrapolate)(void *state, const struct momentum_step *step, struct error *error);
-    void (*trade)(void *state);
+    void (*swap)(void *state);
     enum status (*gram)(void *state, int mode, double *gram, struct error *error);
     enum status (*weights)(void *state, double *lambda, struct error *error);
-    enum status (*store)(void *state, struct ktensor *k, struct carried *carried,
-                         struct error *error); /* carried: NULL, or as backend_save has it  */
     enum status (*fetch)(void *state, int mode, double *m, struct error *error);
     enum status (*rotate)(void *state, int mode, struct error *error);
+
+    /* Only called with `single_first`, in single precision. M is lost. */
+    enum status (*widen)(void *state, struct error *error);
+
     void (*built)(void *state, struct backend_built *built);
     void (*close)(void *state);
 
-    /* Entries of factor matrices have this precision from now on; of a backend of `single_first`
-     * only. Where `keep`, the factor matrices that are there are widened; otherwise others are
-     * about to be loaded. No M is there any more. */
-    enum status (*set_precision)(void *state, enum precision precision, bool keep,
-                                 struct error *error);
-
-    /* NULL where an operation is done when its call returns. Otherwise operations are queued: stamp
-     * puts stamp `number`, from 0 to BACKEND_STAMPS - 1, at the end of the queue; elapsed waits
-     * until the queue has passed stamp `to` and gives the seconds since it passed stamp `from`. */
-    enum status (*stamp)(void *state, int number, struct error *error);
-    enum status (*elapsed)(void *state, int from, int to, double *seconds, struct error *error);
-
-    /* The two steps of backend_store_arranged, both NULL where the host arranges what `store` has
-     * given. columns: column (R) = what the rows of `mode` that this rank solves tell of the unit
-     * columns, in the backend's order. store_arranged: the factor matrices into k in the form that
-     * *a says. What is M may be lost. */
-    enum status (*columns)(void *state, int mode, const struct backend_zeros *zeros,
-                           struct column *column, struct error *error);
-    enum status (*store_arranged)(void *state, struct ktensor *k, const struct backend_zeros *zeros,
-                                  const struct arrangement *a, struct error *error);
-
-    /* NULL where `extrapolate` does all. Otherwise `fit` decides on the next sweep as momentum_next
-     * does, on the device, and prepares it; `extrapolate` only takes that. */
-    enum status (*accelerate)(void *state, const struct momentum *m, struct error *error);
-
-    /* describe is NULL where a mode is computed in one way only, bus_bytes where there is no bus.
-     */
-    bool (*describe)(void *state, int mode, char *text, size_t size);
-    uint64_t (*bus_bytes)(void *state, int mode);
+    const struct event_ops *events; /* on the state; NULL: operations are done when calls return */
 };
 
-/* A kind of backend. Functions that return a status fill *error. Of an absent kind `available`
- * alone is there; it refuses. */
+/* A kind of backend. Functions that return a status fill *error. A kind that the
+ * build left out has only `available`, which fails. */
 struct backend_kind {
     const char *name;
 
-    /* STATUS_OK where this kind can run on this machine, as far as is known before a device is
-     * used; otherwise STATUS_INPUT and the reason. */
+    /* STATUS_OK if this kind can run on this machine, as far as is known before a device is used;
+     * otherwise STATUS_INPUT and the reason. */
     enum status (*available)(struct error *error);
 
-    /* Does what the first use of the device would wait for. Any thread may call it, also while
-     * other threads do; the device is the calling thread's own afterwards. Where *unwanted becomes
-     * true, it returns before its next step. NULL where the host is the machine. STATUS_INPUT and
-     * the reason where the device does not answer. */
+    /* Initialises the device ahead of its first use. Threads may call it at the same time; the
+     * device is then the calling thread's own. Returns before its next step when *unwanted becomes
+     * true. NULL for the host. STATUS_INPUT and the reason if the device does not answer. */
     enum status (*wake)(int device, const atomic_bool *unwanted, struct error *error);
 
     bool takes_parts; /* `open` takes a rank's part of the tensor from a .blco file             */
 
-    /* *request = what the user wants of this tensor and what the machine has; nothing is forced.
-     * STATUS_INPUT where the kind cannot do what the user wants. */
+    /* *request = what the user wants and what the machine has; nothing is forced. STATUS_INPUT if
+     * the kind cannot do what the user wants. */
     enum status (*request)(struct plan_request *request, const struct plan_tensor *tensor,
                            const struct backend_options *options, struct error *error);
 
@@ -176,11 +171,11 @@ struct backend_kind {
                         const struct backend_options *options, struct progress *progress,
                         struct error *error);
 
-    /* The devices of the ranks of `all` begin to meet, while the ranks do other things: *devices,
-     * for struct rank_rows. Every rank calls it, with the number of its device. The caller
-     * calls leave with *devices, which is NULL on failure, behind the backend, and shortly before
-     * the process ends: what the devices met by stays until then. Errors of device_comm_init. Both
-     * are NULL where the host is the machine. */
+    /* Starts connecting the ranks' GPUs in the background; *devices goes into struct rank_rows.
+     * Every rank of `all` calls it with the number of its device. The caller passes *devices, which
+     * is NULL on failure, to leave after it has closed the backend, shortly before the process
+     * ends: the connection stays until then. Errors of device_comm_init. Both are NULL for the
+     * host. */
     enum status (*meet)(struct device_comm **devices, struct comm *all, int device,
                         struct error *error);
     void (*leave)(struct device_comm *devices);
@@ -193,10 +188,10 @@ struct backend_kind {
     enum status (*rates)(const struct shape *shape, const struct backend_options *options,
                          struct backend_rates *rates, struct error *error);
 
-    /* *count = how many devices there are. NULL where the host is the machine. */
+    /* *count = how many devices there are. NULL for the host. */
     enum status (*devices)(int *count, struct error *error);
 
-    /* *device = the names of the device of this number. NULL where the host is the machine. */
+    /* *device = the names of the device of this number. NULL for the host. */
     enum status (*device)(int number, struct backend_device *device, struct error *error);
 };
 
@@ -205,19 +200,22 @@ struct backend_kind {
 extern const struct backend_kind backend_host;
 extern const struct backend_kind backend_cuda;
 
+/* What backend_choose takes: "auto", and the numbers of the kinds in the list of backend_kind.c. */
+extern const struct word backend_words[];
+
 /* *kind = the kind of this name: "host", "cuda", or "auto", which is cuda where it is available,
- * else host. Where "auto" gives the host, *why_not says why; why_not may be NULL. STATUS_INPUT
- * where the name is unknown or the kind cannot run here; *kind is NULL then. */
+ * else host. If "auto" gives the host, *why_not says why; why_not may be NULL. STATUS_INPUT if the
+ * name is unknown or the kind cannot run here; *kind is then NULL. */
 enum status backend_choose(const struct backend_kind **kind, const char *name,
                            struct error *why_not, struct error *error);
 
 /* Seconds of all stages of building. */
 double backend_build_seconds(const struct backend_seconds *seconds);
 
-/* Refuses a tensor whose norm a fit cannot be relative to. norm_sq is ||X||^2. STATUS_NUMERICAL
- * where it is not finite, STATUS_INPUT where it is 0 or denormal. backend.c calls this before
- * `open` where the nonzeros are in memory, with NULL for `file`, and has scaled them before
- * (value_scale.h); `open` calls this where the nonzeros are in the .blco file `file`. */
+/* Refuses a tensor whose norm is no measure for a fit. norm_sq is ||X||^2. STATUS_NUMERICAL if it
+ * is not finite, STATUS_INPUT if it is 0 or denormal. backend_open.c calls this before `open` for
+ * nonzeros in memory, which it has scaled (value_scale.h), with NULL for `file`; `open` calls it
+ * for nonzeros in the .blco file `file`. */
 enum status backend_check_norm(double norm_sq, const char *file, struct error *error);
 
 #endif

@@ -2,27 +2,10 @@
 #include "backend/backend.h"
 
 #include <stdio.h>
-#include <string.h>
 
+#include "backend/seam.h"
 #include "backend/value_scale.h"
-#include "base/clock.h"
 #include "base/memory.h"
-#include "formats/tensor_input.h"
-#include "ranks/rank_tensor.h"
-
-struct plan_tensor backend_tensor_of_file(const struct blco_file *file)
-{
-    return (struct plan_tensor){.shape = file->shape,
-                                .nnz = file->header->nnz,
-                                .alto_bytes = file->header->data_bytes,
-                                .segment_nnz = file->header->segment_nnz};
-}
-
-struct plan_tensor backend_tensor_of_input(const struct tensor_input *input)
-{
-    return input->unread ? backend_tensor_of_file(&input->file)
-                         : (struct plan_tensor){.shape = input->x.shape, .nnz = input->x.nnz};
-}
 
 /* Plans with or without momentum, and streams where there is no room to unpack the file on the
  * host. */
@@ -33,7 +16,7 @@ static void plan_with(bool momentum, struct plan *plan, const struct plan_reques
     const struct plan_tensor *tensor = &request.tensor;
     request.momentum = momentum;
     for (int n = 0; momentum && n < tensor->shape.order; n++)
-        request.second[n] = mode_rules_begins(&options->problem.rules, tensor->shape.order, n);
+        request.previous[n] = mode_rules_begins(&options->problem.rules, tensor->shape.order, n);
     plan_make(plan, &request);
     bool unpacks = plan->fits && tensor->segment_nnz > 0 && !plan_takes_packed(plan);
     if (unpacks && !plan->streamed && !plan_can_unpack(&request)) {
@@ -50,13 +33,12 @@ static bool holds_alike(const struct plan *a, const struct plan *b)
 
 enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          const struct plan_tensor *tensor, const struct backend_options *options,
-                         const struct plan_forced *forced, struct error *error)
+                         struct error *error)
 {
     struct plan_request request;
     if (kind->request(&request, tensor, options, error) != STATUS_OK)
         return error->status;
-    if (forced)
-        request.forced = *forced;
+    request.forced = options->forced;
     plan_with(options->problem.acceleration != ACCELERATE_OFF, plan, &request, options);
     if (options->problem.acceleration == ACCELERATE_AUTO) {
         struct plan plain;
@@ -77,7 +59,7 @@ static enum status plan_at(struct plan *other, const struct backend_kind *kind,
     with.problem.rank = rank;
     with.memory = r->budget;
     with.host_memory = r->can_stream ? r->host_budget : r->budget;
-    return backend_plan(other, kind, &r->tensor, &with, &r->forced, error);
+    return backend_plan(other, kind, &r->tensor, &with, error);
 }
 
 /* STATUS_MEMORY: what does not fit, and the largest rank that would. */
@@ -100,31 +82,108 @@ static enum status refuse(const struct backend_kind *kind, const struct plan *pl
                      (unsigned long long)options->problem.rank, obstacle, remedy);
 }
 
-/* Plans, and refuses a plan that does not fit. On failure *b is closed. */
-static enum status begin(struct backend *b, const struct backend_kind *kind,
-                         const struct plan_tensor *tensor, const struct backend_options *options,
-                         const struct plan_forced *forced, struct error *error)
+/* Plans, and refuses a plan that does not fit. */
+static enum status plan_or_refuse(struct plan *plan, const struct backend_kind *kind,
+                                  const struct rank_tensor *t,
+                                  const struct backend_options *options, struct error *error)
 {
-    memset(b, 0, sizeof *b);
-    b->kind = kind;
-    b->order = tensor->shape.order;
-    b->problem = options->problem;
-    b->precision = options->problem.precision;
-    b->m_mode = b->updated_mode = -1;
-    enum status status = backend_plan(&b->plan, kind, tensor, options, forced, error);
-    if (status == STATUS_OK && !b->plan.fits)
-        status = refuse(kind, &b->plan, options, error);
-    if (status != STATUS_OK)
-        backend_close(b);
-    return status;
+    const struct plan_tensor tensor = rank_tensor_for_plan(t);
+    if (backend_plan(plan, kind, &tensor, options, error) != STATUS_OK)
+        return error->status;
+    return plan->fits ? STATUS_OK : refuse(kind, plan, options, error);
 }
 
-/* Gives a source without ranks the one rank that there is. */
-static enum status stand_alone(struct backend *b, struct tensor_source *source, struct error *error)
+enum status backend_check_fits(const struct backend_kind *kind, const struct rank_tensor *t,
+                               const struct backend_options *options, struct error *error)
 {
-    b->self = comm_self(error);
-    source->ranks = &b->alone;
-    return b->self ? rank_rows_alone(&b->alone, b->self, &source->x->shape, error) : error->status;
+    struct plan plan;
+    if (t->estimated) /* nobody knows yet */
+        return STATUS_OK;
+    return plan_or_refuse(&plan, kind, t, options, error);
+}
+
+/* Whether the backend builds from the bytes of the file. A rank of several takes its part from
+ * them. */
+static bool builds_from_file(const struct backend *b, const struct rank_tensor *t)
+{
+    if (!t->input.unread || !b->plan.fits || !plan_takes_packed(&b->plan))
+        return false;
+    return t->comm->size == 1 || (b->kind->takes_parts && !b->plan.streamed);
+}
+
+/* Plans for numbers that are estimates, and reads the nonzeros unless every rank's backend takes
+ * its part from the file. */
+static enum status read_estimated(struct backend *b, struct rank_tensor *t,
+                                  struct progress *progress, struct error *error)
+{
+    struct comm *all = t->comm;
+    const struct plan_tensor tensor = rank_tensor_for_plan(t);
+    backend_plan(&b->plan, b->kind, &tensor, &b->options, error);
+    int needed = !builds_from_file(b, t);
+    if (comm_allreduce_error(all, error) != STATUS_OK ||
+        comm_allreduce_max(all, &needed, error) != STATUS_OK)
+        return error->status;
+    return needed ? rank_tensor_read(t, progress, error) : STATUS_OK;
+}
+
+/* Plans, and reads what the plan needs. */
+static enum status plan_and_read(struct backend *b, struct rank_tensor *t,
+                                 struct progress *progress, struct error *error)
+{
+    if (t->estimated && read_estimated(b, t, progress, error) != STATUS_OK)
+        return error->status;
+    if (!t->input.unread && rank_tensor_divide_rows(t, error) != STATUS_OK)
+        return error->status;
+    if (plan_or_refuse(&b->plan, b->kind, t, &b->options, error) != STATUS_OK)
+        return error->status;
+    if (!t->input.unread || builds_from_file(b, t))
+        return STATUS_OK;
+    if (rank_tensor_read(t, progress, error) != STATUS_OK)
+        return error->status;
+    return rank_tensor_divide_rows(t, error);
+}
+
+/* Plans once more where this rank has room for momentum, but another has not. */
+static enum status agree_on_momentum(struct backend *b, const struct rank_tensor *t,
+                                     struct error *error)
+{
+    struct backend_options plain = b->options;
+    plain.problem.acceleration = ACCELERATE_OFF;
+    int without = !b->plan.request.momentum;
+    if (comm_allreduce_max(t->comm, &without, error) == STATUS_OK && without &&
+        b->plan.request.momentum)
+        plan_or_refuse(&b->plan, b->kind, t, &plain, error);
+    return comm_end_phase(t->comm, error);
+}
+
+static enum status begin(struct backend *b, const struct backend_kind *kind,
+                         const struct rank_tensor *t, const struct backend_options *options,
+                         struct error *error)
+{
+    *b = (struct backend){.kind = kind,
+                          .options = *options,
+                          .order = t->shape.order,
+                          .precision = options->problem.precision};
+    b->seam = memory_zeros(1, sizeof *b->seam, error);
+    if (!b->seam)
+        return error->status;
+    b->seam->ops = kind->ops;
+    b->seam->last.op = OP_OPEN;
+    return STATUS_OK;
+}
+
+enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
+                            struct rank_tensor *t, const struct backend_options *options,
+                            struct progress *progress, struct error *error)
+{
+    struct comm *all = t->comm;
+    if (begin(b, kind, t, options, error) == STATUS_OK)
+        plan_and_read(b, t, progress, error);
+    if (comm_end_phase(all, error) == STATUS_OK && options->problem.acceleration == ACCELERATE_AUTO)
+        agree_on_momentum(b, t, error);
+    if (error->status != STATUS_OK)
+        backend_close(b);
+    return error->status;
 }
 
 static enum status sum_norms(struct tensor_source *known, struct error *error)
@@ -136,12 +195,13 @@ static enum status sum_norms(struct tensor_source *known, struct error *error)
 /* Sets the norm of nonzeros in memory, and scales them where it takes that; *scaled then has the
  * values that *known points to. The caller frees scaled->value. */
 static enum status take_norm(struct backend *b, struct tensor_source *known, struct coo *scaled,
-                             enum precision precision, struct error *error)
+                             struct error *error)
 {
+    const enum precision precision = problem_first_precision(&b->options.problem);
     if (sum_norms(known, error) != STATUS_OK)
         return error->status;
     if (value_scale_needed(known->norm_sq, known->x->shape.order, precision)) {
-        if (value_scale_apply(scaled, &b->exponent, known->x, known->ranks->all, error) !=
+        if (value_scale_apply(scaled, &b->seam->exponent, known->x, known->ranks->all, error) !=
             STATUS_OK)
             return error->status;
         known->x = scaled;
@@ -152,154 +212,56 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
     return backend_check_norm(known->norm_sq, NULL, error);
 }
 
-/* Builds what b->plan asks for. On failure *b is closed. */
-static enum status build(struct backend *b, const struct tensor_source *source,
-                         const struct backend_options *options, struct progress *progress,
-                         struct error *error)
+enum status backend_build(struct backend *b, struct rank_tensor *t, struct progress *progress,
+                          struct error *error)
 {
-    double start = clock_now();
-    struct tensor_source known = *source;
+    const bool unread = t->input.unread;
+    struct seam *seam = b->seam;
     struct coo scaled = {0};
-    enum status status = STATUS_OK;
-    if (!source->ranks)
-        status = stand_alone(b, &known, error);
-    b->ranks = known.ranks;
-    if (status == STATUS_OK && !source->file)
-        status = take_norm(b, &known, &scaled, problem_first_precision(&options->problem), error);
-    if (status == STATUS_OK)
-        status = b->kind->open(&b->state, &known, &b->plan, options, progress, error);
+    struct tensor_source source = {
+        .x = &t->input.x,
+        .spent = b->options.spends && !t->borrowed && !unread ? &t->input.x : NULL,
+        .file = unread ? &t->input.file : NULL,
+        .file_name = t->input.file.name,
+        .parts = unread && t->comm->size > 1,
+        .ranks = &t->rows};
+    b->ranks = &t->rows;
+    if (operation_begin(&seam->clock, OP_OPEN, error) != STATUS_OK)
+        goto done;
+    if (!unread && take_norm(b, &source, &scaled, error) != STATUS_OK)
+        goto done;
+    if (b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error) != STATUS_OK)
+        goto done;
+    if (operation_end(&seam->clock, OP_OPEN, 0, error) != STATUS_OK)
+        goto done;
+    seam->clock.events = seam->ops->events;
+    seam->clock.queue = seam->state;
+done:
     memory_free(scaled.value);
-    b->calls[OP_OPEN][0]++;
-    b->seconds[OP_OPEN][0] += clock_now() - start;
-    if (status != STATUS_OK)
-        backend_close(b);
-    return status;
-}
-
-/* Plans, and builds from nonzeros in memory. On failure *b is closed. */
-static enum status open_source(struct backend *b, const struct backend_kind *kind,
-                               const struct tensor_source *source,
-                               const struct backend_options *options,
-                               const struct plan_forced *forced, struct progress *progress,
-                               struct error *error)
-{
-    const struct plan_tensor tensor = {.shape = source->x->shape, .nnz = source->x->nnz};
-    enum status status = begin(b, kind, &tensor, options, forced, error);
-    return status == STATUS_OK ? build(b, source, options, progress, error) : status;
-}
-
-enum status backend_open(struct backend *b, const struct backend_kind *kind, const struct coo *x,
-                         const struct backend_options *options, const struct plan_forced *forced,
-                         struct progress *progress, struct error *error)
-{
-    const struct tensor_source source = {.x = x};
-    return open_source(b, kind, &source, options, forced, progress, error);
-}
-
-enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
-                            struct tensor_input *input, const struct backend_options *options,
-                            const struct plan_forced *forced, struct progress *progress,
-                            struct error *error)
-{
-    const struct plan_tensor tensor = backend_tensor_of_input(input);
-    enum status status = begin(b, kind, &tensor, options, forced, error);
-    if (status != STATUS_OK || plan_takes_packed(&b->plan))
-        return status;
-    status = tensor_input_read(input, progress, error);
-    if (status != STATUS_OK)
-        backend_close(b);
-    return status;
-}
-
-enum status backend_open_prepared(struct backend *b, struct tensor_input *input,
-                                  const struct backend_options *options, struct progress *progress,
-                                  struct error *error)
-{
-    const struct tensor_source source = {.x = &input->x,
-                                         .spent = options->spends ? &input->x : NULL,
-                                         .file = input->unread ? &input->file : NULL,
-                                         .file_name = input->file.name};
-    return build(b, &source, options, progress, error);
-}
-
-/* The tensor of this rank of `all` as a plan sees it. */
-static struct plan_tensor tensor_of_part(const struct rank_tensor *t, const struct comm *all)
-{
-    return (struct plan_tensor){.shape = t->x.shape,
-                                .nnz = t->x.nnz,
-                                .segment_nnz = t->unread ? t->file.header->segment_nnz : 0,
-                                .is_part = all->size > 1};
-}
-
-/* Whether the backend takes this rank's part from the file as the plan has it. */
-static bool takes_part(const struct backend_kind *kind, const struct plan *plan)
-{
-    return kind->takes_parts && plan->fits && !plan->streamed && plan_takes_packed(plan);
-}
-
-/* Reads the nonzeros of t unless every rank's backend takes its part from the file. */
-static enum status read_where_needed(const struct backend_kind *kind, struct rank_tensor *t,
-                                     struct comm *all, const struct backend_options *options,
-                                     struct progress *progress, struct error *error)
-{
-    struct plan plan = {0};
-    const struct plan_tensor tensor = tensor_of_part(t, all);
-    backend_plan(&plan, kind, &tensor, options, NULL, error);
-    int needed = !takes_part(kind, &plan);
-    if (comm_allreduce_error(all, error) != STATUS_OK ||
-        comm_allreduce_max(all, &needed, error) != STATUS_OK || !needed)
-        return error->status;
-    return rank_tensor_read(t, all, progress, error);
-}
-
-static enum status begin_part(struct backend *b, const struct backend_kind *kind,
-                              const struct rank_tensor *t, const struct comm *all,
-                              const struct backend_options *options, struct error *error)
-{
-    const struct plan_tensor tensor = tensor_of_part(t, all);
-    return begin(b, kind, &tensor, options, NULL, error);
-}
-
-/* Plans once more where this rank has room for momentum, but another has not. */
-static enum status agree_on_momentum(struct backend *b, const struct rank_tensor *t,
-                                     struct comm *all, const struct backend_options *options,
-                                     struct error *error)
-{
-    struct backend_options plain = *options;
-    plain.problem.acceleration = ACCELERATE_OFF;
-    int without = !b->plan.request.momentum;
-    if (comm_allreduce_max(all, &without, error) == STATUS_OK && without &&
-        b->plan.request.momentum)
-        begin_part(b, b->kind, t, all, &plain, error);
-    return comm_end_phase(all, error);
-}
-
-enum status backend_prepare_part(struct backend *b, const struct backend_kind *kind,
-                                 struct rank_tensor *t, struct rank_rows *ranks,
-                                 const struct backend_options *options, struct progress *progress,
-                                 struct error *error)
-{
-    memset(b, 0, sizeof *b);
-    if (t->unread && read_where_needed(kind, t, ranks->all, options, progress, error) != STATUS_OK)
-        return comm_end_phase(ranks->all, error);
-    if (t->unread || rank_rows_divide(ranks, &t->x, error) == STATUS_OK)
-        begin_part(b, kind, t, ranks->all, options, error);
-    if (comm_end_phase(ranks->all, error) == STATUS_OK &&
-        options->problem.acceleration == ACCELERATE_AUTO)
-        agree_on_momentum(b, t, ranks->all, options, error);
     if (error->status != STATUS_OK)
         backend_close(b);
     return error->status;
 }
 
-enum status backend_open_part(struct backend *b, const struct rank_tensor *t,
-                              struct rank_rows *ranks, const struct backend_options *options,
-                              struct progress *progress, struct error *error)
+enum status backend_open(struct backend *b, const struct backend_kind *kind, const struct coo *x,
+                         const struct backend_options *options, struct progress *progress,
+                         struct error *error)
 {
-    const struct tensor_source source = {.x = &t->x,
-                                         .file = t->unread ? &t->file : NULL,
-                                         .file_name = t->file.name,
-                                         .parts = t->unread,
-                                         .ranks = ranks};
-    return build(b, &source, options, progress, error);
+    struct rank_tensor *t = memory_zeros(1, sizeof *t, error);
+    struct comm *self = comm_self(error);
+    *b = (struct backend){0};
+    if (error->status != STATUS_OK || rank_tensor_share(t, self, x, NULL, error) != STATUS_OK)
+        goto failed;
+    if (backend_prepare(b, kind, t, options, progress, error) != STATUS_OK ||
+        backend_build(b, t, progress, error) != STATUS_OK)
+        goto failed;
+    b->own = t;
+    b->self = self;
+    return STATUS_OK;
+failed:
+    if (t)
+        rank_tensor_close(t);
+    memory_free(t);
+    comm_close(self);
+    return error->status;
 }

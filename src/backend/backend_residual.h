@@ -1,9 +1,10 @@
 /* The fit from the residual itself: ||X - Y||^2 of the tensor X and the model Y, from a pass over
  * the nonzeros, in twice the digits of a double.
  *
- * Where Y is near X, all that a formula with doubles can tell of ||X - Y||^2 is lost below about
- * 1e-16 ||X||^2, so that the fit is known to half of its digits. Of the cells without a nonzero,
- * which no pass can visit one by one, ||Y||^2 tells:
+ * A formula with doubles gives ||X - Y||^2 to about 1e-16 ||X||^2, so that the fit of a Y near X
+ * has half of its digits. The cells without a nonzero, which no pass can visit one by one, come in
+ * by
+ * ||Y||^2:
  *
  *   ||X - Y||^2 = sum over the nonzeros x, where Y has the value y, of x (x - 2 y), plus ||Y||^2
  *

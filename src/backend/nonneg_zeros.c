@@ -18,14 +18,3 @@ void nonneg_bounds(const struct nonneg_update *u, uint64_t rank, double *bound)
         bound[r] = share * fmax(u->lambda[r], least);
     }
 }
-
-void nonneg_zeros(struct ktensor *k, int n, const double *bound)
-{
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < k->shape.dims[n]; i++)
-        for (uint64_t r = 0; r < k->rank; r++) {
-            double *entry = &k->factor[n][i * k->rank + r];
-            if (*entry * k->lambda[r] <= bound[r])
-                *entry = 0;
-        }
-}

@@ -3,7 +3,6 @@
 #define BLCO_NONNEG_ZEROS_H
 
 #include "numerics/precision.h"
-#include "model/ktensor.h"
 
 /* What an update of a mode has left. */
 struct nonneg_update {
@@ -16,8 +15,5 @@ struct nonneg_update {
 /* bound (R): an entry x of unit column r stands at the floor (numerics/nonneg.h), or so near
  * that rounding hides it, where x lambda[r] <= bound[r]. */
 void nonneg_bounds(const struct nonneg_update *u, uint64_t rank, double *bound);
-
-/* Writes 0 for these entries of mode n of k, which has unit columns and that lambda. */
-void nonneg_zeros(struct ktensor *k, int n, const double *bound);
 
 #endif

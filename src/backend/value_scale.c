@@ -59,6 +59,8 @@ enum status value_scale_apply(struct coo *scaled, int *exponent, const struct co
 enum status value_scale_undo(double *x, uint64_t count, int exponent, struct error *error)
 {
     bool good = true;
+    if (exponent == 0)
+        return STATUS_OK;
 #pragma omp parallel for schedule(static) reduction(&& : good)
     for (uint64_t i = 0; i < count; i++) {
         x[i] = ldexp(x[i], exponent);

@@ -21,7 +21,8 @@ bool value_scale_needed(double norm_sq, int order, enum precision precision);
 enum status value_scale_apply(struct coo *scaled, int *exponent, const struct coo *x,
                               struct comm *all, struct error *error);
 
-/* x[0..count) *= 2^exponent. STATUS_NUMERICAL where a result is not finite. */
+/* x[0..count) *= 2^exponent; exponent 0 leaves x unread. STATUS_NUMERICAL where a result is not
+ * finite. */
 enum status value_scale_undo(double *x, uint64_t count, int exponent, struct error *error);
 
 #endif

@@ -24,7 +24,7 @@ static inline int digits_upto_eight(const char *text, uint64_t *value)
     memcpy(&word, text, sizeof word);
     word ^= every * '0'; /* digits become 0 to 9 */
 
-    /* The top bit of a byte above 9 is set. A carry spoils only the bytes behind that byte. */
+    /* The top bit of a byte above 9 is set. A carry spoils only later bytes. */
     uint64_t others = ((word + every * 0x76) | word) & every * 0x80;
     int count = others ? __builtin_ctzll(others) / 8 : 8;
     if (count == 0)

@@ -29,7 +29,7 @@ enum status error_set(struct error *error, enum status status, const char *forma
 enum status error_prefix(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Puts more ("; the model went to ...") behind the message that *error holds; returns the status
+/* Puts more ("; the model went to ...") after the message that *error holds; returns the status
  * that *error holds. */
 enum status error_append(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

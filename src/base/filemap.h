@@ -14,7 +14,7 @@ struct filemap {
 /* The caller closes *map. STATUS_INPUT names the file and the reason and leaves *map empty. */
 enum status filemap_open(struct filemap *map, const char *path, struct error *error);
 
-/* Gives back the memory behind bytes [begin, end), which are still readable: the next access reads
+/* Gives back the memory of bytes [begin, end), which are still readable: the next access reads
  * the file again. A hint; the page of byte `end` and ranges beyond the file's end are kept. */
 void filemap_let_go(const struct filemap *map, size_t begin, size_t end);
 

@@ -18,20 +18,17 @@ static enum status cannot_read(const char *name, const char *reason, struct erro
 enum status infile_open(struct infile *f, const char *path, struct error *error)
 {
     struct stat s;
-    *f = (struct infile){.name = path, .fd = -1};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait */
-    if (fd < 0 || fstat(fd, &s) != 0) {
+    *f = (struct infile){.name = path};
+    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait */
+    if (f->fd < 0 || fstat(f->fd, &s) != 0)
         cannot_read(path, strerror(errno), error);
-    } else if (!S_ISREG(s.st_mode)) {
+    else if (!S_ISREG(s.st_mode))
         cannot_read(path, S_ISDIR(s.st_mode) ? "it is a directory" : "it is not a regular file",
                     error);
-    } else {
-        f->fd = fd;
+    else
         f->size = (uint64_t)s.st_size;
-        return STATUS_OK;
-    }
-    if (fd >= 0)
-        close(fd);
+    if (error->status != STATUS_OK)
+        infile_close(f);
     return error->status;
 }
 
@@ -87,12 +84,15 @@ char *infile_whole(const char *path, size_t *size, struct error *error)
     if (infile_open(&f, path, error) != STATUS_OK)
         return NULL;
     bytes = memory_array(f.size, 1, error);
-    if (bytes && infile_read(&f, bytes, f.size, 0, error) != STATUS_OK) {
+    if (!bytes)
+        goto done;
+    if (infile_read(&f, bytes, f.size, 0, error) != STATUS_OK) {
         memory_free(bytes);
         bytes = NULL;
+        goto done;
     }
-    if (bytes)
-        *size = f.size;
+    *size = f.size;
+done:
     infile_close(&f);
     return bytes;
 }

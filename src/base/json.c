@@ -128,12 +128,12 @@ static void open_container(struct json *j, const char *name, const char *opening
     j->closing[j->depth] = closing;
 }
 
-void json_object(struct json *j, const char *name)
+void json_put_object(struct json *j, const char *name)
 {
     open_container(j, name, "{", '}');
 }
 
-void json_array(struct json *j, const char *name)
+void json_put_array(struct json *j, const char *name)
 {
     open_container(j, name, "[", ']');
 }
@@ -151,7 +151,7 @@ void json_end(struct json *j)
         put_text(j, "\n");
 }
 
-void json_string(struct json *j, const char *name, const char *value)
+void json_put_string(struct json *j, const char *name, const char *value)
 {
     put_lead(j, name);
     if (value)
@@ -160,25 +160,25 @@ void json_string(struct json *j, const char *name, const char *value)
         put_text(j, "null");
 }
 
-void json_number(struct json *j, const char *name, double value)
+void json_put_number(struct json *j, const char *name, double value)
 {
     put_lead(j, name);
     put_number(j, value);
 }
 
-void json_unsigned(struct json *j, const char *name, uint64_t value)
+void json_put_unsigned(struct json *j, const char *name, uint64_t value)
 {
     put_lead(j, name);
     put_unsigned(j, value);
 }
 
-void json_bool(struct json *j, const char *name, bool value)
+void json_put_bool(struct json *j, const char *name, bool value)
 {
     put_lead(j, name);
     put_text(j, value ? "true" : "false");
 }
 
-void json_numbers(struct json *j, const char *name, const double *value, size_t count)
+void json_put_numbers(struct json *j, const char *name, const double *value, size_t count)
 {
     put_lead(j, name);
     put_text(j, "[");
@@ -189,7 +189,7 @@ void json_numbers(struct json *j, const char *name, const double *value, size_t 
     put_text(j, "]");
 }
 
-void json_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count)
+void json_put_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count)
 {
     put_lead(j, name);
     put_text(j, "[");

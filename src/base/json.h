@@ -24,19 +24,19 @@ struct json {
  * where objects and arrays nest more than JSON_MAX_DEPTH deep. The caller calls json_free. */
 void json_begin(struct json *j, struct error *error);
 
-/* Each of these functions adds a value: under `name` to the innermost open object, or, where `name`
- * is NULL, to the innermost open array or as the whole document. */
-void json_object(struct json *j, const char *name);
-void json_array(struct json *j, const char *name);
-void json_string(struct json *j, const char *name,
-                 const char *value); /* what is not UTF-8 becomes U+FFFD; NULL: null */
-void json_number(struct json *j, const char *name, double value); /* null where not finite */
-void json_unsigned(struct json *j, const char *name, uint64_t value);
-void json_bool(struct json *j, const char *name, bool value);
+/* Each of the functions json_put_... adds a value: under `name` to the innermost open object, or,
+ * where `name` is NULL, to the innermost open array or as the whole document. */
+void json_put_object(struct json *j, const char *name);
+void json_put_array(struct json *j, const char *name);
+void json_put_string(struct json *j, const char *name,
+                     const char *value); /* what is not UTF-8 becomes U+FFFD; NULL: null */
+void json_put_number(struct json *j, const char *name, double value); /* null where not finite */
+void json_put_unsigned(struct json *j, const char *name, uint64_t value);
+void json_put_bool(struct json *j, const char *name, bool value);
 
 /* Adds an array of `count` numbers, on one text line. */
-void json_numbers(struct json *j, const char *name, const double *value, size_t count);
-void json_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count);
+void json_put_numbers(struct json *j, const char *name, const double *value, size_t count);
+void json_put_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count);
 
 /* Ends the innermost open object or array; a newline follows the outermost. */
 void json_end(struct json *j);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/terminal.h"
+#include "base/progress.h"
 
 static char program_name[64] = "blco";
 static bool rewrites; /* standard error may have a text line of progress */
@@ -12,7 +12,7 @@ static bool rewrites; /* standard error may have a text line of progress */
 void last_words_begin(const char *program)
 {
     strncpy(program_name, program, sizeof program_name - 1);
-    rewrites = terminal_rewrites(STDERR_FILENO);
+    rewrites = progress_rewrites(STDERR_FILENO);
 }
 
 /* Appends what there is room for, but for the newline. */

@@ -1,4 +1,4 @@
-/* The one line of a program that ends where no error can be handed to a caller: in a signal
+/* The last message of a program that ends where no caller can receive an error: in a signal
  * handler, or within a library. */
 #ifndef BLCO_LAST_WORDS_H
 #define BLCO_LAST_WORDS_H
@@ -6,8 +6,8 @@
 /* The line begins with the program's name, of 63 bytes at most, which is copied. */
 void last_words_begin(const char *program);
 
-/* Prints "PROGRAM: ABOUT: TEXT" to standard error, over a text line of progress. May be called by a
- * signal handler. A long line is cut. */
+/* Prints "PROGRAM: ABOUT: TEXT" to standard error, in place of a text line of progress. Signal
+ * handlers may call it. A long line is cut. */
 void last_words(const char *about, const char *text);
 
 #endif

@@ -1,11 +1,11 @@
 #include "base/machine.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/memory_limits.h"
-#include "base/system_number.h"
 
 #define CORE_CACHE  (UINT64_C(1) << 20) /* bytes, where the system does not say */
 #define THIRD_CACHE "/sys/devices/system/cpu/cpu0/cache/index3/"
@@ -52,4 +52,21 @@ uint64_t machine_memory_peak(void)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return (uint64_t)usage.ru_maxrss * 1024;
+}
+
+uint64_t system_number(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return UINT64_MAX;
+    uint64_t value = UINT64_MAX;
+    char text[256];
+    size_t length = strlen(key);
+    while (value == UINT64_MAX && fgets(text, sizeof text, file)) {
+        unsigned long long number;
+        if (strncmp(text, key, length) == 0 && sscanf(text + length, "%llu", &number) == 1)
+            value = number;
+    }
+    fclose(file);
+    return value;
 }

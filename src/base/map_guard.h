@@ -1,20 +1,20 @@
-/* Files that become shorter while they are mapped: reading behind their new end raises SIGBUS,
+/* Files that become shorter while they are mapped: reading past their new end raises SIGBUS,
  * which would end the program without a word. */
 #ifndef BLCO_MAP_GUARD_H
 #define BLCO_MAP_GUARD_H
 
 #include <stddef.h>
 
-/* From now on SIGBUS within a map that is known ends the process with `status`, and with the line
- * "PROGRAM: FILE: ..." on standard error; elsewhere SIGBUS does what it did. For main alone. */
+/* From now on SIGBUS within a known map prints "PROGRAM: FILE: ..." to standard error and ends the
+ * process with `status`; elsewhere SIGBUS does what it did. Only main calls this. */
 void map_guard_install(const char *program, int status);
 
-/* Tells of the map `begin` of `bytes` bytes of the file `name`; the name is copied. Maps beyond the
- * first MAP_GUARD_MAPS at a time are not known. */
+/* Makes a map known: `bytes` bytes from `begin` on, of the file `name`, which is copied. Where
+ * MAP_GUARD_MAPS are known, further maps stay unknown. */
 #define MAP_GUARD_MAPS 64
 void map_guard_add(const void *begin, size_t bytes, const char *name);
 
-/* Forgets the map, which is about to go. Accepts one that is not known. */
+/* Forgets a map before it is unmapped. Accepts an unknown one. */
 void map_guard_remove(const void *begin);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-/* An uninitialised array of `count` elements of `size` bytes, aligned to 64 bytes; count 0 gives an
- * array, too. NULL and STATUS_MEMORY where the size overflows or memory runs out. The caller frees
+/* An uninitialised array of `count` elements of `size` bytes, aligned to 64 bytes; also where
+ * count is 0. NULL and STATUS_MEMORY where the size overflows or memory runs out. The caller frees
  * the array. */
 void *memory_array(size_t count, size_t size, struct error *error);
 
@@ -37,7 +37,7 @@ void memory_free(void *array);
 void memory_copy(void *to, const void *from, size_t bytes);
 
 /* From now on arrays of a megabyte or more go back to the system as soon as they are freed, so that
- * what is planned for one array after the other is not held for both. For main alone. */
+ * the memory of one array serves the next. Only main calls this. */
 void memory_return_freed(void);
 
 /* Gives the pages of freed arrays, which the allocator may keep for later arrays, back to the

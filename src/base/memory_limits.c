@@ -1,4 +1,4 @@
-#include "base/memory_limits.h"
+#include "base/machine.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include "base/least.h"
-#include "base/system_number.h"
 
 #define PATH    4096                /* characters of a path            */
 #define ENDLESS (UINT64_C(1) << 62) /* bytes: version 1 says "no limit" with a number above */

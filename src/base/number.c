@@ -25,7 +25,7 @@ struct decimal {
     int64_t significant; /* digits from the first that is not zero */
 };
 
-/* Adds the digits at text to d; returns the first byte behind the digits. */
+/* Adds the digits at text to d; returns the first byte after the digits. */
 static const char *scan_digits(const char *text, const char *end, struct decimal *d)
 {
     const char *p = text;
@@ -41,7 +41,7 @@ static const char *scan_digits(const char *text, const char *end, struct decimal
     return p;
 }
 
-/* Adds the exponent at text, which begins with an e, to d; returns the first byte behind the
+/* Adds the exponent at text, which begins with an e, to d; returns the first byte after the
  * exponent, or text where no digit follows the e. */
 static const char *scan_exponent(const char *text, const char *end, struct decimal *d)
 {
@@ -59,7 +59,7 @@ static const char *scan_exponent(const char *text, const char *end, struct decim
     return p;
 }
 
-/* Scans the unsigned decimal number at text; returns the first byte behind it, or NULL where there
+/* Scans the unsigned decimal number at text; returns the first byte after it, or NULL where there
  * is none. */
 static const char *scan_decimal(const char *text, const char *end, struct decimal *d)
 {
@@ -188,14 +188,14 @@ const char *number_parse(const char *text, const char *end, double *value)
 
     struct decimal d;
     double magnitude;
-    const char *behind = scan_decimal(p, end, &d);
-    if (!behind)
-        behind = parse_special(p, end, &magnitude);
+    const char *after = scan_decimal(p, end, &d);
+    if (!after)
+        after = parse_special(p, end, &magnitude);
     else if (d.significant > 19 || (!scale_exact(&d, &magnitude) && !scale_wide(&d, &magnitude)))
         magnitude = scale_any(&d);
-    if (behind)
+    if (after)
         *value = negative ? -magnitude : magnitude;
-    return behind;
+    return after;
 }
 
 const char *number_parse_unsigned(const char *text, const char *end, uint64_t *value)

@@ -103,7 +103,7 @@ static char *write_zeros(int count, char *text)
     return text;
 }
 
-/* Writes the digits with a point behind the first `whole` (1 or more) digits; zeros fill up to the
+/* Writes the digits with a point after the first `whole` (1 or more) digits; zeros fill up to the
  * point where there are fewer digits. */
 static char *write_with_point(uint64_t digits, int count, int whole, char *text)
 {

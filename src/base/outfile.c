@@ -81,11 +81,12 @@ uint64_t outfile_new_key(void)
 enum status outfile_name(struct outfile *f, const char *path, uint64_t key, struct error *error)
 {
     *f = (struct outfile){.fd = -1, .key = key};
-    if (!(f->path = memory_text(error, "%s", path)) ||
-        !(f->folder = memory_text(error, "%.*s.", folder_length(path), path)) ||
-        !(f->temporary =
-              memory_text(error, "%.*s" PREFIX "%016" PRIx64, folder_length(path), path, key)) ||
-        !(f->saved = memory_text(error, "%s-old", f->temporary)))
+    const int folder = folder_length(path);
+    f->path = memory_text(error, "%s", path);
+    f->folder = memory_text(error, "%.*s.", folder, path);
+    f->temporary = memory_text(error, "%.*s" PREFIX "%016" PRIx64, folder, path, key);
+    f->saved = memory_text(error, "%.*s" PREFIX "%016" PRIx64 "-old", folder, path, key);
+    if (error->status != STATUS_OK)
         outfile_discard(f);
     return error->status;
 }
@@ -115,13 +116,13 @@ static int open_unnamed(const char *folder, const char *trial_name)
     return open(folder, flags, 0666);
 }
 
-/* What opening has come to: f->fd, or errno. */
-static enum status finish_open(struct outfile *f, const char *path, struct error *error)
+/* Reports that no file was opened, for the reason in errno, and empties *f. */
+static enum status check_open(struct outfile *f, const char *path, struct error *error)
 {
-    if (error->status == STATUS_OK && f->fd < 0)
-        cannot_write(path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
-    if (error->status != STATUS_OK)
-        outfile_discard(f);
+    if (f->fd >= 0)
+        return STATUS_OK;
+    cannot_write(path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
+    outfile_discard(f);
     return error->status;
 }
 
@@ -148,15 +149,16 @@ static void create_named(struct outfile *f)
 enum status outfile_open(struct outfile *f, const char *path, struct error *error)
 {
     *f = (struct outfile){.fd = -1};
-    if (check_path(path, error) == STATUS_OK &&
-        outfile_name(f, path, outfile_new_key(), error) == STATUS_OK) {
-        f->fd = open_unnamed(f->folder, f->temporary);
-        if (f->fd >= 0)
-            flock(f->fd, LOCK_EX | LOCK_NB); /* before the file has a name */
-        else
-            create_named(f);
-    }
-    return finish_open(f, path, error);
+    if (check_path(path, error) != STATUS_OK)
+        return error->status;
+    if (outfile_name(f, path, outfile_new_key(), error) != STATUS_OK)
+        return error->status;
+    f->fd = open_unnamed(f->folder, f->temporary);
+    if (f->fd >= 0)
+        flock(f->fd, LOCK_EX | LOCK_NB); /* before the file has a name */
+    else
+        create_named(f);
+    return check_open(f, path, error);
 }
 
 enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *key,
@@ -164,9 +166,12 @@ enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *k
 {
     *f = (struct outfile){.fd = -1};
     *key = outfile_new_key();
-    if (check_path(path, error) == STATUS_OK && outfile_name(f, path, *key, error) == STATUS_OK)
-        create_named(f);
-    return finish_open(f, path, error);
+    if (check_path(path, error) != STATUS_OK)
+        return error->status;
+    if (outfile_name(f, path, *key, error) != STATUS_OK)
+        return error->status;
+    create_named(f);
+    return check_open(f, path, error);
 }
 
 /* Another host may tell the user, so the message names this one. */
@@ -183,32 +188,34 @@ static enum status not_seen(const char *path, struct error *error)
 
 enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error)
 {
-    *f = (struct outfile){.fd = -1};
-    if (outfile_name(f, path, key, error) == STATUS_OK &&
-        (f->fd = open(f->temporary, O_WRONLY | O_CLOEXEC)) < 0 && errno == ENOENT)
+    if (outfile_name(f, path, key, error) != STATUS_OK)
+        return error->status;
+    f->fd = open(f->temporary, O_WRONLY | O_CLOEXEC);
+    if (f->fd < 0 && errno == ENOENT)
         not_seen(path, error);
-    return finish_open(f, path, error);
+    return check_open(f, path, error);
 }
 
 enum status outfile_check(const char *path, struct error *error)
 {
     struct outfile trial;
-    if (outfile_open(&trial, path, error) == STATUS_OK)
-        outfile_discard(&trial);
-    return error->status == STATUS_OK ? outfile_clean(path, error) : error->status;
+    if (outfile_open(&trial, path, error) != STATUS_OK)
+        return error->status;
+    outfile_discard(&trial);
+    return outfile_clean(path, error);
 }
 
 enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error)
 {
-    *f = (struct outfile){.fd = -1};
-    if (outfile_name(f, path, outfile_new_key(), error) == STATUS_OK)
-        f->fd = open(f->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (f->folder && f->fd < 0) {
+    if (outfile_name(f, path, outfile_new_key(), error) != STATUS_OK)
+        return error->status;
+    f->fd = open(f->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (f->fd < 0) {
         f->fd = open(f->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
         if (f->fd >= 0)
             unlink(f->temporary);
     }
-    return finish_open(f, path, error);
+    return check_open(f, path, error);
 }
 
 enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error)
@@ -314,11 +321,13 @@ enum status outfile_rename(struct outfile *f, const char *from, const char *to, 
 
 enum status outfile_commit(struct outfile *f, struct error *error)
 {
-    if (outfile_complete(f, error) == STATUS_OK &&
-        outfile_rename(f, f->temporary, f->path, error) == STATUS_OK) {
-        f->named = 0;
-        outfile_sync_folder(f, error);
-    }
+    if (outfile_complete(f, error) != STATUS_OK)
+        goto done;
+    if (outfile_rename(f, f->temporary, f->path, error) != STATUS_OK)
+        goto done;
+    f->named = 0;
+    outfile_sync_folder(f, error);
+done:
     outfile_discard(f);
     return error->status;
 }

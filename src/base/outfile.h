@@ -10,14 +10,14 @@
 
 struct outfile {
     int fd;          /* -1 where no file is open                                           */
-    int named;       /* the file stands under `temporary`; a file without a name vanishes
+    int named;       /* the file has the name `temporary`; a file without a name vanishes
                         however the process ends                                           */
-    int old;         /* what stood under `path` before: enum old of outfile_set.c          */
+    int old;         /* what had the name `path` before: enum old of outfile_set.c         */
     uint64_t key;    /* from which the hidden names are made                               */
     char *path;      /* final name; owned                                                  */
     char *folder;    /* that of the path, as "FOLDER/." or "."; owned                     */
     char *temporary; /* hidden name in the same folder; owned                              */
-    char *saved;     /* hidden name of the file that stood under `path` before; owned      */
+    char *saved;     /* hidden name of the file that had the name `path` before; owned     */
 };
 
 /* Creates the file in the folder of `path`, with the permissions that the umask leaves. A symbolic
@@ -34,14 +34,15 @@ enum status outfile_check(const char *path, struct error *error);
  * as outfile_open; messages name `path`. */
 enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error);
 
-/* As outfile_open, for a file that other processes write, too: the file stands under its temporary
- * name at once. *key is what outfile_join needs beside the path. */
+/* As outfile_open, for a file that other processes write, too: the file has its temporary name at
+ * once. outfile_join needs *key and the path. */
 enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *key,
                                 struct error *error);
 
-/* Opens, for outfile_write_at, the file that another process, perhaps on another host, has made by
- * outfile_open_shared and has not ended yet. The caller ends with outfile_discard, which leaves the
- * file to its maker; a commit is not possible. Fails as outfile_open. */
+/* Opens a file for outfile_write_at that another process, perhaps on another host, has made by
+ * outfile_open_shared and has neither committed nor discarded. The caller ends with
+ * outfile_discard, which leaves the file to its maker; a commit is not possible. Fails as
+ * outfile_open. */
 enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error);
 
 /* Appends all of `size` bytes. STATUS_OUTPUT. */
@@ -66,16 +67,16 @@ void outfile_begin_sync(struct outfile *f, size_t size, size_t offset);
 /* Brings the bytes that were written here onto the disk. STATUS_OUTPUT. */
 enum status outfile_sync(struct outfile *f, struct error *error);
 
-/* Syncs the file, gives it its final name and closes it. On failure the file that had this name
- * before still has it, unless only the folder could not be synced. STATUS_OUTPUT. */
+/* Syncs the file, gives it its final name and closes it. On failure an older file keeps this name,
+ * unless only the folder could not be synced. STATUS_OUTPUT. */
 enum status outfile_commit(struct outfile *f, struct error *error);
 
 /* Closes and removes a file that was not committed; accepts one that was never opened. */
 void outfile_discard(struct outfile *f);
 
-/* Removes, in the folder of `path`, what processes of this host that were killed have left under
- * temporary names. A living process holds a lock (flock) on its file; without locks in the file
- * system nothing is removed. STATUS_MEMORY. */
+/* Removes the files with temporary names that killed processes of this host have left in the folder
+ * of `path`. A living process holds a lock (flock) on its file; where the file system has no locks,
+ * nothing is removed. STATUS_MEMORY. */
 enum status outfile_clean(const char *path, struct error *error);
 
 /* The steps of a commit, for outfile_set.c. */
@@ -83,8 +84,8 @@ enum status outfile_clean(const char *path, struct error *error);
 /* A key for hidden names that no file has yet. */
 uint64_t outfile_new_key(void);
 
-/* *f = a file that is not open, with the names that `path` and `key` give it. Ended by
- * outfile_discard; empty on failure. STATUS_MEMORY. */
+/* *f = a file that is not open, with the names that follow from `path` and `key`. The caller ends
+ * with outfile_discard; *f is empty on failure. STATUS_MEMORY. */
 enum status outfile_name(struct outfile *f, const char *path, uint64_t key, struct error *error);
 
 /* Brings the file onto the disk, under the temporary name. STATUS_OUTPUT. */

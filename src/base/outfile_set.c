@@ -85,19 +85,18 @@ static bool exists(const char *path)
     return lstat(path, &s) == 0;
 }
 
-/* Gives the new file, if there is one, its final name; with hard links the old one that it replaces
- * had a second name before. */
+/* Gives the new file, if there is one, its final name. Where the file system has hard links, the
+ * old file has the name `saved`, too, already. */
 static enum status put_new(struct outfile *f, struct error *error)
 {
     if (f->old != OLD_NONE && !exists(f->saved) && exists(f->path))
-        outfile_rename(f, f->path, f->saved, error);
-    if (error->status == STATUS_OK && f->old != OLD_GONE)
-        outfile_rename(f, f->temporary, f->path, error);
-    return error->status;
+        if (outfile_rename(f, f->path, f->saved, error) != STATUS_OK)
+            return error->status;
+    return f->old == OLD_GONE ? STATUS_OK : outfile_rename(f, f->temporary, f->path, error);
 }
 
-/* Gives the old file its final name again, and removes the new one. The two names may be of one
- * file still: rename() then does nothing. */
+/* Gives the old file its final name again, and removes the new one. Both names may still be those
+ * of one file: rename() then does nothing. */
 static void put_old(const struct outfile *f)
 {
     if (f->old == OLD_NONE && !exists(f->temporary))
@@ -111,10 +110,12 @@ static void put_old(const struct outfile *f)
 static enum status finish(const struct stem_lock *lock, const struct log *log,
                           const struct entry *e, struct error *error)
 {
-    struct outfile f;
+    struct outfile f = {.fd = -1};
     char *path = memory_text(error, "%s.%s", lock->stem, e->suffix);
-    if (!path || outfile_name(&f, path, e->key, error) != STATUS_OK)
-        goto end;
+    if (!path)
+        return error->status;
+    if (outfile_name(&f, path, e->key, error) != STATUS_OK)
+        goto done;
     f.old = (int)e->old;
     if (log->phase == PHASE_BACK)
         put_old(&f);
@@ -122,10 +123,12 @@ static enum status finish(const struct stem_lock *lock, const struct log *log,
         put_new(&f, error);
     else if (log->phase == PHASE_FILES)
         unlink(f.temporary);
-    if (error->status == STATUS_OK && outfile_sync_folder(&f, error) == STATUS_OK)
+    if (error->status != STATUS_OK)
+        goto done;
+    if (outfile_sync_folder(&f, error) == STATUS_OK)
         unlink(f.saved);
+done:
     outfile_discard(&f);
-end:
     memory_free(path);
     return error->status;
 }
@@ -143,10 +146,13 @@ static enum status recover(struct stem_lock *lock, const char *text, struct erro
 enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct error *error)
 {
     char *log = NULL;
-    if (stem_lock_take(lock, stem, &log, error) == STATUS_OK &&
-        (!*log || recover(lock, log, error) == STATUS_OK))
-        outfile_clean(stem, error);
+    if (stem_lock_take(lock, stem, &log, error) != STATUS_OK)
+        return error->status;
+    if (*log)
+        recover(lock, log, error);
     memory_free(log);
+    if (error->status == STATUS_OK)
+        outfile_clean(stem, error);
     if (error->status != STATUS_OK)
         stem_lock_release(lock);
     return error->status;
@@ -154,9 +160,10 @@ enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct er
 
 enum status outfile_set_take_away(struct outfile *f, const char *path, struct error *error)
 {
-    if (outfile_name(f, path, outfile_new_key(), error) == STATUS_OK)
-        f->old = OLD_GONE;
-    return error->status;
+    if (outfile_name(f, path, outfile_new_key(), error) != STATUS_OK)
+        return error->status;
+    f->old = OLD_GONE;
+    return STATUS_OK;
 }
 
 /* Lists the files in the log. */
@@ -175,7 +182,7 @@ static enum status write_log(struct stem_lock *lock, struct outfile *files, int 
     return stem_lock_append(lock, text, error);
 }
 
-/* Gives the old files that are replaced second names, so that a reader who knows nothing of the log
+/* Gives each old file that is replaced another name, so that a reader who does not know the log
  * finds a file at any time. Without hard links put_new() renames the old file. */
 static void save_old(const struct outfile *files, int count)
 {
@@ -187,7 +194,7 @@ static void save_old(const struct outfile *files, int count)
 static enum status replace_all(struct stem_lock *lock, struct outfile *files, int count,
                                struct error *error)
 {
-    for (int i = 0; i < count; i++) /* the disk has all of them to do at once */
+    for (int i = 0; i < count; i++) /* the disk works on all of them at a time */
         if (files[i].old != OLD_GONE)
             outfile_begin_sync(&files[i], 0, 0);
     for (int i = 0; i < count; i++)
@@ -196,8 +203,9 @@ static enum status replace_all(struct stem_lock *lock, struct outfile *files, in
     if (write_log(lock, files, count, error) != STATUS_OK)
         return error->status;
     save_old(files, count);
-    if (outfile_sync_folder(&files[0], error) != STATUS_OK ||
-        stem_lock_append(lock, "replace\n", error) != STATUS_OK)
+    if (outfile_sync_folder(&files[0], error) != STATUS_OK)
+        return error->status;
+    if (stem_lock_append(lock, "replace\n", error) != STATUS_OK)
         return error->status;
     for (int i = 0; i < count; i++)
         if (put_new(&files[i], error) != STATUS_OK)
@@ -213,7 +221,7 @@ enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, i
     return error->status;
 }
 
-/* Ends a set whose log says what is to be done with it. */
+/* Forgets the files of a set and empties its log. */
 static void end(struct stem_lock *lock, struct outfile *files, int count)
 {
     struct error ignored = {0};
@@ -221,7 +229,7 @@ static void end(struct stem_lock *lock, struct outfile *files, int count)
         files[i].named = 0;
         outfile_discard(&files[i]);
     }
-    stem_lock_clear(lock, &ignored); /* else the next holder does what is done already */
+    stem_lock_clear(lock, &ignored); /* where that fails, the next holder repeats what is done */
 }
 
 void outfile_set_keep(struct stem_lock *lock, struct outfile *files, int count)
@@ -245,7 +253,7 @@ void outfile_set_discard(struct stem_lock *lock, struct outfile *files, int coun
         end(lock, files, count);
 }
 
-/* The name among those of f under which the file counts; NULL where none does. */
+/* Which name of f has the contents that count; NULL where the file does not count. */
 static const char *counting_name(const struct outfile *f, const struct log *log)
 {
     if (log->phase == PHASE_REPLACE && exists(f->temporary))

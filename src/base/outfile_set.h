@@ -1,6 +1,6 @@
-/* Output files that belong together, STEM.SUFFIX each, and are replaced together, while others of
- * the old ones are taken away: a process that is killed at any time leaves all old files or all new
- * ones, for who reads them by outfile_set_find.
+/* Output files that belong together, STEM.SUFFIX each. New ones replace old ones together, and old
+ * ones without a successor are taken away. A process that is killed at any time leaves all old
+ * files or all new ones to readers that call outfile_set_find.
  *
  * The files' bytes go to the disk first, under temporary names. The log of the stem's lock
  * (stem_lock.h) then says what happens to the names:
@@ -11,13 +11,13 @@
  *     1f2e3d4cf0f1f2f3 gone mode2.mat
  *     replace
  *
- * "files" lists the files: the key that makes the hidden names .blco-KEY (new contents) and
- * .blco-KEY-old (old contents), whether there is an old file, or nothing but an old file, which is
- * taken away, and the suffix. From the text line
- * "replace" on the new files count: those that still have their hidden names are to be renamed, and
- * the names of those that are gone are to be taken from them.
- * From the text line "back" on the old ones count: something failed. In the end the log is emptied.
- * Who takes the lock next finishes what a killed process has begun. */
+ * "files" is the number of text lines that follow, one for each file: the key of the hidden names
+ * .blco-KEY (new contents) and .blco-KEY-old (old contents); "new" where there is no old file,
+ * "old" where there is one, "gone" where there is an old file only, which is taken away; the
+ * suffix. After the text line "replace" the new files count: files that still have their hidden
+ * names are to be renamed, and files that are gone are to lose their names. After the text line
+ * "back", which follows a failure, the old files count. In the end the log is emptied. The process
+ * that takes the lock next finishes what a killed process has begun. */
 #ifndef BLCO_OUTFILE_SET_H
 #define BLCO_OUTFILE_SET_H
 
@@ -29,8 +29,8 @@
  * is empty. Errors of stem_lock_take. */
 enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct error *error);
 
-/* *f = an old file that outfile_set_replace takes away, beside those that it replaces. The caller
- * ends with outfile_discard; empty on failure. STATUS_MEMORY. */
+/* *f = an old file that outfile_set_replace takes away. The caller ends with outfile_discard; *f is
+ * empty on failure. STATUS_MEMORY. */
 enum status outfile_set_take_away(struct outfile *f, const char *path, struct error *error);
 
 /* Gives `count` files of the lock's stem their final names, or takes them away; there is one at
@@ -42,9 +42,9 @@ enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, i
 void outfile_set_keep(struct stem_lock *lock, struct outfile *files, int count);
 void outfile_set_discard(struct stem_lock *lock, struct outfile *files, int count);
 
-/* *path = where the file STEM.SUFFIX stands: under this name, unless a killed process has left a
- * log that says otherwise; NULL where the log says that the file does not count. `log` is the
- * stem's log (stem_lock_read). The caller frees *path. STATUS_MEMORY. */
+/* *path = the name of the file that counts as STEM.SUFFIX: this name, unless the log of a killed
+ * process says otherwise; NULL where the log says that there is no such file. `log` is the stem's
+ * log (stem_lock_read). The caller frees *path. STATUS_MEMORY. */
 enum status outfile_set_find(char **path, const char *log, const char *stem, const char *suffix,
                              struct error *error);
 

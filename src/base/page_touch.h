@@ -1,5 +1,5 @@
 /* Pages of arrays that a program writes later: the system clears a page when it is first written,
- * which takes longer than to write a large array. Threads of their own have that done while the
+ * which takes longer than writing a large array. Additional threads write to the pages while the
  * program waits for something else. */
 #ifndef BLCO_PAGE_TOUCH_H
 #define BLCO_PAGE_TOUCH_H
@@ -31,13 +31,12 @@ void page_touch_begin(struct page_touch *p);
  * page_touch_start. */
 void page_touch_add(struct page_touch *p, void *array, size_t bytes);
 
-/* Starts the threads, where there is enough to do; does without those that the system refuses. */
+/* Starts the threads where the arrays are large enough; the system may refuse some or all. */
 void page_touch_start(struct page_touch *p);
 
-/* Instead of starting threads: all OpenMP threads touch the arrays, and return when they are done.
- * Where threads write neighbouring parts of an array, and meet in a huge page that nobody has
- * written, the system clears one for each of them; so each thread touches huge pages of its own.
- * Arrays of less than 4 MB are left alone. */
+/* Instead of page_touch_start: all OpenMP threads touch the arrays before this returns. Where two
+ * threads first write to one huge page at the same time, the system clears a page for each of them;
+ * so no two threads touch the same huge page. Arrays of less than 4 MB are left alone. */
 void page_touch_now(struct page_touch *p);
 
 /* Ends the threads, whether they are done or not. Accepts one that was not started. */

@@ -1,5 +1,5 @@
 /* Text for a terminal or a page: names of files and labels may have any byte, and some characters
- * command a terminal or change the order in which text beside them is read. */
+ * control a terminal or change the direction of the text beside them. */
 #ifndef BLCO_PRINTABLE_H
 #define BLCO_PRINTABLE_H
 
@@ -15,7 +15,7 @@
 bool printable_as_it_is(const char *text, size_t length);
 
 /* Copies the text to out[0..size), terminated, with each byte of a character that cannot be shown
- * as it is, and each byte that is no part of valid UTF-8, as \x1b; all other characters stay. The
+ * as it is, and each byte that is not UTF-8, as \x1b; all other characters stay. The
  * copy ends before the first character that has no room. Returns out. */
 const char *printable(const char *text, char *out, size_t size);
 

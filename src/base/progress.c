@@ -1,13 +1,13 @@
 #include "base/progress.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/printable.h"
-#include "base/terminal.h"
 
 #define INTERVAL      0.1 /* seconds between two states of the text line */
 #define FIRST_LINE    10  /* seconds                                     */
@@ -18,10 +18,16 @@
 /* Takes a terminal's cursor back to the beginning of the text line and clears the text line. */
 #define WIPE "\r\033[K"
 
+bool progress_rewrites(int fd)
+{
+    const char *kind = getenv("TERM");
+    return isatty(fd) && kind && *kind && strcmp(kind, "dumb") != 0;
+}
+
 void progress_init(struct progress *p, FILE *stream, enum progress_kind kind)
 {
     *p = (struct progress){.stream = stream, .stage_start = clock_now()};
-    p->terminal = kind == PROGRESS_AUTO && stream && terminal_rewrites(fileno(stream));
+    p->terminal = kind == PROGRESS_AUTO && stream && progress_rewrites(fileno(stream));
     p->lines = kind != PROGRESS_NEVER;
 }
 
@@ -105,7 +111,7 @@ static const char *time_left(const struct progress *p, double now, double fracti
     return left;
 }
 
-/* Whether the state of the stage is to be shown now; if so, the next time is settled. */
+/* Whether the state of the stage is to be shown now; if so, chooses the next time. */
 static bool is_due(struct progress *p, double now)
 {
     if (p->terminal) {

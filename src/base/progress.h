@@ -1,6 +1,6 @@
 /* Shows progress to the user: on a terminal one text line with stage and progress, rewritten in
- * place; elsewhere a text line at the end of each stage, and, within a stage that takes long, one
- * after 10 seconds and then at intervals that double, up to 10 minutes. Control characters are
+ * place; elsewhere a text line at the end of each stage, and within a long stage one after 10
+ * seconds and more at intervals that double, up to 10 minutes. Control characters are
  * shown as printable() shows them. A NULL progress, or a quiet one, shows nothing. */
 #ifndef BLCO_PROGRESS_H
 #define BLCO_PROGRESS_H
@@ -21,9 +21,13 @@ struct progress {
     double next_line;   /* seconds from stage_start to the next text line   */
     double interval;    /* seconds from that one to the one that follows    */
     double skipped;     /* the fraction of the stage that was done before   */
-    bool open;          /* an unfinished text line stands on the terminal   */
+    bool open;          /* the terminal shows an unfinished text line       */
     char stage[512];    /* name of the stage; empty outside a stage         */
 };
+
+/* Whether the stream of this descriptor is a terminal on which a text line can be rewritten: not
+ * where TERM is dumb or not set. */
+bool progress_rewrites(int fd);
 
 /* Shows progress on `stream`, which the caller closes; NULL: quiet. */
 void progress_init(struct progress *p, FILE *stream, enum progress_kind kind);

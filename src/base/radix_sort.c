@@ -18,10 +18,6 @@
 #define INSERTION_PAIRS  24 /* fewer pairs are not worth a histogram */
 #define CACHE_LINE_PAIRS 8
 
-struct pairs {
-    uint64_t *key, *payload;
-};
-
 /* What one thread needs for its part of a split. */
 struct splitter {
     uint64_t next[SPLIT_BUCKETS];  /* counts, then where the bucket's next pair goes */
@@ -31,9 +27,11 @@ struct splitter {
     } pending[SPLIT_BUCKETS]; /* pairs of the cache line that is being filled   */
 };
 
+/* Some bits of a key, to which `moves` are applied first unless NULL. */
 struct digit {
     int shift;
     uint64_t mask;
+    const struct bit_moves *moves;
 };
 
 static struct pairs pairs_at(struct pairs p, uint64_t i)
@@ -108,7 +106,7 @@ static void sort_cached(struct pairs a, struct pairs b, uint64_t n, int low, boo
         int left = bit_length(varying) - shift;
         int passes = (left + DIGIT_WIDTH - 1) / DIGIT_WIDTH;
         int width = (left + passes - 1) / passes;
-        struct digit d = {shift, (UINT64_C(1) << width) - 1};
+        struct digit d = {shift, (UINT64_C(1) << width) - 1, NULL};
         counting_pass(in_b ? b : a, in_b ? a : b, n, d);
         in_b = !in_b;
         varying &= ~(d.mask << shift);
@@ -140,12 +138,12 @@ static void flush_pending(struct splitter *s, struct pairs to, uint64_t bucket, 
 }
 
 /* Moves pairs [begin, end) to their buckets, to the places of this thread from s->next on. */
-static void scatter(struct splitter *s, const struct bit_moves *moves, struct pairs from,
-                    struct pairs to, uint64_t begin, uint64_t end, struct digit d)
+static void scatter(struct splitter *s, struct pairs from, struct pairs to, uint64_t begin,
+                    uint64_t end, struct digit d)
 {
     memcpy(s->first, s->next, sizeof s->first);
     for (uint64_t i = begin; i < end; i++) {
-        uint64_t key = moved(moves, from.key[i]), bucket = digit_of(d, key);
+        uint64_t key = moved(d.moves, from.key[i]), bucket = digit_of(d, key);
         uint64_t at = s->next[bucket]++, place = at % CACHE_LINE_PAIRS;
         s->pending[bucket].key[place] = key;
         s->pending[bucket].payload[place] = from.payload[i];
@@ -180,10 +178,9 @@ static void place_buckets(struct splitter *s, int threads, uint64_t buckets, uin
     start[buckets] = sum;
 }
 
-/* Splits a into b by one digit of the keys, to which `moves` are applied first unless NULL; stable;
- * by all threads. */
-static void split(const struct bit_moves *moves, struct pairs a, struct pairs b, uint64_t n,
-                  struct digit d, struct splitter *s, uint64_t *start)
+/* Splits a into b, whose keys are moved, by one digit; stable; by all threads. */
+static void split(struct pairs a, struct pairs b, uint64_t n, struct digit d, struct splitter *s,
+                  uint64_t *start)
 {
 #pragma omp parallel
     {
@@ -191,11 +188,11 @@ static void split(const struct bit_moves *moves, struct pairs a, struct pairs b,
         uint64_t begin = n * t / threads, end = n * (t + 1) / threads;
         memset(s[t].next, 0, sizeof s[t].next);
         for (uint64_t i = begin; i < end; i++)
-            s[t].next[digit_of(d, moved(moves, a.key[i]))]++;
+            s[t].next[digit_of(d, moved(d.moves, a.key[i]))]++;
 #pragma omp barrier
 #pragma omp single
         place_buckets(s, (int)threads, d.mask + 1, start);
-        scatter(&s[t], moves, a, b, begin, end, d);
+        scatter(&s[t], a, b, begin, end, d);
     }
 }
 
@@ -227,9 +224,9 @@ static void sort_range(struct pairs a, struct pairs b, uint64_t n, int low, bool
         return;
     }
     int top = low + bit_length(varying), width = split_width(n, low, top);
-    struct digit d = {top - width, (UINT64_C(1) << width) - 1};
+    struct digit d = {top - width, (UINT64_C(1) << width) - 1, NULL};
     uint64_t start[SPLIT_BUCKETS + 1];
-    split(NULL, a, b, n, d, s, start);
+    split(a, b, n, d, s, start);
 
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t i = 0; i <= d.mask; i++)
@@ -267,16 +264,22 @@ enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, int bits, s
     return error->status;
 }
 
-/* Sorts each bucket of a split in place. Buckets that fit a core's cache go by way of `cached`, of
- * which each thread has CACHED_PAIRS. */
+/* Memory for sorting the buckets of a split. */
+struct scratch {
+    struct pairs
+        cached;         /* CACHED_PAIRS for each thread; by way of these go buckets that fit them */
+    struct splitter *s; /* one for each thread                                                    */
+};
+
+/* Sorts each bucket of a split in place. */
 static enum status sort_buckets(struct pairs p, const uint64_t *start, uint64_t buckets, int low,
-                                struct pairs cached, struct splitter *s, struct error *error)
+                                const struct scratch *scratch, struct error *error)
 {
     uint64_t longest = 0;
 #pragma omp parallel for schedule(dynamic) reduction(max : longest)
     for (uint64_t i = 0; i < buckets; i++) {
         uint64_t length = start[i + 1] - start[i];
-        struct pairs own = pairs_at(cached, (uint64_t)omp_get_thread_num() * CACHED_PAIRS);
+        struct pairs own = pairs_at(scratch->cached, (uint64_t)omp_get_thread_num() * CACHED_PAIRS);
         if (length <= CACHED_PAIRS)
             sort_cached(pairs_at(p, start[i]), own, length, low, false);
         else if (length > longest)
@@ -287,28 +290,27 @@ static enum status sort_buckets(struct pairs p, const uint64_t *start, uint64_t 
     struct pairs other = new_pairs(longest, error);
     for (uint64_t i = 0; i < buckets && other.key && other.payload; i++)
         if (start[i + 1] - start[i] > CACHED_PAIRS)
-            sort_range(pairs_at(p, start[i]), other, start[i + 1] - start[i], low, false, s);
+            sort_range(pairs_at(p, start[i]), other, start[i + 1] - start[i], low, false,
+                       scratch->s);
     free_pairs(other);
     return error->status;
 }
 
-enum status radix_sort_moved(const struct bit_moves *moves, const uint64_t *from_key,
-                             const uint64_t *from_payload, uint64_t *key, uint64_t *payload,
-                             uint64_t n, int low, int bits, struct error *error)
+enum status radix_sort_moved(const struct sort_keys *keys, struct pairs from, struct pairs to,
+                             uint64_t n, struct error *error)
 {
-    uint64_t threads = (uint64_t)omp_get_max_threads();
-    struct pairs from = {(uint64_t *)from_key, (uint64_t *)from_payload}, to = {key, payload};
-    struct pairs cached = new_pairs(threads * CACHED_PAIRS, error);
-    struct splitter *s = memory_array(threads, sizeof *s, error);
-    if (cached.key && cached.payload && s) {
-        int width = split_width(n, low, bits);
-        struct digit d = {width ? bits - width : 0, (UINT64_C(1) << width) - 1};
-        uint64_t start[SPLIT_BUCKETS + 1];
-        split(moves, from, to, n, d, s, start);
-        if (bits - width > low)
-            sort_buckets(to, start, d.mask + 1, low, cached, s, error);
-    }
-    free_pairs(cached);
-    memory_free(s);
+    uint64_t threads = (uint64_t)omp_get_max_threads(), start[SPLIT_BUCKETS + 1];
+    struct scratch scratch = {new_pairs(threads * CACHED_PAIRS, error),
+                              memory_array(threads, sizeof *scratch.s, error)};
+    if (error->status != STATUS_OK)
+        goto done;
+    int width = split_width(n, keys->low, keys->bits), shift = width ? keys->bits - width : 0;
+    struct digit d = {shift, (UINT64_C(1) << width) - 1, keys->moves};
+    split(from, to, n, d, scratch.s, start);
+    if (keys->bits - width > keys->low)
+        sort_buckets(to, start, d.mask + 1, keys->low, &scratch, error);
+done:
+    free_pairs(scratch.cached);
+    memory_free(scratch.s);
     return error->status;
 }

@@ -12,13 +12,23 @@
  * memory while it runs. STATUS_MEMORY leaves both arrays as they were. */
 enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, int bits, struct error *error);
 
-/* Sorts pairs from other arrays, which stay as they are: key[0..n) receives the keys that `moves`
- * (the source of every move is 0) make of from_key[0..n), of at most `bits` bits, in ascending
- * order of the bits from `low` on. Stable; by all OpenMP threads. While it runs it takes 330 KiB a
- * thread, and 16 bytes for each pair of the largest bucket that does not fit a core's cache.
- * STATUS_MEMORY leaves key and payload undefined. */
-enum status radix_sort_moved(const struct bit_moves *moves, const uint64_t *from_key,
-                             const uint64_t *from_payload, uint64_t *key, uint64_t *payload,
-                             uint64_t n, int low, int bits, struct error *error);
+/* Keys, each with the payload that it carries along. */
+struct pairs {
+    uint64_t *key, *payload;
+};
+
+/* The keys by which radix_sort_moved sorts: the bits from `low` on of what `moves` (the source of
+ * every move is 0) make of a key, `bits` bits at most. */
+struct sort_keys {
+    const struct bit_moves *moves;
+    int low, bits;
+};
+
+/* to[0..n) becomes from[0..n) with its keys moved, in ascending order of keys->low to keys->bits;
+ * `from` stays as it is. Stable; by all OpenMP threads. While it runs it takes 330 KiB a thread,
+ * and 16 bytes for each pair of the largest bucket that does not fit a core's cache. STATUS_MEMORY
+ * leaves `to` undefined. */
+enum status radix_sort_moved(const struct sort_keys *keys, struct pairs from, struct pairs to,
+                             uint64_t n, struct error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* Streams of random numbers at a few instructions each, for thousands of millions of draws:
+/* Streams of random numbers at a few instructions each, for billions of draws:
  * SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
  * random_stream_at begins a stream, random_next draws from a stream, and random_mix is the step
  * that both use. Numbers choose the stream, so what a thread draws depends on its part of the work

@@ -1,5 +1,5 @@
-/* Libraries that are loaded when they are first needed: a program that never needs one starts, and
- * runs, where there is none. */
+/* Libraries that are loaded when they are first needed: a program that does not need a library runs
+ * without it. */
 #ifndef BLCO_SHARED_LIBRARY_H
 #define BLCO_SHARED_LIBRARY_H
 
@@ -22,8 +22,8 @@ struct library_function {
     const char *name;
 };
 
-/* The library, which stays loaded to the end of the program. NULL and STATUS_INPUT where it is in
- * none of the folders, or cannot be loaded. */
+/* The library, which stays loaded until the program ends. NULL and STATUS_INPUT where it is in none
+ * of the folders or cannot be loaded. */
 void *shared_library_open(const struct shared_library *library, struct error *error);
 
 /* Sets the pointers of `count` functions. Returns the name of a function that the library lacks,

@@ -143,10 +143,15 @@ enum status stem_lock_take(struct stem_lock *l, const char *stem, char **log, st
 {
     *l = (struct stem_lock){.fd = -1, .used = 1}; /* more than the head: the file is not ours yet */
     *log = NULL;
-    if ((l->stem = memory_text(error, "%s", stem)) != NULL &&
-        (l->path = memory_text(error, "%s.lock", stem)) != NULL &&
-        lock_file(l, error) == STATUS_OK && begin(l, log, error) == STATUS_OK)
+    l->stem = memory_text(error, "%s", stem);
+    l->path = memory_text(error, "%s.lock", stem);
+    if (!l->stem || !l->path)
+        goto failed;
+    if (lock_file(l, error) != STATUS_OK)
+        goto failed;
+    if (begin(l, log, error) == STATUS_OK)
         return STATUS_OK;
+failed:
     memory_free(*log);
     *log = NULL;
     stem_lock_release(l);

@@ -1,5 +1,5 @@
-/* The lock on a stem, the beginning of the names of the files that belong together: the file
- * STEM.lock, which says who writes these files, and has a log of what is being done to them. */
+/* The lock on a stem, with which the names of files that belong together begin: the file STEM.lock
+ * says which process writes these files, and has a log of what is being done to them. */
 #ifndef BLCO_STEM_LOCK_H
 #define BLCO_STEM_LOCK_H
 
@@ -33,7 +33,7 @@ enum status stem_lock_clear(struct stem_lock *l, struct error *error);
 /* Ends the lock, and removes its file unless there is a log; accepts a lock that is not held. */
 void stem_lock_release(struct stem_lock *l);
 
-/* *log = the log of a stem, for who only reads its files; "" where there is no lock. The caller
+/* *log = the log of a stem, for a reader of its files; "" where there is no lock. The caller
  * frees *log, which is NULL on failure. STATUS_MEMORY. */
 enum status stem_lock_read(const char *stem, char **log, struct error *error);
 

@@ -15,7 +15,7 @@
 #include "base/openmp_faults.h"
 
 /* Turns of libgomp's waiting loop, of about 20 ns to 50 ns each (libgomp's manual,
- * "GOMP_SPINCOUNT"): 300000 unless it is told otherwise. With 1000, threads sleep while one of them
+ * "GOMP_SPINCOUNT"): 300000 by default. With 1000, threads sleep while one of them
  * solves for R = 40, and iterations of 0.4 ms take longer. */
 #define TURNS "3000"
 
@@ -71,17 +71,21 @@ static void *wait_at(void *gate)
     return NULL;
 }
 
-/* Has as many threads at a time as OpenMP will have beside this one. */
-static enum status try_threads(pthread_t *thread, int count, struct error *error)
+/* Starts as many threads as OpenMP will start, and ends them. */
+static enum status try_threads(int count, struct error *error)
 {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     int started = 0, code = 0;
+    pthread_t *thread = memory_array((size_t)count, sizeof *thread, error);
+    if (!thread)
+        return error->status;
     pthread_mutex_lock(&gate);
     while (started < count && (code = pthread_create(&thread[started], NULL, wait_at, &gate)) == 0)
         started++;
     pthread_mutex_unlock(&gate);
     for (int i = 0; i < started; i++)
         pthread_join(thread[i], NULL);
+    memory_free(thread);
     if (code)
         error_set(error, STATUS_MEMORY,
                   "%d threads cannot be started (%s): fewer (-t), or higher limits (ulimit -v, -u) "
@@ -90,7 +94,7 @@ static enum status try_threads(pthread_t *thread, int count, struct error *error
     return error->status;
 }
 
-/* Bytes of the stack of this thread; of the first one the most that it may have. */
+/* Bytes of the stack of this thread; for the first thread, the most that it may have. */
 static size_t stack_size(void)
 {
     pthread_attr_t attributes;
@@ -125,21 +129,20 @@ enum status threads_can_end(struct error *error)
 enum status threads_start(struct error *error)
 {
     int others = omp_get_max_threads() - 1;
-    if (openmp_faults_check(error) != STATUS_OK ||
-        (others > 0 && threads_can_end(error) != STATUS_OK))
+    if (openmp_faults_check(error) != STATUS_OK)
+        return error->status;
+    if (others > 0 && threads_can_end(error) != STATUS_OK)
         return error->status;
     save_addresses();
-    pthread_t *thread = memory_array((size_t)others, sizeof *thread, error);
-    if (thread && try_threads(thread, others, error) == STATUS_OK) {
-        size_t least = SIZE_MAX;
+    if (try_threads(others, error) != STATUS_OK)
+        return error->status;
+    size_t least = SIZE_MAX;
 #pragma omp parallel reduction(min : least) /* OpenMP's threads stay */
-        least = stack_size();
-        if (least < LEAST_STACK)
-            error_set(error, STATUS_MEMORY,
-                      "a thread has a stack of %zu kB, expected %d kB or more (ulimit -s, "
-                      "OMP_STACKSIZE)",
-                      least / 1024, LEAST_STACK / 1024);
-    }
-    memory_free(thread);
-    return error->status;
+    least = stack_size();
+    if (least < LEAST_STACK)
+        return error_set(error, STATUS_MEMORY,
+                         "a thread has a stack of %zu kB, expected %d kB or more (ulimit -s, "
+                         "OMP_STACKSIZE)",
+                         least / 1024, LEAST_STACK / 1024);
+    return STATUS_OK;
 }

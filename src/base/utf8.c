@@ -63,7 +63,7 @@ static size_t character_width(const char *text, size_t length)
     return width < 0 ? 1 : (size_t)width;
 }
 
-/* The bytes of the text up to the first character behind `most` columns; *width = what these bytes
+/* The bytes of the text up to the first character after `most` columns; *width = what these bytes
  * take. */
 static size_t measure(const char *text, size_t most, size_t *width)
 {

@@ -12,9 +12,8 @@ size_t utf8_length(const char *text);
 /* The code point of the character at `text`, which has `length` bytes, 1 to 4. */
 uint32_t utf8_code_point(const char *text, size_t length);
 
-/* The columns that the text takes on a terminal: two for a wide character as in Chinese, none for
- * one that is put on another, such as an accent of its own. Control characters, and bytes that are
- * no part of UTF-8, count one each. */
+/* The columns that the text takes on a terminal: two for a wide character as in Chinese, none for a
+ * combining one such as an accent, one for a control character or a byte that is not UTF-8. */
 size_t utf8_width(const char *text);
 
 /* The bytes of the longest beginning of the text that takes no more than `width` columns. */

@@ -5,7 +5,6 @@
 
 #include "backend/backend.h"
 #include "bench/bench_statistics.h"
-#include "formats/tensor_input.h"
 #include "ranks/rank_tensor.h"
 
 /* Samples of an MTTKRP where the user gives no number: at least BENCH_SAMPLES, and more, up to
@@ -49,11 +48,8 @@ struct bench_als {
 
 struct bench_request {
     const struct backend_kind *kind;
-    struct tensor_input *input;  /* its nonzeros are read where a plan needs them; borrowed; or */
-    struct rank_tensor *part;    /* this rank's part of several, likewise; borrowed, with       */
-    struct rank_rows *ranks; /* this rank's place; borrowed                                 */
-    struct device_comm *devices; /* of that place (struct rank_rows); borrowed              */
-    bool als_only;               /* no MTTKRP but those of the iterations; so with ranks        */
+    struct rank_tensor *tensor; /* its nonzeros are read where a plan needs them; borrowed     */
+    bool als_only;              /* no MTTKRP but those of the iterations; so with ranks        */
     struct backend_options options; /* conflict: CONFLICT_AUTO for all, else the only one      */
     uint64_t samples;               /* of each series, and iterations of ALS; 0: as above      */
 };
@@ -77,10 +73,6 @@ struct bench_result {
  * nothing fits; errors as backend_open and its operations. */
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error);
-
-/* The largest relative difference from the reference (computed in double precision) that rounding
- * can explain. */
-double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz);
 
 /* Accepts an empty *r. */
 void bench_free(struct bench_result *r);

@@ -16,7 +16,7 @@ static enum status check_sweep(struct bench_job *job, struct backend *b, struct 
     enum status status = backend_begin(b, &job->start, error);
     for (int n = 0; n < b->order && status == STATUS_OK; n++) {
         struct bench_series *s = &job->result->als.own.mode[n];
-        backend_describe(b, n, s->variant, sizeof s->variant);
+        memcpy(s->variant, built.kernel[n].name, sizeof s->variant);
         status = backend_mttkrp(b, n, error);
         if (status == STATUS_OK)
             status = bench_check(job, b, n, built.plan.conflict[n], s, error);
@@ -36,13 +36,14 @@ static enum status allocate_als(struct bench_als *als, int order, uint64_t count
 /* Times one iteration, and MTTKRP of each mode within it. */
 static enum status time_sweep(struct backend *b, struct bench_als *als, struct error *error)
 {
+    const struct operation_times *times = backend_times(b);
     double before[MAX_ORDER], start = clock_now();
-    memcpy(before, b->seconds[OP_MTTKRP], sizeof before);
-    enum status status = cpals_sweep(b, &als->fit, error);
+    memcpy(before, times->seconds[OP_MTTKRP], sizeof before);
+    enum status status = cpals_sweep(b, NULL, &als->fit, error);
     als->seconds[als->count++] = clock_now() - start;
     for (int n = 0; n < b->order; n++) {
         struct bench_series *s = &als->own.mode[n];
-        s->seconds[s->count++] = b->seconds[OP_MTTKRP][n] - before[n];
+        s->seconds[s->count++] = times->seconds[OP_MTTKRP][n] - before[n];
     }
     return status;
 }
@@ -55,7 +56,7 @@ static enum status summarise_als(struct backend *b, struct bench_als *als, struc
             return error->status;
         s->measured = true;
         for (int op = 0; op < OP_COUNT; op++)
-            als->operation[op][n] = b->seconds[op][n] / (double)als->count;
+            als->operation[op][n] = backend_times(b)->seconds[op][n] / (double)als->count;
     }
     return bench_statistics(als->seconds, als->count, &als->statistics, error);
 }
@@ -74,7 +75,7 @@ static enum status run_als(struct bench_job *job, struct backend *b, struct erro
     if (status == STATUS_OK)
         status = check_sweep(job, b, error);
     if (status == STATUS_OK)
-        status = cpals_sweep(b, &als->fit, error);
+        status = cpals_sweep(b, NULL, &als->fit, error);
     backend_clear_times(b);
     double moving = rank_rows_seconds(b->ranks);
     while (als->count < wanted && status == STATUS_OK) {
@@ -94,11 +95,11 @@ enum status bench_measure_als(struct bench_job *job, struct error *error)
     struct backend_options options = q->options;
     struct backend b = {0};
     options.iterations = UINT64_MAX; /* so that what pays in long runs is built */
-    enum status status = bench_open(job, &b, &options, NULL, error);
+    enum status status = bench_open(job, &b, &options, error);
     if (status == STATUS_OK) {
         als->own.name = "in ALS";
         als->own.fits = true;
-        als->own.open_seconds = b.seconds[OP_OPEN][0];
+        als->own.open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
         status = run_als(job, &b, error);
         backend_built(&b, &als->built); /* some orderings are built later */
         als->own.build = als->built.seconds;

@@ -1,11 +1,13 @@
 /* One bench_run, in pieces: what its measurements share, how a backend is opened for them, how M is
  * verified, and the measurements, of MTTKRP and of ALS. For the bench*.c files only. Implemented in
- * bench_run.c, bench_modes.c and bench_als.c. */
+ * bench_job.c, bench_modes.c and bench_als.c. */
 #ifndef BLCO_BENCH_JOB_H
 #define BLCO_BENCH_JOB_H
 
 #include "bench/bench.h"
 #include "bench/bench_reference.h"
+
+#define BENCH_STAGE "measuring"
 
 /* What all measurements of one bench_run share. */
 struct bench_job {
@@ -16,10 +18,15 @@ struct bench_job {
     struct bench_reference reference;
 };
 
-/* Opens a backend for a measurement. On failure *b is closed. Errors as backend_open. */
+/* Fills job->start, a model at random, and job->reference, what MTTKRP must give for it, once the
+ * rank's rows are divided (rank_rows.h); bench_run frees both. Errors as bench_reference_create. */
+enum status bench_prepare_check(struct bench_job *job, struct error *error);
+
+/* Opens a backend for a measurement; where the rank has its rows only now, bench_prepare_check
+ * follows. The caller closes *b, after a failure too. Errors as backend_prepare, backend_build and
+ * bench_prepare_check. */
 enum status bench_open(struct bench_job *job, struct backend *b,
-                       const struct backend_options *options, const struct plan_forced *forced,
-                       struct error *error);
+                       const struct backend_options *options, struct error *error);
 
 /* Verifies the last M, and notes the bytes that its MTTKRP copied from the host. STATUS_INTERNAL
  * where the M is wrong. */

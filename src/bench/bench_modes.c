@@ -1,21 +1,24 @@
 /* MTTKRP of each mode by itself. */
 #include "bench/bench_job.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "bench/bench_settle.h"
 
 #define BATCH 16 /* calls that are queued before their times are read    */
 
-/* Calls MTTKRP until the backend has settled on a kernel; s->variant receives its name. */
+/* Calls MTTKRP until the backend has chosen a kernel; s->variant receives its name. */
 static enum status warm_up(struct backend *b, int mode, struct bench_series *s, struct error *error)
 {
-    enum status status = STATUS_OK;
-    bool settled = false;
-    for (int call = 0; call < BENCH_MOST_WARMUP && !settled && status == STATUS_OK; call++) {
-        status = backend_mttkrp(b, mode, error);
-        settled = backend_describe(b, mode, s->variant, sizeof s->variant);
+    struct backend_built built = {0};
+    for (int call = 0; call < BENCH_MOST_WARMUP && !built.kernel[mode].chosen; call++) {
+        if (backend_mttkrp(b, mode, error) != STATUS_OK)
+            return error->status;
+        backend_built(b, &built);
     }
-    return status;
+    memcpy(s->variant, built.kernel[mode].name, sizeof s->variant);
+    return STATUS_OK;
 }
 
 static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
@@ -75,14 +78,14 @@ static enum status measure_modes(struct bench_job *job, struct backend *b,
 /* How a backend is opened so that modes get this conflict resolution: with CONFLICT_AUTO, `ordered`
  * goes to the modes whose orderings memory has room for, and `hierarchical` to the short modes. */
 static void force(const struct bench_request *q, enum conflict conflict,
-                  struct backend_options *options, struct plan_forced *forced)
+                  struct backend_options *options)
 {
     bool ordered = conflict == CONFLICT_ORDERED && q->options.conflict == CONFLICT_AUTO;
     bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
     *options = q->options;
     options->conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
     options->no_sharing = true; /* each mode by itself */
-    *forced = (struct plan_forced){.one_copy = hierarchical, .replicas_at_once = ordered};
+    options->forced = (struct plan_forced){.one_copy = hierarchical, .replicas_at_once = ordered};
 }
 
 /* Whether the plan gives this conflict resolution to some mode. */
@@ -99,12 +102,11 @@ enum status bench_measure_modes(struct bench_job *job, enum conflict conflict, s
     const struct bench_request *q = job->request;
     struct bench_result *r = job->result;
     struct bench_resolution *c = &r->resolution[r->resolutions];
-    const struct plan_tensor tensor = backend_tensor_of_input(q->input);
+    const struct plan_tensor tensor = rank_tensor_for_plan(q->tensor);
     struct backend_options options;
-    struct plan_forced forced;
     struct plan plan;
-    force(q, conflict, &options, &forced);
-    if (backend_plan(&plan, q->kind, &tensor, &options, &forced, error) != STATUS_OK)
+    force(q, conflict, &options);
+    if (backend_plan(&plan, q->kind, &tensor, &options, error) != STATUS_OK)
         return error->status;
     c->fits = plan.fits;
     c->conflict = conflict;
@@ -114,10 +116,10 @@ enum status bench_measure_modes(struct bench_job *job, enum conflict conflict, s
         return STATUS_OK;
 
     struct backend b = {0};
-    enum status status = bench_open(job, &b, &options, &forced, error);
+    enum status status = bench_open(job, &b, &options, error);
     if (status == STATUS_OK) {
         struct backend_built built;
-        c->open_seconds = b.seconds[OP_OPEN][0];
+        c->open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
         status = measure_modes(job, &b, c, error);
         backend_built(&b, &built);
         c->build = built.seconds;

@@ -25,14 +25,11 @@ struct bench_ranks {
     struct bench_rank *rank;               /* (ranks); owned                                    */
 };
 
-/* Opens the tensor at `path` on the ranks of c and measures; every rank calls it. *result has what
- * this rank measured, of its part, *ranks what all did. request->input is ignored. The caller frees
- * both with bench_free and bench_ranks_free, after a failure too. Errors of rank_tensor_open and
- * bench_run. */
-enum status bench_run_ranks(struct bench_ranks *ranks, struct bench_result *result, struct comm *c,
-                            const char *path, const struct tns_options *tns,
-                            const struct rank_request *split, const struct bench_request *request,
-                            struct progress *progress, struct error *error);
+/* *ranks = what all ranks of t have measured, of which *result is what this rank has, of its part;
+ * every rank calls it. The caller frees *ranks with bench_ranks_free, after a failure too.
+ * STATUS_MEMORY, and what another rank fails with. */
+enum status bench_ranks_gather(struct bench_ranks *ranks, const struct rank_tensor *t,
+                               const struct bench_result *result, struct error *error);
 
 /* Seconds of the MTTKRPs of an iteration, those of the slowest rank in each mode. */
 double bench_ranks_mttkrp(const struct bench_ranks *ranks, int order);

@@ -5,10 +5,10 @@
 
 static void put_options(struct json *j, const struct bench_request *request, int order)
 {
-    json_object(j, "options");
+    json_put_object(j, "options");
     run_record_options(j, &request->options);
     run_record_modes(j, "nonneg", request->options.problem.rules.nonneg, order);
-    json_unsigned(j, "samples", request->samples);
+    json_put_unsigned(j, "samples", request->samples);
     json_end(j);
 }
 
@@ -17,59 +17,59 @@ static void put_limits(struct json *j, const struct bench_result *r)
     double floors[MAX_ORDER];
     for (int n = 0; n < r->shape.order; n++)
         floors[n] = bench_floor(r, n);
-    json_object(j, "limits");
-    json_number(j, "copy_bytes_per_second", r->rates.copy_bytes_per_second);
+    json_put_object(j, "limits");
+    json_put_number(j, "copy_bytes_per_second", r->rates.copy_bytes_per_second);
     if (r->rates.upload_bytes_per_second > 0)
-        json_number(j, "upload_bytes_per_second", r->rates.upload_bytes_per_second);
-    json_numbers(j, "gather_bytes_per_second", r->rates.gather_bytes_per_second,
-                 (size_t)r->shape.order);
-    json_numbers(j, "atomic_rows_per_second", r->rates.atomic_rows_per_second,
-                 (size_t)r->shape.order);
-    json_numbers(j, "floor_seconds", floors, (size_t)r->shape.order);
+        json_put_number(j, "upload_bytes_per_second", r->rates.upload_bytes_per_second);
+    json_put_numbers(j, "gather_bytes_per_second", r->rates.gather_bytes_per_second,
+                     (size_t)r->shape.order);
+    json_put_numbers(j, "atomic_rows_per_second", r->rates.atomic_rows_per_second,
+                     (size_t)r->shape.order);
+    json_put_numbers(j, "floor_seconds", floors, (size_t)r->shape.order);
     json_end(j);
 }
 
 static void put_statistics(struct json *j, const struct bench_statistics *s)
 {
-    json_number(j, "least", s->least);
-    json_number(j, "lower_quartile", s->lower);
-    json_number(j, "median", s->median);
-    json_number(j, "upper_quartile", s->upper);
-    json_number(j, "most", s->most);
+    json_put_number(j, "least", s->least);
+    json_put_number(j, "lower_quartile", s->lower);
+    json_put_number(j, "median", s->median);
+    json_put_number(j, "upper_quartile", s->upper);
+    json_put_number(j, "most", s->most);
 }
 
 static void put_series(struct json *j, const struct bench_result *r, int mode,
                        const struct bench_series *s)
 {
-    json_object(j, NULL);
-    json_unsigned(j, "mode", (uint64_t)mode + 1);
-    json_string(j, "kernel", s->variant[0] ? s->variant : NULL);
-    json_number(j, "relative_difference", s->difference);
+    json_put_object(j, NULL);
+    json_put_unsigned(j, "mode", (uint64_t)mode + 1);
+    json_put_string(j, "kernel", s->variant[0] ? s->variant : NULL);
+    json_put_number(j, "relative_difference", s->difference);
     put_statistics(j, &s->statistics);
-    json_number(j, "nonzeros_per_second", (double)r->nnz / s->statistics.median);
-    json_number(j, "gathered_bytes_per_second", bench_gathered_bytes(r) / s->statistics.median);
-    json_number(j, "share_of_floor", bench_floor(r, mode) / s->statistics.median);
+    json_put_number(j, "nonzeros_per_second", (double)r->nnz / s->statistics.median);
+    json_put_number(j, "gathered_bytes_per_second", bench_gathered_bytes(r) / s->statistics.median);
+    json_put_number(j, "share_of_floor", bench_floor(r, mode) / s->statistics.median);
     if (s->bus_bytes > 0) {
         double rate = (double)s->bus_bytes / s->statistics.median;
-        json_unsigned(j, "bus_bytes", s->bus_bytes);
-        json_number(j, "bus_bytes_per_second", rate);
-        json_number(j, "share_of_upload", rate / r->rates.upload_bytes_per_second);
+        json_put_unsigned(j, "bus_bytes", s->bus_bytes);
+        json_put_number(j, "bus_bytes_per_second", rate);
+        json_put_number(j, "share_of_upload", rate / r->rates.upload_bytes_per_second);
     }
-    json_numbers(j, "samples", s->seconds, s->count);
+    json_put_numbers(j, "samples", s->seconds, s->count);
     json_end(j);
 }
 
 static void put_build(struct json *j, const struct bench_result *r,
                       const struct bench_resolution *c)
 {
-    json_object(j, "build_seconds");
-    json_number(j, "open", c->open_seconds);
-    json_number(j, "upload", c->build.upload);
-    json_number(j, "presort", c->build.presort);
-    json_number(j, "alto", c->build.alto);
-    json_numbers(j, "orderings", c->build.replica, (size_t)r->shape.order);
-    json_number(j, "grouping", c->build.grouping);
-    json_number(j, "sum", backend_build_seconds(&c->build));
+    json_put_object(j, "build_seconds");
+    json_put_number(j, "open", c->open_seconds);
+    json_put_number(j, "upload", c->build.upload);
+    json_put_number(j, "presort", c->build.presort);
+    json_put_number(j, "alto", c->build.alto);
+    json_put_numbers(j, "orderings", c->build.replica, (size_t)r->shape.order);
+    json_put_number(j, "grouping", c->build.grouping);
+    json_put_number(j, "sum", backend_build_seconds(&c->build));
     json_end(j);
 }
 
@@ -78,7 +78,7 @@ static void put_modes(struct json *j, const struct bench_result *r,
 {
     if (c->open_seconds > 0)
         put_build(j, r, c);
-    json_array(j, "modes");
+    json_put_array(j, "modes");
     for (int n = 0; n < r->shape.order; n++)
         if (c->mode[n].measured)
             put_series(j, r, n, &c->mode[n]);
@@ -88,9 +88,9 @@ static void put_modes(struct json *j, const struct bench_result *r,
 static void put_resolution(struct json *j, const struct bench_result *r,
                            const struct bench_resolution *c)
 {
-    json_object(j, NULL);
-    json_string(j, "conflict", c->name);
-    json_bool(j, "fits", c->fits);
+    json_put_object(j, NULL);
+    json_put_string(j, "conflict", c->name);
+    json_put_bool(j, "fits", c->fits);
     put_modes(j, r, c);
     json_end(j);
 }
@@ -98,27 +98,27 @@ static void put_resolution(struct json *j, const struct bench_result *r,
 static void put_als(struct json *j, const struct bench_result *r)
 {
     const struct bench_als *als = &r->als;
-    json_object(j, "als");
+    json_put_object(j, "als");
     run_record_built(j, &als->built);
     put_modes(j, r, &als->own);
     put_statistics(j, &als->statistics);
-    json_numbers(j, "samples", als->seconds, als->count);
-    json_object(j, "operations");
+    json_put_numbers(j, "samples", als->seconds, als->count);
+    json_put_object(j, "operations");
     for (int op = OP_MTTKRP; op <= OP_FIT; op++)
-        json_numbers(j, operation_name((enum operation)op), als->operation[op],
-                     (size_t)r->shape.order);
+        json_put_numbers(j, operation_name((enum operation)op), als->operation[op],
+                         (size_t)r->shape.order);
     json_end(j);
-    json_number(j, "fit", als->fit.value);
+    json_put_number(j, "fit", als->fit.value);
     json_end(j);
 }
 
 static void put_rank(struct json *j, const struct bench_rank *rank, int order)
 {
-    json_object(j, NULL);
-    json_unsigned(j, "nonzeros", rank->nnz);
-    json_numbers(j, "mttkrp", rank->mttkrp, (size_t)order);
-    json_numbers(j, "update", rank->update, (size_t)order);
-    json_number(j, "communication", rank->communication);
+    json_put_object(j, NULL);
+    json_put_unsigned(j, "nonzeros", rank->nnz);
+    json_put_numbers(j, "mttkrp", rank->mttkrp, (size_t)order);
+    json_put_numbers(j, "update", rank->update, (size_t)order);
+    json_put_number(j, "communication", rank->communication);
     json_end(j);
 }
 
@@ -127,21 +127,21 @@ static void put_ranks(struct json *j, const struct bench_ranks *ranks, int order
     uint64_t parts[MAX_ORDER];
     for (int n = 0; n < order; n++)
         parts[n] = (uint64_t)ranks->parts[n];
-    json_object(j, "ranks");
-    json_unsigned(j, "count", (uint64_t)ranks->ranks);
-    json_unsigned(j, "nonzeros", ranks->nnz);
-    json_unsigneds(j, "grid", parts, (size_t)order);
-    json_number(j, "imbalance", ranks->imbalance);
-    json_number(j, "read_seconds", ranks->read_seconds);
-    json_number(j, "exchange_seconds", ranks->exchange_seconds);
-    json_number(j, "mttkrp_seconds", bench_ranks_mttkrp(ranks, order));
-    json_object(j, "model");
-    json_unsigned(j, "moved_bytes", ranks->cost.moved_bytes);
-    json_number(j, "mttkrp_seconds", ranks->cost.mttkrp_seconds);
-    json_number(j, "move_seconds", ranks->cost.move_seconds);
-    json_number(j, "solve_seconds", ranks->cost.solve_seconds);
+    json_put_object(j, "ranks");
+    json_put_unsigned(j, "count", (uint64_t)ranks->ranks);
+    json_put_unsigned(j, "nonzeros", ranks->nnz);
+    json_put_unsigneds(j, "grid", parts, (size_t)order);
+    json_put_number(j, "imbalance", ranks->imbalance);
+    json_put_number(j, "read_seconds", ranks->read_seconds);
+    json_put_number(j, "exchange_seconds", ranks->exchange_seconds);
+    json_put_number(j, "mttkrp_seconds", bench_ranks_mttkrp(ranks, order));
+    json_put_object(j, "model");
+    json_put_unsigned(j, "moved_bytes", ranks->cost.moved_bytes);
+    json_put_number(j, "mttkrp_seconds", ranks->cost.mttkrp_seconds);
+    json_put_number(j, "move_seconds", ranks->cost.move_seconds);
+    json_put_number(j, "solve_seconds", ranks->cost.solve_seconds);
     json_end(j);
-    json_array(j, "each");
+    json_put_array(j, "each");
     for (int k = 0; k < ranks->ranks; k++)
         put_rank(j, &ranks->rank[k], order);
     json_end(j);
@@ -155,8 +155,8 @@ void bench_record(struct json *j, const char *tensor, const struct bench_request
                       NULL);
     put_options(j, request, r->shape.order);
     put_limits(j, r);
-    json_string(j, "reference", r->reference);
-    json_array(j, "mttkrp");
+    json_put_string(j, "reference", r->reference);
+    json_put_array(j, "mttkrp");
     for (int i = 0; i < r->resolutions; i++)
         put_resolution(j, r, &r->resolution[i]);
     json_end(j);

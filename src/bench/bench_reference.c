@@ -20,21 +20,21 @@ struct maker {
     struct backend_options options;
 };
 
-static enum status choose(struct maker *s, const struct backend_kind *kind,
-                          const struct tensor_input *input, const struct backend_options *options,
-                          struct error *error)
+static enum status choose(struct maker *s, const struct bench_request *request, struct error *error)
 {
-    const struct plan_tensor tensor = backend_tensor_of_input(input);
-    bool atomic_only = options->conflict == CONFLICT_ATOMIC;
+    const struct tensor_input *input = &request->tensor->input;
+    const struct backend_kind *kind = request->kind;
+    const struct plan_tensor tensor = input_for_plan(input);
+    bool atomic_only = request->options.conflict == CONFLICT_ATOMIC;
     struct plan plan = {0};
-    *s = (struct maker){.kind = kind, .options = *options};
+    *s = (struct maker){.kind = kind, .options = request->options};
     s->options.problem.precision = PRECISION_DOUBLE;
     s->options.problem.single_first = false;
     s->options.no_sharing = true;
     s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
     if (strcmp(kind->name, backend_host.name) == 0)
         return STATUS_OK;
-    if (backend_plan(&plan, kind, &tensor, &s->options, NULL, error) != STATUS_OK)
+    if (backend_plan(&plan, kind, &tensor, &s->options, error) != STATUS_OK)
         return error->status;
     bool soon = tensor.nnz <= HOST_PRODUCTS / s->options.problem.rank;
     if (input->unread || (plan.streamed && !soon)) {
@@ -68,7 +68,7 @@ static enum status compute(struct bench_reference *f, const struct maker *s, con
         status = error->status;
     }
     if (status == STATUS_OK)
-        status = backend_open(&b, s->kind, x, &s->options, NULL, progress, error);
+        status = backend_open(&b, s->kind, x, &s->options, progress, error);
     if (status == STATUS_OK)
         status = backend_load(&b, start, error);
     for (int n = 0; n < f->shape.order && status == STATUS_OK; n++) {
@@ -80,21 +80,20 @@ static enum status compute(struct bench_reference *f, const struct maker *s, con
     return status;
 }
 
-enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
-                                   const struct tensor_input *input, const struct rank_rows *ranks,
-                                   const struct backend_options *options,
+enum status bench_reference_create(struct bench_reference *f, const struct bench_request *request,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error)
 {
     struct maker maker;
-    *f = (struct bench_reference){.shape = input->x.shape, .rank = options->problem.rank};
-    if (choose(&maker, kind, input, options, error) != STATUS_OK ||
-        allocate_other(f, error) != STATUS_OK)
+    const struct rank_tensor *t = request->tensor;
+    *f = (struct bench_reference){.shape = part_shape(&t->rows.part),
+                                  .rank = request->options.problem.rank};
+    if (choose(&maker, request, error) != STATUS_OK || allocate_other(f, error) != STATUS_OK)
         return error->status;
     name_it(f, &maker);
     progress_update(progress, -1, "reference: %s", f->name);
-    return maker.kind ? compute(f, &maker, &input->x, start, progress, error)
-                      : bench_reference_rows_create(&f->sample, input, ranks, start, error);
+    return maker.kind ? compute(f, &maker, &t->input.x, start, progress, error)
+                      : bench_reference_rows_create(&f->sample, t, start, error);
 }
 
 /* Adds the squared differences of two arrays, and the squares of the expected one, to the sums. */
@@ -126,6 +125,16 @@ enum status bench_reference_compare(const struct bench_reference *f, struct back
                      &difference_sq, &norm_sq);
     *difference = difference_sq == 0 ? 0 : sqrt(difference_sq / norm_sq);
     return STATUS_OK;
+}
+
+double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz)
+{
+    if (precision == PRECISION_DOUBLE)
+        return 1e-12;
+    /* `atomic` rounds once for each nonzero of a row, and all nonzeros may be in one row. Errors
+     * that are as often up as down grow with the root of their number. */
+    double rounding = conflict == CONFLICT_ATOMIC ? 0x1p-24 * sqrt((double)nnz) : 0;
+    return rounding > 1e-5 ? rounding : 1e-5;
 }
 
 void bench_reference_free(struct bench_reference *f)

@@ -7,7 +7,7 @@
 #ifndef BLCO_BENCH_REFERENCE_H
 #define BLCO_BENCH_REFERENCE_H
 
-#include "backend/backend.h"
+#include "bench/bench.h"
 #include "bench/bench_reference_rows.h"
 
 struct bench_reference {
@@ -19,14 +19,11 @@ struct bench_reference {
     double *other;                      /* (longest mode x R): scratch, the M to compare; owned */
 };
 
-/* *f = M of every mode for the factors of `start`, to check what a backend of this kind computes
- * with these options; `ranks` as in bench_reference_rows_create. The caller frees *f with
+/* *f = M of every mode for the factors of `start`, to check what the request's kind of backend
+ * computes of its tensor, whose rows are divided (rank_rows.h). The caller frees *f with
  * bench_reference_free, after a failure too. STATUS_MEMORY, and errors as backend_open and
  * bench_reference_rows_create. */
-enum status bench_reference_create(struct bench_reference *f, const struct backend_kind *kind,
-                                   const struct tensor_input *input,
-                                   const struct rank_rows *ranks,
-                                   const struct backend_options *options,
+enum status bench_reference_create(struct bench_reference *f, const struct bench_request *request,
                                    const struct ktensor *start, struct progress *progress,
                                    struct error *error);
 
@@ -35,6 +32,10 @@ enum status bench_reference_create(struct bench_reference *f, const struct backe
  * backend_fetch. */
 enum status bench_reference_compare(const struct bench_reference *f, struct backend *b, int mode,
                                     double *difference, struct error *error);
+
+/* The largest relative difference from the reference (computed in double precision) that rounding
+ * can explain. */
+double bench_tolerance(enum precision precision, enum conflict conflict, uint64_t nnz);
 
 /* Accepts an empty *f. */
 void bench_reference_free(struct bench_reference *f);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "plan/part_segments.h"
+#include "formats/blco/segment_rows.h"
 
 #define PIECE  (UINT64_C(1) << 20) /* nonzeros of a piece, which has sums of its own */
 #define FILTER 4096                /* entries of a table that rules out most rows    */
@@ -13,7 +13,7 @@
 struct pieces {
     const struct tensor_input *input;
     const struct rank_rows *ranks; /* whose part is taken from the file; else NULL          */
-    uint32_t *place[MAX_ORDER];        /* (rows of the range): see rank_rows_places; owned  */
+    uint32_t *place[MAX_ORDER];    /* (rows of the range): see rank_rows_places; owned  */
     bool *wanted;     /* (pieces) whether a piece may have nonzeros of the part; owned */
     uint64_t nnz;     /* of all pieces, before the part is taken from them             */
     uint64_t length;  /* nonzeros of a piece; of a file, those of whole segments       */
@@ -43,7 +43,7 @@ static enum status find_wanted(struct pieces *p, struct error *error)
 {
     const struct blco_file *f = &p->input->file;
     uint64_t *number, count, segments = p->length / f->header->segment_nnz;
-    if (!p->ranks || part_segments(&number, &count, f, &p->ranks->range, error) != STATUS_OK)
+    if (!p->ranks || segment_rows_of_part(&number, &count, f, &p->ranks->range, error) != STATUS_OK)
         return error->status;
     p->wanted = memory_zeros(p->nnz / p->length + 1, sizeof *p->wanted, error);
     for (uint64_t k = 0; p->wanted && k < count; k++)
@@ -52,15 +52,17 @@ static enum status find_wanted(struct pieces *p, struct error *error)
     return error->status;
 }
 
-static enum status pieces_open(struct pieces *p, const struct tensor_input *input,
-                               const struct rank_rows *ranks, struct error *error)
+static enum status pieces_open(struct pieces *p, const struct rank_tensor *t, struct error *error)
 {
-    *p = (struct pieces){
-        .input = input, .nnz = input->x.nnz, .length = PIECE, .piece.shape = input->x.shape};
+    const struct tensor_input *input = &t->input;
+    *p = (struct pieces){.input = input,
+                         .nnz = input->x.nnz,
+                         .length = PIECE,
+                         .piece.shape = part_shape(&t->rows.part)};
     if (!input->unread)
         return STATUS_OK;
     uint64_t segment = input->file.header->segment_nnz;
-    p->ranks = ranks;
+    p->ranks = t->comm->size > 1 ? &t->rows : NULL;
     p->nnz = input->file.header->nnz;
     p->length = segment * (segment < PIECE ? PIECE / segment : 1);
     uint64_t room = p->length < p->nnz ? p->length : p->nnz;
@@ -222,16 +224,14 @@ static enum status add_pieces(struct bench_reference_rows *s, struct pieces *p,
     return STATUS_OK;
 }
 
-enum status bench_reference_rows_create(struct bench_reference_rows *s,
-                                        const struct tensor_input *input,
-                                        const struct rank_rows *ranks, const struct ktensor *k,
-                                        struct error *error)
+enum status bench_reference_rows_create(struct bench_reference_rows *s, const struct rank_tensor *t,
+                                        const struct ktensor *k, struct error *error)
 {
     struct pieces p = {0};
-    *s = (struct bench_reference_rows){.order = input->x.shape.order, .rank = k->rank};
+    *s = (struct bench_reference_rows){.order = t->shape.order, .rank = k->rank};
     struct mode_sums *sums = memory_zeros((size_t)s->order, sizeof *sums, error);
-    if (sums && pieces_open(&p, input, ranks, error) == STATUS_OK &&
-        choose_rows(s, &p, error) == STATUS_OK && allocate(s, sums, error) == STATUS_OK)
+    if (sums && pieces_open(&p, t, error) == STATUS_OK && choose_rows(s, &p, error) == STATUS_OK &&
+        allocate(s, sums, error) == STATUS_OK)
         add_pieces(s, &p, k, sums, error);
     for (int n = 0; sums && n < s->order; n++) {
         memory_free(sums[n].part);

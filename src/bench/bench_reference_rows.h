@@ -4,9 +4,8 @@
 #ifndef BLCO_BENCH_REFERENCE_ROWS_H
 #define BLCO_BENCH_REFERENCE_ROWS_H
 
-#include "ranks/rank_rows.h"
-#include "formats/tensor_input.h"
 #include "model/ktensor.h"
+#include "ranks/rank_tensor.h"
 
 #define BENCH_REFERENCE_NNZ 16 /* nonzeros, evenly spread, that tell which rows are computed */
 
@@ -18,14 +17,12 @@ struct bench_reference_rows {
     double *m[MAX_ORDER];                         /* [n] (rows x R): of M; owned   */
 };
 
-/* *s = rows of M of every mode for the factors of k. By all OpenMP threads. Of several ranks, input
- * is this rank's part, which may be unread: then its file has the nonzeros of all ranks. `ranks` is
- * NULL where there is one. The caller frees *s with bench_reference_rows_free, after a failure too.
- * STATUS_INPUT where the file is damaged, STATUS_MEMORY. */
-enum status bench_reference_rows_create(struct bench_reference_rows *s,
-                                        const struct tensor_input *input,
-                                        const struct rank_rows *ranks, const struct ktensor *k,
-                                        struct error *error);
+/* *s = rows of M of every mode for the factors of k, of this rank's part of the tensor, which may
+ * be unread and whose rows are divided (rank_rows.h). By all OpenMP threads. The caller frees *s
+ * with bench_reference_rows_free, after a failure too. STATUS_INPUT where the file is damaged,
+ * STATUS_MEMORY. */
+enum status bench_reference_rows_create(struct bench_reference_rows *s, const struct rank_tensor *t,
+                                        const struct ktensor *k, struct error *error);
 
 /* Accepts an empty *s. */
 void bench_reference_rows_free(struct bench_reference_rows *s);

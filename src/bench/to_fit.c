@@ -6,60 +6,37 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bench/bench_settle.h"
-#include "problem/ktensor_start.h"
+#include "problem/initial_guess.h"
 
 #define WARM_ITERATIONS 12 /* of the throw-away run: enough for whatever begins later to begin */
 
-/* What one way works on: a backend, and of several ranks this rank's part. */
+/* What one way works on. */
 struct place {
     struct backend b;
-    struct rank_tensor part;
-    struct rank_rows ranks;
     struct ktensor start; /* of the rows that are here */
 };
 
-static enum status open_alone(struct place *p, const struct to_fit_request *q,
+static enum status open_place(struct place *p, const struct to_fit_request *q,
                               const struct backend_options *options, struct progress *progress,
                               struct error *error)
 {
-    if (backend_prepare(&p->b, q->kind, q->input, options, NULL, progress, error) != STATUS_OK ||
-        backend_open_prepared(&p->b, q->input, options, progress, error) != STATUS_OK)
+    if (backend_prepare(&p->b, q->kind, q->tensor, options, progress, error) != STATUS_OK ||
+        backend_build(&p->b, q->tensor, progress, error) != STATUS_OK)
         return error->status;
-    return ktensor_create(&p->start, &q->input->x.shape, options->problem.rank, error);
-}
-
-static enum status open_part(struct place *p, const struct to_fit_request *q,
-                             const struct backend_options *options, struct progress *progress,
-                             struct error *error)
-{
-    if (rank_tensor_open(&p->part, q->comm, q->path, q->tns, q->split, progress, error) !=
-            STATUS_OK ||
-        rank_rows_open(&p->ranks, q->comm, &p->part.grid, error) != STATUS_OK)
-        return error->status;
-    p->ranks.devices = q->devices;
-    if (backend_prepare_part(&p->b, q->kind, &p->part, &p->ranks, options, progress, error) !=
-        STATUS_OK)
-        return error->status;
-    backend_open_part(&p->b, &p->part, &p->ranks, options, progress, error);
-    rank_tensor_free_nonzeros(&p->part);
-    return error->status == STATUS_OK
-               ? ktensor_create_part(&p->start, &p->ranks.part, options->problem.rank, error)
-               : error->status;
+    return ktensor_create_part(&p->start, &q->tensor->rows.part, options->problem.rank, error);
 }
 
 static void close_place(struct place *p)
 {
     ktensor_free(&p->start);
     backend_close(&p->b);
-    rank_rows_close(&p->ranks);
-    rank_tensor_close(&p->part);
 }
 
 static void make_start(struct place *p, uint64_t seed)
 {
-    const struct ktensor_start start = {.init = KTENSOR_RANDOM, .seed = seed};
-    const struct shape *whole = p->ranks.all ? &p->ranks.part.whole : &p->start.shape;
-    ktensor_begin(&p->start, whole, &start, p->b.problem.rules.nonneg);
+    const struct initial_guess guess = {.kind = GUESS_RANDOM, .seed = seed};
+    initial_guess_fill(&p->start, &p->b.ranks->part.whole, &guess,
+                       p->b.options.problem.rules.nonneg);
 }
 
 /* Kernels are chosen, libraries loaded, and what is built late is built. */
@@ -119,7 +96,7 @@ static enum status make_run(struct place *p, const struct way *way, const struct
                             struct to_fit_run *run, struct error *error)
 {
     struct cpals_result result;
-    struct fit_trace *trace = q->input || q->comm->rank == 0 ? &run->trace : NULL;
+    struct fit_trace *trace = q->tensor->comm->rank == 0 ? &run->trace : NULL;
     const struct cpals_options options = way_options(way, q->iterations, q->tolerance, trace);
     make_start(p, run->seed);
     if (cpals_iterate(&p->b, &p->start, &options, NULL, &result, error) != STATUS_OK ||
@@ -139,7 +116,7 @@ static enum status make_runs(struct place *p, struct to_fit *t, struct to_fit_wa
 {
     double start = clock_now();
     progress_stage(progress, "%s", way->way->name);
-    way->open_seconds = p->b.seconds[OP_OPEN][0];
+    way->open_seconds = backend_times(&p->b)->seconds[OP_OPEN][0];
     enum status status = warm_up(p, way->way, q, error);
     for (int s = 0; s < t->starts && status == STATUS_OK; s++) {
         progress_update(progress, (double)s / t->starts, "start %d of %d", s + 1, t->starts);
@@ -152,18 +129,12 @@ static enum status make_runs(struct place *p, struct to_fit *t, struct to_fit_wa
     return status;
 }
 
-/* What the tensor is, as far as opening tells. */
-static void describe(struct to_fit *t, const struct place *p, const struct to_fit_request *q)
+static void describe(struct to_fit *t, const struct rank_tensor *tensor)
 {
-    if (q->input) {
-        t->shape = q->input->x.shape;
-        t->nnz = q->input->x.nnz;
-        return;
-    }
-    t->shape = p->part.shape;
-    t->nnz = p->part.nnz;
-    t->ranks = q->comm->size;
-    memcpy(t->parts, p->part.grid.parts, sizeof t->parts);
+    t->shape = tensor->shape;
+    t->nnz = tensor->nnz;
+    t->ranks = tensor->comm->size > 1 ? tensor->comm->size : 0;
+    memcpy(t->parts, tensor->grid.parts, sizeof t->parts);
 }
 
 /* Before the backend closes, whoever may wait for this rank learns of its failure. */
@@ -173,14 +144,10 @@ static enum status go(struct to_fit *t, struct to_fit_way *way, const struct to_
     struct place p = {0};
     struct backend_options options = way_backend(way->way, &q->options);
     options.iterations = (uint64_t)q->iterations;
-    enum status status = q->input ? open_alone(&p, q, &options, progress, error)
-                                  : open_part(&p, q, &options, progress, error);
-    if (status == STATUS_OK) {
-        describe(t, &p, q);
+    if (open_place(&p, q, &options, progress, error) == STATUS_OK)
         make_runs(&p, t, way, q, progress, error);
-    }
-    if (error->status != STATUS_OK && q->comm)
-        comm_abort(q->comm, error);
+    if (error->status != STATUS_OK)
+        comm_abort(q->tensor->comm, error);
     close_place(&p);
     return error->status;
 }
@@ -203,8 +170,8 @@ static enum status create(struct to_fit *t, const struct to_fit_request *q, stru
         for (size_t s = 0; way->run && s < starts; s++)
             way->run[s].seed = q->seed + s;
     }
-    if (error->status != STATUS_OK && q->comm)
-        comm_abort(q->comm, error);
+    if (error->status != STATUS_OK)
+        comm_abort(q->tensor->comm, error);
     return error->status;
 }
 
@@ -212,6 +179,7 @@ enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *reques
                            struct progress *progress, struct error *error)
 {
     *t = (struct to_fit){0};
+    describe(t, request->tensor);
     enum status status = create(t, request, error);
     for (int w = 0; w < t->ways && status == STATUS_OK; w++)
         status = go(t, &t->way[w], request, progress, error);

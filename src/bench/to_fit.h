@@ -5,7 +5,6 @@
 #define BLCO_TO_FIT_H
 
 #include "bench/ways.h"
-#include "formats/tensor_input.h"
 #include "ranks/rank_tensor.h"
 
 #define TO_FIT_LEVELS 3
@@ -56,12 +55,7 @@ struct to_fit_request {
     double tolerance;           /* ways.h                                                       */
     int repeats;                /* how often a run is made, at most, until all have taken
                                  * TO_FIT_SECONDS: the least seconds count; 1 or more           */
-    struct tensor_input *input; /* of one rank that is alone; borrowed; NULL: several ranks     */
-    struct comm *comm;          /* of several: this rank's end; this and all below is borrowed  */
-    const char *path;           /* of the tensor                                                */
-    const struct tns_options *tns;
-    const struct rank_request *split;
-    struct device_comm *devices; /* struct rank_rows; may be NULL */
+    struct rank_tensor *tensor; /* borrowed; its nonzeros stay */
 };
 
 struct to_fit {
@@ -77,8 +71,8 @@ struct to_fit {
 /* Goes all ways that the backend can go, one after the other; each opens a backend of its own. Not
  * timed: reading, opening, loading the start, and a throw-away run, in which kernels are chosen.
  * Of several ranks every rank calls it, and rank 0's *t is filled in. `progress` may be NULL. The
- * caller frees *t with to_fit_free, after a failure too. Errors as backend_open, rank_tensor_open
- * and cpals_run. */
+ * caller frees *t with to_fit_free, after a failure too. Errors as backend_prepare,
+ * backend_build and cpals_iterate. */
 enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *request,
                            struct progress *progress, struct error *error);
 

@@ -11,29 +11,23 @@
 #include "numerics/precision.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
+#include "problem/initial_guess.h"
 #include "problem/problem.h"
 #include "tensor/fingerprint.h"
-
-enum checkpoint_init {
-    CHECKPOINT_FROM_RANDOM,
-    CHECKPOINT_FROM_NORMAL,
-    CHECKPOINT_FROM_MODEL,
-    CHECKPOINT_FROM_NVECS
-};
 
 /* What a checkpoint says of the tensor and of the run. */
 struct checkpoint_about {
     struct fingerprint tensor;
-    struct problem problem;    /* but for the acceleration    */
-    uint64_t seed;             /* for information, as is init */
-    enum checkpoint_init init; /* how the run began           */
-    int iterations;            /* that were made              */
-    double fit, change;        /* after the last of them, and from the one before */
-    bool has_momentum;         /* the iterations were accelerated                 */
-    struct momentum momentum;  /* where they were                                 */
-    int small_changes;         /* iterations in a row that changed the fit by little, likewise */
-    int single_iterations;     /* of those, in single precision, where problem.single_first */
-    enum precision factors;    /* of the factor matrices as they stand              */
+    struct problem problem;   /* but for the acceleration    */
+    uint64_t seed;            /* for information, as is init */
+    enum guess init;          /* how the run began           */
+    int iterations;           /* that were made              */
+    double fit, change;       /* after the last of them, and from the one before */
+    bool has_momentum;        /* the iterations were accelerated                 */
+    struct momentum momentum; /* where they were                                 */
+    int small_changes;        /* iterations in a row that changed the fit by little, likewise */
+    int single_iterations;    /* of those, in single precision, where problem.single_first */
+    enum precision factors;   /* of the factor matrices as they stand              */
     int best_iteration; /* after which the model was the best, where the run keeps a copy; else 0 */
     double best_fit;    /* of that model                                              */
     enum precision best_factors; /* of its factor matrices                            */
@@ -45,6 +39,18 @@ static inline bool checkpoint_has_best(const struct checkpoint_about *a)
     return a->best_iteration > 0 && a->best_iteration < a->iterations;
 }
 
+/* Which model is that after the last iteration. */
+static inline enum checkpoint_model checkpoint_last(const struct checkpoint_about *a)
+{
+    return a->momentum.extrapolated ? CHECKPOINT_PREVIOUS : CHECKPOINT_STATE;
+}
+
+/* Lambda and rows of the factor matrices as they stand, with scales and Grams. */
+struct checkpoint_rows {
+    struct ktensor rows;
+    struct carried carried;
+};
+
 /* A checkpoint that was read. Arrays are in the map, not to be written to. */
 struct checkpoint {
     const char *name;   /* for messages; not owned                                             */
@@ -55,14 +61,8 @@ struct checkpoint {
         char bytes[CHECKPOINT_PAGE];
     } page; /* a copy of the first page */
     struct checkpoint_about about;
-    uint64_t crc;           /* of the header, which has the others: tells checkpoints apart */
-    struct ktensor model;   /* lambda, and the factor matrices as they stand (carried.h)    */
-    struct carried carried; /* scales and Grams                                             */
-    struct ktensor second;  /* where about.momentum.extrapolated: the model after the last
-                             * iteration, in place of what the next one begins with         */
-    struct carried second_carried;
-    struct ktensor best; /* where checkpoint_has_best: the best model                  */
-    struct carried best_carried;
+    uint64_t crc; /* of the header, which has the others: tells checkpoints apart */
+    struct checkpoint_rows model[CHECKPOINT_MODELS]; /* those that there are: all rows */
 };
 
 /* Maps the file and checks it, but of the pieces' checksums
@@ -91,29 +91,15 @@ struct checkpoint_pieces {
     uint64_t count;
 };
 
-/* Rows of a model, with what is carried. */
-struct checkpoint_rows {
-    struct ktensor rows;
-    struct carried carried;
-};
+/* Frees the models (CHECKPOINT_MODELS); accepts empty ones. */
+void checkpoint_rows_free(struct checkpoint_rows *model);
 
-/* What a checkpoint has beside the state that the next iteration begins with. */
-struct checkpoint_beside {
-    struct checkpoint_rows second; /* where about.momentum.extrapolated: the model; lambda is the
-                                    * state's                                                   */
-    struct checkpoint_rows best;   /* where checkpoint_has_best: the best model                 */
-};
-
-/* Accepts an empty one. */
-void checkpoint_beside_free(struct checkpoint_beside *s);
-
-/* Writes, at their places, the rows of the factor matrices that *rows has, which are consecutive
- * (rows->row is NULL), and with `carried`, which may be NULL, lambda, scales and Grams, too.
- * Likewise those of `beside`, of which only what *about tells is read. The caller frees
- * pieces->piece with memory_free; *pieces is empty on failure. STATUS_OUTPUT, STATUS_MEMORY. */
+/* Writes, at their places, the rows of the factor matrices of each model (CHECKPOINT_MODELS) that
+ * *about tells of, which are consecutive (rows.row is NULL), and with `shared` what all ranks have:
+ * lambda, scales and Grams. The caller frees pieces->piece with memory_free; *pieces is empty on
+ * failure. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
-                                  const struct ktensor *rows, const struct carried *carried,
-                                  const struct checkpoint_beside *beside,
+                                  const struct checkpoint_rows *model, bool shared,
                                   struct checkpoint_pieces *pieces, struct error *error);
 
 /* Writes header and directory. *pieces are all pieces of the file, in any order, in which they do

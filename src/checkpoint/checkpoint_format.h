@@ -44,7 +44,7 @@ struct checkpoint_header {
     double fit, change;      /* after the last iteration, and from the one before */
     double ridge[MAX_ORDER]; /* of each mode */
     uint64_t seed;
-    uint32_t init;       /* enum checkpoint_init */
+    uint32_t init;       /* enum guess */
     uint32_t nonneg;     /* bit n: mode n + 1 is nonnegative */
     uint32_t fixed;      /* bit n: mode n + 1 is fixed */
     uint32_t momentum;   /* bits of enum checkpoint_momentum */
@@ -62,7 +62,7 @@ struct checkpoint_header {
 enum checkpoint_momentum {
     CHECKPOINT_MOMENTUM = 1,
     CHECKPOINT_EXTRAPOLATED = 2,
-    CHECKPOINT_TAKEN_BACK = 4
+    CHECKPOINT_REJECTED = 4
 };
 
 /* Of the run. */
@@ -93,9 +93,9 @@ enum checkpoint_kind {
     CHECKPOINT_SCALE = 2,
     CHECKPOINT_GRAM = 3,
     CHECKPOINT_FACTOR = 4,
-    CHECKPOINT_SECOND_SCALE = 5,
-    CHECKPOINT_SECOND_GRAM = 6,
-    CHECKPOINT_SECOND_FACTOR = 7,
+    CHECKPOINT_PREVIOUS_SCALE = 5,
+    CHECKPOINT_PREVIOUS_GRAM = 6,
+    CHECKPOINT_PREVIOUS_FACTOR = 7,
     CHECKPOINT_BEST_LAMBDA = 8,
     CHECKPOINT_BEST_SCALE = 9,
     CHECKPOINT_BEST_GRAM = 10,
@@ -105,10 +105,17 @@ enum checkpoint_kind {
 _Static_assert(sizeof(struct checkpoint_header) == 448, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
+/* The models of a checkpoint: what the next iteration begins with; the model after the last
+ * iteration, if the next one begins with extrapolated factor matrices, and its lambda is the
+ * state's; the best model, if it is that of an earlier iteration. */
+enum checkpoint_model { CHECKPOINT_STATE, CHECKPOINT_PREVIOUS, CHECKPOINT_BEST, CHECKPOINT_MODELS };
+
 /* A matrix of the file. */
 struct checkpoint_matrix {
-    enum checkpoint_kind kind;
-    int mode; /* from 0; of lambda -1 */
+    enum checkpoint_model model;
+    enum checkpoint_kind array; /* what it is of the model: a kind of the state */
+    enum checkpoint_kind kind;  /* in the file                                  */
+    int mode;                   /* from 0; of lambda -1                         */
     uint64_t rows;
     uint64_t offset;
 };
@@ -120,11 +127,11 @@ struct checkpoint_layout {
     struct checkpoint_matrix matrix[9 * MAX_ORDER + 2];
 };
 
-/* *l = where the matrices of a model of this shape and rank R are; `second`: with those of the
- * model beside extrapolated ones; `best`: with those of the best model. False where the file would
- * be larger than files can be. Implemented in checkpoint_layout.c. */
+/* *l = where the matrices of models of this shape and rank R are, with or without a previous and a
+ * best one. False where the file would be larger than files can be. Implemented in
+ * checkpoint_layout.c. */
 bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
-                       bool second, bool best);
+                       bool previous, bool best);
 
 /* The checksum of the first page, with 0 in place of the checksum itself. */
 uint64_t checkpoint_page_crc(const void *page);

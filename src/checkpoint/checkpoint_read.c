@@ -51,10 +51,10 @@ static enum status check_version(const struct checkpoint *c, struct error *error
     return STATUS_OK;
 }
 
-/* Of version 2, whose page has zeros there, the same. */
+/* Version 2 has zeros there. */
 static bool has_possible_momentum(const struct checkpoint_header *h)
 {
-    const uint32_t all = CHECKPOINT_MOMENTUM | CHECKPOINT_EXTRAPOLATED | CHECKPOINT_TAKEN_BACK;
+    const uint32_t all = CHECKPOINT_MOMENTUM | CHECKPOINT_EXTRAPOLATED | CHECKPOINT_REJECTED;
     if (h->version == CHECKPOINT_OLDEST || !(h->momentum & CHECKPOINT_MOMENTUM))
         return h->momentum == 0;
     return !(h->momentum & ~all) && h->momentum != all && h->momentum_t >= 1 &&
@@ -73,7 +73,7 @@ static bool precision_is_possible(const struct checkpoint_header *h)
            (h->precision == CHECKPOINT_AUTO_DOUBLE || h->single_iterations == h->iterations);
 }
 
-/* Of an older version, whose page has zeros there, the same. */
+/* Older versions have zeros there. */
 static bool has_possible_best(const struct checkpoint_header *h)
 {
     return h->best_iteration <= h->iterations && isfinite(h->best_fit) &&
@@ -89,7 +89,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     uint64_t size = c->map.size;
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
         h->iterations < 1 || h->iterations > INT_MAX || !precision_is_possible(h) ||
-        h->init > CHECKPOINT_FROM_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
+        h->init > GUESS_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
         h->nonneg >> h->order || h->fixed >> h->order || !has_possible_momentum(h) ||
         !has_possible_best(h))
         return false;
@@ -99,8 +99,8 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     for (uint32_t n = 0; n < h->order; n++)
         if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
             return false;
-    bool second = h->momentum & CHECKPOINT_EXTRAPOLATED;
-    return checkpoint_layout(l, SHAPE((int)h->order, h->dims), h->rank, second,
+    bool previous = h->momentum & CHECKPOINT_EXTRAPOLATED;
+    return checkpoint_layout(l, SHAPE((int)h->order, h->dims), h->rank, previous,
                              h->best_iteration > 0 && h->best_iteration < h->iterations) &&
            h->file_bytes == size && h->directory_offset >= l->end && h->directory_offset <= size &&
            h->directory_offset % 8 == 0 &&
@@ -109,7 +109,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
 }
 
 /* Whether the pieces from *next on have the rows of the matrix, without a gap; *next = the piece
- * behind them. */
+ * after them. */
 static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout *l,
                      const struct checkpoint_matrix *m, uint64_t *next)
 {
@@ -192,7 +192,7 @@ static void fill_momentum(struct checkpoint_about *a, const struct checkpoint_he
                                     .sweeps = a->iterations,
                                     .restarts = (int)h->restarts,
                                     .extrapolated = (h->momentum & CHECKPOINT_EXTRAPOLATED) != 0,
-                                    .taken_back = (h->momentum & CHECKPOINT_TAKEN_BACK) != 0};
+                                    .rejected = (h->momentum & CHECKPOINT_REJECTED) != 0};
     a->small_changes = (int)h->small_changes;
 }
 
@@ -211,7 +211,7 @@ static void fill_about(struct checkpoint *c)
                        : PRECISION_DOUBLE,
         .single_iterations = (int)h->single_iterations,
         .seed = h->seed,
-        .init = (enum checkpoint_init)h->init,
+        .init = (enum guess)h->init,
         .iterations = (int)h->iterations,
         .fit = h->fit,
         .change = h->change,
@@ -222,53 +222,48 @@ static void fill_about(struct checkpoint *c)
     mode_rules_flags(c->about.problem.rules.nonneg, h->nonneg);
     mode_rules_flags(c->about.problem.rules.fixed, h->fixed);
     fill_momentum(&c->about, h);
-    c->carried.precision = c->second_carried.precision = c->about.factors;
-    c->best_carried.precision = c->about.best_factors;
+    for (int m = 0; m < CHECKPOINT_MODELS; m++) {
+        c->model[m].rows.shape = c->about.tensor.shape;
+        c->model[m].rows.rank = c->about.problem.rank;
+        c->model[m].carried.precision =
+            m == CHECKPOINT_BEST ? c->about.best_factors : c->about.factors;
+    }
 }
 
 /* Matrices of one kind follow each other, so that the first is where all of them begin. */
 static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
 {
-    c->model = (struct ktensor){.shape = c->about.tensor.shape, .rank = c->about.problem.rank};
-    c->second = c->best = c->model;
     for (int i = l->count - 1; i >= 0; i--) {
-        double *rows = doubles_at(c, l->matrix[i].offset);
-        switch (l->matrix[i].kind) {
-        case CHECKPOINT_LAMBDA:
-            c->model.lambda = c->second.lambda = rows;
-            break;
-        case CHECKPOINT_SCALE:
-            c->carried.scale = rows;
-            break;
-        case CHECKPOINT_GRAM:
-            c->carried.gram = rows;
-            break;
-        case CHECKPOINT_FACTOR:
-            c->model.factor[l->matrix[i].mode] = rows;
-            break;
-        case CHECKPOINT_SECOND_SCALE:
-            c->second_carried.scale = rows;
-            break;
-        case CHECKPOINT_SECOND_GRAM:
-            c->second_carried.gram = rows;
-            break;
-        case CHECKPOINT_SECOND_FACTOR:
-            c->second.factor[l->matrix[i].mode] = rows;
-            break;
-        case CHECKPOINT_BEST_LAMBDA:
-            c->best.lambda = rows;
-            break;
-        case CHECKPOINT_BEST_SCALE:
-            c->best_carried.scale = rows;
-            break;
-        case CHECKPOINT_BEST_GRAM:
-            c->best_carried.gram = rows;
-            break;
-        case CHECKPOINT_BEST_FACTOR:
-            c->best.factor[l->matrix[i].mode] = rows;
-            break;
-        }
+        const struct checkpoint_matrix *m = &l->matrix[i];
+        struct checkpoint_rows *model = &c->model[m->model];
+        double *rows = doubles_at(c, m->offset);
+        if (m->array == CHECKPOINT_LAMBDA)
+            model->rows.lambda = rows;
+        else if (m->array == CHECKPOINT_SCALE)
+            model->carried.scale = rows;
+        else if (m->array == CHECKPOINT_GRAM)
+            model->carried.gram = rows;
+        else
+            model->rows.factor[m->mode] = rows;
     }
+    c->model[CHECKPOINT_PREVIOUS].rows.lambda = c->model[CHECKPOINT_STATE].rows.lambda;
+}
+
+/* Maps the file and checks it. */
+static enum status open_map(struct checkpoint *c, struct checkpoint_layout *l, int share,
+                            int shares, struct error *error)
+{
+    if (filemap_open(&c->map, c->name, error) != STATUS_OK)
+        return error->status;
+    if (copy_page(c, error) != STATUS_OK)
+        return error->status;
+    if (check_version(c, error) != STATUS_OK)
+        return error->status;
+    if (!is_consistent(c, l))
+        return damaged(c, "its header contradicts itself", error);
+    if (check_directory(c, l, error) != STATUS_OK)
+        return error->status;
+    return check_pieces(c, share, shares, error);
 }
 
 enum status checkpoint_open(struct checkpoint *c, const char *path, int share, int shares,
@@ -276,14 +271,7 @@ enum status checkpoint_open(struct checkpoint *c, const char *path, int share, i
 {
     struct checkpoint_layout l;
     *c = (struct checkpoint){.name = path};
-    if (filemap_open(&c->map, path, error) == STATUS_OK && copy_page(c, error) == STATUS_OK &&
-        check_version(c, error) == STATUS_OK) {
-        if (!is_consistent(c, &l))
-            damaged(c, "its header contradicts itself", error);
-        else if (check_directory(c, &l, error) == STATUS_OK)
-            check_pieces(c, share, shares, error);
-    }
-    if (error->status != STATUS_OK) {
+    if (open_map(c, &l, share, shares, error) != STATUS_OK) {
         checkpoint_close(c);
         return error->status;
     }

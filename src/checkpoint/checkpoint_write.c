@@ -14,55 +14,21 @@ struct source {
     uint64_t first, count;
 };
 
-/* What is written: `carried` and `beside` as checkpoint_write_rows has them. */
-struct state {
-    const struct ktensor *rows;
-    const struct carried *carried;
-    const struct checkpoint_beside *beside;
-};
-
-static struct source rows_of(const struct ktensor *rows, int mode)
+/* shared: as checkpoint_write_rows has it. */
+static struct source source_of(const struct checkpoint_matrix *m,
+                               const struct checkpoint_rows *models, bool shared)
 {
-    return (struct source){rows->factor[mode], rows->first[mode], rows->shape.dims[mode]};
-}
-
-static struct source source_of(const struct checkpoint_matrix *m, const struct state *s)
-{
-    uint64_t rank = s->rows->rank, mode = m->mode < 0 ? 0 : (uint64_t)m->mode;
-    const double *all = NULL;
-    switch (m->kind) {
-    case CHECKPOINT_FACTOR:
-        return rows_of(s->rows, m->mode);
-    case CHECKPOINT_SECOND_FACTOR:
-        return rows_of(&s->beside->second.rows, m->mode);
-    case CHECKPOINT_BEST_FACTOR:
-        return rows_of(&s->beside->best.rows, m->mode);
-    case CHECKPOINT_LAMBDA:
-        all = s->rows->lambda;
-        break;
-    case CHECKPOINT_SCALE:
-        all = s->carried ? s->carried->scale + mode * rank : NULL;
-        break;
-    case CHECKPOINT_GRAM:
-        all = s->carried ? s->carried->gram + mode * rank * rank : NULL;
-        break;
-    case CHECKPOINT_SECOND_SCALE:
-        all = s->beside->second.carried.scale + mode * rank;
-        break;
-    case CHECKPOINT_SECOND_GRAM:
-        all = s->beside->second.carried.gram + mode * rank * rank;
-        break;
-    case CHECKPOINT_BEST_LAMBDA:
-        all = s->beside->best.rows.lambda;
-        break;
-    case CHECKPOINT_BEST_SCALE:
-        all = s->beside->best.carried.scale + mode * rank;
-        break;
-    case CHECKPOINT_BEST_GRAM:
-        all = s->beside->best.carried.gram + mode * rank * rank;
-        break;
-    }
-    return s->carried ? (struct source){all, 0, m->rows} : (struct source){0};
+    const struct checkpoint_rows *model = &models[m->model];
+    const uint64_t rank = models[CHECKPOINT_STATE].rows.rank, mode = (uint64_t)m->mode;
+    if (m->array == CHECKPOINT_FACTOR)
+        return (struct source){model->rows.factor[mode], model->rows.first[mode],
+                               model->rows.shape.dims[mode]};
+    if (!shared)
+        return (struct source){0};
+    const double *all = m->array == CHECKPOINT_LAMBDA  ? model->rows.lambda
+                        : m->array == CHECKPOINT_SCALE ? model->carried.scale + mode * rank
+                                                       : model->carried.gram + mode * rank * rank;
+    return (struct source){all, 0, m->rows};
 }
 
 static uint64_t rows_of_piece(const struct checkpoint_layout *l)
@@ -71,11 +37,11 @@ static uint64_t rows_of_piece(const struct checkpoint_layout *l)
 }
 
 static enum status allocate(struct checkpoint_pieces *pieces, const struct checkpoint_layout *l,
-                            const struct state *state, struct error *error)
+                            const struct checkpoint_rows *model, bool shared, struct error *error)
 {
     uint64_t count = 0, most = rows_of_piece(l);
     for (int i = 0; i < l->count; i++)
-        count += (source_of(&l->matrix[i], state).count + most - 1) / most;
+        count += (source_of(&l->matrix[i], model, shared).count + most - 1) / most;
     pieces->piece = memory_zeros(count, sizeof *pieces->piece, error);
     return error->status;
 }
@@ -85,7 +51,7 @@ static enum status write_matrix(struct outfile *f, const struct checkpoint_layou
                                 struct checkpoint_pieces *pieces, struct error *error)
 {
     uint64_t most = rows_of_piece(l);
-    for (uint64_t done = 0; done < s->count && error->status == STATUS_OK;) {
+    for (uint64_t done = 0; done < s->count;) {
         uint64_t left = s->count - done, rows = left < most ? left : most, first = s->first + done;
         const uint8_t *bytes = (const uint8_t *)s->rows + done * l->row_bytes;
         struct checkpoint_piece *p = &pieces->piece[pieces->count++];
@@ -97,29 +63,31 @@ static enum status write_matrix(struct outfile *f, const struct checkpoint_layou
                                        .offset = m->offset + first * l->row_bytes,
                                        .bytes = rows * l->row_bytes};
         p->crc = crc64_ecma_refl(0, bytes, p->bytes);
-        outfile_write_at(f, bytes, p->bytes, p->offset, error);
+        if (outfile_write_at(f, bytes, p->bytes, p->offset, error) != STATUS_OK)
+            return error->status;
         done += rows;
     }
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
-                                  const struct ktensor *rows, const struct carried *carried,
-                                  const struct checkpoint_beside *beside,
+                                  const struct checkpoint_rows *model, bool shared,
                                   struct checkpoint_pieces *pieces, struct error *error)
 {
     struct checkpoint_layout l;
-    const struct state state = {rows, carried, beside};
     *pieces = (struct checkpoint_pieces){0};
     if (!checkpoint_layout(&l, &about->tensor.shape, about->problem.rank,
                            about->momentum.extrapolated, checkpoint_has_best(about)))
         return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
                          f->path);
-    allocate(pieces, &l, &state, error);
-    for (int i = 0; i < l.count && error->status == STATUS_OK; i++) {
-        struct source s = source_of(&l.matrix[i], &state);
-        write_matrix(f, &l, &l.matrix[i], &s, pieces, error);
+    if (allocate(pieces, &l, model, shared, error) != STATUS_OK)
+        goto done;
+    for (int i = 0; i < l.count; i++) {
+        struct source s = source_of(&l.matrix[i], model, shared);
+        if (write_matrix(f, &l, &l.matrix[i], &s, pieces, error) != STATUS_OK)
+            goto done;
     }
+done:
     if (error->status != STATUS_OK) {
         memory_free(pieces->piece);
         *pieces = (struct checkpoint_pieces){0};
@@ -127,12 +95,12 @@ enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_abo
     return error->status;
 }
 
-void checkpoint_beside_free(struct checkpoint_beside *s)
+void checkpoint_rows_free(struct checkpoint_rows *model)
 {
-    ktensor_free(&s->second.rows);
-    carried_free(&s->second.carried);
-    ktensor_free(&s->best.rows);
-    carried_free(&s->best.carried);
+    for (int m = 0; m < CHECKPOINT_MODELS; m++) {
+        ktensor_free(&model[m].rows);
+        carried_free(&model[m].carried);
+    }
 }
 
 static int compare_places(const void *left, const void *right)
@@ -149,8 +117,8 @@ static void put_momentum(struct checkpoint_header *h, const struct checkpoint_ab
     h->momentum = CHECKPOINT_MOMENTUM;
     if (m->extrapolated)
         h->momentum |= CHECKPOINT_EXTRAPOLATED;
-    if (m->taken_back)
-        h->momentum |= CHECKPOINT_TAKEN_BACK;
+    if (m->rejected)
+        h->momentum |= CHECKPOINT_REJECTED;
     h->momentum_t = m->t;
     h->momentum_objective = m->objective;
     h->momentum_noise = m->noise;
@@ -208,7 +176,7 @@ enum status checkpoint_write_directory(struct outfile *f, const struct checkpoin
     memcpy(page, &h, sizeof h);
     h.header_crc = checkpoint_page_crc(page);
     memcpy(page, &h, sizeof h);
-    if (outfile_write_at(f, pieces->piece, bytes, h.directory_offset, error) == STATUS_OK)
-        outfile_write_at(f, page, sizeof page, 0, error);
-    return error->status;
+    if (outfile_write_at(f, pieces->piece, bytes, h.directory_offset, error) != STATUS_OK)
+        return error->status;
+    return outfile_write_at(f, page, sizeof page, 0, error);
 }

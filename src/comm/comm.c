@@ -51,8 +51,8 @@ enum status comm_alltoallv(struct comm *c, const void *send, const uint64_t *sen
     return book(c, start, c->engine->alltoallv(c, send, send_first, receive, receive_first, error));
 }
 
-/* first (ranks of c + 1): `size` bytes for each rank. NULL where there is no memory, and then the
- * other ranks end. */
+/* first (ranks of c + 1): `size` bytes for each rank. Aborts and returns NULL where there is no
+ * memory. */
 static uint64_t *even_parcels(struct comm *c, size_t size, struct error *error)
 {
     uint64_t *first = memory_array((size_t)c->size + 1, sizeof *first, error);
@@ -67,8 +67,9 @@ enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receiv
                           struct error *error)
 {
     uint64_t *first = even_parcels(c, sizeof *send, error);
-    if (first)
-        comm_alltoallv(c, send, first, receive, first, error);
+    if (!first)
+        return error->status;
+    comm_alltoallv(c, send, first, receive, first, error);
     memory_free(first);
     return error->status;
 }
@@ -81,10 +82,12 @@ enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *
     uint64_t *first = even_parcels(c, size, error);
     if (!copies)
         comm_abort(c, error);
-    for (size_t k = 0; copies && k < ranks; k++)
+    if (!copies || !first)
+        goto done;
+    for (size_t k = 0; k < ranks; k++)
         memcpy(copies + k * size, mine, size);
-    if (copies && first)
-        comm_alltoallv(c, copies, first, all, first, error);
+    comm_alltoallv(c, copies, first, all, first, error);
+done:
     memory_free(first);
     memory_free(copies);
     return error->status;
@@ -101,9 +104,8 @@ enum status comm_split(struct comm *c, int color, struct comm **part, struct err
     return c->engine->split(c, color, part, error);
 }
 
-/* The lowest rank that has failed gives the largest number: one comm_allreduce_max finds this rank.
- */
-/* *first = the lowest rank that has failed, or the number of ranks. */
+/* *first = the lowest rank that has failed, or the number of ranks. The lowest one gives the
+ * largest number, so that one comm_allreduce_max finds it. */
 static enum status find_failed(struct comm *c, const struct error *error, int *first,
                                struct error *trouble)
 {
@@ -117,10 +119,14 @@ enum status comm_allreduce_error(struct comm *c, struct error *error)
 {
     struct error trouble = {0}, theirs = *error;
     int first;
-    if (find_failed(c, error, &first, &trouble) == STATUS_OK && first < c->size &&
-        comm_bcast(c, first, &theirs, sizeof theirs, &trouble) == STATUS_OK)
-        *error = theirs;
-    return error_set(error, trouble.status, "%s", trouble.message);
+    if (find_failed(c, error, &first, &trouble) != STATUS_OK)
+        return error_set(error, trouble.status, "%s", trouble.message);
+    if (first == c->size)
+        return STATUS_OK;
+    if (comm_bcast(c, first, &theirs, sizeof theirs, &trouble) != STATUS_OK)
+        return error_set(error, trouble.status, "%s", trouble.message);
+    *error = theirs;
+    return error->status;
 }
 
 enum status comm_end_phase(struct comm *c, struct error *error)

@@ -1,5 +1,5 @@
-/* What the plugin blco-mpi.so gives to the program: one object, comm_plugin. The plugin uses the
- * functions of the program, and must be of the same version. Implemented in comm_mpi.c. */
+/* The interface of the plugin blco-mpi.so: one object, comm_plugin. The plugin uses functions of
+ * the program and must be of the same version. Implemented in comm_mpi.c. */
 #ifndef BLCO_COMM_PLUGIN_H
 #define BLCO_COMM_PLUGIN_H
 
@@ -10,17 +10,17 @@
 struct comm_plugin {
     const char *version; /* as version_text of the program */
 
-    /* Starts MPI, in the process of the place that the launcher says; `patience` as of comm_world.
-     * *c = the communicator of all processes; NULL on failure. STATUS_INTERNAL, STATUS_MEMORY. From
-     * then on the end of the process is MPI's, too: after comm_abort, and after a failure that not
-     * all ranks have, it ends all processes. */
+    /* Starts MPI. `place` is the rank of this process according to the launcher; `patience` as of
+     * comm_world. *c = the communicator of all processes; NULL on failure. STATUS_INTERNAL,
+     * STATUS_MEMORY. From then on the end of this process ends all processes after comm_abort, and
+     * after a failure that not all ranks have. */
     enum status (*open)(struct comm **c, double patience, int place, struct error *error);
 
     /* After `open` was called: whether the end of this process, if it fails, ends all processes. */
     bool (*ends_all)(void);
 
-    /* After the world was closed: whether this process tells its failure. Where all processes have
-     * failed, the lowest one tells. */
+    /* After the world was closed: whether this process prints its failure. Where all processes have
+     * failed, the lowest one prints. */
     bool (*tells)(void);
 };
 

@@ -26,8 +26,7 @@ static void *run_member(void *argument)
     return NULL;
 }
 
-/* The first failure counts, but where the ranks have settled a failure, one of them has the
- * message.
+/* The first failure counts, but one with a message rather than one whose message another rank has.
  */
 static void take_failure(struct error *error, const struct error *member)
 {

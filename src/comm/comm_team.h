@@ -4,13 +4,13 @@
 
 #include "comm/comm.h"
 
-/* What a rank does; c is its end of the communicator, borrowed. A failure ends all ranks. */
+/* The work of a rank; c is its end of the communicator, borrowed. A failure ends all ranks. */
 typedef enum status comm_work(struct comm *c, void *context, struct error *error);
 
-/* Runs work(c, context) on `size` ranks, each a thread of its own with its share of the OpenMP
- * threads, at least one, and waits for all. The failure of a rank ends the others (comm_abort);
- * returned is what the lowest rank that has a message knows of a failure. STATUS_MEMORY also where
- * a thread cannot be started. */
+/* Runs work(c, context) on `size` ranks and waits for all. Each is a thread of its own with an even
+ * part of the OpenMP threads, at least one. The failure of a rank ends the others (comm_abort); the
+ * error is that of the lowest rank that has a message. STATUS_MEMORY also where a thread cannot be
+ * started. */
 enum status comm_run_team(int size, comm_work *work, void *context, struct error *error);
 
 #endif

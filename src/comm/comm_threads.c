@@ -10,8 +10,8 @@
 struct team {
     struct team *next; /* of the hub */
     int size, arrived;
-    uint64_t meetings; /* that are over */
-    void **array;      /* (size) what each rank has brought; owned */
+    uint64_t meetings; /* that are over                    */
+    void **array;      /* (size): one from each rank; owned */
 };
 
 /* What all communicators that come from one comm_threads share. One lock serves them all: ranks
@@ -79,7 +79,7 @@ static bool wait_for_all(struct hub *hub, struct team *team, bool heed_abort)
     return team->meetings != meeting;
 }
 
-/* The arrays of all ranks are at hand, array[k] of rank k, until `leave`. */
+/* array[k] = the array of rank k, which stays as it is until `leave`. */
 static enum status exchange(struct comm *c, void *mine, void **array, struct error *error)
 {
     struct member *m = c->state;
@@ -93,9 +93,9 @@ static enum status exchange(struct comm *c, void *mine, void **array, struct err
     return error->status;
 }
 
-/* After an exchange that all came to: until the last rank has come here, some rank may still read
- * the others' arrays. So this waits for all, whatever is aborted meanwhile, and they do come:
- * between the two a rank waits for nothing. */
+/* Follows an exchange that all ranks took part in. Until the last rank is here, some rank may still
+ * read the others' arrays. So this waits for all, also after an abort; all do arrive, because a
+ * rank waits for nothing between the two. */
 static void leave(struct comm *c)
 {
     struct member *m = c->state;
@@ -117,7 +117,7 @@ static void abort_all(struct comm *c, const struct error *reason)
     pthread_mutex_unlock(&m->hub->lock);
 }
 
-/* The arrays of all ranks, at hand. The caller gives the list back with memory_free. */
+/* The list of all ranks' arrays, as of exchange. The caller frees the list with memory_free. */
 static void **meet(struct comm *c, void *mine, struct error *error)
 {
     void **array = memory_array((size_t)c->size, sizeof *array, error);
@@ -177,7 +177,7 @@ static enum status bcast(struct comm *c, int root, void *bytes, size_t size, str
     return STATUS_OK;
 }
 
-/* The sums replace this rank's rows: nobody else reads these rows. */
+/* The sums replace this rank's rows, which no other rank reads. */
 static enum status reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
                                   struct error *error)
 {
@@ -208,7 +208,7 @@ static enum status allgatherv(struct comm *c, double *a, const struct comm_rows 
     return STATUS_OK;
 }
 
-/* What a rank brings to an exchange. */
+/* What a rank sends to the others. */
 struct parcel {
     const char *bytes;
     const uint64_t *first;
@@ -284,47 +284,68 @@ static struct member *new_member(struct hub *hub, int rank, int size, struct err
     return m;
 }
 
-/* The ranks of c that give this color: *first is the lowest, *rank is c's own place among them. */
-static enum status find_color(struct comm *c, int color, int *first, int *rank, int *size,
-                              void **array, struct error *error)
+/* The ranks of a communicator that give one color. */
+struct group {
+    int first; /* the lowest                      */
+    int rank;  /* this rank's place among them    */
+    int size;
+};
+
+/* *g = the ranks of c that give this color; array (ranks of c) is scratch. */
+static enum status find_group(struct group *g, struct comm *c, int color, void **array,
+                              struct error *error)
 {
+    *g = (struct group){.first = -1};
     if (exchange(c, &color, array, error) != STATUS_OK)
         return error->status;
-    *first = -1;
-    *rank = *size = 0;
     for (int k = 0; k < c->size; k++) {
         if (*(const int *)array[k] != color)
             continue;
-        *first = *first < 0 ? k : *first;
-        *rank += k < c->rank;
-        ++*size;
+        g->first = g->first < 0 ? k : g->first;
+        g->rank += k < c->rank;
+        g->size++;
     }
     leave(c);
     return STATUS_OK;
 }
 
-/* The lowest rank of each color makes the team, and hands it to the others. */
+/* *team = that of the group, which its lowest rank makes and hands to the others. */
+static enum status share_team(struct team **team, struct comm *c, const struct group *g,
+                              void **array, struct error *error)
+{
+    struct hub *hub = ((struct member *)c->state)->hub;
+    *team = g->first == c->rank ? new_team(hub, g->size, error) : NULL;
+    if (error->status != STATUS_OK) {
+        abort_all(c, error);
+        return error->status;
+    }
+    if (exchange(c, *team, array, error) != STATUS_OK)
+        return error->status;
+    leave(c);
+    *team = array[g->first];
+    return STATUS_OK;
+}
+
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error)
 {
     struct hub *hub = ((struct member *)c->state)->hub;
-    struct team *team = NULL;
-    int first = -1, rank = 0, size = 1;
+    struct group g;
     void **array = memory_array((size_t)c->size, sizeof *array, error);
     struct member *m = array ? new_member(hub, 0, 1, error) : NULL;
-    if (!m)
+    if (!m) {
         abort_all(c, error);
-    else if (find_color(c, color, &first, &rank, &size, array, error) == STATUS_OK &&
-             first == c->rank && !(team = new_team(hub, size, error)))
-        abort_all(c, error);
-    if (error->status == STATUS_OK && exchange(c, team, array, error) == STATUS_OK) {
-        leave(c);
-        m->team = array[first];
-        m->comm.rank = m->comm.local_rank = rank;
-        m->comm.size = m->comm.local_size = size;
-        *part = &m->comm;
-    } else {
-        memory_free(m);
+        goto done;
     }
+    if (find_group(&g, c, color, array, error) != STATUS_OK)
+        goto done;
+    if (share_team(&m->team, c, &g, array, error) != STATUS_OK)
+        goto done;
+    m->comm.rank = m->comm.local_rank = g.rank;
+    m->comm.size = m->comm.local_size = g.size;
+    *part = &m->comm;
+    m = NULL;
+done:
+    memory_free(m);
     memory_free(array);
     return error->status;
 }
@@ -338,17 +359,19 @@ enum status comm_threads(struct comm **comm, int size, struct error *error)
     pthread_mutex_init(&hub->lock, NULL);
     pthread_cond_init(&hub->changed, NULL);
     struct team *team = new_team(hub, size, error);
-    for (int k = 0; k < size && error->status == STATUS_OK; k++) {
+    if (!team)
+        goto failed;
+    for (int k = 0; k < size; k++) {
         struct member *m = new_member(hub, k, size, error);
         if (!m)
-            break;
+            goto failed;
         m->team = team;
         m->is_root = true;
         hub->users++;
         comm[k] = &m->comm;
     }
-    if (error->status == STATUS_OK)
-        return STATUS_OK;
+    return STATUS_OK;
+failed:
     if (hub->users == 0)
         free_hub(hub);
     for (int k = 0; k < size; k++) {

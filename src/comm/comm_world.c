@@ -14,23 +14,22 @@
 
 #define PLUGIN "blco-mpi.so"
 
-/* The variables in which a launcher tells a process the number of processes, the process's place
- * among all, and its place on its host. */
+/* The variables in which a launcher gives a process the number of processes, its place among all,
+ * and its place on its host. */
 struct launcher {
     const char *size, *rank, *local_rank;
 };
 
 /* The first launcher that has set its variables counts: mpirun runs within a batch job or a step of
- * Slurm, never the other way round. A batch job alone is no step, so that SLURM_NTASKS would say
- * too much. MPICH, Intel MPI, Flux and `srun --mpi=pmi2` set PMI_*; some of them set no local rank.
- */
+ * Slurm, never the other way round. SLURM_NTASKS would also be set in a batch job that is no step.
+ * MPICH, Intel MPI, Flux and `srun --mpi=pmi2` set PMI_*; some of them set no local rank. */
 static const struct launcher launchers[] = {
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"PMI_SIZE", "PMI_RANK", "MPI_LOCALRANKID"},
     {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"},
 };
 
-/* What the launcher says. */
+/* The place of this process according to the launcher. */
 struct place {
     int size, rank, local_rank;
 };
@@ -121,11 +120,13 @@ static enum status load_plugin(const char *path, struct error *error)
 static enum status open_world(struct comm **c, double patience, struct error *error)
 {
     char *path = find_plugin(error);
-    if (path)
-        load_plugin(path, error);
+    if (!path)
+        return error->status;
+    load_plugin(path, error);
     memory_free(path);
-    return error->status == STATUS_OK ? plugin->open(c, patience, comm_world_rank(), error)
-                                      : error->status;
+    if (error->status != STATUS_OK)
+        return error->status;
+    return plugin->open(c, patience, comm_world_rank(), error);
 }
 
 static enum status check_size(const struct comm *c, struct error *error)
@@ -139,7 +140,7 @@ static enum status check_size(const struct comm *c, struct error *error)
                      c->size, c->size == 1 ? "" : "es", expected);
 }
 
-/* Where the processes do not find each other, the first process of each host tells why: the plugin
+/* Where the processes do not find each other, the first process of each host prints why: the plugin
  * may be missing on one host only. */
 enum status comm_world(struct comm **c, double patience, struct error *error)
 {
@@ -159,7 +160,7 @@ enum status comm_world(struct comm **c, double patience, struct error *error)
     return error->status;
 }
 
-/* Half a second, in which another process tells what has failed. */
+/* Half a second, in which another process prints the failure. */
 static void wait_a_moment(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);

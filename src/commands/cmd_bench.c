@@ -9,62 +9,28 @@
 #include "bench/bench.h"
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
+#include "bench/to_fit.h"
 #include "bench/to_fit_show.h"
 #include "comm/comm_team.h"
 #include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
-#include "commands/options/kept_arguments.h"
 #include "commands/machine_choice.h"
 #include "commands/rank_place.h"
-#include "commands/to_fit_settings.h"
-#include "formats/tensor_input.h"
 #include "record/run_record.h"
 
 #define MAX_SAMPLES 1000000
-
-static const struct cli_option bench_options[] = {
-    {"rank", 'r', "R", "number of components (required)"},
-    {"samples", BENCH_KEY_SAMPLES, "N",
-     "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less "
-     "than 0.2 s)"},
-    {"als", BENCH_KEY_ALS, NULL, "measure iterations of ALS only"},
-    {"nonneg", CMD_KEY_NONNEG, NULL, "keep all factor matrices nonnegative in ALS"},
-    {"json", BENCH_KEY_JSON, "FILE", "write a record with every sample"},
-    {NULL, 0, NULL, NULL}};
-
-const struct cli_section cmd_bench_sections[] = {{"Benchmark", bench_options},
-                                                 {"Time to the answer", to_fit_options},
-                                                 {"Input", cmd_input_options},
-                                                 {"Machine", cmd_machine_options},
-                                                 {"Several GPUs", cmd_ranks_options},
-                                                 {"General", cmd_general_options},
-                                                 {NULL, NULL}};
-
-void cmd_bench_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco bench TENSOR -r RANK [OPTION]...\n"
-            "       blco bench TENSOR -r RANK --to-fit [--starts N] [-i N] [OPTION]...\n\n"
-            "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
-            "--conflict), and iterations of ALS, against limits of the machine that are\n"
-            "measured in the same run. Results are verified before they are timed. On\n"
-            "several GPUs, iterations of ALS only, with a table of what each GPU did.\n"
-            "With --to-fit: seconds and iterations of each way of ALS from the same starts\n"
-            "until the fit is within 1e-3, 1e-4 and 1e-6 of the best.\n"
-            "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n");
-    cli_help(stream, cmd_bench_sections);
-    fprintf(stream, "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
-                    "4 numerical\nbreakdown, 5 output. More in blco-bench(1).\n");
-}
+#define MAX_STARTS  1000
 
 struct job {
     struct cmd_common common;
     const char *tensor, *json;
-    struct kept_arguments arguments; /* for the record */
+    struct cli_line line;
     int threads;
-    struct to_fit_settings to_fit;
     struct bench_request request;
-    struct tensor_input input;
+    bool to_fit;                       /* --to-fit */
+    struct to_fit_request fit_request; /* of --to-fit: starts, seed, iterations, tolerance */
+    const char *only_to_fit;    /* an option that was given and goes with --to-fit only, or NULL */
+    const char *against_to_fit; /* one that does not go with it, or NULL */
     struct bench_result result; /* of several ranks: rank 0's                  */
     struct bench_ranks ranks;   /* where there are several                     */
     struct to_fit fits;         /* with --to-fit, instead of these two; rank 0's */
@@ -72,23 +38,57 @@ struct job {
     struct progress progress;
 };
 
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
+static const struct cli_option bench_options[] = {
+    {"--rank", 'r', "R", "number of components (required)", CMD_RANK},
+    {"--samples", 0, "N",
+     "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less "
+     "than 0.2 s)",
+     CLI_UNSIGNED(struct job, request.samples, 1, MAX_SAMPLES),
+     CLI_GIVEN(struct job, against_to_fit)},
+    {"--als", 0, NULL, "measure iterations of ALS only", CLI_FLAG(struct job, request.als_only),
+     CLI_GIVEN(struct job, against_to_fit)},
+    {"--nonneg", 0, NULL, "keep all factor matrices nonnegative in ALS", CMD_NONNEG},
+    {"--json", 0, "FILE", "write a record with every sample", CLI_FILE(struct job, json)},
+    {NULL}};
+
+static const struct cli_option to_fit_options[] = {
+    {"--to-fit", 0, NULL,
+     "instead: how long each way of ALS takes to come near\nthe best fit, from the same starts",
+     CLI_FLAG(struct job, to_fit)},
+    {"--starts", 0, "N", "N random starts, of the seeds that follow ({default})",
+     CLI_INT(struct job, fit_request.starts, 1, MAX_STARTS), .initial = "5",
+     CLI_GIVEN(struct job, only_to_fit)},
+    {"--seed", 0, "N", "seed of the first start ({default})",
+     CLI_UNSIGNED(struct job, fit_request.seed, 0, CMD_MAX_SEED), .initial = "1",
+     CLI_GIVEN(struct job, only_to_fit)},
+    {"--iters", 'i', "N", "at most N iterations from a start ({default})",
+     CLI_INT(struct job, fit_request.iterations, 1, FIT_TRACE_MOST), .initial = "3000",
+     CLI_GIVEN(struct job, only_to_fit)},
+    {"--tol", 0, "X",
+     "end a run when the fit changes by less than X ({default});\n0: only after the last iteration",
+     CLI_NUMBER(struct job, fit_request.tolerance), .initial = "1e-9",
+     CLI_GIVEN(struct job, only_to_fit)},
+    {NULL}};
+
+static const struct cli_section sections[] = {{"Benchmark", bench_options},
+                                              {"Time to the answer", to_fit_options},
+                                              {"Input", cmd_input_options},
+                                              {"Machine", cmd_machine_options},
+                                              {"Several GPUs", cmd_ranks_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
+
+/* Refuses options that do not go together. */
+static enum status check_to_fit(const struct job *job, struct error *error)
 {
-    struct job *job = settings;
-    bool taken;
-    if (to_fit_settings_note(&job->to_fit, key, text, &taken, error) != STATUS_OK || taken)
-        return error->status;
-    switch (key) {
-    case BENCH_KEY_SAMPLES:
-        return cli_unsigned("--samples", text, 1, MAX_SAMPLES, &job->request.samples, error);
-    case BENCH_KEY_ALS:
-        job->request.als_only = true;
-        return STATUS_OK;
-    case BENCH_KEY_JSON:
-        return cli_file("--json", text, &job->json, error);
-    default:
-        return cmd_common_set(&job->common, key, text, error);
-    }
+    const char *against = job->against_to_fit ? job->against_to_fit : job->common.precision_given;
+    if (!job->to_fit && job->only_to_fit)
+        return error_set(error, STATUS_INPUT, "%s goes with --to-fit only", job->only_to_fit);
+    if (job->to_fit && against)
+        return error_set(error, STATUS_INPUT,
+                         "%s does not go with --to-fit, which times whole runs, in each precision",
+                         against);
+    return STATUS_OK;
 }
 
 /* Opens the file of --json, before the work. */
@@ -110,7 +110,7 @@ static enum status prepare(struct job *job, struct error *error)
     struct error why_not = {0};
     if (job->common.options.problem.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (to_fit_settings_check(&job->to_fit, error) != STATUS_OK)
+    if (check_to_fit(job, error) != STATUS_OK)
         return error->status;
     if (machine_choose_now(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
         return error->status;
@@ -131,60 +131,94 @@ static enum status prepare(struct job *job, struct error *error)
 
 static struct to_fit_request to_fit_request(const struct job *job)
 {
-    struct to_fit_request request = {.kind = job->request.kind,
-                                     .options = job->common.options,
-                                     .path = job->tensor,
-                                     .tns = &job->common.tns};
-    to_fit_settings_apply(&job->to_fit, &request);
+    struct to_fit_request request = job->fit_request;
+    request.kind = job->request.kind;
+    request.options = job->common.options;
+    request.repeats = TO_FIT_REPEATS;
     return request;
 }
 
-/* With --to-fit, one rank of several. */
-static enum status measure_fits(struct job *job, struct comm *c, const struct rank_request *split,
-                                const struct bench_request *request, struct error *error)
+/* What one rank works with. */
+struct work {
+    struct job *job;
+    struct comm *comm;
+    struct bench_request request;
+    struct rank_tensor tensor;
+    struct device_comm *devices; /* owned */
+    struct progress *progress;   /* rank 0's; NULL on the others */
+};
+
+static enum status open_tensor(struct work *w, struct error *error)
+{
+    struct job *job = w->job;
+    struct rank_place place[CMD_MAX_GPUS];
+    struct rank_request split = {0};
+    if (w->comm->size > 1) {
+        if (rank_places(place, w->comm, &job->common, w->request.kind, error) != STATUS_OK)
+            return error->status;
+        split = rank_split(&job->common, w->request.kind, place, w->comm);
+        w->request.options.device = place[w->comm->rank].device;
+        if (rank_meet(&w->devices, w->request.kind, place, w->comm, error) != STATUS_OK)
+            return error->status;
+    }
+    split.path = job->tensor;
+    split.tns = &job->common.tns;
+    if (rank_tensor_open(&w->tensor, w->comm, &split, w->progress, error) != STATUS_OK)
+        return error->status;
+    w->tensor.rows.devices = w->devices;
+    return STATUS_OK;
+}
+
+/* With --to-fit. Rank 0's answer is the job's. */
+static enum status measure_fits(struct work *w, struct error *error)
 {
     struct to_fit fits;
-    struct to_fit_request of = to_fit_request(job);
-    of.options.device = request->options.device;
-    of.comm = c;
-    of.split = split;
-    of.devices = request->devices;
-    to_fit_measure(&fits, &of, c->rank == 0 ? &job->progress : NULL, error);
-    if (error->status == STATUS_OK && c->rank == 0)
-        job->fits = fits;
+    struct to_fit_request of = to_fit_request(w->job);
+    of.options.device = w->request.options.device;
+    of.tensor = &w->tensor;
+    to_fit_measure(&fits, &of, w->progress, error);
+    if (w->comm->rank == 0)
+        w->job->fits = fits;
     else
         to_fit_free(&fits);
     return error->status;
 }
 
-/* One rank of several, a thread of this process. */
-static enum status measure_rank(struct comm *c, void *context, struct error *error)
+static enum status measure_bench(struct work *w, struct error *error)
 {
-    struct job *job = context;
-    struct rank_place place[CMD_MAX_GPUS];
     struct bench_ranks ranks = {0};
-    struct bench_result result = {0};
-    struct bench_request request = job->request;
-    if (rank_places(place, c, &job->common, request.kind, error) == STATUS_OK) {
-        const struct rank_request split = rank_split(&job->common, request.kind, place, c);
-        request.options.device = place[c->rank].device;
-        if (rank_meet(&request.devices, request.kind, place, c, error) == STATUS_OK) {
-            if (job->to_fit.wanted)
-                measure_fits(job, c, &split, &request, error);
-            else
-                bench_run_ranks(&ranks, &result, c, job->tensor, &job->common.tns, &split, &request,
-                                c->rank == 0 ? &job->progress : NULL, error);
-        }
-        if (request.devices)
-            request.kind->leave(request.devices);
-    }
-    if (error->status == STATUS_OK && c->rank == 0) {
-        job->ranks = ranks;
-        job->result = result;
+    struct bench_result result;
+    bool several = w->comm->size > 1;
+    w->request.tensor = &w->tensor;
+    w->request.als_only |= several;
+    bench_run(&result, &w->request, w->progress, error);
+    if (error->status != STATUS_OK)
+        comm_abort(w->comm, error);
+    else if (several)
+        bench_ranks_gather(&ranks, &w->tensor, &result, error);
+    if (w->comm->rank == 0) {
+        w->job->ranks = ranks;
+        w->job->result = result;
     } else {
         bench_ranks_free(&ranks);
         bench_free(&result);
     }
+    return error->status;
+}
+
+/* One rank: alone, or a thread of this process. */
+static enum status measure_rank(struct comm *c, void *context, struct error *error)
+{
+    struct job *job = context;
+    struct work w = {.job = job,
+                     .comm = c,
+                     .request = job->request,
+                     .progress = c->rank == 0 ? &job->progress : NULL};
+    if (open_tensor(&w, error) == STATUS_OK)
+        (job->to_fit ? measure_fits : measure_bench)(&w, error);
+    rank_tensor_close(&w.tensor);
+    if (w.devices)
+        w.request.kind->leave(w.devices);
     return error->status;
 }
 
@@ -193,16 +227,12 @@ static enum status measure(struct job *job, struct error *error)
     job->request.options = job->common.options;
     if (job->common.gpus.count > 1)
         return comm_run_team(job->common.gpus.count, measure_rank, job, error);
-    if (tensor_input_open(&job->input, job->tensor, &job->common.tns, &job->progress, error) !=
-        STATUS_OK)
+    struct comm *self = comm_self(error);
+    if (!self)
         return error->status;
-    if (job->to_fit.wanted) {
-        struct to_fit_request request = to_fit_request(job);
-        request.input = &job->input;
-        return to_fit_measure(&job->fits, &request, &job->progress, error);
-    }
-    job->request.input = &job->input;
-    return bench_run(&job->result, &job->request, &job->progress, error);
+    measure_rank(self, job, error);
+    comm_close(self);
+    return error->status;
 }
 
 static enum status write_record(struct job *job, struct error *error)
@@ -211,10 +241,10 @@ static enum status write_record(struct job *job, struct error *error)
     if (!job->json)
         return STATUS_OK;
     json_begin(&j, error);
-    json_object(&j, NULL);
-    run_record_machine(&j, "bench", job->arguments.count, job->arguments.text, job->request.kind,
-                       job->common.options.device, job->threads, error);
-    if (job->to_fit.wanted) {
+    json_put_object(&j, NULL);
+    run_record_machine(&j, "bench", job->line.argv, job->request.kind, job->common.options.device,
+                       job->threads);
+    if (job->to_fit) {
         const struct to_fit_request request = to_fit_request(job);
         to_fit_record(&j, job->tensor, &request, &job->fits);
     } else {
@@ -231,10 +261,10 @@ static enum status write_record(struct job *job, struct error *error)
 static void show_tensor(const struct job *job)
 {
     const struct backend_options *options = &job->common.options;
-    const struct shape *shape = job->to_fit.wanted ? &job->fits.shape
+    const struct shape *shape = job->to_fit        ? &job->fits.shape
                                 : job->ranks.ranks ? &job->ranks.shape
                                                    : &job->result.shape;
-    uint64_t nnz = job->to_fit.wanted ? job->fits.nnz
+    uint64_t nnz = job->to_fit        ? job->fits.nnz
                    : job->ranks.ranks ? job->ranks.nnz
                                       : job->result.nnz;
     cmd_print_tensor(job->tensor);
@@ -242,7 +272,7 @@ static void show_tensor(const struct job *job)
     cmd_print_lengths(shape);
     printf("\nnonzeros     %ju\nrank         %ju", (uintmax_t)nnz,
            (uintmax_t)options->problem.rank);
-    if (!job->to_fit.wanted)
+    if (!job->to_fit)
         printf(", %s precision",
                precision_of_run(options->problem.precision, options->problem.single_first));
     if (mode_rules_any(options->problem.rules.nonneg))
@@ -268,9 +298,10 @@ static enum status show_machine(const struct job *job, struct error *error)
 
 static void show_tables(const struct job *job)
 {
-    if (job->to_fit.wanted) {
+    if (job->to_fit) {
         printf("runs         at most %d iterations, tolerance %g, seeds from %ju\n",
-               job->to_fit.iterations, job->to_fit.tolerance, (uintmax_t)job->to_fit.seed);
+               job->fit_request.iterations, job->fit_request.tolerance,
+               (uintmax_t)job->fit_request.seed);
         to_fit_table(stdout, &job->fits);
         return;
     }
@@ -293,7 +324,7 @@ static enum status run(struct job *job, struct error *error)
     cmd_show_progress(&job->progress, &job->common);
     if (prepare(job, error) == STATUS_OK && measure(job, error) == STATUS_OK &&
         write_record(job, error) == STATUS_OK) {
-        if (!job->to_fit.wanted)
+        if (!job->to_fit)
             progress_done(&job->progress, "done");
         show(job, error);
     }
@@ -301,21 +332,37 @@ static enum status run(struct job *job, struct error *error)
     return error->status;
 }
 
-int cmd_bench(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
-    struct job job = {.file = {.fd = -1}, .to_fit = to_fit_settings_default()};
-    int first;
-    cmd_common_init(&job.common);
-    if (kept_arguments_copy(&job.arguments, argc, argv, error) == STATUS_OK &&
-        cli_parse(argc, argv, cmd_bench_sections, set_option, &job, &first, error) == STATUS_OK &&
-        !cmd_common_answered(&job.common, cmd_bench_help) &&
-        cli_single_operand(argc, argv, first, "tensor", &job.tensor, error) == STATUS_OK)
-        run(&job, error);
+    struct job job = {.file = {.fd = -1}, .line = {.argc = argc, .argv = argv}};
+    if (!cmd_parse(&job.line, &cmd_bench, &job.common, error))
+        goto done;
+    if (cli_single_operand(&job.line, "tensor", &job.tensor, error) != STATUS_OK)
+        goto done;
+    run(&job, error);
+done:
     outfile_discard(&job.file);
     bench_free(&job.result);
     bench_ranks_free(&job.ranks);
     to_fit_free(&job.fits);
-    tensor_input_close(&job.input);
-    kept_arguments_free(&job.arguments);
     return (int)error->status;
 }
+
+const struct command cmd_bench = {
+    .name = "bench",
+    .summary = "measure MTTKRP and ALS against what the machine can do",
+    .usage = "Usage: blco bench TENSOR -r RANK [OPTION]...\n"
+             "       blco bench TENSOR -r RANK --to-fit [--starts N] [-i N] [OPTION]...\n\n"
+             "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
+             "--conflict), and iterations of ALS, against limits of the machine that are\n"
+             "measured in the same run. Results are verified before they are timed. On\n"
+             "several GPUs, iterations of ALS only, with a table of what each GPU did.\n"
+             "With --to-fit: seconds and iterations of each way of ALS from the same starts\n"
+             "until the fit is within 1e-3, 1e-4 and 1e-6 of the best.\n"
+             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n",
+    .ending = "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
+              "4 numerical\nbreakdown, 5 output. More in blco-bench(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+};

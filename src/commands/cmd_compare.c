@@ -7,33 +7,6 @@
 #include "commands/options/cmd_common.h"
 #include "report/match_show.h"
 
-enum { KEY_AT_LEAST = CMD_KEY_OWN, KEY_NO_WEIGHTS, KEY_JSON };
-
-static const struct cli_option compare_options[] = {
-    {"at-least", KEY_AT_LEAST, "X", "exit with 6 where the score is below X (0 to 1)"},
-    {"no-weights", KEY_NO_WEIGHTS, NULL, "compare the columns alone, not the weights"},
-    {"json", KEY_JSON, NULL, "print JSON in place of a table"},
-    {NULL, 0, NULL, NULL}};
-
-const struct cli_section cmd_compare_sections[] = {{"Comparison", compare_options},
-                                                   {"Machine", cmd_threads_options},
-                                                   {"General", cmd_general_options},
-                                                   {NULL, NULL}};
-
-void cmd_compare_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco compare A B [OPTION]...\n\n"
-            "Finds which components of two models belong together, and says how alike they\n"
-            "are (factor match score; 1: the same but for order and signs). A and B are the\n"
-            "beginning of the names of a model's files, as blco cpd -o has it, or .ktns\n"
-            "files. Of models with different ranks, all components of the smaller one get\n"
-            "partners.\n");
-    cli_help(stream, cmd_compare_sections);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\n"
-                    "below --at-least. More in blco-compare(1).\n");
-}
-
 struct settings {
     struct cmd_common common;
     double at_least; /* 0: every score will do */
@@ -41,25 +14,31 @@ struct settings {
     const char *name[2];
 };
 
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
+static enum status set_at_least(const struct cli_option *o, void *to, const char *text,
+                                struct error *error)
 {
-    struct settings *s = settings;
-    switch (key) {
-    case KEY_AT_LEAST:
-        if (cli_nonnegative("--at-least", text, &s->at_least, error) == STATUS_OK &&
-            s->at_least > 1)
-            error_set(error, STATUS_INPUT, "--at-least: '%s', expected a number from 0 to 1", text);
+    double score;
+    if (cli_nonnegative(o->name, text, &score, error) != STATUS_OK)
         return error->status;
-    case KEY_NO_WEIGHTS:
-        s->no_weights = true;
-        return STATUS_OK;
-    case KEY_JSON:
-        s->json = true;
-        return STATUS_OK;
-    default:
-        return cmd_common_set(&s->common, key, text, error);
-    }
+    if (score > 1)
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected a number from 0 to 1", o->name,
+                         text);
+    *(double *)to = score;
+    return STATUS_OK;
 }
+
+static const struct cli_option compare_options[] = {
+    {"--at-least", 0, "X", "exit with 6 where the score is below X (0 to 1)",
+     CLI_OWN(set_at_least, double, struct settings, at_least)},
+    {"--no-weights", 0, NULL, "compare the columns alone, not the weights",
+     CLI_FLAG(struct settings, no_weights)},
+    {"--json", 0, NULL, "print JSON in place of a table", CLI_FLAG(struct settings, json)},
+    {NULL}};
+
+static const struct cli_section sections[] = {{"Comparison", compare_options},
+                                              {"Machine", cmd_threads_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 static void print_text(const struct settings *s, const struct ktensor *model,
                        const struct ktensor_match *match)
@@ -81,14 +60,14 @@ static void print_json(const struct settings *s, const struct ktensor *model,
 {
     struct json j;
     json_begin(&j, error);
-    json_object(&j, NULL);
+    json_put_object(&j, NULL);
     for (int i = 0; i < 2; i++) {
-        json_object(&j, i == 0 ? "a" : "b");
-        json_string(&j, "model", s->name[i]);
-        json_unsigned(&j, "rank", model[i].rank);
+        json_put_object(&j, i == 0 ? "a" : "b");
+        json_put_string(&j, "model", s->name[i]);
+        json_put_unsigned(&j, "rank", model[i].rank);
         json_end(&j);
     }
-    json_unsigneds(&j, "lengths", model[0].shape.dims, (size_t)model[0].shape.order);
+    json_put_unsigneds(&j, "lengths", model[0].shape.dims, (size_t)model[0].shape.order);
     match_put_json(&j, match);
     json_end(&j);
     cmd_print_json(&j);
@@ -116,17 +95,30 @@ static enum status compare(const struct settings *s, struct error *error)
     return error->status;
 }
 
-int cmd_compare(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     static const char *const names[] = {"A", "B"};
+    struct cli_line line = {.argc = argc, .argv = argv};
     struct settings settings = {0};
-    int first;
-    cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, cmd_compare_sections, set_option, &settings, &first, error) !=
-            STATUS_OK ||
-        cmd_common_answered(&settings.common, cmd_compare_help))
+    if (!cmd_parse(&line, &cmd_compare, &settings.common, error))
         return (int)error->status;
-    if (cli_two_operands(argc, argv, first, "models", names, settings.name, error) == STATUS_OK)
+    if (cli_two_operands(&line, "models", names, settings.name, error) == STATUS_OK)
         compare(&settings, error);
     return (int)error->status;
 }
+
+const struct command cmd_compare = {
+    .name = "compare",
+    .summary = "say how alike two models are",
+    .usage = "Usage: blco compare A B [OPTION]...\n\n"
+             "Finds which components of two models belong together, and says how alike they\n"
+             "are (factor match score; 1: the same but for order and signs). A and B are the\n"
+             "beginning of the names of a model's files, as blco cpd -o has it, or .ktns\n"
+             "files. Of models with different ranks, all components of the smaller one get\n"
+             "partners.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\n"
+              "below --at-least. More in blco-compare(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_MODELS,
+};

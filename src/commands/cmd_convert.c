@@ -17,35 +17,6 @@
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
 
-enum { KEY_HEADER = CMD_KEY_OWN, KEY_OUT_INDEX_BASE, KEY_FORCE };
-
-static const struct cli_option output_options[] = {
-    {"header", KEY_HEADER, "NAME", TEXT_OUTPUT_HEADER_HELP},
-    {"out-index-base", KEY_OUT_INDEX_BASE, "0|1",
-     "first index of every mode in OUT (that of\n--index-base)"},
-    {"force", KEY_FORCE, NULL, TENSOR_TARGET_FORCE_HELP},
-    {NULL, 0, NULL, NULL}};
-
-const struct cli_section cmd_convert_sections[] = {{"Input", cmd_input_options},
-                                                   {"Output", output_options},
-                                                   {"Machine", cmd_host_options},
-                                                   {"General", cmd_general_options},
-                                                   {NULL, NULL}};
-
-void cmd_convert_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco convert IN OUT [OPTION]...\n\n"
-            "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or\n"
-            "- for text to standard output. IN is text (.tns), plain or gzip, a .blco file,\n"
-            "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
-            "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
-            "temporary file in the folder of OUT.\n");
-    cli_help(stream, cmd_convert_sections);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
-                    "blco-convert(1).\n");
-}
-
 struct settings {
     struct cmd_common common;
     struct text_output text;
@@ -54,21 +25,18 @@ struct settings {
     uint64_t memory; /* bytes of host memory to use */
 };
 
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
-{
-    struct settings *s = settings;
-    switch (key) {
-    case KEY_HEADER:
-        return text_output_set_header(&s->text, text, error);
-    case KEY_OUT_INDEX_BASE:
-        return text_output_set_index_base(&s->text, "--out-index-base", text, error);
-    case KEY_FORCE:
-        s->force = true;
-        return STATUS_OK;
-    default:
-        return cmd_common_set(&s->common, key, text, error);
-    }
-}
+static const struct cli_option output_options[] = {
+    TEXT_OUTPUT_HEADER(struct settings, text),
+    {"--out-index-base", 0, "0|1", "first index of every mode in OUT (that of\n--index-base)",
+     TEXT_OUTPUT_INDEX_BASE(struct settings, text)},
+    TENSOR_TARGET_FORCE(struct settings, force),
+    {NULL}};
+
+static const struct cli_section sections[] = {{"Input", cmd_input_options},
+                                              {"Output", output_options},
+                                              {"Machine", cmd_host_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 static bool ends_in(const char *path, const char *ending)
 {
@@ -165,7 +133,7 @@ static enum status blco_to_blco(const struct settings *s, struct progress *progr
 static struct tns_write_options text_options(const struct settings *s, struct progress *progress)
 {
     struct tns_write_options options = s->text.options;
-    if (!s->text.index_base_option)
+    if (!s->text.index_base_given)
         options.index_base = s->common.tns.index_base;
     options.progress = progress;
     return options;
@@ -272,21 +240,33 @@ static enum status convert(struct settings *s, struct error *error)
     return error->status;
 }
 
-int cmd_convert(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     static const char *const names[] = {"IN", "OUT"};
+    struct cli_line line = {.argc = argc, .argv = argv};
     struct settings settings = {0};
     const char *file[2];
-    int first;
-    cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, cmd_convert_sections, set_option, &settings, &first, error) !=
-            STATUS_OK ||
-        cmd_common_answered(&settings.common, cmd_convert_help))
+    if (!cmd_parse(&line, &cmd_convert, &settings.common, error))
         return (int)error->status;
-    if (cli_two_operands(argc, argv, first, "files", names, file, error) == STATUS_OK) {
-        settings.in = file[0];
-        settings.out = file[1];
-        convert(&settings, error);
-    }
-    return (int)error->status;
+    if (cli_two_operands(&line, "files", names, file, error) != STATUS_OK)
+        return (int)error->status;
+    settings.in = file[0];
+    settings.out = file[1];
+    return (int)convert(&settings, error);
 }
+
+const struct command cmd_convert = {
+    .name = "convert",
+    .summary = "write a tensor file as another kind of tensor file",
+    .usage = "Usage: blco convert IN OUT [OPTION]...\n\n"
+             "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or\n"
+             "- for text to standard output. IN is text (.tns), plain or gzip, a .blco file,\n"
+             "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
+             "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
+             "temporary file in the folder of OUT.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
+              "blco-convert(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+};

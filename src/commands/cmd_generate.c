@@ -19,146 +19,90 @@
 #include "generate/generate.h"
 #include "generate/generate_parse.h"
 
-#define DEFAULT_SEED 1
 #define WRITER_PART 8 /* the writer has 1 / WRITER_PART of the memory */
-
-enum {
-    KEY_NNZ = CMD_KEY_OWN,
-    KEY_SKEW,
-    KEY_FIBERS,
-    KEY_RUNS,
-    KEY_PRESET,
-    KEY_SCALE,
-    KEY_LIST,
-    KEY_PLANTED_RANK,
-    KEY_NOISE,
-    KEY_COLLINEARITY,
-    KEY_SEED,
-    KEY_HEADER,
-    KEY_FORCE
-};
-
-static const struct cli_option size_options[] = {
-    {"dims", CMD_KEY_DIMS, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6"},
-    {"nnz", KEY_NNZ, "N", "how many nonzeros"},
-    {"preset", KEY_PRESET, "NAME",
-     "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them"},
-    {"scale", KEY_SCALE, "X", "X times as many nonzeros as the preset has (1)"},
-    {"list", KEY_LIST, NULL, "list the presets"},
-    {NULL, 0, NULL, NULL}};
-
-static const struct cli_option skew_options[] = {
-    {"skew", KEY_SKEW, "LIST",
-     "Zipf exponent of each mode (0: uniform), or `even`\nwhere the indices are used alike and in "
-     "order"},
-    {"fibers", KEY_FIBERS, "SPEC",
-     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: the\nindices of these modes come together, as "
-     "one of\nCOUNT combinations, chosen by a Zipf exponent (0)"},
-    {"runs", KEY_RUNS, "SPEC",
-     "MODE:SHARE:LENGTH[:scattered], as 2:0.5:4: this share\nof the nonzeros comes in runs along a "
-     "mode, of this\nmean length; scattered: with indices drawn by --skew"},
-    {NULL, 0, NULL, NULL}};
-
-static const struct cli_option model_options[] = {
-    {"planted-rank", KEY_PLANTED_RANK, "R", "instead of skew: a tensor of R sparse components"},
-    {"noise", KEY_NOISE, "S",
-     "norm of Gaussian noise on the nonzeros, relative\nto the model's (0)"},
-    {"collinearity", KEY_COLLINEARITY, "C",
-     "components on the same indices instead, with this\ncosine of any two columns: 0 to 0.9999"},
-    {NULL, 0, NULL, NULL}};
-
-static const struct cli_option output_options[] = {
-    {"seed", KEY_SEED, "S", "seed of the random numbers (1)"},
-    {"header", KEY_HEADER, "NAME", TEXT_OUTPUT_HEADER_HELP},
-    {"index-base", CMD_KEY_INDEX_BASE, "0|1", "first index of every mode in text (1)"},
-    {"force", KEY_FORCE, NULL, TENSOR_TARGET_FORCE_HELP},
-    {NULL, 0, NULL, NULL}};
-
-const struct cli_section cmd_generate_sections[] = {{"Size", size_options},
-                                                    {"Skewed, with counts as values", skew_options},
-                                                    {"Low rank", model_options},
-                                                    {"Output", output_options},
-                                                    {"Machine", cmd_host_options},
-                                                    {"General", cmd_general_options},
-                                                    {NULL, NULL}};
-
-void cmd_generate_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
-            "                         [--runs SPEC]\n"
-            "       blco generate OUT --preset NAME [--scale X]\n"
-            "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n"
-            "                         [--collinearity C]\n\n"
-            "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
-            "to standard output. The same arguments give the same file whatever the number\n"
-            "of threads and the memory. A skewed tensor may be larger than memory.\n");
-    cli_help(stream, cmd_generate_sections);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
-                    "blco-generate(1).\n");
-}
 
 struct settings {
     struct cmd_common common;
     uint64_t nnz, rank, seed;
     double scale, noise, collinearity;
     const char *preset, *skew, *fibers, *runs;
-    bool list, has_scale, has_noise, collinear, force;
+    const char *scale_given, *noise_given, *collinearity_given; /* the option's name, or NULL */
+    bool list, force;
     struct text_output text;
 };
 
-static enum status set_scale(struct settings *s, const char *text, struct error *error)
+/* The i-th preset, NULL after the last one. */
+static const char *preset_name(int i)
 {
-    s->has_scale = true;
-    if (cli_nonnegative("--scale", text, &s->scale, error) == STATUS_OK && s->scale <= 0)
-        error_set(error, STATUS_INPUT, "--scale: '%s', expected a number above 0", text);
-    return error->status;
+    return generate_presets[i].name;
 }
 
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
+static enum status set_scale(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
 {
-    struct settings *s = settings;
-    switch (key) {
-    case KEY_NNZ:
-        return cli_unsigned("--nnz", text, 1, MAX_NNZ, &s->nnz, error);
-    case KEY_SKEW:
-        s->skew = text;
-        return STATUS_OK;
-    case KEY_FIBERS:
-        s->fibers = text;
-        return STATUS_OK;
-    case KEY_RUNS:
-        s->runs = text;
-        return STATUS_OK;
-    case KEY_PRESET:
-        s->preset = text;
-        return STATUS_OK;
-    case KEY_SCALE:
-        return set_scale(s, text, error);
-    case KEY_LIST:
-        s->list = true;
-        return STATUS_OK;
-    case KEY_PLANTED_RANK:
-        return cli_unsigned("--planted-rank", text, 1, CMD_MAX_RANK, &s->rank, error);
-    case KEY_NOISE:
-        s->has_noise = true;
-        return cli_nonnegative("--noise", text, &s->noise, error);
-    case KEY_COLLINEARITY:
-        s->collinear = true;
-        return cli_nonnegative("--collinearity", text, &s->collinearity, error);
-    case KEY_SEED:
-        return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
-    case KEY_HEADER:
-        return text_output_set_header(&s->text, text, error);
-    case KEY_FORCE:
-        s->force = true;
-        return STATUS_OK;
-    case CMD_KEY_INDEX_BASE:
-        return text_output_set_index_base(&s->text, "--index-base", text, error);
-    default:
-        return cmd_common_set(&s->common, key, text, error);
-    }
+    double scale;
+    if (cli_nonnegative(o->name, text, &scale, error) != STATUS_OK)
+        return error->status;
+    if (scale <= 0)
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected a number above 0", o->name, text);
+    *(double *)to = scale;
+    return STATUS_OK;
 }
+
+static const struct cli_option size_options[] = {
+    {"--dims", 0, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6", CMD_DIMS},
+    {"--nnz", 0, "N", "how many nonzeros", CLI_UNSIGNED(struct settings, nnz, 1, MAX_NNZ)},
+    {"--preset", 0, "NAME",
+     "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them",
+     CLI_TEXT(struct settings, preset), .name_at = preset_name},
+    {"--scale", 0, "X", "X times as many nonzeros as the preset has ({default})",
+     CLI_OWN(set_scale, double, struct settings, scale), .initial = "1",
+     CLI_GIVEN(struct settings, scale_given)},
+    {"--list", 0, NULL, "list the presets", CLI_FLAG(struct settings, list)},
+    {NULL}};
+
+static const struct cli_option skew_options[] = {
+    {"--skew", 0, "LIST",
+     "Zipf exponent of each mode (0: uniform), or `even`\nwhere the indices are used alike and in "
+     "order",
+     CLI_TEXT(struct settings, skew)},
+    {"--fibers", 0, "SPEC",
+     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: the\nindices of these modes come together, as "
+     "one of\nCOUNT combinations, chosen by a Zipf exponent (0)",
+     CLI_TEXT(struct settings, fibers)},
+    {"--runs", 0, "SPEC",
+     "MODE:SHARE:LENGTH[:scattered], as 2:0.5:4: this share\nof the nonzeros comes in runs along a "
+     "mode, of this\nmean length; scattered: with indices drawn by --skew",
+     CLI_TEXT(struct settings, runs)},
+    {NULL}};
+
+static const struct cli_option model_options[] = {
+    {"--planted-rank", 0, "R", "instead of skew: a tensor of R sparse components",
+     CLI_UNSIGNED(struct settings, rank, 1, CMD_MAX_RANK)},
+    {"--noise", 0, "S",
+     "norm of Gaussian noise on the nonzeros, relative\nto the model's ({default})",
+     CLI_NUMBER(struct settings, noise), .initial = "0", CLI_GIVEN(struct settings, noise_given)},
+    {"--collinearity", 0, "C",
+     "components on the same indices instead, with this\ncosine of any two columns: 0 to 0.9999",
+     CLI_NUMBER(struct settings, collinearity), CLI_GIVEN(struct settings, collinearity_given)},
+    {NULL}};
+
+static const struct cli_option output_options[] = {
+    {"--seed", 0, "S", "seed of the random numbers ({default})",
+     CLI_UNSIGNED(struct settings, seed, 0, CMD_MAX_SEED), .initial = "1"},
+    TEXT_OUTPUT_HEADER(struct settings, text),
+    {"--index-base", 0, "0|1", "first index of every mode in text ({default})",
+     TEXT_OUTPUT_INDEX_BASE(struct settings, text), .initial = "1"},
+    TENSOR_TARGET_FORCE(struct settings, force),
+    {NULL}};
+
+static const struct cli_section sections[] = {{"Size", size_options},
+                                              {"Skewed, with counts as values", skew_options},
+                                              {"Low rank", model_options},
+                                              {"Output", output_options},
+                                              {"Machine", cmd_host_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 static enum status find_preset(const struct settings *s, struct generate_spec *spec,
                                struct error *error)
@@ -192,12 +136,11 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
                              struct error *error)
 {
     memset(spec, 0, sizeof *spec);
-    if (s->has_scale && !s->preset)
-        return error_set(error, STATUS_INPUT, "--scale goes with --preset only");
-    if (s->has_noise && !s->rank)
-        return error_set(error, STATUS_INPUT, "--noise goes with --planted-rank only");
-    if (s->collinear && !s->rank)
-        return error_set(error, STATUS_INPUT, "--collinearity goes with --planted-rank only");
+    const char *of_planted = s->noise_given ? s->noise_given : s->collinearity_given;
+    if (s->scale_given && !s->preset)
+        return error_set(error, STATUS_INPUT, "%s goes with --preset only", s->scale_given);
+    if (of_planted && !s->rank)
+        return error_set(error, STATUS_INPUT, "%s goes with --planted-rank only", of_planted);
     if (s->rank && (s->skew || s->fibers || s->runs))
         return error_set(error, STATUS_INPUT,
                          "--planted-rank does not go with --skew, --fibers or --runs");
@@ -265,7 +208,7 @@ static enum status write_planted(const struct settings *s, const struct generate
                                    .nnz = spec->nnz,
                                    .rank = s->rank,
                                    .noise = s->noise,
-                                   .collinear = s->collinear,
+                                   .collinear = s->collinearity_given != NULL,
                                    .collinearity = s->collinearity};
     struct tns_write_options options = s->text.options;
     options.progress = progress;
@@ -321,19 +264,34 @@ static enum status generate(const struct settings *s, const char *path, struct e
     return error->status;
 }
 
-int cmd_generate(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
-    struct settings settings = {.seed = DEFAULT_SEED, .scale = 1, .text.options.index_base = 1};
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct settings settings = {0};
     const char *path = NULL;
-    int first;
-    cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, cmd_generate_sections, set_option, &settings, &first, error) !=
-            STATUS_OK ||
-        cmd_common_answered(&settings.common, cmd_generate_help))
+    if (!cmd_parse(&line, &cmd_generate, &settings.common, error))
         return (int)error->status;
     if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0))
         list_presets();
-    else if (cli_single_operand(argc, argv, first, "output file", &path, error) == STATUS_OK)
+    else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK)
         generate(&settings, path, error);
     return (int)error->status;
 }
+
+const struct command cmd_generate = {
+    .name = "generate",
+    .summary = "make a synthetic tensor",
+    .usage = "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
+             "                         [--runs SPEC]\n"
+             "       blco generate OUT --preset NAME [--scale X]\n"
+             "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n"
+             "                         [--collinearity C]\n\n"
+             "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
+             "to standard output. The same arguments give the same file whatever the number\n"
+             "of threads and the memory. A skewed tensor may be larger than memory.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
+              "blco-generate(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+};

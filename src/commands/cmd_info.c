@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "als/momentum.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/threads.h"
@@ -11,46 +10,43 @@
 #include "commands/info_findings.h"
 #include "commands/machine_choice.h"
 #include "formats/blco/blco_pieces.h"
+#include "plan/process_grid.h"
 #include "tensor/ordering.h"
 
 /* Least bytes for counters, however little memory may be used: with fewer, the file would be read
  * too many times. */
 #define LEAST_COUNTERS (UINT64_C(16) << 20)
 
-enum { KEY_JSON = CMD_KEY_OWN };
+struct settings {
+    struct cmd_common common;
+    bool json;
+};
 
 static const struct cli_option info_options[] = {
-    {"json", KEY_JSON, NULL, "print JSON in place of text"}, {NULL, 0, NULL, NULL}};
+    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)}, {NULL}};
 
 static const struct cli_option plan_options[] = {
-    {"rank", 'r', "R", "show the memory plan for R components (16)"},
-    {"accelerate", CMD_KEY_ACCELERATE, "HOW",
-     "show the memory plan for this --accelerate of blco\ncpd: momentum takes more memory (auto)"},
-    {"ranks", CMD_KEY_RANKS, "N", "show how N ranks (GPUs or processes) would share the\nwork"},
-    {"grid", CMD_KEY_GRID, "AxBxC",
+    {"--rank", 'r', "R", "show the memory plan for R components ({default})", CMD_RANK,
+     .initial = "16"},
+    {"--accelerate", 0, "HOW",
+     "show the memory plan for this --accelerate of blco\ncpd: momentum takes more memory "
+     "({default})",
+     CMD_ACCELERATE},
+    {"--ranks", 0, "N", "show how N ranks (GPUs or processes) would share the\nwork",
+     CLI_INT(struct settings, common.ranks.ranks, 1, MAX_RANKS)},
+    {"--grid", 0, "AxBxC",
      "cut mode 1 into A ranges of rows, mode 2 into B, ...,\nfor A*B*C ranks (the "
-     "cheapest grid)"},
-    {"on", CMD_KEY_ON, "WHAT",
-     "what the ranks are: gpus or processors, also where\nthis machine has none (as --backend)"},
-    {NULL, 0, NULL, NULL}};
+     "cheapest grid)",
+     CMD_GRID},
+    {"--on", 0, "WHAT",
+     "what the ranks are: {words}, also where\nthis machine has none (as --backend)",
+     CLI_CHOICE(struct settings, common.ranks.on, cmd_on_words)},
+    {NULL}};
 
-const struct cli_section cmd_info_sections[] = {
+static const struct cli_section sections[] = {
     {"Output", info_options},         {"Plan", plan_options},
     {"Input", cmd_input_options},     {"Machine", cmd_machine_options},
     {"General", cmd_general_options}, {NULL, NULL}};
-
-void cmd_info_help(FILE *stream)
-{
-    fprintf(stream, "Usage: blco info TENSOR [OPTION]...\n\n"
-                    "Prints what is in a tensor file (order, lengths, nonzeros, density, "
-                    "duplicates,\nzeros, values, slices), and how much memory decomposing it "
-                    "takes.\n"
-                    "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
-                    "A .blco file may be larger than memory.\n");
-    cli_help(stream, cmd_info_sections);
-    fprintf(stream, "\nExit codes: 0 done, 2 usage or input, 3 memory, also where the tensor does "
-                    "not\nfit, 5 output. More in blco-info(1).\n");
-}
 
 /* What ranks need to know of the nonzeros, where ranks are wanted. */
 static enum status take_census(struct info_findings *f, const struct coo_pieces *pieces,
@@ -121,7 +117,7 @@ static enum status gather_blco(struct info_findings *f, const char *path,
     f->file_bytes = h->file_bytes;
     f->entries = h->nnz;
     f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
-    f->tensor = backend_tensor_of_file(&file);
+    f->tensor = file_for_plan(&file);
     if (tensor_check_lengths(path, &f->x.shape, options, error) != STATUS_OK)
         goto done;
     if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK)
@@ -137,7 +133,7 @@ done:
 static enum status make_plan(struct info_findings *f, const struct backend_options *options,
                              int threads, struct error *error)
 {
-    if (backend_plan(&f->plan, f->kind, &f->tensor, options, NULL, error) != STATUS_OK ||
+    if (backend_plan(&f->plan, f->kind, &f->tensor, options, error) != STATUS_OK ||
         f->wanted.ranks == 0)
         return error->status;
     const struct plan whole = f->plan;
@@ -259,20 +255,6 @@ static void show(const struct info_findings *f, const char *path)
     show_plan(f);
 }
 
-struct settings {
-    struct cmd_common common;
-    bool json;
-};
-
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
-{
-    struct settings *s = settings;
-    if (key != KEY_JSON)
-        return cmd_common_set(&s->common, key, text, error);
-    s->json = true;
-    return STATUS_OK;
-}
-
 /* Prints what was found; a plan that does not fit is a failure all the same. */
 static enum status conclude(const struct info_findings *f, const struct settings *s,
                             const char *path, struct error *error)
@@ -288,29 +270,42 @@ static enum status conclude(const struct info_findings *f, const struct settings
     return error_set(error, STATUS_MEMORY, "%s: does not fit: %s", path, obstacle);
 }
 
-int cmd_info(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
+    struct cli_line line = {.argc = argc, .argv = argv};
     struct settings settings = {0};
     struct cmd_common *common = &settings.common;
     struct info_findings findings = {0};
     const char *path = NULL;
-    int first;
-    cmd_common_init(common);
-    common->options.problem.acceleration = ACCELERATE_AUTO;
-    common->options.problem.rank = 16;
     common->options.models = 1;
     common->options.spends = true;
-    if (cli_parse(argc, argv, cmd_info_sections, set_option, &settings, &first, error) !=
-            STATUS_OK ||
-        cmd_common_answered(common, cmd_info_help))
+    if (!cmd_parse(&line, &cmd_info, common, error))
         return (int)error->status;
-    cmd_settle_ranks(&common->ranks, error);
-    if (cli_hint(argv, error) == STATUS_OK &&
-        cli_single_operand(argc, argv, first, "tensor", &path, error) == STATUS_OK &&
-        gather(&findings, path, common, error) == STATUS_OK)
+    cmd_count_ranks(&common->ranks, error);
+    if (cli_hint(&line, error) != STATUS_OK)
+        return (int)error->status;
+    if (cli_single_operand(&line, "tensor", &path, error) != STATUS_OK)
+        return (int)error->status;
+    if (gather(&findings, path, common, error) == STATUS_OK)
         conclude(&findings, &settings, path, error);
     coo_free(&findings.x);
     coo_census_free(&findings.census);
     info_ranks_free(&findings.ranks);
     return (int)error->status;
 }
+
+const struct command cmd_info = {
+    .name = "info",
+    .summary = "say what is in a tensor file, and what decomposing it takes",
+    .usage = "Usage: blco info TENSOR [OPTION]...\n\n"
+             "Prints what is in a tensor file (order, lengths, nonzeros, density, "
+             "duplicates,\nzeros, values, slices), and how much memory decomposing it "
+             "takes.\n"
+             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
+             "A .blco file may be larger than memory.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, also where the tensor does "
+              "not\nfit, 5 output. More in blco-info(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+};

@@ -5,47 +5,16 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/number.h"
 #include "base/outfile_stream.h"
 #include "base/threads.h"
+#include "commands/options/cli_modes.h"
 #include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "report/page.h"
 #include "report/page_ranks.h"
 
-#define DEFAULT_TOP 10
-#define MAX_TOP     1000
-
-enum { KEY_RECORD = CMD_KEY_OWN, KEY_LABELS, KEY_ORDERED };
-
-static const struct cli_option report_options[] = {
-    {"output", 'o', "FILE", "the page (STEM.html); -: standard output"},
-    {"record", KEY_RECORD, "FILE",
-     "the record of the run, from blco cpd --record\n(STEM.json, where there is one)"},
-    {"labels", KEY_LABELS, "MODE=FILE",
-     "the labels of a mode, one on each text line; for\nseveral modes, separated by commas"},
-    {"ordered", KEY_ORDERED, "LIST",
-     "the modes whose indices have an order, as 1,3; they\nare drawn as lines (none; modes in "
-     "which "
-     "neighbours\nare alike)"},
-    {"top", 'n', "N", "show the N strongest entries of long modes that are\nnot drawn (10)"},
-    {NULL, 0, NULL, NULL}};
-
-const struct cli_section cmd_report_sections[] = {
-    {"Page", report_options}, {"General", cmd_general_options}, {NULL, NULL}};
-
-void cmd_report_help(FILE *stream)
-{
-    fprintf(stream, "Usage: blco report STEM [-o FILE] [OPTION]...\n\n"
-                    "Writes a page (HTML) about the model whose files begin with STEM: what was "
-                    "run,\nhow it came near its best fit, weights, and each component in each "
-                    "mode.\nOf a range of ranks (blco cpd -r A:B): how the models compare.\n"
-                    "The page is one file and needs no network.\n");
-    cli_help(stream, cmd_report_sections);
-    fprintf(stream,
-            "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n");
-}
+#define MAX_TOP 1000
 
 struct job {
     struct cmd_common common;
@@ -57,63 +26,68 @@ struct job {
     enum view_order order[MAX_ORDER];
     struct ktensor model;
     struct labels labels;
-    struct json_tree tree; /* of the record, or of the ranks */
+    json_t *json; /* the record, or the table of the ranks; owned */
     struct mode_view view[MAX_ORDER];
     struct outfile file;
     struct progress progress;
 };
 
-/* The modes of --ordered, separated by commas, or none. */
-static enum status set_ordered(struct job *job, const char *text, struct error *error)
+static enum status set_labels(const struct cli_option *o, void *to, const char *text,
+                              struct error *error)
 {
-    const char *end = text + strlen(text), *at = text;
-    bool none = strcmp(text, "none") == 0;
+    (void)o;
+    return labels_add(to, text, error);
+}
+
+/* The modes separated by commas, or none. */
+static enum status set_ordered(const struct cli_option *o, void *to, const char *text,
+                               struct error *error)
+{
+    struct job *job = to;
+    struct error unused = {0};
+    bool ordered[MAX_ORDER] = {false}, none = strcmp(text, "none") == 0;
+    int most = 0;
+    if (!none && cli_modes(o->name, text, ordered, &most, &unused) != STATUS_OK)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected modes from 1 to %d, as 1,3, or none", o->name, text,
+                         MAX_ORDER);
     for (int n = 0; n < MAX_ORDER; n++)
-        job->order[n] = VIEW_UNORDERED;
-    while (!none) {
-        uint64_t mode = 0;
-        at = number_parse_unsigned(at, end, &mode);
-        if (!at || mode < 1 || mode > MAX_ORDER || (*at && *at != ','))
-            return error_set(error, STATUS_INPUT,
-                             "--ordered: '%s', expected modes from 1 to %d, as 1,3, or none", text,
-                             MAX_ORDER);
-        job->order[mode - 1] = VIEW_ORDERED;
-        if (!*at++)
-            break;
-    }
+        job->order[n] = ordered[n] ? VIEW_ORDERED : VIEW_UNORDERED;
     return STATUS_OK;
 }
 
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
-{
-    struct job *job = settings;
-    switch (key) {
-    case 'o':
-        return cli_name("--output", text, &job->output, error);
-    case 'n':
-        return cli_unsigned("--top", text, 1, MAX_TOP, &job->top, error);
-    case KEY_RECORD:
-        return cli_file("--record", text, &job->record, error);
-    case KEY_LABELS:
-        return labels_add(&job->labels, text, error);
-    case KEY_ORDERED:
-        return set_ordered(job, text, error);
-    default:
-        return cmd_common_set(&job->common, key, text, error);
-    }
-}
+static const struct cli_option report_options[] = {
+    {"--output", 'o', "FILE", "the page (STEM.html); -: standard output",
+     CLI_NAME(struct job, output)},
+    {"--record", 0, "FILE",
+     "the record of the run, from blco cpd --record\n(STEM.json, where there is one)",
+     CLI_FILE(struct job, record)},
+    {"--labels", 0, "MODE=FILE",
+     "the labels of a mode, one on each text line; for\nseveral modes, separated by commas",
+     CLI_OWN(set_labels, struct labels, struct job, labels)},
+    {"--ordered", 0, "LIST",
+     "the modes whose indices have an order, as 1,3; they\nare drawn as lines (none; modes in "
+     "which "
+     "neighbours\nare alike)",
+     CLI_SETTINGS(set_ordered)},
+    {"--top", 'n', "N",
+     "show the N strongest entries of long modes that are\nnot drawn ({default})",
+     CLI_UNSIGNED(struct job, top, 1, MAX_TOP), .initial = "10"},
+    {NULL}};
+
+static const struct cli_section sections[] = {
+    {"Page", report_options}, {"General", cmd_general_options}, {NULL, NULL}};
 
 static bool on_standard_output(const struct job *job)
 {
     return strcmp(job->output_path, "-") == 0;
 }
 
-/* STEM.suffix; of a stem that is the name of a .ktns file, without this ending. */
+/* STEM.suffix; of a stem that is the name of a file, without the ending of this name. */
 static char *beside(const char *stem, const char *suffix, struct error *error)
 {
-    size_t length = strlen(stem);
-    if (ktensor_is_file(stem))
-        length -= strlen(".ktns");
+    const struct ktensor_format *format = ktensor_file_format(stem);
+    size_t length = strlen(stem) - (format ? strlen(format->suffix) + 1 : 0);
     return memory_text(error, "%.*s.%s", (int)length, stem, suffix);
 }
 
@@ -127,7 +101,7 @@ static char *found_beside(const char *stem, const char *suffix, struct error *er
     return NULL;
 }
 
-/* Settles the names of what is read beside the model, and of the page. */
+/* Finds the names of what is read beside the model, and of the page. */
 static enum status name_files(struct job *job, struct error *error)
 {
     job->output_path =
@@ -171,10 +145,12 @@ static enum status read_all(struct job *job, struct error *error)
         check_ordered(job, error) != STATUS_OK ||
         labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
         return error->status;
-    if (job->record_path &&
-        (json_tree_read(&job->tree, job->record_path, error) != STATUS_OK ||
-         page_check_record(&job->tree, &job->model, job->record_path, error) != STATUS_OK))
-        return error->status;
+    if (job->record_path) {
+        if (json_read(&job->json, job->record_path, error) != STATUS_OK)
+            return error->status;
+        if (page_check_record(job->json, &job->model, job->record_path, error) != STATUS_OK)
+            return error->status;
+    }
     return ktensor_arrange(&job->model, error);
 }
 
@@ -195,10 +171,11 @@ static enum status check_ranks(const struct job *job, struct error *error)
 
 static enum status read_ranks(struct job *job, struct error *error)
 {
-    if (check_ranks(job, error) == STATUS_OK &&
-        json_tree_read(&job->tree, job->ranks_path, error) == STATUS_OK)
-        page_ranks_check(&job->tree, job->ranks_path, error);
-    return error->status;
+    if (check_ranks(job, error) != STATUS_OK)
+        return error->status;
+    if (json_read(&job->json, job->ranks_path, error) != STATUS_OK)
+        return error->status;
+    return page_ranks_check(job->json, job->ranks_path, error);
 }
 
 static enum status prepare(struct job *job, struct error *error)
@@ -222,12 +199,12 @@ static bool same_folder(const char *a, const char *b)
 static void put_page(FILE *to, const struct job *job, struct error *error)
 {
     const struct page_ranks ranks = {
-        .stem = job->stem, .tree = &job->tree, .beside = same_folder(job->output_path, job->stem)};
+        .stem = job->stem, .file = job->json, .beside = same_folder(job->output_path, job->stem)};
     const struct page page = {.stem = job->stem,
                               .model = &job->model,
                               .labels = &job->labels,
                               .view = job->view,
-                              .record = job->record_path ? &job->tree : NULL};
+                              .record = job->json};
     job->ranks_path ? page_ranks_write(to, &ranks, error) : page_write(to, &page, error);
 }
 
@@ -262,18 +239,19 @@ static enum status run(struct job *job, struct error *error)
     return error->status;
 }
 
-int cmd_report(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
-    struct job job = {.file = {.fd = -1}, .top = DEFAULT_TOP};
-    int first;
-    cmd_common_init(&job.common);
-    if (cli_parse(argc, argv, cmd_report_sections, set_option, &job, &first, error) == STATUS_OK &&
-        !cmd_common_answered(&job.common, cmd_report_help) &&
-        cli_single_operand(argc, argv, first, "model", &job.stem, error) == STATUS_OK)
-        run(&job, error);
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct job job = {.file = {.fd = -1}};
+    if (!cmd_parse(&line, &cmd_report, &job.common, error))
+        goto done;
+    if (cli_single_operand(&line, "model", &job.stem, error) != STATUS_OK)
+        goto done;
+    run(&job, error);
+done:
     outfile_discard(&job.file);
     mode_views_free(job.view);
-    json_tree_free(&job.tree);
+    json_decref(job.json);
     labels_free(&job.labels);
     ktensor_free(&job.model);
     memory_free(job.output_path);
@@ -281,3 +259,17 @@ int cmd_report(int argc, char **argv, struct error *error)
     memory_free(job.ranks_path);
     return (int)error->status;
 }
+
+const struct command cmd_report = {
+    .name = "report",
+    .summary = "write a page about a model",
+    .usage = "Usage: blco report STEM [-o FILE] [OPTION]...\n\n"
+             "Writes a page (HTML) about the model whose files begin with STEM: what was "
+             "run,\nhow it came near its best fit, weights, and each component in each "
+             "mode.\nOf a range of ranks (blco cpd -r A:B): how the models compare.\n"
+             "The page is one file and needs no network.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_MODELS,
+};

@@ -19,52 +19,24 @@
 
 #define MOST_HOST_RANKS 3
 
-enum { KEY_JSON = CMD_KEY_OWN };
-
-static const struct cli_option selftest_options[] = {
-    {"backend", CMD_KEY_BACKEND, "NAME",
-     "auto, cuda or host (auto: host, and cuda where a\nGPU answers)"},
-    {"gpus", CMD_KEY_GPUS, "N|all|LIST",
-     "test N GPUs of this machine, all, or those of these\nnumbers, as 0,2 (all)"},
-    {"threads", 't', "N",
-     "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)"},
-    {"verbose", 'v', NULL, "show each answer, and what was expected"},
-    {"json", KEY_JSON, NULL, "print JSON in place of text"},
-    {NULL, 0, NULL, NULL}};
-
-const struct cli_section cmd_selftest_sections[] = {
-    {"Self-test", selftest_options}, {"General", cmd_plain_options}, {NULL, NULL}};
-
-void cmd_selftest_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco selftest [OPTION]...\n\n"
-            "Checks known answers on the host, on each GPU of this machine, on all of them\n"
-            "together, and on several ranks; in processes that mpirun or srun starts, on\n"
-            "these together. One line for each check: PASS or FAIL, what, where, how long,\n"
-            "and, of a check that fails, what came out and what was expected. With -q only\n"
-            "checks that fail are told. Takes less than a minute. Its files are in the\n"
-            "temporary folder (TMPDIR), and are removed.\n");
-    cli_help(stream, cmd_selftest_sections);
-    fprintf(stream, "\nExit codes: 0 every check has passed, 1 one has failed, 2 usage, 3 memory,\n"
-                    "5 the temporary folder cannot be used. More in blco-selftest(1).\n");
-}
-
 struct settings {
     struct cmd_common common;
     bool verbose, json;
 };
 
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
-{
-    struct settings *s = settings;
-    if (key != 'v' && key != KEY_JSON)
-        return cmd_common_set(&s->common, key, text, error);
-    *(key == 'v' ? &s->verbose : &s->json) = true;
-    return s->verbose && s->json
-               ? error_set(error, STATUS_INPUT, "--verbose and --json: one of them expected")
-               : STATUS_OK;
-}
+static const struct cli_option selftest_options[] = {
+    {"--backend", 0, "NAME", "{words} ({default}: host, and cuda where a\nGPU answers)",
+     CMD_BACKEND},
+    {"--gpus", 0, "N|all|LIST",
+     "test N GPUs of this machine, all, or those of these\nnumbers, as 0,2 (all)", CMD_GPUS},
+    CMD_THREADS,
+    {"--verbose", 'v', NULL, "show each answer, and what was expected",
+     CLI_FLAG(struct settings, verbose), .may_differ = true},
+    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
+    {NULL}};
+
+static const struct cli_section sections[] = {
+    {"Self-test", selftest_options}, {"General", cmd_plain_options}, {NULL, NULL}};
 
 /* Which backends are tested. */
 struct tested {
@@ -178,7 +150,8 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
     bool seen = false;
     choose(s, &tested, error);
     int without = !tested.cuda;
-    if (comm_end_phase(c, error) != STATUS_OK || comm_allreduce_max(c, &without, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK ||
+        comm_allreduce_max(c, &without, error) != STATUS_OK)
         return error->status;
     if (share_folder(folder, &seen, c, error) == STATUS_OK) {
         if (c->rank == 0)
@@ -196,18 +169,18 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
 
 static void begin_json(struct json *j)
 {
-    json_object(j, NULL);
-    json_string(j, "version", version_text);
-    json_array(j, "checks");
+    json_put_object(j, NULL);
+    json_put_string(j, "version", version_text);
+    json_put_array(j, "checks");
 }
 
 /* Ends the array of checks, and the object. */
 static void print_json(const struct selftest *t, double seconds)
 {
     json_end(t->json);
-    json_unsigned(t->json, "passed", (uint64_t)t->passed);
-    json_unsigned(t->json, "failed", (uint64_t)t->failed);
-    json_number(t->json, "seconds", seconds);
+    json_put_unsigned(t->json, "passed", (uint64_t)t->passed);
+    json_put_unsigned(t->json, "failed", (uint64_t)t->failed);
+    json_put_number(t->json, "seconds", seconds);
     json_end(t->json);
     cmd_print_json(t->json);
 }
@@ -228,7 +201,7 @@ static void conclude(const struct selftest *t, double start, struct comm *world,
         comm_end_phase(world, error);
 }
 
-static enum status run(struct settings *s, const struct kept_arguments *given, struct error *error)
+static enum status run(struct settings *s, const struct cli_line *line, struct error *error)
 {
     struct comm *world = NULL;
     struct json j;
@@ -239,7 +212,7 @@ static enum status run(struct settings *s, const struct kept_arguments *given, s
     const double start = clock_now();
     json_begin(&j, error);
     if (comm_world_expected())
-        ranks_join(&world, given, cmd_selftest_sections, error);
+        ranks_join(&world, line, sections, error);
     if (error->status == STATUS_OK) {
         begin_json(&j);
         world ? run_processes(s, &t, world, error) : run_process(s, &t, error);
@@ -251,25 +224,42 @@ static enum status run(struct settings *s, const struct kept_arguments *given, s
     return error->status;
 }
 
-static enum status parse(struct settings *s, int argc, char **argv, struct error *error)
+static enum status parse(struct settings *s, struct cli_line *line, struct error *error)
 {
-    int first;
-    cmd_common_init(&s->common);
-    if (cli_parse(argc, argv, cmd_selftest_sections, set_option, s, &first, error) != STATUS_OK ||
-        s->common.help || s->common.version)
+    if (cli_parse(line, sections, s, error) != STATUS_OK)
         return error->status;
-    return cli_no_operand(argc, argv, first, error);
+    if (s->common.help || s->common.version)
+        return STATUS_OK;
+    if (s->verbose && s->json) {
+        error_set(error, STATUS_INPUT, "--verbose and --json: one of them expected");
+        return cli_hint(line, error);
+    }
+    return cli_no_operand(line, error);
 }
 
-int cmd_selftest(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
     struct settings settings = {0};
-    struct kept_arguments given;
-    if (kept_arguments_copy(&given, argc, argv, error) != STATUS_OK)
-        return (int)error->status;
-    if (parse(&settings, argc, argv, error) != STATUS_OK ||
-        !cmd_common_answered(&settings.common, cmd_selftest_help))
-        run(&settings, &given, error);
-    kept_arguments_free(&given);
+    struct cli_line line = {.argc = argc, .argv = argv};
+    parse(&settings, &line, error);
+    if (error->status != STATUS_OK || !cmd_answered(&cmd_selftest, &settings.common))
+        run(&settings, &line, error);
     return (int)error->status;
 }
+
+const struct command cmd_selftest = {
+    .name = "selftest",
+    .summary = "check known answers on every backend and device of this machine",
+    .usage = "Usage: blco selftest [OPTION]...\n\n"
+             "Checks known answers on the host, on each GPU of this machine, on all of them\n"
+             "together, and on several ranks; in processes that mpirun or srun starts, on\n"
+             "these together. One line for each check: PASS or FAIL, what, where, how long,\n"
+             "and, of a check that fails, what came out and what was expected. With -q only\n"
+             "checks that fail are told. Takes less than a minute. Its files are in the\n"
+             "temporary folder (TMPDIR), and are removed.\n",
+    .ending = "\nExit codes: 0 every check has passed, 1 one has failed, 2 usage, 3 memory,\n"
+              "5 the temporary folder cannot be used. More in blco-selftest(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .together = true,
+};

@@ -4,65 +4,41 @@
 #include "commands/options/cmd_common.h"
 #include "report/top_show.h"
 
-#define DEFAULT_COUNT 10
-
-enum { KEY_LABELS = CMD_KEY_OWN, KEY_COMPONENT, KEY_MODE, KEY_JSON };
-
-static const struct cli_option top_options[] = {
-    {"count", 'n', "N", "entries of each component in each mode (10)"},
-    {"labels", KEY_LABELS, "MODE=FILE",
-     "show labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
-     "several files\nseparated by commas, or several times"},
-    {"component", KEY_COMPONENT, "N", "only component N"},
-    {"mode", KEY_MODE, "N", "only mode N"},
-    {"index-base", CMD_KEY_INDEX_BASE, "0|1", "the number of the first index (1)"},
-    {"json", KEY_JSON, NULL, "print JSON in place of text"},
-    {NULL, 0, NULL, NULL}};
-
-const struct cli_section cmd_top_sections[] = {{"Entries", top_options},
-                                               {"Machine", cmd_threads_options},
-                                               {"General", cmd_general_options},
-                                               {NULL, NULL}};
-
-void cmd_top_help(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] [OPTION]...\n\n"
-            "Prints the entries of largest magnitude of each component in each mode, the\n"
-            "strongest first. STEM is the beginning of the names of a model's files, as\n"
-            "blco cpd -o has it, or a .ktns file.\n");
-    cli_help(stream, cmd_top_sections);
-    fprintf(stream,
-            "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n");
-}
-
 struct settings {
     struct cmd_common common;
     uint64_t count;
     struct labels labels;     /* owned       */
     uint64_t component, mode; /* from 1; 0: all */
+    int index_base;           /* the number of the first index */
     bool json;
 };
 
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
+static enum status set_labels(const struct cli_option *o, void *to, const char *text,
+                              struct error *error)
 {
-    struct settings *s = settings;
-    switch (key) {
-    case 'n':
-        return cli_unsigned("--count", text, 1, MAX_LENGTH, &s->count, error);
-    case KEY_LABELS:
-        return labels_add(&s->labels, text, error);
-    case KEY_COMPONENT:
-        return cli_unsigned("--component", text, 1, UINT64_MAX - 1, &s->component, error);
-    case KEY_MODE:
-        return cli_unsigned("--mode", text, 1, MAX_ORDER, &s->mode, error);
-    case KEY_JSON:
-        s->json = true;
-        return STATUS_OK;
-    default:
-        return cmd_common_set(&s->common, key, text, error);
-    }
+    (void)o;
+    return labels_add(to, text, error);
 }
+
+static const struct cli_option top_options[] = {
+    {"--count", 'n', "N", "entries of each component in each mode ({default})",
+     CLI_UNSIGNED(struct settings, count, 1, MAX_LENGTH), .initial = "10"},
+    {"--labels", 0, "MODE=FILE",
+     "show labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
+     "several files\nseparated by commas, or several times",
+     CLI_OWN(set_labels, struct labels, struct settings, labels)},
+    {"--component", 0, "N", "only component N",
+     CLI_UNSIGNED(struct settings, component, 1, UINT64_MAX - 1)},
+    {"--mode", 0, "N", "only mode N", CLI_UNSIGNED(struct settings, mode, 1, MAX_ORDER)},
+    {"--index-base", 0, "0|1", "the number of the first index ({default})",
+     CLI_INT(struct settings, index_base, 0, 1), .initial = "1"},
+    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
+    {NULL}};
+
+static const struct cli_section sections[] = {{"Entries", top_options},
+                                              {"Machine", cmd_threads_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 static enum status choose(const struct settings *s, struct top_view *view, struct error *error)
 {
@@ -85,11 +61,11 @@ static void print_json(const char *stem, const struct top_view *view, struct err
     const struct ktensor *k = view->model;
     struct json j;
     json_begin(&j, error);
-    json_object(&j, NULL);
-    json_string(&j, "model", stem);
-    json_unsigned(&j, "rank", k->rank);
-    json_unsigneds(&j, "lengths", k->shape.dims, (size_t)k->shape.order);
-    json_unsigned(&j, "index_base", (uint64_t)view->index_base);
+    json_put_object(&j, NULL);
+    json_put_string(&j, "model", stem);
+    json_put_unsigned(&j, "rank", k->rank);
+    json_put_unsigneds(&j, "lengths", k->shape.dims, (size_t)k->shape.order);
+    json_put_unsigned(&j, "index_base", (uint64_t)view->index_base);
     top_put_json(&j, view);
     json_end(&j);
     cmd_print_json(&j);
@@ -113,7 +89,7 @@ static enum status show_top(struct settings *s, const char *stem, struct error *
     struct ktensor model;
     struct top_entries top[MAX_ORDER] = {{0}};
     struct top_view view = {
-        .model = &model, .labels = &s->labels, .top = top, .index_base = s->common.tns.index_base};
+        .model = &model, .labels = &s->labels, .top = top, .index_base = s->index_base};
     if (cmd_read_model(&model, stem, &s->common, error) == STATUS_OK &&
         choose(s, &view, error) == STATUS_OK &&
         labels_read(&s->labels, &model.shape, error) == STATUS_OK &&
@@ -129,17 +105,30 @@ static enum status show_top(struct settings *s, const char *stem, struct error *
     return error->status;
 }
 
-int cmd_top(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
-    struct settings settings = {.count = DEFAULT_COUNT};
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct settings settings = {0};
     const char *stem = NULL;
-    int first;
-    cmd_common_init(&settings.common);
-    if (cli_parse(argc, argv, cmd_top_sections, set_option, &settings, &first, error) ==
-            STATUS_OK &&
-        !cmd_common_answered(&settings.common, cmd_top_help) &&
-        cli_single_operand(argc, argv, first, "model", &stem, error) == STATUS_OK)
-        show_top(&settings, stem, error);
+    if (!cmd_parse(&line, &cmd_top, &settings.common, error))
+        goto done;
+    if (cli_single_operand(&line, "model", &stem, error) != STATUS_OK)
+        goto done;
+    show_top(&settings, stem, error);
+done:
     labels_free(&settings.labels);
     return (int)error->status;
 }
+
+const struct command cmd_top = {
+    .name = "top",
+    .summary = "show the strongest entries of each component of a model",
+    .usage = "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] [OPTION]...\n\n"
+             "Prints the entries of largest magnitude of each component in each mode, the\n"
+             "strongest first. STEM is the beginning of the names of a model's files, as\n"
+             "blco cpd -o has it, or a .ktns file.\n",
+    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_MODELS,
+};

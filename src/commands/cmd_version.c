@@ -3,25 +3,24 @@
 
 #include "commands/options/cmd_common.h"
 
-const struct cli_section cmd_version_sections[] = {{"General", cmd_general_options}, {NULL, NULL}};
+static const struct cli_section sections[] = {{"General", cmd_general_options}, {NULL, NULL}};
 
-void cmd_version_help(FILE *stream)
+static int run_command(int argc, char **argv, struct error *error)
 {
-    fprintf(stream, "Usage: blco version [OPTION]...\n\n"
-                    "Prints the version and the commit of blco, as blco --version does.\n");
-    cli_help(stream, cmd_version_sections);
-}
-
-int cmd_version(int argc, char **argv, struct error *error)
-{
-    struct cmd_common common;
-    int first;
-    cmd_common_init(&common);
-    if (cli_parse(argc, argv, cmd_version_sections, cmd_common_set, &common, &first, error) !=
-            STATUS_OK ||
-        cmd_common_answered(&common, cmd_version_help))
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct cmd_common common = {0};
+    if (!cmd_parse(&line, &cmd_version, &common, error))
         return (int)error->status;
-    common.version = cli_no_operand(argc, argv, first, error) == STATUS_OK;
-    cmd_common_answered(&common, cmd_version_help);
+    common.version = cli_no_operand(&line, error) == STATUS_OK;
+    cmd_answered(&cmd_version, &common);
     return (int)error->status;
 }
+
+const struct command cmd_version = {
+    .name = "version",
+    .summary = "print the version",
+    .usage = "Usage: blco version [OPTION]...\n\n"
+             "Prints the version and the commit of blco, as blco --version does.\n",
+    .sections = sections,
+    .run = run_command,
+};

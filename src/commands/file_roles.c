@@ -45,8 +45,8 @@ void file_roles_add_stem(struct file_roles *f, enum file_role role, const char *
     struct ktensor_files files = {0};
     if (!stem || error->status != STATUS_OK)
         return;
-    file_roles_add(f, role, ktensor_is_file(stem) ? stem : NULL, error);
-    if (!ktensor_is_file(stem))
+    file_roles_add(f, role, ktensor_file_format(stem) ? stem : NULL, error);
+    if (!ktensor_file_format(stem))
         ktensor_files_name(&files, MAX_ORDER, stem, KTENSOR_FORMATS, error);
     for (int i = 0; i < files.count; i++)
         file_roles_add(f, role, files.path[i], error);

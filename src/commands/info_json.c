@@ -4,17 +4,15 @@
 
 static void put_format(struct json *j, const struct info_findings *f)
 {
-    static const char *const headers[] = {
-        [TNS_HEADER_NONE] = "none", [TNS_HEADER_DIMS] = "dims", [TNS_HEADER_SPTENSOR] = "sptensor"};
     const struct tns_report *text = &f->report.text;
     bool is_text = f->format == TENSOR_TEXT;
-    json_string(j, "format", is_text ? "text" : "blco");
-    json_unsigned(j, is_text ? "text_bytes" : "file_bytes",
-                  is_text ? text->text_bytes : f->file_bytes);
+    json_put_string(j, "format", is_text ? "text" : "blco");
+    json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes",
+                      is_text ? text->text_bytes : f->file_bytes);
     if (!is_text)
         return;
-    json_bool(j, "gzip", text->gzip);
-    json_string(j, "header", headers[text->header]);
+    json_put_bool(j, "gzip", text->gzip);
+    json_put_string(j, "header", word_of(tns_header_words, (int)text->header));
 }
 
 static void put_tensor(struct json *j, const struct coo *x)
@@ -22,21 +20,21 @@ static void put_tensor(struct json *j, const struct coo *x)
     double places = 1;
     for (int n = 0; n < x->shape.order; n++)
         places *= (double)x->shape.dims[n];
-    json_unsigned(j, "order", (uint64_t)x->shape.order);
-    json_unsigneds(j, "lengths", x->shape.dims, (size_t)x->shape.order);
-    json_unsigned(j, "nonzeros", x->nnz);
-    json_number(j, "density", (double)x->nnz / places);
-    json_unsigned(j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
+    json_put_unsigned(j, "order", (uint64_t)x->shape.order);
+    json_put_unsigneds(j, "lengths", x->shape.dims, (size_t)x->shape.order);
+    json_put_unsigned(j, "nonzeros", x->nnz);
+    json_put_number(j, "density", (double)x->nnz / places);
+    json_put_unsigned(j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
 }
 
 static void put_statistics(struct json *j, const struct coo_statistics *s, size_t order)
 {
-    json_number(j, "least", s->least);
-    json_number(j, "largest", s->largest);
-    json_bool(j, "whole_numbers", s->all_integer);
-    json_number(j, "norm", s->norm);
-    json_unsigneds(j, "empty_slices", s->empty_slices, order);
-    json_unsigneds(j, "fullest_slice", s->largest_slice, order);
+    json_put_number(j, "least", s->least);
+    json_put_number(j, "largest", s->largest);
+    json_put_bool(j, "whole_numbers", s->all_integer);
+    json_put_number(j, "norm", s->norm);
+    json_put_unsigneds(j, "empty_slices", s->empty_slices, order);
+    json_put_unsigneds(j, "fullest_slice", s->largest_slice, order);
 }
 
 static void put_ranks(struct json *j, const struct info_ranks *r)
@@ -44,45 +42,46 @@ static void put_ranks(struct json *j, const struct info_ranks *r)
     uint64_t parts[MAX_ORDER];
     for (int n = 0; n < r->grid.shape.order; n++)
         parts[n] = (uint64_t)r->grid.parts[n];
-    json_object(j, "ranks");
-    json_unsigned(j, "count", (uint64_t)r->grid.ranks);
-    json_string(j, "on", r->machine.device ? "gpus" : "processors");
-    json_unsigned(j, "threads", (uint64_t)r->machine.threads);
-    json_bool(j, "one_host", r->machine.one_host || r->grid.ranks == 1);
-    json_unsigneds(j, "grid", parts, (size_t)r->grid.shape.order);
-    json_bool(j, "estimated", r->is_estimated);
-    json_unsigned(j, "largest_nonzeros", r->cost.largest_nnz);
-    json_number(j, "imbalance", r->cost.imbalance > 0 ? r->cost.imbalance : 0);
-    json_unsigned(j, "moved_bytes", r->cost.moved_bytes);
-    json_number(j, "mttkrp_seconds", r->cost.mttkrp_seconds);
-    json_number(j, "solve_seconds", r->cost.solve_seconds);
-    json_number(j, "move_seconds", r->cost.move_seconds);
+    json_put_object(j, "ranks");
+    json_put_unsigned(j, "count", (uint64_t)r->grid.ranks);
+    json_put_string(j, "on",
+                word_of(cmd_on_words, r->machine.device ? CMD_ON_GPUS : CMD_ON_PROCESSORS));
+    json_put_unsigned(j, "threads", (uint64_t)r->machine.threads);
+    json_put_bool(j, "one_host", r->machine.one_host || r->grid.ranks == 1);
+    json_put_unsigneds(j, "grid", parts, (size_t)r->grid.shape.order);
+    json_put_bool(j, "estimated", r->is_estimated);
+    json_put_unsigned(j, "largest_nonzeros", r->cost.largest_nnz);
+    json_put_number(j, "imbalance", r->cost.imbalance > 0 ? r->cost.imbalance : 0);
+    json_put_unsigned(j, "moved_bytes", r->cost.moved_bytes);
+    json_put_number(j, "mttkrp_seconds", r->cost.mttkrp_seconds);
+    json_put_number(j, "solve_seconds", r->cost.solve_seconds);
+    json_put_number(j, "move_seconds", r->cost.move_seconds);
     json_end(j);
 }
 
 static void put_plan(struct json *j, const struct plan *plan, const char *backend)
 {
     char obstacle[512];
-    json_object(j, "plan");
-    json_string(j, "backend", backend);
-    json_unsigned(j, "rank", plan->request.rank);
-    json_bool(j, "fits", plan->fits);
-    json_bool(j, "streamed", plan->streamed);
-    json_unsigned(j, "orderings", (uint64_t)plan_orderings(plan));
-    json_array(j, "conflict");
+    json_put_object(j, "plan");
+    json_put_string(j, "backend", backend);
+    json_put_unsigned(j, "rank", plan->request.rank);
+    json_put_bool(j, "fits", plan->fits);
+    json_put_bool(j, "streamed", plan->streamed);
+    json_put_unsigned(j, "orderings", (uint64_t)plan_orderings(plan));
+    json_put_array(j, "conflict");
     for (int n = 0; n < plan->request.tensor.shape.order; n++)
-        json_string(j, NULL, conflict_name(plan->conflict[n]));
+        json_put_string(j, NULL, conflict_name(plan->conflict[n]));
     json_end(j);
-    json_unsigned(j, "ordering_bytes", plan->tensor_bytes);
-    json_unsigned(j, "factor_bytes", plan->factor_bytes);
-    json_unsigned(j, "copy_bytes", plan->copy_bytes);
-    json_unsigned(j, "total_bytes", plan->total_bytes);
-    json_unsigned(j, "budget_bytes", plan->request.budget);
+    json_put_unsigned(j, "ordering_bytes", plan->tensor_bytes);
+    json_put_unsigned(j, "factor_bytes", plan->factor_bytes);
+    json_put_unsigned(j, "copy_bytes", plan->copy_bytes);
+    json_put_unsigned(j, "total_bytes", plan->total_bytes);
+    json_put_unsigned(j, "budget_bytes", plan->request.budget);
     if (plan->streamed)
-        json_unsigned(j, "host_bytes", plan->host_bytes);
+        json_put_unsigned(j, "host_bytes", plan->host_bytes);
     if (!plan->fits) {
         plan_obstacle(plan, obstacle, sizeof obstacle);
-        json_string(j, "obstacle", obstacle);
+        json_put_string(j, "obstacle", obstacle);
     }
     json_end(j);
 }
@@ -91,12 +90,12 @@ enum status info_print_json(const struct info_findings *f, const char *path, str
 {
     struct json j;
     json_begin(&j, error);
-    json_object(&j, NULL);
-    json_string(&j, "tensor", path);
+    json_put_object(&j, NULL);
+    json_put_string(&j, "tensor", path);
     put_format(&j, f);
-    json_unsigned(&j, "entries", f->entries);
-    json_unsigned(&j, "duplicates", f->report.cleaning.duplicates);
-    json_unsigned(&j, "zeros", f->report.cleaning.zeros);
+    json_put_unsigned(&j, "entries", f->entries);
+    json_put_unsigned(&j, "duplicates", f->report.cleaning.duplicates);
+    json_put_unsigned(&j, "zeros", f->report.cleaning.zeros);
     put_tensor(&j, &f->x);
     if (f->x.nnz > 0) {
         put_statistics(&j, &f->statistics, (size_t)f->x.shape.order);

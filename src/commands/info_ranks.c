@@ -69,7 +69,7 @@ enum status info_ranks_plan(struct plan *plan, const struct info_ranks *r,
     struct backend_options mine = *options;
     if (mine.host_memory == 0 && r->machine.one_host)
         mine.host_memory = machine_memory_budget(0) / (uint64_t)r->grid.ranks;
-    return backend_plan(plan, kind, &tensor, &mine, NULL, error);
+    return backend_plan(plan, kind, &tensor, &mine, error);
 }
 
 static void show_machine(const struct info_ranks *r)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static enum status settle_gpus(struct machine_choice *c, struct error *error)
+static enum status choose_gpus(struct machine_choice *c, struct error *error)
 {
     struct cmd_common *common = c->common;
     common->gpus = c->asked;
@@ -16,10 +16,11 @@ enum status machine_choose(struct machine_choice *c, struct cmd_common *common, 
     *c = (struct machine_choice){.common = common, .asked = common->gpus};
     if (backend_choose(&c->kind, common->backend, &c->why_not, error) != STATUS_OK)
         return error->status;
-    return settle_gpus(c, error);
+    return choose_gpus(c, error);
 }
 
-enum status machine_settle(struct machine_choice *c, const struct error *woken, struct error *error)
+enum status machine_choose_again(struct machine_choice *c, const struct error *woken,
+                                 struct error *error)
 {
     if (woken->status == STATUS_OK)
         return STATUS_OK;
@@ -29,7 +30,7 @@ enum status machine_settle(struct machine_choice *c, const struct error *woken, 
     }
     c->kind = &backend_host;
     c->why_not = *woken;
-    return settle_gpus(c, error);
+    return choose_gpus(c, error);
 }
 
 enum status machine_choose_now(struct cmd_common *common, const struct backend_kind **kind,
@@ -41,7 +42,7 @@ enum status machine_choose_now(struct cmd_common *common, const struct backend_k
     if (machine_choose(&c, common, error) != STATUS_OK)
         return error->status;
     backend_wake_now(c.kind, common->options.device, &woken);
-    if (machine_settle(&c, &woken, error) != STATUS_OK)
+    if (machine_choose_again(&c, &woken, error) != STATUS_OK)
         return error->status;
     *kind = c.kind;
     if (why_not)

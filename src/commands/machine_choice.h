@@ -18,14 +18,14 @@ struct machine_choice {
 enum status machine_choose(struct machine_choice *c, struct cmd_common *common,
                            struct error *error);
 
-/* What becomes of the choice once its first device is awake: *woken is what backend_wake_wait has
- * said. A device that does not answer is an error where --backend names its kind; with "auto" the
- * host takes its place, and c->why_not says why, unless --gpus asks for GPUs. */
-enum status machine_settle(struct machine_choice *c, const struct error *woken,
-                           struct error *error);
+/* To be called once the first device has answered or not: *woken is the outcome of
+ * backend_wake_wait. A device that does not answer is an error where --backend names its kind; with
+ * "auto" the host takes its place, and c->why_not says why, unless --gpus asks for GPUs. */
+enum status machine_choose_again(struct machine_choice *c, const struct error *woken,
+                                 struct error *error);
 
-/* machine_choose, and machine_settle once the device is awake: for a command that has nothing to do
- * meanwhile. *kind is NULL on failure; why_not may be NULL. */
+/* machine_choose, and machine_choose_again once the device is awake: for a command that has nothing
+ * to do meanwhile. *kind is NULL on failure; why_not may be NULL. */
 enum status machine_choose_now(struct cmd_common *common, const struct backend_kind **kind,
                                struct error *why_not, struct error *error);
 

@@ -11,11 +11,6 @@
 #define MOST_OPTIONS 64
 #define SHOWN        256 /* bytes of a text line that a message shows */
 
-/* What a process may have for itself: its place, its memory, what it prints. Each other option is
- * compared. */
-static const char *const may_differ[] = {"threads", "gpus",     "memory", "host-memory", "quiet",
-                                         "verbose", "progress", "help",   "version"};
-
 /* What a process was asked for, a text line for each thing, in the order of the tables. */
 struct request {
     const struct cli_option *option[MOST_OPTIONS];
@@ -24,28 +19,21 @@ struct request {
     char *text; /* the text lines; owned */
 };
 
-static bool is_compared(const struct cli_option *o)
-{
-    for (size_t i = 0; i < sizeof may_differ / sizeof *may_differ; i++)
-        if (strcmp(o->name, may_differ[i]) == 0)
-            return false;
-    return true;
-}
-
 static void list_options(struct request *r, const struct cli_section *sections)
 {
     for (; sections->title; sections++)
         for (const struct cli_option *o = sections->options; o->name; o++)
-            if (is_compared(o) && r->options < MOST_OPTIONS)
+            if (!o->may_differ && r->options < MOST_OPTIONS)
                 r->option[r->options++] = o;
 }
 
-/* A cli_setter. Of an option that is given several times, each value counts. */
-static enum status note_option(void *request, int key, const char *text, struct error *error)
+/* A cli_taker. Each value of an option that is given several times counts. */
+static enum status note_option(void *request, const struct cli_option *o, const char *text,
+                               struct error *error)
 {
     struct request *r = request;
     for (int i = 0; i < r->options; i++) {
-        if (r->option[i]->key != key)
+        if (r->option[i] != o)
             continue;
         char *before = r->value[i];
         r->value[i] = memory_text(error, "%s%s%s", before ? before : "", before ? " " : "",
@@ -56,7 +44,8 @@ static enum status note_option(void *request, int key, const char *text, struct 
 }
 
 /* Adds "name value"; no text line has a control character. */
-static void add_line(struct request *r, const char *name, const char *value, struct error *error)
+static enum status add_line(struct request *r, const char *name, const char *value,
+                            struct error *error)
 {
     size_t room = PRINTABLE_ROOM(strlen(value) + 1);
     char *before = r->text, *shown = memory_array(room, 1, error);
@@ -66,6 +55,7 @@ static void add_line(struct request *r, const char *name, const char *value, str
                               printable(value, shown, room));
     memory_free(shown);
     memory_free(before);
+    return error->status;
 }
 
 static const char *without_folder(const char *path)
@@ -74,24 +64,23 @@ static const char *without_folder(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* `argv` is changed by parsing. */
-static enum status describe(struct request *r, int argc, char **argv,
+static enum status describe(struct request *r, struct cli_line *line,
                             const struct cli_section *sections, struct error *error)
 {
-    char name[64];
-    int first;
     list_options(r, sections);
-    if (cli_parse(argc, argv, sections, note_option, r, &first, error) != STATUS_OK)
+    if (cli_each(line, sections, note_option, r, error) != STATUS_OK)
         return error->status;
-    add_line(r, "blco", argv[0], error);
-    add_line(r, "version", version_text, error);
-    for (int i = 0; i < r->options && error->status == STATUS_OK; i++) {
-        snprintf(name, sizeof name, "--%s", r->option[i]->name);
-        add_line(r, name, r->value[i] ? r->value[i] : "not given", error);
-    }
-    for (int i = first; i < argc && error->status == STATUS_OK; i++)
-        add_line(r, "file", without_folder(argv[i]), error);
-    return error->status;
+    if (add_line(r, "blco", line->argv[0], error) != STATUS_OK)
+        return error->status;
+    if (add_line(r, "version", version_text, error) != STATUS_OK)
+        return error->status;
+    for (int i = 0; i < r->options; i++)
+        if (add_line(r, r->option[i]->name, r->value[i] ? r->value[i] : "not given", error) !=
+            STATUS_OK)
+            return error->status;
+    if (line->operands == 0)
+        return STATUS_OK;
+    return add_line(r, "file", without_folder(line->operand[0]), error);
 }
 
 static void free_request(struct request *r)
@@ -140,33 +129,29 @@ static enum status compare_with_first(const struct request *r, struct comm *worl
     }
     if (world->rank == 0)
         memcpy(first, r->text, size);
-    if (comm_bcast(world, 0, first, size, error) == STATUS_OK)
-        compare(r->text, first, error);
+    if (comm_bcast(world, 0, first, size, error) != STATUS_OK)
+        goto done;
+    compare(r->text, first, error);
+done:
     memory_free(first);
     return error->status;
 }
 
-static enum status compare_requests(struct comm *world, const struct kept_arguments *given,
+static enum status compare_requests(struct comm *world, struct cli_line line,
                                     const struct cli_section *sections, struct error *error)
 {
     struct request mine = {0};
-    int argc = given->count - 1; /* without the program */
-    char **argv = memory_array((size_t)argc + 1, sizeof *argv, error);
-    if (argv) {
-        memcpy(argv, given->text + 1, (size_t)argc * sizeof *argv);
-        argv[argc] = NULL;
-        describe(&mine, argc, argv, sections, error);
-    }
-    if (comm_end_phase(world, error) == STATUS_OK) {
-        compare_with_first(&mine, world, error);
-        comm_end_phase(world, error);
-    }
+    describe(&mine, &line, sections, error);
+    if (comm_end_phase(world, error) != STATUS_OK)
+        goto done;
+    compare_with_first(&mine, world, error);
+    comm_end_phase(world, error);
+done:
     free_request(&mine);
-    memory_free(argv);
     return error->status;
 }
 
-enum status ranks_join(struct comm **world, const struct kept_arguments *given,
+enum status ranks_join(struct comm **world, const struct cli_line *line,
                        const struct cli_section *sections, struct error *error)
 {
     const struct error wrong = *error;
@@ -177,7 +162,7 @@ enum status ranks_join(struct comm **world, const struct kept_arguments *given,
         return error->status;
     }
     *error = wrong;
-    return comm_end_phase(*world, error) == STATUS_OK
-               ? compare_requests(*world, given, sections, error)
-               : error->status;
+    if (comm_end_phase(*world, error) != STATUS_OK)
+        return error->status;
+    return compare_requests(*world, *line, sections, error);
 }

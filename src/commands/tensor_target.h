@@ -5,10 +5,13 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+#include "commands/options/cli_values.h"
 
-/* Help of --force. */
-#define TENSOR_TARGET_FORCE_HELP "replace OUT where it exists"
+/* The row of --force in an option table. */
+#define TENSOR_TARGET_FORCE(owner, member)                                                         \
+    {                                                                                              \
+        "--force", 0, NULL, "replace OUT where it exists", CLI_FLAG(owner, member)                 \
+    }
 
 /* Checks before the work that the file `path` can be made ("-", standard output, always can).
  * `input` is the file that the command reads, or NULL; STATUS_INPUT where it is `path`.

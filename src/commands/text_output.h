@@ -3,26 +3,28 @@
 #ifndef BLCO_TEXT_OUTPUT_H
 #define BLCO_TEXT_OUTPUT_H
 
-#include <stdbool.h>
-
-#include "base/error.h"
+#include "commands/options/cli_values.h"
+#include "formats/tns/tns_options.h"
 #include "formats/tns/tns_writer.h"
 
-/* Help of --header NAME. */
-#define TEXT_OUTPUT_HEADER_HELP                                                                    \
-    "what text begins with: none, dims (order and\nlengths) or sptensor (none)"
-
 struct text_output {
-    struct tns_write_options options; /* the caller sets index_base to the default  */
-    bool has_header;                  /* --header was given                         */
-    const char *index_base_option;    /* the option that gave index_base; or NULL   */
+    struct tns_write_options options;
+    const char *header_given;     /* "--header", or NULL                               */
+    const char *index_base_given; /* the option that options.index_base is from, or NULL */
 };
 
-/* Take the arguments of --header, and of `option` for the first index (0 or 1). STATUS_INPUT if an
- * argument is wrong. */
-enum status text_output_set_header(struct text_output *t, const char *text, struct error *error);
-enum status text_output_set_index_base(struct text_output *t, const char *option, const char *text,
-                                       struct error *error);
+/* The row of --header in an option table, where `member` of the settings is a struct text_output.
+ */
+#define TEXT_OUTPUT_HEADER(owner, member)                                                          \
+    {                                                                                              \
+        "--header", 0, "NAME",                                                                     \
+            "what text begins with: none, dims (order and\nlengths) or sptensor ({default})",      \
+            CLI_CHOICE(owner, member.options.header, tns_header_words),                            \
+            .initial = "none", CLI_GIVEN(owner, member.header_given)                               \
+    }
+/* The argument of an option for the first index. */
+#define TEXT_OUTPUT_INDEX_BASE(owner, member)                                                      \
+    CLI_INT(owner, member.options.index_base, 0, 1), CLI_GIVEN(owner, member.index_base_given)
 
 /* STATUS_INPUT if one of the options was given although the name `path` means a .blco file. */
 enum status text_output_check(const struct text_output *t, const char *path, struct error *error);

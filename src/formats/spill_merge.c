@@ -11,8 +11,9 @@
 #define LEAST_WINDOW 256 /* entries of a spill in memory */
 
 /* The next entries of each spill are in memory, in its window: those of spill k are entries
- * [k * length, k * length + filled[k]) of `window`. A spill goes on if it has more entries. An entry
- * can be emitted if it comes before the last entry in the window of every spill that goes on. */
+ * [k * length, k * length + filled[k]) of `window`. A spill goes on if it has more entries. An
+ * entry can be emitted if it comes before the last entry in the window of every spill that goes on.
+ */
 struct merger {
     struct spills *spills;
     const struct ordering *alto; /* the writer's                                              */
@@ -237,8 +238,7 @@ static enum status merge_all(struct merger *m, struct progress *progress, struct
 }
 
 enum status spill_merge(struct spills *s, uint64_t memory, struct blco_writer *w,
-                        struct coo_cleaning *report, struct progress *progress,
-                        struct error *error)
+                        struct coo_cleaning *report, struct progress *progress, struct error *error)
 {
     struct merger m = {.spills = s, .writer = w, .report = report};
     if (merger_create(&m, memory, error) != STATUS_OK)

@@ -17,8 +17,8 @@ struct tensor_report {
 };
 
 /* Finds out the kind of a file. "-", standard input, is text. STATUS_INPUT if standard input is a
- * .blco file, which must be given by its name. A file that cannot be read counts as text; the reader
- * of text then gives the reason. */
+ * .blco file, which must be given by its name. A file that cannot be read counts as text; the
+ * reader of text then gives the reason. */
 enum status tensor_format(const char *path, enum tensor_format *format, struct error *error);
 
 /* The kind of file to write under this name: .blco if the name ends in .blco, else text. */

@@ -17,8 +17,8 @@
 #define STREAM_SUPPORT   (UINT64_MAX - 1 - MAX_ORDER)
 #define STREAM_COLLINEAR (STREAM_SUPPORT - MAX_ORDER)
 
-/* The fraction of the core's places that are nonzero. From random starts ALS seldom finds components
- * that hardly overlap; with this overlap it finds most of them. */
+/* The fraction of the core's places that are nonzero. From random starts ALS seldom finds
+ * components that hardly overlap; with this overlap it finds most of them. */
 #define CORE_DENSITY 0.7
 
 /* The supports of the components: the places where a component is not zero. Some indices of each

@@ -1,5 +1,5 @@
-/* Draws one of many items by their masses: searches the running sum, from a place near the item that
- * a table gives. */
+/* Draws one of many items by their masses: searches the running sum, from a place near the item
+ * that a table gives. */
 #ifndef BLCO_GUIDE_TABLE_H
 #define BLCO_GUIDE_TABLE_H
 

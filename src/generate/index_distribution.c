@@ -9,7 +9,8 @@
 
 #define SHORT_BITS 12 /* all indices of a mode of up to 2^12 are heads */
 #define TURN_BITS  11 /* a longer mode has up to 2^11 intervals        */
-#define HEAD_TURNS 4  /* heads are the ranks of the first turns; in later turns ranks hardly differ */
+#define HEAD_TURNS                                                                                 \
+    4 /* heads are the ranks of the first turns; in later turns ranks hardly differ */
 
 /* Keeps a draw below the end of heads or tail below 1 after rounding. */
 #define BELOW_ONE (1 - 0x1p-50)

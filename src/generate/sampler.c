@@ -24,10 +24,9 @@ enum status sampler_create(struct sampler *s, const struct generate_spec *spec, 
         return error->status;
     alto_keys_create(&s->line, &s->layout);
     for (int n = 0; n < spec->shape.order; n++)
-        if (index_distribution_create(&s->distribution[n], spec->shape.dims[n],
-                                      spec->skew.exponent[n],
-                                      random_stream_at(seed, STREAM_LABELS, (uint64_t)n),
-                                      error) != STATUS_OK)
+        if (index_distribution_create(
+                &s->distribution[n], spec->shape.dims[n], spec->skew.exponent[n],
+                random_stream_at(seed, STREAM_LABELS, (uint64_t)n), error) != STATUS_OK)
             goto done;
     if (s->skew.pool == 0)
         s->skew.pool_modes = 0;
@@ -99,7 +98,7 @@ double sampler_mass(const struct sampler *s, const struct sampler_part *part)
     for (int n = 0; n < s->layout.shape.order; n++)
         if (!is_pooled(s, n))
             mass *= index_distribution_mass(&s->distribution[n], part->box.begin[n],
-                                              alto_box_end(&s->layout, &part->box, n));
+                                            alto_box_end(&s->layout, &part->box, n));
     return mass;
 }
 

@@ -1,5 +1,5 @@
-/* Draws positions on the alto line by the distributions of a generate_skew, part of the line by part,
- * as if they had been drawn from the whole line and sorted. */
+/* Draws positions on the alto line by the distributions of a generate_skew, part of the line by
+ * part, as if they had been drawn from the whole line and sorted. */
 #ifndef BLCO_SAMPLER_H
 #define BLCO_SAMPLER_H
 

@@ -20,7 +20,7 @@ static pthread_mutex_t caller = PTHREAD_MUTEX_INITIALIZER;
 static struct lapack_library library;
 static struct error failure;
 
-/* OpenBLAS asks again and again for memory that it does not get, so the memory is tried before. */
+/* OpenBLAS asks for ever for memory that it does not get, so this is tried before. */
 static enum status try_room(struct error *error)
 {
     void *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -34,13 +34,13 @@ static enum status try_room(struct error *error)
 
 static void *open_library(const char *name, int flags, struct error *error)
 {
-    void *handle = error->status == STATUS_OK ? dlopen(name, RTLD_NOW | flags) : NULL;
-    if (!handle && error->status == STATUS_OK)
+    void *handle = dlopen(name, RTLD_NOW | flags);
+    if (!handle)
         error_set(error, STATUS_INTERNAL, "LAPACK cannot be loaded: %s", dlerror());
     return handle;
 }
 
-static void find_functions(void *handle, struct error *error)
+static enum status find_functions(void *handle, struct error *error)
 {
     const struct library_function functions[] = {
         {&library.dpotrf, "LAPACKE_dpotrf"},
@@ -51,7 +51,8 @@ static void find_functions(void *handle, struct error *error)
     const char *missing =
         shared_library_bind(handle, functions, sizeof functions / sizeof *functions);
     if (missing)
-        error_set(error, STATUS_INTERNAL, "LAPACKE has no %s", missing);
+        return error_set(error, STATUS_INTERNAL, "LAPACKE has no %s", missing);
+    return STATUS_OK;
 }
 
 /* Makes OpenBLAS take its work buffer now, while there is memory for it. */
@@ -64,9 +65,8 @@ static void take_buffer(struct error *error)
         error_set(error, STATUS_INTERNAL, "LAPACK does not factorise the unit matrix");
 }
 
-/* OpenBLAS's names come before those of another BLAS that LAPACK may have been linked with. An
- * OpenBLAS as its makers build it has LAPACKE inside; Debian's leaves LAPACKE to another library.
- */
+/* OpenBLAS is loaded first, so that its functions are taken and not those of another BLAS that
+ * LAPACK may have been linked with. Upstream's OpenBLAS contains LAPACKE; Debian's does not. */
 static void load(void)
 {
     if (try_room(&failure) != STATUS_OK)
@@ -75,10 +75,11 @@ static void load(void)
     void *lapacke = open_library("libopenblas.so.0", RTLD_GLOBAL, &failure);
     if (lapacke && !dlsym(lapacke, "LAPACKE_dpotrf"))
         lapacke = open_library("liblapacke.so.3", RTLD_LOCAL, &failure);
-    if (lapacke)
-        find_functions(lapacke, &failure);
-    if (failure.status == STATUS_OK)
-        take_buffer(&failure);
+    if (!lapacke)
+        return;
+    if (find_functions(lapacke, &failure) != STATUS_OK)
+        return;
+    take_buffer(&failure);
 }
 
 const struct lapack_library *lapack_library(struct error *error)

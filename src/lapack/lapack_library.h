@@ -1,6 +1,6 @@
-/* LAPACK and OpenBLAS, loaded when they are first needed and never before: OpenBLAS starts its
- * threads when it is loaded, which a limit of memory can keep from ever ending. Here it is loaded
- * with one thread, since blco has threads of its own. */
+/* LAPACK and OpenBLAS, loaded when they are first needed: OpenBLAS starts its threads when it is
+ * loaded, which may never return under a limit of memory. It is loaded with one thread, because
+ * blco has threads of its own. */
 #ifndef BLCO_LAPACK_LIBRARY_H
 #define BLCO_LAPACK_LIBRARY_H
 
@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-/* Functions of LAPACKE ("The LAPACKE C Interface to LAPACK"), of which those with "work" take their
- * scratch arrays from the caller. */
+/* Functions of LAPACKE ("The LAPACKE C Interface to LAPACK"). Those with "work" in their names take
+ * their scratch arrays from the caller. */
 struct lapack_library {
     __typeof__(LAPACKE_dpotrf) *dpotrf;
     __typeof__(LAPACKE_dpocon_work) *dpocon_work;

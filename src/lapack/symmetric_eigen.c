@@ -8,19 +8,22 @@
 enum status symmetric_eigen(double *v, uint64_t n, double *w, struct error *error)
 {
     const struct lapack_library *lapack = lapack_library(error);
+    if (!lapack)
+        return error->status;
     uint64_t doubles = 1 + 6 * n + 2 * n * n, wholes = 3 + 5 * n;
-    double *work = lapack ? memory_array(doubles, sizeof *work, error) : NULL;
-    lapack_int *whole = work ? memory_array(wholes, sizeof *whole, error) : NULL;
-    lapack_int size = (lapack_int)n, info = 0;
-    if (whole) {
-        lapack_library_enter();
-        info = lapack->dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', size, v, size, w, work,
-                                   (lapack_int)doubles, whole, (lapack_int)wholes);
-        lapack_library_leave();
-    }
+    double *work = memory_array(doubles, sizeof *work, error);
+    lapack_int *whole = memory_array(wholes, sizeof *whole, error);
+    lapack_int size = (lapack_int)n;
+    if (!work || !whole)
+        goto done;
+    lapack_library_enter();
+    lapack_int info = lapack->dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', size, v, size, w, work,
+                                          (lapack_int)doubles, whole, (lapack_int)wholes);
+    lapack_library_leave();
     if (info != 0)
         error_set(error, STATUS_NUMERICAL,
                   "the eigendecomposition of a symmetric matrix failed with code %d", (int)info);
+done:
     memory_free(whole);
     memory_free(work);
     return error->status;

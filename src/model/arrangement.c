@@ -102,3 +102,13 @@ void arrangement_decide(struct arrangement *a, const struct ktensor *k)
             a->divisor[(uint64_t)n * k->rank + r] =
                 a->signed_norm[(uint64_t)n * k->rank + a->from[r]];
 }
+
+void arrangement_keep(struct arrangement *a, const struct ktensor *k)
+{
+    for (uint64_t r = 0; r < k->rank; r++) {
+        a->from[r] = r;
+        a->lambda[r] = k->lambda[r];
+    }
+    for (uint64_t i = 0; i < (uint64_t)k->shape.order * k->rank; i++)
+        a->divisor[i] = 1;
+}

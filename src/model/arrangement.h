@@ -1,6 +1,6 @@
-/* How a model becomes its standard form (ktensor_arrange): the order of the components, and what
- * divides each column. Decided from what the columns of the whole model tell, and applied by who
- * has the rows: ktensor_arrange.c in host memory, a backend on their way out of it. */
+/* How a model becomes its standard form (ktensor_arrange): the order of the components, and the
+ * divisor of each column. These follow from the columns of the whole model (struct column).
+ * ktensor_arrange.c applies them in host memory; a backend applies them to rows that it stores. */
 #ifndef BLCO_ARRANGEMENT_H
 #define BLCO_ARRANGEMENT_H
 
@@ -25,6 +25,9 @@ enum status arrangement_create(struct arrangement *a, int order, uint64_t rank,
 
 /* Decides from a->column, and from k's lambda and its modes that are fixed or nonnegative. */
 void arrangement_decide(struct arrangement *a, const struct ktensor *k);
+
+/* The form of k as it is: the columns are neither moved nor divided. */
+void arrangement_keep(struct arrangement *a, const struct ktensor *k);
 
 /* Accepts an empty one. */
 void arrangement_free(struct arrangement *a);

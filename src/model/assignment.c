@@ -7,10 +7,10 @@
 
 #define NOBODY UINT64_MAX
 
-/* Prices make every pair's cost, row_price + column_price - score, 0 or more, and that of the pairs
- * which are assigned 0; an assignment with such prices is the best one. Rows are assigned one after
- * the other. The search for a row's column begins at an additional column, number `columns`, that
- * this row has for the time being. */
+/* The cost of a pair is row_price + column_price - score. Prices are such that no cost is negative
+ * and the cost of each assigned pair is 0: the assignment is then the best one. Rows are assigned
+ * one after the other. The search for a row's column begins at an additional column, number
+ * `columns`, which this row has meanwhile. */
 struct search {
     const double *score; /* (rows x columns); borrowed                                       */
     uint64_t rows, columns;
@@ -24,12 +24,13 @@ struct search {
 
 static enum status search_create(struct search *s, struct error *error)
 {
-    if (!(s->row_price = memory_zeros(s->rows, sizeof *s->row_price, error)) ||
-        !(s->column_price = memory_zeros(s->columns + 1, sizeof *s->column_price, error)) ||
-        !(s->row = memory_array(s->columns + 1, sizeof *s->row, error)) ||
-        !(s->distance = memory_array(s->columns, sizeof *s->distance, error)) ||
-        !(s->previous = memory_array(s->columns, sizeof *s->previous, error)) ||
-        !(s->reached = memory_array(s->columns + 1, sizeof *s->reached, error)))
+    s->row_price = memory_zeros(s->rows, sizeof *s->row_price, error);
+    s->column_price = memory_zeros(s->columns + 1, sizeof *s->column_price, error);
+    s->row = memory_array(s->columns + 1, sizeof *s->row, error);
+    s->distance = memory_array(s->columns, sizeof *s->distance, error);
+    s->previous = memory_array(s->columns, sizeof *s->previous, error);
+    s->reached = memory_array(s->columns + 1, sizeof *s->reached, error);
+    if (error->status != STATUS_OK)
         return error->status;
     for (uint64_t c = 0; c <= s->columns; c++)
         s->row[c] = NOBODY;
@@ -103,13 +104,14 @@ enum status assignment_solve(const double *score, uint64_t rows, uint64_t column
                              struct error *error)
 {
     struct search s = {.score = score, .rows = rows, .columns = columns};
-    if (search_create(&s, error) == STATUS_OK) {
-        for (uint64_t r = 0; r < rows; r++)
-            assign(&s, r);
-        for (uint64_t c = 0; c < columns; c++)
-            if (s.row[c] != NOBODY)
-                column[s.row[c]] = c;
-    }
+    if (search_create(&s, error) != STATUS_OK)
+        goto done;
+    for (uint64_t r = 0; r < rows; r++)
+        assign(&s, r);
+    for (uint64_t c = 0; c < columns; c++)
+        if (s.row[c] != NOBODY)
+            column[s.row[c]] = c;
+done:
     search_free(&s);
     return error->status;
 }

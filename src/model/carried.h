@@ -1,5 +1,5 @@
-/* What one iteration of ALS leaves to the next beside lambda and the factor matrices: the scales of
- * columns, which are not multiplied into the rows, and the Grams. */
+/* The state that one iteration of ALS leaves to the next beside lambda and the factor matrices: the
+ * scales of columns, which are not multiplied into the rows, and the Grams. */
 #ifndef BLCO_CARRIED_H
 #define BLCO_CARRIED_H
 
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "numerics/precision.h"
 
-/* With it goes a model of factor matrices as they stand: A_n = factor[n] diag(scale n). */
+/* It belongs to a ktensor whose factor matrices lack the scales: A_n = factor[n] diag(scale n). */
 struct carried {
     double *scale;            /* (order x R)                        */
     double *gram;             /* (order x R x R), of A_n: symmetric */

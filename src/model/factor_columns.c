@@ -72,10 +72,10 @@ double column_norm(const struct column *c)
     return sqrt(c->sum) / column_scale(c->largest);
 }
 
-/* Of entries of equal magnitude the one in the row of the lowest number counts: first (R) = that
- * row's number. */
-static void settle_ties(const double *a, uint64_t rows, uint64_t rank, const uint64_t *row,
-                        struct partial p, uint64_t *first)
+/* Among the entries of the largest magnitude, takes that in the row with the lowest number: first
+ * (R) = this number. */
+static void take_lowest_rows(const double *a, uint64_t rows, uint64_t rank, const uint64_t *row,
+                             struct partial p, uint64_t *first)
 {
     for (uint64_t r = 0; r < rank; r++)
         first[r] = UINT64_MAX;
@@ -89,11 +89,9 @@ static void settle_ties(const double *a, uint64_t rows, uint64_t rank, const uin
         }
 }
 
-/* Rows that lie in portions, and what the portions tell. */
+/* Rows in portions, and what the portions tell. */
 struct portions {
-    const double *a;     /* (rows x R)                                                         */
-    const uint64_t *row; /* (rows): their numbers, or NULL: they are `first` and so on         */
-    uint64_t rows, rank, first;
+    struct factor_rows of;
     uint64_t step;    /* rows of a portion         */
     double *partials; /* (portions x 3 x R)        */
     uint64_t *firsts; /* (portions x R), with `row` */
@@ -101,41 +99,43 @@ struct portions {
 
 static void measure_portion(const struct portions *q, uint64_t s)
 {
-    uint64_t begin = s * q->step, rows = least_of(q->step, q->rows - begin);
-    const double *a = q->a + begin * q->rank;
-    struct partial p = partial_at(q->partials, s, q->rank);
-    sum_portion(a, rows, q->rank, p);
-    if (q->row)
-        settle_ties(a, rows, q->rank, q->row + begin, p, q->firsts + s * q->rank);
+    const struct factor_rows *of = &q->of;
+    uint64_t begin = s * q->step, rows = least_of(q->step, of->rows - begin);
+    const double *a = of->a + begin * of->rank;
+    struct partial p = partial_at(q->partials, s, of->rank);
+    sum_portion(a, rows, of->rank, p);
+    if (of->row)
+        take_lowest_rows(a, rows, of->rank, of->row + begin, p, q->firsts + s * of->rank);
 }
 
 static void add_portion(const struct portions *q, uint64_t s, struct column *column)
 {
-    struct partial p = partial_at(q->partials, s, q->rank);
-    for (uint64_t r = 0; r < q->rank; r++) {
-        uint64_t first = q->row ? q->firsts[s * q->rank + r] : q->first + s * q->step;
+    const struct factor_rows *of = &q->of;
+    struct partial p = partial_at(q->partials, s, of->rank);
+    for (uint64_t r = 0; r < of->rank; r++) {
+        uint64_t first = of->row ? q->firsts[s * of->rank + r] : of->first + s * q->step;
         column_add(&column[r], &(struct column){p.largest[r], p.sum[r], first});
     }
 }
 
-enum status factor_columns_measure(const double *a, uint64_t rows, uint64_t rank, uint64_t first,
-                                   const uint64_t *row, struct column *column, struct error *error)
+enum status factor_columns_measure(const struct factor_rows *rows, struct column *column,
+                                   struct error *error)
 {
-    uint64_t step = portion_rows(rank), count = (rows + step - 1) / step;
-    struct portions q = {
-        .a = a, .row = row, .rows = rows, .rank = rank, .first = first, .step = step};
+    const uint64_t rank = rows->rank, step = portion_rows(rank);
+    const uint64_t count = (rows->rows + step - 1) / step;
+    struct portions q = {.of = *rows, .step = step};
     q.partials = memory_array(count * 3, rank * sizeof *q.partials, error);
-    if (q.partials && row)
-        q.firsts = memory_array(count, rank * sizeof *q.firsts, error);
-    if (error->status == STATUS_OK) {
+    q.firsts = memory_array(rows->row ? count : 0, rank * sizeof *q.firsts, error);
+    if (error->status != STATUS_OK)
+        goto done;
 #pragma omp parallel for schedule(static)
-        for (uint64_t s = 0; s < count; s++)
-            measure_portion(&q, s);
-        for (uint64_t r = 0; r < rank; r++)
-            column[r] = (struct column){0, 0, row ? UINT64_MAX : first};
-        for (uint64_t s = 0; s < count; s++)
-            add_portion(&q, s, column);
-    }
+    for (uint64_t s = 0; s < count; s++)
+        measure_portion(&q, s);
+    for (uint64_t r = 0; r < rank; r++)
+        column[r] = (struct column){0, 0, rows->row ? UINT64_MAX : rows->first};
+    for (uint64_t s = 0; s < count; s++)
+        add_portion(&q, s, column);
+done:
     memory_free(q.partials);
     memory_free(q.firsts);
     return error->status;
@@ -143,20 +143,21 @@ enum status factor_columns_measure(const double *a, uint64_t rows, uint64_t rank
 
 #define TILE 8 /* columns of A that are multiplied in one pass over B */
 
-#define ROWS                                                                                       \
-    4 /* rows of B that are added to C at a time, so that C is read and written less often */
+#define ROWS 4 /* of B, added to C at a time, so that C is read and written less often */
 
-/* c (width x Rb) += a' b of some rows. */
-VECTOR_CLONES static void product_tile(const double *a, uint64_t rank_a, const double *b,
-                                       uint64_t rank_b, uint64_t rows, uint64_t width, double *c)
+/* c (width x Rb) = the first `width` columns of A, transposed, times b (rows x Rb). */
+VECTOR_CLONES static void product_tile(const struct factor_rows *x, const double *b,
+                                       uint64_t rank_b, uint64_t width, double *c)
 {
+    const double *a = x->a;
+    const uint64_t rows = x->rows, rank_a = x->rank;
     memset(c, 0, width * rank_b * sizeof *c);
     uint64_t i = 0;
     for (; i + ROWS <= rows; i += ROWS) {
         const double *b0 = b + i * rank_b, *b1 = b0 + rank_b, *b2 = b1 + rank_b, *b3 = b2 + rank_b;
         for (uint64_t t = 0; t < width; t++) {
-            const double *x = a + i * rank_a + t;
-            double x0 = x[0], x1 = x[rank_a], x2 = x[2 * rank_a], x3 = x[3 * rank_a];
+            const double *y = a + i * rank_a + t;
+            double x0 = y[0], x1 = y[rank_a], x2 = y[2 * rank_a], x3 = y[3 * rank_a];
             for (uint64_t s = 0; s < rank_b; s++)
                 c[t * rank_b + s] += (x0 * b0[s] + x1 * b1[s]) + (x2 * b2[s] + x3 * b3[s]);
         }
@@ -174,21 +175,24 @@ static uint64_t product_portions(uint64_t rows, uint64_t size)
     return portions < 1 ? 1 : least_of(portions, 256);
 }
 
-enum status factor_columns_products(const double *a, uint64_t rank_a, const double *b,
-                                    uint64_t rank_b, uint64_t rows, double *c, struct error *error)
+enum status factor_columns_products(const struct factor_rows *a, const struct factor_rows *b,
+                                    double *c, struct error *error)
 {
-    uint64_t size = rank_a * rank_b, portions = product_portions(rows, size);
-    uint64_t step = (rows + portions - 1) / portions, tiles = (rank_a + TILE - 1) / TILE;
+    const uint64_t rows = a->rows, size = a->rank * b->rank;
+    const uint64_t portions = product_portions(rows, size), tiles = (a->rank + TILE - 1) / TILE;
+    const uint64_t step = (rows + portions - 1) / portions;
     double *partials = memory_array(portions, size * sizeof *partials, error);
     if (!partials)
         return error->status;
 #pragma omp parallel for collapse(2) schedule(static)
     for (uint64_t s = 0; s < portions; s++)
         for (uint64_t t = 0; t < tiles; t++) {
-            uint64_t first = least_of(s * step, rows), r = t * TILE;
-            product_tile(a + first * rank_a + r, rank_a, b + first * rank_b, rank_b,
-                         least_of(step, rows - first), least_of(TILE, rank_a - r),
-                         partials + s * size + r * rank_b);
+            const uint64_t first = least_of(s * step, rows), r = t * TILE;
+            const struct factor_rows x = {.a = a->a + first * a->rank + r,
+                                          .rows = least_of(step, rows - first),
+                                          .rank = a->rank};
+            product_tile(&x, b->a + first * b->rank, b->rank, least_of(TILE, a->rank - r),
+                         partials + s * size + r * b->rank);
         }
     memset(c, 0, size * sizeof *c);
     for (uint64_t s = 0; s < portions; s++)

@@ -15,21 +15,29 @@ struct column {
     uint64_t first; /* the first of the rows, or of those among them that have `largest`   */
 };
 
-/* column (R) = what A (rows x R), the rows `first` and so on of a matrix, or where `row` is not
- * NULL the rows row[0], ..., row[rows - 1], tells of each column. STATUS_MEMORY. */
-enum status factor_columns_measure(const double *a, uint64_t rows, uint64_t rank, uint64_t first,
-                                   const uint64_t *row, struct column *column, struct error *error);
+/* Some rows of a factor matrix. All is borrowed. */
+struct factor_rows {
+    const double *a; /* (rows x R)                                              */
+    uint64_t rows, rank;
+    uint64_t first;      /* the rows are `first`, first + 1, ... of the matrix, */
+    const uint64_t *row; /* or row[0], ..., row[rows - 1] unless NULL           */
+};
 
-/* *to = what the rows of both tell; no row is in both. Of equals the lower `first` counts, so
- * either has its rows before the other's, or both `first` are rows that have `largest`. */
+/* column (R) = what the rows tell of each column. STATUS_MEMORY. */
+enum status factor_columns_measure(const struct factor_rows *rows, struct column *column,
+                                   struct error *error);
+
+/* *to = what the rows of both tell; no row is in both. Of equal entries that with the lower `first`
+ * counts. Therefore all rows of one come before all rows of the other, or each `first` is the row
+ * of `largest`. */
 void column_add(struct column *to, const struct column *from);
 
 /* The 2-norm of the column in these rows. */
 double column_norm(const struct column *c);
 
-/* C (Ra x Rb) = A' B for A (rows x Ra) and B (rows x Rb). STATUS_MEMORY. */
-enum status factor_columns_products(const double *a, uint64_t rank_a, const double *b,
-                                    uint64_t rank_b, uint64_t rows, double *c, struct error *error);
+/* C (Ra x Rb) = A' B for A (rows x Ra) and B (rows x Rb) of as many rows. STATUS_MEMORY. */
+enum status factor_columns_products(const struct factor_rows *a, const struct factor_rows *b,
+                                    double *c, struct error *error);
 
 /* C (rows x R) = A W for A (rows x R) and W (R x R); C is another array than A. */
 void factor_columns_multiply(const double *a, uint64_t rows, uint64_t rank, const double *w,

@@ -1,14 +1,13 @@
-/* A fit as people read it: with the digits that are known, and no 1 in place of digits that are
- * missing. */
+/* A fit as people read it: with the digits that are known, and never rounded to 1. */
 #ifndef BLCO_FIT_TEXT_H
 #define BLCO_FIT_TEXT_H
 
 #define FIT_TEXT 32 /* characters that a fit needs at most */
 
-/* text (FIT_TEXT) = the fit with as many digits after the point, `digits` at most, as rounding has
- * left: it may have changed the fit by `noise`, 0 where nothing tells. A fit that these digits
- * would show as 1 shows its distance: "1-3.2e-13", or, where noise hides even that,
- * "1+-2e-08". Returns text, which has no blank. */
+/* text (FIT_TEXT) = the fit with its digits after the point that rounding has not changed, `digits`
+ * at most. Rounding may have changed the fit by `noise`; 0 where that is unknown. A fit that would
+ * become 1 is shown by its distance from 1: "1-3.2e-13", or "1+-2e-08" where the noise is larger.
+ * Returns text, which has no blank. */
 const char *fit_text(double fit, double noise, int digits, char *text);
 
 #endif

@@ -36,12 +36,13 @@ fail:
 enum status ktensor_create_part(struct ktensor *k, const struct part *part, uint64_t rank,
                                 struct error *error)
 {
-    if (ktensor_create(k, &part->here, rank, error) == STATUS_OK)
-        for (int n = 0; n < k->shape.order; n++) {
-            k->first[n] = part->first[n];
-            k->row[n] = part->row[n];
-        }
-    return error->status;
+    if (ktensor_create(k, &part->here, rank, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < k->shape.order; n++) {
+        k->first[n] = part->first[n];
+        k->row[n] = part->row[n];
+    }
+    return STATUS_OK;
 }
 
 void ktensor_free(struct ktensor *k)

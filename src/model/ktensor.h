@@ -1,5 +1,5 @@
 /* The CP model (Kruskal tensor): X ~ sum over r of lambda[r] A_1(:,r) o A_2(:,r) o ... o A_N(:,r),
- * o being the outer product. Implemented in ktensor.c, ktensor_arrange.c and ktensor_score.c. */
+ * o being the outer product. Implemented in ktensor.c and ktensor_arrange.c. */
 #ifndef BLCO_KTENSOR_H
 #define BLCO_KTENSOR_H
 
@@ -53,23 +53,13 @@ void ktensor_randomise(struct ktensor *k, enum ktensor_init init, uint64_t seed)
 void ktensor_random_rows(double *a, const struct part *part, int n, uint64_t rank,
                          enum ktensor_init init, uint64_t seed);
 
-/* Brings the model into its standard form, which stands for the same tensor: columns of unit 2-norm
+/* Brings the model into its standard form, of the same tensor: columns of unit 2-norm
  * (a zero column stays zero and makes its lambda zero), lambda >= 0 in descending order, and signs
  * flipped in pairs so that every column's entry of largest magnitude is positive in as many modes
  * as an even number of flips allows (the last mode whose signs may be flipped takes the odd sign).
  * Where some mode is fixed, its columns and the order of the components stay as they are. On
  * failure *k is unchanged. STATUS_MEMORY. */
 enum status ktensor_arrange(struct ktensor *k, struct error *error);
-
-/* *score = the factor match score of two models of the same shape (Tensor Toolbox's `score`), whose
- * components are matched as ktensor_match.h says. The score of a pair is the product over modes of
- * |cos| of the angle between the columns; if `with_lambda`, times 1 - |la - lb| / max(la, lb),
- * where la and lb are the components' |lambda| times the norms of their columns. *score is the mean
- * over b's components; a component without a partner counts 0. component (R of b) receives the
- * score of each of b's components; it may be NULL. STATUS_INPUT if the shapes differ,
- * STATUS_MEMORY. */
-enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int with_lambda,
-                          double *score, double *component, struct error *error);
 
 /* Bytes of the numbers of a model, lambda included, in double precision. */
 uint64_t ktensor_bytes(const struct shape *shape, uint64_t rank);

@@ -17,10 +17,13 @@ static enum status measure(struct arrangement *a, const struct ktensor *k,
                            const struct ktensor_rows *own, struct error *error)
 {
     for (int n = 0; n < k->shape.order; n++) {
-        uint64_t first = own->first[n];
-        if (factor_columns_measure(k->factor[n] + first * k->rank, own->count[n], k->rank,
-                                   k->first[n] + first, k->row[n] ? k->row[n] + first : NULL,
-                                   a->column + (uint64_t)n * k->rank, error) != STATUS_OK)
+        const uint64_t first = own->first[n];
+        const struct factor_rows rows = {.a = k->factor[n] + first * k->rank,
+                                         .rows = own->count[n],
+                                         .rank = k->rank,
+                                         .first = k->first[n] + first,
+                                         .row = k->row[n] ? k->row[n] + first : NULL};
+        if (factor_columns_measure(&rows, a->column + (uint64_t)n * k->rank, error) != STATUS_OK)
             return error->status;
     }
     return STATUS_OK;
@@ -40,12 +43,17 @@ enum status ktensor_arrange_part(struct ktensor *k, const struct ktensor_rows *o
 {
     struct arrangement a = {0};
     double *buffer = memory_array((size_t)omp_get_max_threads(), k->rank * sizeof *buffer, error);
-    if (buffer && arrangement_create(&a, k->shape.order, k->rank, error) == STATUS_OK &&
-        measure(&a, k, own, error) == STATUS_OK &&
-        combine(context, a.column, (uint64_t)k->shape.order * k->rank, error) == STATUS_OK) {
-        arrangement_decide(&a, k);
-        apply(&a, k, buffer);
-    }
+    if (!buffer)
+        goto done;
+    if (arrangement_create(&a, k->shape.order, k->rank, error) != STATUS_OK)
+        goto done;
+    if (measure(&a, k, own, error) != STATUS_OK)
+        goto done;
+    if (combine(context, a.column, (uint64_t)k->shape.order * k->rank, error) != STATUS_OK)
+        goto done;
+    arrangement_decide(&a, k);
+    apply(&a, k, buffer);
+done:
     memory_free(buffer);
     arrangement_free(&a);
     return error->status;

@@ -5,8 +5,8 @@
 #include "model/factor_columns.h"
 #include "model/ktensor.h"
 
-/* The rows of each mode n, of those that are here, that no other part of the model answers for:
- * first[n] of those here, and how many. All parts together have each row of the model once. */
+/* The rows of each mode n that belong to this part alone: first[n], counted among the rows that are
+ * here, and how many. All parts together have each row of the model once. */
 struct ktensor_rows {
     uint64_t first[MAX_ORDER], count[MAX_ORDER];
 };
@@ -14,8 +14,8 @@ struct ktensor_rows {
 /* All rows that are here. */
 struct ktensor_rows ktensor_rows_all(const struct ktensor *k);
 
-/* column[0..count), of a part's own rows, becomes what the own rows of all parts tell. Every part
- * gets the same bits, or an error. */
+/* column[0..count), measured on a part's own rows, becomes that of the own rows of all parts. Every
+ * part gets the same bits, or an error. */
 typedef enum status ktensor_combine(void *context, struct column *column, uint64_t count,
                                     struct error *error);
 

@@ -25,11 +25,13 @@ struct side {
 static enum status side_create(struct side *s, const struct ktensor *k, struct error *error)
 {
     *s = (struct side){.model = k};
-    if ((s->column = memory_array(k->rank, sizeof *s->column, error)) &&
-        (s->norm = memory_array(k->rank, sizeof *s->norm, error)) &&
-        (s->weight = memory_array(k->rank, sizeof *s->weight, error)))
-        memcpy(s->weight, k->lambda, k->rank * sizeof *s->weight);
-    return error->status;
+    s->column = memory_array(k->rank, sizeof *s->column, error);
+    s->norm = memory_array(k->rank, sizeof *s->norm, error);
+    s->weight = memory_array(k->rank, sizeof *s->weight, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    memcpy(s->weight, k->lambda, k->rank * sizeof *s->weight);
+    return STATUS_OK;
 }
 
 static void side_free(struct side *s)
@@ -49,16 +51,17 @@ static enum status scale_columns(struct side *s, int n, struct error *error)
     double *divisor = memory_array(rank, sizeof *divisor, error);
     double *buffer = memory_array(threads, rank * sizeof *buffer, error);
     s->scaled = memory_array(k->shape.dims[n], rank * sizeof *s->scaled, error);
-    if (same && divisor && buffer && s->scaled) {
-        for (uint64_t r = 0; r < rank; r++) {
-            same[r] = r;
-            divisor[r] = s->norm[r] > 0 ? s->norm[r] : 1;
-            s->norm[r] = s->norm[r] > 0;
-        }
-        memory_copy(s->scaled, k->factor[n], k->shape.dims[n] * rank * sizeof *s->scaled);
-        factor_columns_rearrange(s->scaled, k->shape.dims[n], rank, same, divisor, buffer);
-        s->factor = s->scaled;
+    if (error->status != STATUS_OK)
+        goto done;
+    for (uint64_t r = 0; r < rank; r++) {
+        same[r] = r;
+        divisor[r] = s->norm[r] > 0 ? s->norm[r] : 1;
+        s->norm[r] = s->norm[r] > 0;
     }
+    memory_copy(s->scaled, k->factor[n], k->shape.dims[n] * rank * sizeof *s->scaled);
+    factor_columns_rearrange(s->scaled, k->shape.dims[n], rank, same, divisor, buffer);
+    s->factor = s->scaled;
+done:
     memory_free(same);
     memory_free(divisor);
     memory_free(buffer);
@@ -72,8 +75,8 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
     memory_free(s->scaled);
     s->scaled = NULL;
     s->factor = k->factor[n];
-    if (factor_columns_measure(s->factor, k->shape.dims[n], k->rank, 0, NULL, s->column, error) !=
-        STATUS_OK)
+    const struct factor_rows rows = {.a = s->factor, .rows = k->shape.dims[n], .rank = k->rank};
+    if (factor_columns_measure(&rows, s->column, error) != STATUS_OK)
         return error->status;
     for (uint64_t r = 0; r < k->rank; r++) {
         double norm = column_norm(&s->column[r]);
@@ -88,10 +91,14 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
 static enum status take_cosines(struct side *a, struct side *b, int n, double *cosine,
                                 struct error *error)
 {
-    uint64_t rank_a = a->model->rank, rank_b = b->model->rank;
-    if (side_take_mode(a, n, error) != STATUS_OK || side_take_mode(b, n, error) != STATUS_OK ||
-        factor_columns_products(a->factor, rank_a, b->factor, rank_b, a->model->shape.dims[n],
-                                cosine, error) != STATUS_OK)
+    uint64_t rank_a = a->model->rank, rank_b = b->model->rank, length = a->model->shape.dims[n];
+    if (side_take_mode(a, n, error) != STATUS_OK)
+        return error->status;
+    if (side_take_mode(b, n, error) != STATUS_OK)
+        return error->status;
+    const struct factor_rows rows_a = {.a = a->factor, .rows = length, .rank = rank_a};
+    const struct factor_rows rows_b = {.a = b->factor, .rows = length, .rank = rank_b};
+    if (factor_columns_products(&rows_a, &rows_b, cosine, error) != STATUS_OK)
         return error->status;
     for (uint64_t r = 0; r < rank_a; r++)
         for (uint64_t s = 0; s < rank_b; s++) {
@@ -101,7 +108,7 @@ static enum status take_cosines(struct side *a, struct side *b, int n, double *c
     return STATUS_OK;
 }
 
-/* How alike two weights are: 1 where they are equal, also where no double holds them. */
+/* How alike two weights are: 1 where they are equal, even if infinite. */
 static double weight_ratio(double a, double b)
 {
     double small = fmin(fabs(a), fabs(b)), large = fmax(fabs(a), fabs(b));
@@ -143,10 +150,11 @@ static enum status match_create(struct ktensor_match *m, const struct ktensor *a
                                 .pairs = a->rank < b->rank ? a->rank : b->rank,
                                 .rank_a = a->rank,
                                 .rank_b = b->rank};
-    if (!(m->pair = memory_array(m->pairs, sizeof *m->pair, error)) ||
-        !(m->cosine = memory_array(m->pairs, (size_t)m->order * sizeof *m->cosine, error)) ||
-        !(m->partner_a = memory_array(m->rank_a, sizeof *m->partner_a, error)) ||
-        !(m->partner_b = memory_array(m->rank_b, sizeof *m->partner_b, error)))
+    m->pair = memory_array(m->pairs, sizeof *m->pair, error);
+    m->cosine = memory_array(m->pairs, (size_t)m->order * sizeof *m->cosine, error);
+    m->partner_a = memory_array(m->rank_a, sizeof *m->partner_a, error);
+    m->partner_b = memory_array(m->rank_b, sizeof *m->partner_b, error);
+    if (error->status != STATUS_OK)
         return error->status;
     for (uint64_t r = 0; r < m->rank_a; r++)
         m->partner_a[r] = NO_PARTNER;
@@ -155,30 +163,40 @@ static enum status match_create(struct ktensor_match *m, const struct ktensor *a
     return STATUS_OK;
 }
 
-/* Sets the partners; score (Ra x Rb). The assignment wants no more rows than columns. */
+/* Sets the partners where Ra <= Rb; score (Ra x Rb). The assignment takes no more rows than
+ * columns.
+ */
+static enum status choose_partners_of_a(struct ktensor_match *m, const double *score,
+                                        struct error *error)
+{
+    if (assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t r = 0; r < m->rank_a; r++)
+        m->partner_b[m->partner_a[r]] = r;
+    return STATUS_OK;
+}
+
 static enum status choose_partners(struct ktensor_match *m, const double *score,
                                    struct error *error)
 {
-    if (m->rank_a <= m->rank_b) {
-        if (assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error) == STATUS_OK)
-            for (uint64_t r = 0; r < m->rank_a; r++)
-                m->partner_b[m->partner_a[r]] = r;
-        return error->status;
-    }
+    if (m->rank_a <= m->rank_b)
+        return choose_partners_of_a(m, score, error);
     double *transposed = memory_array(m->rank_b, m->rank_a * sizeof *transposed, error);
     if (!transposed)
         return error->status;
     for (uint64_t r = 0; r < m->rank_a; r++)
         for (uint64_t s = 0; s < m->rank_b; s++)
             transposed[s * m->rank_a + r] = score[r * m->rank_b + s];
-    if (assignment_solve(transposed, m->rank_b, m->rank_a, m->partner_b, error) == STATUS_OK)
-        for (uint64_t s = 0; s < m->rank_b; s++)
-            m->partner_a[m->partner_b[s]] = s;
+    if (assignment_solve(transposed, m->rank_b, m->rank_a, m->partner_b, error) != STATUS_OK)
+        goto done;
+    for (uint64_t s = 0; s < m->rank_b; s++)
+        m->partner_a[m->partner_b[s]] = s;
+done:
     memory_free(transposed);
     return error->status;
 }
 
-/* Tells of the pairs what is known of all pairs. */
+/* Fills m->pair and its sums from the scores and cosines of all pairs. */
 static void fill_pairs(struct ktensor_match *m, const double *score, const double *cosine)
 {
     uint64_t size = m->rank_a * m->rank_b, order = (uint64_t)m->order, p = 0;
@@ -206,23 +224,29 @@ enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
     double *cosine = NULL, *score = NULL;
     uint64_t order = (uint64_t)a->shape.order;
     *match = (struct ktensor_match){0};
-    if (check_shapes(a, b, error) != STATUS_OK ||
-        match_create(match, a, b, with_weights, error) != STATUS_OK ||
-        side_create(&sa, a, error) != STATUS_OK || side_create(&sb, b, error) != STATUS_OK ||
-        !(score = memory_array(a->rank, b->rank * sizeof *score, error)) ||
-        !(cosine = memory_array(a->rank * b->rank, order * sizeof *cosine, error)))
-        goto end;
+    if (check_shapes(a, b, error) != STATUS_OK)
+        return error->status;
+    if (match_create(match, a, b, with_weights, error) != STATUS_OK)
+        goto done;
+    if (side_create(&sa, a, error) != STATUS_OK)
+        goto done;
+    if (side_create(&sb, b, error) != STATUS_OK)
+        goto done;
+    score = memory_array(a->rank, b->rank * sizeof *score, error);
+    cosine = memory_array(a->rank * b->rank, order * sizeof *cosine, error);
+    if (error->status != STATUS_OK)
+        goto done;
     for (int n = 0; n < a->shape.order; n++)
         if (take_cosines(&sa, &sb, n, cosine + (uint64_t)n * a->rank * b->rank, error) != STATUS_OK)
-            goto end;
+            goto done;
     score_pairs(&sa, &sb, cosine, with_weights, score);
-    if (choose_partners(match, score, error) == STATUS_OK) {
-        match->weight_a = sa.weight;
-        match->weight_b = sb.weight;
-        sa.weight = sb.weight = NULL;
-        fill_pairs(match, score, cosine);
-    }
-end:
+    if (choose_partners(match, score, error) != STATUS_OK)
+        goto done;
+    match->weight_a = sa.weight;
+    match->weight_b = sb.weight;
+    sa.weight = sb.weight = NULL;
+    fill_pairs(match, score, cosine);
+done:
     side_free(&sa);
     side_free(&sb);
     memory_free(score);
@@ -241,4 +265,19 @@ void ktensor_match_free(struct ktensor_match *match)
     memory_free(match->partner_a);
     memory_free(match->partner_b);
     *match = (struct ktensor_match){0};
+}
+
+enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int with_lambda,
+                          double *score, double *component, struct error *error)
+{
+    struct ktensor_match match;
+    if (ktensor_match(&match, a, b, with_lambda, error) != STATUS_OK)
+        return error->status;
+    *score = match.score * (double)match.pairs / (double)b->rank;
+    for (uint64_t s = 0; component && s < b->rank; s++)
+        component[s] = 0;
+    for (uint64_t p = 0; component && p < match.pairs; p++)
+        component[match.pair[p].b] = match.pair[p].score;
+    ktensor_match_free(&match);
+    return STATUS_OK;
 }

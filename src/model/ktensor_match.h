@@ -44,4 +44,14 @@ enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
 /* Accepts an empty one. */
 void ktensor_match_free(struct ktensor_match *match);
 
+/* *score = the factor match score of two models of the same shape (Tensor Toolbox's `score`), whose
+ * components ktensor_match matches. The score of a pair is the product over modes of
+ * |cos| of the angle between the columns; if `with_lambda`, times 1 - |la - lb| / max(la, lb),
+ * where la and lb are the components' |lambda| times the norms of their columns. *score is the mean
+ * over b's components; a component without a partner counts 0. component (R of b) receives the
+ * score of each of b's components; it may be NULL. STATUS_INPUT if the shapes differ,
+ * STATUS_MEMORY. */
+enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int with_lambda,
+                          double *score, double *component, struct error *error);
+
 #endif

@@ -12,6 +12,8 @@
 
 #define FIT_BLIND_DOUBLE 1e-6 /* noise above this hides what a sweep gains or loses ... */
 #define FIT_BLIND_SINGLE 1e-4 /* ... and this in single precision                       */
+#define FIT_SLACK_DOUBLE 1e-12 /* a fit that falls by less has not fallen ... */
+#define FIT_SLACK_SINGLE 1e-6  /* ... and this in single precision            */
 #define FIT_ROUNDINGS    4    /* epsilons by which a term may be off, about */
 
 /* ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, of the tensor X and the model Y. */
@@ -64,12 +66,18 @@ ROUNDED_FUNCTION struct fit_numbers fit_of_terms(const struct fit_terms *t)
 }
 
 /* Whether rounding may have changed the fit by so much that only the residual can tell what a sweep
- * has gained or lost. Components that cancel each other bring that about. By as much as the noise
- * of the fit before it, about, a sweep may fall: where V is so near to singular that it is cut off,
- * the weights that the cut takes away are those that make the noise. */
+ * has gained or lost. This happens when components cancel each other. Such a sweep may lower the
+ * fit by about the noise of the fit before: where V is nearly singular and cut off, the cut takes
+ * away the weights that make the noise. */
 ROUNDED_FUNCTION int fit_is_blind(double noise, enum precision precision)
 {
     return noise > (precision == PRECISION_SINGLE ? FIT_BLIND_SINGLE : FIT_BLIND_DOUBLE);
+}
+
+/* A fit or an objective that falls by this or less has not fallen. */
+ROUNDED_FUNCTION double fit_slack(enum precision precision)
+{
+    return precision == PRECISION_SINGLE ? FIT_SLACK_SINGLE : FIT_SLACK_DOUBLE;
 }
 
 #endif

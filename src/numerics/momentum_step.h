@@ -1,21 +1,21 @@
-/* Momentum between the sweeps of ALS: when a sweep begins with extrapolated factor matrices, how
- * far these go, and when a sweep is taken back. The same code, and the same bits, on the host and
- * on the device (D. Mitchell, N. Ye, H. De Sterck: *Nesterov acceleration of alternating least
+/* Momentum between the sweeps of ALS: whether the next sweep begins with extrapolated factor
+ * matrices, how far these go, and when a sweep is rejected. Host and GPU run the same code and get
+ * the same bits (D. Mitchell, N. Ye, H. De Sterck: *Nesterov acceleration of alternating least
  * squares for canonical tensor decomposition: momentum step size selection and restart mechanisms*,
  * Numerical Linear Algebra with Applications 27, 2020; restarts: B. O'Donoghue, E. Candes:
  * *Adaptive restart for accelerated gradient schemes*, Foundations of Computational Mathematics 15,
  * 2015).
  *
- * With A the unit columns after a sweep and S those after the sweep before, the next sweep begins
- * with Y = (1 + b) A - b S, where b = (t - 1) / t' goes from 0 towards 1 as Nesterov's sequence t
- * does: t' = (1 + sqrt(1 + 4 t^2)) / 2. Where a sweep that began with such a Y ends with a smaller
- * objective than the sweep before, it is taken back: the next one begins with S, as in plain ALS,
- * and t with 1. Directions are enough, since the sweep finds the weights anew.
+ * With A the unit columns after a sweep and S those after the sweep before, the previous ones, the
+ * next sweep begins with Y = (1 + b) A - b S. Here b = (t - 1) / t', and Nesterov's sequence t' =
+ * (1 + sqrt(1 + 4 t^2)) / 2 takes b from 0 towards 1. If a sweep that began with such a Y lowers
+ * the objective, it is rejected, and momentum restarts: the next sweep begins with S, as in plain
+ * ALS, and t is 1 again. Directions are enough, since a sweep computes the weights anew.
  *
  * Momentum is for slow sweeps. ALS often passes several saddle points; a run that leaves one with
- * momentum may come to another, worse optimum than plain ALS. A sweep that gains more than
- * MOMENTUM_FAST is therefore followed by a plain one, and t begins with 1
- * (tests/als/test_momentum_table.c compares both on a table of tensors).
+ * momentum may end in another, worse optimum than plain ALS. Therefore a sweep that gains more than
+ * MOMENTUM_FAST is followed by a plain one, and t is 1 again (tests/als/test_momentum_table.c
+ * compares both on a table of tensors).
  *
  * Components that cancel each other have large weights, and rounding then hides what a sweep has
  * gained (fit_is_blind). Such a fit decides nothing; the fit from the residual does. */
@@ -26,22 +26,20 @@
 
 #include "numerics/fit_terms.h"
 
-#define MOMENTUM_PLAIN_SWEEPS 5     /* with which a run begins                                    */
-#define MOMENTUM_FALL_DOUBLE  1e-12 /* an objective that falls by less has not fallen, ... */
-#define MOMENTUM_FALL_SINGLE  1e-6  /* ... nor has one that falls by less in single precision     */
-#define MOMENTUM_FAST         1e-4  /* a sweep that gains more is followed by a plain one         */
+#define MOMENTUM_PLAIN_SWEEPS 5    /* with which a run begins                           */
+#define MOMENTUM_FAST         1e-4 /* a sweep that gains more is followed by a plain one */
 
 /* What one sweep leaves to the next. */
 struct momentum {
-    double t;         /* of Nesterov's sequence                                              */
-    double objective; /* after the last sweep that was kept (numerics/fit_terms.h) ... */
-    double noise;     /* ... and by which rounding may have changed the fit then             */
-    enum precision precision; /* of the factor matrices                                      */
-    int sweeps;       /* that were made, those that were taken back included                 */
-    int restarts;     /* sweeps that were taken back                                         */
-    int extrapolated; /* the next sweep begins with extrapolated factor matrices             */
-    int taken_back;   /* the last sweep was                                                  */
-    int undecided;    /* the fit of the last sweep is blind; nothing else was noted of it    */
+    double t;                 /* of Nesterov's sequence                                        */
+    double objective;         /* after the last accepted sweep (numerics/fit_terms.h) ...      */
+    double noise;             /* ... and by how much rounding may have changed the fit then    */
+    enum precision precision; /* of the factor matrices                                */
+    int sweeps;               /* so far, rejected ones included                        */
+    int restarts;             /* sweeps so far that were rejected                      */
+    int extrapolated;         /* the next sweep begins with extrapolated factor matrices */
+    int rejected;             /* the last sweep was                                    */
+    int undecided;            /* the last fit is blind; nothing else was noted of it   */
 };
 
 /* What the next sweep begins with: Y = now A + before S. */
@@ -49,27 +47,21 @@ struct momentum_step {
     double now, before; /* (1 + b, -b); (1, 0): with A; (0, 1): with S */
 };
 
-/* Whether the step after so many sweeps is left out: Y would be A, and no step soon asks for S. */
+/* Whether no step follows so many sweeps: Y would be A, and no step soon needs S. */
 ROUNDED_FUNCTION int momentum_is_plain(int sweeps)
 {
     return sweeps <= MOMENTUM_PLAIN_SWEEPS;
 }
 
-/* A run of which so many sweeps were made without momentum. */
+/* After so many sweeps without momentum. */
 ROUNDED_FUNCTION struct momentum momentum_start(enum precision precision, int sweeps)
 {
     struct momentum m = {1, 0, 0, precision, sweeps, 0, 0, 0, 0};
     return m;
 }
 
-/* An objective that falls by less has not fallen. */
-ROUNDED_FUNCTION double momentum_fall(const struct momentum *m)
-{
-    return m->precision == PRECISION_SINGLE ? MOMENTUM_FALL_SINGLE : MOMENTUM_FALL_DOUBLE;
-}
-
-/* Notes a sweep, with its objective and the noise of its fit, and decides on the next one. Of a
- * blind fit it notes that alone; the step is (0, 1) then, which writes nothing. */
+/* Notes a sweep by its objective and the noise of its fit, and decides on the next one. Of a blind
+ * fit only that is noted, and the step is (0, 1), which writes nothing. */
 ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double objective,
                                                     double noise)
 {
@@ -77,12 +69,12 @@ ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double o
     m->undecided = fit_is_blind(noise, m->precision);
     if (m->undecided)
         return step;
-    const double rounding = m->noise + noise, slack = momentum_fall(m);
+    const double rounding = m->noise + noise, slack = fit_slack(m->precision);
     const double gain = objective - m->objective;
-    const int first_again = m->taken_back, fast = gain > MOMENTUM_FAST;
+    const int first_again = m->rejected, fast = gain > MOMENTUM_FAST;
     m->sweeps++;
-    m->taken_back = m->extrapolated && gain < -(rounding > slack ? rounding : slack);
-    if (m->taken_back) {
+    m->rejected = m->extrapolated && gain < -(rounding > slack ? rounding : slack);
+    if (m->rejected) {
         m->extrapolated = 0;
         m->t = 1;
         m->restarts++;

@@ -1,20 +1,15 @@
 #include "plan/conflict.h"
 
-#include <string.h>
-
-static const char *const names[] = {"auto", "ordered", "hierarchical", "register", "atomic"};
+const struct word conflict_words[] = {{"auto", CONFLICT_AUTO},
+                                      {"ordered", CONFLICT_ORDERED},
+                                      {"hierarchical", CONFLICT_HIERARCHICAL},
+                                      {"register", CONFLICT_REGISTER},
+                                      {"atomic", CONFLICT_ATOMIC},
+                                      {NULL, 0}};
 
 const char *conflict_name(enum conflict c)
 {
-    return names[c];
-}
-
-int conflict_by_name(const char *name)
-{
-    for (int c = 0; c < (int)(sizeof names / sizeof *names); c++)
-        if (strcmp(name, names[c]) == 0)
-            return c;
-    return -1;
+    return word_of(conflict_words, (int)c);
 }
 
 /* The longest mode that has no ordering of its own. */

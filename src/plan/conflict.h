@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/words.h"
 #include "tensor/shape.h"
 
 enum conflict {
@@ -15,11 +16,9 @@ enum conflict {
     CONFLICT_ATOMIC    /* one atomic for each nonzero: the baseline, never chosen              */
 };
 
-/* The name that options, tables and records use ("ordered"). */
+/* The names that options, tables and records use ("ordered"). */
+extern const struct word conflict_words[];
 const char *conflict_name(enum conflict c);
-
-/* The conflict resolution of this name, or -1. */
-int conflict_by_name(const char *name);
 
 /* Decides conflict[n] for n < order: CONFLICT_ORDERED for the `replicas` longest modes (short modes
  * lose least without an ordering of their own), `on_alto` for the others. Where on_alto is

@@ -171,22 +171,26 @@ enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
                                 uint64_t nnz, uint64_t *const *count, const struct coo *sample,
                                 struct error *error)
 {
-    struct grid_cuts cuts;
+    struct grid_cuts cuts = {0};
+    struct candidate *grid = NULL;
     *g = (struct process_grid){.shape = *shape, .ranks = request->ranks};
-    if (check_fixed(request, shape->order, error) == STATUS_OK &&
-        grid_cuts_create(&cuts, request, count, sample, MOST_SAMPLED, error) == STATUS_OK) {
-        struct candidate *grid = memory_array((size_t)2 * MOST_GRIDS, sizeof *grid, error);
-        if (grid) {
-            uint64_t grids = list_grids(grid, &cuts, request, nnz);
-            memcpy(g->parts, cheapest(grid, grids, &cuts, request, nnz)->parts, sizeof g->parts);
-        }
-        uint64_t largest;
-        if (grid && copy_cuts(g, &cuts, error) == STATUS_OK && cost &&
-            count_fullest(g, sample, &largest, error) == STATUS_OK)
-            *cost = cost_of(&cuts, g->parts, request, nnz, largest, sample->nnz);
-        memory_free(grid);
-        grid_cuts_free(&cuts);
-    }
+    if (check_fixed(request, shape->order, error) != STATUS_OK)
+        goto done;
+    if (grid_cuts_create(&cuts, request, count, sample, MOST_SAMPLED, error) != STATUS_OK)
+        goto done;
+    grid = memory_array((size_t)2 * MOST_GRIDS, sizeof *grid, error);
+    if (!grid)
+        goto done;
+    uint64_t grids = list_grids(grid, &cuts, request, nnz), largest;
+    memcpy(g->parts, cheapest(grid, grids, &cuts, request, nnz)->parts, sizeof g->parts);
+    if (copy_cuts(g, &cuts, error) != STATUS_OK || !cost)
+        goto done;
+    if (count_fullest(g, sample, &largest, error) != STATUS_OK)
+        goto done;
+    *cost = cost_of(&cuts, g->parts, request, nnz, largest, sample->nnz);
+done:
+    memory_free(grid);
+    grid_cuts_free(&cuts);
     if (error->status != STATUS_OK)
         process_grid_free(g);
     return error->status;

@@ -83,6 +83,27 @@ static enum status find_ranges(struct mode_cut *way, const uint32_t *index, uint
     return STATUS_OK;
 }
 
+/* Lists the ways to cut mode n, into `fixed` parts unless that is 0, and cuts the rows in each way.
+ */
+static enum status fill_ways(struct grid_cuts *c, int n, const uint64_t *count, int fixed,
+                             struct error *error)
+{
+    struct row_sums sums = {0};
+    uint64_t few[MOST_FEW + 1];
+    if (list_ways(c, n, fixed, error) != STATUS_OK)
+        return error->status;
+    if (row_sums_create(&sums, count, c->shape.dims[n], error) != STATUS_OK)
+        return error->status;
+    count_few(count, c->shape.dims[n], few);
+    for (int w = 0; w < c->ways[n]; w++) {
+        c->way[n][w].moving = expect_moving(few, c->ranks / c->way[n][w].parts);
+        if (cut_rows(&c->way[n][w], &sums, error) != STATUS_OK)
+            break;
+    }
+    row_sums_free(&sums);
+    return error->status;
+}
+
 enum status grid_cuts_create(struct grid_cuts *c, const struct grid_request *request,
                              uint64_t *const *count, const struct coo *sample, uint64_t most,
                              struct error *error)
@@ -91,22 +112,18 @@ enum status grid_cuts_create(struct grid_cuts *c, const struct grid_request *req
     *c = (struct grid_cuts){.shape = sample->shape,
                             .ranks = request->ranks,
                             .sampled = (sample->nnz + stride - 1) / stride};
-    for (int n = 0; n < c->shape.order && error->status == STATUS_OK; n++) {
-        struct row_sums sums = {0};
-        uint64_t few[MOST_FEW + 1];
-        int fixed = request->parts[0] ? request->parts[n] : 0;
-        if (list_ways(c, n, fixed, error) == STATUS_OK)
-            row_sums_create(&sums, count[n], c->shape.dims[n], error);
-        count_few(count[n], c->shape.dims[n], few);
-        for (int w = 0; w < c->ways[n] && error->status == STATUS_OK; w++) {
-            c->way[n][w].moving = expect_moving(few, c->ranks / c->way[n][w].parts);
-            if (cut_rows(&c->way[n][w], &sums, error) == STATUS_OK)
-                find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error);
-        }
-        row_sums_free(&sums);
+    for (int n = 0; n < c->shape.order; n++) {
+        if (fill_ways(c, n, count[n], request->parts[0] ? request->parts[n] : 0, error) !=
+            STATUS_OK)
+            goto failed;
+        for (int w = 0; w < c->ways[n]; w++)
+            if (find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error) !=
+                STATUS_OK)
+                goto failed;
     }
-    if (error->status != STATUS_OK)
-        grid_cuts_free(c);
+    return STATUS_OK;
+failed:
+    grid_cuts_free(c);
     return error->status;
 }
 

@@ -27,7 +27,7 @@ struct partial_steps {
 struct partial_steps partial_cache_steps(struct partial_cache *t, const struct mode_groups *g,
                                          int mode);
 
-/* To be called whenever the factor of `mode` has changed. */
+/* Must be called whenever the factor of `mode` has changed. */
 void partial_cache_changed(struct partial_cache *t, const struct mode_groups *g, int mode);
 
 #endif

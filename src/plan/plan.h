@@ -2,7 +2,7 @@
  * resolution of each mode, all decided before anything is built. plan_make serves every backend. A
  * request says what the user wants and what the machine has; a plan is the decision, which nobody
  * changes afterwards. What was built in the end is a third thing (struct backend_built).
- * Implemented in plan_make.c, plan_in_memory.c, plan_streamed.c and plan_describe.c. */
+ * Implemented in plan_make.c, plan_layout.c, plan_streamed.c and plan_describe.c. */
 #ifndef BLCO_PLAN_H
 #define BLCO_PLAN_H
 
@@ -42,7 +42,7 @@ struct plan_request {
     bool share;             /* modes may share partial products              */
     uint64_t iterations;    /* of ALS, at most; 0: not known                 */
     bool momentum;          /* sweeps may be extrapolated                    */
-    bool second[MAX_ORDER]; /* [n]: for that, mode n has a second factor matrix */
+    bool previous[MAX_ORDER]; /* [n]: for that, the previous factor matrix of mode n stays */
 
     /* What the machine has. */
     uint64_t row_bytes;   /* bytes of a factor matrix's row, padding included                    */

@@ -1,17 +1,5 @@
 #include "plan/plan_layout.h"
 
-#include "tensor/ordering.h"
-
-uint64_t plan_factor_size(const struct plan_request *r, int mode)
-{
-    return plan_multiply(r->tensor.shape.dims[mode], r->row_bytes);
-}
-
-uint64_t plan_index_words(const struct plan_request *r)
-{
-    return ordering_line_bits(&r->tensor.shape) > 64 ? 2 : 1;
-}
-
 static uint64_t larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -59,24 +47,6 @@ static uint64_t building_bytes(const struct plan *p)
         most = larger(most, plan_add(plan_add(alto, left), one));
     }
     return larger(most, plan_add(lines, p->replicas > 0 ? alto : 0));
-}
-
-void plan_assign(struct plan *p, int replicas, uint64_t short_mode)
-{
-    const struct plan_request *r = &p->request;
-    const struct shape *shape = &r->tensor.shape;
-    p->replicas = replicas;
-    p->alto = replicas < shape->order;
-    p->copy_bytes = 0;
-    conflict_assign(p->conflict, shape, replicas, r->conflict, short_mode);
-    for (int n = 0; n < shape->order; n++) {
-        uint64_t bytes = 0;
-        if (p->conflict[n] == CONFLICT_HIERARCHICAL)
-            bytes = plan_multiply(r->copies, plan_factor_size(r, n));
-        else if (p->conflict[n] == CONFLICT_REGISTER)
-            bytes = plan_multiply(r->waiting_rows, r->row_bytes);
-        p->copy_bytes = larger(p->copy_bytes, bytes);
-    }
 }
 
 /* The length of the longest mode that is hierarchical, where its copies of M take more than

@@ -1,6 +1,7 @@
 /* The two ways in which plan_make lays a tensor out, in memory or streamed, and what both count
  * with; for the plan_*.c files only. Sums and products that overflow become UINT64_MAX, which no
- * budget reaches. Implemented in plan_in_memory.c and plan_streamed.c. */
+ * budget reaches. Implemented in plan_layout.c, plan_in_memory.c and
+ * plan_streamed.c. */
 #ifndef BLCO_PLAN_LAYOUT_H
 #define BLCO_PLAN_LAYOUT_H
 

@@ -5,14 +5,14 @@
 
 #define NONZEROS_OF_A_BLOCK 4096 /* on average, at least: blco_build aims at that */
 
-/* Bytes of the factors, of second ones, of an M as large as the largest factor, of as many rows to
- * send, and, in double precision, of the Grams and V. */
+/* Bytes of the factors, of previous ones, of an M as large as the largest factor, of as many rows
+ * to send, and, in double precision, of the Grams and V. */
 static uint64_t factor_bytes(const struct plan_request *r)
 {
     uint64_t sum = 0, largest = 0, grams = 1; /* V */
     for (int n = 0; n < r->tensor.shape.order; n++) {
         uint64_t size = plan_factor_size(r, n);
-        uint64_t matrices = r->second[n] ? 2 : 1;
+        uint64_t matrices = r->previous[n] ? 2 : 1;
         sum = plan_add(sum, plan_multiply(matrices, size));
         largest = size > largest ? size : largest;
         grams += matrices;
@@ -88,15 +88,4 @@ bool plan_can_unpack(const struct plan_request *r)
 {
     uint64_t bytes = (uint64_t)r->tensor.shape.order * sizeof(uint32_t) + sizeof(double);
     return !r->can_stream || r->tensor.nnz <= r->host_budget / bytes;
-}
-
-uint64_t plan_running_bytes(const struct plan *p)
-{
-    uint64_t tensors = plan_multiply((uint64_t)plan_orderings(p), p->tensor_bytes);
-    return plan_add(plan_add(tensors, p->factor_bytes), p->copy_bytes);
-}
-
-int plan_orderings(const struct plan *p)
-{
-    return p->replicas + p->alto;
 }

@@ -2,26 +2,26 @@
 
 #include <string.h>
 
-#include "formats/blco/packed_tensor.h"
-#include "formats/blco/segment_pack.h"
+#include "numerics/packed_size.h"
 #include "tensor/ordering.h"
 
 #define BATCH_SEGMENTS  16 /* segments of a batch, where memory allows ...                */
 #define SORTED_SEGMENTS 64 /* ... and where batches are sorted                            */
 #define LEAST_SORTED    8  /* segments of a batch, at least, for a sort to pay            */
+#define PACKING_BYTES   32 /* a nonzero, beside its coordinates, while packed_tensor_build packs */
 #define FLOW_SHARE      3  /* slots and workspaces take at most 1/3 of what factors leave */
 
 /* From alto, a batch is sorted by output row first where M is larger than this: in so large an M
  * the nonzeros of a chunk hardly ever share a row, but many nonzeros of a batch do. Rows that a
  * chunk of 2048 adds to, for each of its nonzeros: 0.57 to 0.74 unsorted, 0.08 to 0.11 from a
- * sorted batch of 4 million (1.7 thousand million nonzeros with a Zipf skew in 1.8 to 4.8 million
+ * sorted batch of 4 million (1.7 billion nonzeros with a Zipf skew in 1.8 to 4.8 million
  * rows, counted in the first 16 to 33 million). */
 #define SORTED_OUTPUT (UINT64_C(32) << 20) /* bytes of M */
 
 /* The most bytes that nnz nonzeros take, packed in segments of segment_nnz. */
 static uint64_t packed_at_most(const struct plan_request *r, uint64_t nnz, uint64_t segment_nnz)
 {
-    return segment_pack_at_most(ordering_line_bits(&r->tensor.shape), nnz, segment_nnz);
+    return packed_size_at_most(ordering_line_bits(&r->tensor.shape), nnz, segment_nnz);
 }
 
 /* Whether batches are sorted by the rows of mode n. */
@@ -74,13 +74,6 @@ uint64_t plan_segment_nnz(const struct plan *p)
     return p->batch_nnz < BLCO_SEGMENT_NNZ ? p->batch_nnz : BLCO_SEGMENT_NNZ;
 }
 
-bool plan_can_flow(const struct plan_request *r)
-{
-    struct ordering o;
-    ordering_create(&o, ORDERING_ALTO, &r->tensor.shape, 128);
-    return r->can_stream && r->tensor.nnz > 0 && o.cut == o.line_bits;
-}
-
 /* Bytes of one packed ordering, at most; exact where the file has it ready. */
 static uint64_t packed_bytes(const struct plan *p)
 {
@@ -127,7 +120,7 @@ void plan_streamed(struct plan *p, int replicas)
     choose_batches(p, left);
     p->host_bytes = plan_multiply((uint64_t)plan_orderings(p), packed_bytes(p));
     p->packing_bytes =
-        replicas == 0 ? 0 : plan_multiply(r->tensor.nnz, coordinates + PACKED_TENSOR_BUILD_BYTES);
+        replicas == 0 ? 0 : plan_multiply(r->tensor.nnz, coordinates + PACKING_BYTES);
     p->resident_bytes = resident_bytes(p, left > p->flow_bytes ? left - p->flow_bytes : 0);
     p->total_bytes = plan_add(fixed, plan_add(p->flow_bytes, p->resident_bytes));
     p->fits =

@@ -28,6 +28,22 @@ bool process_grid_next(int *parts, int order, int ranks)
     return false;
 }
 
+enum status process_grid_alone(struct process_grid *g, const struct shape *shape,
+                               struct error *error)
+{
+    *g = (struct process_grid){.shape = *shape, .ranks = 1};
+    for (int n = 0; n < shape->order; n++) {
+        g->parts[n] = 1;
+        g->cut[n] = memory_zeros(2, sizeof *g->cut[n], error);
+        if (!g->cut[n]) {
+            process_grid_free(g);
+            return error->status;
+        }
+        g->cut[n][1] = shape->dims[n];
+    }
+    return STATUS_OK;
+}
+
 void process_grid_free(struct process_grid *g)
 {
     for (int n = 0; n < MAX_ORDER; n++)

@@ -67,6 +67,11 @@ enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
                                 uint64_t nnz, uint64_t *const *count, const struct coo *sample,
                                 struct error *error);
 
+/* The grid of one rank, which has the whole tensor. The caller frees *g with process_grid_free; it
+ * is empty on failure. STATUS_MEMORY. */
+enum status process_grid_alone(struct process_grid *g, const struct shape *shape,
+                               struct error *error);
+
 /* Accepts an empty one. */
 void process_grid_free(struct process_grid *g);
 

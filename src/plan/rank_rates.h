@@ -1,5 +1,6 @@
 /* How fast ranks work and exchange rows, from recorded measurements and, for networks, from
- * assumptions (rank_rates.c): what a grid of ranks is chosen by where nothing has been measured. */
+ * assumptions (rank_rates.c). A grid of ranks is chosen by these where nothing has been measured.
+ */
 #ifndef BLCO_RANK_RATES_H
 #define BLCO_RANK_RATES_H
 
@@ -15,9 +16,8 @@ struct rank_machine {
 };
 
 /* Fills the rates of *request (seconds_per_nonzero, bytes_per_second, seconds_per_collective,
- * solve_bytes_per_second) for a
- * tensor of this shape; request->row_bytes must be set. Sweeps that were measured take between
- * half and twice these seconds. */
+ * solve_bytes_per_second) for a tensor of this shape; request->row_bytes must be set. Measured
+ * sweeps took between half and twice the seconds that follow. */
 void rank_rates(struct grid_request *request, const struct shape *shape,
                 const struct rank_machine *machine);
 

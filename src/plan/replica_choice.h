@@ -17,11 +17,11 @@ struct replica_choice {
     double lost_seconds;           /* that replicas would have saved in these sweeps           */
 };
 
-/* Counts a sweep; seconds (order) is what MTTKRP of each mode took from alto, 0 for a mode that
- * needs no replica. True where the replicas should be built now, because replicas would save at
- * least build_seconds in half of the sweeps that may still follow, or would have saved that much in
- * the sweeps so far. By the second rule, whenever ALS ends, the time lost and the time of
- * building are together at most twice what the better choice would have cost. */
+/* Counts a sweep; seconds (order) are the times of each mode's MTTKRP from alto, 0 for a mode that
+ * needs no replica. Returns true where the replicas should be built now: because they would save
+ * build_seconds or more in half of the sweeps that may still follow, or would have saved that much
+ * in the sweeps so far. By the second rule, whenever ALS ends, the time lost and the time of
+ * building are together at most twice the cost of the better choice. */
 bool replica_choice_sweep(struct replica_choice *c, const double *seconds);
 
 #endif

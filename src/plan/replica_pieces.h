@@ -3,11 +3,11 @@
 #ifndef BLCO_REPLICA_PIECES_H
 #define BLCO_REPLICA_PIECES_H
 
-#include "plan/row_range.h"
+#include "tensor/row_range.h"
 
 /* Replica pieces: ranges of rows, one after the other, that cover all rows of the mode. */
 struct replica_pieces {
-    uint32_t *end; /* (count): the first row behind each replica piece; owned */
+    uint32_t *end; /* (count): the first row after each replica piece; owned */
     uint64_t count;
 };
 

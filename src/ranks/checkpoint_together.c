@@ -87,15 +87,14 @@ done:
 }
 
 enum status checkpoint_write_together(const char *path, const struct checkpoint_about *about,
-                                      const struct ktensor *rows, const struct carried *carried,
-                                      const struct checkpoint_beside *beside, struct comm *c,
+                                      const struct checkpoint_rows *model, struct comm *c,
                                       struct error *error)
 {
     struct outfile file = {0};
     struct checkpoint_pieces own = {0};
     if (open_file(&file, path, c, error) != STATUS_OK)
         goto done;
-    checkpoint_write_rows(&file, about, rows, c->rank == 0 ? carried : NULL, beside, &own, error);
+    checkpoint_write_rows(&file, about, model, c->rank == 0, &own, error);
     if (error->status == STATUS_OK)
         outfile_sync(&file, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)

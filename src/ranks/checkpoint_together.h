@@ -5,14 +5,13 @@
 #include "checkpoint/checkpoint.h"
 #include "comm/comm.h"
 
-/* Writes a checkpoint to `path`: every rank of c writes the rows of the factor matrices in *rows,
- * which are consecutive, and those of `beside` (checkpoint_write_rows); rank 0 also writes *about,
- * and lambda, scales and Grams, which all ranks have. Every rank calls it, and all hosts see the
- * folder. The file appears whole or not at all, in place of the one before. A failure is one of all
- * ranks. STATUS_OUTPUT, STATUS_MEMORY. */
+/* Writes a checkpoint to `path`: every rank of c writes the rows of the factor matrices that model
+ * (CHECKPOINT_MODELS) has, which are consecutive (checkpoint_write_rows); rank 0 also writes
+ * *about, and lambda, scales and Grams, which all ranks have. Every rank calls it, and all hosts
+ * see the folder. The file appears whole or not at all, in place of the one before. A failure is
+ * one of all ranks. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status checkpoint_write_together(const char *path, const struct checkpoint_about *about,
-                                      const struct ktensor *rows, const struct carried *carried,
-                                      const struct checkpoint_beside *beside, struct comm *c,
+                                      const struct checkpoint_rows *model, struct comm *c,
                                       struct error *error);
 
 /* Checks, before a long computation, that the file can be made and that every rank's host sees it;

@@ -1,5 +1,5 @@
-/* Ranks that are threads of one process copy the rows that they have solved into one model. Processes
- * use model_redistribute.h. */
+/* Ranks that are threads of one process copy the rows that they have solved into one model.
+ * Processes use model_redistribute.h. */
 #ifndef BLCO_MODEL_COLLECT_H
 #define BLCO_MODEL_COLLECT_H
 

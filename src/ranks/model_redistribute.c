@@ -69,8 +69,8 @@ static uint64_t first_row(uint64_t length, int k, int ranks, bool evenly)
     return evenly ? even_cut(length, k, ranks) : k == 0 ? 0 : length;
 }
 
-static void create_rows(struct ktensor *rows, const struct ktensor *part,
-                        const struct rank_rows *r, bool evenly, struct error *error)
+static void create_rows(struct ktensor *rows, const struct ktensor *part, const struct rank_rows *r,
+                        bool evenly, struct error *error)
 {
     struct part to = part_all(&r->part.whole);
     for (int n = 0; n < to.whole.order; n++) {

@@ -28,8 +28,8 @@ static enum status make_files(struct outfile *file, const struct ktensor_files *
     return STATUS_OK;
 }
 
-/* Every rank opens the files, which rank 0 makes. All ranks learn of a failure at once: a rank whose
- * host does not see the files should end the others before these write for minutes. */
+/* Every rank opens the files, which rank 0 makes. All ranks learn of a failure at once: a rank
+ * whose host does not see the files should end the others before these write for minutes. */
 static enum status open_files(struct outfile *file, const struct ktensor_files *files,
                               struct comm *c, struct error *error)
 {

@@ -51,8 +51,8 @@ static uint64_t slices(const struct exchange *e, const struct coo *piece)
     return piece->nnz > e->most ? (piece->nnz + e->most - 1) / e->most : 1;
 }
 
-/* All ranks agree on the size of slices. Dealt pieces are sent whole, so that the order of rounds is
- * theirs. */
+/* All ranks agree on the size of slices. Dealt pieces are sent whole, so that the order of rounds
+ * is theirs. */
 static enum status agree_on_rounds(struct exchange *e, struct error *error)
 {
     const struct share *s = e->share;
@@ -129,7 +129,8 @@ static void place_owners(struct exchange *e)
     }
 }
 
-/* Finds owner and place of the `count` nonzeros of the slice; those of an owner keep their order. */
+/* Finds owner and place of the `count` nonzeros of the slice; those of an owner keep their order.
+ */
 static void sort_slice(struct exchange *e, const struct coo *piece, uint64_t count)
 {
     uint64_t ranks = (uint64_t)e->comm->size;

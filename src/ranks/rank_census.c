@@ -4,9 +4,10 @@
 
 #include "base/memory.h"
 
-#define SAMPLE  UINT64_C(200000)    /* nonzeros of the sample, about                            */
-#define CHUNK   ((uint64_t)1 << 18) /* rows whose counts are summed at a time                   */
-#define COUNTED (UINT64_C(1) << 28) /* nonzeros of all ranks that are counted: enough for even cuts */
+#define SAMPLE UINT64_C(200000)    /* nonzeros of the sample, about                            */
+#define CHUNK  ((uint64_t)1 << 18) /* rows whose counts are summed at a time                   */
+#define COUNTED                                                                                    \
+    (UINT64_C(1) << 28) /* nonzeros of all ranks that are counted: enough for even cuts */
 
 /* Counts are whole numbers below 2^53, so that sums of doubles are exact. */
 static enum status sum_counts(struct comm *c, uint64_t *count, uint64_t rows, double *chunk,

@@ -13,16 +13,17 @@ static enum status hash_share(uint64_t *hash, const struct blco_file *f, const s
                             even_cut(segments, c->rank + 1, c->size), hash, error);
 }
 
-enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t, struct comm *c,
+enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
                              struct error *error)
 {
+    struct comm *c = t->comm;
     uint64_t mine = 0;
     uint64_t *all = memory_array((size_t)c->size, sizeof *all, error);
     *f = (struct fingerprint){.shape = t->shape, .nnz = t->nnz};
-    if (all && t->unread)
-        hash_share(&mine, &t->file, c, error);
+    if (all && t->input.unread)
+        hash_share(&mine, &t->input.file, c, error);
     else if (all)
-        mine = fingerprint_hash(&t->x, t->part.first);
+        mine = t->hashed ? fingerprint_hash(&t->input.x, t->part.first) : t->hash;
     if (comm_allreduce_error(c, error) != STATUS_OK)
         goto done;
     if (comm_allgather(c, &mine, sizeof mine, all, error) != STATUS_OK)

@@ -5,9 +5,10 @@
 #include "ranks/rank_tensor.h"
 #include "tensor/fingerprint.h"
 
-/* *f = the fingerprint of the whole tensor, read or unread; it is the same on all ranks, whatever
- * their number. Every rank of c calls this. STATUS_MEMORY, and failures of other ranks. */
-enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t, struct comm *c,
+/* *f = the fingerprint of the whole tensor, read or unread, whose request was `hashed`; it is the
+ * same on all ranks, whatever their number. Every rank calls this. STATUS_MEMORY, and failures of
+ * other ranks. */
+enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
                              struct error *error);
 
 #endif

@@ -84,6 +84,11 @@ enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct p
     for (int n = 0; n < grid->shape.order; n++)
         if (find_peers(r, n, grid, coordinate[n], error) != STATUS_OK)
             goto done;
+    if (all->size > 1)
+        return STATUS_OK;
+    for (int n = 0; n < grid->shape.order; n++)
+        if (rank_rows_divide_mode(r, n, NULL, error) != STATUS_OK)
+            goto done;
 done:
     if (error->status != STATUS_OK) {
         comm_abort(all, error);
@@ -101,8 +106,10 @@ enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned cha
                                   struct error *error)
 {
     struct row_owners s = {0};
-    if (rank_rows_compares(r, n) && row_owners_find(&s, r->mode[n].peers, touched,
-                                                    r->range.here.dims[n], error) != STATUS_OK)
+    if (r->divided)
+        return STATUS_OK;
+    if (rank_rows_compares(r, n) &&
+        row_owners_find(&s, r->mode[n].peers, touched, r->range.here.dims[n], error) != STATUS_OK)
         return error->status;
     if (s.pays)
         divide_by_owners(r, n, &s, error);
@@ -113,7 +120,8 @@ enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned cha
     return error->status;
 }
 
-/* The sums of a stripe come after the stripe's rows; the first place of a row is the one that counts. */
+/* The sums of a stripe come after the stripe's rows; the first place of a row is the one that
+ * counts. */
 void rank_rows_places(const struct rank_rows *r, int n, uint32_t *place)
 {
     const struct mode_rows *m = &r->mode[n];
@@ -158,6 +166,8 @@ done:
 
 enum status rank_rows_divide(struct rank_rows *r, struct coo *x, struct error *error)
 {
+    if (r->divided)
+        return STATUS_OK;
     for (int n = 0; n < r->range.whole.order; n++)
         if (divide_rows_of(r, n, x, error) != STATUS_OK) {
             comm_abort(r->all, error);
@@ -165,22 +175,6 @@ enum status rank_rows_divide(struct rank_rows *r, struct coo *x, struct error *e
         }
     x->shape = part_shape(&r->part);
     return STATUS_OK;
-}
-
-enum status rank_rows_alone(struct rank_rows *r, struct comm *self, const struct shape *shape,
-                            struct error *error)
-{
-    *r = (struct rank_rows){
-        .all = self, .range = part_all(shape), .part = part_all(shape), .divided = true};
-    for (int n = 0; n < shape->order; n++) {
-        r->mode[n].peers = self;
-        if (divide_evenly(r, n, error) != STATUS_OK)
-            goto done;
-    }
-done:
-    if (error->status != STATUS_OK)
-        rank_rows_close(r);
-    return error->status;
 }
 
 void rank_rows_close(struct rank_rows *r)

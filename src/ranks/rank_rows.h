@@ -2,12 +2,13 @@
  * process_grid.h): the rows that it has, the peers that have the same ranges of rows, and the rows
  * that it solves.
  *
- * A range of mode n belongs to several ranks, the peers. If several peers touch a row (have nonzeros
- * there), the row is common: they must sum their rows of M. A row that one rank alone touches is its
- * own and never moves. If there are enough own rows, a rank has its rows in this order: the common
- * rows, alike on all peers, in stripes of equal length, one for each peer to solve; room for the
- * sums of its own stripe; its own rows. So the rows that a rank solves lie together. Otherwise all
- * rows count as common, the sums of a stripe replace its rows, and the rows keep their order. */
+ * A range of mode n belongs to several ranks, the peers. If several peers touch a row (have
+ * nonzeros there), the row is common: they must sum their rows of M. A row that one rank alone
+ * touches is its own and never moves. If there are enough own rows, a rank has its rows in this
+ * order: the common rows, alike on all peers, in stripes of equal length, one for each peer to
+ * solve; room for the sums of its own stripe; its own rows. So the rows that a rank solves lie
+ * together. Otherwise all rows count as common, the sums of a stripe replace its rows, and the rows
+ * keep their order. */
 #ifndef BLCO_RANK_ROWS_H
 #define BLCO_RANK_ROWS_H
 
@@ -38,9 +39,10 @@ struct rank_rows {
 };
 
 /* Finds this rank's ranges and peers on the grid; every rank of `all` calls it. Before they work,
- * the ranks divide their rows, by rank_rows_divide, or by rank_rows_divide_mode for one mode after
- * the other. The caller closes *r, which is empty on failure; r->part must not be used after that.
- * STATUS_MEMORY, and failures of other ranks. */
+ * the ranks divide their rows, unless they have: by rank_rows_divide, or by rank_rows_divide_mode
+ * for one mode after the other. The rows of a rank alone are divided here. The caller closes *r,
+ * which is empty on failure; r->part must not be used after that. STATUS_MEMORY, and failures of
+ * other ranks. */
 enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct process_grid *grid,
                            struct error *error);
 
@@ -63,11 +65,6 @@ bool rank_rows_compares(const struct rank_rows *r, int n);
 /* place[i] (rows of the range) = the place of row i of the range among the rows that the rank has,
  * after they are divided; unset for rows that it does not have. */
 void rank_rows_places(const struct rank_rows *r, int n, uint32_t *place);
-
-/* The rows of a rank that is alone: all rows of this shape; `self` is a comm_self. The caller closes
- * *r, which is empty on failure. STATUS_MEMORY. */
-enum status rank_rows_alone(struct rank_rows *r, struct comm *self, const struct shape *shape,
-                            struct error *error);
 
 /* Accepts an empty one. */
 void rank_rows_close(struct rank_rows *r);

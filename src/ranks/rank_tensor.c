@@ -10,6 +10,7 @@
 #include "ranks/rank_census.h"
 #include "ranks/share_blco.h"
 #include "ranks/share_text.h"
+#include "tensor/fingerprint.h"
 
 /* Nonzeros of a file, about, from which its parts are chosen. */
 #define SAMPLED (UINT64_C(1) << 23)
@@ -18,9 +19,10 @@
 #define MARGIN 1.02
 
 /* Rank 0's grid and its cost become those of all ranks. */
-static enum status spread_grid(struct rank_tensor *t, struct comm *c, struct error *error)
+static enum status bcast_grid(struct rank_tensor *t, struct error *error)
 {
     struct process_grid *g = &t->grid;
+    struct comm *c = t->comm;
     if (comm_bcast(c, 0, &t->cost, sizeof t->cost, error) != STATUS_OK ||
         comm_bcast(c, 0, g->parts, sizeof g->parts, error) != STATUS_OK)
         return error->status;
@@ -28,63 +30,67 @@ static enum status spread_grid(struct rank_tensor *t, struct comm *c, struct err
     g->ranks = c->size;
     for (int n = 0; n < t->shape.order && c->rank > 0 && error->status == STATUS_OK; n++)
         g->cut[n] = memory_array((size_t)g->parts[n] + 1, sizeof *g->cut[n], error);
-    comm_allreduce_error(c, error);
-    for (int n = 0; n < t->shape.order && error->status == STATUS_OK; n++)
-        comm_bcast(c, 0, g->cut[n], ((size_t)g->parts[n] + 1) * sizeof *g->cut[n], error);
-    return error->status;
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < t->shape.order; n++)
+        if (comm_bcast(c, 0, g->cut[n], ((size_t)g->parts[n] + 1) * sizeof *g->cut[n], error) !=
+            STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
 /* Rank 0 chooses, so that ranks on different machines agree. */
-static enum status choose_grid(struct rank_tensor *t, struct comm *c,
-                               const struct coo_census *census, const struct rank_request *request,
-                               struct error *error)
+static enum status choose_grid(struct rank_tensor *t, const struct coo_census *census,
+                               const struct rank_request *request, struct error *error)
 {
-    struct grid_request q = {.ranks = c->size, .row_bytes = request->row_bytes};
+    struct grid_request q = {.ranks = t->comm->size, .row_bytes = request->row_bytes};
     rank_rates(&q, &t->shape, &request->machine);
     memcpy(q.parts, request->parts, sizeof q.parts);
     if (request->modes != 0 && request->modes != t->shape.order)
         error_set(error, STATUS_INPUT, "a grid of %d number%s, expected %d, one for each mode",
                   request->modes, request->modes == 1 ? "" : "s", t->shape.order);
-    else if (c->rank == 0)
+    else if (t->comm->rank == 0)
         process_grid_choose(&t->grid, &t->cost, &q, &t->shape, t->nnz, census->count,
                             &census->sample, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK && spread_grid(t, c, error) == STATUS_OK)
-        t->part = process_grid_part(&t->grid, c->rank);
-    return error->status;
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK || bcast_grid(t, error) != STATUS_OK)
+        return error->status;
+    t->part = process_grid_part(&t->grid, t->comm->rank);
+    return STATUS_OK;
 }
 
 /* Chooses the grid and sends the share's nonzeros to their owners. */
-static enum status send_to_owners(struct rank_tensor *t, struct comm *c, struct share *s,
+static enum status send_to_owners(struct rank_tensor *t, struct share *s,
                                   const struct rank_request *request, struct error *error)
 {
     struct coo_census census;
     double start = clock_now();
     t->shape = s->shape;
     t->nnz = s->total;
-    if (rank_census(s, c, &census, error) != STATUS_OK)
+    if (rank_census(s, t->comm, &census, error) != STATUS_OK)
         return error->status;
-    choose_grid(t, c, &census, request, error);
+    choose_grid(t, &census, request, error);
     coo_census_free(&census);
     if (error->status == STATUS_OK)
-        nonzero_exchange(s, &t->grid, c, &t->x, error);
+        nonzero_exchange(s, &t->grid, t->comm, &t->input.x, error);
     t->exchange_seconds = clock_now() - start;
     return error->status;
 }
 
 /* Cleans this rank's part; *all is what cleaning all parts did. */
-static enum status clean(struct rank_tensor *t, struct comm *c, const char *path,
-                         struct coo_cleaning *all, struct error *error)
+static enum status clean(struct rank_tensor *t, const char *path, struct coo_cleaning *all,
+                         struct error *error)
 {
     struct coo_cleaning own;
     double start = clock_now();
-    tensor_clean(&t->x, path, t->part.first, &own, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
+    tensor_clean(&t->input.x, path, t->part.first, &own, error);
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
         return error->status;
     double sum[] = {(double)own.zeros, (double)own.duplicates}; /* exact: below 2^53 */
-    if (comm_allreduce_sum(c, sum, 2, error) == STATUS_OK)
-        *all = (struct coo_cleaning){.zeros = (uint64_t)sum[0], .duplicates = (uint64_t)sum[1]};
-    t->clean_seconds = clock_now() - start;
-    return error->status;
+    if (comm_allreduce_sum(t->comm, sum, 2, error) != STATUS_OK)
+        return error->status;
+    *all = (struct coo_cleaning){.zeros = (uint64_t)sum[0], .duplicates = (uint64_t)sum[1]};
+    t->input.clean_seconds = clock_now() - start;
+    return STATUS_OK;
 }
 
 /* The counts of a sample become about those of the tensor. */
@@ -98,110 +104,152 @@ static void scale(struct coo_census *census, const struct shape *shape, uint64_t
 }
 
 /* What a rank's part has at most, about; its nonzeros are unread. */
-static void expect_part(struct rank_tensor *t, int ranks)
+static void expect_part(struct rank_tensor *t)
 {
-    double nnz = (double)t->nnz / ranks * (1 + t->cost.imbalance) * MARGIN;
-    t->x.shape = part_shape(&t->part);
-    t->x.nnz = nnz < (double)t->nnz ? (uint64_t)nnz : t->nnz;
+    double nnz = (double)t->nnz / t->comm->size * (1 + t->cost.imbalance) * MARGIN;
+    t->input.x.shape = part_shape(&t->part);
+    t->input.x.nnz = nnz < (double)t->nnz ? (uint64_t)nnz : t->nnz;
+    t->input.unread = true;
+    t->estimated = true;
 }
 
-/* Chooses the grid from some of the nonzeros of t->file, and leaves the file unread. */
-static enum status plan_parts(struct rank_tensor *t, struct comm *c,
-                              const struct rank_request *request, struct progress *progress,
-                              struct error *error)
+/* Chooses the grid from some of the nonzeros of the file, and leaves the file unread. */
+static enum status plan_parts(struct rank_tensor *t, const struct rank_request *request,
+                              struct progress *progress, struct error *error)
 {
-    struct share sample;
-    struct coo_census census;
+    struct share sample = {0};
+    struct coo_census census = {0};
     double start = clock_now();
-    uint64_t every = (t->file.header->nnz + SAMPLED - 1) / SAMPLED;
-    t->shape = t->file.shape;
-    t->nnz = t->file.header->nnz;
-    progress_stage(progress, "looking at %s", t->file.name);
-    if (share_sample_blco(&sample, c, &t->file, every, error) == STATUS_OK &&
-        rank_census(&sample, c, &census, error) == STATUS_OK) {
-        if (c->rank == 0) /* who chooses */
-            scale(&census, &t->shape, every);
-        choose_grid(t, c, &census, request, error);
-        coo_census_free(&census);
-    }
-    share_free(&sample);
-    if (error->status == STATUS_OK)
-        expect_part(t, c->size);
-    t->unread = error->status == STATUS_OK;
+    const struct blco_file *file = &t->input.file;
+    uint64_t every = (file->header->nnz + SAMPLED - 1) / SAMPLED;
+    t->shape = file->shape;
+    t->nnz = file->header->nnz;
+    progress_stage(progress, "looking at %s", file->name);
+    if (share_sample_blco(&sample, t->comm, file, every, error) != STATUS_OK)
+        goto done;
+    if (rank_census(&sample, t->comm, &census, error) != STATUS_OK)
+        goto done;
+    if (t->comm->rank == 0) /* who chooses */
+        scale(&census, &t->shape, every);
+    if (choose_grid(t, &census, request, error) != STATUS_OK)
+        goto done;
+    expect_part(t);
     t->exchange_seconds = clock_now() - start;
+done:
+    coo_census_free(&census);
+    share_free(&sample);
     return error->status;
 }
 
-static enum status open_blco(struct rank_tensor *t, struct comm *c, const char *path,
-                             const struct tns_options *options, const struct rank_request *request,
+static enum status open_blco(struct rank_tensor *t, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
     struct packed_layout layout;
     struct share share;
     double start = clock_now();
-    if (share_open_blco(&t->file, c, path, options, error) != STATUS_OK)
+    if (share_open_blco(&t->input.file, t->comm, request->path, request->tns, error) != STATUS_OK)
         return error->status;
-    if (request->packed && decoded_layout_create(&layout, &t->file.shape))
-        return plan_parts(t, c, request, progress, error);
-    if (share_read_blco(&share, c, &t->file, progress, error) == STATUS_OK) {
-        t->read_seconds = clock_now() - start;
-        send_to_owners(t, c, &share, request, error);
+    if (request->packed && decoded_layout_create(&layout, &t->input.file.shape))
+        return plan_parts(t, request, progress, error);
+    if (share_read_blco(&share, t->comm, &t->input.file, progress, error) == STATUS_OK) {
+        t->input.read_seconds = clock_now() - start;
+        send_to_owners(t, &share, request, error);
     }
     share_free(&share);
-    blco_file_close(&t->file);
+    blco_file_close(&t->input.file);
     return error->status;
 }
 
-static enum status open_text(struct rank_tensor *t, struct comm *c, const char *path,
-                             const struct tns_options *options, const struct rank_request *request,
+static enum status open_text(struct rank_tensor *t, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
     struct share share;
     struct coo_cleaning cleaning = {0};
     double start = clock_now();
-    share_read_text(&share, c, path, options, progress, error);
-    t->read_seconds = clock_now() - start;
-    if (error->status == STATUS_OK && send_to_owners(t, c, &share, request, error) == STATUS_OK &&
-        clean(t, c, path, &cleaning, error) == STATUS_OK) {
+    share_read_text(&share, t->comm, request->path, request->tns, progress, error);
+    t->input.read_seconds = clock_now() - start;
+    if (error->status == STATUS_OK && send_to_owners(t, &share, request, error) == STATUS_OK &&
+        clean(t, request->path, &cleaning, error) == STATUS_OK) {
         t->nnz = share.total - cleaning.zeros - cleaning.duplicates;
         tensor_note_cleaning(progress, &cleaning);
-        tensor_check_left(path, share.total, t->nnz, error);
+        tensor_check_left(request->path, share.total, t->nnz, error);
     }
     share_free(&share);
     return error->status;
 }
 
-enum status rank_tensor_open(struct rank_tensor *t, struct comm *c, const char *path,
-                             const struct tns_options *options, const struct rank_request *request,
-                             struct progress *progress, struct error *error)
+static enum status open_parts(struct rank_tensor *t, const struct rank_request *request,
+                              struct progress *progress, struct error *error)
 {
     enum tensor_format format = TENSOR_TEXT;
-    *t = (struct rank_tensor){0};
-    if (c->rank == 0)
-        tensor_format(path, &format, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK &&
-        comm_bcast(c, 0, &format, sizeof format, error) == STATUS_OK)
-        (format == TENSOR_BLCO ? open_blco : open_text)(t, c, path, options, request, progress,
-                                                        error);
+    if (t->comm->rank == 0)
+        tensor_format(request->path, &format, error);
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK ||
+        comm_bcast(t->comm, 0, &format, sizeof format, error) != STATUS_OK)
+        return error->status;
+    return (format == TENSOR_BLCO ? open_blco : open_text)(t, request, progress, error);
+}
+
+/* A rank alone has the whole tensor. */
+static enum status take_whole(struct rank_tensor *t, struct error *error)
+{
+    t->shape = t->input.x.shape;
+    t->nnz = t->input.x.nnz;
+    t->part = part_all(&t->shape);
+    return process_grid_alone(&t->grid, &t->shape, error);
+}
+
+static enum status open_whole(struct rank_tensor *t, const struct rank_request *request,
+                              struct progress *progress, struct error *error)
+{
+    if (tensor_input_open(&t->input, request->path, request->tns, progress, error) != STATUS_OK)
+        return error->status;
+    return take_whole(t, error);
+}
+
+/* Finds this rank's rows, or closes *t, which could not be opened. */
+static enum status finish(struct rank_tensor *t, struct error *error)
+{
+    if (error->status == STATUS_OK)
+        rank_rows_open(&t->rows, t->comm, &t->grid, error);
     if (error->status != STATUS_OK)
         rank_tensor_close(t);
     return error->status;
 }
 
-enum status rank_tensor_read(struct rank_tensor *t, struct comm *c, struct progress *progress,
+enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
+                             const struct rank_request *request, struct progress *progress,
                              struct error *error)
+{
+    *t = (struct rank_tensor){.comm = c, .hashed = request->hashed};
+    (c->size == 1 ? open_whole : open_parts)(t, request, progress, error);
+    return finish(t, error);
+}
+
+static enum status read_parts(struct rank_tensor *t, struct progress *progress, struct error *error)
 {
     struct share share;
     double start = clock_now();
-    t->x = (struct coo){0};
-    t->unread = false;
-    if (share_read_blco(&share, c, &t->file, progress, error) == STATUS_OK) {
-        t->read_seconds = clock_lap(&start);
-        nonzero_exchange(&share, &t->grid, c, &t->x, error);
+    t->input.x = (struct coo){0};
+    t->input.unread = t->estimated = false;
+    if (share_read_blco(&share, t->comm, &t->input.file, progress, error) == STATUS_OK) {
+        t->input.read_seconds = clock_lap(&start);
+        nonzero_exchange(&share, &t->grid, t->comm, &t->input.x, error);
         t->exchange_seconds += clock_lap(&start);
     }
     share_free(&share);
-    blco_file_close(&t->file);
+    blco_file_close(&t->input.file);
+    return error->status;
+}
+
+enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, struct error *error)
+{
+    if (!t->input.unread)
+        return STATUS_OK;
+    if (t->comm->size == 1)
+        tensor_input_read(&t->input, progress, error);
+    else
+        read_parts(t, progress, error);
     if (error->status != STATUS_OK)
         rank_tensor_close(t);
     return error->status;
@@ -211,24 +259,65 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
                               const struct rank_request *request, struct error *error)
 {
     struct share share;
-    *t = (struct rank_tensor){0};
+    *t = (struct rank_tensor){.comm = c, .hashed = request && request->hashed};
+    if (c->size == 1) {
+        t->input.x = *x;
+        t->borrowed = true;
+        take_whole(t, error);
+        return finish(t, error);
+    }
     share_of_memory(&share, c, x, error);
     if (comm_allreduce_error(c, error) == STATUS_OK)
-        send_to_owners(t, c, &share, request, error);
+        send_to_owners(t, &share, request, error);
     share_free(&share);
-    if (error->status != STATUS_OK)
-        rank_tensor_close(t);
-    return error->status;
+    return finish(t, error);
+}
+
+enum status rank_tensor_divide_rows(struct rank_tensor *t, struct error *error)
+{
+    if (t->hashed) {
+        t->hash = fingerprint_hash(&t->input.x, t->part.first);
+        t->hashed = false;
+    }
+    return rank_rows_divide(&t->rows, &t->input.x, error);
+}
+
+struct plan_tensor file_for_plan(const struct blco_file *file)
+{
+    return (struct plan_tensor){.shape = file->shape,
+                                .nnz = file->header->nnz,
+                                .alto_bytes = file->header->data_bytes,
+                                .segment_nnz = file->header->segment_nnz};
+}
+
+struct plan_tensor input_for_plan(const struct tensor_input *input)
+{
+    return input->unread ? file_for_plan(&input->file)
+                         : (struct plan_tensor){.shape = input->x.shape, .nnz = input->x.nnz};
+}
+
+struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t)
+{
+    const struct tensor_input *input = &t->input;
+    if (t->comm->size == 1)
+        return input_for_plan(input);
+    return (struct plan_tensor){.shape = input->x.shape,
+                                .nnz = input->x.nnz,
+                                .segment_nnz = input->unread ? input->file.header->segment_nnz : 0,
+                                .is_part = true};
 }
 
 void rank_tensor_free_nonzeros(struct rank_tensor *t)
 {
-    coo_free(&t->x);
-    blco_file_close(&t->file);
+    if (t->borrowed)
+        t->input.x = (struct coo){.shape = t->input.x.shape, .nnz = t->input.x.nnz};
+    coo_free(&t->input.x);
+    blco_file_close(&t->input.file);
 }
 
 void rank_tensor_close(struct rank_tensor *t)
 {
+    rank_rows_close(&t->rows);
     process_grid_free(&t->grid);
     rank_tensor_free_nonzeros(t);
     *t = (struct rank_tensor){0};

@@ -22,8 +22,8 @@ void row_owners_touch(unsigned char *touched, const uint32_t *index, uint64_t nn
 
 /* Every rank of `peers` calls this with its marks of a range of `rows` rows: touched[i] is 1 where
  * the rank has a nonzero in row i, else 0. A row that no rank touches is given to one of them. The
- * caller frees *s with row_owners_free; it is empty on failure. STATUS_MEMORY, and failures of other
- * ranks. */
+ * caller frees *s with row_owners_free; it is empty on failure. STATUS_MEMORY, and failures of
+ * other ranks. */
 enum status row_owners_find(struct row_owners *s, struct comm *peers, const unsigned char *touched,
                             uint64_t rows, struct error *error);
 

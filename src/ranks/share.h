@@ -1,6 +1,6 @@
-/* A rank's share of a tensor: the nonzeros that it reads, before each goes to the rank that owns it.
- * They are in pieces, which can be freed one by one while their nonzeros are sent. The shares of all
- * ranks together are the tensor. */
+/* A rank's share of a tensor: the nonzeros that it reads, before each goes to the rank that owns
+ * it. They are in pieces, which can be freed one by one while their nonzeros are sent. The shares
+ * of all ranks together are the tensor. */
 #ifndef BLCO_SHARE_H
 #define BLCO_SHARE_H
 

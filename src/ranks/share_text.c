@@ -143,8 +143,8 @@ static enum status append_room(struct reading *r, const struct shape *shape, uin
     return append(r, &piece, error);
 }
 
-/* Deals out x, which rank 0 has and whose shape and nnz all ranks know: each rank's part becomes its
- * next piece. */
+/* Deals out x, which rank 0 has and whose shape and nnz all ranks know: each rank's part becomes
+ * its next piece. */
 static enum status deal(struct reading *r, const struct coo *x, struct error *error)
 {
     struct comm *c = r->comm;

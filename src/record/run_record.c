@@ -45,15 +45,15 @@ static void put_date(struct json *j)
     time_t now = time(NULL);
     if (gmtime_r(&now, &utc))
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    json_string(j, "date", text);
+    json_put_string(j, "date", text);
 }
 
 static void put_environment(struct json *j)
 {
-    json_object(j, "environment");
+    json_put_object(j, "environment");
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         if (getenv(variables[i]))
-            json_string(j, variables[i], getenv(variables[i]));
+            json_put_string(j, variables[i], getenv(variables[i]));
     json_end(j);
 }
 
@@ -66,39 +66,39 @@ static enum status put_device(struct json *j, const struct backend_kind *kind, i
     enum status status = kind->device(number, &device, error);
     if (status != STATUS_OK)
         return status;
-    json_object(j, "device");
-    json_string(j, "name", device.name);
-    json_string(j, "driver", device.driver);
-    json_string(j, "runtime", device.runtime);
+    json_put_object(j, "device");
+    json_put_string(j, "name", device.name);
+    json_put_string(j, "driver", device.driver);
+    json_put_string(j, "runtime", device.runtime);
     json_end(j);
     return STATUS_OK;
 }
 
-void run_record_program(struct json *j, const char *writer, int argc, char *const *argv)
+void run_record_program(struct json *j, const char *writer, char *const *argv)
 {
-    json_string(j, "record", writer);
+    json_put_string(j, "record", writer);
     put_date(j);
-    json_array(j, "command");
-    for (int i = 0; i < argc; i++)
-        json_string(j, NULL, argv[i]);
+    json_put_array(j, "command");
+    json_put_string(j, NULL, "blco");
+    for (; *argv; argv++)
+        json_put_string(j, NULL, *argv);
     json_end(j);
-    json_string(j, "version", version_number);
-    json_string(j, "commit", version_commit);
+    json_put_string(j, "version", version_number);
+    json_put_string(j, "commit", version_commit);
 }
 
-enum status run_record_machine(struct json *j, const char *writer, int argc, char *const *argv,
-                               const struct backend_kind *kind, int device, int threads,
-                               struct error *error)
+enum status run_record_machine(struct json *j, const char *writer, char *const *argv,
+                               const struct backend_kind *kind, int device, int threads)
 {
     char processor[256];
     run_record_processor(processor, sizeof processor);
-    run_record_program(j, writer, argc, argv);
-    json_string(j, "compiler", COMPILER);
-    json_string(j, "backend", kind->name);
-    if (put_device(j, kind, device, error) != STATUS_OK)
-        return error->status;
-    json_string(j, "processor", processor);
-    json_unsigned(j, "threads", (uint64_t)threads);
+    run_record_program(j, writer, argv);
+    json_put_string(j, "compiler", COMPILER);
+    json_put_string(j, "backend", kind->name);
+    if (put_device(j, kind, device, j->error) != STATUS_OK)
+        return j->error->status;
+    json_put_string(j, "processor", processor);
+    json_put_unsigned(j, "threads", (uint64_t)threads);
     put_environment(j);
     return j->error->status;
 }
@@ -106,28 +106,28 @@ enum status run_record_machine(struct json *j, const char *writer, int argc, cha
 void run_record_tensor(struct json *j, const char *name, const struct shape *shape, uint64_t nnz,
                        const uint64_t *hash)
 {
-    json_object(j, "tensor");
-    json_string(j, "name", name);
-    json_unsigned(j, "order", (uint64_t)shape->order);
-    json_unsigneds(j, "lengths", shape->dims, (size_t)shape->order);
-    json_unsigned(j, "nonzeros", nnz);
+    json_put_object(j, "tensor");
+    json_put_string(j, "name", name);
+    json_put_unsigned(j, "order", (uint64_t)shape->order);
+    json_put_unsigneds(j, "lengths", shape->dims, (size_t)shape->order);
+    json_put_unsigned(j, "nonzeros", nnz);
     if (hash) {
         char digits[17];
         snprintf(digits, sizeof digits, "%016" PRIx64, *hash);
-        json_string(j, "fingerprint", digits);
+        json_put_string(j, "fingerprint", digits);
     }
     json_end(j);
 }
 
 void run_record_options(struct json *j, const struct backend_options *options)
 {
-    json_unsigned(j, "rank", options->problem.rank);
-    json_string(j, "precision",
-                precision_of_run(options->problem.precision, options->problem.single_first));
-    json_string(j, "conflict", conflict_name(options->conflict));
-    json_bool(j, "sharing", !options->no_sharing);
-    json_unsigned(j, "memory", options->memory);
-    json_unsigned(j, "host_memory", options->host_memory);
+    json_put_unsigned(j, "rank", options->problem.rank);
+    json_put_string(j, "precision",
+                    precision_of_run(options->problem.precision, options->problem.single_first));
+    json_put_string(j, "conflict", conflict_name(options->conflict));
+    json_put_bool(j, "sharing", !options->no_sharing);
+    json_put_unsigned(j, "memory", options->memory);
+    json_put_unsigned(j, "host_memory", options->host_memory);
 }
 
 void run_record_modes(struct json *j, const char *name, const bool *of, int order)
@@ -137,7 +137,7 @@ void run_record_modes(struct json *j, const char *name, const bool *of, int orde
     for (int n = 0; n < order; n++)
         if (of[n])
             mode[modes++] = (uint64_t)n + 1;
-    json_unsigneds(j, name, mode, modes);
+    json_put_unsigneds(j, name, mode, modes);
 }
 
 void run_record_built(struct json *j, const struct backend_built *built)
@@ -145,17 +145,17 @@ void run_record_built(struct json *j, const struct backend_built *built)
     const struct plan *plan = &built->plan;
     const struct mode_groups *groups = &built->groups;
     uint64_t first[MAX_ORDER];
-    json_array(j, "conflict");
+    json_put_array(j, "conflict");
     for (int n = 0; n < plan->request.tensor.shape.order; n++)
-        json_string(j, NULL, conflict_name(plan->conflict[n]));
+        json_put_string(j, NULL, conflict_name(plan->conflict[n]));
     json_end(j);
     for (int g = 0; g < groups->groups; g++)
         first[g] = (uint64_t)groups->first[g] + 1;
-    json_unsigneds(j, "groups", first, (size_t)groups->groups);
-    json_bool(j, "streamed", plan->streamed);
+    json_put_unsigneds(j, "groups", first, (size_t)groups->groups);
+    json_put_bool(j, "streamed", plan->streamed);
     if (!plan->streamed)
         return;
-    json_unsigned(j, "batch_nonzeros", plan->batch_nnz);
-    json_unsigned(j, "host_bytes", plan->host_bytes);
-    json_unsigned(j, "resident_bytes", plan->resident_bytes);
+    json_put_unsigned(j, "batch_nonzeros", plan->batch_nnz);
+    json_put_unsigned(j, "host_bytes", plan->host_bytes);
+    json_put_unsigned(j, "resident_bytes", plan->resident_bytes);
 }

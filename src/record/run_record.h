@@ -8,16 +8,15 @@
 #include "backend/backend.h"
 #include "base/json.h"
 
-/* Adds to the object that is open in j: record (what it is a record of), date, command (argv),
- * version and commit. */
-void run_record_program(struct json *j, const char *writer, int argc, char *const *argv);
+/* Adds to the object that is open in j: record (what it is a record of), date, command ("blco"
+ * and argv, which NULL ends), version and commit. */
+void run_record_program(struct json *j, const char *writer, char *const *argv);
 
 /* Adds what run_record_program does, and compiler, backend, device (the one of this number, where
  * the backend has devices), processor, threads, environment. Returns an error of j or of
  * kind->device. */
-enum status run_record_machine(struct json *j, const char *writer, int argc, char *const *argv,
-                               const struct backend_kind *kind, int device, int threads,
-                               struct error *error);
+enum status run_record_machine(struct json *j, const char *writer, char *const *argv,
+                               const struct backend_kind *kind, int device, int threads);
 
 /* Adds the object tensor: name, order, lengths, nonzeros, and, where `hash` (fingerprint_hash) is
  * not NULL, fingerprint: the hash as 16 hexadecimal digits. */

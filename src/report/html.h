@@ -1,23 +1,22 @@
-/* Text of others (labels, names of files), and numbers, as HTML. */
+/* Text from outside the program (labels, names of files), and numbers, as HTML. */
 #ifndef BLCO_HTML_H
 #define BLCO_HTML_H
 
 #include <stdio.h>
 
-/* The columns (utf8_width) that a text takes at most. */
+/* The most columns (utf8_width) that a text takes. */
 #define HTML_TICK  10   /* a label at a tick of an axis                                 */
 #define HTML_END   20   /* at the end of an axis                                        */
 #define HTML_LABEL 120  /* another label                                                */
 #define HTML_LINE  1000 /* a longer text: a command line, a warning, a label's tooltip */
 
 /* Writes the text for the content of an element or for an attribute in quotes: < > & and quotes as
- * references, control characters and bytes that are no part of valid UTF-8 as printable() shows
- * them. Of a text of more than `most` columns, HTML_LINE or less, it writes the beginning and an
- * ellipsis. */
+ * references, control characters and bytes that are not UTF-8 as printable() shows them. A text
+ * of more than `most` columns, HTML_LINE or less, is cut and gets an ellipsis. */
 void html_text(FILE *to, const char *text, size_t most);
 
-/* Writes a number for people: four digits that count, or all before the point where there are up to
- * seven of these; "not a number", "infinite", "-infinite". */
+/* Writes a number for people: four significant digits, or all before the point where there are up
+ * to seven of these; "not a number", "infinite", "-infinite". */
 void html_number(FILE *to, double x);
 
 /* Writes a number of a column of a table, with as many decimals as the others have (decimals.h);

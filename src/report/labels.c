@@ -1,6 +1,7 @@
 #include "report/labels.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -10,13 +11,13 @@
 
 #define LONGEST ((size_t)1 << 20) /* bytes of a label */
 
-/* What is read at a time: the longest label on a text line with all that is no part of a label, and
- * a byte more, without which the last text line of a file would not be known as the last. */
+/* Bytes that are read at a time: the longest text line, and one more, which shows whether that line
+ * is the last. */
 #define WINDOW (UTF8_MARK_BYTES + LONGEST + sizeof "\r\n")
 
 /* --- the option --- */
 
-/* The first byte behind "MODE=" at `text`, and the mode; NULL if there is something else. */
+/* What follows "MODE=" at `text`, and the mode; NULL if there is something else. */
 static const char *parse_mode(const char *text, uint64_t *mode)
 {
     const char *end = text + strlen(text), *rest = number_parse_unsigned(text, end, mode);
@@ -82,9 +83,10 @@ static enum status make_room(struct label_file *f, struct mode_labels *m, uint64
     if (f->used + more <= f->room)
         return STATUS_OK;
     uint64_t room = f->used + more + f->used / 2;
-    if (memory_resize(&m->text, room, 1, error) == STATUS_OK)
-        f->room = room;
-    return error->status;
+    if (memory_resize(&m->text, room, 1, error) != STATUS_OK)
+        return error->status;
+    f->room = room;
+    return STATUS_OK;
 }
 
 static enum status refuse_long(const struct label_file *f, struct error *error)
@@ -128,8 +130,9 @@ static enum status take_window(struct label_file *f, struct mode_labels *m,
     if (window->overlong)
         return refuse_long(f, error);
     uint64_t bytes = (uint64_t)(window->end - window->begin);
-    if (f->lines < m->count && make_room(f, m, bytes, error) != STATUS_OK)
-        return error->status;
+    if (f->lines < m->count)
+        if (make_room(f, m, bytes, error) != STATUS_OK)
+            return error->status;
     for (const char *at = window->begin; at < window->end;) {
         const char *end = memchr(at, '\n', (size_t)(window->end - at));
         if (take_line(f, m, at, end, error) != STATUS_OK)
@@ -139,24 +142,37 @@ static enum status take_window(struct label_file *f, struct mode_labels *m,
     return STATUS_OK;
 }
 
+/* Reads the labels of mode n, which has `length` indices, from the open file. */
+static enum status read_labels(struct label_file *f, struct mode_labels *m, int n, uint64_t length,
+                               struct error *error)
+{
+    struct line_window window = {0};
+    m->first = memory_array(length, sizeof *m->first, error);
+    if (!m->first)
+        return error->status;
+    m->count = length;
+    do {
+        if (line_reader_next(f->reader, &window, error) != STATUS_OK)
+            return error->status;
+        if (take_window(f, m, &window, error) != STATUS_OK)
+            return error->status;
+    } while (window.begin < window.end);
+    if (f->lines != length)
+        return error_set(error, STATUS_INPUT,
+                         "%s: %" PRIu64 " label%s, expected %" PRIu64
+                         ", one for each index of mode %d",
+                         f->name, f->lines, f->lines == 1 ? "" : "s", length, n + 1);
+    return STATUS_OK;
+}
+
 /* Reads the file of mode n, which has `length` indices. */
 static enum status read_mode(struct mode_labels *m, int n, uint64_t length, struct error *error)
 {
     struct label_file f = {0};
-    struct line_window window = {0};
     if (line_reader_open(&f.reader, m->path, WINDOW, error) != STATUS_OK)
         return error->status;
     f.name = line_reader_name(f.reader);
-    m->first = memory_array(length, sizeof *m->first, error);
-    m->count = m->first ? length : 0;
-    while (error->status == STATUS_OK && line_reader_next(f.reader, &window, error) == STATUS_OK &&
-           (window.overlong || window.begin < window.end))
-        take_window(&f, m, &window, error);
-    if (error->status == STATUS_OK && f.lines != length)
-        error_set(error, STATUS_INPUT,
-                  "%s: %" PRIu64 " label%s, expected %" PRIu64 ", one for each index of mode %d",
-                  f.name, f.lines, f.lines == 1 ? "" : "s", length, n + 1);
-    if (error->status != STATUS_OK)
+    if (read_labels(&f, m, n, length, error) != STATUS_OK)
         m->count = 0;
     line_reader_close(f.reader);
     return error->status;
@@ -189,4 +205,17 @@ void labels_free(struct labels *l)
         memory_free(l->mode[n].text);
     }
     *l = (struct labels){0};
+}
+
+const char *mode_name(int n, char name[MODE_NAME_ROOM])
+{
+    snprintf(name, MODE_NAME_ROOM, "mode %d", n + 1);
+    return name;
+}
+
+const char *mode_heading(int n, char name[MODE_NAME_ROOM])
+{
+    mode_name(n, name);
+    name[0] = 'M';
+    return name;
 }

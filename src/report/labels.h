@@ -29,8 +29,8 @@ enum status labels_add(struct labels *l, const char *text, struct error *error);
 /* Reads the files of a tensor or a model of this shape, plain or gzip ("-": standard input). Labels
  * may have any byte but 0; a \r before the end of a text line, and UTF-8's mark before the first
  * label, are no part of a label. STATUS_INPUT, with file and text line in the message, where a file
- * cannot be read or has not as many labels as its mode is long, and where *l has a mode that the
- * shape has not; STATUS_MEMORY. */
+ * cannot be read or the number of its labels is not the length of its mode, and where *l has a mode
+ * that the shape does not have; STATUS_MEMORY. */
 enum status labels_read(struct labels *l, const struct shape *shape, struct error *error);
 
 /* The label of index i (from 0) of mode n (from 0), as the file has it: not printable, perhaps not
@@ -39,5 +39,13 @@ const char *labels_get(const struct labels *l, int n, uint64_t i);
 
 /* Accepts empty labels. */
 void labels_free(struct labels *l);
+
+#define MODE_NAME_ROOM 32
+
+/* name = what mode n, from 0, is called on pages and in tables: "mode 1". Returns name. */
+const char *mode_name(int n, char name[MODE_NAME_ROOM]);
+
+/* The same for the beginning of a heading: "Mode 1". */
+const char *mode_heading(int n, char name[MODE_NAME_ROOM]);
 
 #endif

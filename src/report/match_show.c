@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "report/decimals.h"
-#include "report/mode_name.h"
+#include "report/labels.h"
 
 #define SCORE_DECIMALS 6
 #define WEIGHT_DIGITS  6 /* of the largest weight */
@@ -80,33 +80,33 @@ void match_print(FILE *stream, const struct ktensor_match *m)
 
 static void put_alone(struct json *j, const char *name, const uint64_t *partner, uint64_t rank)
 {
-    json_array(j, name);
+    json_put_array(j, name);
     for (uint64_t r = 0; r < rank; r++)
         if (partner[r] == NO_PARTNER)
-            json_unsigned(j, NULL, r + 1);
+            json_put_unsigned(j, NULL, r + 1);
     json_end(j);
 }
 
 void match_put_json(struct json *j, const struct ktensor_match *m)
 {
-    json_bool(j, "weights", m->with_weights);
-    json_number(j, "score", m->score);
-    json_number(j, "congruence", m->congruence);
-    json_array(j, "pairs");
+    json_put_bool(j, "weights", m->with_weights);
+    json_put_number(j, "score", m->score);
+    json_put_number(j, "congruence", m->congruence);
+    json_put_array(j, "pairs");
     for (uint64_t p = 0; p < m->pairs; p++) {
         const struct ktensor_pair *pair = &m->pair[p];
-        json_object(j, NULL);
-        json_unsigned(j, "a", pair->a + 1);
-        json_unsigned(j, "b", pair->b + 1);
-        json_number(j, "score", pair->score);
-        json_number(j, "congruence", pair->congruence);
-        json_number(j, "weight_a", m->weight_a[pair->a]);
-        json_number(j, "weight_b", m->weight_b[pair->b]);
-        json_numbers(j, "cosines", m->cosine + p * (uint64_t)m->order, (size_t)m->order);
+        json_put_object(j, NULL);
+        json_put_unsigned(j, "a", pair->a + 1);
+        json_put_unsigned(j, "b", pair->b + 1);
+        json_put_number(j, "score", pair->score);
+        json_put_number(j, "congruence", pair->congruence);
+        json_put_number(j, "weight_a", m->weight_a[pair->a]);
+        json_put_number(j, "weight_b", m->weight_b[pair->b]);
+        json_put_numbers(j, "cosines", m->cosine + p * (uint64_t)m->order, (size_t)m->order);
         json_end(j);
     }
     json_end(j);
-    json_object(j, "without_partner");
+    json_put_object(j, "without_partner");
     put_alone(j, "a", m->partner_a, m->rank_a);
     put_alone(j, "b", m->partner_b, m->rank_b);
     json_end(j);

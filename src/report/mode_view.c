@@ -46,9 +46,10 @@ enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktens
         view[n].kind = choose_kind(model, n, order[n]);
         lines += view[n].kind == VIEW_AS_LINE ? model->rank : 0;
     }
-    for (int n = 0; n < model->shape.order && error->status == STATUS_OK; n++)
-        make_view(&view[n], model, n, choose_columns(lines), top, error);
-    return error->status;
+    for (int n = 0; n < model->shape.order; n++)
+        if (make_view(&view[n], model, n, choose_columns(lines), top, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
 void mode_views_free(struct mode_view view[MAX_ORDER])

@@ -7,9 +7,9 @@
 #include "report/profile.h"
 #include "report/top_entries.h"
 
-#define VIEW_BARS       20  /* the longest mode that is shown as bars                          */
-#define VIEW_SMOOTHNESS 0.5 /* of a mode whose indices are taken to have an order, at least    */
-#define VIEW_NAMED      3   /* peaks that are named of a mode shown as a line, at most         */
+#define VIEW_BARS       20  /* the longest mode that is shown as bars                         */
+#define VIEW_SMOOTHNESS 0.5 /* from this smoothness on, the indices are taken to have an order */
+#define VIEW_NAMED      3   /* the most peaks that are named in a mode shown as a line        */
 
 /* All lines of a page together have so many columns at most, unless each has the least number. */
 #define VIEW_ALL_COLUMNS   80000
@@ -22,13 +22,13 @@ enum view_order { VIEW_FIND_OUT, VIEW_ORDERED, VIEW_UNORDERED };
 
 struct mode_view {
     enum view_kind kind;
-    struct profile profile; /* of a line; else empty    */
-    struct top_entries
-        top; /* the strongest entries; of a line VIEW_NAMED peaks, of bars one entry */
+    struct profile profile; /* of a line; else empty */
+    /* The strongest entries: VIEW_NAMED peaks of a line, one entry of bars. */
+    struct top_entries top;
 };
 
-/* view[n] for each mode n of the model, which is whole. order[n] says whether the indices of the
- * mode have an order; VIEW_FIND_OUT: they have where profile_smoothness says so. `top`: how many
+/* view[n] for each mode n of the model, all of whose rows are here. order[n] says whether the
+ * indices of the mode have an order; VIEW_FIND_OUT: profile_smoothness says it. `top`: how many
  * entries are shown of a mode that is shown by its strongest. The caller frees the views with
  * mode_views_free, after a failure too. STATUS_MEMORY. */
 enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktensor *model,

@@ -4,30 +4,22 @@
 #include <string.h>
 
 #include "report/html.h"
-#include "report/page_components.h"
-#include "report/page_convergence.h"
-#include "report/page_run.h"
-#include "report/page_starts.h"
-#include "report/page_style.h"
+#include "report/page_parts.h"
 
-enum status page_check_record(const struct json_tree *record, const struct ktensor *model,
-                              const char *path, struct error *error)
+enum status page_check_record(const json_t *record, const struct ktensor *model, const char *path,
+                              struct error *error)
 {
-    const struct json_value *root = &record->value[0];
-    const char *writer = json_text_of(json_member(record, root, "record"));
+    const char *writer = json_string_value(json_object_get(record, "record"));
     if (!writer || strcmp(writer, "cpd") != 0)
         return error_set(error, STATUS_INPUT, "%s: not a record of blco cpd", path);
-    const struct json_value *tensor = json_member(record, root, "tensor");
-    const struct json_value *lengths = json_member(record, tensor, "lengths");
-    const struct json_value *options = json_member(record, root, "options");
-    double rank = json_number_of(json_member(record, options, "rank"));
+    const json_t *tensor = json_object_get(record, "tensor");
+    const json_t *lengths = json_object_get(tensor, "lengths");
+    const json_t *options = json_object_get(record, "options");
+    double rank = json_number_of(json_object_get(options, "rank"));
     bool same =
-        lengths && lengths->count == (size_t)model->shape.order && rank == (double)model->rank;
-    const struct json_value *length = lengths ? json_first(record, lengths) : NULL;
-    for (int n = 0; same && n < model->shape.order; n++) {
-        same = json_number_of(length) == (double)model->shape.dims[n];
-        length = json_next(record, length);
-    }
+        json_array_size(lengths) == (size_t)model->shape.order && rank == (double)model->rank;
+    for (int n = 0; same && n < model->shape.order; n++)
+        same = json_number_of(json_array_get(lengths, (size_t)n)) == (double)model->shape.dims[n];
     if (!same)
         return error_set(error, STATUS_INPUT,
                          "%s: the record of another model: lengths or rank are not the model's",

@@ -1,8 +1,6 @@
 /* The page of a model: one file of HTML that needs no other, for a screen of any width, light or
- * dark, for paper, and for programs that read aloud. page.c has its skeleton and style, page_run.c,
- * page_findings.c, page_convergence.c and page_starts.c what the record of the run tells,
- * page_components.c the components, page_overlay.c all of them together, page_style.c the style,
- * plot.c the plots. The text is XML as well as HTML. */
+ * dark, for paper, and for programs that read aloud. page.c puts it together from the parts
+ * (page_parts.h). The text is XML as well as HTML. */
 #ifndef BLCO_PAGE_H
 #define BLCO_PAGE_H
 
@@ -12,8 +10,8 @@
 
 /* STATUS_INPUT where the record is not that of a `blco cpd` of this shape and rank. `path` is the
  * record's, for the message. */
-enum status page_check_record(const struct json_tree *record, const struct ktensor *model,
-                              const char *path, struct error *error);
+enum status page_check_record(const json_t *record, const struct ktensor *model, const char *path,
+                              struct error *error);
 
 /* Writes what every page begins with, up to and with its heading, "WHAT NAME", in an open <header>;
  * and what every page ends with, from </main> on. NAME is the stem without its folder. */

@@ -1,14 +1,13 @@
-#include "report/page_components.h"
+#include "report/page_parts.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/mode_name.h"
+#include "report/labels.h"
 #include "report/page_entries.h"
 #include "report/page_line.h"
-#include "report/page_overlay.h"
 
 static const struct top_entry *strongest(const struct page *page, int n, uint64_t r)
 {
@@ -72,7 +71,7 @@ struct entries {
     uint64_t count;
     struct plot_scale scale;
     int decimals;
-    uint64_t rest; /* entries of the mode of which nothing is left with these decimals */
+    uint64_t rest; /* entries of the mode that vanish with these decimals */
     bool zeros;    /* all of them are 0                                                */
 };
 
@@ -119,7 +118,7 @@ static void put_caption(FILE *to, const struct entries *e, uint64_t rows)
     fputs("</caption>", to);
 }
 
-/* Entries of which nothing is left are only counted, unless there is a single one. */
+/* Entries that vanish are only counted, unless there is a single one. */
 static void put_entries(FILE *to, const struct page *page, int n, const struct top_entry *entry,
                         uint64_t count)
 {

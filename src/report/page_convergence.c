@@ -1,22 +1,20 @@
-#include "report/page_convergence.h"
+#include "report/page_parts.h"
 
 #include <math.h>
 #include <stdbool.h>
 
 #include "base/memory.h"
-#include "report/page_record.h"
 #include "report/plot.h"
 
 /* The numbers of an array become value[0..count); what is no number is NaN. */
-static enum status take_numbers(const struct json_tree *record, const struct json_value *array,
-                                double **value, struct error *error)
+static enum status take_numbers(const json_t *array, double **value, struct error *error)
 {
-    *value = memory_array(array->count, sizeof **value, error);
+    const size_t count = json_array_size(array);
+    *value = memory_array(count, sizeof **value, error);
     if (!*value)
         return error->status;
-    size_t i = 0;
-    for (const struct json_value *v = json_first(record, array); v; v = json_next(record, v))
-        (*value)[i++] = json_number_of(v);
+    for (size_t i = 0; i < count; i++)
+        (*value)[i] = json_number_of(json_array_get(array, i));
     return STATUS_OK;
 }
 
@@ -97,19 +95,24 @@ static void plot_distances(FILE *to, const struct page *page, size_t count, doub
 
 enum status page_convergence(FILE *to, const struct page *page, struct error *error)
 {
-    const struct json_value *array = page_at(page, "trace", "fit");
+    const json_t *array = page_at(page, "trace", "fit");
+    const size_t count = json_array_size(array);
     double *fit = NULL;
     struct profile p = {0};
-    if (!array || array->count < 2 || take_numbers(page->record, array, &fit, error) != STATUS_OK)
+    if (count < 2)
+        return STATUS_OK;
+    if (take_numbers(array, &fit, error) != STATUS_OK)
         return error->status;
-    size_t count = array->count, best = best_of(fit, count);
-    double most = best < count ? fit[best] : NAN;
-    if (take_distances(fit, count, most) &&
-        profile_take(&p, fit, count, 1, VIEW_MOST_COLUMNS, error) == STATUS_OK) {
-        fputs("<section>\n<h2>Convergence</h2>\n", to);
-        plot_distances(to, page, count, most, best, &p);
-        fputs("</section>\n", to);
-    }
+    const size_t best = best_of(fit, count);
+    const double most = best < count ? fit[best] : NAN;
+    if (!take_distances(fit, count, most))
+        goto done;
+    if (profile_take(&p, fit, count, 1, VIEW_MOST_COLUMNS, error) != STATUS_OK)
+        goto done;
+    fputs("<section>\n<h2>Convergence</h2>\n", to);
+    plot_distances(to, page, count, most, best, &p);
+    fputs("</section>\n", to);
+done:
     profile_free(&p);
     memory_free(fit);
     return error->status;

@@ -6,7 +6,7 @@
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/mode_name.h"
+#include "report/labels.h"
 
 #define SURELY_SHOWN 12 /* bytes of a label that has room everywhere */
 

@@ -1,5 +1,5 @@
-/* How the parts of a page show entries of factor matrices: indices, numbers, and those of which
- * nothing is left. */
+/* How the parts of a page show entries of factor matrices: indices, numbers, and how many entries
+ * are too small to be shown. */
 #ifndef BLCO_PAGE_ENTRIES_H
 #define BLCO_PAGE_ENTRIES_H
 
@@ -17,11 +17,11 @@ int page_decimals(const struct plot_scale *scale);
 /* The name of mode n, from 0, at the beginning of a heading. */
 void page_mode(FILE *to, int n);
 
-/* An index, from 0, as people read it: its label, in full as a tooltip where it may be cut, or its
- * number from 1. */
+/* An index, from 0, as people read it: its number from 1, or its label, which a tooltip shows whole
+ * where it may be cut. */
 void page_index(FILE *to, const struct page *page, int n, uint64_t i);
 
-/* A row of a table, of so many columns, that counts the entries that vanish with these decimals
+/* A row of a table of so many columns, with the number of entries that vanish with these decimals
  * (decimals_vanish): "and 14 zeros", "and 14 below 0.00005" where not all of them are zeros.
  * `alone`: the table has no other entries. */
 void page_rest(FILE *to, uint64_t rest, bool zeros, int decimals, int columns, bool alone);

@@ -1,40 +1,39 @@
-#include "report/page_findings.h"
+#include "report/page_parts.h"
 
 #include <string.h>
 
 #include "report/html.h"
-#include "report/page_record.h"
 
 static void put_text(FILE *to, const char *text)
 {
     html_text(to, text ? text : "", HTML_LINE);
 }
 
-static void put_finding(FILE *to, const struct page *page, const struct json_value *finding)
+static void put_finding(FILE *to, const json_t *finding)
 {
-    const char *severity = json_text_of(json_member(page->record, finding, "severity"));
-    const char *advice = json_text_of(json_member(page->record, finding, "advice"));
+    const char *severity = json_string_value(json_object_get(finding, "severity"));
+    const char *advice = json_string_value(json_object_get(finding, "advice"));
     if (severity && strcmp(severity, "warning") == 0)
         fputs("<strong>Warning:</strong> ", to);
-    put_text(to, json_text_of(json_member(page->record, finding, "sentence")));
+    put_text(to, json_string_value(json_object_get(finding, "sentence")));
     fputs(advice ? "; " : "", to);
     put_text(to, advice);
 }
 
 void page_findings(FILE *to, const struct page *page)
 {
-    const struct json_value *findings = page_at(page, "findings", NULL);
-    const struct json_value *list = findings ? findings : page_at(page, "notes", NULL);
-    const struct json_value *of = list ? json_first(page->record, list) : NULL;
-    if (!of)
+    const json_t *findings = page_at(page, "findings", NULL);
+    const json_t *list = findings ? findings : page_at(page, "notes", NULL), *item;
+    size_t i;
+    if (json_array_size(list) == 0)
         return;
     fputs("<h3>Warnings and advice</h3>\n<ul>", to);
-    for (; of; of = json_next(page->record, of)) {
+    json_array_foreach(list, i, item) {
         fputs("<li>", to);
         if (findings)
-            put_finding(to, page, of);
+            put_finding(to, item);
         else
-            put_text(to, json_text_of(of));
+            put_text(to, json_string_value(item));
         fputs("</li>\n", to);
     }
     fputs("</ul>\n", to);

@@ -1,11 +1,11 @@
-#include "report/page_overlay.h"
+#include "report/page_parts.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/mode_name.h"
+#include "report/labels.h"
 #include "report/page_entries.h"
 #include "report/page_line.h"
 
@@ -48,7 +48,7 @@ struct bars {
     int n; /* the mode */
     struct plot_scale scale;
     int decimals;
-    uint64_t rest; /* entries of which nothing is left with these decimals in any component */
+    uint64_t rest; /* entries that vanish with these decimals in every component */
     bool zeros;    /* all of them are 0                                                     */
 };
 

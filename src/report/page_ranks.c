@@ -11,33 +11,31 @@
 #include "report/page.h"
 #include "report/plot.h"
 
-static const struct json_value *at(const struct page_ranks *page, const char *name)
+static const json_t *at(const struct page_ranks *page, const char *name)
 {
-    return json_member(page->tree, &page->tree->value[0], name);
+    return json_object_get(page->file, name);
 }
 
-static double number_of(const struct page_ranks *page, const struct json_value *rank,
-                        const char *name)
+static double number_of(const json_t *rank, const char *name)
 {
-    return json_number_of(json_member(page->tree, rank, name));
+    return json_number_of(json_object_get(rank, name));
 }
 
-static const char *text_of(const struct page_ranks *page, const struct json_value *rank,
-                           const char *name)
+static const char *text_of(const json_t *object, const char *name)
 {
-    return json_text_of(json_member(page->tree, rank, name));
+    return json_string_value(json_object_get(object, name));
 }
 
-enum status page_ranks_check(const struct json_tree *tree, const char *path, struct error *error)
+enum status page_ranks_check(const json_t *file, const char *path, struct error *error)
 {
-    const char *writer = json_text_of(json_member(tree, &tree->value[0], "record"));
-    const struct json_value *ranks = json_member(tree, &tree->value[0], "ranks");
-    if (!writer || strcmp(writer, "ranks") != 0 || !ranks || ranks->kind != JSON_ARRAY ||
-        ranks->count == 0)
+    const char *writer = text_of(file, "record");
+    const json_t *ranks = json_object_get(file, "ranks"), *rank;
+    size_t i;
+    if (!writer || strcmp(writer, "ranks") != 0 || json_array_size(ranks) == 0)
         return error_set(error, STATUS_INPUT, "%s: not the table of a range of ranks", path);
-    for (const struct json_value *r = json_first(tree, ranks); r; r = json_next(tree, r)) {
-        double rank = json_number_of(json_member(tree, r, "rank"));
-        if (!(rank >= 1 && rank < 0x1p53 && rank == floor(rank)))
+    json_array_foreach(ranks, i, rank) {
+        double number = number_of(rank, "rank");
+        if (!(number >= 1 && number < 0x1p53 && number == floor(number)))
             return error_set(error, STATUS_INPUT, "%s: a row of the table names no rank", path);
     }
     return STATUS_OK;
@@ -56,22 +54,22 @@ static void put_fact(FILE *to, const char *name, const char *text)
 
 static void put_lengths(FILE *to, const struct page_ranks *page)
 {
-    const struct json_value *lengths = json_member(page->tree, at(page, "tensor"), "lengths");
-    if (!lengths || lengths->count == 0)
+    const json_t *lengths = json_object_get(at(page, "tensor"), "lengths");
+    const size_t count = json_array_size(lengths);
+    if (count == 0)
         return;
     fputs("<tr><th scope=\"row\">Lengths</th><td>", to);
-    for (const struct json_value *v = json_first(page->tree, lengths); v;
-         v = json_next(page->tree, v)) {
-        html_number(to, json_number_of(v));
-        fputs(json_next(page->tree, v) ? " &#215; " : "", to);
+    for (size_t n = 0; n < count; n++) {
+        fputs(n > 0 ? " &#215; " : "", to);
+        html_number(to, json_number_of(json_array_get(lengths, n)));
     }
     fputs("</td></tr>\n", to);
 }
 
 static void put_suggestion(FILE *to, const struct page_ranks *page)
 {
-    const char *suggestion = json_text_of(at(page, "suggestion"));
-    const struct json_value *complete = at(page, "complete");
+    const char *suggestion = json_string_value(at(page, "suggestion"));
+    const json_t *complete = at(page, "complete");
     fputs("<section>\n<h2>Which rank?</h2>\n<p><strong>", to);
     html_text(to, suggestion ? suggestion : "", HTML_LINE);
     fputs("</strong></p>\n", to);
@@ -82,34 +80,34 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
           "something although it is low.</p>\n<table class=\"facts\"><caption>What was "
           "run</caption><tbody>\n",
           to);
-    put_fact(to, "Tensor", text_of(page, at(page, "tensor"), "name"));
+    put_fact(to, "Tensor", text_of(at(page, "tensor"), "name"));
     put_lengths(to, page);
-    put_fact(to, "Date", json_text_of(at(page, "date")));
-    put_fact(to, "Program", json_text_of(at(page, "version")));
+    put_fact(to, "Date", json_string_value(at(page, "date")));
+    put_fact(to, "Program", json_string_value(at(page, "version")));
     fputs("</tbody></table>\n</section>\n", to);
 }
 
 /* --- plots --- */
 
-/* The share of the other starts that agree, in per cent; NaN of one start. */
-static double agreement(const struct page_ranks *page, const struct json_value *rank)
+/* How many per cent of the other starts agree; NaN where there is one start. */
+static double agreement(const json_t *rank)
 {
-    return 100 * number_of(page, rank, "agreeing_starts") / number_of(page, rank, "other_starts");
+    return 100 * number_of(rank, "agreeing_starts") / number_of(rank, "other_starts");
 }
 
-static double fit(const struct page_ranks *page, const struct json_value *rank)
+static double fit(const json_t *rank)
 {
-    return number_of(page, rank, "fit");
+    return number_of(rank, "fit");
 }
 
-static double core(const struct page_ranks *page, const struct json_value *rank)
+static double core(const json_t *rank)
 {
-    return number_of(page, rank, "core_consistency");
+    return number_of(rank, "core_consistency");
 }
 
 /* A quantity of a rank that is drawn against it. */
 struct quantity {
-    double (*value)(const struct page_ranks *page, const struct json_value *rank);
+    double (*value)(const json_t *rank);
     const char *title, *meaning;
     bool percent; /* the axis reaches from 0 to 100 */
 };
@@ -124,25 +122,25 @@ static const struct quantity quantities[] = {
     {agreement, "Starts that agree with the best, in per cent, against rank",
      "Where few agree, the result depends on the start.", true}};
 
-static void draw(FILE *to, const struct page_ranks *page, const struct quantity *q, double *value)
+static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double *value)
 {
-    const struct json_value *ranks = at(page, "ranks");
-    const struct json_value *rank = json_first(page->tree, ranks), *last = rank;
-    double lowest = number_of(page, rank, "rank");
+    const size_t count = json_array_size(ranks);
+    const json_t *rank;
+    double lowest = number_of(json_array_get(ranks, 0), "rank");
     char ends[2][32];
     struct plot_scale scale = q->percent ? (struct plot_scale){0, 100} : plot_scale_none();
-    size_t count = 0, known = 0;
-    for (; rank; rank = json_next(page->tree, last = rank)) {
-        value[count] = q->value(page, rank);
-        known += isfinite(value[count]) != 0;
-        plot_scale_add(&scale, q->percent ? 0 : value[count]);
-        count++;
+    size_t i, known = 0;
+    json_array_foreach(ranks, i, rank) {
+        value[i] = q->value(rank);
+        known += isfinite(value[i]) != 0;
+        plot_scale_add(&scale, q->percent ? 0 : value[i]);
     }
     if (known == 0)
         return;
     plot_scale_finish(&scale);
     snprintf(ends[0], sizeof ends[0], "rank %.0f", lowest);
-    snprintf(ends[1], sizeof ends[1], "rank %.0f", number_of(page, last, "rank"));
+    snprintf(ends[1], sizeof ends[1], "rank %.0f",
+             number_of(json_array_get(ranks, count - 1), "rank"));
     struct plot_tick tick[PLOT_TICKS];
     const struct plot_line plot = {.title = q->title,
                                    .about = "The table below has the numbers.",
@@ -163,12 +161,13 @@ static void draw(FILE *to, const struct page_ranks *page, const struct quantity 
 
 static enum status put_plots(FILE *to, const struct page_ranks *page, struct error *error)
 {
-    double *value = memory_array(at(page, "ranks")->count, sizeof *value, error);
+    const json_t *ranks = at(page, "ranks");
+    double *value = memory_array(json_array_size(ranks), sizeof *value, error);
     if (!value)
         return error->status;
     fputs("<section>\n<h2>Fit, core consistency and agreement</h2>\n<div class=\"modes\">\n", to);
     for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
-        draw(to, page, &quantities[i], value);
+        draw(to, ranks, &quantities[i], value);
     fputs("</div>\n</section>\n", to);
     memory_free(value);
     return STATUS_OK;
@@ -216,17 +215,17 @@ static enum status put_page(FILE *to, const struct page_ranks *page, double rank
     return error->status;
 }
 
-static void put_files(FILE *to, const struct page_ranks *page, const struct json_value *rank)
+static void put_files(FILE *to, const struct page_ranks *page, const json_t *rank)
 {
-    const struct json_value *files = json_member(page->tree, rank, "files");
-    for (const struct json_value *f = files ? json_first(page->tree, files) : NULL; f;
-         f = json_next(page->tree, f)) {
-        const char *path = json_text_of(f), *name = name_of(path ? path : "");
+    const json_t *files = json_object_get(rank, "files"), *file;
+    size_t i;
+    json_array_foreach(files, i, file) {
+        const char *path = json_string_value(file), *name = name_of(path ? path : "");
+        fputs(i > 0 ? " " : "", to);
         if (page->beside)
             put_link(to, name, name);
         else
             html_text(to, name, HTML_LABEL);
-        fputs(json_next(page->tree, f) ? " " : "", to);
     }
 }
 
@@ -241,28 +240,28 @@ static void put_core(FILE *to, double percent, double error)
         fprintf(to, " &#177; %.2g", error);
 }
 
-static void put_numbers(FILE *to, const struct page_ranks *page, const struct json_value *rank)
+static void put_numbers(FILE *to, const json_t *rank)
 {
     char text[FIT_TEXT];
-    double of = fit(page, rank), agree = number_of(page, rank, "agreeing_starts");
-    double others = number_of(page, rank, "other_starts");
+    double of = fit(rank), agree = number_of(rank, "agreeing_starts");
+    double others = number_of(rank, "other_starts");
     fputs("<td class=\"n\">", to);
     if (isfinite(of))
-        fputs(fit_text(of, number_of(page, rank, "fit_noise"), 6, text), to);
+        fputs(fit_text(of, number_of(rank, "fit_noise"), 6, text), to);
     fputs("</td><td class=\"n\">", to);
-    put_core(to, core(page, rank), number_of(page, rank, "core_consistency_error"));
+    put_core(to, core(rank), number_of(rank, "core_consistency_error"));
     fputs("</td><td class=\"n\">", to);
     if (others > 0 && isfinite(agree))
         fprintf(to, "%g of %g", agree, others);
     fputs("</td>", to);
 }
 
-static enum status put_rank(FILE *to, const struct page_ranks *page, const struct json_value *rank,
+static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
                             struct error *error)
 {
-    double number = number_of(page, rank, "rank");
+    double number = number_of(rank, "rank");
     bool suggested = json_number_of(at(page, "suggested")) == number;
-    const char *failure = text_of(page, rank, "failure");
+    const char *failure = text_of(rank, "failure");
     fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
             suggested ? ", <strong>suggested</strong>" : "");
     if (failure) {
@@ -271,7 +270,7 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const struc
         fputs("</td></tr>\n", to);
         return STATUS_OK;
     }
-    put_numbers(to, page, rank);
+    put_numbers(to, rank);
     fputs("<td>", to);
     if (put_page(to, page, number, error) != STATUS_OK)
         return error->status;
@@ -283,6 +282,8 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const struc
 
 static enum status put_table(FILE *to, const struct page_ranks *page, struct error *error)
 {
+    const json_t *ranks = at(page, "ranks"), *rank;
+    size_t i;
     fputs("<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of "
           "each rank; of the other starts, so many lead to its components</caption>\n<thead><tr>"
           "<th scope=\"col\" class=\"n\">Rank</th><th scope=\"col\" class=\"n\">Fit</th>"
@@ -290,11 +291,11 @@ static enum status put_table(FILE *to, const struct page_ranks *page, struct err
           "that agree</th><th scope=\"col\">Page</th><th scope=\"col\">Files</th></tr></thead>\n"
           "<tbody>",
           to);
-    const struct json_value *rank = json_first(page->tree, at(page, "ranks"));
-    for (; rank && put_rank(to, page, rank, error) == STATUS_OK;)
-        rank = json_next(page->tree, rank);
+    json_array_foreach(ranks, i, rank)
+        if (put_rank(to, page, rank, error) != STATUS_OK)
+            return error->status;
     fputs("</tbody></table></div>\n</section>\n", to);
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct error *error)
@@ -304,8 +305,10 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
           "decomposition).</p>\n</header>\n<main>\n",
           to);
     put_suggestion(to, page);
-    if (put_plots(to, page, error) == STATUS_OK)
-        put_table(to, page, error);
+    if (put_plots(to, page, error) != STATUS_OK)
+        return error->status;
+    if (put_table(to, page, error) != STATUS_OK)
+        return error->status;
     page_end(to);
-    return error->status;
+    return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-#include "report/page_run.h"
+#include "report/page_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,8 +8,6 @@
 #include "model/fit_text.h"
 #include "report/html.h"
 #include "report/page_entries.h"
-#include "report/page_findings.h"
-#include "report/page_record.h"
 #include "report/plot.h"
 
 /* --- facts --- */
@@ -104,20 +102,20 @@ static void put_memory(FILE *to, const struct page *page)
 /* The arguments, those with blanks in quotes. */
 static void put_command(FILE *to, const struct page *page)
 {
-    const struct json_value *command = page_at(page, "command", NULL);
+    const json_t *command = page_at(page, "command", NULL), *word;
+    size_t i;
     if (!command)
         return;
     begin_fact(to, "Command");
     fputs("<code>", to);
-    for (const struct json_value *v = json_first(page->record, command); v;
-         v = json_next(page->record, v)) {
-        const char *text = json_text_of(v);
+    json_array_foreach(command, i, word) {
+        const char *text = json_string_value(word);
         fputs("<span>", to);
         bool quoted = text && (!*text || strpbrk(text, " \t\n\"'$*?<>|&;()\\"));
         fputs(quoted ? "&quot;" : "", to);
         html_text(to, text ? text : "", HTML_LINE);
         fputs(quoted ? "&quot;" : "", to);
-        fputs(json_next(page->record, v) ? "</span> " : "</span>", to);
+        fputs(i + 1 < json_array_size(command) ? "</span> " : "</span>", to);
     }
     fputs("</code>", to);
     end_fact(to);
@@ -230,38 +228,37 @@ void page_run(FILE *to, const struct page *page)
 
 /* --- times --- */
 
-static void put_stages(FILE *to, const struct page *page, const struct json_value *stages)
+static void put_stages(FILE *to, json_t *stages)
 {
+    const char *name;
+    const json_t *seconds;
     struct plot_scale scale = plot_scale_none();
     plot_scale_add(&scale, 0);
-    for (const struct json_value *s = json_first(page->record, stages); s;
-         s = json_next(page->record, s))
-        plot_scale_add(&scale, json_number_of(s));
+    json_object_foreach(stages, name, seconds)
+        plot_scale_add(&scale, json_number_of(seconds));
     plot_scale_finish(&scale);
     fputs("<table><caption>Seconds of each stage</caption><tbody>\n", to);
-    for (const struct json_value *s = json_first(page->record, stages); s;
-         s = json_next(page->record, s)) {
+    json_object_foreach(stages, name, seconds) {
         fputs("<tr><th scope=\"row\">", to);
-        html_text(to, s->name ? s->name : "", HTML_LABEL);
+        html_text(to, name, HTML_LABEL);
         fputs("</th><td class=\"n\">", to);
-        html_decimals(to, json_number_of(s), page_decimals(&scale));
+        html_decimals(to, json_number_of(seconds), page_decimals(&scale));
         fputs("</td><td class=\"bar\">", to);
-        plot_bar(to, &scale, json_number_of(s));
+        plot_bar(to, &scale, json_number_of(seconds));
         fputs("</td></tr>\n", to);
     }
     fputs("</tbody></table>\n", to);
 }
 
-static void put_rank(FILE *to, const struct page *page, const struct json_value *rank, int number,
-                     int decimals)
+static void put_rank(FILE *to, const json_t *rank, size_t number, int decimals)
 {
     static const char *const names[] = {"gpu", "threads", "nonzeros", "communication"};
-    const char *host = json_text_of(json_member(page->record, rank, "host"));
-    fprintf(to, "<tr><th scope=\"row\" class=\"n\">%d</th><td>", number);
+    const char *host = json_string_value(json_object_get(rank, "host"));
+    fprintf(to, "<tr><th scope=\"row\" class=\"n\">%zu</th><td>", number);
     html_text(to, host ? host : "", HTML_LABEL);
     fputs("</td>", to);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        double x = json_number_of(json_member(page->record, rank, names[i]));
+        double x = json_number_of(json_object_get(rank, names[i]));
         fputs("<td class=\"n\">", to);
         if (isfinite(x))
             html_decimals(to, x, i < 3 ? 0 : decimals);
@@ -272,14 +269,13 @@ static void put_rank(FILE *to, const struct page *page, const struct json_value 
 
 static void put_ranks(FILE *to, const struct page *page)
 {
-    const struct json_value *each = page_at(page, "ranks", "each");
+    const json_t *each = page_at(page, "ranks", "each"), *rank;
     struct plot_scale moving = plot_scale_none();
-    int number = 0;
-    if (!each || each->count == 0)
+    size_t number;
+    if (json_array_size(each) == 0)
         return;
-    for (const struct json_value *r = json_first(page->record, each); r;
-         r = json_next(page->record, r))
-        plot_scale_add(&moving, json_number_of(json_member(page->record, r, "communication")));
+    json_array_foreach(each, number, rank)
+        plot_scale_add(&moving, json_number_of(json_object_get(rank, "communication")));
     plot_scale_finish(&moving);
     fputs(
         "<div class=\"wide below\"><table><caption>The ranks, and their seconds of moving rows and "
@@ -288,19 +284,18 @@ static void put_ranks(FILE *to, const struct page *page)
         "class=\"n\">GPU</th><th scope=\"col\" class=\"n\">Threads</th><th scope=\"col\" "
         "class=\"n\">Nonzeros</th><th scope=\"col\" class=\"n\">Moving</th></tr></thead>\n<tbody>",
         to);
-    for (const struct json_value *r = json_first(page->record, each); r;
-         r = json_next(page->record, r))
-        put_rank(to, page, r, number++, page_decimals(&moving));
+    json_array_foreach(each, number, rank)
+        put_rank(to, rank, number, page_decimals(&moving));
     fputs("</tbody></table></div>\n", to);
 }
 
 void page_times(FILE *to, const struct page *page)
 {
-    const struct json_value *stages = page_at(page, "seconds", "stages");
-    if (!stages || stages->count == 0)
+    json_t *stages = page_at(page, "seconds", "stages");
+    if (json_object_size(stages) == 0)
         return;
     fputs("<section>\n<h2>Time</h2>\n<div class=\"modes\">\n", to);
-    put_stages(to, page, stages);
+    put_stages(to, stages);
     fputs("</div>\n", to);
     put_ranks(to, page);
     fputs("</section>\n", to);

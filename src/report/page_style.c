@@ -1,4 +1,4 @@
-#include "report/page_style.h"
+#include "report/page_parts.h"
 
 static const char screen[] =
     ":root{--paper:#fff;--ink:#1b1f24;--soft:#57606a;--rule:#d8dee4;--line:#0a58a8;\n"

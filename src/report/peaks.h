@@ -4,9 +4,10 @@
 
 #include "report/top_entries.h"
 
-#define PEAK_FALL                                                                                  \
-    0.5 /* between two peaks the column falls to this part of the lower one, or less */
-#define PEAK_LEAST 0.1 /* of the highest peak: lower ones are left out */
+/* Between two peaks the column falls to PEAK_FALL of the lower one, or less; peaks below PEAK_LEAST
+ * of the highest one are left out. */
+#define PEAK_FALL  0.5
+#define PEAK_LEAST 0.1
 
 /* *top = the `count` highest peaks of each column of the factor matrix A (rows x R, row-major), or
  * as many as there are rows: entries that are the largest between two falls, or, of negative

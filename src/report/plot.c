@@ -51,8 +51,8 @@ int plot_inner_ticks(struct plot_tick tick[PLOT_TICKS], double first, double eve
 
 static int x_of(const struct plot_line *plot, uint64_t column)
 {
-    double share = plot->count > 1 ? (double)column / (double)(plot->count - 1) : 0.5;
-    return LEFT + (int)lround(share * (RIGHT - LEFT));
+    double place = plot->count > 1 ? (double)column / (double)(plot->count - 1) : 0.5;
+    return LEFT + (int)lround(place * (RIGHT - LEFT));
 }
 
 static int y_of(const struct plot_line *plot, double value)

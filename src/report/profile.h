@@ -1,6 +1,6 @@
 /* The columns of a factor matrix as lines that a page can show: however many rows there are, a
- * profile has few columns, each with the least and the largest entry of the rows that fall in it,
- * so that no peak is lost. */
+ * profile has few columns. Each has the least and the largest entry of its rows, so that no peak is
+ * lost. */
 #ifndef BLCO_PROFILE_H
 #define BLCO_PROFILE_H
 

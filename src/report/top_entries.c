@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/vector_clones.h"
+#include "model/factor_columns.h"
 
 /* --- a heap of `count` entries whose root, heap[0], is the weakest --- */
 
@@ -65,33 +66,35 @@ VECTOR_CLONES static bool any_stronger(const double *row, const double *weakest,
     return any;
 }
 
-/* heap (R x count) = the strongest entries of rows [first, end) of A, of which there are `count` or
- * more, as a heap for each component. weakest (R) is scratch: the strength of each heap's root. */
-static void scan(struct top_entry *heap, uint64_t count, const double *a, uint64_t first,
-                 uint64_t end, uint64_t rank, double *weakest)
+/* heap (R x count) = the strongest entries of the rows, of which there are `count` or more, as a
+ * heap for each component. weakest (R) is scratch: the strength of each heap's root. */
+static void scan(struct top_entry *heap, uint64_t count, const struct factor_rows *rows,
+                 double *weakest)
 {
+    const double *a = rows->a;
+    const uint64_t rank = rows->rank, first = rows->first;
     for (uint64_t r = 0; r < rank; r++) {
         struct top_entry *h = heap + r * count;
         for (uint64_t i = 0; i < count; i++)
-            h[i] = (struct top_entry){first + i, a[(first + i) * rank + r]};
+            h[i] = (struct top_entry){first + i, a[i * rank + r]};
         for (uint64_t at = count / 2; at-- > 0;)
             sink(h, count, at);
         weakest[r] = strength(h[0].value);
     }
-    for (uint64_t i = first + count; i < end; i++) {
+    for (uint64_t i = count; i < rows->rows; i++) {
         const double *row = a + i * rank;
         if (!any_stronger(row, weakest, rank))
             continue;
         for (uint64_t r = 0; r < rank; r++)
             if (fabs(row[r]) > weakest[r]) {
-                offer(heap + r * count, count, &(struct top_entry){i, row[r]});
+                offer(heap + r * count, count, &(struct top_entry){first + i, row[r]});
                 weakest[r] = strength(heap[r * count].value);
             }
     }
 }
 
-/* How many portions of the rows are scanned at the same time: one for each thread, where each has
- * so many rows that the heaps are small beside A. */
+/* How many portions of the rows are scanned at a time: one for each thread, but so few that the
+ * heaps are small beside A. */
 static uint64_t portions_of(uint64_t rows, uint64_t count)
 {
     uint64_t threads = (uint64_t)omp_get_max_threads(), most = rows / 8 / count;
@@ -108,11 +111,16 @@ enum status top_entries_find(struct top_entries *top, const double *a, uint64_t 
     struct top_entry *heap = memory_array(size, portions * sizeof *heap, error);
     double *weakest = memory_array(rank, portions * sizeof *weakest, error);
     if (!heap || !weakest)
-        goto end;
+        goto done;
 #pragma omp parallel for schedule(static)
-    for (uint64_t p = 0; p < portions; p++)
-        scan(heap + p * size, top->count, a, rows / portions * p,
-             p + 1 < portions ? rows / portions * (p + 1) : rows, rank, weakest + p * rank);
+    for (uint64_t p = 0; p < portions; p++) {
+        const uint64_t step = rows / portions, first = p * step;
+        const struct factor_rows portion = {.a = a + first * rank,
+                                            .rows = p + 1 < portions ? step : rows - first,
+                                            .rank = rank,
+                                            .first = first};
+        scan(heap + p * size, top->count, &portion, weakest + p * rank);
+    }
 #pragma omp parallel for schedule(static)
     for (uint64_t r = 0; r < rank; r++) {
         struct top_entry *best = heap + r * top->count;
@@ -123,7 +131,7 @@ enum status top_entries_find(struct top_entries *top, const double *a, uint64_t 
     }
     top->entry = heap;
     heap = NULL;
-end:
+done:
     memory_free(heap);
     memory_free(weakest);
     if (error->status != STATUS_OK)

@@ -18,7 +18,7 @@ struct top_entries {
 
 /* *top = the `count` entries of largest magnitude in each column of the factor matrix A (rows x R,
  * row-major), or all where the matrix has fewer rows: the strongest first, of equal magnitudes the
- * one with the smaller index first, NaN behind all numbers. All OpenMP threads read A once; beside
+ * one with the smaller index first, NaN after all numbers. All OpenMP threads read A once; beside
  * the result, memory for a few entries of each component and thread is taken. The caller frees
  * *top, which is empty on failure. STATUS_MEMORY. */
 enum status top_entries_find(struct top_entries *top, const double *a, uint64_t rows, uint64_t rank,

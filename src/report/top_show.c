@@ -6,7 +6,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "report/decimals.h"
-#include "report/mode_name.h"
+#include "report/labels.h"
 
 #define LINE_WIDTH   80 /* columns of the terminal: of a text line, of a label */
 #define LABEL_WIDTH  32
@@ -75,13 +75,13 @@ struct blanks {
     size_t waiting;
 };
 
-static void put(struct blanks *b, size_t before, const char *text, size_t behind)
+static void put(struct blanks *b, size_t before, const char *text, size_t after)
 {
     if (*text) {
         fprintf(b->stream, "%*s%s", (int)(b->waiting + before), "", text);
-        b->waiting = behind;
+        b->waiting = after;
     } else {
-        b->waiting += before + behind;
+        b->waiting += before + after;
     }
 }
 
@@ -157,15 +157,15 @@ static void put_mode(struct json *j, const struct top_view *view, int n, uint64_
 {
     const struct top_entries *top = &view->top[n];
     const struct top_entry *entry = top->entry + r * top->count;
-    json_object(j, NULL);
-    json_unsigned(j, "mode", (uint64_t)n + 1);
-    json_array(j, "entries");
+    json_put_object(j, NULL);
+    json_put_unsigned(j, "mode", (uint64_t)n + 1);
+    json_put_array(j, "entries");
     for (uint64_t i = 0; i < top->count && entry[i].value != 0; i++) {
-        json_object(j, NULL);
-        json_unsigned(j, "index", entry[i].index + (uint64_t)view->index_base);
+        json_put_object(j, NULL);
+        json_put_unsigned(j, "index", entry[i].index + (uint64_t)view->index_base);
         if (view->labels->mode[n].count > 0)
-            json_string(j, "label", labels_get(view->labels, n, entry[i].index));
-        json_number(j, "value", entry[i].value);
+            json_put_string(j, "label", labels_get(view->labels, n, entry[i].index));
+        json_put_number(j, "value", entry[i].value);
         json_end(j);
     }
     json_end(j);
@@ -174,12 +174,12 @@ static void put_mode(struct json *j, const struct top_view *view, int n, uint64_
 
 void top_put_json(struct json *j, const struct top_view *view)
 {
-    json_array(j, "components");
+    json_put_array(j, "components");
     for (uint64_t r = view->component; r < view->end_component; r++) {
-        json_object(j, NULL);
-        json_unsigned(j, "component", r + 1);
-        json_number(j, "weight", view->model->lambda[r]);
-        json_array(j, "modes");
+        json_put_object(j, NULL);
+        json_put_unsigned(j, "component", r + 1);
+        json_put_number(j, "weight", view->model->lambda[r]);
+        json_put_array(j, "modes");
         for (int n = view->mode; n < view->end_mode; n++)
             put_mode(j, view, n, r);
         json_end(j);

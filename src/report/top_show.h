@@ -9,8 +9,8 @@
 #include "report/labels.h"
 #include "report/top_entries.h"
 
-/* What is shown: some components and modes of a model. Numbers count from 0; an end is behind the
- * last one. */
+/* What is shown: some components and modes of a model. Numbers count from 0; an end is one after
+ * the last. */
 struct top_view {
     const struct ktensor *model;
     const struct labels *labels;   /* read                                      */
@@ -20,8 +20,8 @@ struct top_view {
     int mode, end_mode;
 };
 
-/* Prints a block of text lines for each component, with modes side by side as far as 80 columns
- * reach. Labels are made printable, and long ones cut. Entries of 0 are left out. */
+/* Prints a block of text lines for each component, with as many modes side by side as 80 columns
+ * hold. Labels are made printable, and long ones cut. Entries of 0 are left out. */
 void top_print(FILE *stream, const struct top_view *view);
 
 /* Adds the same to the object that is open, with whole labels and all digits. */

@@ -88,21 +88,18 @@ enum status check_model_files(const struct selftest_place *p, struct verdict *f,
                               struct error *error)
 {
     static const struct shape shape = {3, {70, 1, 40}};
-    static const struct {
-        const char *name;
-        unsigned format;
-    } formats[] = {{"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}};
     struct ktensor k;
     if (ktensor_create(&k, &shape, 5, error) != STATUS_OK)
         return error->status;
     ktensor_randomise(&k, KTENSOR_NORMAL, 11);
     ktensor_arrange(&k, error);
-    for (size_t i = 0; i < sizeof formats / sizeof *formats && error->status == STATUS_OK; i++) {
+    for (int i = 0; i < KTENSOR_FORMAT_COUNT && error->status == STATUS_OK; i++) {
+        const struct ktensor_format *format = &ktensor_formats[i];
         struct ktensor read = {0};
-        char *stem = memory_text(error, "%s/%s", p->folder, formats[i].name);
-        if (stem && write_model(&k, stem, formats[i].format, error) == STATUS_OK &&
+        char *stem = memory_text(error, "%s/%s", p->folder, format->name);
+        if (stem && write_model(&k, stem, format->flag, error) == STATUS_OK &&
             ktensor_read(&read, stem, 3, error) == STATUS_OK)
-            verdict_same_model(f, &read, &k, 0, formats[i].name);
+            verdict_same_model(f, &read, &k, 0, format->name);
         ktensor_free(&read);
         memory_free(stem);
     }

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "model/ktensor_match.h"
 #include "selftest/known_tensors.h"
 #include "selftest/naive_mttkrp.h"
 #include "selftest/selftest_checks.h"
@@ -18,15 +19,15 @@ static enum status compare_run(const struct selftest_place *p, const struct coo 
                                const struct ktensor *planted, struct verdict *f,
                                struct error *error)
 {
-    const struct backend_options options = {.problem.rank = start->rank};
-    const struct cpals_options als = {.max_iterations = known->iterations, .tolerance = 1e-12};
+    const struct decomposition d = {
+        .guess = {.kind = GUESS_MODEL, .model = start},
+        .als = {.max_iterations = known->iterations, .tolerance = 1e-12}};
     struct ktensor model = {0};
     struct cpals_result result;
     const double digits = known->fit < 1 ? 1e-9 : 1e-6; /* near 1 large terms cancel */
     double score = 0;
     int rank = (int)start->rank;
-    if (place_decompose(p, x, start, &options, &als, &model, &result, error) == STATUS_OK &&
-        place_compares(p)) {
+    if (place_decompose(p, x, &d, &model, &result, error) == STATUS_OK && place_compares(p)) {
         verdict_near(f, result.fit, known->fit, known->tolerance, "rank %d: fit", rank);
         verdict_near(f, (double)naive_fit(x, &model), result.fit, digits,
                      "rank %d: fit of the model by its definition", rank);

@@ -92,9 +92,10 @@ static enum status compare_modes(const struct selftest_place *p, const struct pr
                                             .conflict = conflict,
                                             .problem.precision = precision,
                                             .device = p->device,
-                                            .host_memory = p->host_memory};
+                                            .host_memory = p->host_memory,
+                                            .forced = *forced};
     struct backend b = {0};
-    if (backend_open(&b, p->kind, &q->x, &options, forced, NULL, error) == STATUS_OK) {
+    if (backend_open(&b, p->kind, &q->x, &options, NULL, error) == STATUS_OK) {
         verdict_equal(f, b.plan.streamed, forced->streamed, "%s, tensor is streamed",
                       conflict_name(conflict));
         backend_load(&b, &q->k, error);

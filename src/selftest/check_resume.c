@@ -7,8 +7,6 @@
 #define WHOLE  5    /* iterations of the run that does not stop */
 #define NEARLY 1e-8 /* on a device sums are added in any order */
 
-static const struct backend_options options = {.problem.rank = RANK};
-
 /* Runs to the checkpoint at `path`, then on from there. *model and *result are of the second run.
  */
 static enum status run_in_two(const struct selftest_place *p, const struct coo *x,
@@ -19,9 +17,10 @@ static enum status run_in_two(const struct selftest_place *p, const struct coo *
         .path = path,
         .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
                   .problem.rank = RANK}};
-    struct cpals_options als = {.max_iterations = STOP, .saving = &saving};
+    struct decomposition d = {.guess = {.kind = GUESS_MODEL, .model = start},
+                              .als = {.max_iterations = STOP, .saving = &saving}};
     struct checkpoint c;
-    if (place_decompose(p, x, start, &options, &als, model, result, error) != STATUS_OK)
+    if (place_decompose(p, x, &d, model, result, error) != STATUS_OK)
         return error->status;
     ktensor_free(model);
     if (result->not_saved.status != STATUS_OK) {
@@ -30,8 +29,9 @@ static enum status run_in_two(const struct selftest_place *p, const struct coo *
     }
     if (checkpoint_open(&c, path, 0, 1, error) != STATUS_OK)
         return error->status;
-    als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
-    place_decompose(p, x, &c.model, &options, &als, model, result, error);
+    d.guess.model = &c.model[CHECKPOINT_STATE].rows;
+    d.als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
+    place_decompose(p, x, &d, model, result, error);
     checkpoint_close(&c);
     return error->status;
 }
@@ -49,7 +49,6 @@ static void compare(const struct selftest_place *p, struct verdict *f,
 enum status check_resume(const struct selftest_place *p, struct verdict *f, struct error *error)
 {
     static const struct shape shape = {3, {60, 52, 90}};
-    const struct cpals_options als = {.max_iterations = WHOLE};
     struct coo x;
     struct ktensor start = {0}, whole = {0}, resumed = {0};
     struct cpals_result in_one, in_two;
@@ -57,7 +56,9 @@ enum status check_resume(const struct selftest_place *p, struct verdict *f, stru
     if (known_scattered(&x, &shape, 3000, 4, 1, error) == STATUS_OK &&
         ktensor_create(&start, &shape, RANK, error) == STATUS_OK) {
         ktensor_randomise(&start, KTENSOR_RANDOM, 3);
-        if (place_decompose(p, &x, &start, &options, &als, &whole, &in_one, error) == STATUS_OK &&
+        const struct decomposition d = {.guess = {.kind = GUESS_MODEL, .model = &start},
+                                        .als = {.max_iterations = WHOLE}};
+        if (place_decompose(p, &x, &d, &whole, &in_one, error) == STATUS_OK &&
             run_in_two(p, &x, &start, path, &resumed, &in_two, error) == STATUS_OK &&
             place_compares(p))
             compare(p, f, &resumed, &in_two, &whole, &in_one);

@@ -37,12 +37,12 @@ static const struct {
 static void put(struct json *j, const char *check, const char *where, const char *outcome,
                 const char *why)
 {
-    json_object(j, NULL);
-    json_string(j, "check", check);
-    json_string(j, "where", where);
-    json_string(j, "outcome", outcome);
+    json_put_object(j, NULL);
+    json_put_string(j, "check", check);
+    json_put_string(j, "where", where);
+    json_put_string(j, "outcome", outcome);
     if (*why)
-        json_string(j, "why", why);
+        json_put_string(j, "why", why);
 }
 
 /* One text line, or one object. `wrong` is empty where the check has passed. */
@@ -52,7 +52,7 @@ static void tell(struct selftest *t, const char *check, const char *where, doubl
     *(*wrong ? &t->failed : &t->passed) += 1;
     if (t->json) {
         put(t->json, check, where, *wrong ? "failed" : "passed", wrong);
-        json_number(t->json, "seconds", seconds);
+        json_put_number(t->json, "seconds", seconds);
         json_end(t->json);
         return;
     }
@@ -107,7 +107,7 @@ static enum status run_checks(struct selftest *t, const struct selftest_place *p
             continue;
         }
         *error = (struct error){0};
-        if (run_check(t, i, p, where, error) != STATUS_OK && p->comm)
+        if (run_check(t, i, p, where, error) != STATUS_OK && p->comm && p->comm->size > 1)
             return error->status;
     }
     return error->status;
@@ -123,8 +123,13 @@ void selftest_run_alone(struct selftest *t, const struct backend_kind *kind, int
                         const char *where)
 {
     struct error error = {0};
-    const struct selftest_place place = {.kind = kind, .device = device, .folder = t->folder};
-    run_checks(t, &place, kind->devices ? ALONE | DEVICE : ALONE, where, &error);
+    struct selftest_place place = {
+        .kind = kind, .device = device, .comm = comm_self(&error), .folder = t->folder};
+    if (place.comm)
+        run_checks(t, &place, kind->devices ? ALONE | DEVICE : ALONE, where, &error);
+    else
+        error_set(&t->lack, error.status, "%s", error.message);
+    comm_close(place.comm);
 }
 
 /* What the ranks of a team share. */
@@ -173,13 +178,11 @@ enum status selftest_run_processes(struct selftest *t, const struct backend_kind
                                    struct comm *c, int device, struct device_comm *devices,
                                    uint64_t host_memory, const char *where, struct error *error)
 {
-    struct ktensor unused = {0};
     const struct selftest_place place = {.kind = kind,
                                          .device = device,
                                          .host_memory = host_memory,
                                          .comm = c,
                                          .devices = devices,
-                                         .shared = &unused,
                                          .folder = t->folder};
     return run_checks(t, &place, TOGETHER, where, error);
 }

@@ -31,7 +31,7 @@ void selftest_run_team(struct selftest *t, const struct backend_kind *kind, int 
                        const int *device, const char *where);
 
 /* On the ranks of c, which are processes, each of which calls this; rank 0 tells. `devices` as of
- * struct cpals_setting. A check that ends with an error ends the checks: STATUS and message are
+ * struct rank_rows. A check that ends with an error ends the checks: STATUS and message are
  * those of the error. */
 enum status selftest_run_processes(struct selftest *t, const struct backend_kind *kind,
                                    struct comm *c, int device, struct device_comm *devices,

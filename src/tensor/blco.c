@@ -281,9 +281,11 @@ static enum status move_lines(struct blco *b, struct sorted *s, struct blco_pres
         return error->status;
     struct bit_moves moves;
     ordering_moves_create(&moves, from, &b->ordering, ORDERING_LINE, 0);
-    return radix_sort_moved(&moves, presort->line, (const uint64_t *)(const void *)presort->value,
-                            s->line, (uint64_t *)(void *)b->value, b->nnz,
-                            ordering_sorted_bits(from, &b->ordering), from->line_bits, error);
+    const struct sort_keys keys = {&moves, ordering_sorted_bits(from, &b->ordering),
+                                   from->line_bits};
+    return radix_sort_moved(&keys,
+                            (struct pairs){presort->line, (uint64_t *)(void *)presort->value},
+                            (struct pairs){s->line, (uint64_t *)(void *)b->value}, b->nnz, error);
 }
 
 enum status blco_build_from(struct blco *b, struct blco_presort *presort, int mode, bool take,

@@ -42,8 +42,9 @@ enum status blco_presort_create(struct blco_presort *s, const struct coo *x, str
     struct bit_moves moves;
     ordering_moves_create(&moves, &natural, &s->line_order, ORDERING_LINE, 0);
     int low = ascends(line, x->nnz) ? ordering_sorted_bits(&natural, &s->line_order) : 0;
-    radix_sort_moved(&moves, line, (const uint64_t *)(const void *)x->value, s->line,
-                     (uint64_t *)(void *)s->value, x->nnz, low, s->line_order.line_bits, error);
+    const struct sort_keys keys = {&moves, low, s->line_order.line_bits};
+    radix_sort_moved(&keys, (struct pairs){line, (uint64_t *)(void *)x->value},
+                     (struct pairs){s->line, (uint64_t *)(void *)s->value}, x->nnz, error);
 done:
     memory_free(line);
     if (spent) {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define WIDTH         8   /* interleaved sums of a part */
+#define WIDTH         8 /* interleaved sums of a part */
 #define PARTS_AT_ONCE 256
 
 void norm_sum_begin(struct norm_sum *s)

@@ -56,10 +56,10 @@ bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32
 enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
                                 const uint64_t *position, uint64_t *key, struct error *error);
 
-/* Sorts position[0..count), which names nonzeros of x, by the lines of these nonzeros, of any number
- * of words; stable. key[0..count) receives the uppermost words of the lines, in the same order.
- * Takes count * 16 bytes while it runs. By all OpenMP threads. STATUS_MEMORY leaves position a
- * permutation of what it was. */
+/* Sorts position[0..count), which names nonzeros of x, by the lines of these nonzeros, of any
+ * number of words; stable. key[0..count) receives the uppermost words of the lines, in the same
+ * order. Takes count * 16 bytes while it runs. By all OpenMP threads. STATUS_MEMORY leaves position
+ * a permutation of what it was. */
 enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
                           uint64_t count, uint64_t *key, struct error *error);
 

@@ -1,5 +1,5 @@
-/* Counts the nonzeros of each slice of a mode, for a class of the mode's indices: those with the same
- * remainder by a power of two. Threads that count different classes never meet, and where the
+/* Counts the nonzeros of each slice of a mode, for a class of the mode's indices: those with the
+ * same remainder by a power of two. Threads that count different classes never meet, and where the
  * counters of all classes do not fit into memory, each pass over the tensor counts some classes. */
 #ifndef BLCO_SLICE_COUNTS_H
 #define BLCO_SLICE_COUNTS_H

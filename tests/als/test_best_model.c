@@ -21,20 +21,27 @@ static const struct backend_kind *real; /* what does the work      */
 static _Thread_local int sweeps;        /* of this rank's run      */
 static int begun_with;                  /* sweeps, before the run  */
 
-static enum status load(void *state, const struct ktensor *k, const struct carried *carried,
-                        struct error *error)
+static enum status load(void *state, const struct model_source *from, struct error *error)
 {
     sweeps = begun_with;
-    return real->ops->load(state, k, carried, error);
+    return real->ops->load(state, from, error);
 }
 
-static enum status fit(void *state, int mode, struct backend_fit *f, struct error *error)
+static enum status spoil(void *state, struct error *error)
 {
-    if (real->ops->fit(state, mode, f, error) != STATUS_OK)
+    const double lambda[] = {1, 1, 1, 1};
+    const struct model_source from = {.init = KTENSOR_RANDOM, .seed = 9, .lambda = lambda};
+    return real->ops->load(state, &from, error);
+}
+
+static enum status fit(void *state, int mode, const struct momentum *m, struct backend_fit *f,
+                       struct error *error)
+{
+    if (real->ops->fit(state, mode, NULL, f, error) != STATUS_OK)
         return error->status;
     f->noise = 1;
-    return ++sweeps == SPOILED ? real->ops->randomise(state, KTENSOR_RANDOM, 9, 1, error)
-                               : STATUS_OK;
+    backend_fit_decide(f, m);
+    return ++sweeps == SPOILED ? spoil(state, error) : STATUS_OK;
 }
 
 static struct backend_ops ops;
@@ -74,7 +81,7 @@ static double best_fit(const struct coo *x, const struct backend_options *option
     return result.fit;
 }
 
-/* The run ends with the model of the iteration before, whatever the options. */
+/* The run ends with the model of the previous iteration, for any options. */
 static void test_spoiled(void **state)
 {
     static const struct backend_options options[] = {

@@ -1,5 +1,5 @@
-/* The lengths of the columns that a run begins with, or keeps, change nothing but the weights, on
- * every backend and several numbers of ranks, in every precision. */
+/* The norms of the columns in the start, or of fixed modes, change only the weights: on every
+ * backend and several numbers of ranks, in every precision. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "model/ktensor_match.h"
 #include "support/rank_runs.h"
 
 #define RANK 3

@@ -43,7 +43,7 @@ static void check_source(const struct backend_kind *kind, const struct coo *x, c
     assert_int_equal(run_alone(kind, x, &alone, options, &als, &a, &error), STATUS_OK);
     als.trace = &several;
     struct together t = make_together(kind, x, parts, options, &start, &als);
-    t.path = path;
+    t.request.path = path;
     run_ranks(&t, ranks);
     assert_int_equal(t.result.iterations, iterations);
     assert_true(one.count == (size_t)iterations && several.count == one.count);
@@ -111,7 +111,7 @@ static void test_iterations(void **state)
     coo_free(&x);
 }
 
-/* Factors that are large enough for scales to be kept beside them, which every rank must decide
+/* Factor matrices so large that scales are stored apart from them, which every rank must decide
  * alike, whatever its share of the rows. */
 static void test_long_modes(void **state)
 {
@@ -176,7 +176,7 @@ static void test_a_damaged_file(void **state)
     bytes[segment_of(bytes)[4].offset + 9000] ^= 1;
     int ranks = most_ranks(kind, 3);
     struct together t = make_together(kind, &x, (int[]){1, 1, ranks}, &options, &start, &als);
-    t.path = scratch_file("bad.blco", bytes, size);
+    t.request.path = scratch_file("bad.blco", bytes, size);
     assert_int_equal(run_together(&t, ranks, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "bad.blco: damaged: "));
     free(bytes);
@@ -225,7 +225,7 @@ static void test_spread(void **state)
              s < sizeof rank_counts / sizeof *rank_counts && has_room(kind, rank_counts[s]); s++) {
             struct together t = make_together(kind, &x, NULL, &options, &start, &als);
             run_ranks(&t, rank_counts[s]);
-            t.setting.spread = true;
+            t.d.spread = true;
             run_ranks(&t, rank_counts[s]);
             for (int k = 0; k < rank_counts[s]; k++)
                 assert_rows_of(&t.rows[k], &t.model, k, rank_counts[s]);
@@ -250,7 +250,7 @@ static void test_stops(void **state)
     run_ranks(&t, most_ranks(kind, 4));
     assert_true(t.result.stop == CPALS_CONVERGED && t.result.iterations < 500);
     ktensor_free(&t.model);
-    t.setting.als = (struct cpals_options){.max_iterations = 500, .interrupted = &now};
+    t.d.als = (struct cpals_options){.max_iterations = 500, .interrupted = &now};
     run_ranks(&t, most_ranks(kind, 4));
     assert_true(t.result.stop == CPALS_INTERRUPTED && t.result.iterations == 1);
     assert_int_equal(t.result.interrupted, SIGTERM);
@@ -281,7 +281,7 @@ static void test_one_part_is_bad(void **state)
 }
 
 /* Parts that do not fit into memory, of all ranks or only of that with the most rows: all ranks
- * end, and the reason is told. */
+ * end, and the reason is returned. */
 static void test_a_part_does_not_fit(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
@@ -331,8 +331,8 @@ static void fail_allocations(const struct backend_kind *kind, bool spread, const
     for (long i = 0, fired = 1; fired; i += step) {
         struct error error = {0};
         struct together t = make_together(kind, &x, NULL, &options, &start, &als);
-        t.setting.spread = spread;
-        t.path = path;
+        t.d.spread = spread;
+        t.request.path = path;
         memory_hook_set(i);
         enum status status = run_together(&t, most_ranks(kind, 3), &error);
         fired = memory_hook_fired();

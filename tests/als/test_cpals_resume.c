@@ -32,7 +32,7 @@ static struct cpals_result run_in_two(const struct coo *x, const struct backend_
     read_checkpoint(&c, path);
     assert_int_equal(c.about.iterations, stop);
     assert_true(c.about.fit == result.fit && c.about.change == result.change);
-    copy_model(k, &c.model);
+    copy_model(k, &c.model[CHECKPOINT_STATE].rows);
     als = (struct cpals_options){.max_iterations = ITERATIONS, .resume = &c};
     under_test.ranks = other;
     if (run_from(x, k, options, &als, &result, &error) != STATUS_OK)
@@ -60,7 +60,7 @@ static void check_every_stop(const struct coo *x, const struct backend_options *
     ktensor_free(&whole);
 }
 
-/* Small factor matrices, whose rows are scaled, and large ones, whose scales are kept beside them;
+/* Small factor matrices, whose rows are scaled, and large ones, whose scales are stored apart;
  * rows that one rank alone touches; mode groups; a ridge. */
 static void test_every_iteration(void **state)
 {
@@ -132,7 +132,7 @@ static void test_the_end_is_the_end(void **state)
     struct cpals_result first = run_random(&x, &options, 3, &als, &whole);
     assert_int_equal(first.stop, CPALS_CONVERGED);
     read_checkpoint(&c, saving.path);
-    copy_model(&k, &c.model);
+    copy_model(&k, &c.model[CHECKPOINT_STATE].rows);
     als.saving = NULL;
     als.resume = &c;
     assert_int_equal(run_from(&x, &k, &options, &als, &result, &error), STATUS_OK);
@@ -193,7 +193,7 @@ static void test_time_limit(void **state)
     coo_free(&x);
 }
 
-/* A checkpoint that cannot be written ends nothing, and is told of. */
+/* A run goes on, with a message, if a checkpoint cannot be written. */
 static void test_no_place_to_write(void **state)
 {
     use_ranks(state);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "model/ktensor_match.h"
 #include "support/rank_runs.h"
 
 static const struct mode_rules all_nonneg = {.nonneg = {true, true, true, true}};
@@ -178,8 +179,7 @@ static void test_projection(void **state)
     plant(&planted, 3);
     fill_from(&x, &planted);
     assert_int_equal(ktensor_create(&k, &x.shape, 3, &error), STATUS_OK);
-    const struct ktensor_start start = {.from = &planted};
-    ktensor_begin(&k, &x.shape, &start, options.problem.rules.nonneg);
+    ktensor_copy_rows(&k, &planted);
     for (uint64_t e = 0; e < x.shape.dims[0] * 3; e++)
         k.factor[0][e] = 1 + (double)(e % 7);
     if (run_from(&x, &k, &options, &als, &result, &error) != STATUS_OK)
@@ -207,10 +207,10 @@ static void test_start(void **state)
     assert_int_equal(ktensor_create(&k, SHAPE(3, others), 2, &error), STATUS_OK);
     assert_int_equal(ktensor_create(&random, SHAPE(3, others), 2, &error), STATUS_OK);
     ktensor_randomise(&given, KTENSOR_NORMAL, 1);
-    ktensor_randomise(&random, KTENSOR_NORMAL, 6);
+    ktensor_randomise(&random, KTENSOR_RANDOM, 6);
     given.lambda[1] = 4;
-    const struct ktensor_start start = {.from = &given, .init = KTENSOR_NORMAL, .seed = 6};
-    ktensor_begin(&k, &random.shape, &start, options.problem.rules.nonneg);
+    const struct initial_guess guess = {.kind = GUESS_MODEL, .model = &given, .seed = 6};
+    initial_guess_fill(&k, &random.shape, &guess, options.problem.rules.nonneg);
     assert_true(k.lambda[1] == 4);
     assert_memory_equal(k.factor[0], given.factor[0], 5 * 2 * sizeof(double));
     assert_memory_equal(k.factor[2], random.factor[2], 6 * 2 * sizeof(double));
@@ -228,8 +228,6 @@ static void test_failing_allocations(void **state)
     const struct cpals_options als = {.max_iterations = 1};
     static const uint64_t dims[] = {5, 6, 4};
     struct coo x;
-    if (under_test.kind->devices || under_test.ranks > 2)
-        skip(); /* thousands of runs */
     naive_random_coo(&x, SHAPE(3, dims), 40, 3, 0);
     assert_true(fail_every_allocation(&x, &options, &als) > 20);
     coo_free(&x);

@@ -1,5 +1,5 @@
-/* What CP-ALS tells of its own result: how many digits of the fit count, whether the fit fell, and
- * which components cancel each other or have died. */
+/* What CP-ALS finds about its own result: how many digits of the fit are significant, whether the
+ * fit fell, and which components cancel each other or became zero. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -184,13 +184,14 @@ static void test_note(void **state)
         double value, noise;
         int falls;
         double fall;
-    } fits[] = {{.5, 1e-3, 0, 0},        {.4981, 1e-3, 0, 0}, {.6, 1e-9, 0, 0},
-                {.59, 1e-9, 1, .01},     {.589, 0, 2, .01},   {.5, 0, 3, .089},
-                {.5 - 1e-12, 0, 4, .089}};
+    } fits[] = {{.5, 1e-3, 0, 0},         {.4981, 1e-3, 0, 0},       {.6, 1e-9, 0, 0},
+                {.59, 1e-9, 1, .01},      {.589, 0, 2, .01},         {.5, 0, 3, .089},
+                {.5 - 2e-12, 0, 4, .089}, {.5 - 2.5e-12, 0, 4, .089}};
     struct fit_trust trust = {0};
     for (size_t i = 0; i < sizeof fits / sizeof *fits; i++) {
         const struct backend_fit fit = {.value = fits[i].value, .noise = fits[i].noise};
-        fit_trust_note(&trust, &fit, i ? fits[i].value - fits[i - 1].value : fits[i].value);
+        fit_trust_note(&trust, &fit, i ? fits[i].value - fits[i - 1].value : fits[i].value,
+                       PRECISION_DOUBLE);
         assert_int_equal(trust.falls, fits[i].falls);
         assert_true(fabs(trust.fall - fits[i].fall) < 1e-12);
     }

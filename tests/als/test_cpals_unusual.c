@@ -1,5 +1,5 @@
-/* CP-ALS, on one rank and on several, where something is unusual: singular systems, numbers that
- * are not finite, signals, no memory. */
+/* CP-ALS on one rank and on several in unusual cases: singular systems, numbers that are not
+ * finite, signals, no memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +113,7 @@ static void test_zero_column(void **state)
     struct coo x;
     struct ktensor k[2];
     naive_random_coo(&x, SHAPE(3, dims), 3000, 8, 0);
-    for (int i = 0; i < 2; i++) { /* two components, and beside them one of zeros */
+    for (int i = 0; i < 2; i++) { /* two components and one of zeros */
         uint64_t rank = 2 + (uint64_t)i;
         const struct backend_options machine = {.problem.rank = rank};
         struct error error = {0};

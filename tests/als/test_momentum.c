@@ -40,7 +40,7 @@ static bool close_fits(double a, double b)
     return fabs(a - b) < 1e-8;
 }
 
-/* The whole sequence of fits, and the sweeps that are taken back, are the oracle's. Returns how
+/* The whole sequence of fits, and the sweeps that are rejected, are the oracle's. Returns how
  * many these are. */
 static int check_oracle(const struct coo *x, const struct backend_options *options)
 {
@@ -112,14 +112,14 @@ static void test_oracle_of_rules(void **state)
 }
 
 /* Wherever the limit of iterations ends the run, the model is the best so far, and its weights
- * belong to it: behind a sweep that is taken back, too. */
+ * belong to it: after a rejected sweep, too. */
 static void test_every_end(void **state)
 {
     use_ranks(state);
     const struct backend_options options = {.problem.rank = 4,
                                             .problem.acceleration = ACCELERATE_MOMENTUM};
     struct coo x;
-    int before = 0, ended_taken_back = 0;
+    int before = 0, ended_rejected = 0;
     double best = 0;
     const double between_runs = under_test.kind == &backend_host ? 1e-12 : 1e-8; /* sums vary */
     const int step = under_test.kind->devices && under_test.ranks > 1 ? 5 : 1;   /* meet slowly */
@@ -135,13 +135,13 @@ static void test_every_end(void **state)
         assert_true(result.fit >= best - between_runs);
         assert_true(fabsl(naive_fit(&x, &k) - (long double)result.fit) < 1e-11L);
         assert_int_equal(result.trust.falls, 0);
-        ended_taken_back += result.restarts > before;
+        ended_rejected += result.restarts > before;
         before = result.restarts;
         best = result.fit;
         ktensor_free(&k);
         fit_trace_free(&trace);
     }
-    assert_true(ended_taken_back > 0);
+    assert_true(ended_rejected > 0);
     coo_free(&x);
 }
 
@@ -167,7 +167,7 @@ static void test_off(void **state)
     open_backend(&b, under_test.kind, &x, 4, CONFLICT_AUTO);
     assert_int_equal(backend_load(&b, &plain, &error), STATUS_OK);
     for (; sweeps < 2 || fabs(change) >= als.tolerance; sweeps++) {
-        assert_int_equal(cpals_sweep(&b, &fit, &error), STATUS_OK);
+        assert_int_equal(cpals_sweep(&b, NULL, &fit, &error), STATUS_OK);
         change = fit.value - last;
         last = fit.value;
     }
@@ -193,8 +193,6 @@ static void test_again(void **state)
     struct error error = {0};
     struct coo x;
     struct ktensor k;
-    struct backend b;
-    struct starts starts;
     struct cpals_result alone[2];
     const struct backend_options options = {.problem.rank = 4,
                                             .problem.acceleration = ACCELERATE_MOMENTUM};
@@ -208,25 +206,21 @@ static void test_again(void **state)
         assert_true(bits ? again == alone[s].fit : close_fits(again, alone[s].fit));
         ktensor_free(&k);
     }
-    if (under_test.ranks == 1) {
-        const struct starts_kind kind = {.init = KTENSOR_RANDOM};
-        assert_int_equal(backend_open(&b, under_test.kind, &x, &options, NULL, NULL, &error),
-                         STATUS_OK);
-        assert_int_equal(starts_create(&starts, 2, 3, &error), STATUS_OK);
-        assert_int_equal(ktensor_create(&starts.model[0], &x.shape, 4, &error), STATUS_OK);
-        ktensor_randomise(&starts.model[0], KTENSOR_RANDOM, 3);
-        assert_int_equal(starts_run(&starts, &b, &kind, &als, NULL, &error), STATUS_OK);
-        for (int s = 0; s < 2; s++) {
-            double fit = starts.start[s].result.fit;
-            assert_true(bits ? fit == alone[s].fit : close_fits(fit, alone[s].fit));
-        }
-        starts_free(&starts);
-        backend_close(&b);
+    struct together t = make_together(under_test.kind, &x, NULL, &options, NULL, &als);
+    t.d.guess.seed = 3;
+    t.starts = 2;
+    if (run_together(&t, under_test.ranks, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    for (int s = 0; s < 2; s++) {
+        double fit = t.account.start[s].result.fit;
+        assert_true(bits ? fit == alone[s].fit : close_fits(fit, alone[s].fit));
+        ktensor_free(&t.models[s]);
     }
+    starts_free(&t.account);
     coo_free(&x);
 }
 
-/* Fits from the residual change nothing else: what is taken back is decided by the others. */
+/* Fits from the residual change nothing else: the others decide what is rejected. */
 static void test_checks(void **state)
 {
     use_ranks(state);
@@ -311,15 +305,15 @@ static void test_flows(void **state)
             struct backend b;
             struct cpals_result result;
             const struct cpals_options als = {.max_iterations = 15};
-            struct setting s = {
-                .options = {.problem.rank = 5,
-                            .problem.acceleration = ACCELERATE_MOMENTUM,
-                            .problem.precision = single ? PRECISION_SINGLE : PRECISION_DOUBLE}};
+            struct backend_options s = {.problem.rank = 5,
+                                        .problem.acceleration = ACCELERATE_MOMENTUM,
+                                        .problem.precision =
+                                            single ? PRECISION_SINGLE : PRECISION_DOUBLE};
             if (!set_flow(&s, flow, kind, &x))
                 continue;
             create_model(&k, &x, 5, 3);
-            if (backend_open(&b, kind, &x, &s.options, &s.forced, NULL, &error) != STATUS_OK ||
-                cpals_run(&b, &k, &als, NULL, &result, &error) != STATUS_OK)
+            if (backend_open(&b, kind, &x, &s, NULL, &error) != STATUS_OK ||
+                run_als(&b, &k, &als, &result, &error) != STATUS_OK)
                 fail_msg("%s", error.message);
             fit[flow][single] = result.fit;
             assert_true(fabs(result.fit - fit[IN_MEMORY][0]) < (single ? 1e-3 : 1e-8));
@@ -402,7 +396,7 @@ static bool goes_beyond(const struct momentum_step *step)
     return step->now > 1 && step->before < 0;
 }
 
-static bool takes_back(const struct momentum_step *step)
+static bool rejects(const struct momentum_step *step)
 {
     return step->now == 0 && step->before == 1;
 }
@@ -424,13 +418,13 @@ static void test_decision(void **state)
         step = momentum_next(&m, objective += 1e-6, 1e-15);
     assert_true(goes_beyond(&step) && m.t > 2);
     step = momentum_next(&m, objective - 1e-3, 1e-15);
-    assert_true(takes_back(&step) && m.taken_back && m.restarts == 1 && m.t == 1);
+    assert_true(rejects(&step) && m.rejected && m.restarts == 1 && m.t == 1);
     assert_true(m.objective == objective);
     step = momentum_next(&m, objective += 1e-6, 1e-15);
-    assert_true(is_plain(&step) && !m.taken_back);
+    assert_true(is_plain(&step) && !m.rejected);
 }
 
-/* Falls that rounding explains are no reason to take a sweep back, but do not add up either. */
+/* Falls that rounding explains are no reason to reject a sweep, but do not add up either. */
 static void test_small_falls(void **state)
 {
     (void)state;
@@ -442,7 +436,7 @@ static void test_small_falls(void **state)
     step = momentum_next(&m, 0.5 + 1e-6 - 1.5e-8, 1e-8);
     assert_true(goes_beyond(&step) && m.objective == 0.5 + 1e-6);
     step = momentum_next(&m, 0.5 + 1e-6 - 3e-8, 1e-8);
-    assert_true(takes_back(&step) && m.objective == 0.5 + 1e-6);
+    assert_true(rejects(&step) && m.objective == 0.5 + 1e-6);
 }
 
 /* A fit that rounding may have changed by more than a run can do without decides nothing. */
@@ -456,7 +450,7 @@ static void test_blind(void **state)
         momentum_next(&m, 0.5, blind / 2);
         before = m;
         struct momentum_step step = momentum_next(&m, 0.4, blind);
-        assert_true(takes_back(&step) && m.undecided && !m.taken_back);
+        assert_true(rejects(&step) && m.undecided && !m.rejected);
         m.undecided = 0;
         assert_memory_equal(&m, &before, sizeof m);
         m.undecided = 1;

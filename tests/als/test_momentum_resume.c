@@ -59,7 +59,7 @@ static void check_every_stop(const struct coo *x, const struct backend_options *
     ktensor_free(&whole);
 }
 
-/* Plain sweeps, extrapolated ones, ones that are taken back and those behind them. */
+/* Plain sweeps, extrapolated ones, rejected ones and those after them. */
 static void test_every_iteration(void **state)
 {
     use_ranks(state);
@@ -112,10 +112,10 @@ static void test_other_acceleration(void **state)
             ktensor_free(&k);
             read_checkpoint(&c, path);
             assert_true(c.about.has_momentum == (momentum == 1));
-            bool taken_back = c.about.momentum.taken_back;
+            bool rejected = c.about.momentum.rejected;
             checkpoint_close(&c);
             options.problem.acceleration = momentum == 1 ? ACCELERATE_OFF : ACCELERATE_MOMENTUM;
-            if (!taken_back) {
+            if (!rejected) {
                 struct cpals_result at_once = go_on_from(&x, &options, path, stop, &k);
                 assert_true(at_once.fit == fit);
                 assert_true(fabsl(naive_fit(&x, &k) - (long double)fit) < 1e-11L);

@@ -1,5 +1,5 @@
-/* Momentum beside plain ALS on a table of tensors whose ALS is hard. BLCO_TABLE says how many of
- * them (make table: 1000). */
+/* Momentum compared with plain ALS on a table of tensors that are hard for ALS. BLCO_TABLE is their
+ * number (make table: 1000). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -57,13 +57,14 @@ static void test_low_rank(void **state)
     sketch(&k, kind, &x, 3);
     for (int n = 0; n < 3; n++) {
         uint64_t rows = x.shape.dims[n];
-        assert_int_equal(
-            factor_columns_products(k.factor[n], 3, k.factor[n], 3, rows, gram, &error), STATUS_OK);
+        const struct factor_rows found_rows = {.a = k.factor[n], .rows = rows, .rank = 3};
+        const struct factor_rows model_rows = {.a = model.factor[n], .rows = rows, .rank = 3};
+        assert_int_equal(factor_columns_products(&found_rows, &found_rows, gram, &error),
+                         STATUS_OK);
         for (int i = 0; i < 9; i++)
             assert_true(fabs(gram[i] - (i % 4 == 0)) < 1e-8);
-        assert_int_equal(
-            factor_columns_products(model.factor[n], 3, k.factor[n], 3, rows, product, &error),
-            STATUS_OK);
+        assert_int_equal(factor_columns_products(&model_rows, &found_rows, product, &error),
+                         STATUS_OK);
         for (int r = 0; r < 3; r++) { /* a column of the model is the sum of its projections */
             double norm_sq = 0, found = 0;
             for (uint64_t i = 0; i < rows; i++)
@@ -115,15 +116,14 @@ static enum status run_sketched(const struct coo *x, const struct backend_option
     if (under_test.ranks == 1) {
         struct backend b = {0};
         if (ktensor_create(k, &x->shape, options->problem.rank, error) == STATUS_OK &&
-            backend_open(&b, under_test.kind, x, options, NULL, NULL, error) == STATUS_OK &&
+            backend_open(&b, under_test.kind, x, options, NULL, error) == STATUS_OK &&
             nvecs_start(k, &b, 3, NULL, error) == STATUS_OK)
-            cpals_run(&b, k, als, NULL, result, error);
+            run_als(&b, k, als, result, error);
         backend_close(&b);
         return error->status;
     }
     struct together t = make_together(under_test.kind, x, NULL, options, NULL, als);
-    t.setting.start.seed = 3;
-    t.setting.nvecs = true;
+    t.d.guess = (struct initial_guess){.kind = GUESS_NVECS, .seed = 3};
     run_together(&t, under_test.ranks, error);
     *k = t.model;
     *result = t.result;
@@ -162,8 +162,6 @@ static void test_ranks(void **state)
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
-    if (under_test.kind->devices || under_test.ranks > 2)
-        skip(); /* what differs from others is on the host */
     const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     const struct cpals_options als = {.max_iterations = 1};
     struct coo x;
@@ -191,7 +189,8 @@ int main(void)
         ON_ALL(test_low_rank),
         ON_ALL(test_fewer_vectors),
         ON_RANKS(test_ranks),
-        ON_RANKS(test_failing_allocations),
+        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
+        ON_RANKS_OF(test_failing_allocations, backend_host, 2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What there is to know of a result: one list, with a sentence and what helps. */
+/* The findings about a result: one list, each with a sentence and what helps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

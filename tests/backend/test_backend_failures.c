@@ -19,7 +19,7 @@ static enum status update_and_fit(struct backend *b, int mode, struct error *err
 {
     struct backend_fit fit;
     enum status status = backend_update(b, mode, error);
-    return status == STATUS_OK ? backend_fit(b, mode, &fit, error) : status;
+    return status == STATUS_OK ? backend_fit(b, mode, NULL, &fit, error) : status;
 }
 
 static void test_infinite_factor(void **state)
@@ -59,8 +59,8 @@ static void test_bad_norm(void **state)
         struct coo x;
         naive_random_coo(&x, SHAPE(2, dims), 1, 3, 0);
         x.value[0] = value[i];
-        assert_int_equal(backend_open(&b, kind, &x, &options, NULL, NULL, &error), expected[i]);
-        assert_null(b.state);
+        assert_int_equal(backend_open(&b, kind, &x, &options, NULL, &error), expected[i]);
+        assert_null(b.seam);
         backend_close(&b);
         coo_free(&x);
     }
@@ -76,36 +76,35 @@ static void test_does_not_fit(void **state)
     struct coo x;
     struct plan plan;
     naive_random_coo(&x, SHAPE(3, dims), 400, 3, 0);
-    plan = plan_of(kind, &x, &(struct setting){options, {0}});
+    plan = plan_of(kind, &x, &options);
     options.memory = options.host_memory = plan.tensor_bytes / 2;
-    assert_int_equal(backend_open(&b, kind, &x, &options, NULL, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(backend_open(&b, kind, &x, &options, NULL, &error), STATUS_MEMORY);
     assert_non_null(strstr(error.message, "no lower rank would fit"));
-    assert_null(b.state);
+    assert_null(b.seam);
 
     /* what fits at rank 4 with one ordering is named, and does fit */
     struct backend_options smallest = {.problem.rank = 4, .conflict = CONFLICT_REGISTER};
-    plan = plan_of(kind, &x, &(struct setting){smallest, {0}});
+    plan = plan_of(kind, &x, &smallest);
     smallest.memory = smallest.host_memory = plan.total_bytes;
     smallest.problem.rank = 1000;
     error = (struct error){0};
-    assert_int_equal(backend_open(&b, kind, &x, &smallest, NULL, NULL, &error), STATUS_MEMORY);
+    assert_int_equal(backend_open(&b, kind, &x, &smallest, NULL, &error), STATUS_MEMORY);
     assert_non_null(strstr(error.message, "rank 4 would fit"));
     smallest.problem.rank = 4;
     error = (struct error){0};
-    assert_int_equal(backend_open(&b, kind, &x, &smallest, NULL, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_open(&b, kind, &x, &smallest, NULL, &error), STATUS_OK);
     backend_close(&b);
     coo_free(&x);
 }
 
 /* One sweep over two modes; every array that it takes may be refused. */
 static enum status small_run(const struct backend_kind *kind, const struct coo *x,
-                             const struct ktensor *k, const struct setting *setting,
+                             const struct ktensor *k, const struct backend_options *setting,
                              struct error *error)
 {
     struct backend b;
     struct backend_fit fit;
-    enum status status =
-        backend_open(&b, kind, x, &setting->options, &setting->forced, NULL, error);
+    enum status status = backend_open(&b, kind, x, setting, NULL, error);
     if (status == STATUS_OK)
         status = backend_load(&b, k, error);
     for (int n = 0; n < x->shape.order; n++) {
@@ -115,13 +114,13 @@ static enum status small_run(const struct backend_kind *kind, const struct coo *
             status = backend_update(&b, n, error);
     }
     if (status == STATUS_OK)
-        status = backend_fit(&b, x->shape.order - 1, &fit, error);
+        status = backend_fit(&b, x->shape.order - 1, NULL, &fit, error);
     backend_close(&b);
     return status;
 }
 
 static void check_allocation_fails(const struct backend_kind *kind, const struct coo *x,
-                                   const struct ktensor *k, const struct setting *setting)
+                                   const struct ktensor *k, const struct backend_options *setting)
 {
     int failures = 0;
     for (long i = 0, fired = 1; fired; i++) {
@@ -149,7 +148,7 @@ static void test_allocation_fails(void **state)
     create_model(&k, &x, 3, 1);
     for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-            struct setting setting = {{.problem.rank = k.rank, .conflict = conflicts[c]}, {0}};
+            struct backend_options setting = {.problem.rank = k.rank, .conflict = conflicts[c]};
             if (set_flow(&setting, flow, kind, &x))
                 check_allocation_fails(kind, &x, &k, &setting);
         }

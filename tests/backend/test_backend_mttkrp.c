@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "formats/tensor_input.h"
 #include "support/backends.h"
 #include "support/blco_files.h"
+#include "support/whole_tensors.h"
 #include "support/scratch.h"
 
 #define MTTKRP_TOLERANCE 1e-12L
@@ -59,14 +59,14 @@ static void compare_modes(struct backend *b, const struct ktensor *k,
 }
 
 static void check_modes(const struct backend_kind *kind, const struct coo *x,
-                        const struct ktensor *k, const struct setting *setting,
+                        const struct ktensor *k, const struct backend_options *setting,
                         long double *const *expected)
 {
     struct error error = {0};
     struct backend b;
-    if (backend_open(&b, kind, x, &setting->options, &setting->forced, NULL, &error) != STATUS_OK)
+    if (backend_open(&b, kind, x, setting, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    compare_modes(&b, k, &setting->options, expected);
+    compare_modes(&b, k, setting, expected);
     backend_close(&b);
 }
 
@@ -95,9 +95,8 @@ static void check_mttkrp(const struct backend_kind *kind, const struct tensor_ca
     expect_modes(&x, &k, expected);
     for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-            struct setting setting = {
-                {.problem.rank = rank, .conflict = conflicts[c], .problem.precision = precision},
-                {0}};
+            struct backend_options setting = {
+                .problem.rank = rank, .conflict = conflicts[c], .problem.precision = precision};
             omp_set_num_threads(1 + (int)((c + rank) % 3));
             if (set_flow(&setting, flow, kind, &x))
                 check_modes(kind, &x, &k, &setting, expected);
@@ -195,7 +194,7 @@ static void test_single(void **state)
             check_mttkrp(kind, &shapes[i], ranks[r], PRECISION_SINGLE);
 }
 
-/* The tests before have streamed; what flows is told for each mode. */
+/* The previous tests have streamed; the bytes that flow are known for each mode. */
 static void test_streamed(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
@@ -207,20 +206,20 @@ static void test_streamed(void **state)
     naive_random_coo(&x, SHAPE(3, dims), 9000, 1, 1);
     create_model(&k, &x, 8, 1);
     for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-        struct setting setting = {{.problem.rank = 8}, {.one_copy = true}};
+        struct backend_options setting = {.problem.rank = 8, .forced = {.one_copy = true}};
         struct backend b;
-        char text[96];
+        struct backend_built built;
         assert_true(set_flow(&setting, flow, kind, &x));
-        assert_int_equal(
-            backend_open(&b, kind, &x, &setting.options, &setting.forced, NULL, &error), STATUS_OK);
+        assert_int_equal(backend_open(&b, kind, &x, &setting, NULL, &error), STATUS_OK);
         assert_true(b.plan.streamed == (flow != IN_MEMORY));
         assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
         for (int n = 0; n < 3; n++) {
             assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
-            bool settled = backend_describe(&b, n, text, sizeof text);
-            assert_true((backend_bus_bytes(&b, n) > 0) == (flow != IN_MEMORY));
-            assert_true((strstr(text, "streamed x") != NULL) == (flow != IN_MEMORY));
-            assert_true(settled || flow == IN_MEMORY);
+            backend_built(&b, &built);
+            const struct backend_mttkrp_kernel *kernel = &built.kernel[n];
+            assert_true((kernel->bus_bytes > 0) == (flow != IN_MEMORY));
+            assert_true((strstr(kernel->name, "streamed x") != NULL) == (flow != IN_MEMORY));
+            assert_true(kernel->chosen || flow == IN_MEMORY);
         }
         backend_close(&b);
     }
@@ -229,14 +228,13 @@ static void test_streamed(void **state)
 }
 
 /* From a .blco file's segments, and nothing of the nonzeros in the host's memory. */
-static void check_from_file(void **state, struct setting setting, bool streamed)
+static void check_from_file(void **state, struct backend_options setting, bool streamed)
 {
     const struct backend_kind *kind = backend_of(state);
     static const uint64_t dims[] = {300, 400, 500};
     struct error error = {0};
     struct external_sort_report report;
-    struct tensor_input input;
-    struct tns_options tns = {0};
+    struct whole whole;
     struct backend b;
     struct ktensor k;
     struct coo x;
@@ -248,26 +246,26 @@ static void check_from_file(void **state, struct setting setting, bool streamed)
     expect_modes(&x, &k, expected);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
 
-    if (tensor_input_open(&input, scratch_path("x.blco"), &tns, NULL, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
+    open_whole(&whole, scratch_path("x.blco"));
     if (streamed)
-        setting.options.memory = smallest_memory(&setting, kind, &x);
-    assert_int_equal(
-        backend_prepare(&b, kind, &input, &setting.options, &setting.forced, NULL, &error),
-        STATUS_OK);
-    assert_true(input.unread);
+        setting.memory = smallest_memory(&setting, kind, &x);
+    assert_int_equal(backend_prepare(&b, kind, &whole.tensor, &setting, NULL, &error), STATUS_OK);
+    assert_true(whole.tensor.input.unread);
     assert_int_equal(b.plan.streamed, streamed);
-    if (backend_open_prepared(&b, &input, &setting.options, NULL, &error) != STATUS_OK)
+    if (backend_build(&b, &whole.tensor, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    tensor_input_close(&input);
-    assert_int_equal(backend_bus_bytes(&b, 0) > 0, streamed);
-    compare_modes(&b, &k, &setting.options, expected);
+    rank_tensor_free_nonzeros(&whole.tensor);
+    struct backend_built built;
+    backend_built(&b, &built);
+    assert_int_equal(built.kernel[0].bus_bytes > 0, streamed);
+    compare_modes(&b, &k, &setting, expected);
 
     assert_int_equal(backend_update(&b, 2, &error), STATUS_OK);
-    assert_int_equal(backend_fit(&b, 2, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(&b, 2, NULL, &fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
     assert_true(fabsl(fit.value - naive_fit(&x, &k)) < 1e-10L);
     backend_close(&b);
+    close_whole(&whole);
     for (int n = 0; n < 3; n++)
         memory_free(expected[n]);
     ktensor_free(&k);
@@ -277,14 +275,17 @@ static void check_from_file(void **state, struct setting setting, bool streamed)
 
 static void test_streamed_from_file(void **state)
 {
-    check_from_file(
-        state, (struct setting){{.problem.rank = 4}, {.one_copy = true, .batch_nnz = 65536}}, true);
+    check_from_file(state,
+                    (struct backend_options){.problem.rank = 4,
+                                             .forced = {.one_copy = true, .batch_nnz = 65536}},
+                    true);
 }
 
 static void test_decoded_from_file(void **state)
 {
-    check_from_file(state, (struct setting){{.problem.rank = 4}, {0}}, false);
-    check_from_file(state, (struct setting){{.problem.rank = 4}, {.one_copy = true}}, false);
+    check_from_file(state, (struct backend_options){.problem.rank = 4}, false);
+    check_from_file(
+        state, (struct backend_options){.problem.rank = 4, .forced = {.one_copy = true}}, false);
 }
 
 int main(void)

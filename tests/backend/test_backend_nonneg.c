@@ -33,7 +33,7 @@ struct scene {
     struct coo x;
     struct backend b;
     struct ktensor before, after;
-    struct setting setting;
+    struct backend_options setting;
     long double *v, *b_rows, *m_rows; /* (R x R), (longest x R), (longest x R) */
     long double *least;               /* (R): the floors of an update          */
     double *m;                        /* (longest x R)                         */
@@ -44,10 +44,9 @@ static bool scene_open(struct scene *s, const struct backend_kind *kind,
                        enum flow flow)
 {
     struct error error = {0};
-    *s = (struct scene){
-        .setting = {
-            {.problem.rank = rank, .problem.precision = precision, .problem.rules = all_nonneg},
-            {0}}};
+    *s = (struct scene){.setting = {.problem.rank = rank,
+                                    .problem.precision = precision,
+                                    .problem.rules = all_nonneg}};
     naive_random_coo(&s->x, SHAPE(t->order, t->dims), t->nnz, 3, t->skewed);
     for (uint64_t i = 0; i < s->x.nnz; i++) /* most of them positive */
         s->x.value[i] = i % 8 ? fabs(s->x.value[i]) : s->x.value[i];
@@ -61,8 +60,7 @@ static bool scene_open(struct scene *s, const struct backend_kind *kind,
     /* of floats, not far above those that the first update finds: the floor counts from them */
     for (uint64_t r = 0; r < rank; r++)
         s->after.lambda[r] = (1 + (double)r) * (precision == PRECISION_SINGLE ? 0x1p-10 : 1);
-    if (backend_open(&s->b, kind, &s->x, &s->setting.options, &s->setting.forced, NULL, &error) !=
-        STATUS_OK)
+    if (backend_open(&s->b, kind, &s->x, &s->setting, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(backend_load(&s->b, &s->after, &error), STATUS_OK);
     uint64_t entries = shape_longest(&s->x.shape) * rank;
@@ -109,8 +107,8 @@ static void step(struct scene *s, int n)
     keep_before(s);
     naive_v(&s->before, n, all_nonneg.ridge[n], s->v);
     naive_floors(s->least,
-                 s->setting.options.problem.precision == PRECISION_SINGLE ? &nonneg_floor_single
-                                                                          : &nonneg_floor_double,
+                 s->setting.problem.precision == PRECISION_SINGLE ? &nonneg_floor_single
+                                                                  : &nonneg_floor_double,
                  s->before.lambda, s->v, s->x.shape.dims[n], rank);
     assert_int_equal(backend_mttkrp(&s->b, n, &error), STATUS_OK);
     assert_int_equal(backend_fetch(&s->b, n, s->m, &error), STATUS_OK);
@@ -125,7 +123,7 @@ static void step(struct scene *s, int n)
 /* How much a column's norm may lack: what stands near the floor is written as 0 (nonneg_zeros). */
 static double hidden(const struct scene *s, uint64_t r)
 {
-    const struct nonneg_floor *of = s->setting.options.problem.precision == PRECISION_SINGLE
+    const struct nonneg_floor *of = s->setting.problem.precision == PRECISION_SINGLE
                                         ? &nonneg_floor_single
                                         : &nonneg_floor_double;
     double most = 0;
@@ -139,8 +137,7 @@ static double hidden(const struct scene *s, uint64_t r)
 static void assert_as_hals(const struct scene *s, int n)
 {
     uint64_t rank = s->after.rank, rows = s->x.shape.dims[n];
-    const double tolerance =
-        s->setting.options.problem.precision == PRECISION_SINGLE ? 2e-5 : 1e-11;
+    const double tolerance = s->setting.problem.precision == PRECISION_SINGLE ? 2e-5 : 1e-11;
     long double largest = 0, error = 0;
     for (uint64_t r = 0; r < rank; r++) {
         long double norm = 0;
@@ -174,7 +171,7 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
         step(&s, n);
         naive_hals(s.b_rows, s.m_rows, s.v, s.least, t->dims[n], rank, NONNEG_PASSES, i == 0);
         assert_as_hals(&s, n);
-        assert_int_equal(backend_fit(&s.b, n, &fit, &error), STATUS_OK);
+        assert_int_equal(backend_fit(&s.b, n, NULL, &fit, &error), STATUS_OK);
         const long double expected = naive_fit(&s.x, &s.after);
         if (!(fabsl(fit.value - expected) < (precision == PRECISION_SINGLE ? 1e-4L : 1e-10L)))
             fail_msg("rank %d, %s, update %d: fit %.15f, from the nonzeros %.15Lf", (int)rank,
@@ -262,7 +259,7 @@ static void sweeps(struct scene *s, int count, struct backend_fit *fit)
         assert_int_equal(backend_mttkrp(&s->b, i % order, &error), STATUS_OK);
         assert_int_equal(backend_update(&s->b, i % order, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(&s->b, order - 1, fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(&s->b, order - 1, NULL, fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&s->b, &s->after, &error), STATUS_OK);
 }
 
@@ -278,8 +275,7 @@ static void test_nothing_fits(void **state)
     backend_close(&s.b);
     for (uint64_t i = 0; i < s.x.nnz; i++)
         s.x.value[i] = -fabs(s.x.value[i]);
-    assert_int_equal(backend_open(&s.b, kind, &s.x, &s.setting.options, NULL, NULL, &error),
-                     STATUS_OK);
+    assert_int_equal(backend_open(&s.b, kind, &s.x, &s.setting, NULL, &error), STATUS_OK);
     assert_int_equal(backend_load(&s.b, &s.after, &error), STATUS_OK);
     sweeps(&s, 40, &fit);
     assert_true(fabs(fit.value) < 1e-12);
@@ -329,7 +325,7 @@ static void test_fixed_mode(void **state)
     struct ktensor k;
     naive_random_coo(&x, SHAPE(3, dims), 40, 3, 0);
     create_model(&k, &x, 2, 1);
-    assert_int_equal(backend_open(&b, kind, &x, &options, NULL, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_open(&b, kind, &x, &options, NULL, &error), STATUS_OK);
     assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
     assert_int_equal(backend_mttkrp(&b, 1, &error), STATUS_OK);
     assert_int_equal(backend_update(&b, 1, &error), STATUS_INTERNAL);
@@ -349,7 +345,7 @@ static void test_rank_too_large(void **state)
     struct backend b;
     struct coo x;
     naive_random_coo(&x, SHAPE(2, dims), 9, 3, 0);
-    enum status status = backend_open(&b, kind, &x, &options, NULL, NULL, &error);
+    enum status status = backend_open(&b, kind, &x, &options, NULL, &error);
     assert_int_equal(status, kind->devices ? STATUS_INPUT : STATUS_OK);
     backend_close(&b);
     coo_free(&x);

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "backend/backend.h"
-#include "formats/tensor_input.h"
 #include "support/backends.h"
 #include "support/blco_files.h"
+#include "support/whole_tensors.h"
 #include "support/scratch.h"
 
 /* A kind that streams where the options give it little memory; nothing is opened. */
@@ -50,20 +50,18 @@ static bool check_file(const struct shape *shape, const struct backend_options *
 {
     struct error error = {0};
     struct blco_file file;
-    struct tensor_input input;
+    struct whole whole;
     struct backend b;
     struct plan plan;
-    const struct tns_options no_options = {.index_base = 1};
     char shown[4096], followed[4096];
     assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
-    const struct plan_tensor tensor = backend_tensor_of_file(&file);
+    const struct plan_tensor tensor = file_for_plan(&file);
     assert_true(shape_equal(&tensor.shape, shape));
-    assert_int_equal(backend_plan(&plan, &streaming, &tensor, options, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_plan(&plan, &streaming, &tensor, options, &error), STATUS_OK);
     blco_file_close(&file);
 
-    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
-                     STATUS_OK);
-    enum status status = backend_prepare(&b, &streaming, &input, options, NULL, NULL, &error);
+    open_whole(&whole, scratch_path("x.blco"));
+    enum status status = backend_prepare(&b, &streaming, &whole.tensor, options, NULL, &error);
     assert_int_equal(status, plan.fits ? STATUS_OK : STATUS_MEMORY);
     if (plan.fits) {
         plan_describe(&plan, NULL, shown, sizeof shown);
@@ -71,10 +69,10 @@ static bool check_file(const struct shape *shape, const struct backend_options *
         assert_string_equal(followed, shown);
         assert_int_equal(b.plan.total_bytes, plan.total_bytes);
         assert_int_equal(b.plan.host_bytes, plan.host_bytes);
-        assert_int_equal(input.unread, plan_takes_packed(&plan));
+        assert_int_equal(whole.tensor.input.unread, plan_takes_packed(&plan));
     }
     backend_close(&b);
-    tensor_input_close(&input);
+    close_whole(&whole);
     return plan.fits;
 }
 
@@ -132,7 +130,7 @@ static void test_rank_of_a_plan(void **state)
                                                     .problem.precision = (enum precision)p};
             struct error error = {0};
             struct plan plan;
-            assert_int_equal(backend_plan(&plan, kind, &tensor, &options, NULL, &error), STATUS_OK);
+            assert_int_equal(backend_plan(&plan, kind, &tensor, &options, &error), STATUS_OK);
             assert_int_equal(plan.request.rank, rank);
             assert_int_equal(plan.request.precision, p);
             assert_in_range(plan.request.row_bytes, rank * precision_bytes(plan.request.precision),
@@ -148,8 +146,7 @@ static uint64_t factor_bytes(enum precision precision, bool single_first, bool i
         .problem.rank = 7, .problem.precision = precision, .problem.single_first = single_first};
     struct error error = {0};
     struct plan plan;
-    assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, NULL, &error),
-                     STATUS_OK);
+    assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, &error), STATUS_OK);
     return plan.factor_bytes;
 }
 

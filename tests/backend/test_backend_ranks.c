@@ -1,5 +1,5 @@
-/* The rows of several ranks: every nonzero keeps its rows, every row is solved once, sums of M and
- * gathered rows are right, whether rows that one rank alone touches are kept apart or not. */
+/* The rows of several ranks: every nonzero keeps its rows, every row is solved once, and sums of M
+ * and gathered rows are right, whether or not rows that only one rank touches are kept apart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,8 +62,8 @@ static void note_solved(const struct rank_rows *r, struct world *w)
 }
 
 /* With M the sums of this rank's values, two columns of them. */
-static bool adds_up(const struct rank_rows *r, const struct coo *x, const struct world *w,
-                    int n, struct error *error)
+static bool adds_up(const struct rank_rows *r, const struct coo *x, const struct world *w, int n,
+                    struct error *error)
 {
     uint64_t rows = r->part.here.dims[n], first = r->mode[n].first,
              behind = first + r->mode[n].count;
@@ -101,17 +101,17 @@ static void one_rank(struct comm *c, void *context, struct error *error)
     struct coo before = {0};
     memcpy(request.parts, job->parts, sizeof request.parts);
     if (rank_tensor_share(&t, c, job->world->x, &request, error) == STATUS_OK &&
-        coo_create(&before, &t.x.shape, t.x.nnz, error) == STATUS_OK) {
-        for (int n = 0; n < t.x.shape.order; n++)
-            memcpy(before.index[n], t.x.index[n], t.x.nnz * sizeof *before.index[n]);
+        coo_create(&before, &t.input.x.shape, t.input.x.nnz, error) == STATUS_OK) {
+        for (int n = 0; n < t.shape.order; n++)
+            memcpy(before.index[n], t.input.x.index[n], t.input.x.nnz * sizeof *before.index[n]);
         if (rank_rows_open(&r, c, &t.grid, error) == STATUS_OK)
-            rank_rows_divide(&r, &t.x, error);
+            rank_rows_divide(&r, &t.input.x, error);
     }
-    bool right = error->status == STATUS_OK && keeps_rows(&r, &t.x, &before, &t.part);
+    bool right = error->status == STATUS_OK && keeps_rows(&r, &t.input.x, &before, &t.part);
     if (error->status == STATUS_OK)
         note_solved(&r, job->world);
-    for (int n = 0; right && n < t.x.shape.order; n++)
-        right = adds_up(&r, &t.x, job->world, n, error);
+    for (int n = 0; right && n < t.shape.order; n++)
+        right = adds_up(&r, &t.input.x, job->world, n, error);
     if (!right)
         error_set(error, STATUS_INTERNAL, "rank %d: rows are wrong", c->rank);
     if (error->status != STATUS_OK)

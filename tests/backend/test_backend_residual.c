@@ -70,7 +70,7 @@ static void sweep(struct backend *b, struct backend_fit *fit)
         assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
         assert_int_equal(backend_update(b, n, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(b, b->order - 1, fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(b, b->order - 1, NULL, fit, &error), STATUS_OK);
 }
 
 /* Before the first update, after a sweep, and after a sweep that followed a residual. */
@@ -79,8 +79,8 @@ static void check_residual(const struct backend_kind *kind, const struct tensor_
                            enum precision precision)
 {
     struct error error = {0};
-    struct setting setting = {
-        {.problem.rank = rank, .conflict = conflict, .problem.precision = precision}, {0}};
+    struct backend_options setting = {
+        .problem.rank = rank, .conflict = conflict, .problem.precision = precision};
     struct backend b;
     struct backend_fit fit;
     struct coo x;
@@ -96,8 +96,7 @@ static void check_residual(const struct backend_kind *kind, const struct tensor_
     create_model(&k, &x, rank, 11);
     for (uint64_t r = 0; r < rank; r++)
         k.lambda[r] = 0.5 + (double)r;
-    assert_int_equal(backend_open(&b, kind, &x, &setting.options, &setting.forced, NULL, &error),
-                     STATUS_OK);
+    assert_int_equal(backend_open(&b, kind, &x, &setting, NULL, &error), STATUS_OK);
     assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
     for (int sweeps = 0; sweeps < 3; sweeps++) {
         assert_int_equal(backend_residual(&b, &exact, &error), STATUS_OK);
@@ -111,7 +110,7 @@ static void check_residual(const struct backend_kind *kind, const struct tensor_
             fail_msg("order %d, rank %d, conflict %d, flow %d: fit %.17g, exact %.17g, noise %.3g",
                      s->order, (int)rank, (int)conflict, (int)flow, fit.value, exact, fit.noise);
     }
-    assert_true(b.seconds[OP_RESIDUAL][0] > 0);
+    assert_true(backend_times(&b)->seconds[OP_RESIDUAL][0] > 0);
     backend_close(&b);
     ktensor_free(&k);
     coo_free(&x);

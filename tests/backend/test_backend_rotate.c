@@ -40,14 +40,14 @@ static void check_mttkrp(struct backend *b, const struct coo *x, const struct kt
 }
 
 static void check_rotations(const struct backend_kind *kind, const struct coo *x,
-                            const struct setting *setting)
+                            const struct backend_options *setting)
 {
     struct error error = {0};
     struct backend b;
     struct ktensor k;
-    long double tolerance = setting->options.problem.precision == PRECISION_SINGLE ? 1e-5L : 1e-12L;
-    create_model(&k, x, setting->options.problem.rank, 3);
-    if (backend_open(&b, kind, x, &setting->options, &setting->forced, NULL, &error) != STATUS_OK)
+    long double tolerance = setting->problem.precision == PRECISION_SINGLE ? 1e-5L : 1e-12L;
+    create_model(&k, x, setting->problem.rank, 3);
+    if (backend_open(&b, kind, x, setting, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
     for (int turn = 0; turn < 2; turn++)
@@ -70,9 +70,9 @@ static void test_rotations(void **state)
     for (size_t c = 0; c < 3; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++)
             for (int single = 0; single <= 1; single++) {
-                struct setting setting = {.options = {.problem.rank = ranks[c]}};
+                struct backend_options setting = {.problem.rank = ranks[c]};
                 struct coo x;
-                setting.options.problem.precision = single ? PRECISION_SINGLE : PRECISION_DOUBLE;
+                setting.problem.precision = single ? PRECISION_SINGLE : PRECISION_DOUBLE;
                 naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), cases[c].nnz, c,
                                  cases[c].skewed);
                 if (set_flow(&setting, flow, kind, &x))

@@ -45,13 +45,13 @@ static void assert_same_model(const struct backend_kind *kind, struct backend *a
 
 /* After `before` sweeps a second backend resumes what the first one has saved. */
 static void check_resume(const struct backend_kind *kind, const struct coo *x,
-                         const struct setting *setting, int before, const double *expected)
+                         const struct backend_options *setting, int before, const double *expected)
 {
     struct error error = {0};
     struct backend first, second;
     struct ktensor start, saved;
     struct carried carried;
-    uint64_t rank = setting->options.problem.rank;
+    uint64_t rank = setting->problem.rank;
     create_model(&start, x, rank, 7);
     create_model(&saved, x, rank, 8);
     assert_int_equal(carried_create(&carried, x->shape.order, rank, &error), STATUS_OK);
@@ -76,13 +76,13 @@ static void check_resume(const struct backend_kind *kind, const struct coo *x,
 }
 
 static void check_setting(const struct backend_kind *kind, const struct coo *x,
-                          const struct setting *setting)
+                          const struct backend_options *setting)
 {
     struct error error = {0};
     struct backend b;
     struct ktensor start;
     double expected[SWEEPS];
-    create_model(&start, x, setting->options.problem.rank, 7);
+    create_model(&start, x, setting->problem.rank, 7);
     open_setting(&b, kind, x, setting);
     assert_int_equal(backend_load(&b, &start, &error), STATUS_OK);
     for (int i = 0; i < SWEEPS; i++)
@@ -93,7 +93,7 @@ static void check_setting(const struct backend_kind *kind, const struct coo *x,
         check_resume(kind, x, setting, before, expected);
 }
 
-/* Factor matrices whose rows are scaled, and larger ones, whose scales are kept beside them. */
+/* Factor matrices whose rows are scaled, and larger ones, whose scales are stored apart. */
 static void test_resume(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
@@ -106,7 +106,7 @@ static void test_resume(void **state)
                          cases[i].skewed);
         for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
             for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-                struct setting setting = {{.problem.rank = 6, .conflict = conflicts[c]}, {0}};
+                struct backend_options setting = {.problem.rank = 6, .conflict = conflicts[c]};
                 if (set_flow(&setting, flow, kind, &x))
                     check_setting(kind, &x, &setting);
             }
@@ -124,8 +124,8 @@ static void test_single(void **state)
     struct ktensor start, saved, again;
     struct carried carried;
     naive_random_coo(&x, &(struct shape){3, {40, 50, 60}}, 2000, 1, 0);
-    const struct setting setting = {{.problem.rank = 5, .problem.precision = PRECISION_SINGLE},
-                                    {0}};
+    const struct backend_options setting = {.problem.rank = 5,
+                                            .problem.precision = PRECISION_SINGLE};
     create_model(&start, &x, 5, 7);
     create_model(&saved, &x, 5, 8);
     create_model(&again, &x, 5, 9);

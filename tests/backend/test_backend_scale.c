@@ -31,7 +31,7 @@ static void iterate_scaled(const struct backend_kind *kind, struct coo *x, int e
         assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
         assert_int_equal(backend_update(&b, n, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(&b, 2, &found, &error), STATUS_OK);
+    assert_int_equal(backend_fit(&b, 2, NULL, &found, &error), STATUS_OK);
     *fit = found.value;
     assert_int_equal(backend_store(&b, k, &error), STATUS_OK);
     backend_close(&b);
@@ -65,7 +65,7 @@ static void test_scaled_values(void **state)
     coo_free(&x);
 }
 
-/* A weight that no double holds is told, and M as it is without a scale. */
+/* A weight that is too large for a double is an error; M is as it is without a scale. */
 static void test_weight_beyond_doubles(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
@@ -89,7 +89,7 @@ static void test_weight_beyond_doubles(void **state)
         assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
         assert_int_equal(backend_update(&b, n, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(&b, 1, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(&b, 1, NULL, &fit, &error), STATUS_OK);
     assert_true(fit.value > 0 && fit.value < 1);
     assert_int_equal(backend_store(&b, &k, &error), STATUS_NUMERICAL);
     assert_non_null(strstr(error.message, "a weight of the model is more than a double holds"));

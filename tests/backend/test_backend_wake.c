@@ -1,5 +1,5 @@
-/* A device wakes beside the caller: whoever waits has its outcome, whoever leaves ends it. The
- * kinds of backends here only wake. */
+/* A device wakes in the background: a caller can wait for the outcome or end it. The kinds of
+ * backends here do nothing but wake. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

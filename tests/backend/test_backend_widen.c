@@ -55,16 +55,16 @@ static void assert_equal(const struct saved *a, const struct saved *b)
 /* In single precision the fit is near, but other; sweeps behind a widening are those of `all`, a
  * backend of double precision. */
 static void check_widen(const struct backend_kind *kind, const struct coo *x,
-                        const struct setting *setting)
+                        const struct backend_options *setting)
 {
     struct error error = {0};
     struct backend b, all;
     struct saved before, after;
     struct ktensor start;
-    struct setting in_double = *setting;
-    const uint64_t rank = setting->options.problem.rank;
+    struct backend_options in_double = *setting;
+    const uint64_t rank = setting->problem.rank;
     const double most = kind == &backend_host ? 0 : 1e-11;
-    in_double.options.problem.single_first = false;
+    in_double.problem.single_first = false;
     create_model(&start, x, rank, 7);
     open_setting(&b, kind, x, setting);
     open_setting(&all, kind, x, &in_double);
@@ -115,10 +115,9 @@ static void test_widen(void **state)
                          cases[c].skewed);
         for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
             for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-                struct setting setting = {{.problem.rank = ranks[(c + i) % 3],
-                                           .conflict = conflicts[i],
-                                           .problem.single_first = true},
-                                          {0}};
+                struct backend_options setting = {.problem.rank = ranks[(c + i) % 3],
+                                                  .conflict = conflicts[i],
+                                                  .problem.single_first = true};
                 bool atomic = conflicts[i] != CONFLICT_AUTO && conflicts[i] != CONFLICT_ORDERED &&
                               conflicts[i] != CONFLICT_HIERARCHICAL;
                 omp_set_num_threads(atomic ? 1 : 3);
@@ -136,7 +135,7 @@ static void test_wide(void **state)
     const struct backend_kind *kind = backend_of(state);
     struct coo x;
     naive_random_coo(&x, &(struct shape){3, {90, 150, 80}}, 4000, 1, 0);
-    const struct setting setting = {{.problem.rank = 130, .problem.single_first = true}, {0}};
+    const struct backend_options setting = {.problem.rank = 130, .problem.single_first = true};
     check_widen(kind, &x, &setting);
     coo_free(&x);
 }
@@ -150,10 +149,9 @@ static void test_nonneg(void **state)
     struct coo x;
     struct ktensor k;
     naive_random_coo(&x, &(struct shape){3, {60, 50, 90}}, 4000, 1, 1);
-    const struct setting setting = {{.problem.rank = 6,
-                                     .problem.single_first = true,
-                                     .problem.rules = {.nonneg = {true, true, true}}},
-                                    {0}};
+    const struct backend_options setting = {.problem.rank = 6,
+                                            .problem.single_first = true,
+                                            .problem.rules = {.nonneg = {true, true, true}}};
     create_model(&k, &x, 6, 7);
     ktensor_randomise(&k, KTENSOR_RANDOM, 7);
     open_setting(&b, kind, &x, &setting);

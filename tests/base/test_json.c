@@ -26,7 +26,7 @@ static void assert_string(const char *value, const char *expected)
     struct error error = {0};
     struct json j;
     json_begin(&j, &error);
-    json_string(&j, NULL, value);
+    json_put_string(&j, NULL, value);
     assert_text(&j, expected);
     json_free(&j);
 }
@@ -65,20 +65,20 @@ static void write_sample(struct json *j)
 {
     const double numbers[] = {0.1, -2, 1e300, 5e-324, INFINITY};
     const uint64_t lengths[] = {183, UINT64_MAX};
-    json_object(j, NULL);
-    json_string(j, "name", "x");
-    json_number(j, "third", 1.0 / 3);
-    json_number(j, "nothing", NAN);
-    json_unsigned(j, "most", UINT64_MAX);
-    json_numbers(j, "numbers", numbers, 5);
-    json_unsigneds(j, "lengths", lengths, 2);
-    json_numbers(j, "none", numbers, 0);
-    json_array(j, "list");
-    json_bool(j, NULL, true);
-    json_object(j, NULL);
+    json_put_object(j, NULL);
+    json_put_string(j, "name", "x");
+    json_put_number(j, "third", 1.0 / 3);
+    json_put_number(j, "nothing", NAN);
+    json_put_unsigned(j, "most", UINT64_MAX);
+    json_put_numbers(j, "numbers", numbers, 5);
+    json_put_unsigneds(j, "lengths", lengths, 2);
+    json_put_numbers(j, "none", numbers, 0);
+    json_put_array(j, "list");
+    json_put_bool(j, NULL, true);
+    json_put_object(j, NULL);
     json_end(j);
-    json_array(j, NULL);
-    json_bool(j, NULL, false);
+    json_put_array(j, NULL);
+    json_put_bool(j, NULL, false);
     json_end(j);
     json_end(j);
     json_end(j);
@@ -119,9 +119,9 @@ static void test_long_text(void **state)
     struct error error = {0};
     struct json j;
     json_begin(&j, &error);
-    json_array(&j, NULL);
+    json_put_array(&j, NULL);
     for (int i = 0; i < COUNT; i++)
-        json_unsigned(&j, NULL, 7);
+        json_put_unsigned(&j, NULL, 7);
     json_end(&j);
     assert_int_equal(error.status, STATUS_OK);
     assert_int_equal(j.used, 1 + 5 * COUNT - 1 + 3); /* "[", ",\n  7" each, "\n]\n" */
@@ -135,9 +135,9 @@ static void test_too_deep(void **state)
     struct json j;
     json_begin(&j, &error);
     for (int i = 0; i < JSON_MAX_DEPTH; i++)
-        json_array(&j, NULL);
+        json_put_array(&j, NULL);
     assert_int_equal(error.status, STATUS_OK);
-    json_array(&j, NULL);
+    json_put_array(&j, NULL);
     assert_int_equal(error.status, STATUS_INTERNAL);
     json_free(&j);
 }

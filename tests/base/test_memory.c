@@ -88,7 +88,7 @@ static void test_text(void **state)
     memory_free(text);
 }
 
-/* The hook lets exactly one allocation fail, the one it was told to, whatever kind it is. */
+/* The hook makes exactly the chosen allocation fail, whatever kind it is. */
 static void test_hook(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void test_pages(void **state)
     }
 }
 
-/* Of all lengths near those at which threads divide the bytes; nothing behind them changes. */
+/* Of all lengths near those at which threads divide the bytes; nothing after them changes. */
 static void test_copy(void **state)
 {
     (void)state;

@@ -14,8 +14,6 @@
 #include <cmocka.h>
 
 #include "base/machine.h"
-#include "base/memory_limits.h"
-#include "base/system_number.h"
 
 #define MB       (UINT64_C(1) << 20)
 #define NO_LIMIT "9223372036854771712\n" /* as version 1 says it */
@@ -149,7 +147,7 @@ static void test_version_1(void **state)
     assert_true(memory_limits_groups(root) == 20 * MB);
 }
 
-/* Version 1 for memory beside version 2 for other things, as systemd's hybrid layout has it. */
+/* Version 1 for memory and version 2 for other things, as in systemd's hybrid layout. */
 static void test_hybrid(void **state)
 {
     (void)state;

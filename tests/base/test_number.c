@@ -144,7 +144,7 @@ static void very_long_numbers(void **state)
     text[1] = '.';
     assert_true(parse(text) == 10);
 
-    /* 2^53 + 1 lies half way; one digit far behind decides. */
+    /* 2^53 + 1 is half way; one late digit decides. */
     strcpy(text, "9007199254740993.");
     size_t head = strlen(text);
     memset(text + head, '0', LENGTH);
@@ -203,7 +203,7 @@ static void stops_behind_the_longest_number(void **state)
     assert_true(isnan(value));
 }
 
-/* What lies behind `end` is not looked at. */
+/* Bytes after `end` are not read. */
 static void respects_the_end(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Large writes in pieces: every byte arrives at its place, and a failure of any writer is told. */
+/* Large writes in pieces: every byte arrives at its place, and every writer's failure is returned.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -106,7 +106,7 @@ static void test_failing_commit(void **state)
     } while (next_file_system());
 }
 
-/* A process that is killed leaves nothing behind. */
+/* A process that is killed leaves no file. */
 static void test_killed(void **state)
 {
     (void)state;

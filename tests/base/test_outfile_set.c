@@ -1,5 +1,4 @@
-/* Files that are replaced together: all or none, whatever fails and whenever the process is killed.
- */
+/* Files that are replaced together: all or none, after any failure and any kill of the process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -100,7 +100,7 @@ static void invalid_bytes_are_escaped(void **state)
     assert_shown("\xc3", "\\xc3");
 }
 
-/* Every byte by itself, and behind the first byte of each kind: no control byte is left. */
+/* Every byte alone, and after the first byte of each kind: no control byte is left. */
 static void no_control_byte_is_left(void **state)
 {
     (void)state;

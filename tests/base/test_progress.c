@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/progress.h"
 
@@ -182,13 +184,44 @@ static void quiet_shows_nothing(void **state)
     assert_false(quiet.open);
 }
 
+/* The master of a pseudo terminal is a terminal, too. */
+static void kinds_of_terminals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind; /* TERM; NULL: not set */
+        bool rewrites;
+    } cases[] = {{"xterm", true}, {"dumb", false}, {"", false}, {NULL, false}};
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY), file = open("/dev/null", O_WRONLY);
+    assert_true(terminal >= 0 && file >= 0);
+    FILE *stream = fdopen(terminal, "w");
+    assert_non_null(stream);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].kind)
+            setenv("TERM", cases[i].kind, 1);
+        else
+            unsetenv("TERM");
+        struct progress p;
+        assert_int_equal(progress_rewrites(terminal), cases[i].rewrites);
+        assert_false(progress_rewrites(file));
+        progress_init(&p, stream, PROGRESS_AUTO);
+        assert_int_equal(p.terminal, cases[i].rewrites);
+        progress_init(&p, stream, PROGRESS_LINES);
+        assert_false(p.terminal);
+        progress_init(&p, stream, PROGRESS_NEVER);
+        assert_false(p.terminal);
+    }
+    fclose(stream);
+    close(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_stages_show_lines), cmocka_unit_test(late_updates_show_one_line),
         cmocka_unit_test(plain_lines_elsewhere),  cmocka_unit_test(one_line_on_a_terminal),
         cmocka_unit_test(long_lines_are_cut),     cmocka_unit_test(control_characters_are_escaped),
-        cmocka_unit_test(quiet_shows_nothing),
+        cmocka_unit_test(quiet_shows_nothing),    cmocka_unit_test(kinds_of_terminals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,9 @@ static void check_moved(int shape, uint64_t n, int low, int bits)
     qsort(expected, n, sizeof *expected, compare_pairs);
     uint64_t *keys = malloc((n + 1) * sizeof *keys);
     memcpy(keys, k, n * sizeof *k);
-    assert_int_equal(radix_sort_moved(&moves, from, payload, k, p, n, low, bits, &error),
+    assert_int_equal(radix_sort_moved(&(struct sort_keys){&moves, low, bits},
+                                      (struct pairs){from, payload}, (struct pairs){k, p}, n,
+                                      &error),
                      STATUS_OK);
     for (uint64_t i = 0; i < n; i++)
         if (p[i] != expected[i].payload || k[i] != keys[p[i]])

@@ -56,7 +56,7 @@ static void streams_differ(void **state)
     }
 }
 
-/* Distinct counters give distinct pairs of words, whatever order they are asked for in. */
+/* Distinct counters give distinct pairs of words, in any order of calls. */
 static void counters_give_distinct_words(void **state)
 {
     (void)state;

@@ -12,7 +12,7 @@
 #include <omp.h>
 
 #include "base/memory.h"
-#include "base/system_number.h"
+#include "base/machine.h"
 #include "base/threads.h"
 
 /* The status of threads_start for `threads` in a child process that may map `more` bytes more. */

@@ -14,9 +14,11 @@
 #include "bench/bench.h"
 #include "bench/bench_derived.h"
 #include "bench/bench_record.h"
+#include "bench/bench_reference.h"
 #include "bench/bench_table.h"
 #include "support/blco_files.h"
 #include "support/known_rates.h"
+#include "support/whole_tensors.h"
 #include "support/scratch.h"
 
 static void assert_near(double a, double b)
@@ -34,7 +36,7 @@ static void test_tolerance(void **state)
     assert_near(bench_tolerance(PRECISION_SINGLE, CONFLICT_ATOMIC, many), 0x1p-11);
 }
 
-/* The host, with limits that cost no time, and, where it pretends to be a device, with stamps and
+/* The host, with limits that cost no time, and, where it pretends to be a device, with events and
  * kernels to choose from. */
 static struct backend_kind pretender;
 static struct backend_ops operations;
@@ -56,33 +58,39 @@ static enum status wrong_fetch(void *state, int mode, double *m, struct error *e
     return status;
 }
 
-static bool describe(void *state, int mode, char *text, size_t size)
+static void tell_kernels(void *state, struct backend_built *built)
 {
-    (void)state;
-    snprintf(text, size, "kernel %d", calls[mode]);
-    return calls[mode] >= calls_until_settled;
+    backend_host.ops->built(state, built);
+    for (int n = 0; n < 3; n++) {
+        struct backend_mttkrp_kernel *kernel = &built->kernel[n];
+        snprintf(kernel->name, sizeof kernel->name, "kernel %d", calls[n]);
+        kernel->chosen = calls[n] >= calls_until_settled;
+    }
 }
 
-static enum status no_stamp(void *state, int number, struct error *error)
+static enum status no_event(void *queue, int event, struct error *error)
 {
-    (void)state, (void)error;
-    assert_in_range(number, 0, BACKEND_STAMPS - 1);
+    (void)queue, (void)error;
+    assert_in_range(event, 0, OPERATION_EVENTS - 1);
     return STATUS_OK;
 }
 
 /* Every operation takes a millisecond. */
-static enum status known_time(void *state, int from, int to, double *seconds, struct error *error)
+static enum status known_time(void *queue, int from, int to, double *seconds, struct error *error)
 {
-    (void)state, (void)error;
+    (void)queue, (void)error;
     assert_true(from < to);
     *seconds = 1e-3 * (to - from);
     return STATUS_OK;
 }
 
-static uint64_t known_bytes(void *state, int mode)
+static const struct event_ops events = {no_event, known_time};
+
+static void tell_bytes(void *state, struct backend_built *built)
 {
-    (void)state;
-    return mode == 1 ? 0 : 1000000 * (uint64_t)(mode + 1);
+    backend_host.ops->built(state, built);
+    built->kernel[0].bus_bytes = 1000000;
+    built->kernel[2].bus_bytes = 3000000;
 }
 
 static int set_up(void **state)
@@ -116,13 +124,17 @@ static void make_tensor(struct coo *x)
 static enum status run(struct bench_result *r, const struct coo *x, enum conflict conflict,
                        uint64_t samples, uint64_t host_memory, struct error *error)
 {
-    struct tensor_input input = {.x = *x}; /* whose arrays stay the caller's */
+    struct whole whole;
     struct bench_request request = {
         .kind = &pretender,
-        .input = &input,
+        .tensor = &whole.tensor,
         .options = {.problem.rank = 5, .conflict = conflict, .host_memory = host_memory},
         .samples = samples};
-    return bench_run(r, &request, NULL, error);
+    *r = (struct bench_result){0};
+    if (take_whole_of(&whole, x, error) == STATUS_OK)
+        bench_run(r, &request, NULL, error);
+    close_whole(&whole);
+    return error->status;
 }
 
 static void test_every_mode_and_resolution(void **state)
@@ -184,12 +196,10 @@ static void test_little_memory(void **state)
     struct coo x;
     struct bench_result r;
     struct plan plan;
-    const struct backend_options options = {.problem.rank = 5};
-    const struct plan_forced forced = {.one_copy = true};
+    const struct backend_options options = {.problem.rank = 5, .forced.one_copy = true};
     make_tensor(&x);
     const struct plan_tensor tensor = {.shape = x.shape, .nnz = x.nnz};
-    assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, &forced, &error),
-                     STATUS_OK);
+    assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, &error), STATUS_OK);
     assert_int_equal(run(&r, &x, CONFLICT_AUTO, 1, plan.total_bytes, &error), STATUS_OK);
     for (int n = 0; n < 3; n++) {
         assert_false(r.resolution[0].mode[n].measured);
@@ -224,7 +234,7 @@ static void test_wrong_results(void **state)
     coo_free(&x);
 }
 
-/* One alto ordering, streamed, whatever there is room for. */
+/* One alto ordering, streamed, even if there is room for more. */
 static enum status streaming_request(struct plan_request *request, const struct plan_tensor *tensor,
                                      const struct backend_options *options, struct error *error)
 {
@@ -260,7 +270,6 @@ static void test_streamed(void **state)
     (void)state;
     struct coo x;
     struct external_sort_report report;
-    const struct tns_options no_options = {.index_base = 1};
     struct error error = {0};
     make_tensor(&x);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
@@ -269,18 +278,18 @@ static void test_streamed(void **state)
     pretender.request = streaming_request;
     pretender.open = open_file;
     for (wrong_mode = -1; wrong_mode < 3; wrong_mode++) {
-        struct tensor_input input;
+        struct whole whole;
         struct bench_result r;
-        struct bench_request request = {
-            .kind = &pretender, .input = &input, .options = {.problem.rank = 5}, .samples = 1};
+        struct bench_request request = {.kind = &pretender,
+                                        .tensor = &whole.tensor,
+                                        .options = {.problem.rank = 5},
+                                        .samples = 1};
         wrong_by = 1e-9;
         error = (struct error){0};
-        assert_int_equal(
-            tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
-            STATUS_OK);
+        open_whole(&whole, scratch_path("x.blco"));
         enum status status = bench_run(&r, &request, NULL, &error);
         assert_int_equal(status, wrong_mode < 0 ? STATUS_OK : STATUS_INTERNAL);
-        assert_true(input.unread);
+        assert_true(whole.tensor.input.unread);
         if (wrong_mode < 0) {
             assert_string_equal(r.reference, "sampled rows on the host");
             assert_true(r.als.built.plan.streamed && r.als.own.mode[2].difference < 1e-12);
@@ -290,7 +299,7 @@ static void test_streamed(void **state)
             assert_non_null(strstr(error.message, "from that of sampled rows on the host"));
         }
         bench_free(&r);
-        tensor_input_close(&input);
+        close_whole(&whole);
     }
 }
 
@@ -301,9 +310,8 @@ static void test_device(void **state)
     struct coo x;
     struct bench_result r;
     make_tensor(&x);
-    operations.stamp = no_stamp;
-    operations.elapsed = known_time;
-    operations.describe = describe;
+    operations.events = &events;
+    operations.built = tell_kernels;
     calls_until_settled = 17;
     assert_int_equal(run(&r, &x, CONFLICT_REGISTER, 0, 0, &error), STATUS_OK);
     for (int n = 0; n < 3; n++) {
@@ -322,7 +330,8 @@ static void test_device(void **state)
     coo_free(&x);
 }
 
-/* What crosses the bus is told per mode, in the table and in the record: where it does. */
+/* The bytes that cross the bus are given per mode, in the table and in the record, if there are
+ * any. */
 static void test_bus(void **state)
 {
     (void)state;
@@ -334,17 +343,16 @@ static void test_bus(void **state)
     char *text = NULL;
     size_t size;
     make_tensor(&x);
-    operations.stamp = no_stamp;
-    operations.elapsed = known_time;
+    operations.events = &events;
     for (int streamed = 0; streamed < 2; streamed++) {
-        operations.bus_bytes = streamed ? known_bytes : NULL;
+        operations.built = streamed ? tell_bytes : backend_host.ops->built;
         assert_int_equal(run(&r, &x, CONFLICT_REGISTER, 2, 0, &error), STATUS_OK);
         r.rates.upload_bytes_per_second = 4e9;
         FILE *stream = open_memstream(&text, &size);
         bench_table(stream, &r);
         fclose(stream);
         json_begin(&j, &error);
-        json_object(&j, NULL);
+        json_put_object(&j, NULL);
         bench_record(&j, "x", &request, &r, NULL);
         json_end(&j);
         assert_int_equal(error.status, STATUS_OK);

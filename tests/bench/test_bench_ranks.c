@@ -62,13 +62,25 @@ static enum status measure(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
     const struct tns_options tns = {.index_base = 1};
-    struct rank_request split = {.modes = job->modes,
+    struct rank_tensor t;
+    struct bench_request request = job->request;
+    struct rank_request split = {.path = job->path,
+                                 .tns = &tns,
+                                 .modes = job->modes,
                                  .row_bytes = job->request.options.problem.rank * sizeof(double),
                                  .machine = {.one_host = true, .threads = 1}};
     memcpy(split.parts, job->parts, sizeof split.parts);
     is_wrong = c->rank == job->wrong_rank;
-    return bench_run_ranks(&job->ranks[c->rank], &job->result[c->rank], c, job->path, &tns, &split,
-                           &job->request, NULL, error);
+    if (rank_tensor_open(&t, c, &split, NULL, error) != STATUS_OK)
+        return error->status;
+    request.tensor = &t;
+    request.als_only = true;
+    if (bench_run(&job->result[c->rank], &request, NULL, error) == STATUS_OK)
+        bench_ranks_gather(&job->ranks[c->rank], &t, &job->result[c->rank], error);
+    else
+        comm_abort(c, error);
+    rank_tensor_close(&t);
+    return error->status;
 }
 
 static void make_job(struct job *job)
@@ -135,7 +147,8 @@ static void assert_gathered(const struct job *job, int size, int k)
     assert_int_equal(product, size);
     assert_true(fabs(ranks->imbalance - ((double)largest * size / (double)sum - 1)) < 1e-12);
     assert_true(bench_ranks_mttkrp(ranks, 3) == slowest);
-    assert_true(ranks->cost.mttkrp_seconds > 0 && ranks->cost.solve_seconds > 0);
+    if (size > 1)
+        assert_true(ranks->cost.mttkrp_seconds > 0 && ranks->cost.solve_seconds > 0);
     assert_true((ranks->cost.moved_bytes > 0) == (size > 1));
 }
 
@@ -182,7 +195,7 @@ static void test_record(void **state)
     memcpy(job.parts, (int[]){3, 1, 1}, 3 * sizeof(int));
     assert_int_equal(comm_run_team(3, measure, &job, &error), STATUS_OK);
     json_begin(&j, &error);
-    json_object(&j, NULL);
+    json_put_object(&j, NULL);
     bench_record(&j, "x", &job.request, &job.result[0], &job.ranks[0]);
     json_end(&j);
     assert_int_equal(error.status, STATUS_OK);

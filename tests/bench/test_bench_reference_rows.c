@@ -11,9 +11,8 @@
 
 #include "bench/bench_reference_rows.h"
 #include "support/blco_files.h"
+#include "support/whole_tensors.h"
 #include "support/scratch.h"
-
-static const struct tns_options no_options = {.index_base = 1};
 
 /* The rows are those of the whole M. */
 static void check_rows(const struct bench_reference_rows *s, const struct coo *x,
@@ -52,19 +51,20 @@ static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
     ktensor_randomise(&k, KTENSOR_NORMAL, 1);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
 
-    struct tensor_input input = {.x = x};
-    assert_int_equal(bench_reference_rows_create(&s, &input, NULL, &k, &error), STATUS_OK);
+    struct whole whole;
+    whole_of(&whole, &x);
+    assert_int_equal(bench_reference_rows_create(&s, &whole.tensor, &k, &error), STATUS_OK);
     check_rows(&s, &x, &k);
+    close_whole(&whole);
     bench_reference_rows_free(&s);
     bench_reference_rows_free(&s);
 
-    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
-                     STATUS_OK);
-    assert_int_equal(bench_reference_rows_create(&s, &input, NULL, &k, &error), STATUS_OK);
-    assert_true(input.unread);
+    open_whole(&whole, scratch_path("x.blco"));
+    assert_int_equal(bench_reference_rows_create(&s, &whole.tensor, &k, &error), STATUS_OK);
+    assert_true(whole.tensor.input.unread);
     check_rows(&s, &x, &k);
     bench_reference_rows_free(&s);
-    tensor_input_close(&input);
+    close_whole(&whole);
     ktensor_free(&k);
     coo_free(&x);
 }
@@ -91,20 +91,19 @@ static void test_failures(void **state)
     struct coo x;
     struct ktensor k;
     struct external_sort_report report;
-    struct tensor_input input;
+    struct whole whole;
     struct error error = {0};
     const uint64_t dims[] = {20, 30};
     naive_random_coo(&x, SHAPE(2, dims), 100, 3, 0);
     assert_int_equal(ktensor_create(&k, SHAPE(2, dims), 2, &error), STATUS_OK);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
-    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
-                     STATUS_OK);
+    open_whole(&whole, scratch_path("x.blco"));
     int failures = 0;
     for (long i = 0, fired = 1; fired; i++) {
         struct bench_reference_rows s;
         error = (struct error){0};
         memory_hook_set(i);
-        enum status status = bench_reference_rows_create(&s, &input, NULL, &k, &error);
+        enum status status = bench_reference_rows_create(&s, &whole.tensor, &k, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -112,7 +111,7 @@ static void test_failures(void **state)
         failures += (int)fired;
     }
     assert_true(failures >= 10);
-    tensor_input_close(&input);
+    close_whole(&whole);
 
     size_t size;
     char *bytes = file_bytes(scratch_path("x.blco"), &size);
@@ -120,10 +119,10 @@ static void test_failures(void **state)
     struct bench_reference_rows s;
     const char *path = scratch_file("bad.blco", bytes, size);
     error = (struct error){0};
-    assert_int_equal(tensor_input_open(&input, path, &no_options, NULL, &error), STATUS_OK);
-    assert_int_equal(bench_reference_rows_create(&s, &input, NULL, &k, &error), STATUS_INPUT);
+    open_whole(&whole, path);
+    assert_int_equal(bench_reference_rows_create(&s, &whole.tensor, &k, &error), STATUS_INPUT);
     bench_reference_rows_free(&s);
-    tensor_input_close(&input);
+    close_whole(&whole);
     free(bytes);
     ktensor_free(&k);
     coo_free(&x);

@@ -204,7 +204,7 @@ static void test_record(void **state)
     t.parts[0] = 3;
     t.parts[1] = 2;
     json_begin(&j, &error);
-    json_object(&j, NULL);
+    json_put_object(&j, NULL);
     to_fit_record(&j, "x", &request, &t);
     json_end(&j);
     assert_int_equal(error.status, STATUS_OK);

@@ -34,11 +34,13 @@ static void test_many_pieces(void **state)
     struct error error = {0};
     struct checkpoint c;
     example_create(&e, 3, 64);
-    ktensor_free(&e.model);
+    ktensor_free(&e.model[CHECKPOINT_STATE].rows);
     e.about.tensor.shape = shape_of(1, (uint64_t[]){100000});
     e.about.problem.rules = (struct mode_rules){.ridge = {0.5}};
-    assert_int_equal(ktensor_create(&e.model, &e.about.tensor.shape, 64, &error), STATUS_OK);
-    ktensor_randomise(&e.model, KTENSOR_NORMAL, 5);
+    assert_int_equal(
+        ktensor_create(&e.model[CHECKPOINT_STATE].rows, &e.about.tensor.shape, 64, &error),
+        STATUS_OK);
+    ktensor_randomise(&e.model[CHECKPOINT_STATE].rows, KTENSOR_NORMAL, 5);
     const char *path = write_example(&e, 2);
     assert_reads(path, &e);
     for (int share = 0; share < 3; share++) {

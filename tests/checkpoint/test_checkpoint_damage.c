@@ -102,7 +102,7 @@ CHANGE(unknown_piece, p[2].kind = 99)
 CHANGE(newer_piece, p[2].version = 2)
 CHANGE(no_momentum, h->momentum = CHECKPOINT_EXTRAPOLATED)
 CHANGE(old_momentum, (h->version = 2, h->momentum = CHECKPOINT_MOMENTUM))
-CHANGE(both_ends, h->momentum |= CHECKPOINT_EXTRAPOLATED | CHECKPOINT_TAKEN_BACK)
+CHANGE(both_ends, h->momentum |= CHECKPOINT_EXTRAPOLATED | CHECKPOINT_REJECTED)
 CHANGE(more_momentum, h->momentum |= 8)
 CHANGE(small_t, h->momentum_t = 0.5)
 CHANGE(no_objective, h->momentum_objective = NAN)
@@ -203,7 +203,7 @@ static void test_best(void **state)
     example_free(&e);
 }
 
-/* Adds a section behind the matrices, of a kind that this version does not know. */
+/* Adds a section after the matrices, of a kind that this version does not know. */
 static const char *add_section(const struct example *e, uint32_t flags)
 {
     static char bytes[ROOM];

@@ -2,7 +2,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/mpi
 
-# The plugin is looked for beside the program: both are put into a folder of the test's own.
+# The program looks for the plugin in its own folder: both are put into a folder of the test.
 setup() {
     : "${BLCO:?the program to test}"
     build=$(dirname "$BLCO")
@@ -19,7 +19,7 @@ needs_mpi() {
 # ranks N WORK
 ranks() { processes "$1" ./mpi_comm "$2"; }
 
-# told MESSAGE: the one line that the processes have printed.
+# told MESSAGE: the processes printed this line and no other.
 told() {
     echo "exit $status after $SECONDS s: $output"
     [ "$(grep '^mpi_comm: ' <<<"$output")" = "mpi_comm: $1" ]
@@ -38,7 +38,7 @@ all_operations() {
 @test "every operation on 4 processes" { all_operations 4; }
 @test "every operation on 7 processes" { all_operations 7; }
 
-@test "a rank that aborts ends all processes, and tells why" {
+@test "a rank that aborts ends all processes and prints why" {
     needs_mpi
     SECONDS=0
     run ranks 4 abort
@@ -69,14 +69,14 @@ all_operations() {
     done
 }
 
-@test "a failure that the ranks settle is told once, and has its exit code" {
+@test "a failure that the ranks agree on is printed once, with its exit status" {
     needs_mpi
     run ranks 4 settle
     told "rank 3: no room left"
     [ "$status" -eq 5 ]
 }
 
-@test "failures before MPI starts are told once" {
+@test "failures before MPI starts are printed once" {
     needs_mpi
     run ranks 4 ""
     told "a work is expected"
@@ -115,10 +115,10 @@ all_operations() {
     done
 }
 
-# alone NAME=VALUE...: one process, as a launcher's environment describes it.
+# alone NAME=VALUE...: one process with these variables of a launcher.
 alone() { run env "$@" ./mpi_comm maps; }
 
-@test "a process on its own does not load MPI, whatever batch job it is in" {
+@test "a single process does not load MPI in any batch job" {
     needs_mpi
     for place in BLCO=1 OMPI_COMM_WORLD_SIZE=1\ OMPI_COMM_WORLD_RANK=0 SLURM_NTASKS=8\ SLURM_PROCID=0 \
         OMPI_COMM_WORLD_SIZE=1\ OMPI_COMM_WORLD_RANK=0\ SLURM_STEP_NUM_TASKS=4\ SLURM_PROCID=1 \
@@ -161,7 +161,7 @@ alone() { run env "$@" ./mpi_comm maps; }
     [ "$status" -eq 2 ]
 }
 
-@test "blco: of processes that work together, process 0 tells of a wrong option; on their own, each" {
+@test "blco: a wrong option is printed by process 0 of a run, and by each process that runs alone" {
     needs_mpirun
     for rank in 0 1; do
         run env PMI_SIZE=2 PMI_RANK=$rank "$BLCO" cpd --no-such-option

@@ -12,7 +12,7 @@
 #include "comm/comm_team.h"
 #include "support/rank_threads.h"
 
-/* What the ranks leave behind; each writes into its own places. */
+/* The results of the ranks; each writes into its own places. */
 struct marks {
     int calls[MOST_RANKS], size[MOST_RANKS], threads[MOST_RANKS], ranks_of_sum[MOST_RANKS];
     pthread_t thread[MOST_RANKS];

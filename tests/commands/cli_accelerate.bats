@@ -1,7 +1,7 @@
-# --accelerate: how plain ALS and momentum are asked for, and what is told of them.
+# --accelerate: choosing plain ALS or momentum, and what is printed about them.
 load cli_helpers
 
-@test "auto is the default, and momentum where memory has room for it" {
+@test "auto is the default, and means momentum if memory has room for it" {
     for how in off momentum auto; do
         cpd "$DATA/planted.tns" -r 4 --backend host -o $how --accelerate $how --record $how.json
     done
@@ -17,7 +17,7 @@ load cli_helpers
     grep -q '"restarts":' auto.json
 }
 
-@test "auto keeps to plain iterations where memory has no room for momentum beside the tensor" {
+@test "auto means plain iterations if memory has no room for tensor and momentum" {
     "$BLCO" generate x.tns --dims 30000,20000,10000 --nnz 20000 -q
     for n in 42M 50M; do # factors, M and the model take 38 MB, with momentum 46 MB
         cpd x.tns -r 32 --backend host -i 8 --tol 0 --host-memory $n -o $n
@@ -35,7 +35,7 @@ load cli_helpers
     fails 3 'factors of 38.4 MB do not fit' cpd -q x.tns -r 32 --backend host -i 8 --host-memory 20M --nowrite
 }
 
-@test "momentum is told of, in the record, too" {
+@test "momentum is in the summary and in the record" {
     cpd "$DATA/planted.tns" -r 6 --backend host -i 300 --tol 1e-9 --accelerate momentum --record x.json -o x -v
     grep -q '"accelerate": *"momentum"' x.json
     lost=$(sed -n 's/.*"iterations_lost": *\([0-9]*\).*/\1/p' x.json)
@@ -59,7 +59,7 @@ load cli_helpers
     run ! grep -q 'the iterations before' messages
 }
 
-@test "what follows a checkpoint is accelerated as what was before, unless told otherwise" {
+@test "a resumed run is accelerated as before the checkpoint, unless an option says otherwise" {
     for how in off momentum; do
         cpd "$DATA/planted.tns" -r 4 --backend host -i 20 --tol 0 -o $how --accelerate $how
         cpd "$DATA/planted.tns" -r 4 --backend host -i 12 --tol 0 --nowrite --checkpoint x.ck --accelerate $how

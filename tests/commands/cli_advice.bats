@@ -1,4 +1,4 @@
-# What the summary says of the result beside its fit.
+# What the summary says about the result besides its fit.
 load cli_helpers
 load ../support/mpi
 
@@ -87,7 +87,7 @@ END
     ! grep -q residual messages
 }
 
-@test "a fit near 1: rounding is told of, and --check-every gives the digits" {
+@test "a fit near 1: a warning about rounding, and --check-every gives the digits" {
     cpd "$DATA/planted.tns" -r 4 --init "$DATA/planted" -i 3 --tol 0 --nowrite
     grep -qE '^warning: rounding leaves [78] digits of this fit; --check-every 1 gives all$' messages
     cpd "$DATA/planted.tns" -r 4 --init "$DATA/planted" -i 3 --tol 0 --nowrite --check-every 3
@@ -112,7 +112,7 @@ END
     awk '$1 > 4.5 { exit 1 }' x.lambda.mat
 }
 
-@test "a fit that falls under a ridge is told of, and is no fault" {
+@test "a fit that falls because of a ridge is a note, not a warning" {
     border_rank
     cpd x.tns -r 2 -i 200 --tol 0 -o start
     cpd x.tns -r 2 -i 20 --tol 0 --init start --ridge 0.01 --nowrite
@@ -141,8 +141,8 @@ END
 @test "the messages that blco-cpd explains are those of the program" {
     # numbers and plurals are left out on both sides, and with them what printf puts in
     plain() { sed -E 's/%(\.[0-9])?[a-z]+/#/g; s/-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?/#/g'; }
-    cat "$ROOT"/src/als/result_findings.c "$ROOT/src/commands/cpd_summary.c" | tr -d '\n' | sed 's/" *"//g; s/%s//g' | plain | tr -s '#' >strings
-    sed -n '/^\.Ss What the summary says of the result/,/^\.Ss Tensors/s/^\.It Qq //p' "$ROOT/man/blco-cpd.1" >explained
+    cat "$ROOT"/src/als/result_findings.c "$ROOT/src/commands/cpd/cpd_summary.c" | tr -d '\n' | sed 's/" *"//g; s/%s//g' | plain | tr -s '#' >strings
+    sed -n '/^\.Ss What the summary says about the result/,/^\.Ss Tensors/s/^\.It Qq //p' "$ROOT/man/blco-cpd.1" >explained
     [ "$(wc -l <explained)" -eq 12 ]
     while read -r message; do
         plain <<<"$message" | tr '#:;(),' '\n' | while read -r part; do

@@ -1,10 +1,10 @@
 load cli_helpers
 
-# Inputs that promise, or unpack to, far more than they have: they are refused, or worked through,
-# before they take memory.
+# Inputs with false sizes, or that unpack to far more than they have: they must not exhaust memory,
+# whether they are refused or read.
 
-# peak MOST CODE ARGUMENT...: blco ends with CODE, one line unless CODE is 0, and has never had more
-# than MOST megabytes of memory beside what any start takes, which is much with the libraries of CUDA.
+# peak MOST CODE ARGUMENT...: blco ends with CODE, and with one line unless CODE is 0, and never had
+# more than MOST megabytes of memory in addition to what every start takes (much with CUDA's libraries).
 peak() {
     local most=$1 code=$2 megabytes start
     shift 2

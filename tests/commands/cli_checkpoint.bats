@@ -1,7 +1,7 @@
 load cli_helpers
 load ../support/mpi
 
-# start_saving ARGUMENT...: a run that does not end by itself, in the background, once it has saved.
+# start_saving ARGUMENT...: an endless run in the background; returns after its first checkpoint.
 start_saving() {
     : >messages # those of an earlier run say nothing about this one
     OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM,HUP,USR1 \
@@ -21,7 +21,7 @@ exits() {
 # iterations FILE: of the checkpoint.
 iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
 
-# On processors to the last bit; a GPU tries its kernels anew.
+# On the host to the last bit; a GPU tries its kernels again.
 @test "a run that goes on from a checkpoint writes the files of a run that was never stopped" {
     cpd "$DATA/planted.tns" -r 5 -i 12 --tol 0 --backend host -o whole
     for stop in 1 5 11 12; do
@@ -157,7 +157,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     [[ $output == *"a checkpoint of rank 3, but -r is 4"* ]]
 }
 
-@test "--resume-if-exists: one command begins anew, goes on, and ends as a run without a stop" {
+@test "--resume-if-exists: one command starts, goes on, and ends like a run that was never stopped" {
     cpd "$DATA/planted.tns" -r 5 -i 12 --tol 0 --backend host -o whole
     one=("$DATA/planted.tns" -r 5 --tol 0 --backend host -o end --checkpoint c --resume-if-exists c)
     cpd "${one[@]}" -i 5
@@ -165,7 +165,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     cpd "${one[@]}" -i 12
     grep -q "^resuming c: 5 iterations" messages
     for file in whole.*.mat; do cmp "$file" "end${file#whole}"; done
-    # the start is that of the first run, whatever a start is named for
+    # the start is that of the first run, even if another one is named
     cpd "${one[@]}" -i 13 --init end
     grep -q "^resuming c: 12 iterations" messages
     rm c
@@ -184,7 +184,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     fails 2 "--fix: --init STEM expected, too" cpd "$t" -r 2 --fix 1 --resume-if-exists c
     touch file
     fails 2 "file/c: Not a directory" cpd "$t" -q -r 2 --nowrite --resume-if-exists file/c
-    # a file that is there counts, whatever is in it
+    # an existing file is used, even if it is no checkpoint
     fails 2 "file" cpd "$t" -q -r 2 --nowrite --resume-if-exists file
 }
 
@@ -196,7 +196,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     processes 3 "$BLCO" cpd "${one[@]}" -i 6 2>messages
     grep -q "^resuming c: 4 iterations" messages
     grep -q "^fit .* after 6 iterations" messages
-    # each process has a folder of its own: only process 0's has the checkpoint, then only another one's
+    # each process has its own folder: the checkpoint is only in that of process 0, then only in another one
     for k in 0 1; do
         rm -rf 0 1 && mkdir 0 1 && cp c "$k/c"
         # shellcheck disable=SC2016 # for the new shell
@@ -210,7 +210,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     done
 }
 
-@test "--require-converged: exit 7 where a run ends before, with its model" {
+@test "--require-converged: a run that ends before writes its model and exits with 7" {
     t=$DATA/planted.tns
     cpd "$t" -r 3 --require-converged -o a
     run -7 --separate-stderr "$BLCO" cpd -q "$t" -r 3 -i 2 --require-converged -o b --checkpoint c --record b.json
@@ -241,7 +241,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     exits 143
 }
 
-@test "--require-converged: of several processes one tells, and all end so" {
+@test "--require-converged: one of several processes prints the message, and all exit with 7" {
     needs_mpirun
     run processes 3 "$BLCO" cpd -q "$DATA/planted.tns" -r 3 -i 2 --require-converged --backend host -t 1 -o b
     [ "$status" -eq 7 ]

@@ -108,7 +108,7 @@ END
     [[ $output != *partner* ]]
 }
 
-@test "compare: --at-least ends with 6 where the models are less alike, and prints the same" {
+@test "compare: --at-least exits with 6 for a lower score, and prints the same" {
     by_hand
     "$BLCO" compare a b >expected
     run -6 --separate-stderr "$BLCO" compare a b --at-least 0.51

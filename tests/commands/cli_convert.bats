@@ -103,7 +103,7 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
     [ -z "$(ls out* 2>/dev/null)" ]
 }
 
-@test "a file that may not grow leaves nothing behind" {
+@test "no file is left if a file may not grow" {
     "$BLCO" generate x.tns -q --preset uber --scale 0.05
     "$BLCO" convert -q x.tns x.blco
     mkdir out

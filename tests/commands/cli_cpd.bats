@@ -48,7 +48,7 @@ load cli_helpers
     near "$(fit)" 1 1e-5
 }
 
-@test "the same seed gives the same model whatever the number of threads; another seed another" {
+@test "a seed gives the same model for any number of threads, another seed another model" {
     for threads in 1 2 3; do
         cpd "$DATA/planted.tns" -r 5 -i 20 --tol 0 --seed 42 -t $threads -o t$threads
         fit >fit$threads
@@ -206,7 +206,7 @@ load cli_helpers
     [ "$(ls -A)" = x.mode2.mat ]
 }
 
-# start_long_run: a run that does not end by itself, in the background, with iterations under way.
+# start_long_run: an endless run in the background; returns when it iterates.
 start_long_run() {
     : >messages # those of an earlier run say nothing about this one
     OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM \

@@ -1,6 +1,6 @@
 load cli_helpers
 
-# The disk fills up while something is written: one line, exit code 5, and nothing left behind.
+# The disk becomes full during writing: one line, exit status 5, and no file is left.
 
 # full COMMAND ARGUMENT...: blco ends so; "out/" in the arguments is the folder that is full.
 full() {
@@ -60,7 +60,7 @@ then="" rescue=""
     "$BLCO" cpd x.tns -r 40 -i 1 -o y -q --format text --backend host
     text=$(dirname "$(find tmp -name y.mode1.mat | head -n 1)")
     for name in mode1 mode2 mode3 mode4 lambda; do cmp "y.$name.mat" "$text/y.$name.mat"; done
-    # there is room for the runs, but not for the file beside them
+    # there is room for the sorted parts, but not for the file as well
     awk 'BEGIN { for (i = 0; i < 12000; i++)
                      printf "%d %d %d %.17g\n", i * 7919 % 12000 + 1, i % 89 + 1, i % 97 + 1, 1 / (i + 3) }' >runs.tns
     full convert runs.tns out/y.blco --host-memory 100K

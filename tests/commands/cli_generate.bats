@@ -10,7 +10,7 @@ load cli_helpers
     [ "$output" = "$list" ]
 }
 
-@test "the same file whatever the threads, plain, compressed and to standard output" {
+@test "the same file for any number of threads, plain, compressed and on standard output" {
     "$BLCO" generate one.tns -q --force --preset uber --scale 0.03 -t 1
     [ "$(wc -l <one.tns)" -eq 99285 ]
     [ "$(cut -d' ' -f1-4 one.tns | sort -u | wc -l)" -eq 99285 ]
@@ -26,7 +26,7 @@ load cli_helpers
     [ "$(wc -l <two.tns)" -eq 99285 ]
 }
 
-@test "the same tensor as .blco, whatever the threads and the memory" {
+@test "the same tensor as .blco, for any number of threads and any memory" {
     for args in "--preset vast --scale 0.02" "--dims 60,50,40 --nnz 12000 --planted-rank 3 --noise 0.1"; do
         "$BLCO" generate one.blco -q --force $args -t 1
         "$BLCO" generate two.blco -q --force $args -t 3 --host-memory 64M

@@ -23,6 +23,13 @@ fails() {
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
 }
 
+# choices: "COMMAND OPTION WORD...", a text line for each option whose argument is one of some words or a
+# list of them, as the option tables say.
+choices() {
+    "$BLCO" completion fish |
+        sed -nE "s/.*__blco_command ([a-z]+)'.* -l ([a-z-]+) -x -a '(\(__blco_list )?([a-z0-9 -]+)\)?' -d.*/\1 \2 \4/p"
+}
+
 # cpd ARGUMENT...: blco cpd, its messages kept in the file messages, what it prints to standard output in
 # the file results; fails with the messages shown.
 cpd() {
@@ -53,11 +60,12 @@ await_building() {
     done
 }
 
-# The start of the reference run of the amino acids, as a .ktns file.
-amino_acid_start() {
-    awk 'BEGIN {
-        split("5 201 61", length_of); split("0 1 2 0 49 89 0 14 29", offset)
-        print "ktensor\n3\n5 201 61\n3\n1 1 1"
+# reference_start LENGTHS OFFSETS: the start of a reference run of three modes at rank 3, as a .ktns file:
+# A_n(i,r) = 1 + ((i + offset) mod length).
+reference_start() {
+    awk -v lengths="$1" -v offsets="$2" 'BEGIN {
+        split(lengths, length_of); split(offsets, offset)
+        print "ktensor\n3\n" lengths "\n3\n1 1 1"
         for (n = 1; n <= 3; n++) {
             printf "matrix\n2\n%d 3\n", length_of[n]
             for (i = 0; i < length_of[n]; i++) {

@@ -109,7 +109,7 @@ factors() {
 }
 
 # shellcheck disable=SC2031 # run sets output
-# of LABEL: what blco info --ranks printed behind the label, in $output.
+# of LABEL: what blco info --ranks printed after the label, in $output.
 of() { sed -n "s/^$1 *//p" <<<"$output"; }
 
 # parts: the numbers of the grid that was chosen or given.
@@ -121,7 +121,7 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     [ -z "$stderr" ]
     ranks=$output
     [[ $(of ranks) == "4 processes of 2 threads on "* ]]
-    # the long mode is cut alone: its rows need not move
+    # only the long mode is cut, so its rows do not move
     [ "$(of grid)" = "1x1x4, the cheapest by the model" ]
     [[ $(of rows) =~ ^"300 x 20 x "([0-9]+)" in a rank at most"$ ]]
     # 64 bytes a row of 320 rows, to 3 of 4 ranks, there and back
@@ -136,7 +136,7 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     diff <(sed '/^ranks /,$d' <<<"$ranks") <(sed '/^memory plan/,$d' <<<"$output")
 }
 
-@test "ranks: of a .blco file and of text the same is said" {
+@test "ranks: a .blco file and text give the same answer" {
     "$BLCO" generate x.blco -q --dims 3000,70,40,500 --nnz 200000 --skew 0.9,0.2,0,0.5
     "$BLCO" convert -q x.blco x.tns --header dims
     for wanted in "--ranks 24" "--grid 2x3x1x2" "--ranks 6 --grid 1x1x1x6" "--ranks 1"; do
@@ -182,7 +182,7 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     [ "$(of grid)" = "3, the cheapest by the model" ]
 }
 
-@test "ranks: where a row is heavier than a rank's share, another mode is cut" {
+@test "ranks: if a row has more nonzeros than a rank may have, another mode is cut" {
     # nine tenths of the nonzeros are in row 5 of mode 1
     awk 'BEGIN { for (i = 0; i < 4000; i++) print (i % 10 ? 5 : 1 + i % 900), 1 + i, 1 }' >x.tns
     run -0 "$BLCO" info -q x.tns --ranks 4

@@ -4,7 +4,7 @@ load cli_helpers
 # without the plan.
 contents() { "$BLCO" info -q "$@" | sed -n '/^lengths/,/^memory plan/p' | sed '/^memory plan/d'; }
 
-@test "every bad file is refused with one line that names the file, and the line where there is one" {
+@test "every bad file is refused with one line that names the file and, if there is one, the text line" {
     count=0
     for file in "$TEST_DATA"/bad_*; do
         count=$((count + 1))
@@ -18,7 +18,7 @@ contents() { "$BLCO" info -q "$@" | sed -n '/^lengths/,/^memory plan/p' | sed '/
             ;;
         *) [[ $stderr =~ ^blco\ info:\ $name:[0-9]+:\  ]] ;;
         esac
-        # cpd says the same and leaves nothing behind
+        # cpd prints the same and leaves no file
         message="blco cpd${stderr#blco info}"
         fails 2 "$message" cpd -q "$name" -r 2 -o out
         [ -z "$(ls out* 2>/dev/null)" ]

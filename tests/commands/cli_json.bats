@@ -2,7 +2,7 @@
 load cli_helpers
 load ../support/mpi
 
-@test "selftest --json tells every check" {
+@test "selftest --json has every check" {
     run -0 --separate-stderr "$BLCO" selftest --backend host -t 2
     text=$output
     run -0 --separate-stderr "$BLCO" selftest --backend host -t 2 --json
@@ -42,7 +42,7 @@ print(json.dumps(record))' "$1"
 import json, sys
 import jsonschema
 jsonschema.validate(json.load(open("printed")), json.load(open(sys.argv[1])))' "$ROOT/data/schema/record.schema.json"
-    # messages stay where they are, and standard output has the record alone
+    # messages stay on standard error, and standard output has only the record
     "$BLCO" cpd "$DATA/ucb-admissions.tns" -r 2 --nowrite --backend host --json 2>messages | python3 -m json.tool >/dev/null
     grep -q '^fit ' messages
     # tables make room for it

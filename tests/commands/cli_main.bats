@@ -53,7 +53,7 @@ commands() { "$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | g
     [ -z "$(comm -23 <(options short) <(options all))" ]
     [[ $(cat short) == *"blco cpd --help=all shows every option"* ]]
     # shellcheck disable=SC2013 # names of options have no spaces
-    for option in $(sed -n '/used_most\[\]/,/NULL/p' "$ROOT/src/commands/cpd_settings.c" | grep -oE '"[a-z-]+"' | tr -d '"'); do
+    for option in $(sed -n '/used_most\[\]/,/NULL/p' "$ROOT/src/commands/cpd/cpd_settings.c" | grep -oE '"[a-z-]+"' | tr -d '"'); do
         grep -qE -- "--$option( |\[|\$)" short || { echo "no option --$option" && return 1; }
     done
 }
@@ -66,7 +66,7 @@ commands() { "$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | g
     done
 }
 
-@test "an unknown command is refused, with a suggestion where one is near" {
+@test "an unknown command is refused, with a suggestion if a similar one exists" {
     fails 2 "unknown command 'cdp' (did you mean 'cpd'?); try blco --help" cdp x.tns
     fails 2 "(did you mean 'cpd'?); try blco --help" cpdd
     fails 2 "(did you mean 'help'?); try blco --help" hepl
@@ -89,7 +89,7 @@ commands() { "$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | g
         run -141 --separate-stderr bash -c '"$BLCO" "$@" | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}' bash $command
         [ -z "$stderr" ] || { echo "$stderr" && return 1; }
     done
-    # a failure is told all the same
+    # a failure is still printed
     run -2 --separate-stderr bash -c '"$BLCO" top absent | head -c 0; exit ${PIPESTATUS[0]}'
     [[ $stderr == "blco top: "* ]]
     # and so is an output file that cannot be written

@@ -14,12 +14,13 @@ pages() { ls "$ROOT"/man/*.[157]; }
     done
 }
 
-# examples PAGE: the commands of the page's EXAMPLES, a command with its continuation lines on one line.
+# examples PAGE: the commands of the page's EXAMPLES, a command with its continuation lines on one line, without
+# what it prints.
 examples() {
     awk '/^\.Sh/ { on = ($2 == "EXAMPLES"); next }
          on && /^(\.Dl )?\$ / { sub(/^(\.Dl )?\$ /, ""); command = 1 }
          !on || /^\./ { command = 0 }
-         command { if (sub(/\\e$/, "")) printf "%s", $0; else print }' "$1" | sed 's/\\e/\\/g'
+         command { if (sub(/\\e$/, "")) printf "%s", $0; else { print; command = 0 } }' "$1" | sed 's/\\e/\\/g'
 }
 
 # What this machine need not have.
@@ -47,7 +48,7 @@ elsewhere='^(mpirun|srun|ssh|scp|rsync|curl|wget) |--gpus|--backend cuda'
 }
 
 @test "no example is lost on the way from a page to the shell" {
-    printf '%s\n' .Sh\ OTHER '$ not this' .Sh\ EXAMPLES text '.Bd -literal' '$ one \e' '    more' '$ printf "\en" | two' .Ed \
+    printf '%s\n' .Sh\ OTHER '$ not this' .Sh\ EXAMPLES text '.Bd -literal' '$ one \e' '    more' output '$ printf "\en" | two' .Ed \
         '.Dl $ three' .Sh\ SEE '$ not this' >page
     [ "$(examples page)" = $'one     more\nprintf "\\n" | two\nthree' ]
 }
@@ -61,6 +62,34 @@ elsewhere='^(mpirun|srun|ssh|scp|rsync|curl|wget) |--gpus|--backend cuda'
         # blco-info refers to blco-cpd for "-help and .Fl -version": both are there on lines of their own
         diff in_help in_page
     done
+}
+
+# item COMMAND OPTION: what the manual page of the command says of the option.
+item() {
+    [ ! -f "$ROOT/man/blco-$1.1" ] ||
+        awk -v option="Fl (. , )?-$2( |\$)" '/^\.It Fl/ { on = $0 ~ option } on' "$ROOT/man/blco-$1.1"
+}
+
+@test "the manual pages tell the words that options take" {
+    choices | grep -v ' preset ' >choices
+    [ "$(wc -l <choices)" -gt 20 ]
+    while read -r command option words; do
+        for word in $words; do # what several commands take is explained in blco-cpd
+            { item "$command" "$option"; item cpd "$option"; } | grep -qw -- "$word" ||
+                { echo "blco-$command: --$option: no word $word" && return 1; }
+        done
+    done <choices
+    ! item cpd precision | grep -qw none-of-these
+}
+
+@test "blco(1) names every command, and a command with a page of its own has it" {
+    "$BLCO" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >commands
+    [ "$(wc -l <commands)" -gt 10 ]
+    while read -r command; do
+        grep -qx "\.It Cm $command" "$ROOT/man/blco.1" || { echo "blco.1 does not name $command" && return 1; }
+    done <commands
+    sed -n 's/^\.Xr blco-\([a-z]*\) 1.*/\1/p' "$ROOT/man/blco.1" | sort -u >pages
+    while read -r page; do [ -e "$ROOT/man/blco-$page.1" ] && grep -qx "$page" commands; done <pages
 }
 
 @test "the messages that blco-cluster explains are those of the program" {

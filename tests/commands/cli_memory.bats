@@ -42,7 +42,7 @@ setup_file() {
     { cat five.tns && head -500000 five.tns; } >twice.tns
 }
 
-@test "cpd keeps within its limit, whatever the tensor" {
+@test "cpd stays within its limit for every tensor" {
     for tensor in three.tns three.tns.gz three.blco skewed.tns five.tns twice.tns; do
         table cpd "$tensor" -r 4 -i 2 --nowrite --backend host
     done
@@ -51,7 +51,7 @@ setup_file() {
     done
 }
 
-@test "cpd takes fewer orderings where memory is short, or says what does" {
+@test "cpd builds fewer orderings if memory is short, or says what takes the memory" {
     keeps 140 cpd three.tns -r 4 -i 2 --nowrite --backend host
     [ "$code" -eq 0 ]
     keeps 60 cpd three.tns -r 4 -i 2 --nowrite --backend host

@@ -39,7 +39,7 @@ no_minus() { ! grep -qE '(^| )-' "$@"; }
     ! near "$(fit)" "$other" 1e-12
 }
 
-@test "--nonneg with a list behind an operand and before one" {
+@test "--nonneg with a list after an operand and before one" {
     planted
     cpd x.tns --nonneg 2 -r 2 -i 3 -o a --backend host
     cpd -r 2 -i 3 --backend host -o b --nonneg 2 x.tns
@@ -69,7 +69,7 @@ no_minus() { ! grep -qE '(^| )-' "$@"; }
     near "$(fit)" 1 1e-3
 }
 
-# project STEM MODE: the planted tensor, whose mode MODE is to be found anew, fits as well as it did.
+# project STEM MODE: computing only mode MODE of the planted tensor again gives the same fit.
 project() {
     local fixed=1,2,3
     fixed=${fixed//$2,/}

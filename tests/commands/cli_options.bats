@@ -17,6 +17,7 @@ load cli_helpers
     fails 2 "unknown option --rnk (did you mean --rank?); try blco cpd --help" cpd a.tns --rnk=2
     fails 2 "unknown option -z; try blco cpd --help" cpd a.tns -z
     fails 2 "unknown option -z; try blco cpd --help" cpd a.tns -qz
+    fails 2 "unknown option -z; try blco cpd --help" cpd a.tns --rank=3 -zq
     fails 2 "option --ver is ambiguous: verbose or version; try blco cpd --help" cpd a.tns --ver
     fails 2 "option --check is ambiguous: check-every, checkpoint or checkpoint-every; try" cpd a.tns --check=3
     long=--$(printf 'x%.0s' {1..300})
@@ -30,7 +31,7 @@ load cli_helpers
     fails 2 "option -t needs an argument" info a.tns -t
 }
 
-@test "an error of usage says where help is" {
+@test "a message about wrong usage says where to find help" {
     hinted() {
         local command=$1
         fails 2 "" "$@"

@@ -1,7 +1,7 @@
 # What blco writes to is closed, is there already, or has a name that commands a terminal.
 load cli_helpers
 
-@test "a closed standard output is an error where there is something to print" {
+@test "a closed standard output is an error if there is something to print" {
     printf '1 1 1\n2 2 2\n' >x.tns
     for command in "info x.tns" "--version" "help cpd" "generate --list" "convert x.tns -"; do
         run -5 --separate-stderr bash -c '"$BLCO" $1 -q >&-' bash "$command"
@@ -12,7 +12,7 @@ load cli_helpers
     [ -s x.lambda.mat ]
 }
 
-@test "messages do not go into a file where standard error is closed" {
+@test "messages do not go into a file if standard error is closed" {
     printf '1 1 1\n2 2 2\n' >x.tns
     "$BLCO" cpd x.tns -r 1 -o open --backend host 2>messages
     "$BLCO" cpd x.tns -r 1 -o closed --backend host <&- >&- 2>&-

@@ -19,11 +19,10 @@ single() { sed -nE 's/^([0-9]+) of these iterations ran in single precision$/\1/
     grep -q '"single_iterations": 0' double.json
 }
 
-@test "--precision auto of real data" {
-    [ -r "$BLCO_TEST_DATA/aminoacid.tns" ] || skip "no BLCO_TEST_DATA"
-    cpd "$BLCO_TEST_DATA/aminoacid.tns" -r 3 -i 2000 --tol 1e-9 --nowrite
+@test "--precision auto of noisy data" {
+    cpd "$DATA/fluorescence.tns" -r 3 -i 2000 --tol 1e-9 --nowrite
     double=$(fit)
-    cpd "$BLCO_TEST_DATA/aminoacid.tns" -r 3 -i 2000 --tol 1e-9 --precision auto --nowrite
+    cpd "$DATA/fluorescence.tns" -r 3 -i 2000 --tol 1e-9 --precision auto --nowrite
     near "$(fit)" "$double" 1e-6
     [ "$(single)" -gt 1 ]
 }

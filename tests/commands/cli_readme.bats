@@ -1,58 +1,67 @@
 load cli_helpers
 
-# told: what a session says apart from the machine, times, memory and what rounding may change.
+# told: a session without the machine, times, memory and digits that rounding may change.
 told() {
     sed '/^  /d; /^blco 0/d; /^peak memory/d; /^moving rows/d; s/ of text in .*/ of text/
         s/\(fit 0\.[0-9]\{6\}\)[0-9]*/\1/; s/ (last change.*//'
 }
 
-# session COMMAND: what the README shows below the line of this command, up to an empty line.
+# session PAGE COMMAND: what the page shows below the line of this command, up to an empty line or a macro.
 session() {
-    sed -n "/^    \\\$ $1/,/^\$/p" "$ROOT/README.md" | sed '1d; $d; s/^    //'
+    sed -n "/^ *\\\$ $2/,/^\(\$\|\.\)/p" "$ROOT/$1" | sed '1d; $d; s/^    //'
 }
 
-# shows COMMAND: the README's session of this command is that of `messages`.
+# shows PAGE COMMAND: the page's session of this command is that of `messages`.
 shows() {
-    session "$1" | told >shown
+    session "$1" "$2" | told >shown
     [ "$(wc -l <shown)" -gt 5 ]
     diff shown <(told <messages)
+}
+
+# runs: the commands of `session` print what stands below them.
+runs() {
+    sed -n 's/^\$ \(blco .*\)/\1/p' session | sed '/^blco cpd/s/$/ --backend host/' >commands
+    [ -s commands ]
+    PATH=$PWD/bin:$PATH bash -e commands >got
+    [ -s got ]
+    diff <(grep -v '^\$' session | grep .) <(grep . got)
 }
 
 @test "the session at the top of the README is what a run gives" {
     mkdir build && ln -s "$DATA" data
     cpd data/ucb-admissions.tns -r 2 -o build/ucb --backend host
-    shows "blco cpd data.ucb-admissions"
+    shows README.md "blco cpd data.ucb-admissions"
 }
 
-@test "what the README shows of models is what runs give" {
+@test "the models that the pages show are what runs give" {
     mkdir bin build && ln -s "$BLCO" bin/blco && ln -s "$DATA" data
     cpd -q data/ucb-admissions.tns -r 2 -o build/ucb --backend host
-    # each command, and what stands below it up to the next command or the end of the block
-    sed -n '/^    \$ blco top/,/^## /p; /^    \$ blco cpd -q/,/^## /p' "$ROOT/README.md" | sed '/^## /d; s/^    //' >session
-    sed -n 's/^\$ \(blco .*\)/\1/p' session | sed '/^blco cpd/s/$/ --backend host/' >commands
-    [ "$(wc -l <commands)" -eq 3 ]
-    PATH=$PWD/bin:$PATH bash -e commands >got
-    diff <(grep -v '^\$' session | grep .) <(grep . got)
+    sed -n '/^    \$ blco top/,/^## /p' "$ROOT/README.md" | sed '/^## /d; s/^    //' >session
+    runs
+    sed -n '/^\$ blco cpd -q data.ucb/,/^\./{/^\./d;p}' "$ROOT/man/blco-compare.1" >session
+    runs
 }
 
-@test "the session of two processes in the README is what a run gives" {
+@test "the session of two processes in blco-cluster is what a run gives" {
     command -v mpirun >/dev/null || skip "there is no mpirun"
     [ -e "$(dirname "$BLCO")/blco-mpi.so" ] || skip "this blco was built without MPI"
     [ "$(basename "$(dirname "$BLCO")")" != tsan ] || skip "the thread sanitizer does not see into MPI"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS-}" # MPI itself leaks at its end
     mkdir bin && ln -s "$BLCO" bin/blco
-    grep -E '^    \$ (blco generate|mpirun)' "$ROOT/README.md" |
-        sed 's/^    \$ //; s/^mpirun/& --oversubscribe --mca mpi_yield_when_idle 1/; $s/$/ --backend host/' >session
+    page=man/blco-cluster.7
+    grep -E '^\$ (blco generate|mpirun)' "$ROOT/$page" |
+        sed 's/^\$ //; s/^mpirun/& --oversubscribe --mca mpi_yield_when_idle 1/; $s/$/ --backend host/' >session
     [ "$(wc -l <session)" -eq 2 ]
     PATH=$PWD/bin:$PATH bash -e session 2>messages || { cat messages && return 1; }
     sed -i '/^writing demo.tns/d' messages # of blco generate
-    shows "mpirun -n 2"
+    shows "$page" "mpirun -n 2"
     [ -s demo.mode3.mat ]
 }
 
 @test "what the README calls exists" {
-    for path in scripts/demo scripts/check ARCHITECTURE.md data/README.md data/bench/README.md LICENSE; do
+    for path in scripts/demo scripts/check scripts/loaders scripts/fetch-frostt scripts/slurm ARCHITECTURE.md CONTRIBUTING.md \
+        data/README.md data/bench/README.md LICENSE; do
         [ -e "$ROOT/$path" ]
         grep -qF "$path" "$ROOT/README.md"
     done
@@ -63,7 +72,7 @@ shows() {
     while read -r option; do grep -qE -- "(^|[ ,])$option( |,|$)" help; done <shown
 }
 
-# in_file FILE: every table line of the standard input stands in FILE, and there are some.
+# in_file FILE: FILE has every table line of the standard input, and there are some.
 in_file() {
     local line count=0
     while read -r line; do
@@ -74,9 +83,9 @@ in_file() {
 }
 
 @test "the files that the pages for readers name exist" {
-    for page in README.md ARCHITECTURE.md data/README.md data/bench/README.md; do
+    for page in README.md ARCHITECTURE.md CONTRIBUTING.md data/README.md data/bench/README.md; do
         grep -ohE '`[A-Za-z0-9_/.-]+`' "$ROOT/$page"
-    done | tr -d '`' | sort -u >quoted
+    done | tr -d '`' | grep -v "NAME\|ROOM" | sort -u >quoted
     grep -E '^(scripts|src|kernels|tests|man|data)/' quoted >paths
     grep -E '^[a-z0-9_]+\.(c|h|cu|cuh|bats|[157])$' quoted >names # without their folder
     [ "$(wc -l <paths)" -gt 20 ] && [ "$(wc -l <names)" -gt 5 ]
@@ -94,10 +103,6 @@ in_file() {
     scripts/rank-model | in_file data/bench/README.md
     compgen -G 'data/bench/*-gpus*.json' >/dev/null || skip "no records of several GPUs"
     scripts/bench-table --ranks | in_file data/bench/README.md
-    scripts/bench-table --ranks --short | in_file README.md
-    # and nothing stands in the README's table that the records do not have
-    [ "$(grep -cE '^\| [a-z0-9-]+ \| [0-9]+ \| [0-9]+x' README.md)" -eq \
-        "$(scripts/bench-table --ranks --short | grep -cE '^\| .* \| [0-9]+ \| [0-9]+x')" ]
 }
 
 @test "the tables of measurements are what the records say" {
@@ -105,6 +110,6 @@ in_file() {
     cd "$ROOT"
     scripts/bench-table | in_file data/bench/README.md
     scripts/bench-table --short | in_file README.md
-    # and no tensor stands in the README's table that the records do not have
+    # and the README's table has no other tensors
     [ "$(grep -cE '^\| [a-z0-9-]+ \| [0-9]+ x ' README.md)" -eq "$(scripts/bench-table --short | grep -cE '^\| .* x ')" ]
 }

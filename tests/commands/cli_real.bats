@@ -1,4 +1,4 @@
-# Tensors from other people's data, where BLCO_TEST_DATA names a folder that has them.
+# Tensors of real data, if BLCO_TEST_DATA names a folder that has them.
 load cli_helpers
 
 decomposes() {
@@ -16,7 +16,7 @@ decomposes() {
 # Fluorescence of five samples of amino acids (61305 entries, 23 of them zero).
 @test "amino acids at rank 3: the reference run" {
     tensor aminoacid
-    amino_acid_start >start.ktns
+    reference_start "5 201 61" "0 1 2 0 49 89 0 14 29" >start.ktns
     iterations=(1 2 5) fits=(0.6852687163 0.8347811591 0.8832388313)
     for i in 0 1 2; do
         cpd "$TENSOR" -r 3 --init start -i "${iterations[i]}" --accelerate off --nowrite

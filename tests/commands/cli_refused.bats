@@ -1,5 +1,5 @@
-# Every bad input of tests/data/refused_inputs.tsv is refused as the table says: its exit code, its one
-# line, nothing on standard output and no file beside those of the recipe.
+# Every bad input of tests/data/refused_inputs.tsv is refused as the table says: with its exit status and
+# its one line, nothing on standard output, and no other files than those of the recipe.
 load cli_helpers
 
 # small_blco: x.blco, of four nonzeros, whose one group has doubles. Recipes of the table call it.
@@ -11,7 +11,7 @@ small_blco() {
 
 blco() { "$BLCO" "$@"; }
 
-# refuse RECIPE ARGUMENTS CODE LINE: tells what differs; quiet where nothing does.
+# refuse RECIPE ARGUMENTS CODE LINE: prints the differences, if there are any.
 refuse() {
     local code=0 before after
     mkdir row && cd row || return

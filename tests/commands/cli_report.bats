@@ -107,7 +107,7 @@ paper() { sed -n '/^@media print{/,/^}/p' "$1" | grep -E "(^|,)$2[,{]"; }
     done
 }
 
-@test "the record is taken where it is given, or stands beside the model" {
+@test "the record is used if it is given, or if it lies in the folder of the model" {
     cpd "$DATA/ucb-admissions.tns" -r 2 -o ucb --record elsewhere.json --format ktns -q
     page ucb -o none.html -q
     grep -q 'none: blco cpd --record FILE writes one' none.html
@@ -215,7 +215,7 @@ peaks() {
     mv ./*.tns "a'<b>&.tns"
     cpd "a'<b>&.tns" -r 1 -o m --record m.json -q
     printf '%s\n\033[2J\xff\xe2\x80\xae\xef\xbf\xbe\n' "$nasty" >labels
-    sed -i 's|"sentence": ".*"|"sentence": "</ul><script>x</script>"|; s|"version": ".*"|"version": "<b>\\u0007\\ud800"|' m.json
+    sed -i 's|"sentence": ".*"|"sentence": "</ul><script>x</script>"|; s|"version": ".*"|"version": "<b>\\u0007\\ufffd"|' m.json
     page m --labels 1=labels
     sound m.html
     label='&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;amp;'
@@ -226,7 +226,7 @@ peaks() {
     run -1 grep -q '<script' m.html
 }
 
-@test "starts and ranks are shown where the record has them" {
+@test "starts and ranks are shown if the record has them" {
     cpd "$DATA/ucb-admissions.tns" -r 2 --backend host -o m --record m.json -q
     starts='{"seed": 1, "fit": 0.8238, "iterations": 12, "score_with_best": 1},
         {"seed": 2, "fit": 0.8238, "iterations": 9, "score_with_best": 0.25}'
@@ -360,7 +360,7 @@ END
     grep -qF '<li>warning: an older &lt;note&gt;</li>' m.html
 }
 
-@test "the page goes to standard output where it is asked to" {
+@test "the page can go to standard output" {
     cpd "$DATA/ucb-admissions.tns" -r 2 -q --backend host -o m --record m.json
     "$BLCO" report -q m -o page.html
     "$BLCO" report m -o - >out.html 2>messages
@@ -392,7 +392,15 @@ END
     fails 2 "the page two.map is a file of labels that is read" report m --labels 1=two.map -o two.map
     fails 2 "two.map" report m --labels 3=two.map
     echo '{' >r.json
-    fails 2 "r.json:2:1: not JSON: a string expected" report m --record r.json
+    fails 2 "r.json:2:1: not JSON: string or '}' expected near end of file" report m --record r.json
+    printf '{"record": "cpd",\n"record": "cpd"}' >r.json
+    fails 2 "r.json:2:8: not JSON: duplicate object key" report m --record r.json
+    printf '{"record": "\377"}' >r.json
+    fails 2 "r.json:1:13: not JSON: unable to decode byte 0xff" report m --record r.json
+    printf '{"record": "\\ud800"}' >r.json
+    fails 2 "r.json:1:19: not JSON: invalid Unicode" report m --record r.json
+    printf '{"record": 1e999}' >r.json
+    fails 2 "r.json:1:16: not JSON: real number overflow" report m --record r.json
     echo '{}' >r.json
     fails 2 "r.json: not a record of blco cpd" report m --record r.json
     "$BLCO" bench "$DATA/ucb-admissions.tns" -q -r 2 --backend host --als --samples 1 --json r.json >table

@@ -1,16 +1,16 @@
 load cli_helpers
 
-# What ends in one line where memory, threads or addresses are short, and never waits.
+# If memory, threads or addresses are short, blco ends with one line and never hangs.
 
-# starts KIND LIMIT: whether the program with its libraries is loaded under ulimit KIND LIMIT; where it
-# is not, the loader may say so or crash.
+# starts KIND LIMIT: whether the program with its libraries can be loaded under ulimit KIND LIMIT; if
+# not, the loader may print a message or crash.
 starts() {
     (ulimit "$1" "$2" && exec "$BLCO" --version) >/dev/null 2>&1
 }
 
-# within KIND LIMIT ARGUMENT...: blco under ulimit KIND LIMIT works, or ends in seconds with exit 3, of a
-# limit of files with 2 or 5, too (the self-test with 1), and one line, or is not even loaded; the temporary folder is empty
-# afterwards. Sets status; messages is what it said.
+# within KIND LIMIT ARGUMENT...: under ulimit KIND LIMIT, blco works, or ends within seconds with one line
+# and exit status 3 (with a limit of files also 2 or 5, the self-test 1), or cannot even be loaded. The
+# temporary folder is empty afterwards. Sets status; the file messages has what blco printed.
 within() {
     local kind=$1 limit=$2
     shift 2
@@ -66,7 +66,7 @@ every_command() {
     [ "$(id -u)" -eq 0 ] || skip "another user is needed, whose threads are counted"
     chmod 777 . && "$BLCO" generate x.tns -q --dims 30x20x10 --nnz 2000
     "$BLCO" cpd -q x.tns --backend host -r 4 -i 2 -o m
-    setpriv --reuid nobody --clear-groups "$BLCO" --version || skip "another user cannot start this blco"
+    setpriv --reuid nobody --clear-groups bash -c 'exec "$0" --version' "$BLCO" || skip "another user cannot start this blco"
     for limit in 1 3; do
         for command in "cpd x.tns --backend host -r 4 --nowrite" "info x.tns" "report m -o m.html" "top m" \
             "bench x.tns --backend host -r 4" "selftest --backend host"; do
@@ -115,12 +115,12 @@ every_command() {
     OMP_STACKSIZE=64k fails 3 "a thread has a stack of 64 kB" info -q x.tns -t 2
 }
 
-# needs LIMIT: skips where the program with its libraries takes more addresses even to start.
+# needs LIMIT: skips the test if the program with its libraries needs more addresses to start.
 needs() {
     starts -v "$1" || skip "this build takes more than $1 kB of addresses to start"
 }
 
-@test "a limit of addresses ends in one line, whatever it is" {
+@test "every limit of addresses gives one line at most" {
     needs 4000000
     "$BLCO" generate x.tns -q --dims 300x200x100 --nnz 20000
     for limit in 5000 10000 20000 30000 50000 80000 120000 200000 300000 400000 600000 1000000 \
@@ -138,7 +138,7 @@ needs() {
     [ "$status" -eq 3 ]
 }
 
-@test "a limit of data ends in one line, whatever it is" {
+@test "every limit of data gives one line at most" {
     needs 4000000
     "$BLCO" generate x.tns -q --dims 300x200x100 --nnz 20000
     for limit in 2000 10000 50000 120000 200000 400000 1900000; do
@@ -169,7 +169,7 @@ needs() {
     done
 }
 
-@test "BLAS has one thread, whatever the environment says" {
+@test "BLAS has one thread in any environment" {
     needs 300000
     "$BLCO" generate x.tns -q --dims 30x20x10 --nnz 2000
     OPENBLAS_NUM_THREADS=64 within -v 600000 cpd -q x.tns --backend host -r 2 -i 2 --nowrite -t 1

@@ -1,4 +1,4 @@
-# No output of a command replaces an input or another output, by whatever names the two go.
+# No output of a command replaces an input or another output, even under another name.
 # shellcheck disable=SC2094,SC2154 # files that are read and would be written; run sets stderr
 load cli_helpers
 load ../support/mpi
@@ -44,7 +44,7 @@ refused_cpd() {
             run --separate-stderr "$@" "$BLCO" cpd in/x.tns -r 2 -i 1 -q --backend host -o m "${start[@]}" "$option" "$name" </dev/null
             echo "$option $name: exit $status: $stderr (expected: $said)"
             [ "$status" -eq 2 ] && [ "$(grep -c '^blco cpd: ' <<<"$stderr")" -eq 1 ] || return 1
-            # the name of the input follows where it is another one; processes say which of them tells
+            # if the input has another name, that name follows; processes name the one that prints
             grep '^blco cpd: ' <<<"${stderr/rank 0: /}" | grep -qxF -e "$said" -e "$said, in/$input" || return 1
             [ -z "$output" ] && sha256sum --quiet -c before && [ "$(echo m*)" = 'm*' ] || return 1
         done
@@ -66,7 +66,7 @@ refused_cpd() {
 @test "cpd: no file of the model is an input or another output" {
     cp "$DATA/ucb-admissions.tns" x.tns
     "$BLCO" cpd x.tns -r 2 -i 2 -q --backend host --nowrite --checkpoint c
-    # of every format and number of modes, whatever the run writes: an older file of that name would be taken away
+    # every format and number of modes, also those that the run does not write: an older file of that name would be removed
     for name in m.mode1.mat m.mode16.mat m.lambda.npy m.mode2.npy m.ktns m.lock; do
         what="a file of the model"
         [ $name != m.lock ] || what="the lock of the model's files"

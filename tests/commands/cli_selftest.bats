@@ -1,4 +1,4 @@
-# blco selftest: what it tells, what it leaves behind, and that it fails where it should.
+# blco selftest: what it prints, that it leaves no files, and that it fails when it should.
 load cli_helpers
 load ../support/mpi
 
@@ -17,7 +17,7 @@ lines() { grep -c "^$1  " <<<"$output"; }
     [ -z "$(ls -A folder)" ]
 }
 
-@test "selftest: what is left out is said" {
+@test "selftest: checks that are left out are named" {
     if "$BLCO" cpd "$DATA/ucb-admissions.tns" -r 1 -i 1 -q --nowrite --backend cuda 2>message; then
         skip "there is a GPU"
     fi
@@ -27,7 +27,7 @@ lines() { grep -c "^$1  " <<<"$output"; }
     fails 2 "works without GPUs" selftest --gpus 1
 }
 
-@test "selftest: -q tells nothing where all is well, -v each answer" {
+@test "selftest: -q prints nothing if all checks pass, -v prints each answer" {
     run -0 --separate-stderr "$BLCO" selftest -q --backend host
     [ -z "$output$stderr" ]
     run -0 "$BLCO" selftest -v --backend host -t 1
@@ -39,7 +39,7 @@ lines() { grep -c "^$1  " <<<"$output"; }
     TMPDIR=$PWD/none fails 5 "none: no folder can be made there" selftest
 }
 
-@test "selftest: checks that fail are told, and the exit code is 1" {
+@test "selftest: checks that fail are printed, and the exit status is 1" {
     # Files of more than 4 blocks of 512 or 1024 bytes cannot be written.
     run bash -c 'ulimit -f 4 && exec "$BLCO" selftest -q --backend host 2>message'
     echo "$output"

@@ -1,7 +1,7 @@
 # What the program takes to start, with CUDA and without.
 load cli_helpers
 
-# without_sanitizers: a sanitizer takes terabytes of addresses and libraries of its own.
+# without_sanitizers: skips under a sanitizer, which takes terabytes of addresses and more libraries.
 without_sanitizers() {
     case $(basename "$(dirname "$BLCO")") in asan | tsan) skip "a sanitizer takes more" ;; esac
 }
@@ -36,7 +36,7 @@ on_host() {
     done < <(on_host && echo "cpd -q --backend host -r 2 -i 2 --nowrite $DATA/planted.tns")
 }
 
-@test "the program starts in 60 MB of addresses, wherever it is told to look for libraries" {
+@test "the program starts in 60 MB of addresses, whatever folders it must search for libraries" {
     without_sanitizers
     for path in "" /no/such/folder; do
         while read -r command; do
@@ -46,7 +46,7 @@ on_host() {
     done
 }
 
-@test "without a GPU the host works, and the reason is told" {
+@test "without a GPU the host works, and the reason is printed" {
     with_cuda
     CUDA_VISIBLE_DEVICES='' cpd "$DATA/planted.tns" -r 2 -i 2 --nowrite
     grep -q 'backend host (no ' messages

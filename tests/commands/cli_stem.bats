@@ -2,7 +2,7 @@
 load cli_helpers
 load ../support/mpi
 
-# A tensor whose decomposition goes on until it is told to end.
+# A tensor whose decomposition runs until it receives a signal.
 endless() {
     awk 'BEGIN { srand(1); for (i = 1; i <= 20000; i++) print 1 + int(40 * rand()), 1 + int(50 * rand()), 1 + int(60 * rand()), rand() + 0.1 }' >x.tns
     endless=(x.tns -r 3 -i 1000000000 --tol 0 --backend host -t 1)
@@ -69,7 +69,7 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 1 -q -o m --backend host
     "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 9 -q -o new --backend host
     mkdir old && cp m.* old
-    # killed behind the first rename
+    # killed after the first rename
     cp new.mode1.mat m.mode1.mat
     cp new.mode2.mat .blco-0000000000000002
     cp new.mode3.mat .blco-0000000000000003
@@ -145,7 +145,7 @@ files() { (LC_ALL=C && echo *); }
     "$BLCO" top -q m >top && "$BLCO" report -q m && "$BLCO" compare -q m n --at-least 1 >score
     "$BLCO" cpd -q "$DATA/planted.tns" -r 2 -i 1 --backend host --nowrite --init m
     rm m.html
-    # text of another run beside them
+    # with text files of another run
     cp other.lambda.mat m.lambda.mat
     refuses "m.ktns and m.lambda.mat are files of two models: remove those of one"
     rm m.ktns
@@ -163,7 +163,7 @@ files() { (LC_ALL=C && echo *); }
     "$BLCO" compare -q m n --at-least 1 >score
 }
 
-@test "a reader beside runs that replace the model finds one model, or says what goes on" {
+@test "a reader finds one model while runs replace it, or says that it is being replaced" {
     printf '1 1 1 1 1\n2 2 2 2 2\n1 2 1 2 3\n' >four.tns
     printf '1 1 1\n2 2 2\n2 1 5\n' >two.tns
     "$BLCO" cpd two.tns -r 2 -q -t 1 -o m --backend host --format npy,ktns
@@ -182,7 +182,7 @@ files() { (LC_ALL=C && echo *); }
     [ $reads -gt 8 ] && ! grep -vx 'blco top: m: another run is replacing the files of this model' messages
 }
 
-@test "a model that cannot be written where it should be is rescued" {
+@test "a model that cannot be written at its stem is rescued" {
     endless
     mkdir out tmp rescue "a b"
     export TMPDIR=$PWD/tmp

@@ -1,4 +1,4 @@
-# What blco asks of the system: where it writes, and that it starts no other program.
+# The system calls of blco: where it writes, and that it starts no other program.
 load cli_helpers
 
 needs_strace() {

@@ -1,4 +1,4 @@
-# The result has the same bits whatever the number of threads.
+# The result has the same bits for any number of threads.
 load cli_helpers
 
 # same_bits NAME OPTION...: files of the same bits from 1, 2, 3 and 5 threads.
@@ -48,7 +48,7 @@ least_memory() {
     done
 }
 
-@test "the same bits from any number of threads where memory has room for one ordering" {
+@test "the same bits from any number of threads if memory has room for one ordering only" {
     tensors 120000
     for order in 2 3 4 5; do
         memory=$(least_memory $order.blco)

@@ -13,20 +13,20 @@ needs_mpi() {
 }
 
 # A rank's part takes a quarter of the 12.8 MB of the whole model. This is enough for the part, the arrays of its
-# iterations and its nonzeros, and not for the whole beside the part.
+# iterations and its nonzeros, but not for the whole model in addition to its part.
 small=(--host-memory 14M)
 launch=(timeout -k 5 60 mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 
 # four OPTION...: blco cpd in four processes.
 four() { run "${launch[@]}" -n 4 "$BLCO" cpd "${arguments[@]}" "$@"; }
 
-# ends CODE: shows what was printed where another exit code came.
+# ends CODE: shows the output if the exit status is another one.
 ends() {
     echo "exit $status, expected $1: $output"
     [ "$status" -eq "$1" ]
 }
 
-# told MESSAGE: blco has printed this one line of failure, the rest of which may be anything.
+# told MESSAGE: blco printed one line of failure, which begins like this.
 told() {
     [ "$(grep -c '^blco cpd: ' <<<"$output")" -eq 1 ] && grep -qF -- "blco cpd: $1" <<<"$output"
 }
@@ -84,7 +84,7 @@ END
     needs_mpi
     echo old >out/m.mode2.npy
     # shellcheck disable=SC2016 # the inner shell expands
-    # The rows of the last process are behind the 9000 blocks of 1 KiB that a file may have.
+    # The rows of the last process come after the 9000 blocks of 1 KiB that a file may have.
     run "${launch[@]}" -n 3 "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}" : \
         -n 1 bash -c 'trap "" XFSZ && ulimit -f 9000 && exec "$0" "$@"' \
         "$BLCO" cpd "${arguments[@]}" --format npy -o out/m "${small[@]}"

@@ -1,4 +1,4 @@
-/* No output is an input or another output, by whatever names. */
+/* No output is an input or another output, even under another name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -8,20 +8,20 @@
 
 #include <cmocka.h>
 
+#include "commands/cmd.h"
 #include "commands/machine_choice.h"
+#include "support/options.h"
 
 static void chooses_a_backend_by_its_name(void **state)
 {
     (void)state;
     struct error error = {0}, none = {0};
-    struct cmd_common common;
+    struct cmd_common common = {0};
     const struct backend_kind *kind = NULL;
-    cmd_common_init(&common);
     common.backend = "host";
     assert_int_equal(machine_choose_now(&common, &kind, NULL, &none), STATUS_OK);
     assert_ptr_equal(kind, &backend_host);
-    cmd_common_init(&common);
-    common.backend = "gpu";
+    common = (struct cmd_common){.backend = "gpu"};
     assert_int_equal(machine_choose_now(&common, &kind, NULL, &error), STATUS_INPUT);
     assert_null(kind);
     assert_string_equal(error.message, "unknown backend \"gpu\", expected auto, cuda or host");
@@ -35,14 +35,13 @@ static void chooses_the_host_backend_without_gpus(void **state)
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
         for (int together = 0; together < 2; together++) {
             struct error error = {0};
-            struct cmd_common common;
+            struct cmd_common common = {0};
             const struct backend_kind *kind = NULL;
-            cmd_common_init(&common);
             common.backend = "host";
             common.options.problem.rank = 2;
             common.gpus.all_unless_given = together;
             if (asked[i])
-                assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, asked[i], &error),
+                assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", asked[i], &error),
                                  STATUS_OK);
             assert_int_equal(machine_choose_now(&common, &kind, NULL, &error),
                              asked[i] ? STATUS_INPUT : STATUS_OK);
@@ -71,12 +70,12 @@ static void checks_the_numbers_of_gpus(void **state)
                  {"0,", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error wrong = {0};
-        struct cmd_common common;
+        struct cmd_common common = {0};
         const struct backend_kind *kind = NULL;
-        cmd_common_init(&common);
         common.backend = "cuda";
         common.options.problem.rank = 2;
-        assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, cases[i].text, &wrong), STATUS_OK);
+        assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", cases[i].text, &wrong),
+                         STATUS_OK);
         assert_int_equal(machine_choose_now(&common, &kind, NULL, &wrong),
                          cases[i].message ? STATUS_INPUT : STATUS_OK);
         if (cases[i].message)
@@ -87,13 +86,13 @@ static void checks_the_numbers_of_gpus(void **state)
 }
 
 /* As if cuda had been chosen, and its GPU woken with the outcome *woken. */
-static enum status settle(struct machine_choice *c, struct cmd_common *common,
-                          const struct error *woken, struct error *error)
+static enum status choose_again(struct machine_choice *c, struct cmd_common *common,
+                                const struct error *woken, struct error *error)
 {
     *c = (struct machine_choice){.common = common, .asked = common->gpus, .kind = &backend_cuda};
     common->gpus = (struct cmd_gpus){.count = 1, .device = {2}};
     common->options.device = 2;
-    return machine_settle(c, woken, error);
+    return machine_choose_again(c, woken, error);
 }
 
 static void keeps_a_gpu_that_answers(void **state)
@@ -101,9 +100,8 @@ static void keeps_a_gpu_that_answers(void **state)
     (void)state;
     struct error error = {0}, woken = {0};
     struct machine_choice c;
-    struct cmd_common common;
-    cmd_common_init(&common);
-    assert_int_equal(settle(&c, &common, &woken, &error), STATUS_OK);
+    struct cmd_common common = {.backend = "auto"};
+    assert_int_equal(choose_again(&c, &common, &woken, &error), STATUS_OK);
     assert_ptr_equal(c.kind, &backend_cuda);
     assert_int_equal(c.why_not.status, STATUS_OK);
     assert_int_equal(common.options.device, 2);
@@ -114,10 +112,9 @@ static void host_stands_in_for_a_gpu_that_does_not_answer(void **state)
     (void)state;
     struct error error = {0}, woken = {0};
     struct machine_choice c;
-    struct cmd_common common;
+    struct cmd_common common = {.backend = "auto"};
     error_set(&woken, STATUS_INPUT, "the GPU does not answer: why");
-    cmd_common_init(&common);
-    assert_int_equal(settle(&c, &common, &woken, &error), STATUS_OK);
+    assert_int_equal(choose_again(&c, &common, &woken, &error), STATUS_OK);
     assert_ptr_equal(c.kind, &backend_host);
     assert_string_equal(c.why_not.message, "the GPU does not answer: why");
     assert_true(common.gpus.count == 1 && common.options.device == 0);
@@ -135,14 +132,13 @@ static void nothing_stands_in_for_what_was_asked_for(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0}, woken = {0};
         struct machine_choice c;
-        struct cmd_common common;
+        struct cmd_common common = {0};
         error_set(&woken, STATUS_INPUT, "the GPU does not answer: why");
-        cmd_common_init(&common);
         common.backend = cases[i].backend;
         if (cases[i].gpus)
-            assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, cases[i].gpus, &error),
-                             STATUS_OK);
-        assert_int_equal(settle(&c, &common, &woken, &error), STATUS_INPUT);
+            assert_int_equal(
+                option_give(cmd_cpd.sections, &common, "--gpus", cases[i].gpus, &error), STATUS_OK);
+        assert_int_equal(choose_again(&c, &common, &woken, &error), STATUS_INPUT);
         assert_string_equal(error.message, cases[i].message);
     }
 }

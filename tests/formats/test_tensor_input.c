@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "formats/tensor_input.h"
 #include "support/blco_files.h"
+#include "support/whole_tensors.h"
 #include "support/scratch.h"
 
 static const struct tns_options no_options = {.index_base = 1};
@@ -24,7 +25,7 @@ static void write_tensor(struct coo *x)
     assert_int_equal(write_blco(x, scratch_path("x.blco"), &report, &error), STATUS_OK);
 }
 
-/* A .blco file tells its shape at once, and gives its nonzeros when they are asked for. */
+/* The shape of a .blco file is known at once, its nonzeros are read when needed. */
 static void test_blco_waits(void **state)
 {
     (void)state;
@@ -138,18 +139,17 @@ static const struct backend_kind fake = {
     .name = "fake", .request = fake_request, .open = fake_open, .ops = &fake_operations};
 
 /* Opens the fake backend from the input; what it was given is noted. */
-static struct plan open_fake(struct tensor_input *input, const struct backend_options *options,
-                             const struct plan_forced *forced)
+static struct plan open_fake(struct rank_tensor *tensor, const struct backend_options *options)
 {
     struct backend b;
     struct error error = {0};
     given.x = NULL;
     given.file = NULL;
-    if (backend_prepare(&b, &fake, input, options, forced, NULL, &error) != STATUS_OK)
+    if (backend_prepare(&b, &fake, tensor, options, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     struct plan plan = b.plan;
-    assert_int_equal(backend_open_prepared(&b, input, options, NULL, &error), STATUS_OK);
-    assert_ptr_equal(given.x, &input->x);
+    assert_int_equal(backend_build(&b, tensor, NULL, &error), STATUS_OK);
+    assert_ptr_equal(given.x, &tensor->input.x);
     backend_close(&b);
     return plan;
 }
@@ -160,21 +160,20 @@ static void test_file_is_streamed(void **state)
     (void)state;
     struct coo x;
     struct external_sort_report report;
-    struct tensor_input input;
+    struct whole whole;
     struct error error = {0};
     naive_random_coo(&x, &(struct shape){3, {3000, 4000, 5000}}, 1000000, 1, 0);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     coo_free(&x);
-    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
-                     STATUS_OK);
+    open_whole(&whole, scratch_path("x.blco"));
     struct backend_options options = {
         .problem.rank = 2, .memory = 10000000, .host_memory = UINT64_C(60000000)};
-    struct plan plan = open_fake(&input, &options, NULL);
+    struct plan plan = open_fake(&whole.tensor, &options);
     assert_true(plan.streamed && plan.alto);
-    assert_int_equal(plan.host_bytes, input.file.header->data_bytes);
-    assert_ptr_equal(given.file, &input.file);
-    assert_true(input.unread);
-    tensor_input_close(&input);
+    assert_int_equal(plan.host_bytes, whole.tensor.input.file.header->data_bytes);
+    assert_ptr_equal(given.file, &whole.tensor.input.file);
+    assert_true(whole.tensor.input.unread);
+    close_whole(&whole);
 }
 
 static void test_nonzeros_are_read(void **state)
@@ -189,23 +188,20 @@ static void test_nonzeros_are_read(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct coo x;
-        struct tensor_input input;
-        struct error error = {0};
+        struct whole whole;
         const struct backend_options options = {.problem.rank = 2,
                                                 .memory = cases[i].memory,
                                                 .host_memory = 1 << 20,
-                                                .conflict = cases[i].conflict};
+                                                .conflict = cases[i].conflict,
+                                                .forced.batch_nnz = cases[i].batch_nnz};
         write_tensor(&x);
-        assert_int_equal(
-            tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
-            STATUS_OK);
-        struct plan plan =
-            open_fake(&input, &options, &(struct plan_forced){.batch_nnz = cases[i].batch_nnz});
+        open_whole(&whole, scratch_path("x.blco"));
+        struct plan plan = open_fake(&whole.tensor, &options);
         assert_true(plan.streamed);
         assert_null(given.file);
-        assert_false(input.unread);
-        assert_sorted_as(&input.x, &x);
-        tensor_input_close(&input);
+        assert_false(whole.tensor.input.unread);
+        assert_sorted_as(&whole.tensor.input.x, &x);
+        close_whole(&whole);
         coo_free(&x);
     }
 }
@@ -223,23 +219,22 @@ static void test_file_is_decoded_on_the_device(void **state)
                 continue;
             struct coo x;
             struct external_sort_report report;
-            struct tensor_input input;
+            struct whole whole;
             struct error error = {0};
             naive_random_coo(&x, SHAPE(order, dims), 2000, 1, 0);
             assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
             coo_free(&x);
-            assert_int_equal(
-                tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
-                STATUS_OK);
-            struct plan plan = open_fake(
-                &input,
-                &(struct backend_options){
-                    .problem.rank = 2, .memory = 1 << 30, .host_memory = room ? 100000 : 40000},
-                &(struct plan_forced){.batch_nnz = 65536});
+            open_whole(&whole, scratch_path("x.blco"));
+            const struct backend_options options = {.problem.rank = 2,
+                                                    .memory = 1 << 30,
+                                                    .host_memory = room ? 100000 : 40000,
+                                                    .forced.batch_nnz = 65536};
+            struct plan plan = open_fake(&whole.tensor, &options);
             assert_false(plan.streamed);
-            assert_int_equal(input.unread, decoded);
-            assert_ptr_equal(given.file, input.unread ? &input.file : NULL);
-            tensor_input_close(&input);
+            assert_int_equal(whole.tensor.input.unread, decoded);
+            assert_ptr_equal(given.file,
+                             whole.tensor.input.unread ? &whole.tensor.input.file : NULL);
+            close_whole(&whole);
         }
 }
 
@@ -249,27 +244,28 @@ static void test_refusal(void **state)
     (void)state;
     struct backend b;
     struct error error = {0};
-    struct tensor_input input = {
-        .x = {.shape.order = 3, .shape.dims = {30000, 40000, 50000}, .nnz = 3000000000}};
+    const struct coo x = {.shape.order = 3, .shape.dims = {30000, 40000, 50000}, .nnz = 3000000000};
+    struct whole whole;
+    whole_of(&whole, &x);
     struct backend_options options = {
         .problem.rank = 1000, .memory = 100000000, .host_memory = UINT64_C(60000000000)};
-    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error),
+    assert_int_equal(backend_prepare(&b, &fake, &whole.tensor, &options, NULL, &error),
                      STATUS_MEMORY);
     assert_non_null(strstr(error.message, "backend fake, rank 1000: factors of 1.39 GB do not fit "
                                           "into the 100 MB of memory that may be used; rank "));
     uint64_t rank = strtoull(strstr(error.message, "; rank ") + 7, NULL, 10);
     options.problem.rank = rank;
     error = (struct error){0};
-    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_prepare(&b, &fake, &whole.tensor, &options, NULL, &error), STATUS_OK);
     backend_close(&b);
     options.problem.rank = rank + 1;
-    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error),
+    assert_int_equal(backend_prepare(&b, &fake, &whole.tensor, &options, NULL, &error),
                      STATUS_MEMORY);
     assert_null(b.kind);
     options.problem.rank = rank;
     options.host_memory = UINT64_C(1000000000);
     error = (struct error){0};
-    assert_int_equal(backend_prepare(&b, &fake, &input, &options, NULL, NULL, &error),
+    assert_int_equal(backend_prepare(&b, &fake, &whole.tensor, &options, NULL, &error),
                      STATUS_MEMORY);
     assert_non_null(strstr(error.message, "of host memory that may be used; no lower rank"));
 }

@@ -1,5 +1,5 @@
 /* Fuzz target of the reader of .blco files: any bytes are read or refused. If the first byte is
- * odd, offsets and checksums are corrected first, so that the code behind their checks is reached
+ * odd, offsets and checksums are corrected first, so that the code after their checks is reached
  * too. Then follow header, data and directory, without the bytes that fill the pages.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_blco.c   to search */
@@ -189,7 +189,7 @@ static void change(uint8_t *data, struct place field, unsigned seed)
 }
 
 /* Changes a field of the header, of a group's entry, of the directory, or a value, and asks for
- * right checksums (the odd first byte), so that the checks behind these are reached. */
+ * right checksums (the odd first byte), so that the checks after these are reached. */
 static void change_field(uint8_t *data, size_t size, unsigned seed)
 {
     static const struct place fields[] = {

@@ -1,6 +1,6 @@
 /* Fuzz target of the reader of checkpoints: any bytes are read or refused. The input is a header,
  * the matrices and the directory, without the bytes that fill the first page, behind a byte: if it
- * is odd, lengths and checksums are corrected first, so that the code behind their checks is
+ * is odd, lengths and checksums are corrected first, so that the code after their checks is
  * reached too.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_checkpoint.c   to search
@@ -53,8 +53,9 @@ static void repair(struct checkpoint_header *h, uint8_t *bytes, size_t size)
 static void make_file(const uint8_t *data, size_t size, uint8_t *file, size_t *length)
 {
     struct error error = {0};
-    struct ktensor k;
-    struct carried carried;
+    struct checkpoint_rows model[CHECKPOINT_MODELS] = {0};
+    struct ktensor *k = &model[CHECKPOINT_STATE].rows;
+    struct carried *carried = &model[CHECKPOINT_STATE].carried;
     struct outfile f;
     struct checkpoint_pieces pieces;
     char path[64];
@@ -63,18 +64,18 @@ static void make_file(const uint8_t *data, size_t size, uint8_t *file, size_t *l
         dims[n] = n + 2 < size ? data[n + 2] % 6 + 1 : n + 1;
     struct checkpoint_about about = {
         .tensor = {.shape = shape_of(size ? data[0] % 5 + 1 : 3, dims), .nnz = 9},
-        .rank = rank,
+        .problem.rank = rank,
         .iterations = 3};
     int order = about.tensor.shape.order, fd = memfd_create("fuzz", 0);
     sprintf(path, "/proc/self/fd/%d", fd);
     f = (struct outfile){.fd = fd, .path = path};
-    if (fd < 0 || ktensor_create(&k, &about.tensor.shape, rank, &error) != STATUS_OK ||
-        carried_create(&carried, order, rank, &error) != STATUS_OK)
+    if (fd < 0 || ktensor_create(k, &about.tensor.shape, rank, &error) != STATUS_OK ||
+        carried_create(carried, order, rank, &error) != STATUS_OK)
         abort();
-    ktensor_randomise(&k, KTENSOR_NORMAL, size);
-    memset(carried.scale, 1, (size_t)order * rank * sizeof(double));
-    memset(carried.gram, 2, (size_t)order * rank * rank * sizeof(double));
-    if (checkpoint_write_rows(&f, &about, &k, &carried, NULL, &pieces, &error) != STATUS_OK ||
+    ktensor_randomise(k, KTENSOR_NORMAL, size);
+    memset(carried->scale, 1, (size_t)order * rank * sizeof(double));
+    memset(carried->gram, 2, (size_t)order * rank * rank * sizeof(double));
+    if (checkpoint_write_rows(&f, &about, model, true, &pieces, &error) != STATUS_OK ||
         checkpoint_write_directory(&f, &about, &pieces, &error) != STATUS_OK)
         abort();
     *length = (size_t)lseek(fd, 0, SEEK_END);
@@ -82,8 +83,7 @@ static void make_file(const uint8_t *data, size_t size, uint8_t *file, size_t *l
         abort();
     close(fd);
     memory_free(pieces.piece);
-    ktensor_free(&k);
-    carried_free(&carried);
+    checkpoint_rows_free(model);
 }
 
 /* Now and then, and if the bytes are too few for a file, makes a good file from them. */
@@ -107,16 +107,17 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 static double sum_of(const struct checkpoint *c)
 {
     double sum = 0;
-    uint64_t rank = c->model.rank, order = (uint64_t)c->model.shape.order;
+    const struct checkpoint_rows *model = &c->model[CHECKPOINT_STATE];
+    uint64_t rank = model->rows.rank, order = (uint64_t)model->rows.shape.order;
     for (uint64_t r = 0; r < rank; r++)
-        sum += c->model.lambda[r];
+        sum += model->rows.lambda[r];
     for (uint64_t i = 0; i < order * rank; i++)
-        sum += c->carried.scale[i];
+        sum += model->carried.scale[i];
     for (uint64_t i = 0; i < order * rank * rank; i++)
-        sum += c->carried.gram[i];
+        sum += model->carried.gram[i];
     for (uint64_t n = 0; n < order; n++)
-        for (uint64_t i = 0; i < c->model.shape.dims[n] * rank; i++)
-            sum += c->model.factor[n][i];
+        for (uint64_t i = 0; i < model->rows.shape.dims[n] * rank; i++)
+            sum += model->rows.factor[n][i];
     return sum;
 }
 

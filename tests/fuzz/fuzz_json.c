@@ -9,28 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_tree.h"
+#include "base/json_read.h"
 #include "report/page.h"
 #include "report/page_ranks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every text is terminated within the tree, and members are as many as were counted. */
-static void check_tree(const struct json_tree *tree)
-{
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct json_value *value = &tree->value[i], *member = json_first(tree, value);
-        size_t count = 0;
-        for (; member; member = json_next(tree, member))
-            count++;
-        if (count != value->count || (value->kind == JSON_STRING) != (value->text != NULL))
-            abort();
-        if (value->text && strlen(value->text) > 1u << 30)
-            abort();
-    }
-}
-
-static void write_page(const struct json_tree *tree)
+static void write_page(const json_t *record)
 {
     static char stem[] = "x";
     const struct shape shape = {.order = 2, .dims = {3, 25}};
@@ -48,7 +33,7 @@ static void write_page(const struct json_tree *tree)
     if (mode_views_make(view, &model, order, 5, &error) != STATUS_OK)
         abort();
     const struct page page = {
-        .stem = stem, .model = &model, .labels = &labels, .view = view, .record = tree};
+        .stem = stem, .model = &model, .labels = &labels, .view = view, .record = record};
     if (page_write(to, &page, &error) != STATUS_OK || fclose(to) != 0 || strstr(text, "<script"))
         abort();
     free(text);
@@ -56,13 +41,13 @@ static void write_page(const struct json_tree *tree)
     ktensor_free(&model);
 }
 
-static void write_ranks(const struct json_tree *tree)
+static void write_ranks(const json_t *file)
 {
-    const struct page_ranks page = {.stem = "x", .tree = tree, .beside = true};
+    const struct page_ranks page = {.stem = "x", .file = file, .beside = true};
     struct error error = {0};
     char *text = NULL;
     size_t size;
-    if (page_ranks_check(tree, "x.ranks.json", &error) != STATUS_OK)
+    if (page_ranks_check(file, "x.ranks.json", &error) != STATUS_OK)
         return;
     FILE *to = open_memstream(&text, &size);
     if (!to || page_ranks_write(to, &page, &error) != STATUS_OK || fclose(to) != 0 ||
@@ -73,15 +58,14 @@ static void write_ranks(const struct json_tree *tree)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct json_tree tree;
+    json_t *value;
     struct error error = {0};
-    if (json_tree_parse(&tree, (const char *)data, size, "record", &error) == STATUS_OK) {
-        check_tree(&tree);
-        write_page(&tree);
-        write_ranks(&tree);
+    if (json_parse(&value, (const char *)data, size, "record", &error) == STATUS_OK) {
+        write_page(value);
+        write_ranks(value);
     } else if (error.status != STATUS_INPUT || !strstr(error.message, ": not JSON: ")) {
         abort();
     }
-    json_tree_free(&tree);
+    json_decref(value);
     return 0;
 }

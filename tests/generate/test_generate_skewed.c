@@ -1,4 +1,4 @@
-/* Skewed tensors: exact counts, distinct places, one result whatever the threads and the memory. */
+/* Skewed tensors: exact counts, distinct places, the same result for any threads and any memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

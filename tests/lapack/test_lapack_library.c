@@ -16,7 +16,7 @@
 #include "backend/host/host_dense_inverse.h"
 #include "lapack/lapack_library.h"
 #include "base/memory.h"
-#include "base/system_number.h"
+#include "base/machine.h"
 
 #define THREADS 4
 #define RANK    150

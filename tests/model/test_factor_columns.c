@@ -59,9 +59,10 @@ static void check(uint64_t rows, uint64_t rank)
     }
     for (uint64_t i = 0; i < rows; i++)
         memcpy(mixed + i * rank, a + (row[i] - FIRST) * rank, rank * sizeof *a);
-    assert_int_equal(factor_columns_measure(a, rows, rank, FIRST, NULL, in_order, &error),
-                     STATUS_OK);
-    assert_int_equal(factor_columns_measure(mixed, rows, rank, 0, row, out, &error), STATUS_OK);
+    const struct factor_rows ordered = {.a = a, .rows = rows, .rank = rank, .first = FIRST};
+    const struct factor_rows unordered = {.a = mixed, .rows = rows, .rank = rank, .row = row};
+    assert_int_equal(factor_columns_measure(&ordered, in_order, &error), STATUS_OK);
+    assert_int_equal(factor_columns_measure(&unordered, out, &error), STATUS_OK);
     for (uint64_t r = 0; r < rank; r++) {
         uint64_t first = first_row(a, rows, rank, r);
         double norm = column_norm(&in_order[r]);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "model/ktensor.h"
+#include "model/ktensor_match.h"
 #include "support/models.h"
 
 static uint64_t entries(const struct ktensor *k)
@@ -321,7 +321,7 @@ static void test_arrange_extreme_magnitudes(void **state)
     }
 }
 
-/* Factor matrices of several portions; every bit is the same whatever the number of threads. */
+/* Factor matrices of several portions; every bit is the same for any number of threads. */
 static void test_arrange_does_not_depend_on_threads(void **state)
 {
     (void)state;

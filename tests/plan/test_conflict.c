@@ -15,9 +15,8 @@ static void test_names(void **state)
 {
     (void)state;
     for (int c = CONFLICT_AUTO; c <= CONFLICT_ATOMIC; c++)
-        assert_int_equal(conflict_by_name(conflict_name((enum conflict)c)), c);
-    assert_int_equal(conflict_by_name("Ordered"), -1);
-    assert_int_equal(conflict_by_name(""), -1);
+        assert_string_equal(conflict_name((enum conflict)c), conflict_words[c].text);
+    assert_string_equal(conflict_name(CONFLICT_ORDERED), "ordered");
 }
 
 /* The longest modes get an ordering of their own; the length decides for the others. */
@@ -48,7 +47,7 @@ static void test_limits_of_the_short_modes(void **state)
     assert_int_equal(conflict[1], CONFLICT_HIERARCHICAL);
 }
 
-/* What is asked for goes to every mode without an ordering of its own, whatever its length. */
+/* The requested resolution goes to every mode without its own ordering, of any length. */
 static void test_forced(void **state)
 {
     (void)state;

@@ -131,7 +131,7 @@ static void test_sweeps(void **state)
     }
 }
 
-/* Zeroed after a failure, everything is computed anew. */
+/* Zeroed after a failure, everything is computed again. */
 static void test_nothing_current(void **state)
 {
     (void)state;

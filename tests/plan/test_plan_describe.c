@@ -1,4 +1,4 @@
-/* What a person is told of a plan. */
+/* The text that describes a plan. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "support/plan_requests.h"
 
-/* What a person is told, whatever does not fit. */
+/* The text for everything that may not fit. */
 static void test_obstacles(void **state)
 {
     (void)state;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "formats/blco/segment_rows.h"
 #include "plan/replica_pieces.h"
 #include "support/packed_tensors.h"
 
@@ -113,7 +114,7 @@ static uint64_t count_passes(const struct packed_tensor *packed, const struct co
     for (uint64_t i = 0; i < x->nnz; i++)
         count[x->index[mode][i]]++;
     uint64_t most = x->nnz / pieces + largest(count, length), all;
-    row_range_of_batches(range, packed, mode, segments);
+    segment_rows_of_batches(range, packed, mode, segments);
     assert_int_equal(replica_pieces_cut(&p, count, length, x->nnz, most, &error), STATUS_OK);
     *cut = *guess = 0;
     all = p.count * batches;

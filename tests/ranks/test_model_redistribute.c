@@ -1,4 +1,4 @@
-/* Rows that ranks have solved, in any order, come together on one rank, in shared memory, or as
+/* Rows that ranks have solved, in any order, are collected on one rank, in shared memory, or as
  * consecutive rows on every rank. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* The exchange: whatever the grid and the pieces, each rank gets the nonzeros that it owns, in the
- * tensor's order; and the census that the grid is chosen by. */
+/* The exchange: for any grid and any pieces, each rank gets the nonzeros that it owns, in the
+ * tensor's order. Also the census by which the grid is chosen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The tensor of several ranks is that of one process, whatever the file. */
+/* The tensor of several ranks is that of one process, for every kind of file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,11 +39,11 @@ static void assert_rank(const struct rank_tensor *t, const struct coo *x, int ra
     struct part part = process_grid_part(&t->grid, rank);
     assert_true(shape_equal(&t->shape, &x->shape) && t->nnz == x->nnz);
     assert_memory_equal(&t->part, &part, sizeof part);
-    for (uint64_t i = 0; i < t->x.nnz; i++) {
+    for (uint64_t i = 0; i < t->input.x.nnz; i++) {
         uint32_t index[MAX_ORDER];
-        coo_coordinates(&t->x, i, index);
+        coo_coordinates(&t->input.x, i, index);
         for (int n = 0; n < x->shape.order; n++) {
-            assert_true(index[n] < t->x.shape.dims[n]);
+            assert_true(index[n] < t->input.x.shape.dims[n]);
             index[n] += (uint32_t)part.first[n];
         }
         assert_int_equal(process_grid_rank(&t->grid, index), rank);
@@ -56,13 +56,13 @@ static void assert_union(const struct job *job, int ranks, const struct coo *x)
     static const uint64_t zeros[MAX_ORDER];
     uint64_t count = 0, expected = 0, all = 0;
     for (int k = 0; k < ranks; k++)
-        all += job[k].tensor.x.nnz;
+        all += job[k].tensor.input.x.nnz;
     assert_int_equal(all, x->nnz);
     struct nonzero *a = calloc(all, sizeof *a), *b = calloc(all, sizeof *b);
     assert_true(a && b);
     for (int k = 0; k < ranks; k++) {
         assert_rank(&job[k].tensor, x, k);
-        add_nonzeros(a, &count, &job[k].tensor.x, job[k].tensor.part.first);
+        add_nonzeros(a, &count, &job[k].tensor.input.x, job[k].tensor.part.first);
     }
     add_nonzeros(b, &expected, x, zeros);
     qsort(a, all, sizeof *a, compare);
@@ -91,7 +91,7 @@ static void check_file(const char *path, const struct tns_options *options)
 {
     struct error error = {0};
     struct tensor_input input;
-    const struct job like = {.path = path, .options = *options};
+    const struct job like = {.path = path, .options = *options, .read = true};
     if (tensor_input_open(&input, path, options, NULL, &error) != STATUS_OK ||
         tensor_input_read(&input, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
@@ -156,17 +156,17 @@ static void assert_unread(const struct rank_tensor *t, const struct coo *x, int 
 {
     struct part part = process_grid_part(&t->grid, rank);
     uint64_t nnz = 0;
-    assert_true(t->unread && t->nnz == x->nnz && shape_equal(&t->shape, &x->shape));
+    assert_true(t->input.unread && t->nnz == x->nnz && shape_equal(&t->shape, &x->shape));
     assert_memory_equal(&t->part, &part, sizeof part);
-    assert_true(shape_equal(&t->x.shape, &part.here));
-    assert_null(t->x.value);
+    assert_true(shape_equal(&t->input.x.shape, &part.here));
+    assert_null(t->input.x.value);
     for (uint64_t i = 0; i < x->nnz; i++) {
         bool inside = true;
         for (int n = 0; n < x->shape.order; n++)
             inside = inside && x->index[n][i] - part.first[n] < part.here.dims[n];
         nnz += inside;
     }
-    assert_true(nnz <= t->x.nnz && (double)t->x.nnz < 1.1 * (double)nnz);
+    assert_true(nnz <= t->input.x.nnz && (double)t->input.x.nnz < 1.1 * (double)nnz);
 }
 
 /* Unread at first; when a rank needs the nonzeros, they are read on the grid that was chosen. */

@@ -1,5 +1,5 @@
-/* What is wrong with a tensor is said as one process says it, by all ranks; and no rank waits for
- * ever for one that has failed. */
+/* All ranks refuse a wrong tensor with the message of one process, and no rank waits for ever for
+ * one that has failed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static void assert_refused(const char *path)
         for (int k = 0; k < rank_counts[r]; k++) {
             assert_int_equal(errors[k].status, error.status);
             assert_string_equal(errors[k].message, error.message);
-            assert_null(job[k].tensor.x.value);
+            assert_null(job[k].tensor.input.x.value);
             assert_null(job[k].tensor.grid.cut[0]);
         }
     }
@@ -88,7 +88,7 @@ static void test_fixed_parts(void **state)
     assert_all_well(errors, 3);
     for (int k = 0; k < 3; k++) {
         assert_true(job[k].tensor.grid.parts[0] == 1 && job[k].tensor.grid.parts[1] == 3);
-        assert_true(job[k].tensor.x.nnz == 1 && job[k].tensor.cost.largest_nnz == 1);
+        assert_true(job[k].tensor.input.x.nnz == 1 && job[k].tensor.cost.largest_nnz == 1);
     }
     close_all(job);
     like.parts[0] = 2;
@@ -139,7 +139,8 @@ static void test_standard_input(void **state)
         assert_true(open_all(job, &(struct job){.path = "-", .options = one_based}, 3, errors));
         assert_all_well(errors, 3);
         assert_int_equal(job[0].tensor.nnz, 2);
-        assert_int_equal(job[0].tensor.x.nnz + job[1].tensor.x.nnz + job[2].tensor.x.nnz, 2);
+        assert_int_equal(
+            job[0].tensor.input.x.nnz + job[1].tensor.input.x.nnz + job[2].tensor.input.x.nnz, 2);
         close_all(job);
     }
     assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
@@ -161,7 +162,7 @@ static int fail_everywhere(const struct job *like)
         for (int k = 0; began && k < 3; k++) {
             assert_true(errors[k].status == STATUS_OK ||
                         (fired && errors[k].status == STATUS_MEMORY));
-            assert_true((errors[k].status == STATUS_OK) == (job[k].tensor.x.value != NULL));
+            assert_true((errors[k].status == STATUS_OK) == (job[k].tensor.input.x.value != NULL));
             failures += errors[k].status != STATUS_OK;
         }
         if (began)

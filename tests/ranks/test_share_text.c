@@ -1,5 +1,5 @@
-/* Shares of text: whatever the number of ranks and the sizes in which the text is read, the shares
- * together are what one process reads, in the order of the file. */
+/* Shares of text: for any number of ranks and any sizes of reads, the shares together are what one
+ * process reads, in the order of the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -30,12 +30,12 @@ static enum status a_device(int number, struct backend_device *device, struct er
 /* The record as text; the caller frees it. NULL where it failed. */
 static char *record(const struct backend_kind *kind, struct error *error)
 {
-    char *argv[] = {(char[]){"blco"}, (char[]){"bench"}, (char[]){"odd \"name\".tns"}};
+    char *argv[] = {(char[]){"bench"}, (char[]){"odd \"name\".tns"}, NULL};
     struct json j;
     *error = (struct error){0};
     json_begin(&j, error);
-    json_object(&j, NULL);
-    run_record_machine(&j, "bench", 3, argv, kind, 3, 7, error);
+    json_put_object(&j, NULL);
+    run_record_machine(&j, "bench", argv, kind, 3, 7);
     json_end(&j);
     char *text =
         error->status == STATUS_OK ? memory_text(error, "%.*s", (int)j.used, j.text) : NULL;

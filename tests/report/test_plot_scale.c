@@ -77,7 +77,7 @@ static void test_ticks(void **state)
     assert_ticks(0.585, 0.8238, 5, 0.6, 0.8);
     assert_ticks(0, 1000, 6, 0, 1000);
     assert_ticks(-0.003, 1, 6, 0, 1);
-    /* ticks of a narrow scale can be told apart in six digits */
+    /* ticks of a narrow scale differ in six digits */
     const double near[] = {0.99999999999, 1};
     struct plot_scale scale = scale_of(near, 2);
     double tick[PLOT_TICKS];

@@ -92,7 +92,7 @@ static void test_in_order(void **state)
         a[4 * i + 3] = (double)NAN;
     }
     check(a, ROWS, 4, 20);
-    a[4 * ROWS - 1] = 0; /* the one number behind all NaN */
+    a[4 * ROWS - 1] = 0; /* the one number after all NaN */
     check(a, ROWS, 4, 20);
     check(a, ROWS, 4, ROWS);
 }

@@ -51,7 +51,42 @@ check() { run "$ROOT/scripts/check-layers" .; }
     printf '#include "low/a.h"\n' >src/low/c.h
     check
     [ "$status" -eq 1 ]
-    [ "$output" = "circle: src/low/a -> src/low/b -> src/low/c -> src/low/a" ]
+    [ "$output" = "circle of includes: src/low/a -> src/low/b -> src/low/c -> src/low/a" ]
+}
+
+# a.c, b.c and c.c of the folder low, which one header declares. a calls b, and c stands in a table of b.
+three_files() {
+    tree
+    printf '/* Implemented in a.c, b.c and c.c. */\nint a(int x);\nint b(void);\nint c(void);\n' >src/low/abc.h
+    printf '#include "low/abc.h"\n\nint a(int x)\n{\n    return x + b();\n}\n' >src/low/a.c
+    printf 'static int (*const table[])(void) = {c};\n\nint b(void)\n{\n    return table[0]();\n}\n' >src/low/b.c
+    printf 'int c(void)\n{\n    return %b;\n}\n' "$1" >src/low/c.c
+}
+
+@test "check-layers: a circle of calls" {
+    three_files 'a(1)'
+    check
+    [ "$status" -eq 1 ]
+    [ "$output" = "circle of calls: src/low/a -> src/low/b -> src/low/c -> src/low/a" ]
+}
+
+@test "check-layers: a circle of calls that a table closes, in GPU code too" {
+    three_files 2
+    printf 'extern "C" int c(void)\n{\n    return b();\n}\n' >src/low/c.cu
+    rm src/low/c.c
+    sed -i 's/ c.c/ c.cu/' src/low/abc.h
+    check
+    [ "$status" -eq 1 ]
+    [ "$output" = "circle of calls: src/low/b -> src/low/c -> src/low/b" ]
+}
+
+@test "check-layers: names that are no calls" {
+    three_files '/* a(1) */ where->a + there.a + sizeof "a" + sizeof(struct a) // a(1)'
+    check
+    [ "$status" -eq 0 ] && [ -z "$output" ]
+    three_files 'a(1);\n}\n\nstatic int a(int x)\n{\n    return x' # another function of that name
+    check
+    [ "$status" -eq 0 ] && [ -z "$output" ]
 }
 
 @test "check-layers: folders, lines and files out of place" {
@@ -96,7 +131,7 @@ check() { run "$ROOT/scripts/check-layers" .; }
     [[ $output != *low_a.c* && $output != *more_* && $output != *inner* ]]
 }
 
-@test "check-layers: a header in the folder above is a face, one elsewhere is none" {
+@test "check-layers: a header of its name counts in the folder above, but not elsewhere" {
     tree
     mkdir src/low/inner
     touch src/low/inner/one.c

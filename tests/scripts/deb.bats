@@ -31,6 +31,7 @@ package() {
     echo "$depends"
     [[ $depends == *"libc6 (>= "* && $depends == *libisal2* ]]
     [[ $depends == *libopenblas0* && $depends == *liblapacke* ]]
+    [[ $depends != *jansson* ]] && grep -q '^ 2009-.*(Jansson' root/usr/share/doc/blco*/copyright
     [[ $depends != *mpi* && $depends != *nvidia* && $depends != *libcuda1* ]]
     [ ! -e "$(dirname "$BLCO")/blco-mpi.so" ] || [[ $(dpkg-deb -f "$file" Suggests) == *mpi* ]]
 }

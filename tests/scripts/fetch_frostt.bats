@@ -63,7 +63,7 @@ fetch() {
     [ "$(grep -c GET log)" -eq 1 ]
 }
 
-@test "fetch-frostt: a download that was cut off goes on where it ended" {
+@test "fetch-frostt: a download that was cut off is continued" {
     files
     serve
     head -c 50 served/matrix-multiplication/matmul_2-2-2.tns.gz >matmul_2-2-2.tns.gz.part

@@ -31,7 +31,7 @@ make_target() {
         [ -s share/fish/vendor_completions.d/blco.fish ]
     fi
     rm completion
-    # nothing for its owner alone, and nothing beside these folders
+    # no file that only its owner may read, and nothing outside these folders
     [ -z "$(find . ! -perm -444)" ]
     [ "$(ls -m)" = "bin, lib, share" ] || [ "$(ls -m)" = "bin, share" ]
 }

@@ -12,7 +12,7 @@ python_with() {
 
 octave_is_there() { command -v octave >/dev/null || skip "octave is not installed"; }
 
-loaded_by_python() { "$PYTHON" "$ROOT/tests/support/loaded.py" "$ROOT/scripts/loaders" "$@"; }
+loaded_by_python() { "$PYTHON" -W error "$ROOT/tests/support/loaded.py" "$ROOT/scripts/loaders" "$@"; }
 
 loaded_by_octave() { octave --no-gui -qf "$ROOT/tests/support/loaded.m" "$ROOT/scripts/loaders" "$@" 2>octave-messages; }
 
@@ -36,6 +36,8 @@ wide_tensor() {
 tensors() {
     wide_tensor >wide.tns
     "$BLCO" generate -q skewed.blco --dims 300,200,100 --nnz 100000
+    # doubles with all bits: read as floats, some of them would be signalling NaN
+    "$BLCO" generate -q noise.blco --dims 60,50,40 --nnz 12000 --planted-rank 3 --noise 0.1
     printf '7 -2\n9 3\n' >vector.tns
     # thirds and sevenths in single precision, which no decimal number of few digits is
     awk 'BEGIN { for (i = 1; i <= 700; i++) print 3 * i, i % 2 ? "0.3333333432674408" : "-0.1428571492433548" }' >floats.tns
@@ -66,7 +68,7 @@ models() {
     python_with numpy
     tensors
     for file in *.blco; do loaded_by_python tensor "$file" "${file%.blco}.tns"; done
-    [ "$(find . -name '*.blco' | wc -l)" -eq 8 ]
+    [ "$(find . -name '*.blco' | wc -l)" -eq 9 ]
 }
 
 @test "load_blco.m: every format of a model, and .blco files, as by load_blco.py" {

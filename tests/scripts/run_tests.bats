@@ -1,5 +1,5 @@
-# scripts/run-tests on build folders whose test programs only print: what counts as passed, failed and
-# skipped.
+# scripts/run-tests on build folders whose test programs only print: which tests are counted as passed,
+# failed and skipped.
 load ../commands/cli_helpers
 
 # program NAME STATUS: a test program that prints its standard input.
@@ -36,7 +36,29 @@ E2
     [ "$status" -ne 0 ]
 }
 
-@test "run-tests gpu: where there is no GPU, every test that needs one fails" {
+@test "run-tests: what is skipped is named, unless it needs a GPU" {
+    program backend/test_backend 0 <<'E2'
+[       OK ] test_update_backend_host
+[  SKIPPED ] test_data_backend_host
+[  SKIPPED ] test_update_backend_cuda
+E2
+    counts "1 passed, 0 failed, 2 skipped"
+    [ "${lines[-2]}" = "1 of the skipped tests need a GPU" ]
+    grep -qx '\[  SKIPPED \] test_data_backend_host' <<<"$output"
+    ! grep 'test_update_backend_cuda' <<<"$output"
+}
+
+@test "run-tests FILE: one program, one bats file, and all that they print" {
+    program plan/test_plan 3 <<<'said by the program'
+    printf '@test "says" { [ "$BLCO" = "%s/build/blco" ]; }\n' "$PWD" >one.bats
+    run "$ROOT/scripts/run-tests" "$PWD/build" "$PWD/build/tests/plan/test_plan" "$PWD/one.bats"
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ $output == *"said by the program"* && $output == *"says"* ]]
+    run -0 "$ROOT/scripts/run-tests" "$PWD/build" "$PWD/one.bats"
+}
+
+@test "run-tests gpu: without a GPU, every test that needs one fails" {
     ! "$BLCO" info -q --backend cuda "$DATA/planted.tns" 2>/dev/null || skip "there is a GPU"
     build=$(dirname "$BLCO")
     [ -x "$build/tests/backend/test_backend" ] || skip "no test programs beside $BLCO"

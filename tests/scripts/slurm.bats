@@ -7,7 +7,7 @@ templates() { ls "$ROOT"/scripts/slurm/*.sh; }
     [ "$(templates | wc -l)" -eq 7 ]
     for script in $(templates); do
         run -0 bash -n "$script"
-        # sbatch reads no #SBATCH behind the first command
+        # sbatch ignores #SBATCH after the first command
         run -1 awk '/^[^#]/ { command = 1 } /^#SBATCH/ && command { found = 1 } END { exit !found }' "$script"
         [ "$(grep -cE '^# Edit from here|^# \.\.\. to here' "$script")" -eq 2 ]
     done
@@ -102,7 +102,7 @@ stand_ins() {
     bash job 2>messages
     grep -q "^resuming x.ck: $before iteration" messages
     grep -q "^fit .* after $((before + 3)) iterations" messages
-    # and a job that has begun again too often does not
+    # and a job that was requeued too often does not
     rm requeued x.ck
     job requeue.sh tensor="$DATA/planted.tns" rank=4 iterations=1000000000 most=3
     sed -i 's/--require-converged/--tol 0/' job
@@ -115,7 +115,7 @@ stand_ins() {
     code=0
     wait $pid || code=$?
     [ $code -eq 1 ] && [ ! -e requeued ]
-    grep -q "the job has begun 3 times again, which is enough" messages
+    grep -q "the job was requeued 3 times, which is the limit" messages
 }
 
 @test "slurm: the models of an array over seeds are compared" {

@@ -16,7 +16,7 @@ make_says() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n -B -C "$ROOT" "$@"
 @test "spack: dependencies and variants, and the clone as the source" {
     recipe "+cuda+mpi"
     grep -q '^variant mpi ' said
-    for package in isa-l openblas mpi nccl; do grep -qE "^depends_on $package(@| |\$)" said; done
+    for package in isa-l jansson openblas mpi nccl; do grep -qE "^depends_on $package(@| |\$)" said; done
     [ "$(realpath "$(sed -n 's|^git file://||p' said)")" = "$(realpath "$ROOT")" ]
     grep -qx 'build CUDA=1 MPI=1 NVCC=/cuda/bin/nvcc ARCH=sm_90 MPICC=/mpi/bin/mpicc blco' said
 }

@@ -1,4 +1,5 @@
-/* The self-test passes where all is well, and every check of it fails where an answer is wrong. */
+/* The self-test passes if all answers are right, and each of its checks fails if an answer is
+ * wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,9 +28,10 @@ static enum status wrong_fetch(void *state, int mode, double *m, struct error *e
     return status;
 }
 
-static enum status wrong_fit(void *state, int mode, struct backend_fit *fit, struct error *error)
+static enum status wrong_fit(void *state, int mode, const struct momentum *m,
+                             struct backend_fit *fit, struct error *error)
 {
-    enum status status = backend_host.ops->fit(state, mode, fit, error);
+    enum status status = backend_host.ops->fit(state, mode, m, fit, error);
     fit->value -= 1e-4;
     return status;
 }
@@ -41,21 +43,20 @@ static enum status wrong_residual(void *state, struct backend_residual *r, struc
     return status;
 }
 
-static enum status wrong_model(void *state, struct ktensor *k, struct carried *carried,
+static enum status wrong_model(void *state, const struct model_form *form, struct ktensor *k,
                                struct error *error)
 {
-    enum status status = backend_host.ops->store(state, k, carried, error);
-    if (!carried)
-        k->factor[0][0] += 0.1;
+    enum status status = backend_host.ops->store(state, form, k, error);
+    k->factor[0][0] += 0.1;
     return status;
 }
 
 static enum status wrong_state(void *state, struct ktensor *k, struct carried *carried,
                                struct error *error)
 {
-    enum status status = backend_host.ops->store(state, k, carried, error);
-    if (carried) /* the Gram of the last mode */
-        carried->gram[(k->shape.order - 1) * (int)(k->rank * k->rank)] *= 1.0 + 0x1p-40;
+    enum status status = backend_host.ops->save(state, k, carried, error);
+    /* the Gram of the last mode */
+    carried->gram[(k->shape.order - 1) * (int)(k->rank * k->rank)] *= 1.0 + 0x1p-40;
     return status;
 }
 
@@ -167,7 +168,7 @@ static void test_wrong_state(void **state)
     (void)state;
     char text[4096];
     begin();
-    operations.store = wrong_state;
+    operations.save = wrong_state;
     for (int ranks = 1; ranks <= 2; ranks++) {
         assert_int_equal(run(&wrong, ranks, text, sizeof text).failed, 1);
         assert_failed(text, "resumed from a checkpoint", "after resuming");
@@ -249,13 +250,16 @@ static void test_verdict(void **state)
     }
 }
 
-/* Each allocation fails in turn: an error, which fails the check, and nothing is left behind. */
+/* Each allocation fails in turn: an error, which fails the check, and no file is left. */
 static void test_allocation_failures(void **state)
 {
     (void)state;
     static selftest_check *const checks[] = {check_ordering, check_model_files, check_superdiagonal,
                                              check_resume};
-    const struct selftest_place place = {.kind = &backend_host, .folder = scratch_folder};
+    struct error none = {0};
+    const struct selftest_place place = {
+        .kind = &backend_host, .comm = comm_self(&none), .folder = scratch_folder};
+    assert_non_null(place.comm);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         int failures = 0;
         for (long k = 0, fired = 1; fired; k += k < 15 ? 1 : 17) {
@@ -271,6 +275,7 @@ static void test_allocation_failures(void **state)
         }
         assert_true(failures > 3);
     }
+    comm_close(place.comm);
 }
 
 /* A GPU passes, in single precision and streamed, too. */

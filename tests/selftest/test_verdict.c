@@ -1,4 +1,4 @@
-/* A verdict tells right answers from wrong ones. */
+/* A verdict distinguishes right answers from wrong ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

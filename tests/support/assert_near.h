@@ -1,4 +1,4 @@
-/* Numbers that are equal but for rounding. Include it after cmocka.h. */
+/* Numbers that are equal except for rounding. Include it after cmocka.h. */
 #ifndef BLCO_ASSERT_NEAR_H
 #define BLCO_ASSERT_NEAR_H
 

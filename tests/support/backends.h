@@ -39,43 +39,36 @@ enum flow { IN_MEMORY, IN_BATCHES, IN_MANY_BATCHES, IN_PART, FLOWS };
 
 static int flowed; /* backends that were opened so */
 
-/* How a backend is opened. */
-struct setting {
-    struct backend_options options;
-    struct plan_forced forced;
-};
-
 static inline struct plan plan_of(const struct backend_kind *kind, const struct coo *x,
-                                  const struct setting *setting)
+                                  const struct backend_options *setting)
 {
     struct error error = {0};
     struct plan plan;
     const struct plan_tensor tensor = {.shape = x->shape, .nnz = x->nnz};
-    assert_int_equal(
-        backend_plan(&plan, kind, &tensor, &setting->options, &setting->forced, &error), STATUS_OK);
+    assert_int_equal(backend_plan(&plan, kind, &tensor, setting, &error), STATUS_OK);
     return plan;
 }
 
 /* The least that a backend which can stream takes of its own memory. */
-static inline uint64_t smallest_memory(const struct setting *setting,
+static inline uint64_t smallest_memory(const struct backend_options *setting,
                                        const struct backend_kind *kind, const struct coo *x)
 {
-    struct setting least = *setting;
-    least.options.memory = 1;
+    struct backend_options least = *setting;
+    least.memory = 1;
     return plan_of(kind, x, &least).total_bytes;
 }
 
 /* Gives the backend as little memory as that takes. False where it has no need or no way to. */
-static inline bool set_flow(struct setting *setting, enum flow flow,
+static inline bool set_flow(struct backend_options *setting, enum flow flow,
                             const struct backend_kind *kind, const struct coo *x)
 {
     if (flow == IN_MEMORY)
         return true;
     setting->forced.batch_nnz = (x->nnz - 1) / (flow == IN_MANY_BATCHES ? 500 : 20) + 1;
-    setting->options.memory = smallest_memory(setting, kind, x);
+    setting->memory = smallest_memory(setting, kind, x);
     struct plan plan = plan_of(kind, x, setting);
     if (flow == IN_PART) /* a third of each ordering stays */
-        setting->options.memory += plan.host_bytes / 3;
+        setting->memory += plan.host_bytes / 3;
     plan = plan_of(kind, x, setting);
     flowed += plan.streamed && plan.fits;
     return plan.streamed && plan.fits;
@@ -95,7 +88,7 @@ static inline void open_backend(struct backend *b, const struct backend_kind *ki
 {
     struct error error = {0};
     struct backend_options options = {.problem.rank = rank, .conflict = conflict};
-    if (backend_open(b, kind, x, &options, NULL, NULL, &error) != STATUS_OK)
+    if (backend_open(b, kind, x, &options, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 
@@ -107,15 +100,15 @@ static inline double sweep_modes(struct backend *b)
     for (int n = 0; n < b->order; n++)
         if (backend_mttkrp(b, n, &error) != STATUS_OK || backend_update(b, n, &error) != STATUS_OK)
             fail_msg("%s", error.message);
-    assert_int_equal(backend_fit(b, b->order - 1, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(b, b->order - 1, NULL, &fit, &error), STATUS_OK);
     return fit.value;
 }
 
 static inline void open_setting(struct backend *b, const struct backend_kind *kind,
-                                const struct coo *x, const struct setting *setting)
+                                const struct coo *x, const struct backend_options *setting)
 {
     struct error error = {0};
-    if (backend_open(b, kind, x, &setting->options, &setting->forced, NULL, &error) != STATUS_OK)
+    if (backend_open(b, kind, x, setting, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 

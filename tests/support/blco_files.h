@@ -1,4 +1,4 @@
-/* What the tests of .blco files share: a tensor's file in one call, and what must come back.
+/* For tests of .blco files: writing a tensor's file in one call, and checking what is read.
  * Include it after cmocka.h and scratch.h. */
 #ifndef BLCO_BLCO_FILES_H
 #define BLCO_BLCO_FILES_H
@@ -18,7 +18,7 @@ static inline void copy_coo(struct coo *to, const struct coo *x)
     memcpy(to->value, x->value, x->nnz * sizeof *x->value);
 }
 
-/* Writes the file of x, which stays as it is. */
+/* Writes the file of x, which does not change. */
 static inline enum status write_blco(const struct coo *x, const char *path,
                                      struct external_sort_report *report, struct error *error)
 {

@@ -15,51 +15,14 @@ static const uint64_t example_dims[] = {7, 1, 50};
 /* A state to save: numbers that tell their places. */
 struct example {
     struct checkpoint_about about;
-    struct ktensor model;
-    struct carried carried;
-    struct checkpoint_beside beside;
+    struct checkpoint_rows model[CHECKPOINT_MODELS];
 };
 
-static inline void example_create(struct example *e, int order, uint64_t rank)
+/* All rows of a model, of numbers that `from` tells from others. */
+static inline void example_fill(struct example *e, enum checkpoint_model model, int from)
 {
     struct error error = {0};
-    e->beside = (struct checkpoint_beside){0};
-    e->about = (struct checkpoint_about){
-        .tensor = {.shape = shape_of(order, example_dims), .nnz = 300, .hash = 0x123456789abcdef0},
-        .problem.rank = rank,
-        .problem.precision = PRECISION_SINGLE,
-        .problem.rules = {.ridge = {0.5}, .nonneg = {true}},
-        .seed = 77,
-        .init = CHECKPOINT_FROM_MODEL,
-        .iterations = 12,
-        .fit = 0.75,
-        .change = -1e-3};
-    if (order > 2) {
-        e->about.problem.rules.ridge[2] = 2;
-        e->about.problem.rules.fixed[1] = true;
-    }
-    assert_int_equal(ktensor_create(&e->model, &e->about.tensor.shape, rank, &error), STATUS_OK);
-    assert_int_equal(carried_create(&e->carried, order, rank, &error), STATUS_OK);
-    ktensor_randomise(&e->model, KTENSOR_NORMAL, 5);
-    for (uint64_t r = 0; r < rank; r++)
-        e->model.lambda[r] = 1000 + (double)r;
-    for (uint64_t i = 0; i < (uint64_t)order * rank; i++)
-        e->carried.scale[i] = 2000 + (double)i;
-    for (uint64_t i = 0; i < (uint64_t)order * rank * rank; i++)
-        e->carried.gram[i] = 3000 + (double)i;
-}
-
-static inline void example_free(struct example *e)
-{
-    ktensor_free(&e->model);
-    carried_free(&e->carried);
-    checkpoint_beside_free(&e->beside);
-}
-
-/* Rows for a model beside the state, of numbers that `from` tells from others. */
-static inline void example_beside(const struct example *e, struct checkpoint_rows *rows, int from)
-{
-    struct error error = {0};
+    struct checkpoint_rows *rows = &e->model[model];
     uint64_t rank = e->about.problem.rank, order = (uint64_t)e->about.tensor.shape.order;
     assert_int_equal(ktensor_create(&rows->rows, &e->about.tensor.shape, rank, &error), STATUS_OK);
     assert_int_equal(carried_create(&rows->carried, (int)order, rank, &error), STATUS_OK);
@@ -72,13 +35,38 @@ static inline void example_beside(const struct example *e, struct checkpoint_row
         rows->carried.gram[i] = from * 2000 + (double)i;
 }
 
+static inline void example_create(struct example *e, int order, uint64_t rank)
+{
+    *e = (struct example){.about = {.tensor = {.shape = shape_of(order, example_dims),
+                                               .nnz = 300,
+                                               .hash = 0x123456789abcdef0},
+                                    .problem.rank = rank,
+                                    .problem.precision = PRECISION_SINGLE,
+                                    .problem.rules = {.ridge = {0.5}, .nonneg = {true}},
+                                    .seed = 77,
+                                    .init = GUESS_MODEL,
+                                    .iterations = 12,
+                                    .fit = 0.75,
+                                    .change = -1e-3}};
+    if (order > 2) {
+        e->about.problem.rules.ridge[2] = 2;
+        e->about.problem.rules.fixed[1] = true;
+    }
+    example_fill(e, CHECKPOINT_STATE, 5);
+}
+
+static inline void example_free(struct example *e)
+{
+    checkpoint_rows_free(e->model);
+}
+
 /* An earlier iteration had a better model. */
 static inline void example_was_better(struct example *e)
 {
     e->about.best_iteration = 9;
     e->about.best_fit = 0.875;
     e->about.best_factors = PRECISION_DOUBLE;
-    example_beside(e, &e->beside.best, 7);
+    example_fill(e, CHECKPOINT_BEST, 7);
 }
 
 /* The next iteration begins with extrapolated factor matrices. */
@@ -93,7 +81,7 @@ static inline void example_extrapolate(struct example *e)
                                           .restarts = 3,
                                           .extrapolated = 1};
     e->about.small_changes = 1;
-    example_beside(e, &e->beside.second, 6);
+    example_fill(e, CHECKPOINT_PREVIOUS, 6);
 }
 
 /* The rows of the model that part `part` of `parts` has; borrowed. */
@@ -118,12 +106,11 @@ static inline enum status write_parts(const struct example *e, const char *path,
     if (outfile_open(&f, path, error) != STATUS_OK)
         return error->status;
     for (uint64_t p = parts; p-- > 0 && error->status == STATUS_OK;) {
-        const struct ktensor rows = rows_of(&e->model, p, parts);
-        const struct checkpoint_beside beside = {
-            {rows_of(&e->beside.second.rows, p, parts), e->beside.second.carried},
-            {rows_of(&e->beside.best.rows, p, parts), e->beside.best.carried}};
-        if (checkpoint_write_rows(&f, &e->about, &rows, p == 0 ? &e->carried : NULL, &beside, &own,
-                                  error) != STATUS_OK)
+        struct checkpoint_rows model[CHECKPOINT_MODELS];
+        for (int m = 0; m < CHECKPOINT_MODELS; m++)
+            model[m] =
+                (struct checkpoint_rows){rows_of(&e->model[m].rows, p, parts), e->model[m].carried};
+        if (checkpoint_write_rows(&f, &e->about, model, p == 0, &own, error) != STATUS_OK)
             break;
         assert_true(all.count + own.count <= MOST_PIECES);
         memcpy(all.piece + all.count, own.piece, own.count * sizeof *piece);
@@ -152,15 +139,16 @@ static inline void assert_doubles(const double *a, const double *b, uint64_t cou
 }
 
 /* Of everything but lambda. */
-static inline void assert_rows(const struct ktensor *k, const struct carried *carried,
-                               const struct ktensor *expected,
-                               const struct carried *expected_carried)
+static inline void assert_rows(const struct checkpoint *c, const struct example *e,
+                               enum checkpoint_model model)
 {
-    uint64_t rank = k->rank, order = (uint64_t)k->shape.order;
-    assert_doubles(carried->scale, expected_carried->scale, order * rank);
-    assert_doubles(carried->gram, expected_carried->gram, order * rank * rank);
+    const struct checkpoint_rows *rows = &c->model[model], *expected = &e->model[model];
+    uint64_t rank = expected->rows.rank, order = (uint64_t)expected->rows.shape.order;
+    assert_doubles(rows->carried.scale, expected->carried.scale, order * rank);
+    assert_doubles(rows->carried.gram, expected->carried.gram, order * rank * rank);
     for (uint64_t n = 0; n < order; n++)
-        assert_doubles(k->factor[n], expected->factor[n], k->shape.dims[n] * rank);
+        assert_doubles(rows->rows.factor[n], expected->rows.factor[n],
+                       expected->rows.shape.dims[n] * rank);
 }
 
 static inline void assert_reads(const char *path, const struct example *e)
@@ -182,17 +170,19 @@ static inline void assert_reads(const char *path, const struct example *e)
     assert_true(a->best_iteration == b->best_iteration && a->best_fit == b->best_fit &&
                 a->best_factors == b->best_factors);
     if (a->momentum.extrapolated) {
-        assert_rows(&c.second, &c.second_carried, &e->beside.second.rows,
-                    &e->beside.second.carried);
-        assert_doubles(c.second.lambda, e->model.lambda, rank);
+        assert_rows(&c, e, CHECKPOINT_PREVIOUS);
+        assert_doubles(c.model[CHECKPOINT_PREVIOUS].rows.lambda,
+                       e->model[CHECKPOINT_STATE].rows.lambda, rank);
     }
     if (a->best_iteration > 0) {
-        assert_rows(&c.best, &c.best_carried, &e->beside.best.rows, &e->beside.best.carried);
-        assert_doubles(c.best.lambda, e->beside.best.rows.lambda, rank);
-        assert_int_equal(c.best_carried.precision, a->best_factors);
+        assert_rows(&c, e, CHECKPOINT_BEST);
+        assert_doubles(c.model[CHECKPOINT_BEST].rows.lambda, e->model[CHECKPOINT_BEST].rows.lambda,
+                       rank);
+        assert_int_equal(c.model[CHECKPOINT_BEST].carried.precision, a->best_factors);
     }
-    assert_rows(&c.model, &c.carried, &e->model, &e->carried);
-    assert_doubles(c.model.lambda, e->model.lambda, rank);
+    assert_rows(&c, e, CHECKPOINT_STATE);
+    assert_doubles(c.model[CHECKPOINT_STATE].rows.lambda, e->model[CHECKPOINT_STATE].rows.lambda,
+                   rank);
     checkpoint_close(&c);
 }
 
@@ -202,7 +192,7 @@ static inline void assert_refused(const char *path, const char *why)
     struct checkpoint c;
     memory_hook_set(0); /* the first allocation would fail */
     assert_int_equal(checkpoint_open(&c, path, 0, 1, &error), STATUS_INPUT);
-    assert_true(!c.map.bytes && !c.model.lambda);
+    assert_true(!c.map.bytes && !c.model[CHECKPOINT_STATE].rows.lambda);
     assert_null(strchr(error.message, '\n'));
     if (!strstr(error.message, why))
         fail_msg("%s; expected: %s", error.message, why);

@@ -8,17 +8,14 @@
 #include "support/rank_runs.h"
 #include "support/scratch.h"
 
-/* What is needed to save checkpoints of x to `path` after so many iterations. */
+/* Options that save checkpoints of x to `path` after so many iterations. */
 static inline struct checkpoint_options save_to(const char *path, const struct coo *x,
                                                 const struct backend_options *options)
 {
     return (struct checkpoint_options){
         .path = path,
         .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
-                  .problem.rank = options->problem.rank,
-                  .problem.precision = options->problem.precision,
-                  .problem.single_first = options->problem.single_first,
-                  .problem.rules = options->problem.rules}};
+                  .problem = options->problem}};
 }
 
 static inline void read_checkpoint(struct checkpoint *c, const char *path)
@@ -47,9 +44,8 @@ static inline struct cpals_result go_on_from(const struct coo *x,
     struct checkpoint c;
     struct cpals_result result;
     read_checkpoint(&c, path);
-    const struct ktensor_start start = {.from = &c.model};
     assert_int_equal(ktensor_create(k, &x->shape, options->problem.rank, &error), STATUS_OK);
-    ktensor_begin(k, &x->shape, &start, options->problem.rules.nonneg);
+    ktensor_copy_rows(k, &c.model[CHECKPOINT_STATE].rows);
     const struct cpals_options als = {.max_iterations = iterations, .resume = &c};
     if (run_from(x, k, options, &als, &result, &error) != STATUS_OK)
         fail_msg("%s", error.message);

@@ -1,5 +1,5 @@
-/* What ranks do in the tests of the ranks, whatever the engine: work for every operation. A rank
- * says only whether all was right, so that ranks can be threads as well as processes. */
+/* Work for the tests of communicators, for every operation and every engine. A rank returns only
+ * whether everything was right, so that ranks can be threads as well as processes. */
 #ifndef BLCO_COMM_WORK_H
 #define BLCO_COMM_WORK_H
 
@@ -14,7 +14,7 @@
 
 #define MOST 7 /* ranks */
 
-/* Every work, for lists of them. */
+/* All of this work, for lists. */
 #define COMM_WORKS(X)                                                                              \
     X(sum)                                                                                         \
     X(agree)                                                                                       \
@@ -49,7 +49,7 @@ static bool sum(struct comm *c)
             x[i] = number(c->rank, i);
         right = right && comm_allreduce_sum(c, x, counts[n], &error) == STATUS_OK;
         for (uint64_t i = 0; right && i < counts[n]; i++)
-            right = x[i] == sum_of(c->size, i); /* to the bit */
+            right = x[i] == sum_of(c->size, i); /* the same bits */
         free(x);
         if (!right)
             return false;
@@ -144,7 +144,7 @@ static bool exchange(struct comm *c)
     return right && receive[receive_first[c->size]] == 0 && comm_check(c, &error) == STATUS_OK;
 }
 
-/* Every rank gets the bytes of all in the order of the ranks, and nothing behind them. */
+/* Every rank gets the bytes of all ranks in their order, and nothing after them. */
 static bool gather_all(struct comm *c)
 {
     static const size_t sizes_in_bytes[] = {0, 1, 3, 1000};
@@ -201,8 +201,8 @@ static bool split(struct comm *c)
     return true;
 }
 
-/* The ranks from `first` to `last` fail, each with a status of its own. Rank `first` tells, and
- * names itself unless all have failed. */
+/* The ranks from `first` to `last` fail, each with another status. The message is that of rank
+ * `first`, and names it unless all ranks have failed. */
 static bool settle_failures(struct comm *c, int first, int last)
 {
     static const enum status statuses[] = {STATUS_INPUT, STATUS_MEMORY, STATUS_OUTPUT};
@@ -228,7 +228,7 @@ static bool settle(struct comm *c)
     return right;
 }
 
-/* Sums x, sends all of x to the other rank, and broadcasts what has come. */
+/* Sums x, sends all of x to the other rank, and broadcasts what was received. */
 static bool move_large(struct comm *c, double *x, double *y, uint64_t count)
 {
     struct error error = {0};

@@ -1,5 +1,5 @@
-/* What the tests of damaged .blco files share: a file that has every part, right checksums for what
- * was changed, and the refusal. Include it after cmocka.h. */
+/* For tests of damaged .blco files: a file that has every part, correcting the checksums after a
+ * change, and the refusal. Include it after cmocka.h. */
 #ifndef BLCO_DAMAGED_BLCO_H
 #define BLCO_DAMAGED_BLCO_H
 

@@ -1,5 +1,5 @@
-/* Small tensors whose ALS is hard: best models that do not exist, components that cancel each
- * other, saddle points, many optima. Include it after cmocka.h. */
+/* Small tensors that are hard for ALS: without a best model, with components that cancel each
+ * other, with saddle points, with many optima. Include it after cmocka.h. */
 #ifndef BLCO_DEGENERATE_TENSORS_H
 #define BLCO_DEGENERATE_TENSORS_H
 
@@ -36,7 +36,7 @@ static inline uint64_t below(struct random_stream *s, uint64_t limit)
 
 enum degenerate_values { VALUES_NORMAL, VALUES_UNIFORM, VALUES_ONES, VALUES_TERMS };
 
-/* The value of a cell; of VALUES_ONES a share of the cells is one. */
+/* The value of a cell; with VALUES_ONES, a fraction of the cells is one. */
 static inline double degenerate_value(enum degenerate_values kind, const struct shape *shape,
                                       const uint32_t *at, const struct degenerate_terms *t,
                                       double share, struct random_stream *s)
@@ -90,8 +90,8 @@ static inline struct shape degenerate_shape(int order, uint64_t least, struct ra
     return shape;
 }
 
-/* Sums over n of the outer product of a in all modes but n, where there is b: of border rank 2, but
- * of higher rank (V. de Silva, L.-H. Lim: Tensor rank and the ill-posedness of the best low-rank
+/* Sums over n of the outer product of b in mode n and a in all others: of border rank 2, but of
+ * higher rank (V. de Silva, L.-H. Lim: Tensor rank and the ill-posedness of the best low-rank
  * approximation problem, SIAM J. Matrix Anal. Appl. 30, 2008). */
 static inline uint64_t border_terms(struct degenerate_terms *t, int order, struct random_stream *s)
 {
@@ -113,7 +113,7 @@ static inline uint64_t border_terms(struct degenerate_terms *t, int order, struc
     return 2 * pairs;
 }
 
-/* Components whose columns are nearly the same, and a rank that is theirs, one less or one more. */
+/* Components with nearly equal columns; the rank is their number, one less or one more. */
 static inline uint64_t collinear_terms(struct degenerate_terms *t, int order,
                                        struct random_stream *s)
 {
@@ -132,7 +132,7 @@ static inline uint64_t collinear_terms(struct degenerate_terms *t, int order,
 }
 
 /* Tensor `number` of the table, which the caller frees with coo_free; returns the number of
- * components to look for. Tensors of six kinds follow each other. */
+ * components to look for. Six kinds of tensors alternate. */
 static inline uint64_t degenerate_tensor(struct coo *x, int number)
 {
     struct error error = {0};

@@ -1,5 +1,5 @@
-/* Dense matrices for tests of the host's dense steps, and what these steps must give. Include it
- * after cmocka.h. */
+/* Dense matrices for tests of the host's dense steps, and the expected results. Include it after
+ * cmocka.h. */
 #ifndef BLCO_DENSE_MATRICES_H
 #define BLCO_DENSE_MATRICES_H
 
@@ -31,7 +31,7 @@ static inline double *copy_of(const double *a, uint64_t rows, uint64_t rank)
     return b;
 }
 
-/* ||A - B|| / ||B||, or ||A|| where B is zero. */
+/* ||A - B|| / ||B||, or ||A|| if B is zero. */
 static inline double distance(const double *a, const double *b, uint64_t n)
 {
     long double difference = 0, norm = 0;
@@ -42,7 +42,7 @@ static inline double distance(const double *a, const double *b, uint64_t n)
     return (double)sqrtl(norm > 0 ? difference / norm : difference);
 }
 
-/* What host_dense_multiply gives for *p, from its definition, as a fresh matrix. */
+/* The result of host_dense_multiply for *p, by its definition, as a fresh matrix. */
 static inline double *naive_product(const struct host_dense_product *p)
 {
     double *c = random_matrix(p->rows, p->rank);
@@ -71,7 +71,7 @@ static inline double *naive_gram(const double *a, uint64_t rows, uint64_t rank)
 }
 
 /* V (R x R) = Q diag(w) Q' with the Householder reflection Q = I - 2 u u' / u'u, so that its
- * pseudoinverse is known: the same with 1 / w, or 0 where w is 0. */
+ * pseudoinverse is known: the same with 1 / w, or 0 if w is 0. */
 static inline double *spectral(const double *u, const double *w, uint64_t rank)
 {
     double *q = random_matrix(rank, rank), *scaled = random_matrix(rank, rank);

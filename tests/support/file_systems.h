@@ -1,4 +1,4 @@
-/* File systems that refuse, for the tests of output files. Include it after cmocka.h, in one source
+/* Failing file systems, for the tests of output files. Include it after cmocka.h, in one source
  * file of a program. */
 #ifndef BLCO_FILE_SYSTEMS_H
 #define BLCO_FILE_SYSTEMS_H
@@ -17,8 +17,8 @@
 #include "base/outfile.h"
 #include "support/scratch.h"
 
-/* The functions below stand in for those of the C library, so that a test can let the system
- * refuse, or let the process be killed at any call. */
+/* The functions below replace those of the C library, so that a test can make any call fail or
+ * kill the process before it. */
 #define PLENTY 1000000000 /* more than any test does */
 
 static int no_unnamed_files; /* as on NFS                                              */

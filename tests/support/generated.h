@@ -16,7 +16,7 @@ static inline void check_near(double value, double expected, double tolerance)
 
 #define PLENTY (UINT64_C(1) << 40) /* of memory */
 
-/* Puts the pieces together. */
+/* Joins the pieces. */
 struct collector {
     struct coo x;
     uint64_t filled;

@@ -1,4 +1,4 @@
-/* Arrays on both sides of the bus, and comparisons, for the tests that need a GPU. Include it after
+/* Host and device arrays, and comparisons, for tests that need a GPU. Include it after
  * cmocka.h. */
 #ifndef BLCO_GPU_ARRAYS_H
 #define BLCO_GPU_ARRAYS_H
@@ -38,7 +38,7 @@ static inline void *host_array(uint64_t count, size_t size)
     return array;
 }
 
-/* A device array with the host's bytes, or full of NaN where host is NULL. The caller frees it with
+/* A device array with the host's bytes, or full of NaN if host is NULL. The caller frees it with
  * cudaFree. */
 static inline void *uploaded(const void *host, size_t bytes)
 {
@@ -57,7 +57,7 @@ static inline void fetch(void *host, const void *device, size_t bytes)
     good(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
 }
 
-/* The elements of a device array once all work is done. The caller frees them with free. */
+/* The elements of a device array after all queued work. The caller frees them with free. */
 static inline void *downloaded(const void *device, uint64_t count, size_t size)
 {
     void *host = malloc(count * size + 1);
@@ -78,7 +78,7 @@ static inline double entry(const void *array, uint64_t i, enum precision precisi
                                          : ((const double *)array)[i];
 }
 
-/* Entries in a row: R in whole 16-byte vectors, or some more. */
+/* Entries of a row: R, rounded up to whole 16-byte vectors, or some more. */
 static inline uint64_t row_length(uint64_t rank, enum precision precision, int loose)
 {
     const uint64_t unit = loose ? 16 : VECTOR_BYTES / precision_bytes(precision);
@@ -100,7 +100,7 @@ static inline void *random_matrix(uint64_t rows, uint64_t rank, uint64_t ld,
     return matrix;
 }
 
-/* max |x - expected| <= tolerance * max |expected|; NaN never is. */
+/* max |x - expected| <= tolerance * max |expected|; false for NaN. */
 static inline void near(const double *x, const long double *expected, uint64_t n, double tolerance)
 {
     long double largest = 0;

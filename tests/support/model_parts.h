@@ -6,7 +6,7 @@
 
 #include "model/ktensor_arrange.h"
 
-/* What a rank has: its own rows, and rows of its neighbours before and behind. */
+/* The rows of a rank: its own, and rows of its neighbours before and after them. */
 struct model_part {
     struct ktensor k; /* owned */
     struct ktensor_rows own;
@@ -14,7 +14,8 @@ struct model_part {
 };
 
 /* A rank's own rows of a mode are piece number (size - 1 - rank + mode) % size of it: the order of
- * the ranks is not that of the rows. Modes shorter than the ranks are many leave ranks without. */
+ * the ranks is not that of the rows. If a mode is shorter than the number of ranks, some ranks have
+ * no rows of it. */
 static inline struct model_part model_part_make(const struct ktensor *whole, int rank, int size)
 {
     struct error error = {0};

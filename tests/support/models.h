@@ -19,7 +19,7 @@ static inline struct ktensor model_create(int order, const uint64_t *dims, uint6
     return k;
 }
 
-/* Normal factor matrices, lambda of either sign in no order. */
+/* Normal factor matrices, unsorted lambda of either sign. */
 static inline struct ktensor model_random(int order, const uint64_t *dims, uint64_t rank,
                                           uint64_t seed)
 {
@@ -51,7 +51,7 @@ static inline struct ktensor model_make(const struct shape *shape, uint64_t rank
     return k;
 }
 
-/* ktensor_write with the lock of the stem, which is held for this call only. */
+/* ktensor_write, holding the lock of the stem for this call only. */
 static inline enum status model_write_at(const struct ktensor *k, const char *stem,
                                          unsigned formats, struct ktensor_files *files,
                                          struct error *error)

@@ -1,4 +1,4 @@
-/* A tensor, a model, and the MTTKRPs that the oracle expects of them. Include it after cmocka.h. */
+/* A tensor, a model, and their MTTKRPs by the oracle. Include it after cmocka.h. */
 #ifndef BLCO_MTTKRP_CASE_H
 #define BLCO_MTTKRP_CASE_H
 
@@ -14,7 +14,7 @@ struct mttkrp_case {
     long double *expected[MAX_ORDER]; /* (I_n x R): M of each mode; owned */
 };
 
-/* With positive factors too, sums do not cancel: single precision is then exact enough. */
+/* Positive factors: sums do not cancel, so that single precision is exact enough. */
 static inline void make_positive(struct coo *x)
 {
     for (uint64_t i = 0; i < x->nnz; i++)

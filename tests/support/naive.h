@@ -1,11 +1,10 @@
-/* The oracle of the tests (selftest/naive_mttkrp.h), and the random tensors that they ask it about.
- */
+/* The oracle of the tests (selftest/naive_mttkrp.h), and random tensors for it. */
 #ifndef BLCO_NAIVE_H
 #define BLCO_NAIVE_H
 
 #include "selftest/naive_mttkrp.h"
 
-/* known_scattered (selftest/known_tensors.h); the test fails where memory runs out. */
+/* known_scattered (selftest/known_tensors.h); the test fails if memory runs out. */
 void naive_random_coo(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed,
                       int skewed);
 

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ranges of at most `most` nonzeros, as long as they can be, from the first row on; how many rows
- * they cover. */
+/* The number of rows that ranges of at most `most` nonzeros cover, each as long as possible, from
+ * the first row on. */
 static inline uint64_t naive_cover(const uint64_t *count, uint64_t length, int parts, uint64_t most,
                                    uint64_t *cut)
 {
@@ -20,7 +20,7 @@ static inline uint64_t naive_cover(const uint64_t *count, uint64_t length, int p
     return row;
 }
 
-/* What row_sums_cut promises: the least load of the fullest range that covers all rows. */
+/* The result that row_sums_cut promises: the least load of the fullest range, covering all rows. */
 static inline uint64_t naive_cut(const uint64_t *count, uint64_t length, int parts, uint64_t *cut)
 {
     uint64_t least = 0, most = 0;

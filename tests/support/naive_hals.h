@@ -1,5 +1,5 @@
-/* The oracle of nonnegative updates: HALS straight from its definition (numerics/nonneg.h),
- * in long double. Include it after cmocka.h. */
+/* The oracle of nonnegative updates: HALS by its definition (numerics/nonneg.h), in long double.
+ * Include it after cmocka.h. */
 #ifndef BLCO_NAIVE_HALS_H
 #define BLCO_NAIVE_HALS_H
 

@@ -1,5 +1,5 @@
-/* The oracle of accelerated ALS: sweeps straight from their definition, in long double, and the
- * sequence of numerics/momentum_step.h written down once more. Include it after cmocka.h. */
+/* The oracle of accelerated ALS: sweeps by their definition, in long double, and another
+ * implementation of the sequence of numerics/momentum_step.h. Include it after cmocka.h. */
 #ifndef BLCO_NAIVE_MOMENTUM_H
 #define BLCO_NAIVE_MOMENTUM_H
 
@@ -16,7 +16,7 @@
 
 struct naive_run {
     double fit[NAIVE_MOST_SWEEPS]; /* [i]: of the model after sweep i, from 0 */
-    bool taken_back[NAIVE_MOST_SWEEPS];
+    bool rejected[NAIVE_MOST_SWEEPS];
     int restarts;
 };
 
@@ -127,8 +127,8 @@ static inline struct naive_run naive_momentum(const struct coo *x, struct ktenso
             if (!rules->fixed[n])
                 naive_update(x, &y, rules, n, i == 0 && updates++ == 0);
         double objective = naive_objective(x, &y, rules);
-        run.taken_back[i] = extrapolated && objective < last - 1e-12;
-        if (run.taken_back[i]) {
+        run.rejected[i] = extrapolated && objective < last - 1e-12;
+        if (run.rejected[i]) {
             naive_copy(&y, k);
             t = 1;
             extrapolated = false;

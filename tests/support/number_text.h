@@ -41,7 +41,7 @@ static inline double parse(const char *text)
     return value;
 }
 
-/* The same bits; `text` is shown where they differ. */
+/* The same bits; `text` is shown if they differ. */
 static inline void assert_same(double a, double b, const char *text)
 {
     if (bits_of(a) != bits_of(b))

@@ -55,7 +55,7 @@ static inline double value_in_form(int form, uint64_t i)
     }
 }
 
-/* Makes a tensor with values whose narrowest form is (mostly) `form`. */
+/* Makes a tensor with values whose narrowest form is `form`, for most of them. */
 static inline void coo_in_form(struct coo *x, const struct shape *shape, uint64_t nnz,
                                uint64_t seed, int form)
 {
@@ -67,7 +67,7 @@ static inline void coo_in_form(struct coo *x, const struct shape *shape, uint64_
 }
 
 /* Makes tensor number i of a sweep over orders and forms, with lines of about `bits` bits, and the
- * layout of its decoded nonzeros. False, and no tensor, where the decoded coordinates do not fit
+ * layout of its decoded nonzeros. False, and no tensor, if the decoded coordinates do not fit
  * into the words. The caller frees *x. */
 static inline bool packable_coo(struct coo *x, struct packed_layout *layout, uint64_t *seed, int i,
                                 int bits, uint64_t nnz)
@@ -96,8 +96,8 @@ static inline void unpack_all(const struct packed_tensor *p, struct coo *x)
     linear_decoder_free(&decoder);
 }
 
-/* A group, decoded bit by bit as the format is defined: the words that the nonzeros are decoded to,
- * even if their coordinates are not below the lengths, and their values. */
+/* A group, decoded bit by bit by the definition of the format: the words of the nonzeros, even if
+ * their coordinates are not below the lengths, and their values. */
 struct naive_group {
     struct packed_group head;
     uint64_t word[PACKED_GROUP_NNZ][PACKED_WORDS];

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "als/cpals_ranks.h"
+#include "als/decompose.h"
 #include "base/memory.h"
 #include "comm/comm_team.h"
 #include "support/backends.h"
@@ -34,31 +34,38 @@ static inline int most_ranks(const struct backend_kind *kind, int wanted)
 /* What the ranks of a run share. */
 struct together {
     const struct coo *x;
-    const char *path; /* of the .blco file that has x, from which the ranks take their parts; or
-                       * NULL: the ranks share x                                               */
-    struct rank_request request;
-    struct cpals_setting setting;
-    uint64_t host_memory[MOST_RANKS];   /* that each rank may use; 0: as the options say */
-    struct ktensor models[MOST_STARTS]; /* of setting.starts beyond one, in place of `model` */
-    struct cpals_result results[MOST_STARTS]; /* likewise */
-    struct ktensor model;                     /* the result, of all ranks            */
-    struct ktensor rows[MOST_RANKS];          /* with setting.spread: of each rank   */
-    struct cpals_result result;
+    struct rank_request request; /* path: of the .blco file that has x, from which the ranks take
+                                  * their parts; or NULL: the ranks share x */
+    const struct backend_kind *kind;
+    struct backend_options options;
+    struct decomposition d;
+    int starts;                         /* 0 counts as 1                                         */
+    uint64_t host_memory[MOST_RANKS];   /* that each rank may use; 0: as the options say         */
+    struct ktensor models[MOST_STARTS]; /* of the starts, of all ranks; the first is `model`'s */
+    struct ktensor rows[MOST_RANKS];    /* with d.spread: of each rank                         */
+    struct ktensor model;               /* of the first start                                  */
+    struct starts account;              /* rank 0's; its models are `models`                   */
+    struct cpals_result result;         /* of the first start                                  */
     struct rank_report report[MOST_RANKS];
 };
 
-/* parts (order of x), or NULL where the ranks choose the grid. */
+/* parts (order of x), or NULL where the ranks choose the grid. start: NULL where it is random. */
 static inline struct together make_together(const struct backend_kind *kind, const struct coo *x,
                                             const int *parts, const struct backend_options *options,
                                             const struct ktensor *start,
                                             const struct cpals_options *als)
 {
-    struct together t = {
-        .x = x,
-        .request = {.row_bytes = 64,
-                    .machine = {.one_host = true, .threads = 1},
-                    .packed = kind->takes_parts},
-        .setting = {.kind = kind, .options = *options, .start = {.from = start}, .als = *als}};
+    static const struct tns_options one_based_text = {.index_base = 1};
+    struct together t = {.x = x,
+                         .request = {.tns = &one_based_text,
+                                     .row_bytes = 64,
+                                     .machine = {.one_host = true, .threads = 1},
+                                     .packed = kind->takes_parts},
+                         .kind = kind,
+                         .options = *options,
+                         .d = {.als = *als}};
+    if (start)
+        t.d.guess = (struct initial_guess){.kind = GUESS_MODEL, .model = start};
     t.request.modes = parts ? x->shape.order : 0;
     if (parts)
         memcpy(t.request.parts, parts, (size_t)x->shape.order * sizeof *parts);
@@ -67,46 +74,67 @@ static inline struct together make_together(const struct backend_kind *kind, con
 
 static inline enum status work_together(struct comm *c, void *context, struct error *error)
 {
-    static const struct tns_options options = {.index_base = 1};
     struct together *t = context;
     struct rank_tensor tensor;
-    struct cpals_setting setting = t->setting;
-    struct cpals_result result[MOST_STARTS] = {{0}};
-    struct ktensor *model = setting.spread       ? &t->rows[c->rank]
-                            : setting.starts > 1 ? t->models
-                                                 : &t->model;
-    setting.options.device = c->rank;
+    struct starts own = {0};
+    struct backend b;
+    struct backend_options options = t->options;
+    options.device = c->rank;
+    options.spends = true;
     if (t->host_memory[c->rank])
-        setting.options.host_memory = t->host_memory[c->rank];
-    t->path ? rank_tensor_open(&tensor, c, t->path, &options, &t->request, NULL, error)
-            : rank_tensor_share(&tensor, c, t->x, &t->request, error);
-    if (error->status == STATUS_OK)
-        cpals_run_rank(c, &tensor, &setting, model, result, &t->report[c->rank], error);
+        options.host_memory = t->host_memory[c->rank];
+    starts_create(&own, t->starts ? t->starts : 1, t->d.guess.seed,
+                  t->d.spread ? &t->rows[c->rank] : t->models, error);
+    if (comm_end_phase(c, error) != STATUS_OK)
+        return error->status;
+    if (t->request.path)
+        rank_tensor_open(&tensor, c, &t->request, NULL, error);
+    else
+        rank_tensor_share(&tensor, c, t->x, &t->request, error);
+    if (error->status == STATUS_OK &&
+        backend_prepare(&b, t->kind, &tensor, &options, NULL, error) == STATUS_OK)
+        decompose(&b, &tensor, &t->d, &own, &t->report[c->rank], error);
     rank_tensor_close(&tensor);
     if (error->status == STATUS_OK && c->rank == 0)
-        t->result = result[0];
-    if (error->status == STATUS_OK && c->rank == 0)
-        memcpy(t->results, result, sizeof result);
+        t->account = own;
+    else
+        starts_free(&own);
     return error->status;
 }
 
-/* Fills t->model, or t->rows, which the caller frees, and t->result; the model is empty on failure.
- */
+/* Fills t->model, or t->rows, which the caller frees, and t->result; with several starts instead
+ * t->account and t->models. All is empty on failure. */
 static inline enum status run_together(struct together *t, int ranks, struct error *error)
 {
     uint64_t nnz = 0;
     if (comm_run_team(ranks, work_together, t, error) != STATUS_OK) {
-        ktensor_free(&t->model); /* some ranks may have been done */
-        for (int i = 0; i < MOST_STARTS; i++)
+        for (int i = 0; i < MOST_STARTS; i++) /* some ranks may have been done */
             ktensor_free(&t->models[i]);
         for (int r = 0; r < ranks; r++)
             ktensor_free(&t->rows[r]);
+        starts_free(&t->account);
         return error->status;
     }
     for (int r = 0; r < ranks; r++)
         nnz += t->report[r].nnz;
     assert_true(nnz == t->x->nnz);
+    t->result = t->account.start[0].result;
+    if (t->starts)
+        return STATUS_OK;
+    starts_free(&t->account);
+    t->model = t->models[0];
+    t->models[0] = (struct ktensor){0};
     return STATUS_OK;
+}
+
+/* Runs ALS on an open backend, from als->random or the model in k, which becomes the result. */
+static inline enum status run_als(struct backend *b, struct ktensor *k,
+                                  const struct cpals_options *als, struct cpals_result *result,
+                                  struct error *error)
+{
+    if (cpals_iterate(b, k, als, NULL, result, error) != STATUS_OK)
+        return error->status;
+    return cpals_store(b, k, als, NULL, result, error);
 }
 
 /* From the model in k, which becomes the result. */
@@ -116,11 +144,10 @@ static inline enum status run_alone(const struct backend_kind *kind, const struc
                                     struct error *error)
 {
     struct backend b;
-    enum status status = backend_open(&b, kind, x, options, NULL, NULL, error);
-    if (status == STATUS_OK)
-        status = cpals_run(&b, k, als, NULL, result, error);
+    if (backend_open(&b, kind, x, options, NULL, error) == STATUS_OK)
+        run_als(&b, k, als, result, error);
     backend_close(&b);
-    return status;
+    return error->status;
 }
 
 /* The backend and the number of ranks that a test is about. */

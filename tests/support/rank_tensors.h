@@ -14,8 +14,8 @@ struct job {
     const struct coo *x; /* nonzeros in memory */
     struct tns_options options;
     int parts[MAX_ORDER];      /* of the grid; 0: chosen */
-    bool packed;               /* the file stays unread, until */
-    bool read;                 /* it is read after all         */
+    bool packed;               /* the file stays unread ...    */
+    bool read;                 /* ... until it is read later   */
     struct progress *progress; /* of rank 0 */
     struct rank_tensor tensor;
     struct fingerprint print;
@@ -24,21 +24,25 @@ struct job {
 static inline void open_one(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
-    struct rank_request request = {
-        .row_bytes = 64, .machine = {.one_host = true, .threads = 1}, .packed = job->packed};
+    struct rank_request request = {.path = job->path,
+                                   .tns = &job->options,
+                                   .row_bytes = 64,
+                                   .machine = {.one_host = true, .threads = 1},
+                                   .packed = job->packed,
+                                   .hashed = true};
     memcpy(request.parts, job->parts, sizeof request.parts);
     while (request.modes < MAX_ORDER && job->parts[request.modes] > 0)
         request.modes++;
     if (job->path)
-        rank_tensor_open(&job->tensor, c, job->path, &job->options, &request,
-                         c->rank == 0 ? job->progress : NULL, error);
+        rank_tensor_open(&job->tensor, c, &request, c->rank == 0 ? job->progress : NULL, error);
     else
         rank_tensor_share(&job->tensor, c, job->x, &request, error);
     if (error->status == STATUS_OK && job->read)
-        rank_tensor_read(&job->tensor, c, NULL, error);
+        rank_tensor_read(&job->tensor, NULL, error);
     if (error->status == STATUS_OK &&
-        rank_fingerprint(&job->print, &job->tensor, c, error) != STATUS_OK)
+        rank_fingerprint(&job->print, &job->tensor, error) != STATUS_OK)
         rank_tensor_close(&job->tensor);
+    rank_rows_close(&job->tensor.rows); /* whose communicators end with this thread's */
 }
 
 static inline bool open_all(struct job *job, const struct job *like, int ranks,

@@ -16,7 +16,7 @@
 static const int rank_counts[] = {1, 2, 3, 4, 7};
 #define RANK_COUNTS (sizeof rank_counts / sizeof *rank_counts)
 
-/* Asserting is the main thread's: work only fills in what it finds. */
+/* Only the main thread asserts: work only stores its results. */
 typedef void rank_work(struct comm *c, void *context, struct error *error);
 
 struct rank_thread {
@@ -37,7 +37,7 @@ static inline void *run_rank_thread(void *argument)
 }
 
 /* Runs work(comm, context of the rank, &error[rank]) on `ranks` threads; the context of rank k is
- * `size` bytes behind that of rank k - 1. False where the communicator finds no memory. */
+ * `size` bytes after that of rank k - 1. False if there is no memory for the communicator. */
 static inline bool run_rank_threads(int ranks, rank_work *work, void *context, size_t size,
                                     struct error *error)
 {
@@ -45,7 +45,7 @@ static inline bool run_rank_threads(int ranks, rank_work *work, void *context, s
     struct comm *comm[MOST_RANKS];
     struct rank_thread rank[MOST_RANKS];
     pthread_t thread[MOST_RANKS];
-    omp_get_max_threads(); /* libomp 14 wants its first thread, the one that calls, to live on */
+    omp_get_max_threads(); /* libomp 14: the first thread that calls it must not end */
     memset(error, 0, (size_t)ranks * sizeof *error);
     if (comm_threads(comm, ranks, &failure) != STATUS_OK)
         return false;

@@ -68,7 +68,7 @@ static inline const char *scratch_text(const char *name, const char *text)
     return scratch_file(name, text, strlen(text));
 }
 
-/* Reads the file at `path` into bytes[0..room), and terminates it. Returns its size, or -1 where
+/* Reads the file at `path` into bytes[0..room), and terminates it. Returns its size, or -1 if
  * there is no file. */
 static inline long scratch_read(const char *path, char *bytes, size_t room)
 {

@@ -1,4 +1,4 @@
-/* Small tensors of which the answers are known. Include it after cmocka.h. */
+/* Small tensors with known answers. Include it after cmocka.h. */
 #ifndef BLCO_SMALL_TENSORS_H
 #define BLCO_SMALL_TENSORS_H
 
@@ -19,8 +19,8 @@ static inline void add_nonzero(struct coo *x, const uint32_t *coordinate, double
     x->value[x->nnz++] = value;
 }
 
-/* a o a o b + a o b o a + b o a o a for unit vectors a, b at a right angle: of rank 3, but as near
- * to tensors of rank 2 as one likes (V. de Silva, L.-H. Lim: Tensor rank and the ill-posedness of
+/* a o a o b + a o b o a + b o a o a for orthogonal unit vectors a, b: of rank 3, but arbitrarily
+ * near to tensors of rank 2 (V. de Silva, L.-H. Lim: Tensor rank and the ill-posedness of
  * the best low-rank approximation problem, SIAM J. Matrix Anal. Appl. 30, 2008). */
 static inline void border_rank_tensor(struct coo *x)
 {

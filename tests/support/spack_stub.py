@@ -1,4 +1,4 @@
-"""Loads the Spack recipe of blco with stand-ins for Spack, and prints what the recipe says.
+"""Loads the Spack recipe of blco with a stub of Spack, and prints what the recipe declares.
 
 Usage: spack_stub.py RECIPE VARIANTS PREFIX, VARIANTS as "+cuda~mpi". Prints a text line for each directive,
 then those for the source, the build and the installation."""

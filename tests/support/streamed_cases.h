@@ -1,5 +1,5 @@
-/* Tensors that stream to a GPU, with factors there, and what MTTKRP must give. Include it after
- * cmocka.h. */
+/* Tensors that are streamed to a GPU, with factor matrices there, and the expected MTTKRPs. Include
+ * it after cmocka.h. */
 #ifndef BLCO_STREAMED_CASES_H
 #define BLCO_STREAMED_CASES_H
 
@@ -111,7 +111,7 @@ struct streaming {
     uint64_t segment_nnz, batch_nnz, bytes;
 };
 
-/* Modes as a sweep asks for them, one mode several times, and in any order. */
+/* Modes in the order of a sweep, one mode several times, and in any order. */
 static inline void check_modes(struct device_stream *s, const struct mttkrp_case *q,
                                const struct device_factors *f)
 {

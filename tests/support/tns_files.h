@@ -1,5 +1,5 @@
-/* What the tests of the text reader share: files in a folder of their own, gzip, and the oracle, a
- * parser that reads text line after text line with sscanf. Include it after cmocka.h. */
+/* For tests of the text reader: files in a folder of their own, gzip, and the oracle, a parser that
+ * reads each text line with sscanf. Include it after cmocka.h. */
 #ifndef BLCO_TNS_FILES_H
 #define BLCO_TNS_FILES_H
 
@@ -62,7 +62,7 @@ struct entries {
     double *value;                /* (room) */
 };
 
-/* Parses text without a header with sscanf, text line after text line. */
+/* Parses text without a header, each text line with sscanf. */
 static inline void naive_parse(const char *text, uint32_t base, struct entries *e)
 {
     size_t lines = 1;

@@ -352,7 +352,8 @@ static void test_allocation_failures(void **state)
     assert_true(failures > 10);
 }
 
-/* A sum that no double holds is told with its coordinates: of several, that of the first entry. */
+/* A sum too large for a double is reported with its coordinates; if several, that of the first
+ * entry. */
 static void test_sums_that_overflow(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The census of a tensor: counts of every row, and an even sample, whatever the pieces. */
+/* The census of a tensor: counts of every row, and an even sample, for any pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

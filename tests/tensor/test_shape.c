@@ -12,7 +12,7 @@
 static const uint64_t dims[MAX_ORDER + 1] = {5, 3, MAX_LENGTH, 1, 2, 2, 2, 2, 2,
                                              2, 2, 2,          2, 2, 2, 9, 7};
 
-/* Order and lengths are taken over, nothing behind them. */
+/* Order and lengths are copied, nothing after them. */
 static void test_shape_of(void **state)
 {
     (void)state;
@@ -44,7 +44,7 @@ static void test_equal(void **state)
     for (int order = 1; order <= MAX_ORDER; order++) {
         struct shape a = shape_of(order, dims), b = a;
         assert_true(shape_equal(&a, &b));
-        if (order < MAX_ORDER) { /* lengths behind the last mode do not count */
+        if (order < MAX_ORDER) { /* lengths after the last mode do not count */
             b.dims[order] = 4;
             assert_true(shape_equal(&a, &b));
             b.order++;
@@ -68,7 +68,7 @@ static void test_longest(void **state)
     assert_int_equal(shape_longest(SHAPE(2, dims + 3)), 2);
     assert_int_equal(shape_longest(SHAPE(MAX_ORDER - 3, dims + 3)), 9);
     struct shape s = shape_of(2, dims);
-    s.dims[2] = 100; /* behind the last mode */
+    s.dims[2] = 100; /* after the last mode */
     assert_int_equal(shape_longest(&s), 5);
 }
 

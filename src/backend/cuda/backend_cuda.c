@@ -1,4 +1,4 @@
-/* The CUDA backend: an iteration runs on the device, and only a few scalars come back.
+/* The CUDA backend: an iteration runs on the GPU, and only a few scalars come back.
  *
  * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
  * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. MTTKRP
@@ -21,16 +21,9 @@
 
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
 
-/* Of a nonzero while it is sorted: key and value, from one place to another. Where the card has no
- * room for that the tensor stays packed. */
+/* What a nonzero takes while it is sorted: key and value, twice. If the GPU has no room for that,
+ * the tensor stays packed. */
 #define BUILDING_BYTES 32
-
-/* Bytes of a factor's row: whole vectors. */
-static uint64_t padded_row(uint64_t rank, enum precision precision)
-{
-    uint64_t bytes = rank * precision_bytes(precision);
-    return (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
-}
 
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
                                 const struct backend_options *options, struct error *error)
@@ -48,7 +41,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .conflict = options->conflict,
         .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
         .iterations = options->iterations,
-        .row_bytes = padded_row(options->problem.rank, options->problem.precision),
+        .row_bytes = device_row_bytes(options->problem.rank, options->problem.precision),
         .budget = available - available / 16,
         .copies = OUTPUT_COPIES,
         .short_mode = (uint64_t)processors,
@@ -62,42 +55,42 @@ static enum status make_request(struct plan_request *request, const struct plan_
 
 static enum status open_small_matrices(struct device_state *s, struct error *error)
 {
-    uint64_t square = s->rank * s->rank;
-    enum status status = STATUS_OK;
-    for (int n = 0; n < s->order && status == STATUS_OK; n++) {
-        status = device_array_into(&s->gram[n], square, sizeof(double), error);
-        if (status == STATUS_OK)
-            status = device_array_into(&s->norm[n], s->rank, sizeof(double), error);
+    const uint64_t rank = s->rank, square = rank * rank;
+    for (int n = 0; n < s->order; n++) {
+        if (device_array_into(&s->model.gram[n], square, sizeof(double), error) != STATUS_OK)
+            return error->status;
+        if (device_array_into(&s->model.norm[n], rank, sizeof(double), error) != STATUS_OK)
+            return error->status;
     }
-    if (status == STATUS_OK)
-        status = device_columns_open(&s->columns, s->device, s->rank, error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->weights, square, sizeof(double), error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->raw, square, sizeof(double), error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->inner, s->rank, sizeof(double), error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->start, s->rank, sizeof(double), error);
-    if (status == STATUS_OK)
-        status = device_array_into(&s->scalars, 1, sizeof *s->scalars, error);
-    if (status == STATUS_OK)
-        s->result = device_pinned_array(1, sizeof *s->result, error);
+    if (device_columns_open(&s->columns, s->device, rank, error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->solve.inverse, square, sizeof(double), error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->solve.raw, square, sizeof(double), error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->solve.inner, rank, sizeof(double), error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->model.lambda, rank, sizeof(double), error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&s->scalars, 1, sizeof *s->scalars, error) != STATUS_OK)
+        return error->status;
+    s->result = device_pinned_array(1, sizeof *s->result, error);
     return error->status;
 }
 
+/* Small kernels on the side stream do not queue after MTTKRP's thread blocks. */
 static enum status open_streams(struct device_state *s, struct error *error)
 {
     cudaError_t code = device_queue_create(&s->stream, QUEUE_LAST);
-    if (code == cudaSuccess) /* its small kernels do not queue behind MTTKRP's thread blocks */
+    if (code == cudaSuccess)
         code = device_queue_create(&s->side, QUEUE_FIRST);
     if (code == cudaSuccess)
-        code = device_event_create(&s->weights_ready);
+        code = device_event_create(&s->solve.ready);
     for (int i = 0; i < 2 && code == cudaSuccess; i++)
-        code = device_event_create_timed(&s->spare[i]);
-    enum status status = cuda_status(code, "a stream", error);
-    return status == STATUS_OK ? device_staging_open(&s->staging, s->device, s->stream, error)
-                               : status;
+        code = device_event_create_timed(&s->events.spare[i]);
+    if (cuda_status(code, "a stream", error) != STATUS_OK)
+        return error->status;
+    return device_staging_open(&s->staging, s->device, s->stream, error);
 }
 
 static void close_device(void *state)
@@ -110,26 +103,26 @@ static void close_device(void *state)
     device_ranks_close(&s->ranks);
     cudaDeviceSynchronize();
     for (int n = 0; n < s->order; n++) {
-        device_free(s->gram[n]);
-        device_free(s->norm[n]);
+        device_free(s->model.gram[n]);
+        device_free(s->model.norm[n]);
     }
     device_momentum_close(&s->momentum);
     device_sweep_close(&s->sweep);
     for (int p = 0; p < 2; p++)
         device_dense_close(s->dense_of[p]);
     device_columns_close(&s->columns);
-    device_free(s->weights);
-    device_free(s->raw);
-    device_free(s->inner);
-    device_free(s->start);
+    device_free(s->solve.inverse);
+    device_free(s->solve.raw);
+    device_free(s->solve.inner);
+    device_free(s->model.lambda);
     device_free(s->scalars);
     device_pinned_free(s->result);
     device_staging_close(&s->staging);
-    for (int i = 0; i < BACKEND_STAMPS; i++)
-        device_event_destroy(s->stamp[i]);
-    device_event_destroy(s->weights_ready);
+    for (int i = 0; i < OPERATION_EVENTS; i++)
+        device_event_destroy(s->events.own[i]);
+    device_event_destroy(s->solve.ready);
     for (int i = 0; i < 2; i++)
-        device_event_destroy(s->spare[i]);
+        device_event_destroy(s->events.spare[i]);
     device_queue_destroy(s->side);
     device_queue_destroy(s->stream);
     memory_free(s);
@@ -139,100 +132,116 @@ static void close_device(void *state)
 static enum status open_dense(struct device_state *s, enum precision precision, struct error *error)
 {
     struct device_dense **dense = &s->dense_of[precision];
-    const uint64_t ld = padded_row(s->rank, precision) / precision_bytes(precision);
-    enum status status = device_dense_open(dense, s->device, s->rank, ld, precision, error);
-    return status == STATUS_OK && mode_rules_any(s->rules.nonneg)
-               ? device_dense_open_nonneg(*dense, s->device, error)
-               : status;
+    const uint64_t ld = device_row_bytes(s->rank, precision) / precision_bytes(precision);
+    if (device_dense_open(dense, s->device, s->rank, ld, precision, error) != STATUS_OK)
+        return error->status;
+    return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, s->device, error)
+                                           : STATUS_OK;
+}
+
+static enum status open_tensor(struct device_state *s, const struct tensor_source *source,
+                               const struct plan *plan, struct progress *progress,
+                               struct error *error)
+{
+    if (device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error) != STATUS_OK)
+        return error->status;
+    return source->file ? backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error)
+                        : STATUS_OK;
+}
+
+/* What works on factor matrices, in the precisions that they may have. */
+static enum status open_model(struct device_state *s, const struct problem *problem,
+                              struct error *error)
+{
+    s->sweep.factors.wide_values = problem->single_first;
+    if (open_small_matrices(s, error) != STATUS_OK)
+        return error->status;
+    if (open_dense(s, problem->precision, error) != STATUS_OK)
+        return error->status;
+    if (problem->single_first && open_dense(s, PRECISION_SINGLE, error) != STATUS_OK)
+        return error->status;
+    s->dense = s->dense_of[problem->precision];
+    return STATUS_OK;
+}
+
+static enum status open_all(struct device_state *s, const struct tensor_source *source,
+                            const struct plan *plan, const struct problem *problem,
+                            struct progress *progress, struct error *error)
+{
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
+    if (open_streams(s, error) != STATUS_OK)
+        return error->status;
+    if (open_tensor(s, source, plan, progress, error) != STATUS_OK)
+        return error->status;
+    if (open_model(s, problem, error) != STATUS_OK)
+        return error->status;
+    if (device_ranks_open(&s->ranks, source->ranks, s->device, error) != STATUS_OK)
+        return error->status;
+    return plan->request.momentum ? device_momentum_open(s, error) : STATUS_OK;
 }
 
 static enum status open_device(void **state, const struct tensor_source *source,
                                const struct plan *plan, const struct backend_options *options,
                                struct progress *progress, struct error *error)
 {
+    const struct problem *problem = &options->problem;
     struct device_state *s = memory_zeros(1, sizeof *s, error);
     *state = NULL;
     if (!s)
         return error->status;
     s->device = options->device;
     s->order = source->x->shape.order;
-    s->rank = options->problem.rank;
-    s->ld = plan->request.row_bytes / precision_bytes(options->problem.precision);
-    s->rules = options->problem.rules;
-
-    enum status status = device_use(s->device, error);
-    if (status == STATUS_OK)
-        status = open_streams(s, error);
-    if (status == STATUS_OK)
-        status = device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error);
-    s->sweep.factors.wide_values = options->problem.single_first;
-    if (status == STATUS_OK && source->file)
-        status = backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error);
-    if (status == STATUS_OK)
-        status = open_small_matrices(s, error);
-    if (status == STATUS_OK)
-        status = open_dense(s, options->problem.precision, error);
-    if (status == STATUS_OK && options->problem.single_first)
-        status = open_dense(s, PRECISION_SINGLE, error);
-    s->dense = s->dense_of[options->problem.precision];
-    if (status == STATUS_OK)
-        status = device_ranks_open(&s->ranks, source->ranks, s->device, error);
-    if (status == STATUS_OK && plan->request.momentum)
-        status = device_momentum_open(s, error);
-    if (status != STATUS_OK) {
+    s->rank = problem->rank;
+    s->ld = plan->request.row_bytes / precision_bytes(problem->precision);
+    s->rules = problem->rules;
+    if (open_all(s, source, plan, problem, progress, error) != STATUS_OK) {
         close_device(s);
-        return status;
+        return error->status;
     }
     *state = s;
     return STATUS_OK;
 }
 
-static enum status stamp(void *state, int number, struct error *error)
+/* An early MTTKRP is no part of the operations before it. Where an event stands at the end of the
+ * queue already, it serves: to record one costs the stream more than a microsecond. */
+static enum status record_event(void *queue, int event, struct error *error)
 {
-    struct device_state *s = state;
+    struct device_state *s = queue;
+    cudaEvent_t *own = &s->events.own[event], *at = &s->events.at[event];
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    /* An early MTTKRP is no part of the operations before it. An event costs the stream more than a
-     * microsecond. */
-    s->mark[number] = s->m_early ? s->swept : s->end;
-    if (s->mark[number])
+    *at = s->m_early ? s->events.swept : s->events.end;
+    if (*at)
         return STATUS_OK;
-    cudaError_t code =
-        s->stamp[number] ? cudaSuccess : device_event_create_timed(&s->stamp[number]);
-    s->mark[number] = s->stamp[number];
+    cudaError_t code = *own ? cudaSuccess : device_event_create_timed(own);
     if (code == cudaSuccess)
-        code = cudaEventRecord(s->stamp[number], s->stream);
+        code = cudaEventRecord(*own, s->stream);
+    *at = *own;
     return cuda_status(code, "timing", error);
 }
 
-static enum status elapsed(void *state, int from, int to, double *seconds, struct error *error)
+static enum status time_elapsed(void *queue, int from, int to, double *seconds, struct error *error)
 {
-    struct device_state *s = state;
+    struct device_state *s = queue;
     float ms = 0;
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    cudaError_t code = cudaEventSynchronize(s->mark[to]);
+    cudaError_t code = cudaEventSynchronize(s->events.at[to]);
     if (code == cudaSuccess)
-        code = cudaEventElapsedTime(&ms, s->mark[from], s->mark[to]);
+        code = cudaEventElapsedTime(&ms, s->events.at[from], s->events.at[to]);
     *seconds = ms / 1e3;
     return cuda_status(code, "timing", error);
 }
 
 static void tell_built(void *state, struct backend_built *built)
 {
-    const struct device_orderings *o = &((struct device_state *)state)->sweep.orderings;
+    const struct device_state *s = state;
+    const struct device_orderings *o = &s->sweep.orderings;
     *built = (struct backend_built){
         .plan = o->plan, .groups = o->sweep.groups, .nnz = o->nnz, .seconds = o->seconds};
-}
-
-static bool describe(void *state, int mode, char *text, size_t size)
-{
-    return device_sweep_describe(&((struct device_state *)state)->sweep, mode, text, size);
-}
-
-static uint64_t bus_bytes(void *state, int mode)
-{
-    return device_sweep_bus_bytes(&((struct device_state *)state)->sweep, mode);
+    for (int n = 0; n < s->order; n++)
+        device_sweep_kernel(&s->sweep, n, &built->kernel[n]);
 }
 
 static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
@@ -242,35 +251,33 @@ static enum status measure_rates(const struct shape *shape, const struct backend
         .device = options->device,
         .shape = shape,
         .row_bytes = options->problem.rank * precision_bytes(options->problem.precision),
-        .vectors = padded_row(options->problem.rank, options->problem.precision) / VECTOR_BYTES,
+        .vectors =
+            device_row_bytes(options->problem.rank, options->problem.precision) / VECTOR_BYTES,
         .precision = options->problem.precision,
         .memory = options->memory};
     return device_rates(&request, rates, error);
 }
 
+static const struct event_ops events = {record_event, time_elapsed};
+
 static const struct backend_ops operations = {.load = device_state_load,
-                                              .randomise = device_state_randomise,
+                                              .save = device_state_save,
+                                              .store = device_state_store,
+                                              .columns = device_state_columns,
                                               .mttkrp = device_state_mttkrp,
                                               .update = device_state_update,
                                               .fit = device_state_fit,
                                               .residual = device_state_residual,
                                               .extrapolate = device_state_extrapolate,
-                                              .trade = device_state_trade,
-                                              .accelerate = device_state_accelerate,
+                                              .swap = device_state_swap,
                                               .gram = device_state_gram,
                                               .weights = device_state_weights,
-                                              .store = device_state_store,
                                               .fetch = device_state_fetch,
                                               .rotate = device_state_rotate,
+                                              .widen = device_state_widen,
                                               .built = tell_built,
                                               .close = close_device,
-                                              .stamp = stamp,
-                                              .elapsed = elapsed,
-                                              .describe = describe,
-                                              .columns = device_state_columns,
-                                              .store_arranged = device_state_store_arranged,
-                                              .bus_bytes = bus_bytes,
-                                              .set_precision = device_state_set_precision};
+                                              .events = &events};
 
 const struct backend_kind backend_cuda = {.name = "cuda",
                                           .takes_parts = true,

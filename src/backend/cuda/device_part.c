@@ -18,9 +18,9 @@ static enum status check_all_read(const struct device_coo *d, const struct tenso
                      source->file->name, sum[0], (uintmax_t)nnz);
 }
 
-/* Every rank shares the rows of mode n after the marks of the rows that it touches. */
-static enum status share_rows(const struct device_coo *d, struct rank_rows *r, int n,
-                              struct error *error)
+/* Divides the rows of mode n, by the marks of the rows that each rank touches. */
+static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, int n,
+                               struct error *error)
 {
     uint64_t rows = r->range.here.dims[n];
     unsigned char *touched = NULL;
@@ -41,7 +41,7 @@ static enum status share(const struct device_coo *d, const struct tensor_source 
     *norm_sq = own_norm_sq;
     check_all_read(d, source, norm_sq, error);
     for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
-        share_rows(d, source->ranks, n, error);
+        divide_rows(d, source->ranks, n, error);
     return error->status;
 }
 

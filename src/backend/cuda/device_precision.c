@@ -5,46 +5,40 @@
 #include "backend/cuda/runtime/device_info.h"
 #include "kernels/dense/dense_widen.h"
 
-/* Bytes of a row of R entries: whole vectors. */
-static uint64_t row_bytes(const struct device_state *s, enum precision precision)
-{
-    uint64_t bytes = s->rank * precision_bytes(precision);
-    return (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
-}
-
 /* Factor matrix n, by way of M's room: it takes more room than before, and so cannot be made in
  * place. */
 static enum status widen(struct device_state *s, int n, struct error *error)
 {
     const struct device_factors *f = &s->sweep.factors;
-    const uint64_t rows = f->shape.dims[n], bytes = row_bytes(s, PRECISION_DOUBLE);
-    enum status status =
-        cuda_status(dense_widen_rows(f->factor[n], s->ld, f->m, bytes / sizeof(double), rows,
-                                     s->rank, s->stream),
-                    "widening a factor matrix", error);
-    if (status == STATUS_OK)
-        status = cuda_status(
-            cudaMemcpyAsync(f->factor[n], f->m, rows * bytes, cudaMemcpyDeviceToDevice, s->stream),
-            "widening a factor matrix", error);
-    return status;
+    const uint64_t rows = f->shape.dims[n], bytes = device_row_bytes(s->rank, PRECISION_DOUBLE);
+    cudaError_t code = dense_widen_rows(f->factor[n], s->ld, f->m, bytes / sizeof(double), rows,
+                                        s->rank, s->stream);
+    if (code == cudaSuccess)
+        code =
+            cudaMemcpyAsync(f->factor[n], f->m, rows * bytes, cudaMemcpyDeviceToDevice, s->stream);
+    return cuda_status(code, "widening a factor matrix", error);
 }
 
-/* What has been asked for is done before anything changes. */
-enum status device_state_set_precision(void *state, enum precision precision, bool keep,
-                                       struct error *error)
+void device_state_set_precision(struct device_state *s, enum precision precision)
 {
-    struct device_state *s = state;
-    enum status status = device_use(s->device, error);
-    if (status == STATUS_OK && keep)
-        status = device_state_settle(s, error);
-    for (int n = 0; n < s->order && keep && status == STATUS_OK; n++)
-        status = widen(s, n, error);
-    if (status != STATUS_OK)
-        return status;
-    const uint64_t bytes = row_bytes(s, precision);
+    const uint64_t bytes = device_row_bytes(s->rank, precision);
     s->ld = bytes / precision_bytes(precision);
     s->dense = s->dense_of[precision];
     device_sweep_set_precision(&s->sweep, precision, (uint32_t)(bytes / VECTOR_BYTES));
-    device_state_restart(s);
+    device_state_forget(s);
+}
+
+/* What has been asked for is done before anything changes. */
+enum status device_state_widen(void *state, struct error *error)
+{
+    struct device_state *s = state;
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
+    if (device_state_wait(s, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < s->order; n++)
+        if (widen(s, n, error) != STATUS_OK)
+            return error->status;
+    device_state_set_precision(s, PRECISION_DOUBLE);
     return STATUS_OK;
 }

@@ -70,7 +70,7 @@ uint64_t device_ranks_rows(const struct rank_rows *ranks, int n)
     return rows > 0 ? rows : 1;
 }
 
-/* Behind the operation before this one. */
+/* Waits, in the queue, for the operation before this one. */
 static enum status begin(struct device_ranks *r, cudaStream_t stream, struct error *error)
 {
     return cuda_status(cudaStreamWaitEvent(stream, r->moved, 0), "the order of moves", error);
@@ -81,8 +81,7 @@ static enum status end(struct device_ranks *r, cudaStream_t stream, struct error
     return cuda_status(cudaEventRecord(r->moved, stream), "the order of moves", error);
 }
 
-/* Puts a time stamp into the queue. */
-static enum status stamp(cudaEvent_t *event, cudaStream_t stream, struct error *error)
+static enum status record(cudaEvent_t *event, cudaStream_t stream, struct error *error)
 {
     cudaError_t code = *event ? cudaSuccess : device_event_create_timed(event);
     if (code == cudaSuccess)
@@ -101,17 +100,16 @@ static enum status move(struct device_ranks *r, int n, collective *call,
     bool timed = r->moves < DEVICE_MOST_MOVES;
     if (!r->sharing[n] || stripes->stripe == 0)
         return STATUS_OK;
-    enum status status = begin(r, stream, error);
-    if (status == STATUS_OK && timed)
-        status = stamp(&r->begin[r->moves], stream, error);
-    if (status == STATUS_OK)
-        status = call(r->sharing[n], stripes, stream, error);
-    if (status == STATUS_OK && timed)
-        status = stamp(&r->end[r->moves], stream, error);
-    if (status == STATUS_OK)
-        status = end(r, stream, error);
+    if (begin(r, stream, error) != STATUS_OK)
+        return error->status;
+    if (timed && record(&r->begin[r->moves], stream, error) != STATUS_OK)
+        return error->status;
+    if (call(r->sharing[n], stripes, stream, error) != STATUS_OK)
+        return error->status;
+    if (timed && record(&r->end[r->moves], stream, error) != STATUS_OK)
+        return error->status;
     r->moves += timed;
-    return status;
+    return end(r, stream, error);
 }
 
 /* The first row of the room for this rank's stripe. */
@@ -120,28 +118,28 @@ static uint64_t own_room(const struct mode_rows *m)
     return m->row ? m->first : (uint64_t)m->peers->rank * m->stripe;
 }
 
-static struct device_stripes stripes_of(const struct device_ranks *r, int n, void *numbers,
-                                        uint64_t ld, enum precision precision)
+static struct device_stripes stripes_of(const struct device_ranks *r, int n,
+                                        const struct device_matrix *a)
 {
     const struct mode_rows *m = &r->ranks->mode[n];
-    uint64_t row_bytes = ld * precision_bytes(precision);
-    return (struct device_stripes){.numbers = numbers,
-                                   .own = (char *)numbers + own_room(m) * row_bytes,
-                                   .stripe = m->stripe * ld,
-                                   .precision = precision};
+    uint64_t row_bytes = a->ld * precision_bytes(a->precision);
+    return (struct device_stripes){.numbers = a->entries,
+                                   .own = (char *)a->entries + own_room(m) * row_bytes,
+                                   .stripe = m->stripe * a->ld,
+                                   .precision = a->precision};
 }
 
-enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_t ld,
-                                 enum precision precision, cudaStream_t stream, struct error *error)
+enum status device_ranks_scatter(struct device_ranks *r, int n, const struct device_matrix *m,
+                                 cudaStream_t stream, struct error *error)
 {
-    const struct device_stripes stripes = stripes_of(r, n, m, ld, precision);
+    const struct device_stripes stripes = stripes_of(r, n, m);
     return move(r, n, device_comm_reduce_scatter, &stripes, stream, error);
 }
 
-enum status device_ranks_gather(struct device_ranks *r, int n, void *a, uint64_t ld,
-                                enum precision precision, cudaStream_t stream, struct error *error)
+enum status device_ranks_gather(struct device_ranks *r, int n, const struct device_matrix *a,
+                                cudaStream_t stream, struct error *error)
 {
-    const struct device_stripes stripes = stripes_of(r, n, a, ld, precision);
+    const struct device_stripes stripes = stripes_of(r, n, a);
     return move(r, n, device_comm_all_gather, &stripes, stream, error);
 }
 
@@ -150,10 +148,11 @@ enum status device_ranks_sum(struct device_ranks *r, const double *from, double 
 {
     if (!r->all)
         return STATUS_OK;
-    enum status status = begin(r, stream, error);
-    if (status == STATUS_OK)
-        status = device_comm_sum(r->all, from, to, count, stream, error);
-    return status == STATUS_OK ? end(r, stream, error) : status;
+    if (begin(r, stream, error) != STATUS_OK)
+        return error->status;
+    if (device_comm_sum(r->all, from, to, count, stream, error) != STATUS_OK)
+        return error->status;
+    return end(r, stream, error);
 }
 
 bool device_ranks_alone(const struct device_ranks *r)
@@ -163,17 +162,18 @@ bool device_ranks_alone(const struct device_ranks *r)
 
 static enum status book_moves(struct device_ranks *r, struct error *error)
 {
-    enum status status = STATUS_OK;
-    for (int i = 0; i < r->moves && status == STATUS_OK; i++) {
+    const int moves = r->moves;
+    r->moves = 0;
+    for (int i = 0; i < moves; i++) {
         float ms = 0;
         cudaError_t code = cudaEventSynchronize(r->end[i]);
         if (code == cudaSuccess)
             code = cudaEventElapsedTime(&ms, r->begin[i], r->end[i]);
-        status = cuda_status(code, "timing", error);
+        if (cuda_status(code, "timing", error) != STATUS_OK)
+            return error->status;
         r->ranks->all->seconds += ms / 1e3;
     }
-    r->moves = 0;
-    return status;
+    return STATUS_OK;
 }
 
 /* Looks whether the stream is empty, and, so that a rank which fails ends this one, whether that

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include "backend/cuda/runtime/device_factor_copy.h"
 #include "ranks/rank_rows.h"
 #include "comm/nccl/device_comm.h"
 
@@ -13,12 +14,12 @@
          */
 
 /* NCCL's operations follow each other, whichever stream they are queued on (device_comm.h):
- * `moved` is recorded behind each one, and the next one waits for `moved`. */
+ * `moved` is recorded after each one, and the next one waits for `moved`. */
 struct device_ranks {
-    const struct rank_rows *ranks;      /* borrowed                                         */
+    const struct rank_rows *ranks;          /* borrowed                                         */
     struct device_comm *all;                /* NULL: this rank is alone; owned, or ranks->devices */
     struct device_comm *sharing[MAX_ORDER]; /* `all`, or owned; NULL: nobody shares             */
-    cudaEvent_t moved;                      /* behind the last operation                        */
+    cudaEvent_t moved;                      /* after the last operation                         */
     cudaEvent_t begin[DEVICE_MOST_MOVES];   /* of the moves of rows since the host last waited; */
     cudaEvent_t end[DEVICE_MOST_MOVES];     /* made when they are first needed                  */
     int moves;                              /* of these                                         */
@@ -29,18 +30,17 @@ struct device_ranks {
 enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ranks, int device,
                               struct error *error);
 
-/* Accepts an empty one. After an abort of some rank, what is still queued is given up. */
+/* Accepts an empty one. If a rank has aborted, what is still queued is given up. */
 void device_ranks_close(struct device_ranks *r);
 
 /* Rows of mode n that an array has room for: those here, filled up to stripes of equal length. */
 uint64_t device_ranks_rows(const struct rank_rows *ranks, int n);
 
-/* rank_rows_scatter and rank_rows_gather of an array (device_ranks_rows x ld). */
-enum status device_ranks_scatter(struct device_ranks *r, int n, void *m, uint64_t ld,
-                                 enum precision precision, cudaStream_t stream,
-                                 struct error *error);
-enum status device_ranks_gather(struct device_ranks *r, int n, void *a, uint64_t ld,
-                                enum precision precision, cudaStream_t stream, struct error *error);
+/* rank_rows_scatter and rank_rows_gather of a matrix in an array (device_ranks_rows x ld). */
+enum status device_ranks_scatter(struct device_ranks *r, int n, const struct device_matrix *m,
+                                 cudaStream_t stream, struct error *error);
+enum status device_ranks_gather(struct device_ranks *r, int n, const struct device_matrix *a,
+                                cudaStream_t stream, struct error *error);
 
 /* to[0..count) = the sum over all ranks of from[0..count); device. Nothing is queued where there is
  * one rank: then `to` must be `from`. */
@@ -49,14 +49,13 @@ enum status device_ranks_sum(struct device_ranks *r, const double *from, double 
 
 bool device_ranks_alone(const struct device_ranks *r);
 
-/* Waits until the stream is empty, and books the time of the moves of rows with the ranks'
- * communicator. The status and reason of a rank that has aborted. */
+/* Waits until the stream is empty, and adds the time of the moves of rows to ranks->all->seconds.
+ * If a rank has aborted, its status and reason. */
 enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struct error *error);
 
 /* To be called before anything waits for the stream without looking for failures of other ranks:
- * what this rank has queued with the others comes to no end where one of them fails. With several
- * ranks, waits until the stream is empty; a rank that is alone does not wait. Errors of
- * device_ranks_wait. */
+ * queued collectives never complete if another rank fails. With several ranks, waits until the
+ * stream is empty; a rank that is alone does not wait. Errors of device_ranks_wait. */
 enum status device_ranks_before_wait(struct device_ranks *r, cudaStream_t stream,
                                      struct error *error);
 

@@ -25,19 +25,24 @@ static enum status fetch(void *host, const void *device, uint64_t count, cudaStr
 static enum status find_weights(struct device_state *s, double *weight, struct error *error)
 {
     double *norm = memory_array(s->rank, sizeof *norm, error);
-    if (norm)
-        device_state_weights(s, weight, error);
-    for (int n = 0; n < s->order && error->status == STATUS_OK; n++) {
-        cuda_status(cudaMemcpy(norm, s->norm[n], s->rank * sizeof *norm, cudaMemcpyDeviceToHost),
-                    doing, error);
-        for (uint64_t r = 0; r < s->rank && error->status == STATUS_OK; r++)
+    if (!norm)
+        return error->status;
+    if (device_state_weights(s, weight, error) != STATUS_OK)
+        goto done;
+    for (int n = 0; n < s->order; n++) {
+        cudaError_t code =
+            cudaMemcpy(norm, s->model.norm[n], s->rank * sizeof *norm, cudaMemcpyDeviceToHost);
+        if (cuda_status(code, doing, error) != STATUS_OK)
+            goto done;
+        for (uint64_t r = 0; r < s->rank; r++)
             weight[r] /= norm[r] != 0 ? norm[r] : 1;
     }
+done:
     memory_free(norm);
     return error->status;
 }
 
-/* Of the rows of mode n that this rank solves. */
+/* gram += the Gram of the rows of mode n that this rank solves. */
 static enum status add_gram(struct device_state *s, int n, struct double_double *gram,
                             struct error *error)
 {
@@ -47,17 +52,23 @@ static enum status add_gram(struct device_state *s, int n, struct double_double 
     uint32_t slices = residual_gram_slices(rows->count, (uint32_t)s->rank);
     struct double_double *partial = NULL, *host = NULL;
     const void *own = device_state_row(s, f->factor[n], rows->first);
-    if ((host = memory_array(slices, size * sizeof *host, error)) &&
-        device_array_into(&partial, slices * size, sizeof *partial, error) == STATUS_OK &&
-        cuda_status(residual_gram(own, rows->count, f->vectors, (uint32_t)s->rank, f->precision,
-                                  slices, partial, s->stream),
-                    doing, error) == STATUS_OK &&
-        fetch(host, partial, slices * size, s->stream, error) == STATUS_OK)
-        for (uint64_t i = 0; i < s->rank; i++)
-            for (uint64_t j = i; j < s->rank; j++)
-                for (uint64_t k = 0; k < slices; k++)
-                    gram[i * s->rank + j] =
-                        dd_add(gram[i * s->rank + j], host[k * size + i * s->rank + j]);
+    host = memory_array(slices, size * sizeof *host, error);
+    if (!host)
+        goto done;
+    if (device_array_into(&partial, slices * size, sizeof *partial, error) != STATUS_OK)
+        goto done;
+    cudaError_t code = residual_gram(own, rows->count, f->vectors, (uint32_t)s->rank, f->precision,
+                                     slices, partial, s->stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    if (fetch(host, partial, slices * size, s->stream, error) != STATUS_OK)
+        goto done;
+    for (uint64_t i = 0; i < s->rank; i++)
+        for (uint64_t j = i; j < s->rank; j++)
+            for (uint64_t k = 0; k < slices; k++)
+                gram[i * s->rank + j] =
+                    dd_add(gram[i * s->rank + j], host[k * size + i * s->rank + j]);
+done:
     device_free(partial);
     memory_free(host);
     return error->status;
@@ -109,32 +120,41 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
     const uint64_t sums = PLAN_WORKSPACES * RESIDUAL_BLOCKS;
     struct double_double *host = memory_array(sums, sizeof *host, error), *sum = NULL;
     double *weight = NULL;
-    if (host && device_array_into(&sum, sums, sizeof *sum, error) == STATUS_OK &&
-        device_array_into(&weight, s->rank, sizeof *weight, error) == STATUS_OK &&
-        cuda_status(cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream), doing, error) ==
-            STATUS_OK &&
-        cuda_status(cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight,
-                                    cudaMemcpyHostToDevice, s->stream),
-                    doing, error) == STATUS_OK &&
-        queue_nonzeros(s, weight, sum, error) == STATUS_OK &&
-        fetch(host, sum, sums, s->stream, error) == STATUS_OK)
-        for (uint64_t k = 0; k < sums; k++)
-            r->nonzeros = dd_add(r->nonzeros, host[k]);
+    if (!host)
+        goto done;
+    if (device_array_into(&sum, sums, sizeof *sum, error) != STATUS_OK)
+        goto done;
+    if (device_array_into(&weight, s->rank, sizeof *weight, error) != STATUS_OK)
+        goto done;
+    cudaError_t code = cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight, cudaMemcpyHostToDevice,
+                               s->stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    if (queue_nonzeros(s, weight, sum, error) != STATUS_OK)
+        goto done;
+    if (fetch(host, sum, sums, s->stream, error) != STATUS_OK)
+        goto done;
+    for (uint64_t k = 0; k < sums; k++)
+        r->nonzeros = dd_add(r->nonzeros, host[k]);
+done:
     device_free(weight);
     device_free(sum);
     memory_free(host);
     return error->status;
 }
 
-/* An MTTKRP that the device has begun early is asked for once more: its time would count as the
- * residual's, and the residual's as the MTTKRP's. */
+/* An MTTKRP that the GPU has begun early is begun again later: otherwise its time would count as
+ * the residual's, and the residual's as the MTTKRP's. */
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error)
 {
     struct device_state *s = state;
-    if (device_use(s->device, error) != STATUS_OK || device_state_settle(s, error) != STATUS_OK)
+    if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    s->m_early = false;
-    s->m_mode = -1;
+    if (device_state_wait(s, error) != STATUS_OK)
+        return error->status;
+    device_state_drop_m(s);
     r->norm_sq = s->sweep.orderings.norm_sq;
     if (find_weights(s, r->weight, error) != STATUS_OK)
         return error->status;

@@ -1,8 +1,7 @@
 /* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
- * (what it keeps), device_model.c (the model's way there and back), device_arrange.c (arranged on
- * its way back), device_update.c (the steps of an iteration), device_momentum.c (what the next one
- * begins with), device_residual.c (the residual) and device_precision.c (from single precision to
- * double). */
+ * (what it keeps), device_model.c (models on their way in), device_store.c (and out),
+ * device_update.c (the steps of an iteration), device_momentum.c (what the next one begins with),
+ * device_residual.c (the residual) and device_precision.c (from single precision to double). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -11,10 +10,11 @@
 #include "backend/cuda/dense/device_dense_columns.h"
 #include "backend/cuda/device_ranks.h"
 #include "backend/cuda/device_sweep.h"
+#include "backend/cuda/runtime/device_factor_copy.h"
 #include "backend/cuda/runtime/device_staging.h"
 #include "kernels/dense/dense_momentum.h"
 
-/* What comes back to the host in an iteration. */
+/* What the GPU sends to the host in an iteration. */
 struct device_scalars {
     struct dense_fit_terms fit;
     struct dense_momentum momentum;
@@ -23,29 +23,64 @@ struct device_scalars {
                * it; or 0 */
 };
 
-/* An MTTKRP that the host has asked for, and whether the update of its mode came after it. */
-struct device_queued {
-    int mode;
-    bool updated;
-    int before; /* the mode that was updated last before that; -1: none */
-};
-
 #define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
 
-/* A step to what the next sweep begins with is queued behind the fit (device_momentum.c). */
+/* What the host has queued since it last waited, in order to repeat it. */
+struct device_ahead {
+    struct device_queued {
+        int mode;     /* of an MTTKRP                                         */
+        bool updated; /* the update of the mode came after it                 */
+        int before;   /* the mode that was updated last before that; -1: none */
+    } queued[DEVICE_MOST_QUEUED];
+    int count;    /* of these                                                          */
+    bool running; /* the host waits for no V                                           */
+    int careful;  /* updates left to run one by one, each waiting for its V; 0: none */
+};
+
+/* The model besides its factor matrices, which are those of struct device_factors; device, owned.
+ */
+struct device_model {
+    double *lambda;   /* (R) of the model that was loaded, or of the last sweep that momentum has
+                       * accepted; counts where last_mode is -1                                  */
+    bool weights_fit; /* lambda comes from an update                                             */
+    int last_mode;    /* the one updated last, whose norms are lambda; or -1                     */
+    double *gram[MAX_ORDER]; /* (R x R), of unit columns                                         */
+    double *norm[MAX_ORDER]; /* (R), of the columns as they stand                                */
+};
+
+/* Room of an update; device, owned. */
+struct device_solve {
+    double *inverse;   /* (R x R): A_n = M inverse                            */
+    double *raw;       /* (R x R): A_n' A_n before normalisation              */
+    double *inner;     /* (R): diagonal of M' A, of the rows of all ranks     */
+    cudaEvent_t ready; /* on `side`: `inverse` is there                       */
+};
+
+/* Timed events on `stream`. */
+struct device_events {
+    cudaEvent_t own[OPERATION_EVENTS]; /* of struct event_ops; NULL until it is used; owned    */
+    cudaEvent_t at[OPERATION_EVENTS];  /* that one, or another which was recorded there        */
+    cudaEvent_t end;      /* one that stands at the end of `stream`, whoever has recorded it;
+                           * NULL: more has been queued, or the host has waited                */
+    cudaEvent_t swept;    /* the one after the last sweep                                      */
+    cudaEvent_t spare[2]; /* for that where `end` is NULL, by turns; owned                     */
+    int turn;             /* 0 or 1                                                            */
+};
+
+/* The step to what the next sweep begins with is queued with the fit, before the host asks for it
+ * (device_momentum.c). */
 struct device_momentum {
-    bool on;
     enum {
-        STEP_NONE,   /* no step waits to be asked for                                 */
-        STEP_QUEUED, /* one does, and its Y are the factor matrices                   */
-        STEP_ASIDE   /* one does, but the model of the sweep is the factor matrices   */
-    } waiting;
-    struct device_second { /* of modes that have a second factor matrix; device, owned */
+        STEP_NONE,  /* no step is prepared                                            */
+        STEP_BEGUN, /* one is, and what it makes are the factor matrices              */
+        STEP_ASIDE  /* one is, but the model of the sweep is still the factor matrices */
+    } prepared;
+    struct device_previous { /* of modes whose previous factor matrix stays; device, owned */
         void *factor;
         double *gram, *norm;
-    } second[MAX_ORDER];
-    int last_mode;       /* of the state before the step that waits                        */
-    double *raw;         /* (modes x R x R): Y'Y of the modes that have one; device, owned */
+    } previous[MAX_ORDER];
+    int last_mode;       /* of the model of the sweep, while a step is begun                */
+    double *raw;         /* (modes x R x R): Y'Y of the modes that have one; device, owned  */
     cudaEvent_t decided; /* on `side` */
 };
 
@@ -55,105 +90,99 @@ struct device_state {
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
     struct mode_rules rules;
-    double *start;    /* (R) lambda of the model that was loaded, or of the last
-                       * sweep that momentum has kept; device, owned                */
-    bool weights_fit; /* that lambda comes from an update                           */
-    int last_mode;    /* the one updated last, whose norms are lambda; -1: `start` is */
+    cudaStream_t stream, side;
+    struct device_staging staging; /* on `stream`                                             */
+    struct device_ranks ranks;
+    struct device_sweep sweep; /* tensor, factors and M                                       */
+    int m_mode;                /* whose M stands in sweep.factors.m; -1: none's               */
+    bool m_early;              /* before it was asked for                                     */
+    struct device_model model;
     struct device_momentum momentum;
-    struct device_sweep sweep;        /* tensor, factors and M */
     struct device_dense *dense;       /* of the precision that the factors have now            */
     struct device_dense *dense_of[2]; /* by precision; NULL where the factors never have it;
-                                       * owned                                              */
-    struct device_ranks ranks;
-    double *gram[MAX_ORDER]; /* (R x R), of unit columns                      */
-    double *norm[MAX_ORDER]; /* (R), of the columns as they stand             */
+                                       * owned                                                 */
+    struct device_solve solve;
     struct device_columns columns;
-    double *weights;                /* (R x R): A_n = M weights                      */
-    double *raw;                    /* (R x R): A_n' A_n before normalisation        */
-    double *inner;                  /* (R): diagonal of M' A, of the rows of all ranks */
-    struct device_scalars *scalars; /* device                                        */
-    struct device_scalars *result;  /* host, pinned                                  */
-    cudaStream_t stream, side;
-    struct device_staging staging; /* on `stream` */
-    cudaEvent_t weights_ready;
-    cudaEvent_t end;      /* a timed one that stands at the end of `stream`, whoever has
-                           * recorded it; NULL: more has been queued, or the host has waited */
-    cudaEvent_t swept;    /* the one behind the last sweep                    */
-    cudaEvent_t spare[2]; /* for that where `end` is NULL, by turns           */
-    int turn;             /* 0 or 1 */
-    int m_mode;           /* whose M stands in sweep.factors.m; -1: none's       */
-    bool m_early;         /* before it was asked for                             */
-    struct device_queued queued[DEVICE_MOST_QUEUED]; /* since the host last waited       */
-    int count;                                       /* of these */
-    bool runs_ahead; /* the host waits for no V                                     */
-    int careful;     /* updates that are still to wait for their V; 0: the host runs ahead */
-    cudaEvent_t stamp[BACKEND_STAMPS]; /* NULL until it is used */
-    cudaEvent_t mark[BACKEND_STAMPS];  /* stamp, or an event that was there at its moment */
+    struct device_scalars *scalars; /* device                                                  */
+    struct device_scalars *result;  /* host, pinned                                            */
+    struct device_ahead ahead;
+    struct device_events events;
 };
 
 /* As in struct backend_ops. */
-enum status device_state_load(void *state, const struct ktensor *k, const struct carried *carried,
+enum status device_state_load(void *state, const struct model_source *from, struct error *error);
+enum status device_state_save(void *state, struct ktensor *k, struct carried *carried,
                               struct error *error);
-enum status device_state_randomise(void *state, enum ktensor_init init, uint64_t seed,
-                                   double weight, struct error *error);
-enum status device_state_store(void *state, struct ktensor *k, struct carried *carried,
+enum status device_state_store(void *state, const struct model_form *form, struct ktensor *k,
                                struct error *error);
-enum status device_state_columns(void *state, int mode, const struct backend_zeros *zeros,
+enum status device_state_columns(void *state, int mode, const struct model_form *form,
                                  struct column *column, struct error *error);
-enum status device_state_store_arranged(void *state, struct ktensor *k,
-                                        const struct backend_zeros *zeros,
-                                        const struct arrangement *a, struct error *error);
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
-enum status device_state_set_precision(void *state, enum precision precision, bool keep,
-                                       struct error *error);
+enum status device_state_widen(void *state, struct error *error);
 enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
-enum status device_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error);
+enum status device_state_fit(void *state, int mode, const struct momentum *m,
+                             struct backend_fit *fit, struct error *error);
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error);
-enum status device_state_accelerate(void *state, const struct momentum *m, struct error *error);
 enum status device_state_extrapolate(void *state, const struct momentum_step *step,
                                      struct error *error);
-void device_state_trade(void *state);
+void device_state_swap(void *state);
 enum status device_state_gram(void *state, int mode, double *gram, struct error *error);
 enum status device_state_weights(void *state, double *lambda, struct error *error);
 
 /* Where row `row` of an array (rows x ld) of factors' entries begins. */
 void *device_state_row(const struct device_state *s, void *array, uint64_t row);
 
+/* The matrix of the rows of mode n that are here, in an array of factors' entries. */
+struct device_matrix device_state_matrix(const struct device_state *s, int n, void *entries);
+
 /* *row (device) = the numbers of the rows of mode n that are here, in the place of M, which is
  * lost; NULL where rows keep their order. Asynchronous. */
 enum status device_state_send_rows(struct device_state *s, int n, const uint64_t **row,
                                    struct error *error);
 
-/* scale (R) = what gives the columns of factor matrix n unit length; 1 for a zero column. */
-enum status device_state_scales(const struct device_state *s, int n, double *scale,
-                                struct error *error);
-/* Allocates the second factor matrices that the plan asks for. STATUS_MEMORY. */
+/* From now on the factor matrices, which are lost, have this precision. */
+void device_state_set_precision(struct device_state *s, enum precision precision);
+
+/* Allocates the previous factor matrices that the plan asks for. STATUS_MEMORY. */
 enum status device_momentum_open(struct device_state *s, struct error *error);
 
 /* Accepts what is open in part. */
 void device_momentum_close(struct device_momentum *m);
 
-/* No steps come before the model that is loaded. */
-void device_momentum_restart(struct device_momentum *m);
+/* Queues, after the fit of `mode`, the mode updated last, whose <X, Y> has the relative error
+ * epsilon, the decision that follows *before, and its step. */
+enum status device_momentum_queue(struct device_state *s, int mode, const struct momentum *before,
+                                  double epsilon, struct error *error);
 
-/* Queues the decision and the step behind the fit of `mode`, the mode updated last, whose <X, Y>
- * has the relative error epsilon. */
-enum status device_momentum_queue(struct device_state *s, int mode, double epsilon,
-                                  struct error *error);
-
-/* While a step waits, makes the model of the last sweep the factor matrices. */
+/* Makes the model of the last sweep the factor matrices again while a step is prepared. */
 void device_momentum_set_aside(struct device_state *s);
 
-/* A step that waits is not asked for any more. An MTTKRP that was begun early is of no use then. */
+/* Drops the step that is prepared: the model of the last sweep stays, an MTTKRP that was begun
+ * early does not. */
 void device_momentum_drop(struct device_state *s);
 
-/* Nothing has been asked for: the factors are what counts. */
-void device_state_restart(struct device_state *s);
+/* Takes the step that is prepared; false if none is. */
+bool device_momentum_take(struct device_state *s);
 
-/* Waits until everything that was asked for is done. */
-enum status device_state_settle(struct device_state *s, struct error *error);
+/* Makes *step, when none is prepared and nothing is queued. */
+enum status device_momentum_step(struct device_state *s, const struct momentum_step *step,
+                                 struct error *error);
+
+/* Forgets what was queued or prepared: the factor matrices are the model. */
+void device_state_forget(struct device_state *s);
+
+/* An M that was made of other factor matrices does not count. */
+static inline void device_state_drop_m(struct device_state *s)
+{
+    s->m_mode = -1;
+    s->m_early = false;
+}
+
+/* Waits until everything that was queued is done, V that cannot be inverted included. The factor
+ * matrices are then those of the last sweep, whether the next step is prepared or not. */
+enum status device_state_wait(struct device_state *s, struct error *error);
 
 /* The M of `mode` into s->sweep.factors.m. Asynchronous. */
 enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct error *error);

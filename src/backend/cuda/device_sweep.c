@@ -97,34 +97,38 @@ void device_sweep_close(struct device_sweep *s)
     memset(s, 0, sizeof *s);
 }
 
-bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, size_t size)
+static void tell_streamed(const struct device_orderings *o, int mode,
+                          struct backend_mttkrp_kernel *kernel)
 {
-    const struct device_orderings *o = &s->orderings;
-    if (s->is_empty) {
-        text[0] = '\0';
-        return true;
-    }
-    if (o->plan.streamed) {
-        device_stream_describe(&o->stream, mode, text, size);
-        device_replicas_describe(&o->replicas, mode, text, size);
-        return device_replicas_decided(&o->replicas);
-    }
-    int group = mode_groups_of(&o->sweep.groups, mode);
-    const struct device_mttkrp *reduced = &s->reduced[group], *within = &s->within[mode];
-    bool settled = device_mttkrp_tried(reduced);
-    device_mttkrp_describe(reduced, reduced->best, text, size);
-    if (mode_groups_size(&o->sweep.groups, group) > 1 && strlen(text) + 4 < size) {
-        strcat(text, " + ");
-        size_t used = strlen(text);
-        device_mttkrp_describe(within, within->best, text + used, size - used);
-        settled = settled && device_mttkrp_tried(within);
-    }
-    return settled;
+    const size_t size = sizeof kernel->name;
+    device_stream_describe(&o->stream, mode, kernel->name, size);
+    device_replicas_describe(&o->replicas, mode, kernel->name, size);
+    kernel->chosen = device_replicas_decided(&o->replicas);
+    kernel->bus_bytes = device_stream_bytes(&o->stream, mode);
 }
 
-uint64_t device_sweep_bus_bytes(const struct device_sweep *s, int mode)
+void device_sweep_kernel(const struct device_sweep *s, int mode,
+                         struct backend_mttkrp_kernel *kernel)
 {
-    return s->orderings.plan.streamed ? device_stream_bytes(&s->orderings.stream, mode) : 0;
+    const struct device_orderings *o = &s->orderings;
+    char *name = kernel->name;
+    *kernel = (struct backend_mttkrp_kernel){.chosen = true};
+    if (s->is_empty)
+        return;
+    if (o->plan.streamed) {
+        tell_streamed(o, mode, kernel);
+        return;
+    }
+    const int group = mode_groups_of(&o->sweep.groups, mode);
+    const struct device_mttkrp *reduced = &s->reduced[group], *within = &s->within[mode];
+    device_mttkrp_describe(reduced, reduced->best, name, sizeof kernel->name);
+    kernel->chosen = device_mttkrp_tried(reduced);
+    if (mode_groups_size(&o->sweep.groups, group) > 1) {
+        strncat(name, " + ", sizeof kernel->name - strlen(name) - 1);
+        const size_t used = strlen(name);
+        device_mttkrp_describe(within, within->best, name + used, sizeof kernel->name - used);
+        kernel->chosen = kernel->chosen && device_mttkrp_tried(within);
+    }
 }
 
 void device_sweep_changed(struct device_sweep *s, int mode)

@@ -6,8 +6,16 @@
 
 #include <stdbool.h>
 
+#include "backend/backend_kind.h"
 #include "backend/cuda/device_orderings.h"
 #include "backend/cuda/mttkrp/device_mttkrp.h"
+
+/* Bytes of a row of R entries of a factor matrix: whole vectors. */
+static inline uint64_t device_row_bytes(uint64_t rank, enum precision precision)
+{
+    uint64_t bytes = rank * precision_bytes(precision);
+    return (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
+}
 
 struct device_sweep {
     struct device_orderings orderings;
@@ -34,12 +42,9 @@ void device_sweep_close(struct device_sweep *s);
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error);
 
-/* Names the kernels that compute this mode, into text; false while others are still to be tried, or
- * orderings to be built. */
-bool device_sweep_describe(const struct device_sweep *s, int mode, char *text, size_t size);
-
-/* Bytes that cross the bus for one MTTKRP of this mode. */
-uint64_t device_sweep_bus_bytes(const struct device_sweep *s, int mode);
+/* *kernel = what computes this mode; not `chosen` while orderings are still to be built. */
+void device_sweep_kernel(const struct device_sweep *s, int mode,
+                         struct backend_mttkrp_kernel *kernel);
 
 /* The factor of `mode` has changed. */
 void device_sweep_changed(struct device_sweep *s, int mode);

@@ -1,29 +1,26 @@
-/* The updates of an iteration.
+/* The steps of an iteration.
  *
- * The host runs ahead of the device: it takes for granted that every V can be inverted. Where one
- * cannot, the device leaves everything behind it undone, the host learns of it when it next waits
- * anyway, and repeats these steps, waiting for each V. And while it waits for the fit, the device
- * already works on the next sweep's first MTTKRP. */
+ * The host runs ahead of the GPU: it assumes that every V can be inverted. Where one cannot, the
+ * GPU leaves everything after it undone; the host learns of that when it next waits anyway, and
+ * repeats these steps, waiting for each V. While the host waits for the fit, the GPU already works
+ * on the next sweep's first MTTKRP. */
 #include "backend/cuda/device_state.h"
-
-#include <float.h>
-#include <math.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 
 #define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
 
-_Static_assert(DEVICE_DENSE_PASSES > BACKEND_STAMPS + DEVICE_MOST_QUEUED,
-               "events of passes serve as stamps until these are read");
+_Static_assert(DEVICE_DENSE_PASSES > OPERATION_EVENTS + DEVICE_MOST_QUEUED,
+               "events of passes time operations until they are read");
 
-void device_state_restart(struct device_state *s)
+void device_state_forget(struct device_state *s)
 {
-    s->count = s->careful = 0;
-    s->m_mode = -1;
-    s->m_early = false;
-    s->end = NULL;
-    s->runs_ahead = device_dense_run_ahead(s->dense, &s->scalars->halt);
+    s->ahead.count = s->ahead.careful = 0;
+    s->momentum.prepared = STEP_NONE;
+    device_state_drop_m(s);
+    s->events.end = NULL;
+    s->ahead.running = device_dense_run_ahead(s->dense, &s->scalars->halt);
 }
 
 void *device_state_row(const struct device_state *s, void *array, uint64_t row)
@@ -35,233 +32,258 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
 {
     s->m_mode = mode;
     s->m_early = false;
-    s->end = NULL;
+    s->events.end = NULL;
     if (s->sweep.orderings.plan.streamed &&
         device_ranks_before_wait(&s->ranks, s->stream, error) != STATUS_OK)
         return error->status;
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 
-/* What M is to be solved by, on the side stream. last: the mode whose norms are lambda, or -1. */
-static enum status queue_weights(struct device_state *s, int mode, int last, struct error *error)
+/* The inverse of V, on the side stream. last: the mode whose norms are lambda, or -1. */
+static enum status queue_inverse(struct device_state *s, int mode, int last, struct error *error)
 {
-    const double *const *gram = (const double *const *)s->gram;
-    const double *const *norm = (const double *const *)s->norm;
+    const struct device_model *model = &s->model;
+    const double *const *gram = (const double *const *)model->gram;
+    const double *const *norm = (const double *const *)model->norm;
     double ridge = s->rules.ridge[mode];
     if (s->rules.nonneg[mode])
         return device_dense_nonneg_weights(s->dense, s->order, mode, gram, norm, ridge,
-                                           last < 0 ? s->start : s->norm[last],
+                                           last < 0 ? model->lambda : model->norm[last],
                                            s->ranks.ranks->part.whole.dims[mode], s->side, error);
-    if (!s->runs_ahead && device_ranks_before_wait(&s->ranks, s->side, error) != STATUS_OK)
+    if (!s->ahead.running && device_ranks_before_wait(&s->ranks, s->side, error) != STATUS_OK)
         return error->status;
-    return device_dense_inverse(s->dense, s->order, mode, gram, norm, ridge, s->weights, s->side,
-                                error);
+    return device_dense_inverse(s->dense, s->order, mode, gram, norm, ridge, s->solve.inverse,
+                                s->side, error);
+}
+
+/* `stream` waits for what the side stream has made. */
+static enum status wait_for_inverse(struct device_state *s, struct error *error)
+{
+    cudaError_t code = cudaEventRecord(s->solve.ready, s->side);
+    if (code == cudaSuccess)
+        code = cudaStreamWaitEvent(s->stream, s->solve.ready, 0);
+    return cuda_status(code, "V", error);
 }
 
 /* The rows of the factor matrix that this rank solves, from M's. */
 static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, struct error *error)
 {
     const struct mode_rows *rows = &s->ranks.ranks->mode[mode];
+    const struct device_solve *solve = &s->solve;
     void *m = device_state_row(s, s->sweep.factors.m, rows->first);
     void *a = device_state_row(s, s->sweep.factors.factor[mode], rows->first);
-    return s->rules.nonneg[mode] ? device_dense_apply_nonneg(s->dense, m, a, rows->count, fit_rows,
-                                                             s->raw, s->stream, s->side, error)
-                                 : device_dense_apply(s->dense, m, s->weights, a, rows->count,
-                                                      s->raw, s->stream, s->side, error);
+    enum status status = s->rules.nonneg[mode]
+                             ? device_dense_apply_nonneg(s->dense, m, a, rows->count, fit_rows,
+                                                         solve->raw, s->stream, s->side, error)
+                             : device_dense_apply(s->dense, m, solve->inverse, a, rows->count,
+                                                  solve->raw, s->stream, s->side, error);
+    s->events.end = device_ranks_alone(&s->ranks) ? device_dense_passed(s->dense) : NULL;
+    return status;
 }
 
 static enum status queue_solve(struct device_state *s, int mode, struct error *error)
 {
-    int last = s->last_mode;
-    s->last_mode = mode;
+    const struct device_matrix m = device_state_matrix(s, mode, s->sweep.factors.m);
+    const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.factor[mode]);
+    struct device_ahead *ahead = &s->ahead;
+    const int last = s->model.last_mode;
+    const bool fit_rows = last < 0 && !s->model.weights_fit;
+    s->model.last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
-    const struct device_factors *f = &s->sweep.factors;
-    enum status status =
-        device_ranks_scatter(&s->ranks, mode, f->m, s->ld, f->precision, s->stream, error);
-    if (status == STATUS_OK)
-        status = queue_weights(s, mode, last, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaEventRecord(s->weights_ready, s->side), "V", error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaStreamWaitEvent(s->stream, s->weights_ready, 0), "V", error);
-    if (status == STATUS_OK)
-        status = queue_rows(s, mode, last < 0 && !s->weights_fit, error);
-    s->end = device_ranks_alone(&s->ranks) ? device_dense_passed(s->dense) : NULL;
-    if (status == STATUS_OK)
-        status = device_ranks_gather(&s->ranks, mode, f->factor[mode], s->ld, f->precision,
-                                     s->stream, error);
-    if (s->careful > 0)
-        s->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : s->careful - 1;
-    return status;
+    if (device_ranks_scatter(&s->ranks, mode, &m, s->stream, error) != STATUS_OK)
+        return error->status;
+    if (queue_inverse(s, mode, last, error) != STATUS_OK)
+        return error->status;
+    if (wait_for_inverse(s, error) != STATUS_OK)
+        return error->status;
+    if (queue_rows(s, mode, fit_rows, error) != STATUS_OK)
+        return error->status;
+    if (ahead->careful > 0)
+        ahead->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : ahead->careful - 1;
+    return device_ranks_gather(&s->ranks, mode, &a, s->stream, error);
 }
 
-/* lambda and the Gram of unit columns both follow from A_n' A_n, of which the solve left in `raw`
- * what this rank's rows come to. */
-static enum status queue_normalise(struct device_state *s, int mode, struct error *error)
-{
-    enum status status =
-        device_ranks_sum(&s->ranks, s->raw, s->raw, s->rank * s->rank, s->side, error);
-    return status == STATUS_OK
-               ? device_dense_normalise(s->dense, s->raw, s->norm[mode], s->gram[mode], mode + 1,
-                                        &s->scalars->bad, s->side, error)
-               : status;
-}
-
+/* lambda and the Gram of unit columns both follow from A_n' A_n, of which queue_solve has left in
+ * `raw` the part of this rank's rows. */
 static enum status queue_update(struct device_state *s, int mode, struct error *error)
 {
-    enum status status = queue_solve(s, mode, error);
-    return status == STATUS_OK ? queue_normalise(s, mode, error) : status;
+    double *raw = s->solve.raw;
+    if (queue_solve(s, mode, error) != STATUS_OK)
+        return error->status;
+    if (device_ranks_sum(&s->ranks, raw, raw, s->rank * s->rank, s->side, error) != STATUS_OK)
+        return error->status;
+    return device_dense_normalise(s->dense, raw, s->model.norm[mode], s->model.gram[mode], mode + 1,
+                                  &s->scalars->bad, s->side, error);
 }
 
 /* What was queued from the k-th update on, once more and waiting for every V. */
 static enum status repeat_updates(struct device_state *s, int k, struct error *error)
 {
+    struct device_ahead *ahead = &s->ahead;
     int first = 0;
-    for (int solved = 0; first < s->count; first++) {
-        solved += s->queued[first].updated;
+    for (int solved = 0; first < ahead->count; first++) {
+        solved += ahead->queued[first].updated;
         if (solved == k)
             break;
     }
-    s->runs_ahead = device_dense_run_ahead(s->dense, NULL);
-    s->careful = CAREFUL_UPDATES;
-    s->last_mode = s->queued[first].before;
-    enum status status =
-        cuda_status(cudaMemset(&s->scalars->halt, 0, sizeof s->scalars->halt), "V", error);
-    for (int i = first; i < s->count && status == STATUS_OK; i++) {
-        const struct device_queued *u = &s->queued[i];
-        status = device_state_queue_mttkrp(s, u->mode, error);
-        if (status == STATUS_OK && u->updated)
-            status = queue_update(s, u->mode, error);
+    ahead->running = device_dense_run_ahead(s->dense, NULL);
+    ahead->careful = CAREFUL_UPDATES;
+    s->model.last_mode = ahead->queued[first].before;
+    cudaError_t code = cudaMemset(&s->scalars->halt, 0, sizeof s->scalars->halt);
+    if (cuda_status(code, "V", error) != STATUS_OK)
+        return error->status;
+    for (int i = first; i < ahead->count; i++) {
+        const struct device_queued *u = &ahead->queued[i];
+        if (device_state_queue_mttkrp(s, u->mode, error) != STATUS_OK)
+            return error->status;
+        if (u->updated && queue_update(s, u->mode, error) != STATUS_OK)
+            return error->status;
     }
-    return status;
+    return STATUS_OK;
 }
 
-/* Waits for the device and brings the scalars over. *repeated: updates had to be done once more,
- * and what was queued behind them was in vain. */
+/* The scalars, when the GPU has done all; *repeated as below. */
+static enum status fetch_scalars(struct device_state *s, bool *repeated, struct error *error)
+{
+    cudaError_t code =
+        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
+    *repeated = false;
+    if (cuda_status(code, "an iteration", error) != STATUS_OK)
+        return error->status;
+    if (device_ranks_wait(&s->ranks, s->side, error) != STATUS_OK)
+        return error->status;
+    *repeated = s->result->halt != 0;
+    if (!*repeated)
+        return STATUS_OK;
+    device_momentum_drop(s); /* whose kernels have done nothing */
+    return repeat_updates(s, s->result->halt, error);
+}
+
+/* Waits for the GPU and brings the scalars over. *repeated: updates had to be done once more, and
+ * what was queued after them was in vain. */
 static enum status wait_for_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
-    enum status status = cuda_status(
-        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side),
-        "an iteration", error);
-    if (status == STATUS_OK)
-        status = device_ranks_wait(&s->ranks, s->side, error);
-    *repeated = status == STATUS_OK && s->result->halt != 0;
-    if (*repeated) {
-        device_momentum_drop(s); /* whose kernels have done nothing */
-        status = repeat_updates(s, s->result->halt, error);
-    }
-    s->count = 0;
-    s->end = NULL;
-    s->runs_ahead = device_dense_run_ahead(s->dense, s->careful > 0 ? NULL : &s->scalars->halt);
-    return status;
+    struct device_ahead *ahead = &s->ahead;
+    fetch_scalars(s, repeated, error);
+    ahead->count = 0;
+    ahead->running =
+        device_dense_run_ahead(s->dense, ahead->careful > 0 ? NULL : &s->scalars->halt);
+    s->events.end = NULL;
+    return error->status;
 }
 
-enum status device_state_settle(struct device_state *s, struct error *error)
+enum status device_state_wait(struct device_state *s, struct error *error)
 {
     bool repeated;
-    enum status status = wait_for_scalars(s, &repeated, error);
-    return status == STATUS_OK ? cuda_status(cudaDeviceSynchronize(), "an update", error) : status;
+    if (wait_for_scalars(s, &repeated, error) != STATUS_OK)
+        return error->status;
+    device_momentum_set_aside(s);
+    return cuda_status(cudaDeviceSynchronize(), "an update", error);
 }
 
 static enum status note_mttkrp(struct device_state *s, int mode, struct error *error)
 {
-    if (s->count == DEVICE_MOST_QUEUED && device_state_settle(s, error) != STATUS_OK)
+    struct device_ahead *ahead = &s->ahead;
+    if (ahead->count == DEVICE_MOST_QUEUED && device_state_wait(s, error) != STATUS_OK)
         return error->status;
-    s->queued[s->count++] = (struct device_queued){.mode = mode};
+    ahead->queued[ahead->count++] = (struct device_queued){.mode = mode};
     return STATUS_OK;
 }
 
 enum status device_state_mttkrp(void *state, int mode, struct error *error)
 {
     struct device_state *s = state;
-    enum status status = device_use(s->device, error);
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
     device_momentum_drop(s);
-    if (status == STATUS_OK)
-        status = note_mttkrp(s, mode, error);
-    if (s->m_early && s->m_mode == mode)
-        s->m_early = false;
-    else if (status == STATUS_OK)
-        status = device_state_queue_mttkrp(s, mode, error);
-    return status;
+    if (note_mttkrp(s, mode, error) != STATUS_OK)
+        return error->status;
+    if (!s->m_early || s->m_mode != mode)
+        return device_state_queue_mttkrp(s, mode, error);
+    s->m_early = false;
+    return STATUS_OK;
 }
 
 enum status device_state_update(void *state, int mode, struct error *error)
 {
     struct device_state *s = state;
-    enum status status = device_use(s->device, error);
+    struct device_ahead *ahead = &s->ahead;
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
     /* Where the host has waited since the MTTKRP, that is no longer noted. */
-    if (status == STATUS_OK && (s->count == 0 || s->queued[s->count - 1].updated))
-        status = note_mttkrp(s, mode, error);
-    if (status != STATUS_OK)
-        return status;
-    s->queued[s->count - 1].updated = true;
-    s->queued[s->count - 1].before = s->last_mode;
+    const bool noted = ahead->count > 0 && !ahead->queued[ahead->count - 1].updated;
+    if (!noted && note_mttkrp(s, mode, error) != STATUS_OK)
+        return error->status;
+    ahead->queued[ahead->count - 1].updated = true;
+    ahead->queued[ahead->count - 1].before = s->model.last_mode;
     return queue_update(s, mode, error);
 }
 
-/* The MTTKRP that the next sweep will begin with. Of a streamed one that nobody asks for in the end
- * the wait would be long. */
+/* The event after the sweep. */
+static enum status record_sweep(struct device_events *events, cudaStream_t stream,
+                                struct error *error)
+{
+    events->swept = events->end;
+    if (events->swept)
+        return STATUS_OK;
+    events->turn ^= 1;
+    events->swept = events->spare[events->turn];
+    return cuda_status(cudaEventRecord(events->swept, stream), "MTTKRP", error);
+}
+
+/* The MTTKRP that the next sweep will begin with, unless it is streamed: if no sweep follows, the
+ * wait for it would be long. */
 static enum status begin_next_sweep(struct device_state *s, struct error *error)
 {
-    if (s->careful > 0 || s->sweep.orderings.plan.streamed)
+    if (s->ahead.careful > 0 || s->sweep.orderings.plan.streamed)
         return STATUS_OK;
-    enum status status = STATUS_OK;
-    s->swept = s->end;
-    if (!s->swept) {
-        s->turn ^= 1;
-        s->swept = s->spare[s->turn];
-        status = cuda_status(cudaEventRecord(s->swept, s->stream), "MTTKRP", error);
-    }
-    if (status == STATUS_OK)
-        status = device_state_queue_mttkrp(s, mode_rules_first(&s->rules, s->order), error);
+    if (record_sweep(&s->events, s->stream, error) != STATUS_OK)
+        return error->status;
+    if (device_state_queue_mttkrp(s, mode_rules_first(&s->rules, s->order), error) != STATUS_OK)
+        return error->status;
     s->m_early = true;
-    return status;
+    return STATUS_OK;
 }
 
+/* M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
 static enum status queue_fit(struct device_state *s, int mode, struct error *error)
 {
+    const struct device_model *model = &s->model;
     const double *inner;
-    const bool alone = device_ranks_alone(&s->ranks);
-    /* M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
-    enum status status = device_dense_inner(s->dense, &inner, s->stream, s->side, error);
-    if (s->end)
-        s->end = device_dense_passed(s->dense);
-    if (status == STATUS_OK && !alone)
-        status = device_ranks_sum(&s->ranks, inner, s->inner, s->rank, s->side, error);
-    return status == STATUS_OK
-               ? device_dense_model(s->dense, s->order, mode, alone ? inner : s->inner,
-                                    (const double *const *)s->gram, (const double *const *)s->norm,
-                                    &s->scalars->fit, s->side, error)
-               : status;
-}
-
-/* Of the inner product of M, whose entries are rounded to single independently of each other, so
- * that errors of many rows cancel. */
-static double epsilon_of_inner(const struct device_state *s, int mode)
-{
-    double rows = (double)s->ranks.ranks->part.whole.dims[mode];
-    return s->sweep.factors.precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt(rows) : DBL_EPSILON;
-}
-
-enum status device_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error)
-{
-    struct device_state *s = state;
-    bool repeated = true;
-    if (device_use(s->device, error) != STATUS_OK)
+    if (device_dense_inner(s->dense, &inner, s->stream, s->side, error) != STATUS_OK)
         return error->status;
-    while (repeated) {
-        enum status status = queue_fit(s, mode, error);
-        if (status == STATUS_OK && s->momentum.on)
-            status = device_momentum_queue(s, mode, epsilon_of_inner(s, mode), error);
-        if (status == STATUS_OK)
-            status = begin_next_sweep(s, error);
-        if (status == STATUS_OK)
-            status = wait_for_scalars(s, &repeated, error);
-        if (status != STATUS_OK)
-            return status;
+    if (s->events.end)
+        s->events.end = device_dense_passed(s->dense);
+    if (!device_ranks_alone(&s->ranks)) {
+        if (device_ranks_sum(&s->ranks, inner, s->solve.inner, s->rank, s->side, error) !=
+            STATUS_OK)
+            return error->status;
+        inner = s->solve.inner;
     }
+    return device_dense_model(s->dense, s->order, mode, inner, (const double *const *)model->gram,
+                              (const double *const *)model->norm, &s->scalars->fit, s->side, error);
+}
 
-    s->weights_fit = true;
+static double epsilon(const struct device_state *s, int mode)
+{
+    return backend_fit_epsilon(s->ranks.ranks->part.whole.dims[mode], s->sweep.factors.precision);
+}
+
+/* The fit, the decision on the next sweep where *m is not NULL, and what that sweep begins with. */
+static enum status queue_end(struct device_state *s, int mode, const struct momentum *m,
+                             struct error *error)
+{
+    if (queue_fit(s, mode, error) != STATUS_OK)
+        return error->status;
+    if (m && device_momentum_queue(s, mode, m, epsilon(s, mode), error) != STATUS_OK)
+        return error->status;
+    return begin_next_sweep(s, error);
+}
+
+/* *fit from what the GPU has left in s->result. */
+static enum status read_fit(const struct device_state *s, int mode, const struct momentum *m,
+                            struct backend_fit *fit, struct error *error)
+{
     const struct device_scalars *r = s->result;
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
@@ -271,7 +293,45 @@ enum status device_state_fit(void *state, int mode, struct backend_fit *fit, str
                                     .model_sq = r->fit.model_sq,
                                     .inner_size = r->fit.inner_size,
                                     .model_size = r->fit.model_size,
-                                    .epsilon = epsilon_of_inner(s, mode),
-                                    .penalty = s->momentum.on ? r->momentum.penalty : 0};
-    return backend_fit_of(fit, &terms, mode + 1, error);
+                                    .epsilon = epsilon(s, mode),
+                                    .penalty = m ? r->momentum.penalty : 0};
+    if (backend_fit_of(fit, &terms, mode + 1, error) != STATUS_OK)
+        return error->status;
+    if (m) {
+        fit->momentum = r->momentum.state;
+        fit->step = r->momentum.step;
+    }
+    return STATUS_OK;
+}
+
+enum status device_state_fit(void *state, int mode, const struct momentum *m,
+                             struct backend_fit *fit, struct error *error)
+{
+    struct device_state *s = state;
+    bool repeated = true;
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
+    while (repeated) {
+        if (queue_end(s, mode, m, error) != STATUS_OK)
+            return error->status;
+        if (wait_for_scalars(s, &repeated, error) != STATUS_OK)
+            return error->status;
+    }
+    s->model.weights_fit = true;
+    if (m && s->result->momentum.state.undecided)
+        device_momentum_drop(s);
+    return read_fit(s, mode, m, fit, error);
+}
+
+enum status device_state_extrapolate(void *state, const struct momentum_step *step,
+                                     struct error *error)
+{
+    struct device_state *s = state;
+    if (device_momentum_take(s))
+        return STATUS_OK;
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
+    if (device_state_wait(s, error) != STATUS_OK)
+        return error->status;
+    return device_momentum_step(s, step, error);
 }

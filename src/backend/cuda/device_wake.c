@@ -1,6 +1,7 @@
 #include "backend/cuda/device_wake.h"
 
 #include <cuda_runtime.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "kernels/mttkrp/mttkrp.h"

@@ -59,11 +59,11 @@ static void close_host(void *state)
         memory_free(h->factor[n]);
         memory_free(h->gram[n]);
         memory_free(h->scale[n]);
-        memory_free(h->second[n].factor);
-        memory_free(h->second[n].gram);
-        memory_free(h->second[n].scale);
+        memory_free(h->previous[n].factor);
+        memory_free(h->previous[n].gram);
+        memory_free(h->previous[n].scale);
     }
-    memory_free(h->second_lambda);
+    memory_free(h->previous_lambda);
     host_sweep_close(&h->sweep);
     memory_free(h->v);
     memory_free(h->m);
@@ -74,19 +74,21 @@ static void close_host(void *state)
     memory_free(h);
 }
 
-static enum status allocate_second(struct host_state *h, struct error *error)
+static enum status allocate_previous(struct host_state *h, struct error *error)
 {
     const uint64_t row = h->rank * sizeof(double);
     const uint64_t entries = h->rank * precision_bytes(h->sweep.precision);
-    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
-        struct host_second *second = &h->second[n];
-        if (!h->built.plan.request.second[n])
+    for (int n = 0; n < h->shape.order; n++) {
+        struct host_previous *previous = &h->previous[n];
+        if (!h->built.plan.request.previous[n])
             continue;
-        second->factor = memory_array(h->shape.dims[n], entries, error);
-        second->gram = memory_array(h->rank + 1, row, error);
-        second->scale = memory_array(1, row, error);
+        previous->factor = memory_array(h->shape.dims[n], entries, error);
+        previous->gram = memory_array(h->rank + 1, row, error);
+        previous->scale = memory_array(1, row, error);
+        if (error->status != STATUS_OK)
+            return error->status;
     }
-    h->second_lambda = memory_array(1, row, error);
+    h->previous_lambda = memory_array(1, row, error);
     return error->status;
 }
 
@@ -99,7 +101,7 @@ static enum status allocate_matrices(struct host_state *h, const struct backend_
         h->factor[n] = memory_array(h->shape.dims[n], entries, error);
         h->gram[n] = memory_array(h->rank + 1, row, error);
         h->scale[n] = memory_array(1, row, error);
-        if (!h->factor[n] || !h->gram[n] || !h->scale[n])
+        if (error->status != STATUS_OK)
             return error->status;
     }
     h->v = memory_array(h->rank, row, error);
@@ -131,20 +133,19 @@ static enum status open_host(void **state, const struct tensor_source *source,
     h->rules = options->problem.rules;
     h->norm_sq = source->norm_sq;
 
-    enum status status = h->is_empty
-                             ? STATUS_OK
-                             : host_sweep_open(&h->sweep, x, source->spent, plan, progress, error);
+    if (!h->is_empty &&
+        host_sweep_open(&h->sweep, x, source->spent, plan, progress, error) != STATUS_OK)
+        goto failed;
     h->sweep.precision = options->problem.precision;
-    if (status == STATUS_OK)
-        status = allocate_matrices(h, options, error);
-    if (status == STATUS_OK && plan->request.momentum)
-        status = allocate_second(h, error);
-    if (status != STATUS_OK) {
-        close_host(h);
-        return status;
-    }
+    if (allocate_matrices(h, options, error) != STATUS_OK)
+        goto failed;
+    if (plan->request.momentum && allocate_previous(h, error) != STATUS_OK)
+        goto failed;
     *state = h;
     return STATUS_OK;
+failed:
+    close_host(h);
+    return error->status;
 }
 
 static void tell_built(void *state, struct backend_built *built)
@@ -155,6 +156,8 @@ static void tell_built(void *state, struct backend_built *built)
         mode_groups_none(&built->groups, h->shape.order);
     else
         built->groups = h->sweep.sweep.groups;
+    for (int n = 0; n < h->shape.order; n++)
+        built->kernel[n].chosen = true;
     built->seconds = h->sweep.seconds;
 }
 
@@ -165,22 +168,22 @@ static enum status measure_rates(const struct shape *shape, const struct backend
 }
 
 static const struct backend_ops operations = {.load = host_state_load,
-                                              .randomise = host_state_randomise,
-                                              .makes_normal = true,
+                                              .save = host_state_save,
+                                              .store = host_state_store,
+                                              .columns = host_state_columns,
                                               .mttkrp = host_state_mttkrp,
                                               .update = host_state_update,
                                               .fit = host_state_fit,
                                               .residual = host_state_residual,
                                               .extrapolate = host_state_extrapolate,
-                                              .trade = host_state_trade,
+                                              .swap = host_state_swap,
                                               .gram = host_state_gram,
                                               .weights = host_state_weights,
-                                              .store = host_state_store,
                                               .fetch = host_state_fetch,
                                               .rotate = host_state_rotate,
                                               .built = tell_built,
-                                              .close = close_host,
-                                              .set_precision = host_state_set_precision};
+                                              .widen = host_state_widen,
+                                              .close = close_host};
 
 const struct backend_kind backend_host = {.name = "host",
                                           .available = available,

@@ -6,6 +6,7 @@
 
 #include "backend/host/host_dense_simd.h"
 #include "backend/host/host_entries.h"
+#include "base/least.h"
 #include "base/memory.h"
 
 #define MAX_PARTS        64
@@ -125,25 +126,35 @@ static const double *as_doubles(const void *from, double *buffer, uint64_t entri
     return buffer;
 }
 
-/* A panel of A (rows x R) from M's, by way of `buffer`, since A and M may be the same array; its
- * part of G and `inner` is added. Of a rounded A, what is stored counts. */
-static void update_panel(const struct row_step *step, const void *m, void *a, uint64_t rows,
+/* A panel of A from M's, by way of `buffer`, since A and M may be the same array. Adds the panel's
+ * part of G and of `inner`, which are those of the entries as they are stored, rounded. */
+static void update_panel(const struct row_step *step, const struct host_dense_rows *panel,
                          double *g, double *inner, double *buffer)
 {
-    const uint64_t rank = step->rank, entries = rows * rank;
+    const uint64_t rank = step->rank, entries = panel->rows * rank;
     const bool single = step->precision == PRECISION_SINGLE;
     double *of_m = buffer, *of_a = of_m + panel_rows(rank) * rank;
     double *room = single ? of_a + panel_rows(rank) * rank : buffer;
-    const double *from = as_doubles(m, of_m, entries, step->precision);
-    const double *old = step->nonneg ? as_doubles(a, of_a, entries, step->precision) : NULL;
-    double *x = step_panel(step, from, old, rows, room);
+    const double *from = as_doubles(panel->m, of_m, entries, step->precision);
+    const double *old = step->nonneg ? as_doubles(panel->a, of_a, entries, step->precision) : NULL;
+    double *x = step_panel(step, from, old, panel->rows, room);
     if (single) {
         for (uint64_t i = 0; i < entries; i++)
             x[i] = (double)(float)x[i];
     }
-    add_gram(x, g, rows, rank);
-    add_inner(from, x, inner, rows, rank);
-    host_entries_write(a, x, entries, step->precision);
+    add_gram(x, g, panel->rows, rank);
+    add_inner(from, x, inner, panel->rows, rank);
+    host_entries_write(panel->a, x, entries, step->precision);
+}
+
+/* Rows [first, first + count) of *rows. */
+static struct host_dense_rows panel_of(const struct host_dense_rows *rows, uint64_t rank,
+                                       uint64_t first, uint64_t count)
+{
+    return (struct host_dense_rows){.m = host_entry_of(rows->m, first * rank, rows->precision),
+                                    .a = host_entry(rows->a, first * rank, rows->precision),
+                                    .rows = count,
+                                    .precision = rows->precision};
 }
 
 /* Adds the parts' sums, `stride` numbers each, to the first part's. */
@@ -161,15 +172,16 @@ static void store_gram(double *g, const double *upper, uint64_t rank)
             g[i * rank + j] = g[j * rank + i] = upper[i * rank + j];
 }
 
-/* The Gram of rows of A, in panels, added to g. `buffer` has room for a panel of doubles. */
-static void add_part_gram(const void *a, uint64_t first, uint64_t end, uint64_t rank,
-                          enum precision precision, double *g, double *buffer)
+/* The upper triangle of G += A' A of A (rows x R), in panels. `buffer` has room for a panel of
+ * doubles. */
+static void add_part_gram(const void *a, uint64_t rows, uint64_t rank, enum precision precision,
+                          double *g, double *buffer)
 {
     const uint64_t most = panel_rows(rank);
-    for (uint64_t i = first; i < end; i += most) {
-        uint64_t rows = end - i < most ? end - i : most;
+    for (uint64_t i = 0; i < rows; i += most) {
+        uint64_t count = least_of(rows - i, most);
         const void *panel = host_entry_of(a, i * rank, precision);
-        add_gram(as_doubles(panel, buffer, rows * rank, precision), g, rows, rank);
+        add_gram(as_doubles(panel, buffer, count * rank, precision), g, count, rank);
     }
 }
 
@@ -183,9 +195,11 @@ enum status host_dense_gram(const void *a, uint64_t rows, uint64_t rank, enum pr
     if (!sums)
         return error->status;
 #pragma omp parallel for schedule(dynamic) if (s.count > 1)
-    for (uint64_t k = 0; k < s.count; k++)
-        add_part_gram(a, part_begin(&s, k), part_begin(&s, k + 1), rank, precision,
+    for (uint64_t k = 0; k < s.count; k++) {
+        uint64_t begin = part_begin(&s, k), end = part_begin(&s, k + 1);
+        add_part_gram(host_entry_of(a, begin * rank, precision), end - begin, rank, precision,
                       sums + k * stride, sums + s.count * stride + k * room);
+    }
     sum_parts(sums, s.count, stride);
     store_gram(g, sums, rank);
     memory_free(sums);
@@ -195,28 +209,27 @@ enum status host_dense_gram(const void *a, uint64_t rows, uint64_t rank, enum pr
 static enum status update(const struct row_step *step, const struct host_dense_rows *rows,
                           double *g, double *inner, struct error *error)
 {
-    const enum precision precision = rows->precision;
     uint64_t rank = step->rank, most = panel_rows(rank);
     struct parts s = cut(rows->rows, least_part_rows(rank));
     uint64_t stride = rank * rank + rank, room = update_room(step);
     double *sums = memory_zeros(s.count, stride * sizeof *sums, error);
-    double *buffer =
-        sums ? memory_array((size_t)omp_get_max_threads(), room * sizeof *buffer, error) : NULL;
-    if (buffer) {
+    double *buffer = memory_array((size_t)omp_get_max_threads(), room * sizeof *buffer, error);
+    if (!sums || !buffer)
+        goto done;
 #pragma omp parallel for schedule(dynamic) if (s.count > 1)
-        for (uint64_t k = 0; k < s.count; k++) {
-            double *own = buffer + (uint64_t)omp_get_thread_num() * room;
-            double *gram_sum = sums + k * stride, *inner_sum = gram_sum + rank * rank;
-            uint64_t end = part_begin(&s, k + 1);
-            for (uint64_t i = part_begin(&s, k); i < end; i += most)
-                update_panel(step, host_entry_of(rows->m, i * rank, precision),
-                             host_entry(rows->a, i * rank, precision),
-                             end - i < most ? end - i : most, gram_sum, inner_sum, own);
+    for (uint64_t k = 0; k < s.count; k++) {
+        double *own = buffer + (uint64_t)omp_get_thread_num() * room;
+        double *gram_sum = sums + k * stride, *inner_sum = gram_sum + rank * rank;
+        uint64_t end = part_begin(&s, k + 1);
+        for (uint64_t i = part_begin(&s, k); i < end; i += most) {
+            const struct host_dense_rows panel = panel_of(rows, rank, i, least_of(end - i, most));
+            update_panel(step, &panel, gram_sum, inner_sum, own);
         }
-        sum_parts(sums, s.count, stride);
-        store_gram(g, sums, rank);
-        memcpy(inner, sums + rank * rank, rank * sizeof *inner);
     }
+    sum_parts(sums, s.count, stride);
+    store_gram(g, sums, rank);
+    memcpy(inner, sums + rank * rank, rank * sizeof *inner);
+done:
     memory_free(buffer);
     memory_free(sums);
     return error->status;

@@ -133,33 +133,43 @@ static void equilibrate(double *v, double *d, uint64_t rank)
             v[i * rank + j] = v[i * rank + j] * d[i] * d[j];
 }
 
+/* p = V^+ of the equilibrated V. */
+static enum status invert(struct host_dense_inverse *p, double *v, enum precision precision,
+                          struct error *error)
+{
+    const double epsilon = precision == PRECISION_SINGLE ? (double)FLT_EPSILON : DBL_EPSILON;
+    const uint64_t rank = p->rank;
+    const struct lapack_library *lapack = lapack_library(error);
+    double reciprocal;
+    if (!lapack)
+        return error->status;
+    memcpy(p->factor[0], v, rank * rank * sizeof *v);
+    if (factorise(lapack, p->factor[0], rank, &reciprocal, error) != STATUS_OK)
+        return error->status;
+    /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so a V that
+     * passes has no eigenvalue that the pseudoinverse would drop. */
+    if (reciprocal > (double)rank * (double)rank * epsilon)
+        return invert_factors(lapack, p, reciprocal > WELL_CONDITIONED, v, error);
+    return pseudoinverse(p, v, epsilon, error);
+}
+
 enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, uint64_t rank,
                                       enum precision precision, struct error *error)
 {
-    const double epsilon = precision == PRECISION_SINGLE ? (double)FLT_EPSILON : DBL_EPSILON;
     *p = (struct host_dense_inverse){.rank = rank};
     if (!all_finite(v, rank * rank))
         return error_set(error, STATUS_NUMERICAL,
                          "the Hadamard product of the Gram matrices is not finite");
-    const struct lapack_library *lapack = lapack_library(error);
-    for (int f = 0; f < 2 && error->status == STATUS_OK; f++)
+    double *d = memory_array(rank, sizeof *d, error);
+    for (int f = 0; f < 2; f++)
         p->factor[f] = memory_array(rank, rank * sizeof **p->factor, error);
-    double reciprocal, *d = memory_array(rank, sizeof *d, error);
-    if (error->status == STATUS_OK) {
-        equilibrate(v, d, rank);
-        memcpy(p->factor[0], v, rank * rank * sizeof *v);
-        factorise(lapack, p->factor[0], rank, &reciprocal, error);
-    }
-    /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so a V that
-     * passes has no eigenvalue that the pseudoinverse would drop. */
-    if (error->status == STATUS_OK) {
-        if (reciprocal > (double)rank * (double)rank * epsilon)
-            invert_factors(lapack, p, reciprocal > WELL_CONDITIONED, v, error);
-        else
-            pseudoinverse(p, v, epsilon, error);
-    }
-    if (error->status == STATUS_OK) /* the zeros of d are those of V^+, where rounding may be */
-        host_dense_inverse_scale(p, d, d);
+    if (error->status != STATUS_OK)
+        goto done;
+    equilibrate(v, d, rank);
+    if (invert(p, v, precision, error) != STATUS_OK)
+        goto done;
+    host_dense_inverse_scale(p, d, d); /* the zeros of d are those of V^+, where rounding may be */
+done:
     memory_free(d);
     if (error->status != STATUS_OK)
         host_dense_inverse_free(p);

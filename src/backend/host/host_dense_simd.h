@@ -1,5 +1,5 @@
-/* Products of tall and thin matrices. Implemented in host_dense_simd.c and, once for each SIMD
- * width, in host_dense_simd*.c, each of which includes host_dense_simd_body.h. */
+/* Products of tall and thin matrices. Implemented in host_dense_multiply.c and, for each SIMD
+ * width, in host_dense_simd.c. */
 #ifndef BLCO_HOST_DENSE_SIMD_H
 #define BLCO_HOST_DENSE_SIMD_H
 
@@ -23,8 +23,8 @@ struct host_dense_tiles {
     host_dense_tile *tile[2][4]; /* by overlap, vectors of the tile - 1 */
 };
 
-extern const struct host_dense_tiles host_dense_simd1, host_dense_simd2, host_dense_simd4,
-    host_dense_simd8;
+extern const struct host_dense_tiles host_dense_double1, host_dense_double2, host_dense_double4,
+    host_dense_double8;
 
 /* The whole product. Where `upper`, for a symmetric C: only its upper triangle and, in each tile of
  * columns, the rows down to the tile's last column; the rest of C is left as it is. */

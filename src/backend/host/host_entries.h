@@ -1,11 +1,19 @@
-/* Entries of factor matrices, of M and of what is made from them on the host: doubles or floats.
- * Arrays do not overlap. */
+/* Entries of factor matrices, M and arrays made from them on the host: doubles or floats. Arrays do
+ * not overlap. */
 #ifndef BLCO_HOST_ENTRIES_H
 #define BLCO_HOST_ENTRIES_H
 
 #include <stdint.h>
 
+#include "numerics/max_order.h"
 #include "numerics/precision.h"
+
+/* The rows that an MTTKRP multiplies; borrowed. */
+struct host_rows {
+    uint64_t rank;                 /* R                                                     */
+    enum precision precision;      /* of these entries, and of M's                          */
+    const void *of[MAX_ORDER + 1]; /* (I_n x R) of each mode n                              */
+};
 
 /* Where entry i of an array is. */
 static inline void *host_entry(void *array, uint64_t i, enum precision precision)

@@ -16,32 +16,32 @@ static void swap(double **a, double **b)
     *b = of_a;
 }
 
-static void trade_mode(struct host_state *h, int n)
+static void swap_mode(struct host_state *h, int n)
 {
     void *factor = h->factor[n];
-    h->factor[n] = h->second[n].factor;
-    h->second[n].factor = factor;
-    swap(&h->gram[n], &h->second[n].gram);
-    swap(&h->scale[n], &h->second[n].scale);
+    h->factor[n] = h->previous[n].factor;
+    h->previous[n].factor = factor;
+    swap(&h->gram[n], &h->previous[n].gram);
+    swap(&h->scale[n], &h->previous[n].scale);
     host_state_changed(h, n);
 }
 
-void host_state_trade(void *state)
+void host_state_swap(void *state)
 {
     struct host_state *h = state;
     for (int n = 0; n < h->shape.order; n++)
-        if (h->second[n].factor)
-            trade_mode(h, n);
-    swap(&h->lambda, &h->second_lambda);
+        if (h->previous[n].factor)
+            swap_mode(h, n);
+    swap(&h->lambda, &h->previous_lambda);
 }
 
 static void copy_mode(struct host_state *h, int n)
 {
-    struct host_second *second = &h->second[n];
+    struct host_previous *previous = &h->previous[n];
     uint64_t rank = h->rank;
-    memcpy(second->scale, h->scale[n], rank * sizeof(double));
-    memcpy(second->gram, h->gram[n], rank * rank * sizeof(double));
-    memory_copy(second->factor, h->factor[n],
+    memcpy(previous->scale, h->scale[n], rank * sizeof(double));
+    memcpy(previous->gram, h->gram[n], rank * rank * sizeof(double));
+    memory_copy(previous->factor, h->factor[n],
                 h->shape.dims[n] * rank * precision_bytes(h->sweep.precision));
 }
 
@@ -98,11 +98,11 @@ static enum status extrapolate_mode(struct host_state *h, int n, const struct mo
     for (uint64_t r = 0; r < h->rank; r++) {
         bool is_zero = h->gram[n][r * h->rank + r] == 0;
         now[r] = is_zero ? 0 : step->now * h->scale[n][r];
-        before[r] = is_zero ? 0 : step->before * h->second[n].scale[r];
+        before[r] = is_zero ? 0 : step->before * h->previous[n].scale[r];
     }
     const struct combination c = {now, before, h->rules.nonneg[n]};
-    combine(h, h->second[n].factor, h->factor[n], h->shape.dims[n], &c);
-    trade_mode(h, n);
+    combine(h, h->previous[n].factor, h->factor[n], h->shape.dims[n], &c);
+    swap_mode(h, n);
     return measure_mode(h, n, error);
 }
 
@@ -111,17 +111,17 @@ enum status host_state_extrapolate(void *state, const struct momentum_step *step
 {
     struct host_state *h = state;
     if (step->now == 0) {
-        host_state_trade(h);
+        host_state_swap(h);
         return STATUS_OK;
     }
-    memcpy(h->second_lambda, h->lambda, h->rank * sizeof *h->lambda);
-    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
-        if (!h->second[n].factor)
+    memcpy(h->previous_lambda, h->lambda, h->rank * sizeof *h->lambda);
+    for (int n = 0; n < h->shape.order; n++) {
+        if (!h->previous[n].factor)
             continue;
         if (step->before == 0)
             copy_mode(h, n);
-        else
-            extrapolate_mode(h, n, step, error);
+        else if (extrapolate_mode(h, n, step, error) != STATUS_OK)
+            return error->status;
     }
-    return error->status;
+    return STATUS_OK;
 }

@@ -56,9 +56,9 @@ static uint64_t far_bytes(void)
     return shared ? shared / 2 : NEAR_CACHES * machine_core_cache();
 }
 
-/* Sets p->ahead. Where all rows are in a core's cache, prefetching costs time; where the rows fill
- * more than half of the cache that cores share, prefetching pays; in between, that depends on the
- * processor and the rank. Returns the trial that the call is part of, or NULL. */
+/* Sets p->ahead. Prefetching costs time where all rows are in a core's cache, and pays where they
+ * fill more than half of the cache that cores share; in between, that depends on the processor and
+ * the rank. Returns the trial that the call is part of, or NULL. */
 static struct host_trial *choose_ahead(struct host_mttkrp *p, const struct host_rows *rows)
 {
     struct host_trial *t = &p->trial[rows->precision];
@@ -74,7 +74,7 @@ static struct host_trial *choose_ahead(struct host_mttkrp *p, const struct host_
     return on_trial && bytes <= p->far_bytes ? t : NULL;
 }
 
-/* Takes down what a call took. */
+/* Records the time of a call. */
 static void note_trial(struct host_trial *t, double seconds)
 {
     double *least = &t->least[t->calls % 2];
@@ -174,9 +174,9 @@ void host_mttkrp_free(struct host_mttkrp *p)
     memset(p, 0, sizeof *p);
 }
 
-/* Decodes nonzeros [first, first + count) of p->x. Those that stand side by side and have one row
- * become a stretch, unless each is to be added by itself. The processor does not read the words of
- * the next nonzeros ahead, for the kernel comes in between. Returns the number of stretches. */
+/* Decodes nonzeros [first, first + count) of p->x. Neighbours of one row become a stretch, unless
+ * each is to be added by itself. Prefetches the words of the next nonzeros, which the processor
+ * does not do, because the kernel comes in between. Returns the number of stretches. */
 static uint64_t decode(const struct host_mttkrp *p, uint64_t first, uint64_t count,
                        struct decoded *d)
 {
@@ -199,7 +199,7 @@ static uint64_t decode(const struct host_mttkrp *p, uint64_t first, uint64_t cou
     return stretch;
 }
 
-/* As the kernel reads them. */
+/* Decoded nonzeros in the form that the kernel reads. */
 static struct host_nonzeros nonzeros_of(const struct decoded *d, const double *value, int others)
 {
     struct host_nonzeros x = {.value = value, .row = d->row, .end = d->end};
@@ -208,7 +208,7 @@ static struct host_nonzeros nonzeros_of(const struct decoded *d, const double *v
     return x;
 }
 
-/* One run for one tile of columns, of nonzeros in any ordering. */
+/* A run of nonzeros in any ordering, for one tile of columns. */
 static void sum_decoded(struct host_row_sums *s, const struct host_mttkrp *p,
                         const struct host_run *run)
 {
@@ -242,7 +242,7 @@ static void begin_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
     s->column = s->width = 0;
 }
 
-/* From one tile of columns to the next; false after the last. `row` is the first that it sums. */
+/* Goes to the next tile of columns; false after the last. `row` is the first row that is summed. */
 static bool next_tile(struct host_row_sums *s, const struct host_mttkrp *p,
                       const struct host_rows *rows, uint64_t row)
 {
@@ -305,7 +305,7 @@ static void add_boundaries(const struct host_mttkrp *p, const struct host_rows *
 }
 
 /* A run stores the rows between its first and its last, which no other run has, and zeroes the rows
- * without nonzeros up to the next run's first row; its own first and last row go to scratch. */
+ * without nonzeros up to the next run's first row. Its own first and last row go to scratch. */
 static void mttkrp_ordered(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
                            void *scratch)
 {
@@ -363,7 +363,7 @@ static void mttkrp_windows(const struct host_mttkrp *p, const struct host_rows *
     merge_windows(p, rows, m, scratch);
 }
 
-/* Sums the nonzeros from `first` on, of each stretch to a row of `sums` (HOST_LIST_ROWS x R). */
+/* Sums the nonzeros from `first` on, each stretch to a row of `sums` (HOST_LIST_ROWS x R). */
 static void sum_list(const struct host_mttkrp *p, const struct host_rows *rows, uint64_t first,
                      struct host_row_list *list, void *sums)
 {
@@ -383,9 +383,8 @@ static void sum_list(const struct host_mttkrp *p, const struct host_rows *rows, 
     }
 }
 
-/* Neighbouring nonzeros of a row are summed in registers; the sums are added in their order. A
- * round makes lists, and adds those of the round before, which are in the other half of the arrays.
- */
+/* Neighbouring nonzeros of a row are summed in registers; the sums are added in their order. Each
+ * round makes lists in one half of the arrays, and adds those of the round before, in the other. */
 static void mttkrp_register(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
                             void *scratch)
 {
@@ -402,9 +401,9 @@ static void mttkrp_register(const struct host_mttkrp *p, const struct host_rows 
         for (uint64_t i = 0; i < classes + made; i++) {
             const uint64_t k = i - classes + half;
             if (i < classes)
-                host_row_lists_add(p->list + other, added, i,
+                host_row_lists_add(p->list + other, added, i, rows,
                                    host_entry(scratch, other * HOST_LIST_ROWS * rank, precision),
-                                   rank, precision, m);
+                                   m);
             else
                 sum_list(p, rows, (first + i - classes) * HOST_LIST_ROWS, &p->list[k],
                          host_entry(scratch, k * HOST_LIST_ROWS * rank, precision));

@@ -1,6 +1,6 @@
 /* MTTKRP on the host: M = X_(n) (Khatri-Rao product of the other modes' factors), for any order,
- * rank and ordering, by all OpenMP threads. Everything that a mode needs beside M is prepared once,
- * when the tensor is built; host_mttkrp itself allocates nothing and cannot fail. */
+ * rank and ordering, by all OpenMP threads. What a mode needs beside M is prepared once, when the
+ * tensor is built; host_mttkrp itself allocates nothing and cannot fail. */
 #ifndef BLCO_HOST_MTTKRP_H
 #define BLCO_HOST_MTTKRP_H
 
@@ -22,7 +22,7 @@ struct host_run {
     uint64_t scratch;     /* this run's first row in the scratch array                     */
 };
 
-/* Whether prefetching rows pays: what calls without and with prefetching took. */
+/* Trial of whether prefetching rows pays: the times of calls with and without it. */
 struct host_trial {
     int calls;
     double least[2]; /* seconds, without and with prefetching */
@@ -40,10 +40,10 @@ struct host_mttkrp {
     struct host_row_list *list; /* REGISTER: as many as wait at a time; owned               */
     uint64_t scratch_rows;      /* rows of R entries that host_mttkrp needs as scratch      */
     uint64_t other_rows;        /* rows of the other modes' factors together                */
-    uint64_t near_bytes;        /* factors of so many bytes are as good as in a core's cache */
-    uint64_t far_bytes;         /* factors of more bytes are as good as in memory           */
+    uint64_t near_bytes;        /* factors of up to this size count as in a core's cache    */
+    uint64_t far_bytes;         /* larger factors count as in memory                        */
     struct host_trial trial[2]; /* [precision]: for factors of a size between these two     */
-    uint64_t ahead;             /* of the present call: as of struct host_row_sums          */
+    uint64_t ahead;             /* of the present call, as in struct host_row_sums          */
 };
 
 /* Prepares ORDERED for the mode of *slices, which must stay as it is while *p is in use.
@@ -51,22 +51,15 @@ struct host_mttkrp {
 enum status host_mttkrp_prepare_ordered(struct host_mttkrp *p, const struct host_slices *slices,
                                         struct error *error);
 
-/* Prepares any other conflict resolution for mode `mode` of x, in any ordering, likewise. `copies`
- * is the number of private windows that HIERARCHICAL may use. */
+/* The same for any other conflict resolution, for mode `mode` of x in any ordering. `copies` is the
+ * number of private windows that HIERARCHICAL may use. */
 enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int mode,
                                 enum conflict conflict, uint64_t copies, struct error *error);
 
-/* The rows that are multiplied; borrowed. */
-struct host_rows {
-    uint64_t rank;                 /* R                                                     */
-    enum precision precision;      /* of these entries, and of M's                          */
-    const void *of[MAX_ORDER + 1]; /* (I_n x R) of each mode n                              */
-};
-
 /* m (I_mode x R) from rows->of[n] for n != mode; scratch (scratch_rows x R) is overwritten. Entries
- * of both have the precision of the rows. But for ATOMIC, the result does not depend on the number
- * of threads. The first calls find out whether prefetching pays, which changes no result. One call
- * at a time for one *p. */
+ * of both have the precision of the rows. The result does not depend on the number of threads,
+ * except with ATOMIC. The first calls find out whether prefetching pays, which changes no result.
+ * One call at a time for one *p. */
 void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch);
 
 /* Accepts an empty *p. */

@@ -32,9 +32,10 @@ static enum status fill_weights(struct host_nonneg *p, const struct host_nonneg_
             w[s] = s == r ? 0 : v[s] * inverse;
         }
     }
-    return sum == 0 ? STATUS_OK
-                    : error_set(error, STATUS_NUMERICAL,
-                                "the Hadamard product of the Gram matrices is not finite");
+    if (sum != 0)
+        return error_set(error, STATUS_NUMERICAL,
+                         "the Hadamard product of the Gram matrices is not finite");
+    return STATUS_OK;
 }
 
 static void fill_scales(struct host_nonneg *p, const struct host_nonneg_start *start)
@@ -56,10 +57,14 @@ enum status host_nonneg_create(struct host_nonneg *p, const struct host_nonneg_s
                                uint64_t rank, struct error *error)
 {
     *p = (struct host_nonneg){.rank = rank, .fit_rows = start->fit_rows};
-    if (allocate(p, error) == STATUS_OK && fill_weights(p, start, error) == STATUS_OK)
-        fill_scales(p, start);
-    if (error->status != STATUS_OK)
-        host_nonneg_free(p);
+    if (allocate(p, error) != STATUS_OK)
+        goto failed;
+    if (fill_weights(p, start, error) != STATUS_OK)
+        goto failed;
+    fill_scales(p, start);
+    return STATUS_OK;
+failed:
+    host_nonneg_free(p);
     return error->status;
 }
 
@@ -82,10 +87,10 @@ uint64_t host_nonneg_room(uint64_t rank)
 void host_nonneg_rows(const struct host_nonneg *p, const double *m, const double *a, double *x,
                       uint64_t rows, double *scratch)
 {
-    host_nonneg_panel *panel = host_nonneg_simd2;
+    host_nonneg_panel *panel = host_nonneg_double2;
 #if SIMD_X86
     uint64_t simd = simd_width(8, PRECISION_DOUBLE);
-    panel = simd == 8 ? host_nonneg_simd8 : simd == 4 ? host_nonneg_simd4 : panel;
+    panel = simd == 8 ? host_nonneg_double8 : simd == 4 ? host_nonneg_double4 : panel;
 #endif
     panel(p, m, a, x, rows, scratch);
 }

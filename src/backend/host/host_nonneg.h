@@ -10,16 +10,16 @@
 #include "base/error.h"
 #include "numerics/precision.h"
 
-/* What an update begins with. Arrays are borrowed. */
+/* The input of an update. Arrays are borrowed. */
 struct host_nonneg_start {
     const double *v;          /* (R x R), the ridge included                                      */
-    const double *m;          /* (R): what the columns of M lack                                  */
-    const double *a;          /* (R): what the columns of the old A lack to be unit columns       */
+    const double *m;          /* (R): the true columns of M are those of the array times m        */
+    const double *a;          /* (R): times a, the columns of the old A are unit columns          */
     const double *lambda;     /* (R)                                                              */
-    const double *out;        /* (R): what the columns of B are to be multiplied by               */
+    const double *out;        /* (R): by which the columns of B are multiplied                    */
     uint64_t rows;            /* of the whole factor matrix                                       */
-    bool fit_rows;            /* the weights say nothing yet                                      */
-    enum precision precision; /* of the entries of M and A */
+    bool fit_rows;            /* lambda has not been computed yet: see struct host_nonneg         */
+    enum precision precision; /* of the entries of M and A                                        */
 };
 
 /* The caller frees *p with host_nonneg_free; it is empty on failure. STATUS_NUMERICAL where V is

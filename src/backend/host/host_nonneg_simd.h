@@ -1,5 +1,5 @@
-/* The inner loops of host_nonneg.c, which take a row in each place of a vector. Implemented in
- * host_nonneg_simd*.c, once for each SIMD width; each of them includes host_nonneg_simd_body.h. */
+/* The inner loops of host_nonneg.c, which take a row in each place of a vector. Compiled
+ * once for each SIMD width. */
 #ifndef BLCO_HOST_NONNEG_SIMD_H
 #define BLCO_HOST_NONNEG_SIMD_H
 
@@ -24,6 +24,6 @@ struct host_nonneg {
 typedef void host_nonneg_panel(const struct host_nonneg *p, const double *m, const double *a,
                                double *x, uint64_t rows, double *scratch);
 
-extern host_nonneg_panel host_nonneg_simd2, host_nonneg_simd4, host_nonneg_simd8;
+extern host_nonneg_panel host_nonneg_double2, host_nonneg_double4, host_nonneg_double8;
 
 #endif

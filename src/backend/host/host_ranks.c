@@ -38,9 +38,10 @@ enum status host_ranks_scatter(struct host_state *h, int mode, void *m, struct e
         return STATUS_OK;
     const struct shared_rows shared = shared_rows(rows);
     read_rows(h, m, 0, shared.all);
-    if (rank_rows_scatter(h->ranks, mode, h->sent, h->rank, error) == STATUS_OK)
-        write_rows(h, m, shared.first, shared.mine);
-    return error->status;
+    if (rank_rows_scatter(h->ranks, mode, h->sent, h->rank, error) != STATUS_OK)
+        return error->status;
+    write_rows(h, m, shared.first, shared.mine);
+    return STATUS_OK;
 }
 
 enum status host_ranks_gather(struct host_state *h, int mode, void *a, struct error *error)
@@ -52,7 +53,8 @@ enum status host_ranks_gather(struct host_state *h, int mode, void *a, struct er
         return STATUS_OK;
     const struct shared_rows shared = shared_rows(rows);
     read_rows(h, a, shared.first, shared.mine);
-    if (rank_rows_gather(h->ranks, mode, h->sent, h->rank, error) == STATUS_OK)
-        write_rows(h, a, 0, shared.all);
-    return error->status;
+    if (rank_rows_gather(h->ranks, mode, h->sent, h->rank, error) != STATUS_OK)
+        return error->status;
+    write_rows(h, a, 0, shared.all);
+    return STATUS_OK;
 }

@@ -135,7 +135,9 @@ static enum status measure_copy(struct backend_rates *rates, struct error *error
     const uint64_t part = UINT64_C(1) << 16;
     char *from = memory_array(COPY_BYTES, 1, error);
     char *to = memory_array(COPY_BYTES, 1, error);
-    for (int repeat = 0; repeat <= REPEATS && error->status == STATUS_OK; repeat++) {
+    if (!from || !to)
+        goto done;
+    for (int repeat = 0; repeat <= REPEATS; repeat++) {
         double start = clock_now();
         /* The first repeat is not timed: it places the pages near the threads that read them. */
 #pragma omp parallel for schedule(static)
@@ -148,6 +150,7 @@ static enum status measure_copy(struct backend_rates *rates, struct error *error
         if (repeat > 0 && rate > rates->copy_bytes_per_second)
             rates->copy_bytes_per_second = rate;
     }
+done:
     memory_free(from);
     memory_free(to);
     return error->status;
@@ -157,7 +160,7 @@ enum status host_rates(const struct shape *shape, uint64_t rank, enum precision 
                        struct backend_rates *rates, struct error *error)
 {
     *rates = (struct backend_rates){0};
-    if (measure_copy(rates, error) == STATUS_OK)
-        measure_modes(shape, rank, precision, rates, error);
-    return error->status;
+    if (measure_copy(rates, error) != STATUS_OK)
+        return error->status;
+    return measure_modes(shape, rank, precision, rates, error);
 }

@@ -23,12 +23,12 @@ static const struct host_residual_kernels *kernels(uint64_t rank, enum precision
 #if SIMD_X86
     uint64_t simd = simd_width(8, PRECISION_DOUBLE);
     if (simd == 8 && rank > 4)
-        return single ? &host_residual_single8 : &host_residual_simd8;
+        return single ? &host_residual_float8 : &host_residual_double8;
     if (simd >= 4)
-        return single ? &host_residual_single4 : &host_residual_simd4;
+        return single ? &host_residual_float4 : &host_residual_double4;
 #endif
     (void)rank;
-    return single ? &host_residual_single1 : &host_residual_simd1;
+    return single ? &host_residual_float1 : &host_residual_double1;
 }
 
 /* Slices that have all nonzeros; NULL where alto has them. */

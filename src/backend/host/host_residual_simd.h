@@ -1,7 +1,5 @@
-/* The inner loops of host_residual.c, in twice the digits of a double. Implemented in
- * host_residual_simd*.c and, for entries that are floats, host_residual_single*.c, once for each
- * kind of processor; each of them includes
- * host_residual_simd_body.h. */
+/* The inner loops of host_residual.c, in twice the digits of a double. Compiled once for each kind
+ * of entries and each SIMD width, that of the vectors of doubles to which entries are widened. */
 #ifndef BLCO_HOST_RESIDUAL_SIMD_H
 #define BLCO_HOST_RESIDUAL_SIMD_H
 
@@ -30,9 +28,9 @@ struct host_residual_kernels {
                      struct double_double *row);
 };
 
-extern const struct host_residual_kernels host_residual_simd1, host_residual_simd4,
-    host_residual_simd8;
-extern const struct host_residual_kernels host_residual_single1, host_residual_single4,
-    host_residual_single8;
+extern const struct host_residual_kernels host_residual_double1, host_residual_double4,
+    host_residual_double8;
+extern const struct host_residual_kernels host_residual_float1, host_residual_float4,
+    host_residual_float8;
 
 #endif

@@ -36,8 +36,10 @@ void host_row_list_sort(struct host_row_list *list, uint64_t count)
 }
 
 void host_row_lists_add(const struct host_row_list *list, uint64_t lists, uint64_t class,
-                        const void *sums, uint64_t rank, enum precision precision, void *m)
+                        const struct host_rows *rows, const void *sums, void *m)
 {
+    const enum precision precision = rows->precision;
+    const uint64_t rank = rows->rank;
     for (uint64_t k = 0; k < lists; k++)
         for (uint64_t e = list[k].begin[class]; e < list[k].begin[class + 1]; e++) {
             const uint64_t i = list[k].sorted[e];

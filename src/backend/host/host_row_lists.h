@@ -13,23 +13,23 @@
 
 /* The sums are rows of another array, HOST_LIST_ROWS of each list. */
 struct host_row_list {
-    uint32_t row[HOST_LIST_ROWS];         /* of M, of each sum                                 */
+    uint32_t row[HOST_LIST_ROWS];         /* the row of M of each sum                          */
     uint8_t sorted[HOST_LIST_ROWS];       /* the numbers of the sums, by class and then number */
     uint8_t begin[HOST_LIST_CLASSES + 1]; /* where each class begins in `sorted`               */
 };
 
-/* The lists of the sums of so many nonzeros. */
+/* The number of lists for the sums of nnz nonzeros. */
 uint64_t host_row_lists_of(uint64_t nnz);
 
-/* The rows of sums for which MTTKRP of so many nonzeros takes room: those that are made, and those
- * that are added at the same time. */
+/* The number of sums that an MTTKRP of nnz nonzeros needs room for: those that are being made, and
+ * those that are added at the same time. */
 uint64_t host_row_lists_rows(uint64_t nnz);
 
 /* Fills list->sorted and list->begin from the first `count` of list->row. */
 void host_row_list_sort(struct host_row_list *list, uint64_t count);
 
-/* Adds the sums of one class in `lists` lists to M (rows of `rank` entries). */
+/* Adds the sums of one class in `lists` lists to M, whose rows are as long as `rows`. */
 void host_row_lists_add(const struct host_row_list *list, uint64_t lists, uint64_t class,
-                        const void *sums, uint64_t rank, enum precision precision, void *m);
+                        const struct host_rows *rows, const void *sums, void *m);
 
 #endif

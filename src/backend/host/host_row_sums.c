@@ -30,18 +30,18 @@ void host_row_unlock(uint64_t row)
 
 /* By the logarithm of the SIMD width. */
 static const struct host_row_sums_kernels *const kernels[] = {
-    &host_row_sums_simd1,
-    &host_row_sums_simd2,
+    &host_row_sums_double1,
+    &host_row_sums_double2,
 #if SIMD_X86
-    &host_row_sums_simd4,
-    &host_row_sums_simd8,
+    &host_row_sums_double4,
+    &host_row_sums_double8,
 #endif
 };
 static const struct host_row_sums_kernels *const single_kernels[] = {
-    &host_row_sums_single1, NULL, /* two floats are no vector of their own */
-    &host_row_sums_single4,
+    &host_row_sums_float1, NULL, /* two floats are no vector of their own */
+    &host_row_sums_float4,
 #if SIMD_X86
-    &host_row_sums_single8, &host_row_sums_single16,
+    &host_row_sums_float8, &host_row_sums_float16,
 #endif
 };
 

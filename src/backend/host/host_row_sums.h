@@ -1,9 +1,8 @@
 /* The MTTKRP kernel of the host: goes through consecutive nonzeros, for one tile of columns, sums a
  * row of M in registers, and stores or adds the sum where the next row begins. Implemented in
- * host_row_sums.c and, once for each SIMD width, in host_row_sums_simd*.c and, of floats,
- * host_row_sums_single*.c, each of which includes host_row_sums_simd_body.h. Entries are doubles,
- * or floats. A sum of floats is as near as that of doubles, but for some hundred roundings: after
- * so many nonzeros of a row, what they come to is added to a sum in double precision. */
+ * host_row_sums.c and, for each kind of entries and SIMD width, in host_row_sums_simd.c. Entries
+ * are doubles, or floats. A sum of floats has the errors of about a hundred roundings at most:
+ * after so many nonzeros of a row, their sum is added to one in double precision. */
 #ifndef BLCO_HOST_ROW_SUMS_H
 #define BLCO_HOST_ROW_SUMS_H
 
@@ -28,7 +27,7 @@ struct host_nonzeros {
     const uint32_t *coordinate[MAX_ORDER - 1]; /* (nnz) of each other mode                    */
     const double *value;                       /* (nnz)                                       */
     const uint32_t *row;                       /* (stretches): of M                           */
-    const uint64_t *end;                       /* (stretches): behind a stretch's last nonzero */
+    const uint64_t *end;                       /* (stretches): after a stretch's last nonzero  */
 };
 
 /* The sum in progress. Arrays are not owned. */
@@ -59,7 +58,7 @@ void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, u
 /* Stores or adds the last row. */
 void host_row_sums_end(struct host_row_sums *s);
 
-/* Below: what host_row_sums.c and the files of each SIMD width share. */
+/* Below: what host_row_sums.c and the kernels of each SIMD width share. */
 
 typedef void host_row_sums_kernel(struct host_row_sums *s, const struct host_nonzeros *x,
                                   uint64_t stretch, uint64_t first, uint64_t last);
@@ -70,10 +69,10 @@ struct host_row_sums_kernels {
     host_row_sums_kernel *kernel[2][4][2][4];
 };
 
-extern const struct host_row_sums_kernels host_row_sums_simd1, host_row_sums_simd2,
-    host_row_sums_simd4, host_row_sums_simd8;
-extern const struct host_row_sums_kernels host_row_sums_single1, host_row_sums_single4,
-    host_row_sums_single8, host_row_sums_single16;
+extern const struct host_row_sums_kernels host_row_sums_double1, host_row_sums_double2,
+    host_row_sums_double4, host_row_sums_double8;
+extern const struct host_row_sums_kernels host_row_sums_float1, host_row_sums_float4,
+    host_row_sums_float8, host_row_sums_float16;
 
 /* Zeroes the tile of rows [from, to) of M, which no nonzero has. */
 void host_row_sums_zero(const struct host_row_sums *s, uint64_t from, uint64_t to);

@@ -91,12 +91,16 @@ static enum status decode_others(struct host_slices *s, const struct blco *b, st
 enum status host_slices_take(struct host_slices *s, struct blco *b, int mode, struct error *error)
 {
     *s = (struct host_slices){.shape = b->shape, .mode = mode, .nnz = b->nnz};
-    if (find_slices(s, b, error) == STATUS_OK && decode_others(s, b, error) == STATUS_OK) {
-        s->value = b->value;
-        b->value = NULL;
-    } else {
-        host_slices_free(s);
-    }
+    if (find_slices(s, b, error) != STATUS_OK)
+        goto failed;
+    if (decode_others(s, b, error) != STATUS_OK)
+        goto failed;
+    s->value = b->value;
+    b->value = NULL;
+    blco_free(b);
+    return STATUS_OK;
+failed:
+    host_slices_free(s);
     blco_free(b);
     return error->status;
 }

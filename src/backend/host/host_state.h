@@ -1,6 +1,6 @@
 /* What the host backend keeps, and the operations of an iteration. Implemented in backend_host.c
- * (what it keeps), host_model.c (the model's way there and back), host_update.c (the steps of an
- * iteration) and host_momentum.c (what the next sweep begins with). */
+ * (what it keeps), host_model.c (models on their way in), host_store.c (and out), host_update.c
+ * (the steps of an iteration) and host_momentum.c (what the next sweep begins with). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
@@ -15,24 +15,24 @@
  * new columns by about the last lambda, which keeps the norms of factor[n]'s columns near 1.
  * Entries of factor[n] and M have the precision of `sweep`; all others are doubles. */
 struct host_state {
-    struct shape shape;                /* rows of each mode that are here                    */
+    struct shape shape;            /* rows of each mode that are here                    */
     const struct rank_rows *ranks; /* this rank's place among all; borrowed              */
-    bool is_empty;                     /* no nonzero is here                                 */
+    bool is_empty;                 /* no nonzero is here                                 */
     uint64_t rank, longest;
     struct mode_rules rules;
     double norm_sq;
     bool weights_fit; /* an update has made lambda since the model was loaded, or the run before */
     struct backend_built built;
     struct host_sweep sweep;
-    void *factor[MAX_ORDER];   /* (I_n x R); owned, as all arrays below               */
-    double *gram[MAX_ORDER];   /* (R x R); behind the Gram (R): of each column of the
-                                * factor, the inner product with the same column of M  */
-    double *scale[MAX_ORDER];  /* (R): see above                                      */
-    struct host_second {       /* of modes that have a second factor matrix, the same */
+    void *factor[MAX_ORDER];  /* (I_n x R); owned, as all arrays below               */
+    double *gram[MAX_ORDER];  /* (R x R); after the Gram (R): of each column of the
+                               * factor, the inner product with the same column of M  */
+    double *scale[MAX_ORDER]; /* (R): see above                                      */
+    struct host_previous {    /* the same after the sweep before, with momentum (plan.h) */
         void *factor;
         double *gram, *scale;
-    } second[MAX_ORDER];
-    double *second_lambda;         /* (R), likewise                                       */
+    } previous[MAX_ORDER];
+    double *previous_lambda;       /* (R), likewise                                       */
     double *v;                     /* (R x R)                                             */
     void *m;                       /* (longest mode x R)                                  */
     double *lambda, *row, *column; /* (R); row and column are scratch                     */
@@ -60,24 +60,25 @@ void host_state_scale_gram(struct host_state *h, int n, const double *scale);
 void host_state_scale_of_m(struct host_state *h, int mode);
 
 /* The operations of struct backend_ops, on a struct host_state. */
-enum status host_state_load(void *state, const struct ktensor *k, const struct carried *carried,
+enum status host_state_load(void *state, const struct model_source *from, struct error *error);
+enum status host_state_save(void *state, struct ktensor *k, struct carried *carried,
                             struct error *error);
-enum status host_state_randomise(void *state, enum ktensor_init init, uint64_t seed, double weight,
-                                 struct error *error);
-enum status host_state_store(void *state, struct ktensor *k, struct carried *carried,
+enum status host_state_store(void *state, const struct model_form *form, struct ktensor *k,
                              struct error *error);
+enum status host_state_columns(void *state, int mode, const struct model_form *form,
+                               struct column *column, struct error *error);
 enum status host_state_fetch(void *state, int mode, double *m, struct error *error);
-enum status host_state_set_precision(void *state, enum precision precision, bool keep,
-                                     struct error *error);
+enum status host_state_widen(void *state, struct error *error);
 enum status host_state_rotate(void *state, int mode, struct error *error);
 enum status host_state_gram(void *state, int mode, double *gram, struct error *error);
 enum status host_state_weights(void *state, double *lambda, struct error *error);
 enum status host_state_mttkrp(void *state, int mode, struct error *error);
 enum status host_state_update(void *state, int mode, struct error *error);
-enum status host_state_fit(void *state, int mode, struct backend_fit *fit, struct error *error);
+enum status host_state_fit(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
+                           struct error *error);
 enum status host_state_extrapolate(void *state, const struct momentum_step *step,
                                    struct error *error);
-void host_state_trade(void *state);
+void host_state_swap(void *state);
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error);
 
 #endif

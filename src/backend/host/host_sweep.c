@@ -6,8 +6,8 @@
 #include "base/machine.h"
 #include "base/memory.h"
 
-/* Measured: rows of all tables of up to CACHES times the cache of a core cost about the same to
- * gather, rows of larger tables BEYOND times as much. */
+/* Measured: gathering a row costs about the same from all tables of up to CACHES times the cache of
+ * a core, and BEYOND times as much from larger ones. */
 #define CACHES       2
 #define BEYOND       8.0
 #define LONG_PRODUCT 4096 /* entries of a table: more are worth several threads */
@@ -37,12 +37,12 @@ static uint64_t row_bytes(const struct host_sweep *s)
 struct building {
     const struct coo *x;
     struct coo *spent;           /* NULL, or x, which nobody needs afterwards */
-    struct blco *alto;           /* NULL: not wanted            */
-    struct host_slices *ordered; /* [n]: the ordering of mode n */
-    const bool *wanted;          /* [n]: whether ordered[n] is  */
+    struct blco *alto;           /* NULL where it is not wanted               */
+    struct host_slices *ordered; /* [n]: the ordering of mode n               */
+    const bool *wanted;          /* [n]: whether ordered[n] is wanted         */
     struct backend_seconds *times;
-    struct progress *progress; /* may be NULL */
-    int all, done;             /* orderings */
+    struct progress *progress; /* may be NULL            */
+    int all, done;             /* numbers of orderings   */
 };
 
 static void announce(struct building *b)
@@ -60,11 +60,12 @@ static enum status build_one(struct building *b, int kind, struct error *error)
     double start = clock_now();
     announce(b);
     struct blco built;
-    enum status status = blco_build(alto ? b->alto : &built, b->x, &options, error);
-    if (status == STATUS_OK && !alto)
-        status = host_slices_take(&b->ordered[kind], &built, kind, error);
+    if (blco_build(alto ? b->alto : &built, b->x, &options, error) != STATUS_OK)
+        return error->status;
+    if (!alto && host_slices_take(&b->ordered[kind], &built, kind, error) != STATUS_OK)
+        return error->status;
     *(alto ? &b->times->alto : &b->times->replica[kind]) = clock_lap(&start);
-    return status;
+    return STATUS_OK;
 }
 
 /* Builds the orderings `mode n` from a presort. The mode by which the presort is sorted comes last,
@@ -77,16 +78,19 @@ static enum status build_from_common(struct building *b, struct error *error)
         return error->status;
     b->times->presort = clock_lap(&start);
     int order = b->x->shape.order, common = presort.line_order.kind;
-    for (int i = 0; i <= order && error->status == STATUS_OK; i++) {
+    for (int i = 0; i <= order; i++) {
         int n = i < order ? i : common;
         if (!b->wanted[n] || (n == common && i < order))
             continue;
         announce(b);
         struct blco built;
-        if (blco_build_from(&built, &presort, n, i == order, error) == STATUS_OK)
-            host_slices_take(&b->ordered[n], &built, n, error);
+        if (blco_build_from(&built, &presort, n, i == order, error) != STATUS_OK)
+            goto done;
+        if (host_slices_take(&b->ordered[n], &built, n, error) != STATUS_OK)
+            goto done;
         b->times->replica[n] = clock_lap(&start);
     }
+done:
     blco_presort_free(&presort);
     return error->status;
 }
@@ -134,24 +138,27 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
         wanted[k] = true;
     struct building b = {
         .x = tuples, .ordered = &s->tuple_tensor[first], .wanted = wanted, .times = &unused};
-    enum status status = build_orderings(&b, error);
+    if (build_orderings(&b, error) != STATUS_OK)
+        return error->status;
     s->product[group] = memory_array(tuples->nnz, row_bytes(s), error);
     s->partial[group] = memory_array(tuples->nnz, row_bytes(s), error);
     for (int k = 0; k < size; k++) {
         s->coordinate[first + k] = tuples->index[k];
         tuples->index[k] = NULL;
     }
-    return status == STATUS_OK ? error->status : status;
+    return error->status;
 }
 
 static enum status build_shared(struct host_sweep *s, struct grouped_tensor *grouped,
                                 struct progress *progress, struct error *error)
 {
-    enum status status = build_decided(s, &grouped->reduced, NULL, progress, error);
-    for (int g = 0; g < s->sweep.groups.groups && status == STATUS_OK; g++)
-        if (mode_groups_size(&s->sweep.groups, g) > 1)
-            status = build_tuples(s, g, &grouped->tuples[g], error);
-    return status;
+    if (build_decided(s, &grouped->reduced, NULL, progress, error) != STATUS_OK)
+        return error->status;
+    for (int g = 0; g < s->sweep.groups.groups; g++)
+        if (mode_groups_size(&s->sweep.groups, g) > 1 &&
+            build_tuples(s, g, &grouped->tuples[g], error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
 /* Bytes that mode groups take beside an ordering for each group: for each tuple two rows and, for
@@ -188,35 +195,44 @@ static bool grouping_fits(const struct plan *plan)
     return r->budget - plan->total_bytes >= 2 * r->nonzero_bytes + r->tensor.nnz * sizeof(uint32_t);
 }
 
+/* Builds with these mode groups if they fit. */
+static enum status build_grouped(struct host_sweep *s, const struct mode_groups *groups,
+                                 const struct coo *x, const struct plan *plan,
+                                 struct progress *progress, struct error *error)
+{
+    struct grouped_tensor grouped;
+    if (mode_groups_apply(&grouped, groups, x, error) != STATUS_OK)
+        return error->status;
+    if (groups_fit(&grouped, plan)) {
+        sweep_decide(&s->sweep, plan, groups);
+        build_shared(s, &grouped, progress, error);
+    }
+    grouped_tensor_free(&grouped);
+    return error->status;
+}
+
 /* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.shared
  * stays false. */
 static enum status try_shared(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                               struct progress *progress, struct error *error)
 {
     struct mode_groups groups;
-    struct grouped_tensor grouped;
     double start = clock_now();
     if (mode_groups_choose(&groups, x, plan->request.row_bytes, CACHES * machine_core_cache(),
                            BEYOND, error) != STATUS_OK)
         return error->status;
-    if (groups.groups < x->shape.order) {
-        if (mode_groups_apply(&grouped, &groups, x, error) != STATUS_OK)
-            return error->status;
-        if (groups_fit(&grouped, plan)) {
-            sweep_decide(&s->sweep, plan, &groups);
-            build_shared(s, &grouped, progress, error);
-        }
-        grouped_tensor_free(&grouped);
-    }
+    const bool some = groups.groups < x->shape.order;
+    if (some && build_grouped(s, &groups, x, plan, progress, error) != STATUS_OK)
+        return error->status;
     s->seconds.grouping = clock_now() - start - backend_build_seconds(&s->seconds);
-    return error->status;
+    return STATUS_OK;
 }
 
 static enum status build(struct host_sweep *s, const struct coo *x, struct coo *spent,
                          const struct plan *plan, struct progress *progress, struct error *error)
 {
-    if (sweep_may_share(plan) && grouping_fits(plan) &&
-        try_shared(s, x, plan, progress, error) != STATUS_OK)
+    const bool may_share = sweep_may_share(plan) && grouping_fits(plan);
+    if (may_share && try_shared(s, x, plan, progress, error) != STATUS_OK)
         return error->status;
     return s->sweep.shared ? STATUS_OK : build_decided(s, x, spent, progress, error);
 }
@@ -228,27 +244,33 @@ static void need_scratch(uint64_t *rows, const struct host_mttkrp *mttkrp)
         *rows = mttkrp->scratch_rows;
 }
 
+static enum status prepare_reduced(struct host_sweep *s, int group, uint64_t copies,
+                                   struct error *error)
+{
+    enum conflict conflict = s->sweep.conflict[group];
+    if (conflict == CONFLICT_ORDERED)
+        return host_mttkrp_prepare_ordered(&s->reduced[group], &s->ordered[group], error);
+    return host_mttkrp_prepare(&s->reduced[group], &s->alto, group, conflict, copies, error);
+}
+
 /* Prepares every MTTKRP of the sweep, and allocates scratch rows for the one that needs most. */
 static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct error *error)
 {
     const struct mode_groups *groups = &s->sweep.groups;
     uint64_t rows = 0;
-    for (int g = 0; g < groups->groups && error->status == STATUS_OK; g++) {
-        enum conflict conflict = s->sweep.conflict[g];
-        int first = groups->first[g], size = mode_groups_size(groups, g);
-        if (conflict == CONFLICT_ORDERED)
-            host_mttkrp_prepare_ordered(&s->reduced[g], &s->ordered[g], error);
-        else
-            host_mttkrp_prepare(&s->reduced[g], &s->alto, g, conflict, copies, error);
+    for (int g = 0; g < groups->groups; g++) {
+        if (prepare_reduced(s, g, copies, error) != STATUS_OK)
+            return error->status;
         need_scratch(&rows, &s->reduced[g]);
-        for (int k = 0; k < size && size > 1 && error->status == STATUS_OK; k++) {
-            struct host_mttkrp *within = &s->within[first + k];
-            host_mttkrp_prepare_ordered(within, &s->tuple_tensor[first + k], error);
-            need_scratch(&rows, within);
+        if (mode_groups_size(groups, g) == 1)
+            continue;
+        for (int n = groups->first[g]; n < groups->first[g + 1]; n++) {
+            if (host_mttkrp_prepare_ordered(&s->within[n], &s->tuple_tensor[n], error) != STATUS_OK)
+                return error->status;
+            need_scratch(&rows, &s->within[n]);
         }
     }
-    if (error->status == STATUS_OK)
-        s->scratch = memory_array(rows, row_bytes(s), error);
+    s->scratch = memory_array(rows, row_bytes(s), error);
     return error->status;
 }
 
@@ -262,12 +284,14 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct co
     s->precision = plan->request.precision;
     mode_groups_none(&none, x->shape.order);
     sweep_decide(&s->sweep, plan, &none);
-    enum status status = build(s, x, spent, plan, progress, error);
-    if (status == STATUS_OK)
-        status = prepare_mttkrps(s, plan->request.copies, error);
-    if (status != STATUS_OK)
-        host_sweep_close(s);
-    return status;
+    if (build(s, x, spent, plan, progress, error) != STATUS_OK)
+        goto failed;
+    if (prepare_mttkrps(s, plan->request.copies, error) != STATUS_OK)
+        goto failed;
+    return STATUS_OK;
+failed:
+    host_sweep_close(s);
+    return error->status;
 }
 
 void host_sweep_changed(struct host_sweep *s, int mode)

@@ -1,6 +1,5 @@
-/* The MTTKRPs of a sweep over all modes on the host, as sweep_steps.h decides them: from one
- * ordering per mode group, with partial products shared within the group, or from one ordering per
- * mode, or from alto.
+/* The MTTKRPs of a sweep over all modes on the host. sweep_steps.h decides which ordering serves a
+ * mode: that of its mode group, whose modes share partial products, its own, or alto.
  *
  * Without mode groups, every mode is a group of its own and the reduced tensor is the tensor. */
 #ifndef BLCO_HOST_SWEEP_H
@@ -18,7 +17,7 @@ struct host_sweep {
                                * where the plan's is double                                  */
     struct sweep sweep;
 
-    /* Of the reduced tensor; [g] is that of group g. An ordering that was not built is empty; the
+    /* The reduced tensor; [g] belongs to group g. An ordering that was not built is empty; the
      * tables of a group of one mode are NULL. */
     struct blco alto;
     struct host_slices ordered[MAX_ORDER];
@@ -27,7 +26,7 @@ struct host_sweep {
     void *product[MAX_ORDER];   /* (tuples x R): products of the group's factors' rows; owned */
     void *partial[MAX_ORDER];   /* (tuples x R): the group's partial products; owned */
 
-    /* Of the tuples of a group of several modes; [n] is that of mode n. */
+    /* The tuples of groups of several modes; [n] belongs to mode n. */
     struct host_slices tuple_tensor[MAX_ORDER];
     struct host_mttkrp within[MAX_ORDER];
     uint32_t *coordinate[MAX_ORDER]; /* (tuples): the tuples' coordinates in mode n; owned */
@@ -37,8 +36,9 @@ struct host_sweep {
 };
 
 /* Builds the orderings of the plan, or those of mode groups where the plan may share and sharing
- * pays. x is only read and may be freed afterwards; `progress` may be NULL. The caller closes *s,
- * which is empty on failure. STATUS_MEMORY. */
+ * pays. x may be freed afterwards; `spent` is x where nobody else needs it, and then is emptied as
+ * soon as the orderings can do without, otherwise NULL; `progress` may be NULL. The caller closes
+ * *s, which is empty on failure. STATUS_MEMORY. */
 enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct coo *spent,
                             const struct plan *plan, struct progress *progress,
                             struct error *error);
@@ -49,7 +49,8 @@ void host_sweep_close(struct host_sweep *s);
 /* m (I_mode x R) of `mode`, from factor[n] (I_n x R) for the other modes n. */
 void host_sweep_mttkrp(struct host_sweep *s, int mode, void *const *factor, void *m);
 
-/* To be called whenever the factor of `mode` has changed: what was made from it is out of date. */
+/* Must be called whenever the factor of `mode` has changed: what was made from it is out of date.
+ */
 void host_sweep_changed(struct host_sweep *s, int mode);
 
 #endif

@@ -1,7 +1,6 @@
 /* The steps of an iteration on the host. */
 #include "backend/host/host_state.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "backend/host/host_dense.h"
@@ -73,7 +72,7 @@ static enum status create_solver(struct host_state *h, int mode, struct host_sol
     return host_solver_create(s, h->rules.nonneg[mode], h->v, &start, h->rank, error);
 }
 
-/* a = what the solver makes of M, its Gram and, in h->gram[mode] behind the Gram, its columns'
+/* a = what the solver makes of M, its Gram and, in h->gram[mode] after the Gram, its columns'
  * products with M's: each rank solves some rows of the sum of all M, and gathers the others. */
 static enum status solve_rows(struct host_state *h, int mode, const struct host_solver *s, void *a,
                               struct error *error)
@@ -85,9 +84,11 @@ static enum status solve_rows(struct host_state *h, int mode, const struct host_
                                         .precision = h->sweep.precision};
     uint64_t square = h->rank * h->rank;
     double *gram = h->gram[mode], *inner = gram + square;
-    if (host_ranks_scatter(h, mode, h->m, error) != STATUS_OK ||
-        host_solver_rows(s, &own, gram, inner, error) != STATUS_OK ||
-        comm_allreduce_sum(h->ranks->all, gram, square + h->rank, error) != STATUS_OK)
+    if (host_ranks_scatter(h, mode, h->m, error) != STATUS_OK)
+        return error->status;
+    if (host_solver_rows(s, &own, gram, inner, error) != STATUS_OK)
+        return error->status;
+    if (comm_allreduce_sum(h->ranks->all, gram, square + h->rank, error) != STATUS_OK)
         return error->status;
     return host_ranks_gather(h, mode, a, error);
 }
@@ -117,18 +118,19 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
     if (create_solver(h, mode, &s, error) != STATUS_OK)
         return error_prefix(error, "mode %d: ", mode + 1);
 
-    /* of the longest mode, factor and M are equally long and trade places */
-    bool trade = !s.is_nonneg && h->shape.dims[mode] == h->longest;
-    void *a = trade ? h->m : h->factor[mode];
+    /* the factor and M of the longest mode are equally long: they are swapped */
+    bool swap = !s.is_nonneg && h->shape.dims[mode] == h->longest;
+    void *a = swap ? h->m : h->factor[mode];
     host_state_changed(h, mode);
-    if (solve_rows(h, mode, &s, a, error) == STATUS_OK) {
-        if (trade) {
-            h->m = h->factor[mode];
-            h->factor[mode] = a;
-        }
-        take_solution(h, mode);
-        h->weights_fit = true;
+    if (solve_rows(h, mode, &s, a, error) != STATUS_OK)
+        goto done;
+    if (swap) {
+        h->m = h->factor[mode];
+        h->factor[mode] = a;
     }
+    take_solution(h, mode);
+    h->weights_fit = true;
+done:
     host_solver_free(&s);
     return error->status;
 }
@@ -177,26 +179,21 @@ static enum status normalise(struct host_state *h, int mode, struct error *error
 /* The solve makes the Gram along with the factor; normalise scales both. */
 enum status host_state_update(void *state, int mode, struct error *error)
 {
-    enum status status = solve(state, mode, error);
-    return status == STATUS_OK ? normalise(state, mode, error) : status;
-}
-
-/* Of <X, model>: entries of M are rounded to floats independently of each other, so that errors of
- * many rows cancel. */
-static double epsilon_of_inner(const struct host_state *h, int mode)
-{
-    double rows = (double)h->ranks->part.whole.dims[mode];
-    return h->sweep.precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt(rows) : DBL_EPSILON;
+    if (solve(state, mode, error) != STATUS_OK)
+        return error->status;
+    return normalise(state, mode, error);
 }
 
 /* h->inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise. */
-enum status host_state_fit(void *state, int mode, struct backend_fit *value, struct error *error)
+enum status host_state_fit(void *state, int mode, const struct momentum *m,
+                           struct backend_fit *value, struct error *error)
 {
     struct host_state *h = state;
-    struct fit_terms terms = {.norm_sq = h->norm_sq,
-                              .inner = h->inner,
-                              .inner_size = h->inner_size,
-                              .epsilon = epsilon_of_inner(h, mode)};
+    struct fit_terms terms = {
+        .norm_sq = h->norm_sq,
+        .inner = h->inner,
+        .inner_size = h->inner_size,
+        .epsilon = backend_fit_epsilon(h->ranks->part.whole.dims[mode], h->sweep.precision)};
     hadamard(h, -1);
     for (uint64_t i = 0; i < h->rank; i++)
         for (uint64_t j = 0; j < h->rank; j++) {
@@ -206,7 +203,10 @@ enum status host_state_fit(void *state, int mode, struct backend_fit *value, str
         }
     for (uint64_t i = 0; i < h->rank; i++)
         terms.penalty += h->rules.ridge[mode] * h->lambda[i] * h->lambda[i];
-    return backend_fit_of(value, &terms, mode + 1, error);
+    if (backend_fit_of(value, &terms, mode + 1, error) != STATUS_OK)
+        return error->status;
+    backend_fit_decide(value, m);
+    return STATUS_OK;
 }
 
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error)
@@ -218,12 +218,14 @@ enum status host_state_residual(void *state, struct backend_residual *r, struct 
         for (int n = 0; n < h->shape.order; n++)
             r->weight[i] *= h->scale[n][i];
     }
-    for (int n = 0; n < h->shape.order && error->status == STATUS_OK; n++) {
+    for (int n = 0; n < h->shape.order; n++) {
         const struct mode_rows *rows = &h->ranks->mode[n];
-        host_residual_gram(host_state_row(h, h->factor[n], rows->first), rows->count, h->rank,
-                           h->sweep.precision, r->gram[n], error);
+        const void *own = host_state_row(h, h->factor[n], rows->first);
+        if (host_residual_gram(own, rows->count, h->rank, h->sweep.precision, r->gram[n], error) !=
+            STATUS_OK)
+            return error->status;
     }
-    if (error->status == STATUS_OK && !h->is_empty)
+    if (!h->is_empty)
         r->nonzeros = host_residual_nonzeros(&h->sweep, h->factor, r->weight);
-    return error->status;
+    return STATUS_OK;
 }

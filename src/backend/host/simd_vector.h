@@ -1,5 +1,5 @@
-/* Vectors of SIMD_WIDTH entries, for the kernel bodies (host_*_simd_body.h), which include this
- * file after their includer has defined SIMD_WIDTH and, where entries are floats, SIMD_SINGLE.
+/* Vectors of SIMD_WIDTH entries of the type SIMD_ENTRY, for the kernels in host_*_simd.c. The
+ * Makefile compiles those files once for each SIMD_ENTRY (double or float) and SIMD_WIDTH.
  *
  * A tile is 1 to 4 vectors side by side. The last vector ends where the tile ends: where the tile's
  * width is no multiple of SIMD_WIDTH, the last vector overlaps the one before it. */
@@ -19,24 +19,20 @@
 #define EACH_VECTOR(v, vectors) for (int v = 0; v < (vectors); v++)
 #endif
 
-#ifdef SIMD_SINGLE
-#define ENTRY_BYTES 4
-#define IS_SINGLE   true
-typedef float entry;
-typedef int32_t entry_bits;
-#else
-#define ENTRY_BYTES 8
-#define IS_SINGLE   false
-typedef double entry;
-typedef int64_t entry_bits;
-#endif
+/* The name of a function or table of this entry and width: SIMD_NAME(host_x) = host_x_float16. */
+#define SIMD_PASTE(name, entry, width)  name##_##entry##width
+#define SIMD_EXPAND(name, entry, width) SIMD_PASTE(name, entry, width)
+#define SIMD_NAME(name)                 SIMD_EXPAND(name, SIMD_ENTRY, SIMD_WIDTH)
+
+typedef SIMD_ENTRY entry;
 
 #if SIMD_WIDTH == 1 /* compilers keep a vector of one entry in memory */
 typedef entry vec __attribute__((may_alias));
 #else
 typedef entry vec
-    __attribute__((vector_size(ENTRY_BYTES * SIMD_WIDTH), aligned(ENTRY_BYTES), may_alias));
-typedef entry_bits vec_bits __attribute__((vector_size(ENTRY_BYTES * SIMD_WIDTH)));
+    __attribute__((vector_size(sizeof(entry) * SIMD_WIDTH), aligned(sizeof(entry)), may_alias));
+typedef __typeof__(_Generic((entry)0, float : INT32_C(0), double : INT64_C(0))) entry_bits;
+typedef entry_bits vec_bits __attribute__((vector_size(sizeof(entry) * SIMD_WIDTH)));
 #endif
 
 INLINE vec load(const entry *p)

@@ -1,6 +1,6 @@
-/* The SIMD width, entries in a vector: kernels are compiled once for each (files *_simdL*.c), and
- * the largest that this processor has and a tile of columns fills is used. A vector has twice as
- * many floats as doubles. */
+/* The SIMD width, entries in a vector: the Makefile compiles kernels (host_*_simd.c) once for each,
+ * and the largest that this processor has and a tile of columns fills is used. A vector has twice
+ * as many floats as doubles. */
 #ifndef BLCO_SIMD_WIDTH_H
 #define BLCO_SIMD_WIDTH_H
 
@@ -8,9 +8,8 @@
 
 #include "numerics/precision.h"
 
-/* Whether kernels for vectors of x86 with 32 and 64 bytes are compiled: it takes GCC's target
- * pragma. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+/* Whether there are kernels for vectors of x86 with 32 and 64 bytes (SIMD_X86 in the Makefile). */
+#ifdef __x86_64__
 #define SIMD_X86 1
 #else
 #define SIMD_X86 0

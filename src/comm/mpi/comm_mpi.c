@@ -1,6 +1,6 @@
 /* Ranks that are processes, by MPI: the plugin blco-mpi.so. Sums are added here, in the order of
- * the ranks, and not by MPI_Reduce, whose order is its own. All operations but agree, broadcast and
- * split are made of one step, `swap`, in which each rank sends bytes to each other rank. */
+ * the ranks; MPI_Reduce would choose an order of its own. All operations but allreduce_max, bcast
+ * and split consist of one step, `exchange`, in which each rank sends bytes to each other rank. */
 #include <mpi.h>
 #include <string.h>
 
@@ -26,23 +26,24 @@ struct member {
     struct comm comm;
     MPI_Comm mpi;
     bool is_world;
-    struct parcel *out, *in; /* of the present swap                          */
+    struct parcel *out, *in; /* of the present exchange                      */
     void **array;            /* where the rows to be added are               */
     uint64_t *even;          /* (size + 1) ranges of an array that is summed */
     double *buffer;          /* rows of the others, owned                    */
     uint64_t buffer_length;
-    MPI_Request *request; /* of the messages of a swap */
-    size_t requests;      /* for which there is room   */
+    MPI_Request *request; /* of the messages of an exchange */
+    size_t requests;      /* for which there is room        */
 };
 
-/* The others wait for a rank whose operation has failed: its process ends them. */
+/* After a failed operation: the other ranks wait for this one, so its process ends them. */
 static enum status fail(struct error *error)
 {
     mpi_life_abort(error);
     return error->status;
 }
 
-/* Every operation begins here: once this process has aborted, no other rank comes. */
+/* Every operation begins here and fails if this process has aborted: no other rank will take part.
+ */
 static enum status begin(struct error *error)
 {
     const struct error *reason = mpi_life_reason();
@@ -62,7 +63,7 @@ static size_t pieces(uint64_t size)
     return (size_t)((size + PIECE - 1) / PIECE);
 }
 
-/* Room for all messages is found before the first is under way, which could not be called back. */
+/* Makes room for all messages before the first is sent: a message cannot be called back. */
 static enum status reserve_requests(struct member *m, struct error *error)
 {
     size_t needed = 0;
@@ -76,7 +77,7 @@ static enum status reserve_requests(struct member *m, struct error *error)
     return STATUS_OK;
 }
 
-/* Puts a parcel under way, in pieces; between two ranks they arrive in the order in which they are
+/* Starts sending or receiving a parcel, in pieces, which arrive in the order in which they are
  * sent. *count is the number of requests so far. */
 static int post(struct member *m, bool sends, int rank, struct parcel parcel, size_t *count)
 {
@@ -92,8 +93,8 @@ static int post(struct member *m, bool sends, int rank, struct parcel parcel, si
 }
 
 /* Sends m->out[k] to each other rank k, and receives m->in[k] from there. Each rank begins with its
- * neighbours, so that not all ranks turn to the same one. */
-static enum status swap(struct member *m, struct error *error)
+ * neighbours, so that not all ranks send to the same one at once. */
+static enum status exchange(struct member *m, struct error *error)
 {
     int code = MPI_SUCCESS, size = m->comm.size, rank = m->comm.rank;
     size_t count = 0;
@@ -114,10 +115,10 @@ static enum status swap(struct member *m, struct error *error)
 }
 
 /* Doubles of this rank's rows that each other rank sends at a time. */
-static uint64_t share_of_buffer(const struct member *m)
+static uint64_t doubles_of_a_round(const struct member *m)
 {
-    uint64_t share = BUFFER / (uint64_t)m->comm.size;
-    return share > LEAST ? share : LEAST;
+    uint64_t doubles = BUFFER / (uint64_t)m->comm.size;
+    return doubles > LEAST ? doubles : LEAST;
 }
 
 static enum status reserve_buffer(struct member *m, uint64_t length, struct error *error)
@@ -133,16 +134,16 @@ static enum status reserve_buffer(struct member *m, uint64_t length, struct erro
     return STATUS_OK;
 }
 
-/* One round of a reduce_scatter: of every rank's rows the doubles [at, at + share), as far as the
+/* One round of a reduce_scatter: the doubles [at, at + most) of every rank's rows, as far as the
  * rank has so many. */
 static enum status add_round(struct member *m, double *x, const struct comm_rows *rows, uint64_t at,
-                             uint64_t share, struct error *error)
+                             uint64_t most, struct error *error)
 {
     uint64_t mine = 0, first = rows->first[m->comm.rank] * rows->columns;
     for (int k = 0; k < m->comm.size; k++) {
         uint64_t start = rows->first[k] * rows->columns;
         uint64_t length = rows->first[k + 1] * rows->columns - start;
-        length = at < length ? least_of(length - at, share) : 0;
+        length = at < length ? least_of(length - at, most) : 0;
         mine = k == m->comm.rank ? length : mine;
         m->out[k] = (struct parcel){(char *)(x + start + at), length * sizeof *x};
     }
@@ -153,25 +154,28 @@ static enum status add_round(struct member *m, double *x, const struct comm_rows
         m->in[k] = (struct parcel){(char *)from, mine * sizeof *x};
         m->array[k] = k == m->comm.rank ? x + first + at : from;
     }
-    if (swap(m, error) == STATUS_OK && mine > 0)
+    if (exchange(m, error) != STATUS_OK)
+        return error->status;
+    if (mine > 0)
         comm_add_up(x + first + at, m->array, m->comm.size, 0, mine);
-    return error->status;
+    return STATUS_OK;
 }
 
 static enum status reduce_scatter(struct comm *c, double *x, const struct comm_rows *rows,
                                   struct error *error)
 {
     struct member *m = c->state;
-    uint64_t longest = 0, share = share_of_buffer(m);
+    uint64_t longest = 0, most = doubles_of_a_round(m);
     for (int k = 0; k < c->size; k++) {
         uint64_t length = (rows->first[k + 1] - rows->first[k]) * rows->columns;
         longest = length > longest ? length : longest;
     }
     if (begin(error) != STATUS_OK)
         return error->status;
-    for (uint64_t at = 0; at < longest && error->status == STATUS_OK; at += share)
-        add_round(m, x, rows, at, share, error);
-    return error->status;
+    for (uint64_t at = 0; at < longest; at += most)
+        if (add_round(m, x, rows, at, most, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
 static enum status allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
@@ -187,7 +191,7 @@ static enum status allgatherv(struct comm *c, double *a, const struct comm_rows 
     struct parcel mine = m->in[c->rank];
     for (int k = 0; k < c->size; k++)
         m->out[k] = mine;
-    return swap(m, error);
+    return exchange(m, error);
 }
 
 /* Each rank adds a part of x up and sends the part to all. */
@@ -198,9 +202,9 @@ static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, stru
     for (uint64_t k = 0; k <= size; k++)
         m->even[k] = k * part + least_of(k, rest);
     const struct comm_rows rows = {m->even, 1};
-    if (reduce_scatter(c, x, &rows, error) == STATUS_OK)
-        allgatherv(c, x, &rows, error);
-    return error->status;
+    if (reduce_scatter(c, x, &rows, error) != STATUS_OK)
+        return error->status;
+    return allgatherv(c, x, &rows, error);
 }
 
 static enum status alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
@@ -216,7 +220,7 @@ static enum status alltoallv(struct comm *c, const void *send, const uint64_t *s
     }
     if (m->in[c->rank].size > 0)
         memcpy(m->in[c->rank].bytes, m->out[c->rank].bytes, m->in[c->rank].size);
-    return swap(m, error);
+    return exchange(m, error);
 }
 
 static enum status allreduce_max(struct comm *c, int *value, struct error *error)
@@ -263,7 +267,7 @@ static void free_member(struct member *m)
     memory_free(m);
 }
 
-/* After an abort the others do not come to free the communicator. */
+/* After an abort the others do not take part in freeing the communicator. */
 static void close_member(struct comm *c)
 {
     struct member *m = c->state;
@@ -306,6 +310,16 @@ static int find_place(struct member *m)
     return MPI_Comm_free(&host);
 }
 
+static enum status allocate_arrays(struct member *m, struct error *error)
+{
+    size_t size = (size_t)m->comm.size;
+    m->out = memory_zeros(size, sizeof *m->out, error);
+    m->in = memory_zeros(size, sizeof *m->in, error);
+    m->array = memory_zeros(size, sizeof *m->array, error);
+    m->even = memory_zeros(size + 1, sizeof *m->even, error);
+    return error->status == STATUS_OK ? STATUS_OK : fail(error);
+}
+
 /* The member of the ranks of `whole` that give the same color, in their order. */
 static enum status open_member(struct member **to, MPI_Comm whole, int color, int rank,
                                struct error *error)
@@ -318,25 +332,23 @@ static enum status open_member(struct member **to, MPI_Comm whole, int color, in
     int code = MPI_Comm_split(whole, color, rank, &m->mpi);
     if (code == MPI_SUCCESS)
         code = find_place(m);
-    size_t size = (size_t)m->comm.size;
-    if (finish(code, "splitting", error) == STATUS_OK &&
-        (!(m->out = memory_zeros(size, sizeof *m->out, error)) ||
-         !(m->in = memory_zeros(size, sizeof *m->in, error)) ||
-         !(m->array = memory_zeros(size, sizeof *m->array, error)) ||
-         !(m->even = memory_zeros(size + 1, sizeof *m->even, error))))
-        fail(error);
-    if (error->status == STATUS_OK)
-        *to = m;
-    else
-        free_member(m);
+    if (finish(code, "splitting", error) != STATUS_OK)
+        goto failed;
+    if (allocate_arrays(m, error) != STATUS_OK)
+        goto failed;
+    *to = m;
+    return STATUS_OK;
+failed:
+    free_member(m);
     return error->status;
 }
 
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error)
 {
-    struct member *m;
-    if (begin(error) != STATUS_OK ||
-        open_member(&m, ((struct member *)c->state)->mpi, color, c->rank, error) != STATUS_OK)
+    struct member *m, *whole = c->state;
+    if (begin(error) != STATUS_OK)
+        return error->status;
+    if (open_member(&m, whole->mpi, color, c->rank, error) != STATUS_OK)
         return error->status;
     *part = &m->comm;
     return STATUS_OK;
@@ -347,9 +359,11 @@ static enum status open_world(struct comm **c, double patience, int place, struc
     struct member *m;
     int rank = 0;
     *c = NULL;
-    if (mpi_life_start(patience, place, error) != STATUS_OK ||
-        finish(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "starting", error) != STATUS_OK ||
-        open_member(&m, MPI_COMM_WORLD, 0, rank, error) != STATUS_OK)
+    if (mpi_life_start(patience, place, error) != STATUS_OK)
+        return error->status;
+    if (finish(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "starting", error) != STATUS_OK)
+        return error->status;
+    if (open_member(&m, MPI_COMM_WORLD, 0, rank, error) != STATUS_OK)
         return error->status;
     m->is_world = true;
     *c = &m->comm;

@@ -17,14 +17,15 @@ struct device_comm {
     ncclComm_t comm;
 };
 
-/* Before any rank waits within NCCL, which no abort of `host` would end, all have come so far. */
+/* All ranks have the library before any rank waits within NCCL: no abort of `host` would end that.
+ */
 static enum status find_library(struct device_comm *d, struct error *error)
 {
     d->nccl = nccl_library(error);
     return comm_allreduce_error(d->host, error);
 }
 
-/* All ranks learn what their GPUs meet by. */
+/* Rank 0 makes the id by which the GPUs meet, and sends it to all. */
 static enum status share_id(struct device_comm *d, struct error *error)
 {
     if (d->host->rank == 0)
@@ -42,7 +43,7 @@ static void *meet(void *context)
     return NULL;
 }
 
-/* Every rank that has come so far meets the others, whatever fails elsewhere meanwhile. */
+/* From here on every rank meets the others, whatever fails elsewhere meanwhile. */
 static void begin(struct device_comm *d)
 {
     d->meeting = pthread_create(&d->thread, NULL, meet, d) == 0;
@@ -61,12 +62,15 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
     }
     d->host = host;
     d->device = device;
-    if (find_library(d, error) == STATUS_OK && share_id(d, error) == STATUS_OK) {
-        begin(d);
-        *c = d;
-    } else {
-        memory_free(d);
-    }
+    if (find_library(d, error) != STATUS_OK)
+        goto failed;
+    if (share_id(d, error) != STATUS_OK)
+        goto failed;
+    begin(d);
+    *c = d;
+    return STATUS_OK;
+failed:
+    memory_free(d);
     return error->status;
 }
 
@@ -83,11 +87,14 @@ enum status device_comm_wait(struct device_comm *c, struct error *error)
     if (c->met)
         return STATUS_OK;
     join(c);
-    if (nccl_status(c->result, NULL, "the GPUs' meeting", error) != STATUS_OK)
+    if (nccl_status(c->result, NULL, "the GPUs' meeting", error) != STATUS_OK) {
         comm_abort(c->host, error);
-    else if (comm_allreduce_max(c->host, &failed, error) == STATUS_OK)
-        c->met = true;
-    return error->status;
+        return error->status;
+    }
+    if (comm_allreduce_max(c->host, &failed, error) != STATUS_OK)
+        return error->status;
+    c->met = true;
+    return STATUS_OK;
 }
 
 void device_comm_abort(struct device_comm *c)
@@ -105,8 +112,8 @@ void device_comm_leave(struct device_comm *c)
     memory_free(c);
 }
 
-/* A communicator that not every rank knows to have met stays to the end of the process: another GPU
- * may still be meeting, and would wait for ever. */
+/* A communicator of which not every rank knows that all GPUs have met stays to the end of the
+ * process: another GPU may still be meeting, and would wait for ever. */
 void device_comm_close(struct device_comm *c)
 {
     if (c)

@@ -20,14 +20,18 @@ void completion_zsh(FILE *stream);
 
 /* What the argument of an option may be. */
 struct completion {
-    char words[COMPLETION_ROOM]; /* separated by spaces; none where it is free        */
-    bool list;                   /* several of the words, separated by commas        */
-    bool files, folders;         /* the name of a file; of a folder                    */
+    char words[COMPLETION_ROOM]; /* separated by spaces; empty where any text will do */
+    bool list;                   /* several of the words, separated by commas         */
+    bool files, folders;         /* the name of a file; of a folder                   */
     bool models;                 /* the stem of a model, or a .ktns file              */
     bool mode_files;             /* MODE=FILE: the name of a file after a sign        */
 };
 
-/* *c = what may follow the option; returns whether anything does, as the next word. */
+/* The words in `list`, with spaces between them. */
+const char *completion_words(char list[COMPLETION_ROOM], const struct word *words);
+
+/* *c = what the argument of the option may be. Returns whether the option takes one as the next
+ * word. */
 bool completion_of(struct completion *c, const struct cli_option *option);
 
 #endif

@@ -1,5 +1,3 @@
-#include <limits.h>
-
 #include "commands/command_table.h"
 #include "commands/completion/completion.h"
 
@@ -69,20 +67,20 @@ static const char beginning[] =
 
 static void print_commands(FILE *stream)
 {
-    for (const struct command *c = command_table; c->name; c++)
-        fprintf(stream, "%s ", c->name);
+    for (const struct command *const *c = command_table; *c; c++)
+        fprintf(stream, "%s ", (*c)->name);
 }
 
 /* "-r | --rank" or "--tol", the names of an option in a pattern. */
 static void print_pattern(FILE *stream, const struct cli_option *o)
 {
     fprintf(stream, "        ");
-    if (o->key <= UCHAR_MAX)
-        fprintf(stream, "-%c | ", o->key);
-    fprintf(stream, "--%s) ", o->name);
+    if (o->letter)
+        fprintf(stream, "-%c | ", o->letter);
+    fprintf(stream, "%s) ", o->name);
 }
 
-/* What follows an option that takes an argument. */
+/* What may follow an option that takes an argument. */
 static void print_argument(FILE *stream, const struct cli_option *o)
 {
     struct completion c;
@@ -105,6 +103,7 @@ static void print_argument(FILE *stream, const struct cli_option *o)
 
 static void print_command(FILE *stream, const struct command *command)
 {
+    char words[COMPLETION_ROOM];
     fprintf(stream, "    %s)\n        case $previous in\n", command->name);
     for (const struct cli_section *s = command->sections; s->title; s++)
         for (const struct cli_option *o = s->options; o->name; o++)
@@ -112,11 +111,11 @@ static void print_command(FILE *stream, const struct command *command)
     fprintf(stream, "        esac\n        options='");
     for (const struct cli_section *s = command->sections; s->title; s++)
         for (const struct cli_option *o = s->options; o->name; o++)
-            fprintf(stream, "--%s ", o->name);
+            fprintf(stream, "%s ", o->name);
     fprintf(stream, "'\n        endings='%s'\n", command->operands ? command->operands : "");
     if (command->words)
         fprintf(stream, "        [[ $word != -* ]] && _blco_words \"$word\" '%s' && return\n",
-                command->words);
+                completion_words(words, command->words));
     fprintf(stream, "        ;;\n");
 }
 
@@ -128,8 +127,8 @@ void completion_bash(FILE *stream)
     print_commands(stream);
     fprintf(stream, "'\n        [[ $command ]] || options+='help --help --version'\n"
                     "        _blco_words \"$word\" \"$options\"\n        return\n        ;;\n");
-    for (const struct command *c = command_table; c->name; c++)
-        print_command(stream, c);
+    for (const struct command *const *c = command_table; *c; c++)
+        print_command(stream, *c);
     fprintf(stream, "    esac\n"
                     "    if [[ $word == -* ]]; then\n"
                     "        _blco_words \"$word\" \"$options\"\n"

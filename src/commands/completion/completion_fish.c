@@ -1,4 +1,3 @@
-#include <limits.h>
 #include <string.h>
 
 #include "commands/command_table.h"
@@ -59,7 +58,7 @@ static void print_quoted(FILE *stream, const char *text)
     fputc('\'', stream);
 }
 
-/* What follows an option that takes an argument. fish completes files after a sign by itself. */
+/* What may follow an option that takes an argument. fish itself completes files after a sign. */
 static void print_argument(FILE *stream, const struct cli_option *o)
 {
     struct completion c;
@@ -78,13 +77,14 @@ static void print_argument(FILE *stream, const struct cli_option *o)
 
 static void print_option(FILE *stream, const char *command, const struct cli_option *o)
 {
+    char help[CLI_HELP_ROOM];
     fprintf(stream, "complete -c blco -n '__blco_command %s'", command);
-    if (o->key <= UCHAR_MAX)
-        fprintf(stream, " -s %c", o->key);
-    fprintf(stream, " -l %s", o->name);
+    if (o->letter)
+        fprintf(stream, " -s %c", o->letter);
+    fprintf(stream, " -l %s", o->name + 2);
     print_argument(stream, o);
     fprintf(stream, " -d ");
-    print_quoted(stream, o->help);
+    print_quoted(stream, cli_help_text(o, help));
     fprintf(stream, "\n");
 }
 
@@ -98,6 +98,7 @@ static void print_operands(FILE *stream, const char *command, const char *ending
 
 static void print_command(FILE *stream, const struct command *command)
 {
+    char words[COMPLETION_ROOM];
     fprintf(stream, "\ncomplete -c blco -n __blco_no_command -a %s -d ", command->name);
     print_quoted(stream, command->summary);
     fprintf(stream, "\ncomplete -c blco -n '__blco_command help' -a %s\n", command->name);
@@ -108,7 +109,7 @@ static void print_command(FILE *stream, const struct command *command)
         print_operands(stream, command->name, command->operands);
     if (command->words)
         fprintf(stream, "complete -c blco -n '__blco_command %s' -a '%s'\n", command->name,
-                command->words);
+                completion_words(words, command->words));
 }
 
 void completion_fish(FILE *stream)
@@ -119,6 +120,6 @@ void completion_fish(FILE *stream)
             "complete -c blco -n __blco_no_command -s h -l help -d 'print the usage'\n"
             "complete -c blco -n __blco_no_command -s V -l version -d 'print the version'\n"
             "complete -c blco -n __blco_no_command -a help -d 'print the help of a command'\n");
-    for (const struct command *c = command_table; c->name; c++)
-        print_command(stream, c);
+    for (const struct command *const *c = command_table; *c; c++)
+        print_command(stream, *c);
 }

@@ -1,4 +1,3 @@
-#include <limits.h>
 #include <string.h>
 
 #include "commands/command_table.h"
@@ -50,13 +49,14 @@ static void print_argument(FILE *stream, const struct cli_option *o)
 static void print_option(FILE *stream, const struct cli_option *o)
 {
     const bool takes = o->argument && !cli_after_sign(o);
+    char help[CLI_HELP_ROOM];
     fprintf(stream, "            ");
-    if (o->key <= UCHAR_MAX)
-        fprintf(stream, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->key, o->name, o->key, takes ? "+" : "",
+    if (o->letter)
+        fprintf(stream, "'(-%c %s)'{-%c%s,%s%s}'[", o->letter, o->name, o->letter, takes ? "+" : "",
                 o->name, takes ? "=" : "");
     else
-        fprintf(stream, "'--%s%s[", o->name, takes ? "=" : "");
-    print_quoted(stream, o->help, "[]\\");
+        fprintf(stream, "'%s%s[", o->name, takes ? "=" : "");
+    print_quoted(stream, cli_help_text(o, help), "[]\\");
     fprintf(stream, "]");
     print_argument(stream, o);
     fprintf(stream, "' \\\n");
@@ -77,6 +77,7 @@ static void print_operands(FILE *stream, const char *endings)
 
 static void print_command(FILE *stream, const struct command *command)
 {
+    char words[COMPLETION_ROOM];
     fprintf(stream, "        %s)\n            _arguments -s \\\n", command->name);
     for (const struct cli_section *s = command->sections; s->title; s++)
         for (const struct cli_option *o = s->options; o->name; o++)
@@ -84,7 +85,7 @@ static void print_command(FILE *stream, const struct command *command)
     if (command->operands)
         print_operands(stream, command->operands);
     if (command->words)
-        fprintf(stream, "            '1:word:(%s)' \\\n", command->words);
+        fprintf(stream, "            '1:word:(%s)' \\\n", completion_words(words, command->words));
     fprintf(stream, "            && return 0\n            ;;\n");
 }
 
@@ -97,9 +98,9 @@ void completion_zsh(FILE *stream)
                     "    typeset -A opt_args\n"
                     "    local -a commands\n"
                     "    commands=(\n");
-    for (const struct command *c = command_table; c->name; c++) {
-        fprintf(stream, "        '%s:", c->name);
-        print_quoted(stream, c->summary, ":\\");
+    for (const struct command *const *c = command_table; *c; c++) {
+        fprintf(stream, "        '%s:", (*c)->name);
+        print_quoted(stream, (*c)->summary, ":\\");
         fprintf(stream, "'\n");
     }
     fprintf(stream, "        'help:print the help of a command'\n"
@@ -112,8 +113,8 @@ void completion_zsh(FILE *stream)
                     "    argument)\n"
                     "        case $words[1] in\n"
                     "        help) _describe -t commands command commands ;;\n");
-    for (const struct command *c = command_table; c->name; c++)
-        print_command(stream, c);
+    for (const struct command *const *c = command_table; *c; c++)
+        print_command(stream, *c);
     fprintf(stream, "        esac\n"
                     "        ;;\n"
                     "    esac\n"

@@ -60,7 +60,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         (cpd_output_check(s, error) != STATUS_OK || cpd_output_open(job, error) != STATUS_OK ||
          cpd_record_open(job, error) != STATUS_OK))
         return error->status;
-    if (starts_create(&job->starts, s->starts, s->seed, error) != STATUS_OK ||
+    if (starts_create(&job->starts, s->starts, s->seed, NULL, error) != STATUS_OK ||
         read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
         return error->status;
     cpd_machine_note(job);
@@ -71,7 +71,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
 }
 
 /* The best start's model becomes the result; a signal ended the last start. Time is that of all. */
-static enum status settle_starts(struct cpd_job *job, struct error *error)
+static enum status take_best_start(struct cpd_job *job, struct error *error)
 {
     const struct starts *s = &job->starts;
     job->result = s->start[s->best].result;
@@ -79,7 +79,7 @@ static enum status settle_starts(struct cpd_job *job, struct error *error)
     job->result.seconds = 0;
     for (int i = 0; i < s->made; i++)
         job->result.seconds += s->start[i].result.seconds;
-    return starts_settle(&job->starts, &job->model, error);
+    return starts_take_best(&job->starts, &job->model, error);
 }
 
 /* Finds what there is to know of the result. The starts of one rank of -r are a result, which -q
@@ -103,7 +103,7 @@ static enum status finish(struct cpd_job *job, struct comm *world, struct error 
 {
     bool tells = comm_world_rank() == 0;
     cpd_signals_done();
-    if (settle_starts(job, error) != STATUS_OK)
+    if (take_best_start(job, error) != STATUS_OK)
         return error->status;
     job->unconverged |=
         job->result.stop == CPALS_ITERATIONS || job->result.stop == CPALS_TIME_LIMIT;
@@ -126,7 +126,7 @@ static enum status run_processes(struct cpd_job *job, struct comm *world, struct
     if (comm_end_phase(world, error) != STATUS_OK ||
         cpd_start_agree(job, world, error) != STATUS_OK)
         return error->status;
-    if (cpd_rank(world, job, error) != STATUS_OK)
+    if (cpd_run(world, job, error) != STATUS_OK)
         return error->status;
     finish(job, world, error);
     return comm_end_phase(world, error);
@@ -138,9 +138,15 @@ static enum status run_process(struct cpd_job *job, struct error *error)
     if (prepare(job, error) != STATUS_OK)
         return error->status;
     int gpus = job->settings.common.gpus.count;
-    enum status status =
-        gpus > 1 ? comm_run_team(gpus, cpd_rank, job, error) : cpd_alone(job, error);
-    return status == STATUS_OK ? finish(job, NULL, error) : status;
+    if (!job->self)
+        job->self = comm_self(error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    if (gpus > 1)
+        comm_run_team(gpus, cpd_run, job, error);
+    else
+        cpd_run(job->self, job, error);
+    return error->status == STATUS_OK ? finish(job, NULL, error) : error->status;
 }
 
 /* Of several ranks, notes what the present one has come to. Where it broke down, which is no reason
@@ -240,7 +246,7 @@ static enum status run_ranks(struct cpd_job *job, struct comm *world, struct err
 static void run_world(struct cpd_job *job, struct error *error)
 {
     struct comm *world;
-    if (ranks_join(&world, &job->arguments, cmd_cpd_sections, error) == STATUS_OK &&
+    if (ranks_join(&world, &job->line, cpd_sections, error) == STATUS_OK &&
         cpd_checkpoint_look(job, world, error) == STATUS_OK)
         run_ranks(job, world, error); /* before comm_close(), which may end the process */
     comm_close(world);
@@ -265,17 +271,14 @@ static void run(struct cpd_job *job, struct error *error)
     progress_clear(&job->progress);
 }
 
-int cmd_cpd(int argc, char **argv, struct error *error)
+static int run_command(int argc, char **argv, struct error *error)
 {
-    struct cpd_job job = {.began = clock_now(), .record.fd = -1};
+    struct cpd_job job = {
+        .began = clock_now(), .record.fd = -1, .line = {.argc = argc, .argv = argv}};
     job.times.start = job.began;
     cpd_signals_count_asks();
-    if (kept_arguments_copy(&job.arguments, argc, argv, error) != STATUS_OK)
-        return (int)error->status;
-    cpd_settings_parse(&job.settings, argc, argv, error);
-    if (error->status != STATUS_OK ||
-        !cmd_common_answered(&job.settings.common,
-                             job.settings.common.help_all ? cmd_cpd_help_all : cmd_cpd_help))
+    cpd_settings_parse(&job.settings, &job.line, error);
+    if (error->status != STATUS_OK || !cmd_answered(&cmd_cpd, &job.settings.common))
         run(&job, error);
     cpd_job_free(&job);
     int number = job.result.interrupted ? job.result.interrupted : cpd_interrupted;
@@ -283,3 +286,25 @@ int cmd_cpd(int argc, char **argv, struct error *error)
         return 128 + number;
     return (int)error->status;
 }
+
+const struct command cmd_cpd = {
+    .name = "cpd",
+    .summary = "decompose a sparse tensor by CP-ALS",
+    .usage = "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
+             "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
+             "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
+             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n",
+    .ending = "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
+              "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
+              "for each process. More in blco-cluster(7).\n"
+              "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the\n"
+              "model so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit\n"
+              "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 7 not\n"
+              "converged (--require-converged), 129, 130 or 143 interrupted. More in\n"
+              "blco-cpd(1).\n",
+    .short_ending = "\nblco cpd --help=all shows every option, blco-cpd(1) explains them.\n",
+    .sections = cpd_sections,
+    .run = run_command,
+    .operands = CMD_TENSORS,
+    .together = true,
+};

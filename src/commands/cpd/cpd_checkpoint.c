@@ -41,16 +41,9 @@ enum status cpd_checkpoint_look(struct cpd_job *job, struct comm *world, struct 
     return STATUS_OK;
 }
 
-static enum checkpoint_init init_of(const struct cpd_job *job)
+static enum guess guess_of(const struct cpd_job *job)
 {
-    if (job->settings.resume)
-        return job->resume.about.init;
-    if (job->settings.init_stem)
-        return CHECKPOINT_FROM_MODEL;
-    if (job->settings.init.nvecs)
-        return CHECKPOINT_FROM_NVECS;
-    return job->settings.init.init == KTENSOR_NORMAL ? CHECKPOINT_FROM_NORMAL
-                                                     : CHECKPOINT_FROM_RANDOM;
+    return job->settings.resume ? job->resume.about.init : cpd_guess(job).kind;
 }
 
 static void fill_saving(struct cpd_job *job)
@@ -65,7 +58,7 @@ static void fill_saving(struct cpd_job *job)
                                     .asked = &cpd_asked,
                                     .about = {.problem = s->common.options.problem,
                                               .seed = s->resume ? job->resume.about.seed : s->seed,
-                                              .init = init_of(job)}};
+                                              .init = guess_of(job)}};
 }
 
 enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error)

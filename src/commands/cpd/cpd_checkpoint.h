@@ -9,7 +9,7 @@
  * Every process calls it. STATUS_INPUT, STATUS_OUTPUT, STATUS_MEMORY. */
 enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error);
 
-/* Settles --resume-if-exists: all processes resume where process 0 sees the file. `world` is NULL
+/* Decides --resume-if-exists: all processes resume where process 0 sees the file. `world` is NULL
  * where this process is alone; otherwise every process calls it. STATUS_INPUT where process 0
  * cannot tell; errors of comm_bcast. */
 enum status cpd_checkpoint_look(struct cpd_job *job, struct comm *world, struct error *error);

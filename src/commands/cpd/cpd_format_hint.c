@@ -6,7 +6,7 @@
 
 #define LARGE UINT64_C(2000000000) /* bytes of text that take long to write and to read */
 
-void cpd_format_hint(uint64_t text_bytes, uint64_t npy_bytes, char *text, size_t size)
+void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, size_t size)
 {
     char large[NUMBER_SIZE_TEXT], small[NUMBER_SIZE_TEXT];
     text[0] = '\0';
@@ -18,13 +18,13 @@ void cpd_format_hint(uint64_t text_bytes, uint64_t npy_bytes, char *text, size_t
              number_size(text_bytes, large), number_size(npy_bytes, small));
 }
 
-void cpd_hint_format(struct progress *progress, const struct ktensor *k, unsigned formats)
+void cpd_format_hint_note(struct progress *progress, const struct ktensor *k, unsigned formats)
 {
     char text[160];
     if (formats & KTENSOR_NPY)
         return;
-    cpd_format_hint(ktensor_text_bytes(k, formats), ktensor_bytes(&k->shape, k->rank), text,
-                    sizeof text);
+    cpd_format_hint_text(ktensor_text_bytes(k, formats), ktensor_bytes(&k->shape, k->rank), text,
+                         sizeof text);
     if (text[0])
         progress_note(progress, "%s", text);
 }

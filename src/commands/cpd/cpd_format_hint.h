@@ -7,9 +7,9 @@
 
 /* Notes, where more than 2 GB of text are to be written and no .npy files, how large those would
  * be. */
-void cpd_hint_format(struct progress *progress, const struct ktensor *k, unsigned formats);
+void cpd_format_hint_note(struct progress *progress, const struct ktensor *k, unsigned formats);
 
 /* The note in text[0..size); empty where there is nothing to say of so many bytes. */
-void cpd_format_hint(uint64_t text_bytes, uint64_t npy_bytes, char *text, size_t size);
+void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, size_t size);
 
 #endif

@@ -58,14 +58,15 @@ void cpd_note_start(struct cpd_job *job, const struct shape *shape)
     cpd_tell_findings(job, &job->progress);
 }
 
-struct ktensor_start cpd_start(const struct cpd_job *job)
+struct initial_guess cpd_guess(const struct cpd_job *job)
 {
     const struct cpd_settings *s = &job->settings;
-    return (struct ktensor_start){.from = s->init_stem ? &job->start
-                                          : s->resume  ? &job->resume.model
-                                                       : NULL,
-                                  .init = s->init.init,
-                                  .seed = s->seed};
+    struct initial_guess guess = {.kind = s->guess, .seed = s->seed};
+    if (s->init_stem || s->resume) {
+        guess.kind = GUESS_MODEL;
+        guess.model = s->init_stem ? &job->start : &job->resume.model[CHECKPOINT_STATE].rows;
+    }
+    return guess;
 }
 
 static uint64_t hash_model(const struct ktensor *k)
@@ -154,12 +155,10 @@ enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape
     return error->status;
 }
 
-void cpd_show_plan(struct cpd_job *job, struct backend *b)
+void cpd_show_plan(struct cpd_job *job)
 {
     char text[4096];
-    struct backend_built built;
-    backend_built(b, &built);
-    plan_describe(&built.plan, &built.groups, text, sizeof text);
+    plan_describe(&job->built.plan, &job->built.groups, text, sizeof text);
     for (char *text_line = strtok(text, "\n"); text_line; text_line = strtok(NULL, "\n"))
         progress_note(&job->progress, "%s", text_line);
 }
@@ -168,12 +167,12 @@ void cpd_job_free(struct cpd_job *job)
 {
     backend_wake_end(&job->wake);
     checkpoint_close(&job->resume);
-    tensor_input_close(&job->input);
+    rank_tensor_close(&job->input);
+    comm_close(job->self);
     ktensor_free(&job->start);
     ktensor_free(&job->model);
     memory_free(job->outcome);
     ktensor_files_free(&job->files);
     fit_trace_free(&job->trace);
     cpd_settings_free(&job->settings);
-    kept_arguments_free(&job->arguments);
 }

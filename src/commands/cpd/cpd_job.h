@@ -1,18 +1,16 @@
-/* What the steps of `blco cpd` share, on one rank or several. Implemented in cpd_job.c, cpd_alone.c
- * and cpd_rank.c. */
+/* What the steps of `blco cpd` share, on one rank or several. Implemented in cpd_job.c and
+ * cpd_run.c. */
 #ifndef BLCO_CPD_JOB_H
 #define BLCO_CPD_JOB_H
 
-#include "als/cpals_ranks.h"
+#include "als/decompose.h"
 #include "als/rank_choice.h"
 #include "als/result_findings.h"
 #include "base/outfile.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_summary.h"
-#include "commands/options/kept_arguments.h"
 #include "commands/machine_choice.h"
 #include "commands/rank_place.h"
-#include "formats/tensor_input.h"
 #include "formats/ktensor/ktensor_io.h"
 
 /* What a rank tells rank 0 in the end. */
@@ -31,8 +29,8 @@ struct cpd_ranks {
 };
 
 struct cpd_job {
+    struct cli_line line;
     struct cpd_settings settings;
-    struct kept_arguments arguments;
     struct machine_choice choice;
     struct backend_wake wake;         /* of the GPU of a run on one */
     const struct backend_kind *kind;  /* the chosen one */
@@ -40,10 +38,9 @@ struct cpd_job {
     struct ktensor start;             /* of --init STEM; else empty              */
     struct checkpoint resume;         /* of --resume; else empty                 */
     struct checkpoint_options saving; /* of --checkpoint                         */
-    struct tensor_input input;        /* of one rank: the tensor, from its opening until the
-                                       * last of several -r has its backend               */
-    struct starts starts;             /* the models; of ranks that are threads rank 0 fills in
-                                       * the rest                                         */
+    struct comm *self;                /* of a rank alone; owned                    */
+    struct rank_tensor input;         /* of a rank alone: the tensor, for all of several -r */
+    struct starts starts;             /* the models, and rank 0's account of them  */
     struct ktensor model;             /* the result. Of several processes process 0 has
                                        * it whole; with `together` each has some rows */
     bool together;                    /* the processes write the model together */
@@ -62,7 +59,7 @@ struct cpd_job {
     struct findings findings;   /* of the present rank of -r               */
     size_t told;                /* of these, the first so many were shown  */
     struct fit_trace trace;     /* with --record; rank 0's                 */
-    struct backend_built built; /* of one rank alone                       */
+    struct backend_built built; /* of rank 0                               */
     struct cpd_ranks ranks;     /* of several ranks; rank 0's              */
 };
 
@@ -80,7 +77,7 @@ struct cpals_options cpd_als_options(struct cpd_job *job);
 void cpd_job_free(struct cpd_job *job);
 
 /* What the run starts from; borrowed from the job. */
-struct ktensor_start cpd_start(const struct cpd_job *job);
+struct initial_guess cpd_guess(const struct cpd_job *job);
 
 /* From now on signals let the iteration finish; before, a signal ends the program at once, for
  * there is nothing to save. */
@@ -96,19 +93,15 @@ enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape
                             struct error *error);
 
 /* Refuses processes that have read different models as the start (--init); every process calls it.
- * STATUS_INPUT, settled. */
+ * STATUS_INPUT, on all of them (comm_end_phase). */
 enum status cpd_start_agree(const struct cpd_job *job, struct comm *world, struct error *error);
 
 /* Shows the memory plan that was followed. */
-void cpd_show_plan(struct cpd_job *job, struct backend *b);
+void cpd_show_plan(struct cpd_job *job);
 
-/* Decomposes on one rank. Errors of tensor_input_open, backend_prepare and cpals_run. */
-enum status cpd_alone(struct cpd_job *job, struct error *error);
-
-/* Decomposes on one rank of several, c's, into job->model (cpals_run_rank); every rank calls it.
- * Ranks that are threads of one process share the job. A failure is settled (comm_end_phase) or has
- * ended the other ranks (comm_abort). Errors of rank_tensor_open, cpd_choose_together and
- * cpals_run_rank. */
-enum status cpd_rank(struct comm *c, void *job, struct error *error);
+/* Decomposes on c's rank, into job->starts; every rank calls it. Ranks that are threads of one
+ * process share the job. A failure is told once (comm_end_phase) or has ended the other ranks
+ * (comm_abort). Errors of rank_tensor_open, cpd_choose_together, backend_prepare and decompose. */
+enum status cpd_run(struct comm *c, void *job, struct error *error);
 
 #endif

@@ -69,7 +69,8 @@ enum status cpd_machine_wait(struct cpd_job *job, struct error *error)
 {
     struct error woken = {0};
     backend_wake_wait(&job->wake, &woken);
-    if (machine_settle(&job->choice, &woken, error) != STATUS_OK || job->kind == job->choice.kind)
+    if (machine_choose_again(&job->choice, &woken, error) != STATUS_OK ||
+        job->kind == job->choice.kind)
         return error->status;
     describe(job);
     cpd_machine_note(job);

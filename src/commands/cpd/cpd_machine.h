@@ -12,7 +12,7 @@ enum status cpd_machine_choose(struct cpd_job *job, struct error *error);
 void cpd_machine_note(struct cpd_job *job);
 
 /* Waits for the GPU of a run on one. Where it does not answer and the host takes its place,
- * job->kind is the host's, and that is told. Errors of machine_settle. */
+ * job->kind is the host's, and that is told. Errors of machine_choose_again. */
 enum status cpd_machine_wait(struct cpd_job *job, struct error *error);
 
 #endif

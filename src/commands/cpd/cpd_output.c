@@ -153,7 +153,7 @@ enum status cpd_output_write(struct cpd_job *job, struct comm *world, struct err
     if (job->settings.nowrite)
         return STATUS_OK;
     double start = clock_now();
-    cpd_hint_format(&job->progress, &job->model, job->settings.formats);
+    cpd_format_hint_note(&job->progress, &job->model, job->settings.formats);
     progress_stage(&job->progress, "writing");
     if (write_files(job, world, job->settings.stem, &job->lock, error) != STATUS_OK) {
         rescue(job, world, error);

@@ -23,18 +23,18 @@ enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *err
 static void put_core(struct json *j, const struct core_consistency *core)
 {
     bool known = core->state == CORE_KNOWN;
-    json_number(j, "core_consistency", known ? core->percent : NAN);
+    json_put_number(j, "core_consistency", known ? core->percent : NAN);
     if (known && core->estimated)
-        json_number(j, "core_consistency_error", core->error);
+        json_put_number(j, "core_consistency_error", core->error);
 }
 
 static void put_files(struct json *j, const struct cpd_job *job, const char *stem)
 {
     struct ktensor_files files;
-    json_array(j, "files");
+    json_put_array(j, "files");
     ktensor_files_name(&files, job->tensor.shape.order, stem, job->settings.formats, j->error);
     for (int i = 0; i < files.count; i++)
-        json_string(j, NULL, files.path[i]);
+        json_put_string(j, NULL, files.path[i]);
     ktensor_files_free(&files);
     json_end(j);
 }
@@ -45,26 +45,26 @@ static void put_model(struct json *j, const struct cpd_job *job, const struct ra
     char *stem = memory_text(j->error, "%s.r%ju", job->settings.base_stem, (uintmax_t)o->rank);
     if (!stem)
         return;
-    json_number(j, "fit", r->fit);
-    json_number(j, "fit_noise", r->trust.noise);
-    json_unsigned(j, "iterations", (uint64_t)r->iterations);
-    json_string(j, "stop", cpd_record_stop(r->stop));
+    json_put_number(j, "fit", r->fit);
+    json_put_number(j, "fit_noise", r->trust.noise);
+    json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
+    json_put_string(j, "stop", cpd_record_stop(r->stop));
     put_core(j, &r->core);
-    json_unsigned(j, "other_starts", (uint64_t)o->agreement.others);
-    json_unsigned(j, "agreeing_starts", (uint64_t)o->agreement.agree);
-    json_string(j, "stem", stem);
+    json_put_unsigned(j, "other_starts", (uint64_t)o->agreement.others);
+    json_put_unsigned(j, "agreeing_starts", (uint64_t)o->agreement.agree);
+    json_put_string(j, "stem", stem);
     put_files(j, job, stem);
     memory_free(stem);
 }
 
 static void put_outcome(struct json *j, const struct cpd_job *job, const struct rank_outcome *o)
 {
-    json_object(j, NULL);
-    json_unsigned(j, "rank", o->rank);
+    json_put_object(j, NULL);
+    json_put_unsigned(j, "rank", o->rank);
     if (o->failure.status == STATUS_OK)
         put_model(j, job, o);
     else
-        json_string(j, "failure", o->failure.message);
+        json_put_string(j, "failure", o->failure.message);
     json_end(j);
 }
 
@@ -72,13 +72,13 @@ static void put_all(struct json *j, const struct cpd_job *job, int count)
 {
     char suggestion[RANK_CHOICE_TEXT];
     uint64_t rank = rank_suggestion(job->outcome, job->outcomes, suggestion);
-    json_object(j, NULL);
-    run_record_program(j, "ranks", job->arguments.count, job->arguments.text);
+    json_put_object(j, NULL);
+    run_record_program(j, "ranks", job->line.argv);
     run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz, NULL);
-    json_bool(j, "complete", job->outcomes == count);
-    json_number(j, "suggested", rank > 0 ? (double)rank : NAN);
-    json_string(j, "suggestion", suggestion);
-    json_array(j, "ranks");
+    json_put_bool(j, "complete", job->outcomes == count);
+    json_put_number(j, "suggested", rank > 0 ? (double)rank : NAN);
+    json_put_string(j, "suggestion", suggestion);
+    json_put_array(j, "ranks");
     for (int i = 0; i < job->outcomes; i++)
         put_outcome(j, job, &job->outcome[i]);
     json_end(j);

@@ -5,175 +5,48 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "commands/options/cli_modes.h"
-#include "commands/cmd.h"
 #include "formats/ktensor/ktensor_io.h"
 
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000
 
-enum {
-    KEY_TOL = CMD_KEY_OWN,
-    KEY_SEED,
-    KEY_INIT,
-    KEY_FORMAT,
-    KEY_NOWRITE,
-    KEY_RESCUE,
-    KEY_RECORD,
-    KEY_RIDGE,
-    KEY_STARTS,
-    KEY_CORE,
-    KEY_FIX,
-    KEY_CHECK,
-    KEY_CHECKPOINT,
-    KEY_EVERY,
-    KEY_RESUME,
-    KEY_RESUME_IF_EXISTS,
-    KEY_REQUIRE_CONVERGED,
-    KEY_JSON,
-    KEY_TIME_LIMIT
-};
 
-static const struct cli_option model_options[] = {
-    {"rank", 'r', "R",
-     "number of components (required); a range as\n1:4 or 4:32:4: a model of each, and a "
-     "suggestion"},
-    {"iters", 'i', "N", "at most N iterations (50)"},
-    {"tol", KEY_TOL, "X",
-     "stop when the fit changes by less than X (1e-5);\n0: only after the last iteration"},
-    {"require-converged", KEY_REQUIRE_CONVERGED, NULL,
-     "exit with 7 where the run ends before that; the model\nis written all the same"},
-    {"check-every", KEY_CHECK, "N",
-     "compute the fit of every N-th iteration, and of the\nlast one, from the residual: a pass "
-     "over "
-     "the nonzeros\n(0: only where rounding could pass for convergence)"},
-    {"accelerate", CMD_KEY_ACCELERATE, "HOW",
-     "off, momentum (fewer iterations where many are\nneeded; more memory) or auto: momentum "
-     "where\nmemory has room for it (auto)"},
-    {"seed", KEY_SEED, "N", "seed of the random start (1)"},
-    {"starts", KEY_STARTS, "N",
-     "N random starts, of the seeds that follow; the best\ncounts, and how far the others agree is "
-     "shown (1)"},
-    {"init", KEY_INIT, "START",
-     "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
-     "the STEM of\na model to start from (random)"},
-    {"core-consistency", KEY_CORE, NULL,
-     "show the core consistency: whether the components\nmean something (of a range of -r: "
-     "always)"},
-    {"ridge", KEY_RIDGE, "X",
-     "add X to the diagonal of the normal equations (0);\nas 1=X,3=Y: for single modes"},
-    {"nonneg", CMD_KEY_NONNEG, "[MODES]",
-     "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes"},
-    {"fix", KEY_FIX, "MODES",
-     "keep the factor matrices of these modes as --init\nSTEM gives them; other modes start at "
-     "random\nwhere STEM's have another length, or no file"},
-    {NULL, 0, NULL, NULL}};
+const struct word cpd_format_words[] = {
+    {"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}, {NULL, 0}};
 
-static const struct cli_option output_options[] = {
-    {"stem", 'o', "STEM", "the names of the files begin with STEM\n(the tensor's name)"},
-    {"format", KEY_FORMAT, "LIST", "one or more of text, npy, ktns, separated by\ncommas (text)"},
-    {"nowrite", KEY_NOWRITE, NULL, "write no files"},
-    {"rescue", KEY_RESCUE, "DIR",
-     "where the model goes if it cannot be written at STEM\n(the temporary folder)"},
-    {"record", KEY_RECORD, "FILE",
-     "write a record of the run in FILE (JSON), with\n--nowrite, too; STEM.json is where blco "
-     "report\n"
-     "looks for it"},
-    {"json", KEY_JSON, NULL, "print the record on standard output, and tables on\nstandard error"},
-    {"verbose", 'v', NULL,
-     "show the memory plan, the kernels, all stages and the\ntime of each mode; of several ranks, "
-     "a "
-     "table of them"},
-    {NULL, 0, NULL, NULL}};
+static const struct word init_words[] = {
+    {"random", GUESS_RANDOM}, {"normal", GUESS_NORMAL}, {"nvecs", GUESS_NVECS}, {NULL, 0}};
 
-static const struct cli_option checkpoint_options[] = {
-    {"checkpoint", KEY_CHECKPOINT, "FILE",
-     "save the state of the run in FILE now and then, and\nat the end"},
-    {"checkpoint-every", KEY_EVERY, "TIME",
-     "how often: after a time as 90s, 10m or 1h30m, or\nafter N iterations as 50i (10m)"},
-    {"resume", KEY_RESUME, "FILE", "go on from the checkpoint in FILE"},
-    {"resume-if-exists", KEY_RESUME_IF_EXISTS, "FILE",
-     "go on from FILE where it exists, else begin anew"},
-    {"time-limit", KEY_TIME_LIMIT, "TIME",
-     "stop after the iteration in which TIME has passed\nsince the start, as 3h50m"},
-    {NULL, 0, NULL, NULL}};
-
-const struct cli_section cmd_cpd_sections[] = {
-    {"Model", model_options},         {"Input", cmd_input_options},
-    {"Output", output_options},       {"Checkpoints", checkpoint_options},
-    {"Machine", cmd_machine_options}, {"Several GPUs or processes", cmd_ranks_options},
-    {"General", cmd_general_options}, {NULL, NULL}};
-
-static const char usage[] =
-    "Usage: blco cpd TENSOR -r RANK [-o STEM] [OPTION]...\n\n"
-    "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
-    "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
-    "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n";
-
-void cmd_cpd_help(FILE *stream)
+static enum status set_init(const struct cli_option *o, void *to, const char *text,
+                            struct error *error)
 {
-    static const char *const used_most[] = {
-        "rank",   "iters", "tol",    "seed",       "starts",
-        "nonneg", "stem",  "format", "checkpoint", "resume-if-exists",
-        "gpus",   "help",  NULL};
-    fputs(usage, stream);
-    cli_help_some(stream, "Options that are used most", cmd_cpd_sections, used_most);
-    fprintf(stream, "\nblco cpd --help=all shows every option, blco-cpd(1) explains them.\n");
-}
-
-void cmd_cpd_help_all(FILE *stream)
-{
-    fputs(usage, stream);
-    cli_help(stream, cmd_cpd_sections);
-    fprintf(stream,
-            "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
-            "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
-            "for each process. More in blco-cluster(7).\n"
-            "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the\n"
-            "model so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit\n"
-            "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 7 not\n"
-            "converged (--require-converged), 129, 130 or 143 interrupted. More in\n"
-            "blco-cpd(1).\n");
-}
-
-static enum status set_formats(struct cpd_settings *s, const char *text, struct error *error)
-{
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } formats[] = {{"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}};
-    s->formats = 0;
-    for (const char *word = text;; word++) {
-        size_t length = strcspn(word, ",");
-        unsigned bit = 0;
-        for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-            if (strlen(formats[i].name) == length && memcmp(word, formats[i].name, length) == 0)
-                bit = formats[i].bit;
-        if (!bit)
-            return error_set(error, STATUS_INPUT,
-                             "--format: '%s', expected text, npy, ktns or several of them "
-                             "separated by commas",
-                             text);
-        s->formats |= bit;
-        word += length;
-        if (!*word)
-            return STATUS_OK;
-    }
-}
-
-static enum status set_init(struct cpd_settings *s, const char *text, struct error *error)
-{
-    s->init_as_given = text;
-    s->init_stem = NULL;
+    struct cpd_settings *s = to;
+    char expected[64] = "";
+    int init = GUESS_RANDOM;
+    words_list(expected, sizeof expected, o->words, ", ", ", ");
     if (!*text)
-        return error_set(
-            error, STATUS_INPUT,
-            "--init: '', expected random, normal, nvecs or the beginning of a model's names");
-    s->init = (struct starts_kind){.init = KTENSOR_RANDOM, .nvecs = strcmp(text, "nvecs") == 0};
-    if (strcmp(text, "normal") == 0)
-        s->init.init = KTENSOR_NORMAL;
-    else if (strcmp(text, "random") != 0 && !s->init.nvecs)
-        s->init_stem = text;
+        return error_set(error, STATUS_INPUT,
+                         "%s: '', expected %s or the beginning of a model's names", o->name,
+                         expected);
+    s->init_text = text;
+    s->init_stem = word_find(o->words, text, strlen(text), &init) ? NULL : text;
+    s->guess = (enum guess)init;
     return STATUS_OK;
+}
+
+static enum status set_ridge(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
+{
+    struct cpd_settings *s = to;
+    return cli_mode_numbers(o->name, text, s->common.options.problem.rules.ridge, &s->most_ridge,
+                            error);
+}
+
+static enum status set_fixed(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
+{
+    struct cpd_settings *s = to;
+    return cli_modes(o->name, text, s->common.options.problem.rules.fixed, &s->most_fixed, error);
 }
 
 static enum status copy_stem(struct cpd_settings *s, const char *text, size_t length,
@@ -186,101 +59,130 @@ static enum status copy_stem(struct cpd_settings *s, const char *text, size_t le
     return error->status;
 }
 
-static enum status set_stem(struct cpd_settings *s, const char *text, struct error *error)
+static enum status set_stem(const struct cli_option *o, void *to, const char *text,
+                            struct error *error)
 {
     size_t length = strlen(text);
     if (length == 0 || text[length - 1] == '/')
-        return error_set(error, STATUS_INPUT, "--stem: '%s', expected the beginning of a file name",
-                         text);
-    return copy_stem(s, text, length, error);
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected the beginning of a file name",
+                         o->name, text);
+    return copy_stem(to, text, length, error);
 }
 
 /* A number of iterations as 50i, or a time. */
-static enum status set_every(struct cpd_settings *s, const char *text, struct error *error)
+static enum status set_every(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
 {
+    struct cpd_settings *s = to;
     size_t length = strlen(text);
     uint64_t number;
     s->every_iterations = 0;
     s->every_seconds = 0;
     if (length == 0 || text[length - 1] != 'i')
-        return cli_duration("--checkpoint-every", text, &s->every_seconds, error);
+        return cli_set_duration(o, &s->every_seconds, text, error);
     const char *end = text + length - 1;
     if (number_parse_unsigned(text, end, &number) != end || end == text || number < 1 ||
         number > MAX_ITERATIONS)
-        return error_set(error, STATUS_INPUT,
-                         "--checkpoint-every: '%s', expected a number of iterations as 50i", text);
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected a number of iterations as 50i",
+                         o->name, text);
     s->every_iterations = (int)number;
     return STATUS_OK;
 }
 
-static enum status set_option(void *settings, int key, const char *text, struct error *error)
-{
-    struct cpd_settings *s = settings;
-    uint64_t number = 0;
-    switch (key) {
-    case 'i':
-        cli_unsigned("--iters", text, 1, MAX_ITERATIONS, &number, error);
-        s->iterations = (int)number;
-        return error->status;
-    case KEY_TOL:
-        return cli_nonnegative("--tol", text, &s->tolerance, error);
-    case KEY_CHECK:
-        cli_unsigned("--check-every", text, 0, MAX_ITERATIONS, &number, error);
-        s->check_every = (int)number;
-        return error->status;
-    case KEY_SEED:
-        return cli_unsigned("--seed", text, 0, CMD_MAX_SEED, &s->seed, error);
-    case KEY_INIT:
-        return set_init(s, text, error);
-    case KEY_STARTS:
-        cli_unsigned("--starts", text, 1, MAX_STARTS, &number, error);
-        s->starts = (int)number;
-        return error->status;
-    case KEY_CORE:
-        s->core_consistency = true;
-        return STATUS_OK;
-    case 'r':
-        return rank_range_parse(&s->ranks, text, error);
-    case KEY_RIDGE:
-        return cli_mode_numbers("--ridge", text, s->common.options.problem.rules.ridge,
-                                &s->most_ridge, error);
-    case KEY_FIX:
-        return cli_modes("--fix", text, s->common.options.problem.rules.fixed, &s->most_fixed,
-                         error);
-    case 'o':
-        return set_stem(s, text, error);
-    case KEY_FORMAT:
-        return set_formats(s, text, error);
-    case KEY_RESCUE:
-        return cli_name("--rescue", text, &s->rescue, error);
-    case KEY_RECORD:
-        return cli_file("--record", text, &s->record_as_given, error);
-    case KEY_NOWRITE:
-        s->nowrite = true;
-        return STATUS_OK;
-    case KEY_CHECKPOINT:
-        return cli_file("--checkpoint", text, &s->checkpoint, error);
-    case KEY_EVERY:
-        return set_every(s, text, error);
-    case KEY_RESUME:
-        return cli_file("--resume", text, &s->resume, error);
-    case KEY_RESUME_IF_EXISTS:
-        return cli_file("--resume-if-exists", text, &s->resume_if_exists, error);
-    case KEY_REQUIRE_CONVERGED:
-        s->require_converged = true;
-        return STATUS_OK;
-    case KEY_JSON:
-        s->json = true;
-        return STATUS_OK;
-    case KEY_TIME_LIMIT:
-        return cli_duration("--time-limit", text, &s->time_limit, error);
-    case 'v':
-        s->verbose = true;
-        return STATUS_OK;
-    default:
-        return cmd_common_set(&s->common, key, text, error);
-    }
-}
+static const struct cli_option model_options[] = {
+    {"--rank", 'r', "R",
+     "number of components (required); a range as\n1:4 or 4:32:4: a model of each, and a "
+     "suggestion",
+     CLI_OWN(rank_range_set, struct rank_range, struct cpd_settings, ranks), .used_most = true},
+    {"--iters", 'i', "N", "at most N iterations ({default})",
+     CLI_INT(struct cpd_settings, iterations, 1, MAX_ITERATIONS), .initial = "50",
+     .used_most = true},
+    {"--tol", 0, "X",
+     "stop when the fit changes by less than X ({default});\n0: only after the last iteration",
+     CLI_NUMBER(struct cpd_settings, tolerance), .initial = "1e-5", .used_most = true},
+    {"--require-converged", 0, NULL,
+     "exit with 7 where the run ends before that; the model\nis written all the same",
+     CLI_FLAG(struct cpd_settings, require_converged)},
+    {"--check-every", 0, "N",
+     "compute the fit of every N-th iteration, and of the\nlast one, from the residual: a pass "
+     "over "
+     "the nonzeros\n({default}: only where rounding could pass for convergence)",
+     CLI_INT(struct cpd_settings, check_every, 0, MAX_ITERATIONS), .initial = "0"},
+    {"--accelerate", 0, "HOW",
+     "off, momentum (fewer iterations where many are\nneeded; more memory) or auto: momentum "
+     "where\nmemory has room for it ({default})",
+     CMD_ACCELERATE},
+    {"--seed", 0, "N", "seed of the random start ({default})",
+     CLI_UNSIGNED(struct cpd_settings, seed, 0, CMD_MAX_SEED), .initial = "1", .used_most = true},
+    {"--starts", 0, "N",
+     "N random starts, of the seeds that follow; the best\ncounts, and how far the others agree is "
+     "shown ({default})",
+     CLI_INT(struct cpd_settings, starts, 1, MAX_STARTS), .initial = "1", .used_most = true},
+    {"--init", 0, "START",
+     "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
+     "the STEM of\na model to start from ({default})",
+     CLI_SETTINGS(set_init), .words = init_words, .initial = "random",
+     CLI_GIVEN(struct cpd_settings, init_given)},
+    {"--core-consistency", 0, NULL,
+     "show the core consistency: whether the components\nmean something (of a range of -r: "
+     "always)",
+     CLI_FLAG(struct cpd_settings, core_consistency)},
+    {"--ridge", 0, "X",
+     "add X to the diagonal of the normal equations ({default});\nas 1=X,3=Y: for single modes",
+     CLI_SETTINGS(set_ridge), .initial = "0"},
+    {"--nonneg", 0, "[MODES]",
+     "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes",
+     CMD_NONNEG, .used_most = true},
+    {"--fix", 0, "MODES",
+     "keep the factor matrices of these modes as --init\nSTEM gives them; other modes start at "
+     "random\nwhere STEM's have another length, or no file",
+     CLI_SETTINGS(set_fixed)},
+    {NULL}};
+
+static const struct cli_option output_options[] = {
+    {"--stem", 'o', "STEM", "the names of the files begin with STEM\n(the tensor's name)",
+     CLI_SETTINGS(set_stem), .used_most = true},
+    {"--format", 0, "LIST", "one or more of text, npy, ktns, separated by\ncommas ({default})",
+     CLI_WORDS(struct cpd_settings, formats, cpd_format_words), .initial = "text",
+     .used_most = true},
+    {"--nowrite", 0, NULL, "write no files", CLI_FLAG(struct cpd_settings, nowrite)},
+    {"--rescue", 0, "DIR",
+     "where the model goes if it cannot be written at STEM\n(the temporary folder)",
+     CLI_NAME(struct cpd_settings, rescue)},
+    {"--record", 0, "FILE",
+     "write a record of the run in FILE (JSON), with\n--nowrite, too; STEM.json is where blco "
+     "report\n"
+     "looks for it",
+     CLI_FILE(struct cpd_settings, record_as_given)},
+    {"--json", 0, NULL, "print the record on standard output, and tables on\nstandard error",
+     CLI_FLAG(struct cpd_settings, json)},
+    {"--verbose", 'v', NULL,
+     "show the memory plan, the kernels, all stages and the\ntime of each mode; of several ranks, "
+     "a "
+     "table of them",
+     CLI_FLAG(struct cpd_settings, verbose), .may_differ = true},
+    {NULL}};
+
+static const struct cli_option checkpoint_options[] = {
+    {"--checkpoint", 0, "FILE", "save the state of the run in FILE now and then, and\nat the end",
+     CLI_FILE(struct cpd_settings, checkpoint), .used_most = true},
+    {"--checkpoint-every", 0, "TIME",
+     "how often: after a time as 90s, 10m or 1h30m, or\nafter N iterations as 50i (10m)",
+     CLI_SETTINGS(set_every)},
+    {"--resume", 0, "FILE", "go on from the checkpoint in FILE",
+     CLI_FILE(struct cpd_settings, resume)},
+    {"--resume-if-exists", 0, "FILE", "go on from FILE where it exists, else begin anew",
+     CLI_FILE(struct cpd_settings, resume_if_exists), .used_most = true},
+    {"--time-limit", 0, "TIME",
+     "stop after the iteration in which TIME has passed\nsince the start, as 3h50m",
+     CLI_DURATION(struct cpd_settings, time_limit)},
+    {NULL}};
+
+const struct cli_section cpd_sections[] = {
+    {"Model", model_options},         {"Input", cmd_input_options},
+    {"Output", output_options},       {"Checkpoints", checkpoint_options},
+    {"Machine", cmd_machine_options}, {"Several GPUs or processes", cmd_ranks_options},
+    {"General", cmd_general_options}, {NULL, NULL}};
 
 static bool several_ranks(const struct cpd_settings *s)
 {
@@ -314,7 +216,7 @@ void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint)
 {
     s->resume = checkpoint;
     s->init_stem = NULL;
-    s->init = (struct starts_kind){.init = KTENSOR_RANDOM};
+    s->guess = GUESS_RANDOM;
 }
 
 /* The name of a record among those of several ranks: the rank stands before the ending .json. */
@@ -349,7 +251,7 @@ static uint64_t models_kept(const struct cpd_settings *s)
 }
 
 /* Of several ranks, the stem is the beginning of each rank's. */
-static void settle_ranks(struct cpd_settings *s)
+static void begin_ranks(struct cpd_settings *s)
 {
     s->common.options.problem.rank = s->ranks.first;
     s->common.options.models = models_kept(s);
@@ -381,14 +283,19 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
     return copy_stem(s, name, length, error);
 }
 
+const char *cpd_settings_init_word(const struct cpd_settings *s)
+{
+    return word_of(init_words, (int)s->guess);
+}
+
 /* Refuses options that contradict each other, and works out what follows from them. */
-static enum status settle(struct cpd_settings *s, struct error *error)
+static enum status complete(struct cpd_settings *s, struct error *error)
 {
     if (s->ranks.first == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (s->resume && s->init_as_given)
-        return error_set(error, STATUS_INPUT,
-                         "--resume and --init %s: both say where to start from", s->init_as_given);
+    if (s->resume && s->init_given)
+        return error_set(error, STATUS_INPUT, "--resume and %s %s: both say where to start from",
+                         s->init_given, s->init_text);
     if (s->resume && s->resume_if_exists)
         return error_set(error, STATUS_INPUT,
                          "--resume and --resume-if-exists: one of them expected");
@@ -402,27 +309,25 @@ static enum status settle(struct cpd_settings *s, struct error *error)
                          "--checkpoint-every: --checkpoint FILE expected, too");
     s->recorded = s->record_as_given || s->json;
     s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
-    if (check_runs(s, error) != STATUS_OK ||
-        (!s->stem && !s->nowrite && default_stem(s, error) != STATUS_OK))
+    if (check_runs(s, error) != STATUS_OK)
         return error->status;
-    settle_ranks(s);
+    if (!s->stem && !s->nowrite && default_stem(s, error) != STATUS_OK)
+        return error->status;
+    begin_ranks(s);
     return cpd_settings_take_rank(s, s->ranks.first, error);
 }
 
-enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error)
+enum status cpd_settings_parse(struct cpd_settings *s, struct cli_line *line, struct error *error)
 {
-    *s = (struct cpd_settings){
-        .formats = KTENSOR_TEXT, .iterations = 50, .tolerance = 1e-5, .seed = 1, .starts = 1};
-    cmd_common_init(&s->common);
-    s->common.options.problem.acceleration = ACCELERATE_AUTO;
-    int first;
-    if (cli_parse(argc, argv, cmd_cpd_sections, set_option, s, &first, error) != STATUS_OK ||
-        s->common.help || s->common.version)
+    *s = (struct cpd_settings){0};
+    if (cli_parse(line, cpd_sections, s, error) != STATUS_OK)
         return error->status;
-    if (cli_single_operand(argc, argv, first, "tensor", &s->tensor, error) != STATUS_OK)
+    if (s->common.help || s->common.version)
+        return STATUS_OK;
+    if (cli_single_operand(line, "tensor", &s->tensor, error) != STATUS_OK)
         return error->status;
-    settle(s, error);
-    return cli_hint(argv, error);
+    complete(s, error);
+    return cli_hint(line, error);
 }
 
 static enum status check_most(const char *option, int most, int order, struct error *error)

@@ -28,8 +28,9 @@ struct cpd_settings {
     uint64_t seed;                /* of the (first) random start               */
     int starts;                   /* of seed, seed + 1, ...                    */
     bool core_consistency;        /* to be computed                            */
-    const char *init_as_given;    /* --init, or NULL                           */
-    struct starts_kind init;      /* if init_stem is NULL                     */
+    const char *init_given;       /* "--init", or NULL                         */
+    const char *init_text;        /* its argument                              */
+    enum guess guess;             /* if init_stem is NULL                     */
     const char *init_stem;        /* the model to start from, or NULL          */
     const char *checkpoint;       /* the file to save checkpoints in, or NULL  */
     const char *resume;           /* the checkpoint to go on from, or NULL     */
@@ -40,9 +41,11 @@ struct cpd_settings {
     int most_fixed, most_ridge;   /* the largest modes that these options name, or 0 */
 };
 
+extern const struct cli_section cpd_sections[];
+
 /* Fills *s from the command line. The caller frees *s with cpd_settings_free(), on failure too. If
  * common.help or common.version is set, the rest is not checked. STATUS_INPUT, STATUS_MEMORY. */
-enum status cpd_settings_parse(struct cpd_settings *s, int argc, char **argv, struct error *error);
+enum status cpd_settings_parse(struct cpd_settings *s, struct cli_line *line, struct error *error);
 
 /* Makes `rank` the present one; of several ranks each has its stem, STEM.r8, and its record,
  * NAME.r8.json of NAME.json. STATUS_MEMORY. */
@@ -54,6 +57,12 @@ void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint);
 /* Refuses modes that a tensor of this order does not have, and a run that fixes all modes.
  * STATUS_INPUT. */
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error);
+
+/* The word of --init for the start, where it is no model. */
+const char *cpd_settings_init_word(const struct cpd_settings *s);
+
+/* The words of --format. */
+extern const struct word cpd_format_words[];
 
 void cpd_settings_free(struct cpd_settings *s);
 

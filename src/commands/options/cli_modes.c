@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "commands/options/cli.h"
+#include "commands/options/cli_values.h"
 #include "tensor/shape.h"
 
 /* The number of a mode at the beginning of text[0..); NULL where there is none, else its end. */

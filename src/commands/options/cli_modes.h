@@ -1,6 +1,6 @@
 /* Lists of modes on the command line. Modes count from 1 there, from 0 in arrays. Each function
  * reads all of `text`, or fails with STATUS_INPUT and says what is wrong with the argument of
- * `option`. *most = the largest number of a mode that was named; it stays where that is larger. */
+ * `option`. *most becomes the largest mode that `text` names, unless it is larger already. */
 #ifndef BLCO_CLI_MODES_H
 #define BLCO_CLI_MODES_H
 

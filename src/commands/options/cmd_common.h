@@ -8,39 +8,24 @@
 #include "backend/backend.h"
 #include "base/json.h"
 #include "base/progress.h"
-#include "commands/options/cli.h"
+#include "commands/options/cli_values.h"
 #include "commands/options/cmd_ranks.h"
 #include "formats/tns/tns_options.h"
 
-#define CMD_MAX_RANK 1000000
-#define CMD_MAX_SEED (UINT64_MAX - 1) /* a number that does not fit is read as UINT64_MAX */
-/* Keys of options without a short letter. */
-enum {
-    CMD_KEY_INDEX_BASE = CLI_KEY_LONG,
-    CMD_KEY_DIMS,
-    CMD_KEY_BACKEND,
-    CMD_KEY_MEMORY,
-    CMD_KEY_HOST_MEMORY,
-    CMD_KEY_CONFLICT,
-    CMD_KEY_PRECISION,
-    CMD_KEY_SHARING,
-    CMD_KEY_RANKS,
-    CMD_KEY_GRID,
-    CMD_KEY_ON,
-    CMD_KEY_GPUS,
-    CMD_KEY_ACCELERATE,
-    CMD_KEY_NONNEG,
-    CMD_KEY_PROGRESS,
-    CMD_KEY_OWN /* the first key of a command's own options */
-};
+#define CMD_MAX_RANK    1000000
+#define CMD_MAX_THREADS 4096
+#define CMD_MAX_SEED    (UINT64_MAX - 1) /* a number that does not fit is read as UINT64_MAX */
 
+/* What the options of the tables below set. The settings of each command begin with it, so that
+ * these tables and the command's own fill one struct. */
 struct cmd_common {
     bool help, help_all, version, quiet;
     enum progress_kind progress;    /* --progress                      */
     int threads;                    /* 0: not given                    */
     struct tns_options tns;         /* --index-base, --dims            */
-    const char *backend;            /* auto, cuda or host; not owned   */
-    struct backend_options options; /* options.rank: 0 without --rank  */
+    const char *backend;            /* one of backend_words; borrowed  */
+    const char *precision_given;    /* "--precision", or NULL          */
+    struct backend_options options; /* options.problem.rank: 0 without --rank */
     int most_nonneg;                /* the largest mode that --nonneg lists, or 0 */
     struct cmd_ranks ranks;         /* --ranks, --grid                 */
     struct cmd_gpus gpus;           /* --gpus                          */
@@ -54,15 +39,54 @@ extern const struct cli_option cmd_host_options[];    /* -t --host-memory: for w
 extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V                     */
 #define cmd_plain_options (cmd_general_options + 1)   /* without --progress                      */
 
-void cmd_common_init(struct cmd_common *common);
+/* What rows of several tables have in common; their help differs. */
+#define CMD_BACKEND CLI_WORD(struct cmd_common, backend, backend_words), .initial = "auto"
+#define CMD_DIMS    CLI_OWN(cmd_set_dims, struct tns_options, struct cmd_common, tns)
+#define CMD_RANK    CLI_UNSIGNED(struct cmd_common, options.problem.rank, 1, CMD_MAX_RANK)
+#define CMD_GRID    CLI_OWN(cmd_set_grid, struct cmd_ranks, struct cmd_common, ranks)
+#define CMD_GPUS    CLI_OWN(cmd_set_gpus, struct cmd_gpus, struct cmd_common, gpus), .may_differ = true
+#define CMD_ACCELERATE                                                                             \
+    CLI_CHOICE(struct cmd_common, options.problem.acceleration, acceleration_words),               \
+        .initial = "auto"
+#define CMD_NONNEG CLI_SETTINGS(cmd_set_nonneg)
+#define CMD_THREADS                                                                                \
+    {                                                                                              \
+        "--threads", 't', "N",                                                                     \
+            "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)",  \
+            CLI_INT(struct cmd_common, threads, 1, CMD_MAX_THREADS), .may_differ = true            \
+    }
 
-/* A cli_setter: takes the options of the tables above, --rank, --accelerate, --nonneg, --ranks,
- * --grid and --on, for a struct cmd_common. STATUS_INPUT if an argument is wrong. */
-enum status cmd_common_set(void *common, int key, const char *text, struct error *error);
+cli_setter cmd_set_dims, cmd_set_nonneg;
 
-/* Calls help(stdout) or prints the version, if the user asked for it. Returns whether the user
- * asked: the command then has nothing else to do. */
-bool cmd_common_answered(const struct cmd_common *common, void (*help)(FILE *stream));
+/* A command of blco. `run` takes its arguments, argv[0] is its name, and returns the exit code:
+ * error->status, or 128 plus the number of the signal that ended cpd early. */
+struct command {
+    const char *name, *summary;
+    const char *usage;        /* the help before the options                                    */
+    const char *ending;       /* the help after the options, or NULL                            */
+    const char *short_ending; /* the same after the options that are used most; NULL: --help
+                               * prints all options, as --help=all does                         */
+    const struct cli_section *sections;
+    int (*run)(int argc, char **argv, struct error *error);
+    const char *operands;     /* how the names of its files end, as "tns blco", or NULL         */
+    const struct word *words; /* what its operand may be, or NULL                               */
+    bool together;            /* the processes that a launcher has started work on one task     */
+};
+
+#define CMD_TENSORS "tns tns.gz blco" /* how the names of tensors end */
+#define CMD_MODELS  "ktns"            /* of models; these are also named by their stems */
+
+/* Prints the help of a command, with every option where `all`. */
+void cmd_help(FILE *stream, const struct command *command, bool all);
+
+/* Prints the help or the version, if the user asked for it. Returns whether the user asked: the
+ * command then has nothing else to do. */
+bool cmd_answered(const struct command *command, const struct cmd_common *common);
+
+/* Parses the command line into settings that begin with *common, and answers --help and --version.
+ * Returns whether the command has more to do. */
+bool cmd_parse(struct cli_line *line, const struct command *command, struct cmd_common *common,
+               struct error *error);
 
 /* Progress on standard error, as -q and --progress ask for. */
 void cmd_show_progress(struct progress *p, const struct cmd_common *common);
@@ -73,8 +97,8 @@ void cmd_print_tensor(const char *path);
 /* Prints lengths of modes as 4 x 5 x 6. */
 void cmd_print_lengths(const struct shape *shape);
 
-/* Reads the model of a command that works on models alone, by as many threads as -t says; a
- * terminal shows so meanwhile. The caller frees *k with ktensor_free. Errors as of ktensor_read,
+/* Reads the model of a command that works on models alone, with the threads of -t, and shows
+ * progress. The caller frees *k with ktensor_free. Errors as of ktensor_read,
  * and STATUS_MEMORY where threads cannot be started. */
 enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
                            struct error *error);
@@ -83,8 +107,8 @@ enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd
 void cmd_print_json(const struct json *j);
 
 /* Sets how many threads OpenMP uses: `threads`, else OMP_NUM_THREADS, else SLURM_CPUS_PER_TASK,
- * else the processors that this process may run on, divided by the `sharers` processes that may run
- * on the same ones. Returns how many, at least one. */
+ * else the cores that this process may run on, divided by the `sharers` processes that may run on
+ * the same cores. Returns how many, at least one. */
 int cmd_set_threads(int threads, int sharers);
 
 /* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_SHARE of the available memory. */

@@ -3,47 +3,58 @@
 #include <limits.h>
 #include <string.h>
 
-#include "commands/options/cli.h"
+#include "commands/options/cli_values.h"
 #include "plan/process_grid.h"
 
-enum status cmd_set_on(struct cmd_ranks *ranks, const char *text, struct error *error)
+const struct word cmd_on_words[] = {
+    {"gpus", CMD_ON_GPUS}, {"processors", CMD_ON_PROCESSORS}, {NULL, 0}};
+
+enum status cmd_set_grid(const struct cli_option *o, void *to, const char *text,
+                         struct error *error)
 {
-    static const char *const names[] = {
-        [CMD_ON_GPUS - 1] = "gpus", [CMD_ON_PROCESSORS - 1] = "processors", NULL};
-    int choice = 0;
-    if (cli_choice("--on", text, names, &choice, error) == STATUS_OK)
-        ranks->on = (enum cmd_on)(choice + 1);
-    return error->status;
+    struct cmd_ranks *ranks = to;
+    return cli_grid(o->name, text, ranks->parts, &ranks->modes, error);
 }
 
-enum status cmd_set_gpus(struct cmd_gpus *gpus, const char *text, struct error *error)
+/* gpus->device = the numbers of a list. */
+static enum status list_gpus(const struct cli_option *o, struct cmd_gpus *gpus, const char *text,
+                             struct error *error)
 {
-    uint64_t number;
-    char word[32];
-    *gpus = (struct cmd_gpus){.listed = strchr(text, ',') != NULL,
-                              .all_unless_given = gpus->all_unless_given};
-    if (strcmp(text, "all") == 0) {
-        gpus->count = CMD_ALL_GPUS;
-    } else if (!gpus->listed) {
-        struct error unused = {0};
-        if (cli_unsigned("--gpus", text, 1, CMD_MAX_GPUS, &number, &unused) != STATUS_OK)
-            return error_set(error, STATUS_INPUT,
-                             "--gpus: '%s', expected a number of GPUs from 1 to %d, all, or the "
-                             "numbers of GPUs, as 0,2",
-                             text, CMD_MAX_GPUS);
-        gpus->count = (int)number;
-    }
-    for (const char *at = text; gpus->listed && *at; at += strspn(at, ",")) {
+    for (const char *at = text; *at; at += strspn(at, ",")) {
+        uint64_t number;
+        char word[32];
         size_t length = strcspn(at, ",");
         if (length >= sizeof word || gpus->count == CMD_MAX_GPUS)
-            return error_set(error, STATUS_INPUT, "--gpus: '%s', expected at most %d numbers", text,
-                             CMD_MAX_GPUS);
+            return error_set(error, STATUS_INPUT, "%s: '%s', expected at most %d numbers", o->name,
+                             text, CMD_MAX_GPUS);
         snprintf(word, sizeof word, "%.*s", (int)length, at);
-        if (cli_unsigned("--gpus", word, 0, INT_MAX, &number, error) != STATUS_OK)
+        if (cli_unsigned(o->name, word, 0, INT_MAX, &number, error) != STATUS_OK)
             return error->status;
         gpus->device[gpus->count++] = (int)number;
         at += length;
     }
+    return STATUS_OK;
+}
+
+enum status cmd_set_gpus(const struct cli_option *o, void *to, const char *text,
+                         struct error *error)
+{
+    struct cmd_gpus *gpus = to;
+    struct error unused = {0};
+    uint64_t number;
+    *gpus = (struct cmd_gpus){.listed = strchr(text, ',') != NULL,
+                              .all_unless_given = gpus->all_unless_given};
+    if (gpus->listed)
+        return list_gpus(o, gpus, text, error);
+    if (strcmp(text, "all") == 0)
+        gpus->count = CMD_ALL_GPUS;
+    else if (cli_unsigned(o->name, text, 1, CMD_MAX_GPUS, &number, &unused) == STATUS_OK)
+        gpus->count = (int)number;
+    else
+        error_set(error, STATUS_INPUT,
+                  "%s: '%s', expected a number of GPUs from 1 to %d, all, or the numbers of GPUs, "
+                  "as 0,2",
+                  o->name, text, CMD_MAX_GPUS);
     return error->status;
 }
 
@@ -61,7 +72,7 @@ enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char
                      "--grid: '%s', expected a product of %d, the number of %s", name, count, what);
 }
 
-enum status cmd_settle_ranks(struct cmd_ranks *ranks, struct error *error)
+enum status cmd_count_ranks(struct cmd_ranks *ranks, struct error *error)
 {
     if (ranks->modes > 0 && ranks->ranks == 0) {
         ranks->ranks = 1;
@@ -113,6 +124,7 @@ enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind
     if (largest >= have)
         return error_set(error, STATUS_INPUT, "--gpus: GPU %d, but this machine has %d (from 0)",
                          largest, have);
-    return are_different(gpus) ? STATUS_OK
-                               : error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
+    if (!are_different(gpus))
+        return error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
+    return STATUS_OK;
 }

@@ -20,23 +20,26 @@ static int parse_numbers(const char *text, uint64_t number[3])
     return 0;
 }
 
-enum status rank_range_parse(struct rank_range *range, const char *text, struct error *error)
+enum status rank_range_set(const struct cli_option *o, void *to, const char *text,
+                           struct error *error)
 {
+    struct rank_range *range = to;
     uint64_t number[3] = {0, 0, 1};
     if (!strchr(text, ':')) {
-        cli_unsigned("--rank", text, 1, CMD_MAX_RANK, &number[0], error);
+        if (cli_unsigned(o->name, text, 1, CMD_MAX_RANK, &number[0], error) != STATUS_OK)
+            return error->status;
         *range = (struct rank_range){number[0], number[0], 1};
-        return error->status;
+        return STATUS_OK;
     }
     if (parse_numbers(text, number) == 0 || number[0] < 1 || number[1] < number[0] ||
         number[1] > CMD_MAX_RANK || number[2] < 1)
         return error_set(error, STATUS_INPUT,
-                         "--rank: '%s', expected ranks from 1 to %d, as 1:4 or 4:32:4", text,
+                         "%s: '%s', expected ranks from 1 to %d, as 1:4 or 4:32:4", o->name, text,
                          CMD_MAX_RANK);
     uint64_t steps = (number[1] - number[0]) / number[2];
     if (steps >= RANK_RANGE_MOST)
-        return error_set(error, STATUS_INPUT, "--rank: '%s' are %ju ranks, expected %d at most",
-                         text, (uintmax_t)steps + 1, RANK_RANGE_MOST);
+        return error_set(error, STATUS_INPUT, "%s: '%s' are %ju ranks, expected %d at most",
+                         o->name, text, (uintmax_t)steps + 1, RANK_RANGE_MOST);
     *range = (struct rank_range){number[0], number[0] + steps * number[2], number[2]};
     return STATUS_OK;
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
+#include "commands/options/cli.h"
 
 #define RANK_RANGE_MOST 1000 /* ranks */
 
@@ -12,9 +12,8 @@ struct rank_range {
     uint64_t first, last, step; /* last is one of the ranks                                  */
 };
 
-/* Reads "8", "1:4" (1, 2, 3 and 4) or "4:32:4" (4, 8, ..., 32): whole or not at all. STATUS_INPUT.
- */
-enum status rank_range_parse(struct rank_range *range, const char *text, struct error *error);
+/* Takes "8", "1:4" (1, 2, 3 and 4) or "4:32:4" (4, 8, ..., 32) into a struct rank_range. */
+cli_setter rank_range_set;
 
 /* How many ranks there are. */
 int rank_range_count(const struct rank_range *range);

@@ -116,8 +116,8 @@ static enum status check_tensor(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Checks the places of data and directory in the header, which follow from other fields. The message
- * is about the first wrong field. */
+/* Checks the places of data and directory in the header, which follow from other fields. The
+ * message is about the first wrong field. */
 static enum status check_places(const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
@@ -148,8 +148,8 @@ static enum status check_places(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* The most bytes of a segment: for each nonzero the low bits of its line and a value, for each group
- * its entry, its bit vector and two words that are not full. */
+/* The most bytes of a segment: for each nonzero the low bits of its line and a value, for each
+ * group its entry, its bit vector and two words that are not full. */
 static uint64_t most_bytes_of(uint64_t nnz, uint64_t groups, uint64_t stride)
 {
     uint64_t nonzero = (PACKED_NUMBER_BITS + 64) / 8;

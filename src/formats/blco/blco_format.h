@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "numerics/packed_group.h"
+#include "numerics/packed_size.h"
 #include "tensor/shape.h"
 
 #define BLCO_MAGIC                                                                                 \
@@ -26,8 +27,6 @@
 #define BLCO_BYTE_ORDER     UINT32_C(0x01020304)
 #define BLCO_FORMAT_VERSION 2
 #define BLCO_PAGE           4096
-#define BLCO_SEGMENT_NNZ    65536 /* of each segment of a file but the last */
-#define BLCO_SEGMENT_ALIGN  64
 
 struct blco_file_header {
     uint8_t magic[BLCO_MAGIC_BYTES];
@@ -57,18 +56,6 @@ struct blco_file_segment {
 static inline uint64_t blco_round_up(uint64_t bytes, uint64_t multiple)
 {
     return (bytes + multiple - 1) / multiple * multiple;
-}
-
-/* 64-bit words of a line of `line_bits` bits. */
-static inline uint64_t blco_line_words(int line_bits)
-{
-    return ((uint64_t)line_bits + 63) / 64;
-}
-
-/* Bytes of an entry of the table of groups: the group and its line. */
-static inline uint64_t blco_group_stride(int line_bits)
-{
-    return sizeof(struct packed_group) + blco_line_words(line_bits) * sizeof(uint64_t);
 }
 
 /* 32-bit words of a group. */

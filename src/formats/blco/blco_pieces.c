@@ -13,7 +13,11 @@ struct blco_pieces blco_pieces_of(const struct blco_file *f, uint64_t memory)
     uint64_t enough = (uint64_t)omp_get_max_threads() * NNZ_A_THREAD;
     uint64_t nnz = memory / nonzero < enough ? memory / nonzero : enough;
     uint64_t fit = nnz / f->header->segment_nnz, all = f->header->nsegments;
-    return (struct blco_pieces){.file = f, .end = all, .length = fit < 1 ? 1 : fit < all ? fit : all};
+    return (struct blco_pieces){.file = f,
+                                .end = all,
+                                .length = fit < 1     ? 1
+                                          : fit < all ? fit
+                                                      : all};
 }
 
 enum status blco_pieces_each(const struct blco_pieces *p, coo_taker take, void *context,

@@ -21,8 +21,8 @@ struct blco_pieces blco_pieces_of(const struct blco_file *f, uint64_t memory);
 enum status blco_pieces_each(const struct blco_pieces *p, coo_taker take, void *context,
                              struct error *error);
 
-/* *hash = fingerprint_hash of the nonzeros of segments [begin, end) of a file, which are decoded some
- * at a time. STATUS_INPUT if the file is damaged, STATUS_MEMORY. */
+/* *hash = fingerprint_hash of the nonzeros of segments [begin, end) of a file, which are decoded
+ * some at a time. STATUS_INPUT if the file is damaged, STATUS_MEMORY. */
 enum status blco_pieces_hash(const struct blco_file *f, uint64_t begin, uint64_t end,
                              uint64_t *hash, struct error *error);
 

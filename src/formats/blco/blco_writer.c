@@ -24,7 +24,7 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, const stru
         .file = {.fd = -1}, .position = BLCO_PAGE, .threads = omp_get_max_threads()};
     struct ordering alto;
     ordering_create(&alto, ORDERING_ALTO, shape, 64);
-    w->packed_room = segment_pack_at_most(alto.line_bits, BLCO_SEGMENT_NNZ, BLCO_SEGMENT_NNZ);
+    w->packed_room = packed_size_at_most(alto.line_bits, BLCO_SEGMENT_NNZ, BLCO_SEGMENT_NNZ);
     w->packed = memory_pages((size_t)w->threads * w->packed_room, error);
     if (!w->packed)
         goto done;

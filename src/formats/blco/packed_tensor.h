@@ -18,25 +18,23 @@ struct packed_tensor {
     uint64_t size;
 };
 
-/* Bytes a nonzero that packed_tensor_build() takes beside x and *p while it runs. */
-#define PACKED_TENSOR_BUILD_BYTES 32
-
 /* Sorts x, whose coordinates are distinct, along the ordering `kind` and packs it with all OpenMP
  * threads: `segment_nnz` nonzeros a segment, 1 to BLCO_SEGMENT_NNZ, or 0 for BLCO_SEGMENT_NNZ. x is
- * not changed. The caller frees *p, which is empty on failure. STATUS_MEMORY. */
+ * not changed. Takes 32 bytes a nonzero beside x and *p while it runs. The caller frees *p, which
+ * is empty on failure. STATUS_MEMORY. */
 enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, int kind,
                                 uint64_t segment_nnz, struct progress *progress,
                                 struct error *error);
 
 /* Copies the segments of a .blco file, which are in alto order, with all OpenMP threads, and checks
- * checksums and segment_is_sound(). The decoder must check that every coordinate is below its mode's
- * length. The caller frees *p, which is empty on failure. STATUS_INPUT if the file is damaged,
- * STATUS_MEMORY. */
+ * checksums and segment_is_sound(). The decoder must check that every coordinate is below its
+ * mode's length. The caller frees *p, which is empty on failure. STATUS_INPUT if the file is
+ * damaged, STATUS_MEMORY. */
 enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
                                struct progress *progress, struct error *error);
 
 /* Copies only the entry of the first group of each segment, unchecked, which suffices for
- * row_range.h. The caller frees *p, which is empty on failure. STATUS_INPUT, STATUS_MEMORY. */
+ * segment_rows.h. The caller frees *p, which is empty on failure. STATUS_INPUT, STATUS_MEMORY. */
 enum status packed_tensor_load_lines(struct packed_tensor *p, const struct blco_file *f,
                                      struct error *error);
 

@@ -12,29 +12,6 @@ struct lines {
     uint64_t word[MAX_LINE_WORDS][PACKED_GROUP_NNZ];
 };
 
-/* The number of groups of a segment, if lines have at most PACKED_NUMBER_BITS bits. */
-static uint64_t groups_of(uint64_t nnz)
-{
-    return (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
-}
-
-/* If the last line of a group is the first one plus a number of L bits, choose_low_bits() considers
- * low_bits = L - 8 (0 if that is negative); the upper bits of the last line are then at most 256,
- * and the bit vector has at most 512 bits. L is at most the B bits of the line. So m nonzeros take
- * at most m * (B - 8) / 8 + 4 bytes of low bits, 8 m of values, 64 of the vector, and an entry. With
- * lines of 64 bits that is 15 bytes a nonzero and 100 a group, 15.4 together; with 128 bits, 23.5. */
-uint64_t segment_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
-{
-    uint64_t low = line_bits < PACKED_NUMBER_BITS ? (uint64_t)line_bits : PACKED_NUMBER_BITS;
-    low = low > GROUP_BITS ? low - GROUP_BITS : 0;
-    uint64_t full = nnz / segment_nnz, rest = nnz % segment_nnz;
-    uint64_t groups = full * groups_of(segment_nnz) + groups_of(rest);
-    if (line_bits > PACKED_NUMBER_BITS)
-        groups = nnz;
-    return nnz * (low + 64) / 8 + groups * (4 + 64 + blco_group_stride(line_bits)) +
-           (full + (rest > 0)) * BLCO_SEGMENT_ALIGN;
-}
-
 /* Loads the lines of the group that begins with nonzero `first` of x, where the segment has `left`
  * nonzeros left. Returns the number of nonzeros of the group. */
 static uint32_t load_lines(const struct line_encoder *e, const struct coo *x, uint64_t first,
@@ -93,7 +70,7 @@ static uint32_t count_groups(const struct line_encoder *e, const struct coo *x, 
     struct lines l;
     uint32_t groups = 0;
     if (e->ordering.line_bits <= PACKED_NUMBER_BITS)
-        return (uint32_t)groups_of(count);
+        return (uint32_t)packed_size_groups(count);
     for (uint32_t i = 0; i < count; groups++)
         i += load_lines(e, x, first + i, count - i, &l);
     return groups;

@@ -11,9 +11,6 @@
 #include "tensor/coo.h"
 #include "tensor/ordering.h"
 
-/* The most bytes of `nnz` nonzeros in segments of segment_nnz, with lines of `line_bits` bits. */
-uint64_t segment_pack_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz);
-
 /* Packs nonzeros [first, first + count) of x, at most BLCO_SEGMENT_NNZ, to bytes[0..s->bytes),
  * aligned to BLCO_SEGMENT_ALIGN. The nonzeros are in the order of e's ordering and have distinct
  * coordinates. The caller sets offset and checksum of *s. */
@@ -32,16 +29,16 @@ bool segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
                     uint32_t count);
 
 /* Unpacks group k alone to the nonzeros of x from `to` on; x has room for PACKED_GROUP_NNZ of them.
- * Returns their number, or 0 if segment_pack() does not make such a group; even then nothing outside
- * of bytes[0..s->bytes) is read. */
+ * Returns their number, or 0 if segment_pack() does not make such a group; even then nothing
+ * outside of bytes[0..s->bytes) is read. */
 uint32_t segment_unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
                               const struct blco_file_segment *s, uint32_t k, struct coo *x,
                               uint64_t to);
 
 /* Whether `bytes` are a sound segment of `count` nonzeros; they are not decoded for that: groups
  * follow each other and lie within the segment, numbers of bits and forms of values exist, a bit
- * vector has a bit for each nonzero, no line has a bit beyond `line_bits`. A decoder may rely on all
- * that, but must check that coordinates are below the lengths. */
+ * vector has a bit for each nonzero, no line has a bit beyond `line_bits`. A decoder may rely on
+ * all that, but must check that coordinates are below the lengths. */
 bool segment_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
                       uint32_t count);
 

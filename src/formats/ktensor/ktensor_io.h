@@ -1,30 +1,13 @@
 /* Reads and writes the files of a model, which appear all or not at all. Implemented in
- * ktensor_read.c, ktensor_write.c and ktensor_size.c. */
+ * ktensor_read.c, ktensor_write.c and stem_ranks.c. */
 #ifndef BLCO_KTENSOR_IO_H
 #define BLCO_KTENSOR_IO_H
 
 #include <stdbool.h>
 
 #include "base/outfile_set.h"
+#include "formats/ktensor/ktensor_formats.h"
 #include "model/ktensor.h"
-
-/* Formats, as a set of bits:
- * TEXT: STEM.modeN.mat and STEM.lambda.mat (SPLATT's names), one text line for each row;
- * NPY: STEM.modeN.npy and STEM.lambda.npy, NumPy arrays of float64 in C order;
- * KTNS: STEM.ktns, the `ktensor` text of Tensor Toolbox, pyttb and GenTen. */
-#define KTENSOR_TEXT 1u
-#define KTENSOR_NPY  2u
-#define KTENSOR_KTNS 4u
-
-#define KTENSOR_FORMATS (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)
-
-/* The most files that a model has: in text and as .npy one for each mode and lambda, and .ktns. */
-#define KTENSOR_MOST_FILES (2 * (MAX_ORDER + 1) + 1)
-
-struct ktensor_files {
-    int count;
-    char *path[KTENSOR_MOST_FILES]; /* owned */
-};
 
 /* Writes the model in every format of the set `formats`, as files of the stem that is locked
  * (outfile_set_lock). Text has the fewest digits that read back to the same number. The files
@@ -38,19 +21,11 @@ enum status ktensor_write(const struct ktensor *k, struct stem_lock *lock, unsig
 /* Bytes that the text files among the formats will take, estimated from some of the numbers. */
 uint64_t ktensor_text_bytes(const struct ktensor *k, unsigned formats);
 
-/* *files = the names that ktensor_write gives the files of a model of this order, in the order of
- * writing. The caller frees *files, after a failure too. STATUS_MEMORY. */
-enum status ktensor_files_name(struct ktensor_files *files, int order, const char *stem,
-                               unsigned formats, struct error *error);
-
 /* Adds to file[0..*count), which are to replace those of the older model of the locked stem, the
  * older files that have no new one (outfile_set_take_away); room for KTENSOR_MOST_FILES. No folder
  * is taken away. The caller discards the files, after a failure too. STATUS_MEMORY. */
 enum status ktensor_files_older(struct outfile *file, int *count, const struct stem_lock *lock,
                                 struct error *error);
-
-/* Accepts an empty list. */
-void ktensor_files_free(struct ktensor_files *files);
 
 /* Checks, before a long computation, that the files of a model can be written and those of an older
  * model be taken away, whatever their order: the folder exists, a file can be made there, and what
@@ -65,19 +40,22 @@ enum status ktensor_openable(const char *stem, int order, unsigned formats, stru
 /* Reads a model, whole: where a run was killed while it replaced the files, all old ones or all new
  * ones (outfile_set_find). Reads STEM.ktns, else STEM.mode1.npy ..., else STEM.mode1.mat ...; files
  * of several formats must agree in shape, weights and the first row of each mode, and there may be
- * none of further modes. A stem that ends in .ktns is read as that file alone. `order` is the
+ * none of further modes. A stem that names a file (ktensor_file_format) is read as that file alone.
+ * `order` is the
  * expected number of modes; 0: any. lambda is all one if it has no file. The caller frees *k with
  * ktensor_free; *k is empty on failure. STATUS_INPUT, with file and text line in the message;
  * STATUS_MEMORY. */
 enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error);
-
-/* Whether a stem is the name of one file, .ktns. */
-bool ktensor_is_file(const char *stem);
 
 /* Reads what there is of a model, of any number of modes. Where its matrices have a file each, all
  * but those of the modes `needed` (MAX_ORDER) may be missing: a missing mode has length 0 in *k,
  * whose order is the number of the last mode with a file. Everything else as ktensor_read. */
 enum status ktensor_read_some(struct ktensor *k, const char *stem, const bool *needed,
                               struct error *error);
+
+/* text (size) = the stems of the models that a range of ranks has left, ascending: of x as "x.r2,
+ * x.r3 and x.r5", the first eight of many; empty where there are none, or the folder cannot be
+ * read. Returns text. */
+const char *stem_ranks(const char *stem, char *text, size_t size);
 
 #endif

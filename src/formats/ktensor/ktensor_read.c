@@ -11,68 +11,9 @@
 
 #include "base/memory.h"
 #include "base/outfile_set.h"
-#include "formats/ktensor/ktns.h"
-#include "formats/ktensor/model_text.h"
-#include "formats/ktensor/npy.h"
-#include "formats/ktensor/stem_ranks.h"
+#include "formats/ktensor/matrix_file.h"
 
 #define MOST_LOOKS 5 /* at files that seem to be replaced */
-
-/* A file that has one matrix, as text or as .npy. */
-struct matrix_file {
-    char *path; /* owned */
-    bool npy;
-    struct model_text text;
-    struct npy array;
-    uint64_t rows, cols;
-};
-
-static enum status open_text(struct matrix_file *f, struct error *error)
-{
-    if (model_text_open(&f->text, f->path, error) != STATUS_OK)
-        return error->status;
-    if (f->text.items == 0)
-        return error_set(error, STATUS_INPUT, "%s: empty, expected rows of numbers", f->path);
-    struct text_line line = model_text_item(&f->text, 0);
-    f->rows = f->text.items;
-    f->cols = model_text_count(&line);
-    return STATUS_OK;
-}
-
-static enum status open_npy(struct matrix_file *f, struct error *error)
-{
-    if (npy_open(&f->array, f->path, error) != STATUS_OK)
-        return error->status;
-    f->rows = f->array.rows;
-    f->cols = f->array.cols;
-    if (f->rows == 0 || f->cols == 0)
-        return error_set(error, STATUS_INPUT, "%s: empty, expected a matrix", f->path);
-    return STATUS_OK;
-}
-
-/* Opens the file and finds the shape of its matrix. *f takes `path` over, after a failure too. */
-static enum status matrix_file_open(struct matrix_file *f, char *path, bool npy,
-                                    struct error *error)
-{
-    *f = (struct matrix_file){.path = path, .npy = npy};
-    return npy ? open_npy(f, error) : open_text(f, error);
-}
-
-/* Reads the first `rows` rows. */
-static enum status matrix_file_read(const struct matrix_file *f, uint64_t rows, double *matrix,
-                                    struct error *error)
-{
-    if (f->npy)
-        return npy_matrix(&f->array, rows, matrix, error);
-    return model_text_matrix(&f->text, 0, rows, f->cols, matrix, error);
-}
-
-static void matrix_file_close(struct matrix_file *f)
-{
-    npy_close(&f->array);
-    model_text_close(&f->text);
-    memory_free(f->path);
-}
 
 /* Also true if the file exists but cannot be read, which must be reported. */
 static bool exists(const char *path)
@@ -80,9 +21,10 @@ static bool exists(const char *path)
     return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* The files of a stem: what the log of the stem's lock says of them, and the first one of them. */
+/* The files of a stem: the log of the stem's lock, and the first of them that was found. */
 struct stem_files {
     const char *stem;
+    int order;          /* the expected number of modes; 0: any                                */
     const bool *needed; /* (MAX_ORDER) the modes that must have a file; NULL: all, with no gap */
     char *log;          /* owned */
     char *first;        /* its path, or NULL; owned */
@@ -93,14 +35,16 @@ struct stem_files {
 static enum status find_file(char **path, struct stem_files *files, const char *suffix,
                              struct error *error)
 {
-    if (outfile_set_find(path, files->log, files->stem, suffix, error) == STATUS_OK && *path &&
-        !exists(*path)) {
+    if (outfile_set_find(path, files->log, files->stem, suffix, error) != STATUS_OK)
+        return error->status;
+    if (*path && !exists(*path)) {
         memory_free(*path);
         *path = NULL;
     }
-    if (*path && !files->first && stat(*path, &files->opened) == 0)
-        files->first = memory_text(error, "%s", *path);
-    if (error->status != STATUS_OK) {
+    if (!*path || files->first || stat(*path, &files->opened) != 0)
+        return STATUS_OK;
+    files->first = memory_text(error, "%s", *path);
+    if (!files->first) {
         memory_free(*path);
         *path = NULL;
     }
@@ -130,52 +74,50 @@ struct matrices {
     uint64_t rank;
 };
 
-static const char *extension(bool npy)
-{
-    return npy ? "npy" : "mat";
-}
-
 /* Refuses a file without one that a model with this file has, and frees its name. */
-static enum status refuse_rest(char *path, const struct stem_files *files, int missing, bool npy,
-                               struct error *error)
+static enum status refuse_rest(char *path, const struct stem_files *files, int missing,
+                               const struct ktensor_format *format, struct error *error)
 {
     error_set(error, STATUS_INPUT,
               "%s: there is no %s.mode%d.%s: files of two models, or not all of one", path,
-              files->stem, missing, extension(npy));
+              files->stem, missing, format->suffix);
     memory_free(path);
     return error->status;
 }
 
-/* Opens STEM.mode1.EXT ...; some may be missing only where files->needed says which. */
-static enum status open_modes(struct matrices *m, struct stem_files *files, bool npy,
-                              struct error *error)
+/* Opens STEM.mode1.SUFFIX ...; some may be missing only where files->needed says which. */
+static enum status open_modes(struct matrices *m, struct stem_files *files,
+                              const struct ktensor_format *format, struct error *error)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
-        char suffix[32], *path;
-        snprintf(suffix, sizeof suffix, "mode%d.%s", n + 1, extension(npy));
-        if (find_file(&path, files, suffix, error) != STATUS_OK)
+        char suffix[KTENSOR_SUFFIX_TEXT], *path;
+        if (find_file(&path, files, ktensor_suffix(format, n, MAX_ORDER, suffix), error) !=
+            STATUS_OK)
             return error->status;
         if (!path)
             continue;
         if (!files->needed && m->order < n)
-            return refuse_rest(path, files, m->order + 1, npy, error);
-        if (matrix_file_open(&m->mode[n], path, npy, error) != STATUS_OK)
+            return refuse_rest(path, files, m->order + 1, format, error);
+        if (matrix_file_open(&m->mode[n], path, format->matrices, error) != STATUS_OK)
             return error->status;
         m->order = n + 1;
     }
     return STATUS_OK;
 }
 
-/* Opens STEM.lambda.EXT. */
-static enum status open_lambda(struct matrices *m, struct stem_files *files, bool npy,
-                               struct error *error)
+/* Opens STEM.lambda.SUFFIX. */
+static enum status open_lambda(struct matrices *m, struct stem_files *files,
+                               const struct ktensor_format *format, struct error *error)
 {
-    char *path;
-    if (find_file(&path, files, npy ? "lambda.npy" : "lambda.mat", error) != STATUS_OK || !path)
+    char suffix[KTENSOR_SUFFIX_TEXT], *path;
+    if (find_file(&path, files, ktensor_suffix(format, MAX_ORDER, MAX_ORDER, suffix), error) !=
+        STATUS_OK)
         return error->status;
+    if (!path)
+        return STATUS_OK;
     if (!files->needed && m->order == 0)
-        return refuse_rest(path, files, 1, npy, error);
-    return matrix_file_open(&m->lambda, path, npy, error);
+        return refuse_rest(path, files, 1, format, error);
+    return matrix_file_open(&m->lambda, path, format->matrices, error);
 }
 
 static enum status check_order(const char *name, int order, int expected, struct error *error)
@@ -213,13 +155,17 @@ static enum status check_shapes(struct matrices *m, struct error *error)
 }
 
 /* Opens the files; m->order is 0 where there are none. */
-static enum status open_matrices(struct matrices *m, struct stem_files *files, bool npy,
-                                 struct error *error)
+static enum status open_matrices(struct matrices *m, struct stem_files *files,
+                                 const struct ktensor_format *format, struct error *error)
 {
     *m = (struct matrices){.order = 0};
-    if (open_modes(m, files, npy, error) != STATUS_OK ||
-        open_lambda(m, files, npy, error) != STATUS_OK || m->order == 0 ||
-        check_unchanged(files, error) != STATUS_OK)
+    if (open_modes(m, files, format, error) != STATUS_OK)
+        return error->status;
+    if (open_lambda(m, files, format, error) != STATUS_OK)
+        return error->status;
+    if (m->order == 0)
+        return STATUS_OK;
+    if (check_unchanged(files, error) != STATUS_OK)
         return error->status;
     return check_shapes(m, error);
 }
@@ -231,13 +177,13 @@ static void close_matrices(struct matrices *m)
     matrix_file_close(&m->lambda);
 }
 
-static enum status check_needed(const struct matrices *m, const struct stem_files *files, bool npy,
-                                struct error *error)
+static enum status check_needed(const struct matrices *m, const struct stem_files *files,
+                                const struct ktensor_format *format, struct error *error)
 {
     for (int n = 0; files->needed && n < m->order; n++)
         if (files->needed[n] && !m->mode[n].path)
             return error_set(error, STATUS_INPUT, "%s: no file of mode %d: %s.mode%d.%s expected",
-                             files->stem, n + 1, files->stem, n + 1, extension(npy));
+                             files->stem, n + 1, files->stem, n + 1, format->suffix);
     return STATUS_OK;
 }
 
@@ -249,9 +195,9 @@ static enum status read_matrices(struct ktensor *k, const struct matrices *m, st
     if (ktensor_create(k, SHAPE(m->order, dims), m->rank, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < m->order; n++)
-        if (m->mode[n].path &&
-            matrix_file_read(&m->mode[n], dims[n], k->factor[n], error) != STATUS_OK)
-            return error->status;
+        if (m->mode[n].path)
+            if (matrix_file_read(&m->mode[n], dims[n], k->factor[n], error) != STATUS_OK)
+                return error->status;
     return m->lambda.path ? matrix_file_read(&m->lambda, m->rank, k->lambda, error) : STATUS_OK;
 }
 
@@ -267,9 +213,13 @@ static enum status check_rows(const struct matrix_file *f, uint64_t rows, const 
 {
     size_t bytes = rows * f->cols * sizeof *expected;
     double *found = memory_array(1, bytes, error);
-    if (found && matrix_file_read(f, rows, found, error) == STATUS_OK &&
-        memcmp(found, expected, bytes) != 0)
+    if (!found)
+        return error->status;
+    if (matrix_file_read(f, rows, found, error) != STATUS_OK)
+        goto done;
+    if (memcmp(found, expected, bytes) != 0)
         refuse_two(files, f->path, error);
+done:
     memory_free(found);
     return error->status;
 }
@@ -291,8 +241,9 @@ static enum status check_same(const struct ktensor *k, const struct matrices *m,
     if (m->rank != k->rank || (m->order != k->shape.order && !files->needed) ||
         (!m->lambda.path && !all_one(k->lambda, k->rank)))
         return refuse_two(files, last->path, error);
-    if (m->lambda.path && check_rows(&m->lambda, m->rank, k->lambda, files, error) != STATUS_OK)
-        return error->status;
+    if (m->lambda.path)
+        if (check_rows(&m->lambda, m->rank, k->lambda, files, error) != STATUS_OK)
+            return error->status;
     for (int n = 0; n < m->order && n < k->shape.order; n++) {
         if (!m->mode[n].path || k->shape.dims[n] == 0)
             continue;
@@ -304,57 +255,73 @@ static enum status check_same(const struct ktensor *k, const struct matrices *m,
     return STATUS_OK;
 }
 
+static enum status read_file(struct ktensor *k, const struct ktensor_format *format,
+                             const char *path, int order, struct error *error)
+{
+    if (format->read(k, path, error) != STATUS_OK)
+        return error->status;
+    return check_order(path, k->shape.order, order, error);
+}
+
+/* Reads the file of a format that has one, where there is one. */
+static enum status read_whole(struct ktensor *k, struct stem_files *files,
+                              const struct ktensor_format *format, struct error *error)
+{
+    char *path;
+    if (find_file(&path, files, format->suffix, error) != STATUS_OK)
+        return error->status;
+    if (!path)
+        return STATUS_OK;
+    read_file(k, format, path, files->order, error);
+    memory_free(path);
+    return error->status;
+}
+
 /* Reads the files of one format, unless *k is read already: then they must be of the same model. */
-static enum status read_format(struct ktensor *k, struct stem_files *files, bool npy,
-                               struct error *error)
+static enum status read_format(struct ktensor *k, struct stem_files *files,
+                               const struct ktensor_format *format, struct error *error)
 {
     struct matrices m;
-    if (open_matrices(&m, files, npy, error) == STATUS_OK && m.order > 0) {
-        if (k->shape.order > 0)
-            check_same(k, &m, files, error);
-        else if (check_needed(&m, files, npy, error) == STATUS_OK)
-            read_matrices(k, &m, error);
-    }
+    if (format->read)
+        return read_whole(k, files, format, error);
+    if (open_matrices(&m, files, format, error) != STATUS_OK)
+        goto done;
+    if (m.order == 0)
+        goto done;
+    if (k->shape.order > 0)
+        check_same(k, &m, files, error);
+    else if (check_needed(&m, files, format, error) == STATUS_OK)
+        read_matrices(k, &m, error);
+done:
     close_matrices(&m);
     return error->status;
 }
 
 /* The stem of a range of ranks has no model of its own. */
-static void refuse_absent(const char *stem, struct error *error)
+static enum status refuse_absent(const char *stem, struct error *error)
 {
-    char ranks[512];
+    char ranks[512], suffix[KTENSOR_SUFFIX_TEXT];
     if (stem_ranks(stem, ranks, sizeof ranks)[0])
-        error_set(error, STATUS_INPUT, "%s: no model of that name, but models of several ranks: %s",
-                  stem, ranks);
-    else
-        error_set(error, STATUS_INPUT,
-                  "%s: no model of that name: neither %s.ktns nor %s.mode1.npy nor %s.mode1.mat",
-                  stem, stem, stem, stem);
-}
-
-/* Reads the files of the stem in the first format that there is. */
-static enum status read_files(struct ktensor *k, struct stem_files *files, int order,
-                              struct error *error)
-{
-    const char *stem = files->stem;
-    char *path = NULL;
-    if (stem_lock_read(stem, &files->log, error) != STATUS_OK ||
-        find_file(&path, files, "ktns", error) != STATUS_OK)
-        return error->status;
-    if ((!path || ktns_read(k, path, error) == STATUS_OK) &&
-        read_format(k, files, true, error) == STATUS_OK &&
-        read_format(k, files, false, error) == STATUS_OK)
-        check_order(path ? path : stem, k->shape.order, order, error);
-    if (error->status == STATUS_OK && k->shape.order == 0)
-        refuse_absent(stem, error);
-    memory_free(path);
+        return error_set(error, STATUS_INPUT,
+                         "%s: no model of that name, but models of several ranks: %s", stem, ranks);
+    error_set(error, STATUS_INPUT, "%s: no model of that name: neither", stem);
+    for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
+        error_append(error, " %s.%s%s", stem, ktensor_suffix(&ktensor_formats[i], 0, 1, suffix),
+                     i > 0 ? " nor" : "");
     return error->status;
 }
 
-bool ktensor_is_file(const char *stem)
+/* Reads the files of the stem in the last format that there is. */
+static enum status read_files(struct ktensor *k, struct stem_files *files, struct error *error)
 {
-    size_t length = strlen(stem);
-    return length >= 5 && strcmp(stem + length - 5, ".ktns") == 0;
+    if (stem_lock_read(files->stem, &files->log, error) != STATUS_OK)
+        return error->status;
+    for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
+        if (read_format(k, files, &ktensor_formats[i], error) != STATUS_OK)
+            return error->status;
+    if (k->shape.order == 0)
+        return refuse_absent(files->stem, error);
+    return check_order(files->stem, k->shape.order, files->order, error);
 }
 
 /* When names in the stem's folder changed last. */
@@ -367,34 +334,33 @@ static struct timespec folder_time(const char *stem)
     return stat(folder, &s) == 0 ? s.st_mtim : (struct timespec){0};
 }
 
-static enum status read_once(struct ktensor *k, const char *stem, int order, const bool *needed,
-                             struct error *error)
+static enum status read_once(struct ktensor *k, struct stem_files *files, struct error *error)
 {
-    struct stem_files files = {.stem = stem, .needed = needed};
+    const struct ktensor_format *format = ktensor_file_format(files->stem);
     *k = (struct ktensor){0};
-    if (!ktensor_is_file(stem))
-        read_files(k, &files, order, error);
-    else if (ktns_read(k, stem, error) == STATUS_OK)
-        check_order(stem, k->shape.order, order, error);
-    memory_free(files.log);
-    memory_free(files.first);
+    if (format)
+        read_file(k, format, files->stem, files->order, error);
+    else
+        read_files(k, files, error);
+    memory_free(files->log);
+    memory_free(files->first);
+    files->log = files->first = NULL;
     if (error->status != STATUS_OK)
         ktensor_free(k);
     return error->status;
 }
 
-/* What is refused while names in the folder change may be files that a run is replacing: a second
- * look tells. */
-static enum status read_stem(struct ktensor *k, const char *stem, int order, const bool *needed,
-                             struct error *error)
+/* Files that are refused while names in the folder change may be those of a run that replaces them:
+ * they are read again. */
+static enum status read_stem(struct ktensor *k, struct stem_files *files, struct error *error)
 {
     for (int looks = MOST_LOOKS; looks > 0; looks--) {
-        struct timespec before = folder_time(stem);
-        if (read_once(k, stem, order, needed, error) != STATUS_INPUT)
-            break;
-        struct timespec after = folder_time(stem);
+        struct timespec before = folder_time(files->stem);
+        if (read_once(k, files, error) != STATUS_INPUT)
+            return error->status;
+        struct timespec after = folder_time(files->stem);
         if (before.tv_sec == after.tv_sec && before.tv_nsec == after.tv_nsec)
-            break;
+            return error->status;
         if (looks > 1)
             *error = (struct error){0};
     }
@@ -403,11 +369,11 @@ static enum status read_stem(struct ktensor *k, const char *stem, int order, con
 
 enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error)
 {
-    return read_stem(k, stem, order, NULL, error);
+    return read_stem(k, &(struct stem_files){.stem = stem, .order = order}, error);
 }
 
 enum status ktensor_read_some(struct ktensor *k, const char *stem, const bool *needed,
                               struct error *error)
 {
-    return read_stem(k, stem, 0, needed, error);
+    return read_stem(k, &(struct stem_files){.stem = stem, .needed = needed}, error);
 }

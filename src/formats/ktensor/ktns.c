@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/ktensor/matrix_text.h"
 #include "formats/ktensor/model_text.h"
 
 /* A .ktns file that is read item by item. */
@@ -60,10 +61,13 @@ static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, ui
 static enum status take_header(struct ktns *f, uint64_t *order, uint64_t *dims, uint64_t *rank,
                                struct error *error)
 {
-    if (take_word(f, "ktensor", error) != STATUS_OK ||
-        take_sizes(f, order, 1, MAX_ORDER, "the number of modes", error) != STATUS_OK ||
-        take_sizes(f, dims, *order, MAX_LENGTH, "the lengths of the modes", error) != STATUS_OK ||
-        take_sizes(f, rank, 1, UINT64_MAX - 1, "the rank", error) != STATUS_OK)
+    if (take_word(f, "ktensor", error) != STATUS_OK)
+        return error->status;
+    if (take_sizes(f, order, 1, MAX_ORDER, "the number of modes", error) != STATUS_OK)
+        return error->status;
+    if (take_sizes(f, dims, *order, MAX_LENGTH, "the lengths of the modes", error) != STATUS_OK)
+        return error->status;
+    if (take_sizes(f, rank, 1, UINT64_MAX - 1, "the rank", error) != STATUS_OK)
         return error->status;
 
     uint64_t rows = 1, numbers; /* the weights are a row too */
@@ -86,9 +90,11 @@ static enum status take_matrix(struct ktns *f, double *matrix, uint64_t rows, ui
 {
     uint64_t dimensions, shape[2];
     struct text_line line;
-    if (take_word(f, "matrix", error) != STATUS_OK ||
-        take_sizes(f, &dimensions, 1, 2, "the number of dimensions, 2,", error) != STATUS_OK ||
-        take_sizes(f, shape, 2, UINT64_MAX - 1, "the shape of the matrix", error) != STATUS_OK)
+    if (take_word(f, "matrix", error) != STATUS_OK)
+        return error->status;
+    if (take_sizes(f, &dimensions, 1, 2, "the number of dimensions, 2,", error) != STATUS_OK)
+        return error->status;
+    if (take_sizes(f, shape, 2, UINT64_MAX - 1, "the shape of the matrix", error) != STATUS_OK)
         return error->status;
     line = model_text_item(&f->text, f->next - 1);
     if (dimensions != 2)
@@ -109,15 +115,50 @@ enum status ktns_read(struct ktensor *k, const char *path, struct error *error)
 {
     struct ktns f = {0};
     uint64_t order, rank, dims[MAX_ORDER];
-    if (model_text_open(&f.text, path, error) != STATUS_OK ||
-        take_header(&f, &order, dims, &rank, error) != STATUS_OK ||
-        ktensor_create(k, SHAPE((int)order, dims), rank, error) != STATUS_OK ||
-        model_text_matrix(&f.text, f.next++, 1, rank, k->lambda, error) != STATUS_OK)
-        goto end;
+    if (model_text_open(&f.text, path, error) != STATUS_OK)
+        return error->status;
+    if (take_header(&f, &order, dims, &rank, error) != STATUS_OK)
+        goto done;
+    if (ktensor_create(k, SHAPE((int)order, dims), rank, error) != STATUS_OK)
+        goto done;
+    if (model_text_matrix(&f.text, f.next++, 1, rank, k->lambda, error) != STATUS_OK)
+        goto done;
     for (int n = 0; n < k->shape.order; n++)
         if (take_matrix(&f, k->factor[n], k->shape.dims[n], rank, error) != STATUS_OK)
-            goto end;
-end:
+            goto done;
+done:
     model_text_close(&f.text);
     return error->status;
+}
+
+static enum status put_text(struct outfile *f, size_t *position, const char *text,
+                            struct error *error)
+{
+    size_t length = strlen(text), offset = *position;
+    *position += length;
+    return outfile_write_at(f, text, length, offset, error);
+}
+
+enum status ktns_write(struct outfile *file, const struct ktensor *k, struct error *error)
+{
+    size_t position = 0;
+    char text[MAX_ORDER * 24 + 64];
+    int used = snprintf(text, sizeof text, "ktensor\n%d\n", k->shape.order);
+    for (int n = 0; n < k->shape.order; n++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "%c", k->shape.dims[n],
+                         n + 1 < k->shape.order ? ' ' : '\n');
+    snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "\n", k->rank);
+    if (put_text(file, &position, text, error) != STATUS_OK)
+        return error->status;
+    if (matrix_text_put(file, &position, k->lambda, 1, k->rank, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < k->shape.order; n++) {
+        const uint64_t rows = k->shape.dims[n];
+        snprintf(text, sizeof text, "matrix\n2\n%" PRIu64 " %" PRIu64 "\n", rows, k->rank);
+        if (put_text(file, &position, text, error) != STATUS_OK)
+            return error->status;
+        if (matrix_text_put(file, &position, k->factor[n], rows, k->rank, error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
 }

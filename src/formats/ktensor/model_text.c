@@ -94,22 +94,18 @@ static enum status index_lines(struct model_text *t, struct error *error)
 enum status model_text_open(struct model_text *t, const char *path, struct error *error)
 {
     *t = (struct model_text){.path = path};
-    if (!(t->bytes = infile_whole(path, &t->size, error)))
-        goto fail;
-    if (t->size > 1 && memcmp(t->bytes, "\x1f\x8b", 2) == 0) {
+    t->bytes = infile_whole(path, &t->size, error);
+    if (!t->bytes)
+        return error->status;
+    if (t->size > 1 && memcmp(t->bytes, "\x1f\x8b", 2) == 0)
         error_set(error, STATUS_INPUT, "%s: is compressed by gzip, expected plain text: gzip -d",
                   path);
-        goto fail;
-    }
-    if (t->size > 0 && t->bytes[t->size - 1] != '\n') {
+    else if (t->size > 0 && t->bytes[t->size - 1] != '\n')
         error_set(error, STATUS_INPUT, "%s: the last line has no end: the file was cut off", path);
-        goto fail;
-    }
-    if (index_lines(t, error) != STATUS_OK)
-        goto fail;
-    return STATUS_OK;
-fail:
-    model_text_close(t);
+    else
+        index_lines(t, error);
+    if (error->status != STATUS_OK)
+        model_text_close(t);
     return error->status;
 }
 

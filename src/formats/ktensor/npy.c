@@ -66,6 +66,22 @@ struct outfile_extent npy_extent(struct outfile *f, uint64_t rows, uint64_t cols
                                        make_header(rows, cols, header) + array_bytes(first, cols)};
 }
 
+enum status npy_write(struct outfile *file, const struct ktensor *k, struct error *error)
+{
+    const int order = k->shape.order;
+    struct outfile_extent extent[MAX_ORDER + 1];
+    for (int n = 0; n < order; n++) {
+        const uint64_t rows = k->shape.dims[n];
+        if (npy_write_header(&file[n], rows, k->rank, error) != STATUS_OK)
+            return error->status;
+        extent[n] = npy_extent(&file[n], rows, k->rank, k->factor[n], 0, rows);
+    }
+    if (npy_write_header(&file[order], k->rank, 0, error) != STATUS_OK)
+        return error->status;
+    extent[order] = npy_extent(&file[order], k->rank, 0, k->lambda, 0, k->rank);
+    return outfile_write_extents(extent, order + 1, error);
+}
+
 /* The rest of the header's text, a Python dictionary, that has not been read yet. */
 struct cursor {
     const char *at, *end;
@@ -218,7 +234,9 @@ static enum status read_header(struct npy *a, struct error *error)
     if (measure_header(a, &prefix, &length, error) != STATUS_OK)
         return error->status;
     char *text = memory_array(length, 1, error);
-    if (text && infile_read(&a->in, text, length, prefix, error) == STATUS_OK)
+    if (!text)
+        return error->status;
+    if (infile_read(&a->in, text, length, prefix, error) == STATUS_OK)
         read_dictionary(a, a->in.name, (struct cursor){text, text + length}, error);
     memory_free(text);
     if (error->status != STATUS_OK)
@@ -237,7 +255,9 @@ static enum status read_header(struct npy *a, struct error *error)
 enum status npy_open(struct npy *a, const char *path, struct error *error)
 {
     *a = (struct npy){0};
-    if (infile_open(&a->in, path, error) != STATUS_OK || read_header(a, error) != STATUS_OK)
+    if (infile_open(&a->in, path, error) != STATUS_OK)
+        return error->status;
+    if (read_header(a, error) != STATUS_OK)
         npy_close(a);
     return error->status;
 }
@@ -279,9 +299,11 @@ static enum status read_columns(const struct npy *a, uint64_t rows, double *matr
 enum status npy_matrix(const struct npy *a, uint64_t rows, double *matrix, struct error *error)
 {
     uint64_t wrong = UINT64_MAX; /* the first row with an entry that is not finite */
-    if ((a->column_major ? read_columns(a, rows, matrix, error)
-                         : infile_read(&a->in, matrix, array_bytes(rows, a->cols), a->contents,
-                                       error)) != STATUS_OK)
+    if (a->column_major)
+        read_columns(a, rows, matrix, error);
+    else
+        infile_read(&a->in, matrix, array_bytes(rows, a->cols), a->contents, error);
+    if (error->status != STATUS_OK)
         return error->status;
 #pragma omp parallel for schedule(static) reduction(min : wrong)
     for (uint64_t i = 0; i < rows; i++)

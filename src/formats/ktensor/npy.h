@@ -7,10 +7,15 @@
 #include "base/error.h"
 #include "base/infile.h"
 #include "base/outfile_extents.h"
+#include "model/ktensor.h"
 
 /* Writes the header (format 1.0) of an array of shape (rows, cols), or (rows,) if cols is 0, in C
  * order, and gives the file its whole size. STATUS_OUTPUT. */
 enum status npy_write_header(struct outfile *f, uint64_t rows, uint64_t cols, struct error *error);
+
+/* Writes factor matrix n of the model to file[n], and lambda to the file after them. STATUS_OUTPUT.
+ */
+enum status npy_write(struct outfile *file, const struct ktensor *k, struct error *error);
 
 /* The rows first to first + count - 1 of that array, a (count x cols), and their place in the file,
  * for outfile_write_extents. Several processes may write different rows of one file. */

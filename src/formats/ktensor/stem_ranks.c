@@ -1,4 +1,4 @@
-#include "formats/ktensor/stem_ranks.h"
+#include "formats/ktensor/ktensor_io.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -20,14 +20,16 @@ struct seen {
 /* The rank of a file NAME.rR.SUFFIX that every model has one of; 0 of any other file. */
 static uint64_t rank_of(const char *file, const char *name)
 {
-    static const char *const suffix[] = {".ktns", ".mode1.npy", ".mode1.mat"};
     size_t length = strlen(name);
+    char suffix[KTENSOR_SUFFIX_TEXT];
     uint64_t rank = 0;
     if (strncmp(file, name, length) != 0 || strncmp(file + length, ".r", 2) != 0)
         return 0;
     const char *end = number_parse_unsigned(file + length + 2, file + strlen(file), &rank);
-    for (size_t i = 0; end && i < sizeof suffix / sizeof *suffix; i++)
-        if (strcmp(end, suffix[i]) == 0)
+    if (!end || *end != '.')
+        return 0;
+    for (int i = 0; i < KTENSOR_FORMAT_COUNT; i++)
+        if (strcmp(end + 1, ktensor_suffix(&ktensor_formats[i], 0, 1, suffix)) == 0)
             return rank;
     return 0;
 }

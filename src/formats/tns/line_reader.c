@@ -86,7 +86,8 @@ static void hand_over(struct line_reader *r, struct slot *slot, bool full)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* The thread may wait for a pipe for ever: here, and nowhere else, closing the reader cancels it. */
+/* The thread may wait for a pipe for ever: here, and nowhere else, closing the reader cancels it.
+ */
 static enum status read_cancellably(struct line_reader *r, char *bytes, size_t room, size_t *got)
 {
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);

@@ -29,10 +29,10 @@ enum status tns_read(struct coo *x, const char *path, const struct tns_options *
 
 /* How tns_read_pieces() hands over entries. */
 struct tns_pieces {
-    uint64_t memory;   /* bytes that the entries of one piece may take                   */
-    uint64_t overhead; /* bytes of an entry, beside 4 for each mode and 8 for the value  */
-    coo_taker take;    /* the lengths of a piece are those of the largest indices so far */
-    void *context;     /* of `take`; not owned                                           */
+    uint64_t memory;           /* bytes that the entries of one piece may take                   */
+    uint64_t overhead;         /* bytes of an entry, beside 4 for each mode and 8 for the value  */
+    coo_taker take;            /* the lengths of a piece are those of the largest indices so far */
+    void *context;             /* of `take`; not owned                                           */
     struct progress *progress; /* may be NULL                                            */
 };
 

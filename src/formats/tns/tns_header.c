@@ -5,6 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
+const struct word tns_header_words[] = {{"none", TNS_HEADER_NONE},
+                                        {"dims", TNS_HEADER_DIMS},
+                                        {"sptensor", TNS_HEADER_SPTENSOR},
+                                        {NULL, 0}};
+
 void tns_head_begin(struct tns_head *h, const char *name, const struct tns_options *options)
 {
     *h = (struct tns_head){.name = name, .options = options};

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/words.h"
 #include "tensor/shape.h"
 
 /* Sizes in which text is read. The result does not depend on the sizes. */
@@ -24,5 +25,6 @@ struct tns_options {
 /* None; the order and the lengths, a text line each; or `sptensor`, order, lengths and number of
  * entries, a text line each. */
 enum tns_header { TNS_HEADER_NONE, TNS_HEADER_DIMS, TNS_HEADER_SPTENSOR };
+extern const struct word tns_header_words[];
 
 #endif

@@ -103,7 +103,7 @@ static char *format_section(const struct tns_writer *w, uint64_t section, char *
 
 /* A section as it goes into the file. */
 struct section {
-    const char *bytes; /* (size), in a buffer */
+    const char *bytes;      /* (size), in a buffer */
     size_t size, text_size; /* text_size: before compression */
 };
 

@@ -36,7 +36,7 @@ struct model {
 
 static uint64_t entries_of(const struct model *m, int n)
 {
-    return (lengths[n].rows + 1) * m->ld; /* with a row behind the last, which is full of NaN */
+    return (lengths[n].rows + 1) * m->ld; /* with a row after the last, which is full of NaN */
 }
 
 /* Columns from `rank` on, of A, are zero. */

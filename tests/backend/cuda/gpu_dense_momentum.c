@@ -1,4 +1,4 @@
-/* The decision between sweeps on the device, in the bits of the host. */
+/* The decision between sweeps on the GPU, in the bits of the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,12 +34,12 @@ static void test_same_decisions(void **state)
     int *halt = uploaded(&(int){0}, sizeof(int));
     for (int penalised = 0; penalised < 2; penalised++) {
         struct momentum host = momentum_start(PRECISION_DOUBLE, 0);
-        struct dense_momentum got = {.state = host};
-        struct dense_momentum *m = uploaded(&got, sizeof got);
+        struct dense_momentum got, *m = uploaded(NULL, sizeof got);
         for (int i = 0; i < SWEEPS; i++) {
             const struct dense_fit_terms terms = some_terms(i, &seed);
             struct dense_fit_terms *there = uploaded(&terms, sizeof terms);
-            const struct dense_momentum_fit fit = {.terms = there,
+            const struct dense_momentum_fit fit = {.before = host,
+                                                   .terms = there,
                                                    .norm_sq = 1.25,
                                                    .epsilon = 1e-16,
                                                    .ridge = penalised ? 1e-4 : 0,
@@ -74,8 +74,8 @@ static void test_same_decisions(void **state)
     memory_free(lambda);
 }
 
-/* lambda is kept, but not that of a sweep that is taken back; where something has halted, nothing
- * is. */
+/* lambda is kept, but not that of a rejected sweep; where something has halted, nothing is written.
+ */
 static void test_kept_weights(void **state)
 {
     (void)state;
@@ -84,21 +84,24 @@ static void test_kept_weights(void **state)
     for (int halted = 0; halted < 2; halted++)
         for (int falls = 0; falls < 2; falls++) {
             double got[3];
-            const struct dense_momentum before = {
-                .state = {.t = 2, .objective = falls ? 0.9 : 0.1, .sweeps = 9, .extrapolated = 1}};
-            struct dense_momentum after, *m = uploaded(&before, sizeof before);
+            const struct dense_momentum older_decision = {.state.sweeps = 8};
+            struct dense_momentum after, *m = uploaded(&older_decision, sizeof older_decision);
             double *on_device = uploaded(lambda, sizeof lambda);
             double *kept = uploaded(older, sizeof older);
             int *halt = uploaded(&halted, sizeof halted);
             struct dense_fit_terms *there = uploaded(&terms, sizeof terms);
             const struct dense_momentum_fit fit = {
-                .terms = there, .norm_sq = 1, .lambda = on_device, .rank = 3};
+                .before = {.t = 2, .objective = falls ? 0.9 : 0.1, .sweeps = 9, .extrapolated = 1},
+                .terms = there,
+                .norm_sq = 1,
+                .lambda = on_device,
+                .rank = 3};
             good(dense_momentum_decide(&fit, m, kept, halt, NULL));
             fetch(got, kept, sizeof got);
             fetch(&after, m, sizeof after);
             assert_memory_equal(got, halted || falls ? older : lambda, sizeof got);
-            assert_int_equal(after.state.sweeps, halted ? 9 : 10);
-            assert_int_equal(after.state.taken_back, !halted && falls);
+            assert_int_equal(after.state.sweeps, halted ? 8 : 10);
+            assert_int_equal(after.state.rejected, !halted && falls);
             good(cudaFree(m));
             good(cudaFree(on_device));
             good(cudaFree(kept));

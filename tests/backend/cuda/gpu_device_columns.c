@@ -1,5 +1,5 @@
-/* Rows of random numbers have the host's bits, and columns are measured as the host measures them,
- * whatever the order of the rows. */
+/* Random rows have the host's bits, and statistics of columns agree with the host's, for any order
+ * of the rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,8 +128,9 @@ static void check_columns(uint64_t rank, uint64_t rows, enum precision precision
             double x = entry(host, i * ld + r, precision) * of[r];
             plain[i * rank + r] = x * of[rank + r] <= of[2 * rank + r] ? 0 : x;
         }
-    ok(factor_columns_measure(plain, rows, rank, 10, ordered ? NULL : row, expected, &error),
-       &error);
+    const struct factor_rows on_host = {
+        .a = plain, .rows = rows, .rank = rank, .first = 10, .row = ordered ? NULL : row};
+    ok(factor_columns_measure(&on_host, expected, &error), &error);
     ok(device_columns_open(&c, 0, rank, &error), &error);
     const struct dense_columns_args args = {
         .a = a, .rows = rows, .ld = (uint32_t)ld, .first = 10, .row = there};

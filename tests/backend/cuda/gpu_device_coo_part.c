@@ -57,7 +57,7 @@ static void check_touched(const struct device_coo *d, const struct coo *x, int n
     free(expected);
 }
 
-/* Rows in reverse, and as many rows without nonzeros behind them. */
+/* Rows in reverse, and as many rows without nonzeros after them. */
 static void check_renumbered(struct device_coo *d, struct coo *x)
 {
     struct error error = {0};

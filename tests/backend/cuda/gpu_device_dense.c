@@ -56,7 +56,7 @@ static void factors_free(struct factors *f)
     good(cudaFree(f->dfit));
 }
 
-/* f->a is M W, zero beyond the rank; the row behind the last is untouched. */
+/* f->a is M W, zero beyond the rank; the row after the last is untouched. */
 static void check_solution(const struct factors *f)
 {
     const uint64_t rank = f->rank, ld = f->ld;

@@ -25,8 +25,8 @@ static void check_transfers(uint64_t rank, uint64_t rows, enum precision precisi
     for (uint64_t i = 0; i < rows * rank; i++)
         host[i] = random_entry(&seed) / 3;
 
-    const struct device_rows padded = {a, rows, rank, ld, precision};
-    ok(device_factor_upload(&staging, host, &padded, &error), &error);
+    const struct device_matrix matrix = {a, rows, rank, ld, precision};
+    ok(device_factor_upload(&staging, host, &matrix, &error), &error);
     fetch(there, a, (rows + 1) * ld * size);
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < rows; i++)
@@ -39,7 +39,7 @@ static void check_transfers(uint64_t rank, uint64_t rows, enum precision precisi
     assert_int_equal(wrong, 0);
 
     for (int scaled = 0; scaled < 2; scaled++) {
-        ok(device_factor_download(&staging, &padded, back, scaled ? scale : NULL, &error), &error);
+        ok(device_factor_download(&staging, &matrix, back, scaled ? scale : NULL, &error), &error);
         for (uint64_t i = 0; i < rows * rank; i++) {
             const double x = single ? (double)(float)host[i] : host[i];
             wrong += back[i] != (scaled ? x * scale[i % rank] : x);
@@ -79,13 +79,14 @@ static void check_columns(uint64_t rank, uint64_t rows, enum precision precision
         for (int what = 0; what < 4; what++)
             of[(uint64_t)what * rank + r] = 2 + random_entry(&seed);
     }
-    const struct device_factor_columns how = {.from = from,
-                                              .scale = of,
-                                              .weight = of + rank,
-                                              .bound = zeros ? of + 2 * rank : NULL,
-                                              .divisor = of + 3 * rank};
-    const struct device_rows padded = {a, rows, rank, ld, precision};
-    ok(device_factor_download_columns(&staging, &padded, back, &how, &error), &error);
+    const struct column_form how = {.from = from,
+                                    .scale = of,
+                                    .weight = of + rank,
+                                    .bound = of + 2 * rank,
+                                    .has_zeros = zeros,
+                                    .divisor = of + 3 * rank};
+    const struct device_matrix matrix = {a, rows, rank, ld, precision};
+    ok(device_factor_download_form(&staging, &matrix, back, &how, &error), &error);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < rank; r++) {
             double x = entry(host, i * ld + from[r], precision) * of[r];
@@ -129,12 +130,12 @@ static void test_error(void **state)
     (void)state;
     struct error error = {0};
     double host[4] = {1, 2, 3, 4};
-    const struct device_rows nowhere = {NULL, 2, 2, 2, PRECISION_DOUBLE};
+    const struct device_matrix nowhere = {NULL, 2, 2, 2, PRECISION_DOUBLE};
     assert_int_equal(device_factor_upload(&staging, host, &nowhere, &error), STATUS_INTERNAL);
     check_transfers(7, 100, PRECISION_DOUBLE);
 }
 
-/* Sends zeros of as many bytes; that works, whatever memory is refused. */
+/* Sends zeros of as many bytes; that works even if memory is refused. */
 static void send_zeros(struct device_staging *s, uint64_t bytes)
 {
     struct error error = {0};
@@ -142,8 +143,8 @@ static void send_zeros(struct device_staging *s, uint64_t bytes)
     double *host = memory_zeros(rows, sizeof *host, &error);
     void *a = uploaded(NULL, bytes);
     assert_non_null(host);
-    const struct device_rows zeros = {a, rows, 1, 1, PRECISION_DOUBLE};
-    ok(device_factor_upload(s, host, &zeros, &error), &error);
+    const struct device_matrix matrix = {a, rows, 1, 1, PRECISION_DOUBLE};
+    ok(device_factor_upload(s, host, &matrix, &error), &error);
     good(cudaDeviceSynchronize());
     good(cudaFree(a));
     memory_free(host);
@@ -173,10 +174,8 @@ static void test_slots(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transfers),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_error),
+        cmocka_unit_test(test_transfers), cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_long_rows), cmocka_unit_test(test_error),
         cmocka_unit_test(test_slots),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);

@@ -1,5 +1,5 @@
-/* A GPU that refuses a queue or an event, whose launch fails, or that is lost in the middle: each
- * ends in one sentence, with everything freed, and a later run is as good as the first. */
+/* A GPU that refuses a stream or an event, fails a launch, or is lost during a run: each gives one
+ * sentence, everything is freed, and a later run works as the first one did. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,12 +36,11 @@ static const struct fault {
 
 /* Two sweeps, the fit, and columns rotated; the backend is closed while a fault lasts. No fault
  * begins in closing. */
-static enum status run(const struct setting *setting, double *fit, struct error *error)
+static enum status run(const struct backend_options *setting, double *fit, struct error *error)
 {
     struct backend_fit found = {.value = NAN};
     struct backend b;
-    enum status status =
-        backend_open(&b, &backend_cuda, &x, &setting->options, &setting->forced, NULL, error);
+    enum status status = backend_open(&b, &backend_cuda, &x, setting, NULL, error);
     bool is_open = status == STATUS_OK;
     if (status == STATUS_OK)
         status = backend_load(&b, &start, error);
@@ -51,7 +50,7 @@ static enum status run(const struct setting *setting, double *fit, struct error 
             status = backend_update(&b, step % x.shape.order, error);
     }
     if (status == STATUS_OK)
-        status = backend_fit(&b, x.shape.order - 1, &found, error);
+        status = backend_fit(&b, x.shape.order - 1, NULL, &found, error);
     if (status == STATUS_OK)
         status = backend_rotate(&b, 0, error);
     *fit = found.value;
@@ -71,7 +70,7 @@ static uint64_t free_bytes(void)
 }
 
 /* How many answers of the GPU a run takes. */
-static long count_answers(const struct setting *setting, double *fit)
+static long count_answers(const struct backend_options *setting, double *fit)
 {
     struct error error = {0};
     long answers = 0, step = 4096;
@@ -88,7 +87,7 @@ static long count_answers(const struct setting *setting, double *fit)
 }
 
 /* True where the run got as far as the k-th answer: how many there are may differ a little. */
-static bool check_fault(const struct setting *setting, const struct fault *fault, long k)
+static bool check_fault(const struct backend_options *setting, const struct fault *fault, long k)
 {
     struct error error = {0};
     double fit;
@@ -105,7 +104,7 @@ static bool check_fault(const struct setting *setting, const struct fault *fault
 
 static void check_faults(enum flow flow)
 {
-    struct setting setting = {{.problem.rank = 5}, {0}};
+    struct backend_options setting = {.problem.rank = 5};
     double fit, again;
     assert_true(set_flow(&setting, flow, &backend_cuda, &x));
     long answers = count_answers(&setting, &fit);
@@ -137,7 +136,7 @@ static void test_faults_streamed(void **state)
 /* Whichever array, queue or event is refused: an error, or a run that goes on with less. */
 static void check_refusals(enum flow flow)
 {
-    struct setting setting = {{.problem.rank = 5}, {0}};
+    struct backend_options setting = {.problem.rank = 5};
     int failures = 0;
     double fit, again;
     struct error error = {0};

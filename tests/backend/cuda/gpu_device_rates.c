@@ -1,5 +1,4 @@
-/* Measuring the GPU: the kernels do what their rates are about, and the rates are numbers that a
- * GPU can have. */
+/* Measuring the GPU: the kernels do what they are meant to measure, and the rates are plausible. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

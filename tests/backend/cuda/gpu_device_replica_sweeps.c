@@ -46,36 +46,35 @@ static void make_case(struct mttkrp_case *q, const struct tensor_case *s, uint64
 
 /* The first sweep from alto, the second from the replicas built before it; returns for how many
  * modes a replica was built. */
-static int check_sweeps(struct mttkrp_case *q, const struct setting *setting, long failing,
+static int check_sweeps(struct mttkrp_case *q, const struct backend_options *setting, long failing,
                         bool *failed)
 {
     struct error error = {0};
     struct backend b;
     int built = 0;
-    if (backend_open(&b, &backend_cuda, &q->x, &setting->options, &setting->forced, NULL, &error) !=
-        STATUS_OK)
+    if (backend_open(&b, &backend_cuda, &q->x, setting, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_true(b.plan.streamed && b.plan.replicate);
     assert_int_equal(backend_load(&b, &q->k, &error), STATUS_OK);
     for (int sweep = 0; sweep < 3; sweep++)
         for (int n = 0; n < q->x.shape.order; n++) {
-            char text[96];
-            bool settled = backend_describe(&b, n, text, sizeof text);
-            assert_true(settled == (sweep > 1 || (sweep == 1 && n > 0)));
+            struct backend_built now;
+            backend_built(&b, &now);
+            assert_true(now.kernel[n].chosen == (sweep > 1 || (sweep == 1 && n > 0)));
             if (sweep == 1 && n == 0) { /* builds */
                 memory_hook_set(failing);
                 enum status status = backend_mttkrp(&b, n, &error);
                 *failed = memory_hook_fired();
                 memory_hook_set(-1);
-                if (status != STATUS_OK) { /* the MTTKRP was timed without room for a stamp */
+                if (status != STATUS_OK) { /* the MTTKRP was timed without room for an event */
                     assert_true(status == STATUS_MEMORY && strstr(error.message, "timing"));
                     error = (struct error){0};
                     assert_int_equal(backend_mttkrp(&b, n, &error), STATUS_OK);
                 }
             }
-            compare_mode(&b, &q->k, n, setting->options.problem.precision, q->expected[n]);
-            backend_describe(&b, n, text, sizeof text);
-            built += sweep == 2 && strstr(text, "own ordering streamed") != NULL;
+            compare_mode(&b, &q->k, n, setting->problem.precision, q->expected[n]);
+            backend_built(&b, &now);
+            built += sweep == 2 && strstr(now.kernel[n].name, "own ordering streamed") != NULL;
         }
     backend_close(&b);
     return built;
@@ -99,13 +98,14 @@ static void test_sweeps(void **state)
         for (enum flow flow = IN_BATCHES; flow < FLOWS; flow++)
             for (int precision = PRECISION_DOUBLE; precision <= PRECISION_SINGLE; precision++)
                 for (int more = 0; more < 3; more++) {
-                    struct setting setting = {
-                        {.problem.rank = 5, .problem.precision = (enum precision)precision},
-                        {.replicas_at_once = true}};
+                    struct backend_options setting = {.problem.rank = 5,
+                                                      .problem.precision =
+                                                          (enum precision)precision,
+                                                      .forced = {.replicas_at_once = true}};
                     bool failed;
                     if (!set_flow(&setting, flow, &backend_cuda, &q.x))
                         continue;
-                    setting.options.memory += (uint64_t)more * 20 * q.x.nnz;
+                    setting.memory += (uint64_t)more * 20 * q.x.nnz;
                     struct plan plan = plan_of(&backend_cuda, &q.x, &setting);
                     if (!plan.streamed) /* it fits now */
                         continue;
@@ -124,8 +124,11 @@ static void test_failing_allocations(void **state)
     struct mttkrp_case q;
     int fewer = 0;
     make_case(&q, &shapes[1], 5);
-    struct setting setting = {{.problem.rank = 5, .host_memory = 1 << 30, .memory = 64 << 20},
-                              {.streamed = true, .replicas_at_once = true, .batch_nnz = 1000}};
+    struct backend_options setting = {
+        .problem.rank = 5,
+        .host_memory = 1 << 30,
+        .memory = 64 << 20,
+        .forced = {.streamed = true, .replicas_at_once = true, .batch_nnz = 1000}};
     struct plan plan = plan_of(&backend_cuda, &q.x, &setting);
     assert_true(plan.streamed && plan.fits);
     bool failed = true;

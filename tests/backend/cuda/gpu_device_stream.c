@@ -1,5 +1,5 @@
-/* MTTKRP of streamed orderings against the oracle, with batches of any size, and with any share of
- * the tensor on the device. */
+/* MTTKRP of streamed orderings against the oracle, with batches of any size, and with any fraction
+ * of the tensor on the device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -186,7 +186,7 @@ static void test_damaged_stream(void **state)
     free_case(&q);
 }
 
-/* Whichever allocation fails: an error and nothing left behind; or the stream goes on with fewer
+/* Each allocation fails in turn: an error and nothing left; or the stream goes on with fewer
  * bytes on the device, or with host memory that is not pinned. */
 static void test_failing_allocations(void **state)
 {

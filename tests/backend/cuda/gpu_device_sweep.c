@@ -1,5 +1,5 @@
 /* The tensors of a sweep, with mode groups and without, against the host's orderings and mode
- * groups; and less is built where memory runs out. */
+ * groups; less is built if memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,15 +120,18 @@ static void check_tensor(const uint64_t *dims, uint64_t nnz, int groups)
     struct external_sort_report report;
     struct blco_file file;
     struct coo x;
+    struct process_grid grid;
     struct comm *self = comm_self(&error);
     naive_random_coo(&x, SHAPE(ORDER, dims), nnz, 1, 0);
-    assert_int_equal(rank_rows_alone(&alone, self, &x.shape, &error), STATUS_OK);
+    assert_int_equal(process_grid_alone(&grid, &x.shape, &error), STATUS_OK);
+    assert_int_equal(rank_rows_open(&alone, self, &grid, &error), STATUS_OK);
     assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
     assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
     check_source(&x, NULL, groups);
     check_source(&x, &file, groups);
     blco_file_close(&file);
     rank_rows_close(&alone);
+    process_grid_free(&grid);
     comm_close(self);
     coo_free(&x);
 }

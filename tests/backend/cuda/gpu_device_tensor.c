@@ -1,4 +1,4 @@
-/* The tables beside a tensor on the device: chunks and rows to zero, against plain loops. */
+/* The tables of a tensor on the device: chunks and rows to zero, against plain loops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

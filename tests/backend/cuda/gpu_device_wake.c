@@ -1,4 +1,4 @@
-/* A GPU that wakes: the one that is meant and no other, and not before it is meant. */
+/* Waking a GPU: only the chosen one, and not before it is chosen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

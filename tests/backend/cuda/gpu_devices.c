@@ -32,22 +32,23 @@ static double sweep(struct backend *b)
         assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
         assert_int_equal(backend_update(b, n, &error), STATUS_OK);
     }
-    assert_int_equal(backend_fit(b, b->order - 1, &fit, &error), STATUS_OK);
+    assert_int_equal(backend_fit(b, b->order - 1, NULL, &fit, &error), STATUS_OK);
     return fit.value;
 }
 
 static void open_on(struct backend *b, const struct backend_kind *kind, int device,
-                    const struct setting *setting, const struct coo *x, const struct ktensor *k)
+                    const struct backend_options *setting, const struct coo *x,
+                    const struct ktensor *k)
 {
     struct error error = {0};
-    struct backend_options options = setting->options;
+    struct backend_options options = *setting;
     options.device = device;
-    if (backend_open(b, kind, x, &options, &setting->forced, NULL, &error) != STATUS_OK)
+    if (backend_open(b, kind, x, &options, NULL, &error) != STATUS_OK)
         fail_msg("device %d: %s", device, error.message);
     assert_int_equal(backend_load(b, k, &error), STATUS_OK);
 }
 
-static void check_devices(const struct setting *setting, const struct coo *x,
+static void check_devices(const struct backend_options *setting, const struct coo *x,
                           const struct ktensor *k)
 {
     struct backend host, b[MOST];
@@ -56,7 +57,7 @@ static void check_devices(const struct setting *setting, const struct coo *x,
     int devices = count_devices();
     double expected = 0;
     assert_int_equal(ktensor_create(&model, &x->shape, k->rank, &error), STATUS_OK);
-    open_on(&host, &backend_host, 0, &(struct setting){{.problem.rank = k->rank}, {0}}, x, k);
+    open_on(&host, &backend_host, 0, &(struct backend_options){.problem.rank = k->rank}, x, k);
     for (int d = 0; d < devices; d++)
         open_on(&b[d], &backend_cuda, d, setting, x, k);
     for (int s = 0; s < SWEEPS; s++) {
@@ -82,7 +83,7 @@ static void test_all_at_once(void **state)
     naive_random_coo(&x, &(struct shape){3, {60, 50, 900}}, 20000, 3, 1);
     create_model(&k, &x, 7, 1);
     for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-        struct setting setting = {{.problem.rank = 7}, {.replicas_at_once = true}};
+        struct backend_options setting = {.problem.rank = 7, .forced = {.replicas_at_once = true}};
         if (set_flow(&setting, flow, &backend_cuda, &x))
             check_devices(&setting, &x, &k);
     }
@@ -103,15 +104,14 @@ static void test_memory_is_the_devices(void **state)
         void *array;
         for (int o = 0; o < devices; o++) {
             const struct backend_options options = {.problem.rank = 7, .device = o};
-            assert_int_equal(
-                backend_plan(&before[o], &backend_cuda, &tensor, &options, NULL, &error),
-                STATUS_OK);
+            assert_int_equal(backend_plan(&before[o], &backend_cuda, &tensor, &options, &error),
+                             STATUS_OK);
         }
         assert_int_equal(cudaSetDevice(d), cudaSuccess);
         assert_int_equal(cudaMalloc(&array, (size_t)4 << 30), cudaSuccess);
         for (int o = 0; o < devices; o++) {
             const struct backend_options options = {.problem.rank = 7, .device = o};
-            assert_int_equal(backend_plan(&after, &backend_cuda, &tensor, &options, NULL, &error),
+            assert_int_equal(backend_plan(&after, &backend_cuda, &tensor, &options, &error),
                              STATUS_OK);
             uint64_t taken = before[o].request.budget - after.request.budget;
             assert_true(o == d ? taken > (uint64_t)3 << 30 : taken < (uint64_t)1 << 30);
@@ -131,8 +131,7 @@ static void test_no_such_device(void **state)
     const struct plan_tensor tensor = {.shape = {1, {1}}, .nnz = 1};
     assert_int_equal(cudaGetDeviceCount(&beyond), cudaSuccess);
     const struct backend_options options = {.problem.rank = 1, .device = beyond};
-    assert_int_not_equal(backend_plan(&plan, &backend_cuda, &tensor, &options, NULL, &error),
-                         STATUS_OK);
+    assert_int_not_equal(backend_plan(&plan, &backend_cuda, &tensor, &options, &error), STATUS_OK);
     error = (struct error){0};
     assert_int_not_equal(backend_cuda.device(beyond, &device, &error), STATUS_OK);
     error = (struct error){0};

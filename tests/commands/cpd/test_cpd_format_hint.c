@@ -1,4 +1,4 @@
-/* The size of a model's text is foreseen, and what is said of it. */
+/* The predicted size of a model's text, and the message about it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,9 +57,9 @@ static void test_text(void **state)
 {
     (void)state;
     char text[160];
-    cpd_format_hint(2000000000, 1000000000, text, sizeof text);
+    cpd_format_hint_text(2000000000, 1000000000, text, sizeof text);
     assert_string_equal(text, "");
-    cpd_format_hint(27000000000, 11800000000, text, sizeof text);
+    cpd_format_hint_text(27000000000, 11800000000, text, sizeof text);
     assert_string_equal(text, "writing about 27.0 GB of text: --format npy would take 11.8 GB, and "
                               "less time to write and to read");
 }

@@ -31,7 +31,6 @@ static const struct backend_kind working = {.name = "cuda", .wake = wake};
 static void begin(struct cpd_job *job, const struct backend_kind *kind, const char *backend)
 {
     *job = (struct cpd_job){.kind = kind, .machine = "as it was"};
-    cmd_common_init(&job->settings.common);
     job->settings.common.backend = backend;
     job->choice = (struct machine_choice){.common = &job->settings.common, .kind = kind};
     progress_init(&job->progress, NULL, PROGRESS_AUTO);

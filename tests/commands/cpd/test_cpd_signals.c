@@ -1,4 +1,4 @@
-/* Signals that end a run: each in a process of its own, which ends as the test expects. */
+/* Signals that end a run: each in its own process, which must end as the test expects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,12 +4,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "commands/options/cli.h"
+#include "commands/options/cli_values.h"
 #include "tensor/shape.h"
 
 static void reads_whole_numbers(void **state)
@@ -24,20 +25,22 @@ static void reads_whole_numbers(void **state)
     assert_string_equal(error.message, "-x: '101', expected a whole number from 1 to 100");
 }
 
+static const struct cli_option x = {.name = "-x"};
+
 static void reads_names_of_files(void **state)
 {
     (void)state;
     struct error error = {0};
     const char *name;
-    assert_int_equal(cli_name("-x", "-", &name, &error), STATUS_OK);
+    assert_int_equal(cli_set_name(&x, &name, "-", &error), STATUS_OK);
     assert_string_equal(name, "-");
-    assert_int_equal(cli_file("-x", "./-", &name, &error), STATUS_OK);
+    assert_int_equal(cli_set_file(&x, &name, "./-", &error), STATUS_OK);
     assert_string_equal(name, "./-");
-    assert_int_equal(cli_file("-x", "-", &name, &error), STATUS_INPUT);
+    assert_int_equal(cli_set_file(&x, &name, "-", &error), STATUS_INPUT);
     assert_string_equal(error.message, "-x: '-', expected the name of a file");
-    assert_int_equal(cli_file("-x", "", &name, &error), STATUS_INPUT);
+    assert_int_equal(cli_set_file(&x, &name, "", &error), STATUS_INPUT);
     error = (struct error){0};
-    assert_int_equal(cli_name("-x", "", &name, &error), STATUS_INPUT);
+    assert_int_equal(cli_set_name(&x, &name, "", &error), STATUS_INPUT);
     assert_string_equal(error.message, "-x: '', expected a name");
 }
 
@@ -56,9 +59,20 @@ static void reads_sizes(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
         uint64_t bytes = 0;
-        assert_int_equal(cli_size("--memory", cases[i].text, &bytes, &error), STATUS_OK);
+        assert_int_equal(cli_set_size(&x, &bytes, cases[i].text, &error), STATUS_OK);
         assert_int_equal(bytes, cases[i].bytes);
     }
+}
+
+static void reads_times(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    double seconds = 0;
+    assert_int_equal(cli_set_duration(&x, &seconds, "1d2h3m4s", &error), STATUS_OK);
+    assert_true(seconds == 86400 + 2 * 3600 + 3 * 60 + 4);
+    assert_int_equal(cli_set_duration(&x, &seconds, "3m2h", &error), STATUS_INPUT);
+    assert_string_equal(error.message, "-x: '3m2h', expected a time as 90s, 10m or 3h50m");
 }
 
 static void reads_lengths(void **state)
@@ -112,78 +126,185 @@ static void suggests_the_nearest_name(void **state)
     assert_null(cli_nearest("a word that is far longer than any command's name", names, 3));
 }
 
-static void reads_one_of_several_names(void **state)
+static const struct word words[] = {{"auto", 2}, {"cuda", 4}, {"host", 1}, {NULL, 0}};
+
+static void reads_one_of_several_words(void **state)
 {
     (void)state;
-    const char *const names[] = {"auto", "cuda", "host", NULL};
     struct error error = {0}, two = {0};
     int choice = -1;
-    assert_int_equal(cli_choice("-x", "host", names, &choice, &error), STATUS_OK);
-    assert_int_equal(choice, 2);
-    assert_int_equal(cli_choice("-x", "Host", names, &choice, &error), STATUS_INPUT);
+    assert_int_equal(cli_choice("-x", "host", words, &choice, &error), STATUS_OK);
+    assert_int_equal(choice, 1);
+    assert_int_equal(cli_choice("-x", "Host", words, &choice, &error), STATUS_INPUT);
     assert_string_equal(error.message, "-x: 'Host', expected auto, cuda or host");
-    assert_int_equal(cli_choice("-x", "", names + 1, &choice, &two), STATUS_INPUT);
+    assert_int_equal(cli_choice("-x", "", words + 1, &choice, &two), STATUS_INPUT);
     assert_string_equal(two.message, "-x: '', expected cuda or host");
 }
 
-/* Options of these tests, and what the setter saw of them. */
-static const struct cli_option options[] = {{"name", CLI_KEY_LONG, "TEXT", "first\nsecond"},
-                                            {"number", 'n', "N", "a number"},
-                                            {"quiet", 'q', NULL, "say nothing"},
-                                            {NULL, 0, NULL, NULL}};
-static const struct cli_option answers[] = {{"help", CLI_KEY_HELP, "[=all]", "print this help"},
-                                            {NULL, 0, NULL, NULL}};
-static const struct cli_section sections[] = {
-    {"Options", options}, {"General", answers}, {NULL, NULL}};
-
+/* Options of these tests, a row of each kind. */
 struct seen {
-    const char *name;
+    const char *name, *word, *given;
     uint64_t number;
+    int small;
+    double real;
+    unsigned bits;
+    enum { NEITHER, HOST, AUTO } choice;
     bool quiet, help;
 };
 
-static enum status see(void *settings, int key, const char *text, struct error *error)
+static const struct cli_option options[] = {
+    {"--name", 0, "TEXT", "first\nsecond", CLI_TEXT(struct seen, name)},
+    {"--number", 'n', "N", "a number ({default})", CLI_UNSIGNED(struct seen, number, 0, 9),
+     .initial = "7", .used_most = true, CLI_GIVEN(struct seen, given)},
+    {"--small", 0, "N", "a number", CLI_INT(struct seen, small, 1, 5)},
+    {"--real", 0, "X", "a number ({default})", CLI_NUMBER(struct seen, real), .initial = "1e-5"},
+    {"--choice", 0, "WORD", "{words} ({default}: {this})", CLI_CHOICE(struct seen, choice, words),
+     .initial = "auto"},
+    {"--word", 0, "WORD", "a word", CLI_WORD(struct seen, word, words)},
+    {"--bits", 0, "LIST", "words", CLI_WORDS(struct seen, bits, words)},
+    {"--quiet", 'q', NULL, "say nothing", CLI_FLAG(struct seen, quiet)},
+    {NULL}};
+static const struct cli_option answers[] = {{"--help", 'h', "[=all]", "print this help",
+                                             CLI_FLAG(struct seen, help), .ends = true,
+                                             .used_most = true},
+                                            {NULL}};
+static const struct cli_section sections[] = {
+    {"Options", options}, {"General", answers}, {NULL, NULL}};
+
+/* Parses a command line, which NULL ends. */
+static enum status parse(struct cli_line *line, char **argv, struct seen *seen, struct error *error)
 {
-    struct seen *seen = settings;
-    if (key == 'n')
-        return cli_unsigned("--number", text, 0, 9, &seen->number, error);
-    if (key == CLI_KEY_LONG)
-        seen->name = text;
-    seen->quiet = seen->quiet || key == 'q';
-    seen->help = seen->help || key == CLI_KEY_HELP;
-    return STATUS_OK;
+    *line = (struct cli_line){.argv = argv};
+    while (argv[line->argc])
+        line->argc++;
+    *seen = (struct seen){0};
+    *error = (struct error){0};
+    return cli_parse(line, sections, seen, error);
+}
+
+static void begins_with_the_defaults(void **state)
+{
+    (void)state;
+    char *argv[] = {"cpd", NULL};
+    struct error error;
+    struct cli_line line;
+    struct seen seen;
+    assert_int_equal(parse(&line, argv, &seen, &error), STATUS_OK);
+    assert_int_equal(seen.number, 7);
+    assert_true(seen.real == 1e-5);
+    assert_int_equal(seen.choice, AUTO);
+    assert_true(!seen.name && !seen.word && !seen.given && seen.bits == 0 && seen.small == 0);
+}
+
+static void sets_values_of_each_kind(void **state)
+{
+    (void)state;
+    char *argv[] = {"cpd",       "--choice", "host", "--word=cuda", "--bits", "host,cuda",
+                    "--small=5", "--real",   "2.5",  "-n0",         NULL};
+    struct error error;
+    struct cli_line line;
+    struct seen seen;
+    assert_int_equal(parse(&line, argv, &seen, &error), STATUS_OK);
+    assert_int_equal(seen.choice, HOST);
+    assert_string_equal(seen.word, "cuda");
+    assert_int_equal(seen.bits, 5);
+    assert_int_equal(seen.small, 5);
+    assert_true(seen.real == 2.5);
+    assert_int_equal(seen.number, 0);
+    assert_string_equal(seen.given, "--number");
+}
+
+static void refuses_what_no_row_takes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *argument, *message;
+    } cases[] = {
+        {"--small=6", "--small: '6', expected a whole number from 1 to 5"},
+        {"--real=-1", "--real: '-1', expected a number of 0 or more"},
+        {"--choice=x", "--choice: 'x', expected auto, cuda or host"},
+        {"--word=", "--word: '', expected auto, cuda or host"},
+        {"--bits=host,", "--bits: 'host,', expected auto, cuda, host or several of them separated "
+                         "by commas"},
+        {"--number=10", "--number: '10', expected a whole number from 0 to 9"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char argument[32], message[160];
+        char *argv[] = {"cpd", argument, NULL};
+        struct error error;
+        struct cli_line line;
+        struct seen seen;
+        snprintf(argument, sizeof argument, "%s", cases[i].argument);
+        snprintf(message, sizeof message, "%s; try blco cpd --help", cases[i].message);
+        assert_int_equal(parse(&line, argv, &seen, &error), STATUS_INPUT);
+        assert_string_equal(error.message, message);
+    }
 }
 
 static void parses_options_and_operands_in_any_order(void **state)
 {
     (void)state;
-    char *argv[] = {"cpd", "a.tns", "--name=x", "-qn3", "--", "-b", NULL};
-    struct error error = {0};
-    struct seen seen = {0};
-    const char *operand = NULL;
-    int first;
-    assert_int_equal(cli_parse(6, argv, sections, see, &seen, &first, &error), STATUS_OK);
-    assert_int_equal(first, 4);
-    assert_string_equal(argv[4], "a.tns");
-    assert_string_equal(argv[5], "-b");
+    char *argv[] = {"cpd", "a.tns", "--name=x", "-qn3", "--", "-b", "-q", NULL};
+    char *one[] = {"cpd", "-q", "a.tns", NULL}, *none[] = {"cpd", "--name", "a.tns", NULL};
+    struct error error;
+    struct cli_line line;
+    struct seen seen;
+    const char *operand = NULL, *two[2], *const names[2] = {"A", "B"};
+    assert_int_equal(parse(&line, argv, &seen, &error), STATUS_OK);
+    assert_int_equal(line.operands, 3);
+    assert_string_equal(line.operand[0], "a.tns");
+    assert_string_equal(line.operand[1], "-b");
     assert_string_equal(seen.name, "x");
     assert_int_equal(seen.number, 3);
     assert_true(seen.quiet);
-    assert_int_equal(cli_single_operand(5, argv, first, "file", &operand, &error), STATUS_OK);
+    assert_string_equal(argv[1], "a.tns"); /* the order stays */
+    assert_int_equal(cli_two_operands(&line, "files", names, two, &error), STATUS_INPUT);
+    assert_string_equal(error.message,
+                        "two files expected, A and B, but 3 given; try blco cpd --help");
+    assert_int_equal(parse(&line, one, &seen, &error), STATUS_OK);
+    assert_int_equal(cli_single_operand(&line, "file", &operand, &error), STATUS_OK);
     assert_string_equal(operand, "a.tns");
-    assert_int_equal(cli_single_operand(6, argv, first, "file", &operand, &error), STATUS_INPUT);
+    assert_int_equal(cli_no_operand(&line, &error), STATUS_INPUT);
+    assert_int_equal(parse(&line, none, &seen, &error), STATUS_OK);
+    assert_int_equal(cli_no_operand(&line, &error), STATUS_OK);
+    assert_int_equal(cli_single_operand(&line, "file", &operand, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "no file given; try blco cpd --help");
 }
 
-static void passes_on_what_the_setter_refuses(void **state)
+/* What is wrong is named, wherever it stands. */
+static void names_options_that_it_does_not_know(void **state)
+{
+    (void)state;
+    static const struct {
+        char *argument[3];
+        const char *message;
+    } cases[] = {{{"--number=3", "-zq"}, "unknown option -z"},
+                 {{"-q", "-qz"}, "unknown option -z"},
+                 {{"a.tns", "-qn"}, "option -n needs an argument"},
+                 {{"--number"}, "option --number needs an argument"},
+                 {{"-q", "--quiet=3"}, "option --quiet takes no argument"},
+                 {{"--number=3", "--nuber=3"}, "unknown option --nuber (did you mean --number?)"},
+                 {{"a.tns", "--n=3"}, "option --n is ambiguous: name or number"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char message[160];
+        char *argv[] = {"cpd", cases[i].argument[0], cases[i].argument[1], NULL};
+        struct error error;
+        struct cli_line line;
+        struct seen seen;
+        snprintf(message, sizeof message, "%s; try blco cpd --help", cases[i].message);
+        assert_int_equal(parse(&line, argv, &seen, &error), STATUS_INPUT);
+        assert_string_equal(error.message, message);
+    }
+}
+
+static void ends_at_what_is_wrong(void **state)
 {
     (void)state;
     char *argv[] = {"cpd", "-n", "10", "-q", NULL};
-    struct error error = {0};
-    struct seen seen = {0};
-    int first;
-    assert_int_equal(cli_parse(4, argv, sections, see, &seen, &first, &error), STATUS_INPUT);
-    assert_string_equal(error.message, "--number: '10', expected a whole number from 0 to 9; "
-                                       "try blco cpd --help");
+    struct error error;
+    struct cli_line line;
+    struct seen seen;
+    assert_int_equal(parse(&line, argv, &seen, &error), STATUS_INPUT);
     assert_false(seen.quiet);
 }
 
@@ -192,12 +313,12 @@ static void parses_anew_after_an_error(void **state)
 {
     (void)state;
     char *bad[] = {"cpd", "-zq", NULL}, *good[] = {"cpd", "-h", "-n", NULL};
-    struct error error = {0}, none = {0};
-    struct seen seen = {0};
-    int first;
-    assert_int_equal(cli_parse(2, bad, sections, see, &seen, &first, &error), STATUS_INPUT);
+    struct error error;
+    struct cli_line line;
+    struct seen seen;
+    assert_int_equal(parse(&line, bad, &seen, &error), STATUS_INPUT);
     assert_false(seen.quiet);
-    assert_int_equal(cli_parse(3, good, sections, see, &seen, &first, &none), STATUS_OK);
+    assert_int_equal(parse(&line, good, &seen, &error), STATUS_OK);
     assert_true(seen.help);
     assert_false(seen.quiet);
 }
@@ -214,26 +335,30 @@ static void prints_help(void **state)
     assert_string_equal(text, "\nOptions:\n"
                               "      --name TEXT          first\n"
                               "                           second\n"
-                              "  -n, --number N           a number\n"
+                              "  -n, --number N           a number (7)\n"
+                              "      --small N            a number\n"
+                              "      --real X             a number (1e-5)\n"
+                              "      --choice WORD        auto, cuda or host (auto: {this})\n"
+                              "      --word WORD          a word\n"
+                              "      --bits LIST          words\n"
                               "  -q, --quiet              say nothing\n"
                               "\nGeneral:\n"
                               "  -h, --help[=all]         print this help\n");
     free(text);
 }
 
-static void prints_some_options_as_help(void **state)
+static void prints_short_help(void **state)
 {
     (void)state;
-    const char *names[] = {"help", "number", NULL};
     char *text = NULL;
     size_t length;
     FILE *stream = open_memstream(&text, &length);
     assert_non_null(stream);
-    cli_help_some(stream, "Some", sections, names);
+    cli_help_short(stream, "Some", sections);
     assert_int_equal(fclose(stream), 0);
     assert_string_equal(text, "\nSome:\n"
-                              "  -h, --help[=all]         print this help\n"
-                              "  -n, --number N           a number\n");
+                              "  -n, --number N           a number (7)\n"
+                              "  -h, --help[=all]         print this help\n");
     free(text);
 }
 
@@ -242,16 +367,21 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_whole_numbers),
         cmocka_unit_test(reads_sizes),
+        cmocka_unit_test(reads_times),
         cmocka_unit_test(reads_lengths),
         cmocka_unit_test(reads_grids),
         cmocka_unit_test(suggests_the_nearest_name),
-        cmocka_unit_test(reads_one_of_several_names),
-        cmocka_unit_test(parses_options_and_operands_in_any_order),
+        cmocka_unit_test(reads_one_of_several_words),
         cmocka_unit_test(reads_names_of_files),
-        cmocka_unit_test(passes_on_what_the_setter_refuses),
+        cmocka_unit_test(begins_with_the_defaults),
+        cmocka_unit_test(sets_values_of_each_kind),
+        cmocka_unit_test(refuses_what_no_row_takes),
+        cmocka_unit_test(parses_options_and_operands_in_any_order),
+        cmocka_unit_test(names_options_that_it_does_not_know),
+        cmocka_unit_test(ends_at_what_is_wrong),
         cmocka_unit_test(parses_anew_after_an_error),
         cmocka_unit_test(prints_help),
-        cmocka_unit_test(prints_some_options_as_help),
+        cmocka_unit_test(prints_short_help),
     };
     return cmocka_run_group_tests_name("cli", tests, NULL, NULL);
 }

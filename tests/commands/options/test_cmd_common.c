@@ -4,12 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "commands/cmd.h"
 #include "commands/options/cmd_common.h"
+#include "support/options.h"
 
 static const struct cli_section sections[] = {{"Input", cmd_input_options},
                                               {"Machine", cmd_machine_options},
@@ -23,19 +26,21 @@ static void parses_the_shared_options(void **state)
         "cpd", "a.tns", "--host-memory=2G", "-qt3", "--conflict", "register", "--dims", "2x3", "--",
         "-b",  NULL};
     struct error error = {0};
-    struct cmd_common common;
-    int first;
-    cmd_common_init(&common);
-    assert_int_equal(cli_parse(10, argv, sections, cmd_common_set, &common, &first, &error),
-                     STATUS_OK);
-    assert_int_equal(first, 8);
-    assert_string_equal(argv[8], "a.tns");
-    assert_string_equal(argv[9], "-b");
+    struct cmd_common common = {0};
+    struct cli_line line = {.argc = 10, .argv = argv};
+    assert_int_equal(cli_parse(&line, sections, &common, &error), STATUS_OK);
+    assert_int_equal(line.operands, 2);
+    assert_string_equal(line.operand[0], "a.tns");
+    assert_string_equal(line.operand[1], "-b");
     assert_true(common.quiet);
     assert_int_equal(common.threads, 3);
     assert_int_equal(common.options.conflict, CONFLICT_REGISTER);
     assert_int_equal(common.options.host_memory, UINT64_C(2000000000));
     assert_int_equal(common.tns.ndims, 2);
+    assert_int_equal(common.tns.memory, UINT64_C(2000000000));
+    assert_string_equal(common.backend, "auto");
+    assert_int_equal(common.tns.index_base, 1);
+    assert_null(common.precision_given);
 }
 
 /* An error in the midst of a cluster of letters must not reach into the next command line. */
@@ -44,14 +49,11 @@ static void parses_anew_after_an_error(void **state)
     (void)state;
     char *bad[] = {"cpd", "-zq", NULL}, *good[] = {"cpd", "-h", "-t", NULL};
     struct error error = {0}, none = {0};
-    struct cmd_common common;
-    int first;
-    cmd_common_init(&common);
-    assert_int_equal(cli_parse(2, bad, sections, cmd_common_set, &common, &first, &error),
-                     STATUS_INPUT);
+    struct cmd_common common = {0};
+    struct cli_line one = {.argc = 2, .argv = bad}, two = {.argc = 3, .argv = good};
+    assert_int_equal(cli_parse(&one, sections, &common, &error), STATUS_INPUT);
     assert_false(common.quiet);
-    assert_int_equal(cli_parse(3, good, sections, cmd_common_set, &common, &first, &none),
-                     STATUS_OK);
+    assert_int_equal(cli_parse(&two, sections, &common, &none), STATUS_OK);
     assert_true(common.help);
     assert_false(common.quiet);
 }
@@ -60,21 +62,20 @@ static void refuses_names_that_it_does_not_know(void **state)
 {
     (void)state;
     static const struct {
-        int key;
-        const char *message;
-    } cases[] = {{CMD_KEY_BACKEND, "--backend: 'x', expected auto, cuda or host"},
-                 {CMD_KEY_PRECISION, "--precision: 'x', expected double, single or auto"},
-                 {CMD_KEY_SHARING, "--sharing: 'x', expected auto or off"},
-                 {CMD_KEY_ACCELERATE, "--accelerate: 'x', expected auto, off or momentum"},
-                 {CMD_KEY_NONNEG, "--nonneg: 'x', expected numbers of modes, from 1 to 16, as 1,3"},
-                 {CMD_KEY_CONFLICT,
-                  "--conflict: 'x', expected auto, ordered, hierarchical, register or atomic"},
-                 {CMD_KEY_INDEX_BASE, "--index-base: 'x', expected a whole number from 0 to 1"}};
+        const char *name, *message;
+    } cases[] = {
+        {"--backend", "--backend: 'x', expected auto, cuda or host"},
+        {"--precision", "--precision: 'x', expected double, single or auto"},
+        {"--sharing", "--sharing: 'x', expected auto or off"},
+        {"--accelerate", "--accelerate: 'x', expected auto, off or momentum"},
+        {"--nonneg", "--nonneg: 'x', expected numbers of modes, from 1 to 16, as 1,3"},
+        {"--conflict", "--conflict: 'x', expected auto, ordered, hierarchical, register or atomic"},
+        {"--index-base", "--index-base: 'x', expected a whole number from 0 to 1"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
-        struct cmd_common common;
-        cmd_common_init(&common);
-        assert_int_equal(cmd_common_set(&common, cases[i].key, "x", &error), STATUS_INPUT);
+        struct cmd_common common = {0};
+        assert_int_equal(option_give(cmd_cpd.sections, &common, cases[i].name, "x", &error),
+                         STATUS_INPUT);
         assert_string_equal(error.message, cases[i].message);
     }
 }
@@ -83,25 +84,29 @@ static void takes_names(void **state)
 {
     (void)state;
     struct error error = {0};
-    struct cmd_common common;
-    cmd_common_init(&common);
-    assert_string_equal(common.backend, "auto");
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_BACKEND, "host", &error), STATUS_OK);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_PRECISION, "single", &error), STATUS_OK);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_SHARING, "off", &error), STATUS_OK);
+    struct cmd_common common = {0};
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--backend", "host", &error),
+                     STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--precision", "single", &error),
+                     STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--sharing", "off", &error), STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_OFF);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "auto", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--accelerate", "auto", &error),
+                     STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_AUTO);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "momentum", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--accelerate", "momentum", &error),
+                     STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_MOMENTUM);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ACCELERATE, "off", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--accelerate", "off", &error),
+                     STATUS_OK);
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_OFF);
-    assert_int_equal(cmd_common_set(&common, 'r', "12", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_bench.sections, &common, "--rank", "12", &error), STATUS_OK);
     assert_string_equal(common.backend, "host");
     assert_int_equal(common.options.problem.precision, PRECISION_SINGLE);
     assert_true(common.options.no_sharing);
     assert_int_equal(common.options.problem.rank, 12);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_SHARING, "auto", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--sharing", "auto", &error),
+                     STATUS_OK);
     assert_false(common.options.no_sharing);
 }
 
@@ -109,36 +114,45 @@ static void takes_modes_that_are_nonnegative(void **state)
 {
     (void)state;
     struct error error = {0};
-    struct cmd_common common;
-    cmd_common_init(&common);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_NONNEG, "1,3", &error), STATUS_OK);
+    struct cmd_common common = {0};
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--nonneg", "1,3", &error), STATUS_OK);
     assert_int_equal(mode_rules_bits(common.options.problem.rules.nonneg), 5);
     assert_int_equal(common.most_nonneg, 3);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_NONNEG, NULL, &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--nonneg", NULL, &error), STATUS_OK);
     assert_int_equal(mode_rules_bits(common.options.problem.rules.nonneg), 0xffff);
-}
-
-static int helped;
-
-static void count_help(FILE *stream)
-{
-    assert_ptr_equal(stream, stdout);
-    helped++;
 }
 
 static void answers_help_and_version(void **state)
 {
     (void)state;
-    struct cmd_common common;
-    cmd_common_init(&common);
-    assert_false(cmd_common_answered(&common, count_help));
-    assert_int_equal(helped, 0);
-    common.version = true;
-    assert_true(cmd_common_answered(&common, count_help));
-    assert_int_equal(helped, 0);
-    common.help = true;
-    assert_true(cmd_common_answered(&common, count_help));
-    assert_int_equal(helped, 1);
+    struct cmd_common none = {0}, version = {.version = true}, help = {.help = true};
+    assert_false(cmd_answered(&cmd_cpd, &none));
+    assert_true(cmd_answered(&cmd_cpd, &version));
+    assert_true(cmd_answered(&cmd_version, &help));
+}
+
+/* The help of a command, or a short one where it has many options. */
+static void helps(const struct command *command, bool all, const char *first, const char *last)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    assert_non_null(stream);
+    cmd_help(stream, command, all);
+    assert_int_equal(fclose(stream), 0);
+    assert_memory_equal(text, command->usage, strlen(command->usage));
+    assert_non_null(strstr(text, first));
+    assert_string_equal(text + length - strlen(last), last);
+    free(text);
+}
+
+static void prints_short_and_whole_help(void **state)
+{
+    (void)state;
+    helps(&cmd_cpd, false, "\nOptions that are used most:\n  -r, --rank R", cmd_cpd.short_ending);
+    helps(&cmd_cpd, true, "\nModel:\n  -r, --rank R", cmd_cpd.ending);
+    helps(&cmd_top, false, "\nEntries:\n  -n, --count N", cmd_top.ending);
+    helps(&cmd_version, true, "\nGeneral:\n", "print the version\n");
 }
 
 /* The option comes first, then OMP_NUM_THREADS, which OpenMP has read itself, then that of SLURM.
@@ -179,8 +193,7 @@ static void threads_are_shared_among_processes(void **state)
 static void host_memory_is_what_is_given_or_there(void **state)
 {
     (void)state;
-    struct cmd_common common;
-    cmd_common_init(&common);
+    struct cmd_common common = {0};
     assert_true(cmd_host_memory(&common) > 0);
     common.options.host_memory = 12345;
     assert_int_equal(cmd_host_memory(&common), 12345);
@@ -195,6 +208,7 @@ int main(void)
         cmocka_unit_test(takes_names),
         cmocka_unit_test(takes_modes_that_are_nonnegative),
         cmocka_unit_test(answers_help_and_version),
+        cmocka_unit_test(prints_short_and_whole_help),
         cmocka_unit_test(threads_come_from_the_option_or_the_environment),
         cmocka_unit_test(threads_are_shared_among_processes),
         cmocka_unit_test(host_memory_is_what_is_given_or_there),

@@ -8,13 +8,15 @@
 
 #include <cmocka.h>
 
+#include "commands/cmd.h"
 #include "commands/options/cmd_common.h"
+#include "support/options.h"
 
 static void takes_ranks_and_grids(void **state)
 {
     (void)state;
     static const struct {
-        int ranks, modes, parts[3], settled;
+        int ranks, modes, parts[3], counted;
         const char *message; /* of a failure */
     } cases[] = {{0, 0, {0}, 0, NULL},
                  {7, 0, {0}, 7, NULL},
@@ -31,9 +33,9 @@ static void takes_ranks_and_grids(void **state)
         struct error error = {0};
         struct cmd_ranks ranks = {.ranks = cases[i].ranks, .modes = cases[i].modes};
         memcpy(ranks.parts, cases[i].parts, sizeof cases[i].parts);
-        assert_int_equal(cmd_settle_ranks(&ranks, &error),
+        assert_int_equal(cmd_count_ranks(&ranks, &error),
                          cases[i].message ? STATUS_INPUT : STATUS_OK);
-        assert_int_equal(ranks.ranks, cases[i].settled);
+        assert_int_equal(ranks.ranks, cases[i].counted);
         if (cases[i].message)
             assert_string_equal(error.message, cases[i].message);
     }
@@ -43,19 +45,20 @@ static void takes_what_ranks_are(void **state)
 {
     (void)state;
     struct error error = {0};
-    struct cmd_common common;
-    cmd_common_init(&common);
+    struct cmd_common common = {0};
     assert_int_equal(common.ranks.on, CMD_ON_BACKEND);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ON, "gpus", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_info.sections, &common, "--on", "gpus", &error), STATUS_OK);
     assert_int_equal(common.ranks.on, CMD_ON_GPUS);
-    assert_int_equal(cmd_settle_ranks(&common.ranks, &error), STATUS_INPUT);
+    assert_int_equal(cmd_count_ranks(&common.ranks, &error), STATUS_INPUT);
     assert_string_equal(error.message, "--on: --ranks or --grid expected, too");
     error = (struct error){0};
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ON, "processors", &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_info.sections, &common, "--on", "processors", &error),
+                     STATUS_OK);
     assert_int_equal(common.ranks.on, CMD_ON_PROCESSORS);
     common.ranks.ranks = 2;
-    assert_int_equal(cmd_settle_ranks(&common.ranks, &error), STATUS_OK);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_ON, "cards", &error), STATUS_INPUT);
+    assert_int_equal(cmd_count_ranks(&common.ranks, &error), STATUS_OK);
+    assert_int_equal(option_give(cmd_info.sections, &common, "--on", "cards", &error),
+                     STATUS_INPUT);
 }
 
 static void checks_the_numbers_of_a_grid(void **state)
@@ -83,13 +86,13 @@ static void takes_gpus(void **state)
                  {"64", 64, false, {0}},        {"all", CMD_ALL_GPUS, false, {0}},
                  {"0,2", 2, true, {0, 2}},      {"2,", 1, true, {2}},
                  {"5,1,3", 3, true, {5, 1, 3}}, {"0,0", 2, true, {0, 0}}};
-    struct cmd_common common;
-    cmd_common_init(&common);
+    struct cmd_common common = {0};
     assert_int_equal(common.gpus.count, 0);
     common.gpus.all_unless_given = true; /* survives what the user says */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
-        assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, cases[i].text, &error), STATUS_OK);
+        assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", cases[i].text, &error),
+                         STATUS_OK);
         assert_int_equal(common.gpus.count, cases[i].count);
         assert_int_equal(common.gpus.listed, cases[i].listed);
         assert_memory_equal(common.gpus.device, cases[i].device, sizeof cases[i].device);
@@ -118,9 +121,8 @@ static void refuses_gpus(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
-        struct cmd_common common;
-        cmd_common_init(&common);
-        assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, cases[i].text, &error),
+        struct cmd_common common = {0};
+        assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", cases[i].text, &error),
                          STATUS_INPUT);
         assert_string_equal(error.message, cases[i].message);
     }
@@ -132,18 +134,17 @@ static void refuses_long_lists_of_gpus(void **state)
     (void)state;
     char list[4 * (CMD_MAX_GPUS + 1) + 1] = "";
     struct error error = {0}, digits = {0}, none = {0};
-    struct cmd_common common;
-    cmd_common_init(&common);
+    struct cmd_common common = {0};
     for (int i = 0; i < CMD_MAX_GPUS; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%d,", i);
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, list, &none), STATUS_OK);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", list, &none), STATUS_OK);
     assert_int_equal(common.gpus.count, CMD_MAX_GPUS);
     strcat(list, "64");
-    assert_int_equal(cmd_common_set(&common, CMD_KEY_GPUS, list, &error), STATUS_INPUT);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus", list, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "expected at most 64 numbers"));
-    assert_int_equal(
-        cmd_common_set(&common, CMD_KEY_GPUS, "1,00000000000000000000000000000000000000", &digits),
-        STATUS_INPUT);
+    assert_int_equal(option_give(cmd_cpd.sections, &common, "--gpus",
+                                 "1,00000000000000000000000000000000000000", &digits),
+                     STATUS_INPUT);
 }
 
 int main(void)

@@ -10,6 +10,8 @@
 
 #include "commands/options/rank_range.h"
 
+static const struct cli_option row = {.name = "--rank"};
+
 static void test_good(void **state)
 {
     (void)state;
@@ -26,7 +28,7 @@ static void test_good(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error error = {0};
         struct rank_range range;
-        assert_int_equal(rank_range_parse(&range, cases[i].text, &error), STATUS_OK);
+        assert_int_equal(rank_range_set(&row, &range, cases[i].text, &error), STATUS_OK);
         assert_true(range.first == cases[i].range.first && range.last == cases[i].range.last &&
                     range.step == cases[i].range.step);
         assert_int_equal(rank_range_count(&range), cases[i].count);
@@ -60,7 +62,7 @@ static void test_bad(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct error error = {0};
         struct rank_range range;
-        if (rank_range_parse(&range, texts[i], &error) != STATUS_INPUT)
+        if (rank_range_set(&row, &range, texts[i], &error) != STATUS_INPUT)
             fail_msg("'%s' was taken", texts[i]);
         assert_non_null(strstr(error.message, "--rank: "));
     }

@@ -1,5 +1,4 @@
-/* Copying .blco files: the same bytes again, whatever the segments, and nonzeros out of order
- * are refused. */
+/* Copying .blco files: the same bytes for any segments; nonzeros out of order are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

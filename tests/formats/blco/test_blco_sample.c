@@ -68,7 +68,7 @@ static void test_samples(void **state)
     coo_free(&all);
 }
 
-/* Lines of more bits than a group may differ in: groups end early, and have no gaps behind them. */
+/* Lines of more bits than a group may differ in: groups end early, and no gaps follow them. */
 static void test_short_groups(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Bytes that stand for nothing and values that no tensor has, behind right checksums. */
+/* Unused bytes that are not zero and values that no tensor has, with right checksums. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void test_unused_bytes(void **state)
     free(good);
 }
 
-/* Values that no tensor has, behind right checksums: decoded, and loaded as they are packed. */
+/* Values that no tensor has, with right checksums: decoded, and loaded as they are packed. */
 static void test_bad_values(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The words that packed nonzeros are decoded to on the device: where coordinates stand in them, how
- * lines become them, and which coordinates are refused. */
+/* The words that packed nonzeros are decoded to on the device: where the coordinates are, how they
+ * are made from lines, and which coordinates are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -29,7 +29,7 @@ static void set_values(struct coo *x, int kind, uint64_t *seed)
     }
 }
 
-/* The nonzeros of all segments, in their order; the segments lie one behind the other. */
+/* The nonzeros of all segments, in their order; the segments follow each other. */
 static void unpack_all(const struct packed_tensor *p, struct coo *x)
 {
     struct error error = {0};
@@ -58,7 +58,7 @@ static void unpack_all(const struct packed_tensor *p, struct coo *x)
     assert_int_equal(at, p->size);
     assert_int_equal(done, p->nnz);
     assert_int_equal(packed_tensor_nnz(p, 0, p->nsegments), p->nnz);
-    assert_true(p->size <= segment_pack_at_most(o.line_bits, p->nnz, p->segment_nnz));
+    assert_true(p->size <= packed_size_at_most(o.line_bits, p->nnz, p->segment_nnz));
     linear_decoder_free(&d);
 }
 

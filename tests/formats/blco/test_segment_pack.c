@@ -85,20 +85,20 @@ static void test_bytes_at_most(void **state)
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = 1 / (double)(naive_random(&seed) >> 11 | 1);
         assert_true(bytes_of(&x, ORDERING_ALTO, 0) <= lines[l].bytes);
-        assert_true((double)segment_pack_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
+        assert_true((double)packed_size_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
                     lines[l].bytes * (double)x.nnz);
         for (int i = 0; i < 9; i++) {
             const uint64_t segment_nnz[] = {1, 2, 3, 7, 31, 255, 256, 257, 1000};
             x.nnz = 20 * segment_nnz[i] + 1;
             assert_true(bytes_of(&x, ORDERING_ALTO, segment_nnz[i]) * (double)x.nnz <=
-                        (double)segment_pack_at_most(bits, x.nnz, segment_nnz[i]));
+                        (double)packed_size_at_most(bits, x.nnz, segment_nnz[i]));
         }
         coo_free(&x);
         /* one group on the whole line, which nearly takes what is the most */
         naive_random_coo(&x, SHAPE(lines[l].order, lines[l].dims), PACKED_GROUP_NNZ, seed, 0);
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = 1 / (double)(naive_random(&seed) >> 11 | 1);
-        assert_true((double)segment_pack_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
+        assert_true((double)packed_size_at_most(bits, x.nnz, BLCO_SEGMENT_NNZ) <=
                     1.03 * bytes_of(&x, ORDERING_ALTO, 0) * (double)x.nnz);
         coo_free(&x);
     }

@@ -23,7 +23,7 @@ static double from_bits(uint64_t bits)
     return value;
 }
 
-/* Packs, checks that nothing behind the fields is written, and unpacks to the same bits; also one
+/* Packs, checks that nothing after the fields is written, and unpacks to the same bits; also one
  * at a time, as a device does it. */
 static void assert_round_trip(const struct packed_group *g, const double *value)
 {

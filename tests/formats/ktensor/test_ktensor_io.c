@@ -192,7 +192,7 @@ static void test_writable(void **state)
     assert_non_null(strstr(error.message, "none/m"));
     assert_non_null(strstr(error.message, "no such folder"));
 
-    /* a folder in the place of a file, of whatever format and order */
+    /* a folder in the place of a file, for any format and order */
     const char *name[] = {"m.mode1.mat", "m.lambda.npy", "m.ktns", "m.mode16.npy"};
     for (int i = 0; i < 4; i++) {
         error = (struct error){0};

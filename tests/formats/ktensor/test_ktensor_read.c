@@ -320,7 +320,7 @@ static void test_missing_mode(void **state)
     assert_non_null(strstr(error.message, "m.mode2.npy: there is no "));
     assert_non_null(strstr(error.message, "m.mode1.npy: files of two models, or not all of one"));
 
-    /* beside files of another format, which have all modes: of the same model, or of another one */
+    /* with files of another format, which have all modes: of the same model, or of another one */
     error = (struct error){0};
     struct ktensor_files files;
     assert_int_equal(model_write_at(&small, scratch_path("o"), KTENSOR_TEXT, &files, &error),

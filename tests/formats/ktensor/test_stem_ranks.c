@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "formats/ktensor/ktensor_io.h"
-#include "formats/ktensor/stem_ranks.h"
+#include "formats/ktensor/ktensor_io.h"
 #include "support/scratch.h"
 
 static void touch(const char *name)

@@ -97,7 +97,7 @@ static void test_pieces(void **state)
     free(text);
 }
 
-/* 30000 text lines behind an sptensor header that promises `count`. */
+/* 30000 text lines after an sptensor header that promises `count`. */
 static void write_sptensor(int count)
 {
     char *text = malloc(30000 * 12 + 100), *p = text;

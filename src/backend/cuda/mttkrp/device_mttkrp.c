@@ -9,7 +9,8 @@
 #include "backend/cuda/runtime/device_queue.h"
 #include "kernels/mttkrp/unshared_rows.h"
 
-/* Two gathers are fused only if their table fits the L2 cache and is short compared with the tensor.
+/* Two gathers are fused only if their table fits the L2 cache and is short compared with the
+ * tensor.
  */
 #define MAX_TABLE_BITS   18 /* of a row's number                          */
 #define NONZEROS_PER_ROW 8  /* of the table, at least                     */

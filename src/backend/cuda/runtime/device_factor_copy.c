@@ -2,10 +2,8 @@
 
 #include <string.h>
 
-#include "base/vector_clones.h"
-
-/* A matrix on its way, as entries of the device's matrix, so that rows of any length can be cut into
- * parts. */
+/* A matrix on its way, as entries of the device's matrix, so that rows of any length can be cut
+ * into parts. */
 struct rows {
     double *host;        /* (rows x columns) */
     const double *scale; /* (columns) or NULL */
@@ -92,92 +90,59 @@ static void read_entries(void *to, uint64_t first, uint64_t count, const void *f
     }
 }
 
-static struct device_elements entries_of(const struct device_rows *r)
+static struct device_elements entries_of(const struct device_matrix *a)
 {
-    return (struct device_elements){r->a, r->rows * r->ld, precision_bytes(r->precision)};
+    return (struct device_elements){a->entries, a->rows * a->ld, precision_bytes(a->precision)};
+}
+
+static struct rows rows_of(const struct device_matrix *a, double *host, const double *scale)
+{
+    return (struct rows){.host = host,
+                         .scale = scale,
+                         .columns = a->columns,
+                         .ld = a->ld,
+                         .precision = a->precision};
 }
 
 enum status device_factor_upload(struct device_staging *s, const double *host,
-                                 const struct device_rows *to, struct error *error)
+                                 const struct device_matrix *a, struct error *error)
 {
-    const struct device_elements entries = entries_of(to);
-    struct rows r = {.host = (double *)host,
-                     .columns = to->columns,
-                     .ld = to->ld,
-                     .precision = to->precision};
+    const struct device_elements entries = entries_of(a);
+    struct rows r = rows_of(a, (double *)host, NULL);
     return device_staging_send(s, &entries, write_entries, &r, error);
 }
 
-enum status device_factor_download(struct device_staging *s, const struct device_rows *from,
+enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
                                    double *host, const double *scale, struct error *error)
 {
-    const struct device_elements entries = entries_of(from);
-    struct rows r = {.host = host,
-                     .scale = scale,
-                     .columns = from->columns,
-                     .ld = from->ld,
-                     .precision = from->precision};
+    const struct device_elements entries = entries_of(a);
+    struct rows r = rows_of(a, host, scale);
     return device_staging_fetch(s, &entries, read_entries, &r, error);
 }
 
 /* Whole rows on their way. */
-struct columns {
+struct formed_rows {
     double *host; /* (rows x columns) */
-    const struct device_factor_columns *how;
-    uint64_t columns, ld;
+    const struct column_form *form;
+    const struct device_matrix *a;
+    uint64_t row_bytes;
 };
 
-VECTOR_CLONES static void take_double_row(const double *row,
-                                          const struct device_factor_columns *how, uint64_t columns,
-                                          double *to)
+static void read_rows(void *to, uint64_t first, uint64_t count, const void *from)
 {
-    for (uint64_t c = 0; c < columns; c++)
-        to[c] = row[how->from[c]] * how->scale[c];
+    const struct formed_rows *r = to;
+    const uint64_t columns = r->a->columns;
+    for (uint64_t i = 0; i < count; i++)
+        column_form_row(r->form, (const char *)from + i * r->row_bytes, r->a->precision, columns,
+                        r->host + (first + i) * columns);
 }
 
-VECTOR_CLONES static void take_single_row(const float *row, const struct device_factor_columns *how,
-                                          uint64_t columns, double *to)
+enum status device_factor_download_form(struct device_staging *s, const struct device_matrix *a,
+                                        double *host, const struct column_form *form,
+                                        struct error *error)
 {
-    for (uint64_t c = 0; c < columns; c++)
-        to[c] = row[how->from[c]] * how->scale[c];
-}
-
-VECTOR_CLONES static void finish_row(const struct device_factor_columns *how, uint64_t columns,
-                                     double *to)
-{
-    for (uint64_t c = 0; how->bound && c < columns; c++)
-        to[c] = to[c] * how->weight[c] <= how->bound[c] ? 0 : to[c];
-    for (uint64_t c = 0; c < columns; c++)
-        to[c] /= how->divisor[c];
-}
-
-static void read_double_rows(void *to, uint64_t first, uint64_t count, const void *from)
-{
-    const struct columns *r = to;
-    for (uint64_t i = 0; i < count; i++) {
-        double *row = r->host + (first + i) * r->columns;
-        take_double_row((const double *)from + i * r->ld, r->how, r->columns, row);
-        finish_row(r->how, r->columns, row);
-    }
-}
-
-static void read_single_rows(void *to, uint64_t first, uint64_t count, const void *from)
-{
-    const struct columns *r = to;
-    for (uint64_t i = 0; i < count; i++) {
-        double *row = r->host + (first + i) * r->columns;
-        take_single_row((const float *)from + i * r->ld, r->how, r->columns, row);
-        finish_row(r->how, r->columns, row);
-    }
-}
-
-enum status device_factor_download_columns(struct device_staging *s, const struct device_rows *from,
-                                           double *host, const struct device_factor_columns *how,
-                                           struct error *error)
-{
-    const bool single = from->precision == PRECISION_SINGLE;
-    const struct device_elements rows = {from->a, from->rows,
-                                         from->ld * precision_bytes(from->precision)};
-    struct columns r = {.host = host, .how = how, .columns = from->columns, .ld = from->ld};
-    return device_staging_fetch(s, &rows, single ? read_single_rows : read_double_rows, &r, error);
+    const uint64_t row_bytes = a->ld * precision_bytes(a->precision);
+    const struct device_elements rows = {a->entries, a->rows, row_bytes};
+    struct formed_rows r = {.host = host, .form = form, .a = a, .row_bytes = row_bytes};
+    return device_staging_fetch(s, &rows, read_rows, &r, error);
 }

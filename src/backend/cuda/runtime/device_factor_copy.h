@@ -3,40 +3,32 @@
 #ifndef BLCO_DEVICE_FACTOR_COPY_H
 #define BLCO_DEVICE_FACTOR_COPY_H
 
+#include "backend/column_form.h"
 #include "backend/cuda/runtime/device_staging.h"
 #include "numerics/precision.h"
 
-/* A factor matrix on the device. */
-struct device_rows {
-    void *a;                  /* (rows x ld); borrowed                      */
-    uint64_t rows, columns;   /* columns from `columns` on are padding      */
-    uint64_t ld;              /* entries of a row, padding included         */
-    enum precision precision; /* of the entries                             */
+/* A matrix on the device. */
+struct device_matrix {
+    void *entries;          /* (rows x ld), of this precision; borrowed */
+    uint64_t rows, columns; /* the columns from `columns` on are zero   */
+    uint64_t ld;
+    enum precision precision;
 };
 
-/* to = host (rows x columns), its padding zeros. Returns when the host array has been read; the rows
- * are there when the staging's stream gets there. STATUS_INTERNAL. */
+/* *a = host (rows x columns). Returns when the host array has been read; the matrix is there when
+ * the staging's stream gets there. STATUS_INTERNAL. */
 enum status device_factor_upload(struct device_staging *s, const double *host,
-                                 const struct device_rows *to, struct error *error);
+                                 const struct device_matrix *a, struct error *error);
 
-/* host (rows x columns) = from, each column multiplied by its scale (columns) where `scale` is not
+/* host (rows x columns) = *a, each column multiplied by its scale (columns) where `scale` is not
  * NULL. Returns when it is done. STATUS_INTERNAL. */
-enum status device_factor_download(struct device_staging *s, const struct device_rows *from,
+enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
                                    double *host, const double *scale, struct error *error);
 
-/* How the columns of `host` follow from those of the device's matrix. */
-struct device_factor_columns {
-    const uint64_t *from;         /* (columns): which column of the device's matrix         */
-    const double *scale;          /* (columns): multiplies its entries ...                  */
-    const double *weight, *bound; /* (columns): ... which become 0 where the product with
-                                   * the weight is not above the bound; bound NULL: none does */
-    const double *divisor;        /* (columns): divides them in the end                     */
-};
-
-/* host (rows x columns) = from, its columns by *how. A row takes at most DEVICE_STAGING_BYTES.
- * Returns when it is done. STATUS_INTERNAL. */
-enum status device_factor_download_columns(struct device_staging *s, const struct device_rows *from,
-                                           double *host, const struct device_factor_columns *how,
-                                           struct error *error);
+/* host (rows x columns) = *a in this form. A row takes at most DEVICE_STAGING_BYTES. Returns
+ * when it is done. STATUS_INTERNAL. */
+enum status device_factor_download_form(struct device_staging *s, const struct device_matrix *a,
+                                        double *host, const struct column_form *form,
+                                        struct error *error);
 
 #endif

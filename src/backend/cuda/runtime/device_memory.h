@@ -25,7 +25,8 @@ void device_free(void *array);
  * on the device. */
 void device_trim(void);
 
-/* As device_array, in pinned host memory, which copy engines can reach. Freed by device_pinned_free.
+/* As device_array, in pinned host memory, which copy engines can reach. Freed by
+ * device_pinned_free.
  */
 void *device_pinned_array(uint64_t count, size_t size, struct error *error);
 void device_pinned_free(void *array);

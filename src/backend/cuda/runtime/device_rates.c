@@ -128,8 +128,7 @@ static enum status measure_modes(struct rate_timer *t, struct backend_rates *rat
     void *table = device_array(longest, row, error);
     if (!table)
         return error->status;
-    cudaError_t code =
-        peak_fill(table, longest * request->vectors, request->precision, t->stream);
+    cudaError_t code = peak_fill(table, longest * request->vectors, request->precision, t->stream);
     if (cuda_status(code, "measuring the GPU", error) != STATUS_OK)
         goto done;
     for (int n = 0; n < request->shape->order; n++) {

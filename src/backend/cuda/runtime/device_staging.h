@@ -1,8 +1,9 @@
-/* Copies between host and device arrays at the rate of the bus, and converts elements on the way. An
- * array is cut into parts, which are handed out to the threads in order. A thread has a slot of two
- * pinned buffers: it converts a part in one of them while the copy engine moves the previous part
- * from or to the other. No thread waits for another. Pinning memory takes longer than a short copy:
- * there is one slot at first, and more are opened for the first long arrays if there is memory. */
+/* Copies between host and device arrays at the rate of the bus, and converts elements on the way.
+ * An array is cut into parts, which are handed out to the threads in order. A thread has a slot of
+ * two pinned buffers: it converts a part in one of them while the copy engine moves the previous
+ * part from or to the other. No thread waits for another. Pinning memory takes longer than a short
+ * copy: there is one slot at first, and more are opened for the first long arrays if there is
+ * memory. */
 #ifndef BLCO_DEVICE_STAGING_H
 #define BLCO_DEVICE_STAGING_H
 

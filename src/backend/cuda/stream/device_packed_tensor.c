@@ -136,8 +136,8 @@ enum status device_packed_tensor_keep(struct device_packed_tensor *p, uint64_t b
         batches++;
     if (batches == 0)
         return STATUS_OK;
-    p->resident = to_device(p->packed.bytes + first, device_packed_tensor_at(p, batches) - first, 1,
-                            error);
+    p->resident =
+        to_device(p->packed.bytes + first, device_packed_tensor_at(p, batches) - first, 1, error);
     if (error->status == STATUS_MEMORY)
         *error = (struct error){0};
     p->nresident = p->resident ? batches : 0;

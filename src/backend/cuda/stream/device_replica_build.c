@@ -7,7 +7,7 @@
 #include "backend/cuda/stream/device_replica_piece.h"
 #include "backend/cuda/stream/device_segment_packer.h"
 #include "base/memory.h"
-#include "formats/blco/segment_pack.h"
+#include "formats/blco/segment_rows.h"
 #include "plan/replica_pieces.h"
 
 #define COUNTS_PART 16 /* counts of other modes' rows take at most this part of the host bytes */
@@ -169,7 +169,7 @@ static enum status find_ranges(struct build *b, struct error *error)
     b->list = memory_array(o->nbatches, sizeof *b->list, error);
     if (error->status != STATUS_OK)
         return error->status;
-    row_range_of_batches(b->range, &o->packed, b->request->mode, o->segments);
+    segment_rows_of_batches(b->range, &o->packed, b->request->mode, o->segments);
     return STATUS_OK;
 }
 
@@ -278,7 +278,7 @@ static uint64_t host_room(const struct build *b)
 {
     const struct packed_tensor *original = original_of(b->stream, b->request);
     int line_bits = ordering_line_bits(&original->shape);
-    uint64_t most = segment_pack_at_most(line_bits, original->nnz, original->segment_nnz);
+    uint64_t most = packed_size_at_most(line_bits, original->nnz, original->segment_nnz);
     uint64_t held = counts_held(b), all = b->request->host_bytes;
     uint64_t left = all > held ? all - held : 0;
     return most < left ? most : left;

@@ -16,8 +16,8 @@ struct device_replica_request {
     uint64_t host_bytes;   /* that the packed replica and `counts` may take                    */
     uint64_t piece_nnz; /* nonzeros of a replica piece at most; 0: as many as there is room for */
     struct device_staging *staging; /* on the stream that all work runs on; borrowed           */
-    /* Counts for the builds of several modes, or NULL. If one build needs counts, those of all modes
-     * without a replica are made, if there is memory; a build frees the counts of its mode.
+    /* Counts for the builds of several modes, or NULL. If one build needs counts, those of all
+     * modes without a replica are made, if there is memory; a build frees the counts of its mode.
      * Borrowed. */
     struct device_row_counts *counts;
 };

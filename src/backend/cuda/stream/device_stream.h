@@ -96,8 +96,8 @@ struct device_stream_request {
     const bool *sorted;            /* (order): the mode takes batches sorted by row; only of
                                     * CONFLICT_REGISTER                                          */
     uint64_t batch_nnz;            /* nonzeros of a batch, but whole segments                    */
-    uint64_t bytes;                /* device memory that may be used: slots, and batches that stay */
-    enum precision precision;      /* of decoded values and of factors                           */
+    uint64_t bytes;           /* device memory that may be used: slots, and batches that stay */
+    enum precision precision; /* of decoded values and of factors                           */
 };
 
 /* Takes over `count` packed orderings, which are empty afterwards, also after a failure. Modes that
@@ -124,8 +124,8 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct device_stre
                                cudaStream_t stream);
 
 /* Takes over a `mode n` ordering of the same segments, from which mode n is computed from now on;
- * *replica is empty afterwards, also after a failure, which leaves the stream as it was. No work may
- * be queued. STATUS_MEMORY. */
+ * *replica is empty afterwards, also after a failure, which leaves the stream as it was. No work
+ * may be queued. STATUS_MEMORY. */
 enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *replica,
                                 struct error *error);
 

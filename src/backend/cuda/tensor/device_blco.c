@@ -139,11 +139,8 @@ enum status device_blco_build(struct device_blco *b, struct device_coo *x,
                               const struct device_blco_options *options, struct error *error)
 {
     const bool lines = x->line != NULL;
-    struct build w = {.x = x,
-                      .pool = x->pool,
-                      .blocks = {.x = x},
-                      .options = options,
-                      .stream = x->pool->stream};
+    struct build w = {
+        .x = x, .pool = x->pool, .blocks = {.x = x}, .options = options, .stream = x->pool->stream};
     *b = (struct device_blco){.shape = x->shape, .nnz = x->nnz};
     ordering_create(&b->ordering, options->kind, &x->shape,
                     options->index_bits ? options->index_bits : 64);

@@ -75,9 +75,9 @@ static enum status find_first(struct device_block_finder *f, uint64_t *first, st
 /* The first nonzeros of the blocks, and scratch. */
 struct first_nonzeros {
     uint64_t nblocks;
-    uint64_t *first; /* (nblocks); device, of the pool, as the next two    */
-    uint64_t *line;  /* (nblocks): a word of each line                     */
-    void *at;        /* (nblocks): positions, or unused                    */
+    uint64_t *first;                  /* (nblocks); device, of the pool, as the next two    */
+    uint64_t *line;                   /* (nblocks): a word of each line                     */
+    void *at;                         /* (nblocks): positions, or unused                    */
     uint64_t *host_first, *host_line; /* (nblocks), (words x nblocks); owned */
 };
 
@@ -127,13 +127,13 @@ static enum status find_blocks(struct device_block_finder *f, const struct order
 {
     const struct device_pool *pool = f->x->pool;
     uint64_t words = (uint64_t)(o->line_bits + 63) / 64;
-    struct first_nonzeros n = {
-        .nblocks = nblocks,
-        .first = device_pool_take(pool, nblocks, sizeof *n.first, error),
-        .line = device_pool_take(pool, nblocks, sizeof *n.line, error),
-        .at = device_pool_take(pool, nblocks, sizeof(uint64_t), error),
-        .host_first = memory_array(nblocks, sizeof *n.host_first, error),
-        .host_line = memory_array(nblocks, words * sizeof *n.host_line, error)};
+    struct first_nonzeros n = {.nblocks = nblocks,
+                               .first = device_pool_take(pool, nblocks, sizeof *n.first, error),
+                               .line = device_pool_take(pool, nblocks, sizeof *n.line, error),
+                               .at = device_pool_take(pool, nblocks, sizeof(uint64_t), error),
+                               .host_first = memory_array(nblocks, sizeof *n.host_first, error),
+                               .host_line =
+                                   memory_array(nblocks, words * sizeof *n.host_line, error)};
     if (error->status != STATUS_OK)
         goto done;
     if (find_first(f, n.first, error) != STATUS_OK)

@@ -79,8 +79,8 @@ static enum status sort_lines(struct device_coo *d, struct error *error)
     return error->status;
 }
 
-/* Brings the arrays into the order of the positions: each goes into the room that the one before has
- * left, the first into `index`; values go into `value`. */
+/* Brings the arrays into the order of the positions: each goes into the room that the one before
+ * has left, the first into `index`; values go into `value`. */
 static enum status permute(struct device_coo *d, const void *position, uint32_t *index,
                            double *value, struct error *error)
 {

@@ -48,11 +48,11 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error);
 
-/* As device_coo_decode, for the nonzeros in `part` alone; only segments that may have some cross the
- * bus. Coordinates count from the first row of each range, part->here has the lengths, and every
- * nonzero has its coordinates (d->index), until device_coo_linearise. d->norm_sq is that of the
- * part. Without nonzeros there are no arrays. Device memory while it runs, beyond the result: the
- * segments' bytes and 160 MB. */
+/* As device_coo_decode, for the nonzeros in `part` alone; only segments that may have some cross
+ * the bus. Coordinates count from the first row of each range, part->here has the lengths, and
+ * every nonzero has its coordinates (d->index), until device_coo_linearise. d->norm_sq is that of
+ * the part. Without nonzeros there are no arrays. Device memory while it runs, beyond the result:
+ * the segments' bytes and 160 MB. */
 enum status device_coo_decode_part(struct device_coo *d, const struct blco_file *f,
                                    const struct part *part, struct device_staging *staging,
                                    const struct device_pool *pool, struct error *error);

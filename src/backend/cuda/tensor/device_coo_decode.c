@@ -93,7 +93,8 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
         goto done;
     if (decode(d, &w, word, error) != STATUS_OK)
         goto done;
-    if (packed_tensor_file_norm_sq(f, &d->norm_sq, error) != STATUS_OK) /* while the device decodes */
+    if (packed_tensor_file_norm_sq(f, &d->norm_sq, error) !=
+        STATUS_OK) /* while the device decodes */
         goto done;
     device_decoder_finish(&w, error);
 done:

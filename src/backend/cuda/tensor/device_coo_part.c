@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "formats/blco/decoded_layout.h"
 #include "kernels/tensor/part.h"
-#include "plan/part_segments.h"
+#include "formats/blco/segment_rows.h"
 #include "tensor/ordering_moves.h"
 
 static const char doing[] = "decoding a part of the tensor on the GPU";
@@ -39,7 +39,7 @@ static enum status open_decoder(struct selection *s, const struct blco_file *f,
     *d = (struct device_decoder){.file = f, .pool = s->pool};
     if (!decoded_layout_create(&d->layout, &f->shape))
         return error_set(error, STATUS_INTERNAL, "coordinates that do not fit into two words");
-    if (part_segments(&d->number, &d->segments, f, part, error) != STATUS_OK)
+    if (segment_rows_of_part(&d->number, &d->segments, f, part, error) != STATUS_OK)
         return error->status;
     s->decoded.layout = d->layout;
     for (int n = 0; n < d->layout.order; n++) {

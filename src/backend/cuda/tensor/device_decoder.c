@@ -74,10 +74,10 @@ static uint64_t segment_at(const struct device_decoder *d, uint64_t byte)
     return low;
 }
 
-/* device_staging_write: reads and checks the segments that have bytes in this part of the array, and
- * copies these bytes; a segment in two parts is read for both. Parts are handed out in order, and
- * each is checked whatever other threads find, so that always the same damaged segment, the first,
- * is reported. */
+/* device_staging_write: reads and checks the segments that have bytes in this part of the array,
+ * and copies these bytes; a segment in two parts is read for both. Parts are handed out in order,
+ * and each is checked whatever other threads find, so that always the same damaged segment, the
+ * first, is reported. */
 static bool copy_checked(const void *from, uint64_t first, uint64_t count, void *to)
 {
     const struct sending *t = from;

@@ -26,8 +26,8 @@ struct device_decoder {
 };
 
 /* Takes room and fills the tables. The caller has set d->file, pool, layout, number and segments;
- * the other members are 0. *d owns `number` from now on, after a failure too. The segments' room has
- * at least `room` bytes. The caller closes *d, after a failure too. STATUS_MEMORY. */
+ * the other members are 0. *d owns `number` from now on, after a failure too. The segments' room
+ * has at least `room` bytes. The caller closes *d, after a failure too. STATUS_MEMORY. */
 enum status device_decoder_open(struct device_decoder *d, uint64_t room, struct error *error);
 
 /* Copies the segments to the device, and checks them on the way. STATUS_INPUT where one is damaged;

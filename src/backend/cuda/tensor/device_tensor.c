@@ -19,8 +19,8 @@ uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table)
     return (uint32_t)(t->blco.nnz < SMALL_TENSOR ? FINEST_CHUNK : SMALLEST_CHUNK) << table;
 }
 
-/* Copies `bytes` of the host to `device`; does nothing if that is NULL because it could not be taken.
- * Waits, so that the host's array may be freed. */
+/* Copies `bytes` of the host to `device`; does nothing if that is NULL because it could not be
+ * taken. Waits, so that the host's array may be freed. */
 static enum status copy_table(void *device, const void *host, size_t bytes,
                               const struct device_pool *pool, struct error *error)
 {
@@ -124,7 +124,8 @@ static enum status keep_zero_rows(struct device_tensor *t, const uint32_t *row,
                        "keeping the rows without nonzeros", error);
 }
 
-/* One list of rows serves every table: the ends of longer chunks are among those of the shortest. */
+/* One list of rows serves every table: the ends of longer chunks are among those of the shortest.
+ */
 static enum status list_zero_rows(struct device_tensor *t, int mode, const struct device_pool *pool,
                                   struct error *error)
 {
@@ -155,8 +156,7 @@ enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, i
 {
     const struct device_pool *pool = x->pool;
     memset(t, 0, sizeof *t);
-    const struct device_blco_options options = {
-        .kind = kind, .precision = precision, .last = last};
+    const struct device_blco_options options = {.kind = kind, .precision = precision, .last = last};
     if (device_blco_build(&t->blco, x, &options, error) != STATUS_OK)
         goto done;
     if (build_bases(t, pool, error) != STATUS_OK)

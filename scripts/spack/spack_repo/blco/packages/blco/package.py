@@ -26,6 +26,7 @@ class Blco(MakefilePackage, CudaPackage):
     depends_on("gmake", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("isa-l")
+    depends_on("jansson")
     # OpenBLAS and NCCL are loaded by name when they are needed: as libraries that are linked, they are
     # in the program's search path. So is the folder of CUDA, which has cuBLAS and cuSOLVER.
     depends_on("openblas@0.3.10:")

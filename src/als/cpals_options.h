@@ -1,0 +1,68 @@
+/* What is asked of a run of CP-ALS, and its result. */
+#ifndef BLCO_CPALS_OPTIONS_H
+#define BLCO_CPALS_OPTIONS_H
+
+#include <signal.h>
+
+#include "als/best_model.h"
+#include "als/checkpoint_saver.h"
+#include "als/core_consistency.h"
+#include "als/fit_trace.h"
+#include "als/fit_trust.h"
+#include "als/model_health.h"
+#include "backend/backend.h"
+#include "problem/initial_guess.h"
+
+struct cpals_options {
+    int max_iterations; /* 1 or more */
+    double tolerance;   /* stop when an iteration changes the fit by less than this; 0: never */
+    int check_every;    /* compute the fit of every so many iterations, and of the last one, from
+                         * the residual; 0: only where rounding could pass for convergence    */
+    const volatile sig_atomic_t *interrupted; /* stop after the iteration in which this turns
+                                                 nonzero; borrowed; may be NULL */
+    double deadline; /* stop after the iteration that ends at this time of clock_now or later;
+                      * 0: never                                                              */
+    const struct checkpoint_options *saving; /* checkpoints to write; borrowed; may be NULL   */
+    const struct checkpoint *resume; /* go on from this one, which counts for the iterations, too;
+                                      * borrowed; may be NULL                                 */
+    const struct initial_guess *random; /* where not NULL, the run starts from the random model that
+                                         * this tells, which the backend makes, and not from k;
+                                         * borrowed. NULL where the run resumes               */
+    struct fit_trace *trace; /* receives the fit of each iteration; borrowed; may be NULL, and
+                              * is with several ranks but on rank 0 (decompose sees to it) */
+    bool core_consistency; /* compute it behind the last iteration, unless the run was ended ... */
+    double core_above;     /* ... where the fit is above this                                  */
+    uint64_t core_passes;  /* estimate it where it takes more MTTKRPs than these; 0: CORE_PASSES */
+};
+
+enum cpals_stop {
+    CPALS_GOES_ON,
+    CPALS_CONVERGED,
+    CPALS_ITERATIONS,
+    CPALS_INTERRUPTED,
+    CPALS_TIME_LIMIT,
+    CPALS_BREAKDOWN /* of one start of several (starts.h)                                   */
+};
+
+struct cpals_result {
+    int iterations;               /* that were made, those before a resumed checkpoint included */
+    int single_iterations;        /* of these, the first so many ran in single precision, of a run
+                                   * that goes on in double                               */
+    double fit;                   /* 1 - ||X - model|| / ||X||                           */
+    int best_iteration;           /* of which the model is; 0: of the last one           */
+    double last_fit;              /* with best_iteration: after the last one             */
+    double change;                /* of the fit in the last iteration                    */
+    bool momentum;                /* the iterations were accelerated */
+    int restarts;                 /* of momentum: iterations that were rejected, and so lost */
+    struct fit_trust trust;       /* how far the fits can be trusted         */
+    struct model_health health;   /* of the model after the last iteration   */
+    struct core_consistency core; /* likewise, where it was asked for          */
+    enum cpals_stop stop;
+    int interrupted;        /* the value of options.interrupted that stopped the run, or 0 */
+    double seconds;         /* of loading the factors and of all iterations        */
+    int saved;              /* the iteration of the last checkpoint, or 0          */
+    struct error not_saved; /* why the last checkpoint was not written; else empty */
+    struct error breakdown; /* CPALS_BREAKDOWN: why there is no model; else empty  */
+};
+
+#endif

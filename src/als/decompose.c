@@ -1,0 +1,153 @@
+#include "als/decompose.h"
+
+#include <string.h>
+
+#include "als/nvecs.h"
+#include "ranks/model_collect.h"
+#include "ranks/model_redistribute.h"
+
+/* What goes along with the starts on one rank. */
+struct work {
+    struct backend *b;
+    const struct rank_tensor *tensor;
+    const struct decomposition *d;
+    struct starts *starts;
+    struct ktensor part;  /* this rank's rows of the model of the start made last, until it is
+                           * brought together */
+    double communication; /* struct rank_report */
+};
+
+static enum status build(struct backend *b, struct rank_tensor *t, const struct decomposition *d,
+                         struct error *error)
+{
+    progress_stage(d->progress, "building");
+    if (backend_build(b, t, d->progress, error) != STATUS_OK)
+        return error->status;
+    if (b->options.spends) /* the backend has its own copy */
+        rank_tensor_free_nonzeros(t);
+    int orderings = plan_orderings(&b->plan);
+    progress_done(d->progress, "%d ordering%s%s", orderings, orderings == 1 ? "" : "s",
+                  t->comm->size > 1 ? " on each rank" : "");
+    if (d->opened)
+        d->opened(d->context, b);
+    return STATUS_OK;
+}
+
+/* Only the first start begins with a model or with singular vectors. */
+static struct initial_guess guess_of(const struct work *w)
+{
+    const struct starts *s = w->starts;
+    struct initial_guess guess = w->d->guess;
+    guess.seed = s->start[s->made].seed;
+    if (s->made > 0 && guess.kind != GUESS_NORMAL)
+        guess.kind = GUESS_RANDOM;
+    return guess;
+}
+
+/* Room for the model, and in it what the start begins with, unless the backend makes that. */
+static enum status make_guess(struct work *w, const struct initial_guess *guess,
+                              struct error *error)
+{
+    const struct part *part = &w->tensor->rows.part;
+    const struct problem *problem = &w->b->options.problem;
+    if (ktensor_create_part(&w->part, part, problem->rank, error) != STATUS_OK)
+        return error->status;
+    if (guess->kind == GUESS_NVECS)
+        return nvecs_start(&w->part, w->b, guess->seed, w->d->progress, error);
+    if (guess->kind == GUESS_MODEL)
+        initial_guess_fill(&w->part, &part->whole, guess, problem->rules.nonneg);
+    return STATUS_OK;
+}
+
+/* Makes a start, to this rank's rows of its model. */
+static enum status run_start(struct work *w, struct cpals_result *result, struct error *error)
+{
+    const struct decomposition *d = w->d;
+    const struct initial_guess guess = guess_of(w);
+    struct cpals_options als = starts_options(w->starts, &d->als);
+    als.random = guess.kind == GUESS_RANDOM || guess.kind == GUESS_NORMAL ? &guess : NULL;
+    als.trace = w->tensor->comm->rank == 0 ? d->als.trace : NULL;
+    if (make_guess(w, &guess, error) != STATUS_OK)
+        return error->status;
+    double before = rank_rows_seconds(w->b->ranks);
+    cpals_iterate(w->b, &w->part, &als, d->progress, result, error);
+    w->communication += rank_rows_seconds(w->b->ranks) - before;
+    if (error->status != STATUS_OK)
+        return error->status;
+    return cpals_store(w->b, &w->part, &als, d->progress, result, error);
+}
+
+/* The next start. A numerical breakdown is that of all ranks at the same step: they find it in sums
+ * of all ranks, which have the same bits. */
+static enum status make_start(struct work *w, struct error *error)
+{
+    struct starts *s = w->starts;
+    struct cpals_result result = {0};
+    if (run_start(w, &result, error) == STATUS_OK) {
+        starts_note(s, &result, w->tensor->comm->rank == 0 ? w->d->als.trace : NULL);
+        return STATUS_OK;
+    }
+    if (starts_note_breakdown(s, &result, w->d->progress, error))
+        return STATUS_OK;
+    return s->asked > 1 ? error_prefix(error, "start %d: ", s->made + 1) : error->status;
+}
+
+/* Brings the rows of the start made last together in its model, unless it has none. */
+static enum status collect_last(struct work *w, struct error *error)
+{
+    const struct rank_rows *rows = &w->tensor->rows;
+    int last = w->starts->made - 1;
+    if (last < 0 || w->starts->start[last].result.stop == CPALS_BREAKDOWN)
+        return STATUS_OK;
+    struct ktensor *model = &w->starts->model[last];
+    if (rows->all->shares_memory && !w->d->spread)
+        return model_collect(model, &w->part, rows, error);
+    return model_redistribute(model, &w->part, rows, w->d->spread, error);
+}
+
+/* Makes all starts; the last one's rows stay in w->part, until the backend has made room. */
+static enum status make_starts(struct work *w, struct error *error)
+{
+    while (starts_go_on(w->starts)) {
+        if (collect_last(w, error) != STATUS_OK)
+            return error->status;
+        ktensor_free(&w->part);
+        if (make_start(w, error) != STATUS_OK)
+            return error->status;
+    }
+    starts_give_trace(w->starts, w->tensor->comm->rank == 0 ? w->d->als.trace : NULL);
+    return STATUS_OK;
+}
+
+static void fill_report(struct rank_report *report, struct work *w)
+{
+    struct backend_built built;
+    backend_built(w->b, &built);
+    *report = (struct rank_report){.nnz = built.nnz, .communication = w->communication};
+    memcpy(report->operation, backend_times(w->b)->seconds, sizeof report->operation);
+    for (int n = 0; n < w->b->order; n++)
+        memcpy(report->kernel[n], built.kernel[n].name, sizeof report->kernel[n]);
+}
+
+enum status decompose(struct backend *b, struct rank_tensor *t, const struct decomposition *d,
+                      struct starts *s, struct rank_report *report, struct error *error)
+{
+    struct work w = {.b = b, .tensor = t, .d = d, .starts = s};
+    if (build(b, t, d, error) != STATUS_OK)
+        goto failed;
+    if (make_starts(&w, error) != STATUS_OK)
+        goto failed;
+    fill_report(report, &w);
+    backend_close(b);
+    if (collect_last(&w, error) != STATUS_OK)
+        goto failed;
+    ktensor_free(&w.part);
+    if (starts_check(s, error) != STATUS_OK)
+        return comm_end_phase(t->comm, error);
+    return STATUS_OK;
+failed: /* before the backend closes, the ranks that may wait for this one learn of it */
+    comm_abort(t->comm, error);
+    backend_close(b);
+    ktensor_free(&w.part);
+    return error->status;
+}

@@ -1,0 +1,126 @@
+#include "als/run.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "als/precision_switch.h"
+
+bool run_changed_little(const struct run *run)
+{
+    const struct cpals_result *result = run->result;
+    return result->iterations - result->single_iterations > 1 &&
+           fabs(result->change) < run->options->tolerance;
+}
+
+/* Notes the model for the best one, and copies it if it is and `copy`, into pages that may still be
+ * touched. */
+static enum status keep_best(struct run *run, bool copy, struct error *error)
+{
+    const struct cpals_result *result = run->result;
+    if (copy)
+        page_touch_end(&run->pages);
+    return best_model_note(&run->best, run->b, result->iterations, result->fit, copy, error);
+}
+
+enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    result->change = fit->value - result->fit;
+    if (!momentum_accepts(&run->momentum, fit)) {
+        result->restarts++;
+        return STATUS_OK;
+    }
+    result->fit = fit->value;
+    fit_trust_note(&result->trust, fit, result->change, run->b->precision);
+    momentum_note(&run->momentum, run_changed_little(run));
+    return keep_best(run, result->trust.blind, error);
+}
+
+/* Takes the residual's fit for that of the model, as of fit_trust_check. */
+static enum status check_fit(struct run *run, bool due, double tolerance, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    struct backend_fit fit = {.value = result->fit, .noise = result->trust.noise};
+    if (result->trust.exact)
+        return STATUS_OK;
+    if (fit_trust_check(&result->trust, run->b, due, tolerance, &fit, error) != STATUS_OK)
+        return error->status;
+    result->change += fit.value - result->fit;
+    result->fit = fit.value;
+    result->trust.noise = fit.noise;
+    result->trust.exact = fit.exact;
+    fit_trace_correct(run->options->trace, fit.value);
+    return STATUS_OK;
+}
+
+/* The model of the last iteration in single precision, whose fit is the residual's where rounding
+ * hid that: a sweep in double may fall below it. */
+static enum status keep_single(struct run *run, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    const double small = fmax(run->options->tolerance, SINGLE_RESOLVES);
+    if (check_fit(run, false, small, error) != STATUS_OK)
+        return error->status;
+    return keep_best(run, result->trust.exact, error);
+}
+
+/* Momentum begins anew then. */
+enum status run_switch_precision(struct run *run, struct error *error)
+{
+    const struct cpals_result *result = run->result;
+    const struct precision_progress made = {.iterations = result->iterations,
+                                            .most = run->options->max_iterations,
+                                            .change = result->change,
+                                            .noise = result->trust.noise,
+                                            .tolerance = run->options->tolerance};
+    if (!precision_is_due(run->b, &made))
+        return STATUS_OK;
+    if (momentum_pause(&run->momentum, run->b, error) != STATUS_OK)
+        return error->status;
+    if (backend_widen(run->b, error) != STATUS_OK)
+        return error->status;
+    if (keep_single(run, error) != STATUS_OK)
+        return error->status;
+    momentum_begin_anew(&run->momentum, run->b);
+    return STATUS_OK;
+}
+
+/* The model of the last accepted sweep becomes that of the backend. */
+static enum status end_momentum(struct run *run, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    struct backend_fit fit;
+    bool again;
+    if (momentum_end(&run->momentum, run->b, &fit, &again, error) != STATUS_OK || !again)
+        return error->status;
+    if (fit_trust_check(&result->trust, run->b, false, 0, &fit, error) != STATUS_OK)
+        return error->status;
+    result->change = fit.value - result->fit;
+    result->fit = fit.value;
+    result->trust.exact = fit.exact;
+    fit_trace_correct(run->options->trace, fit.value);
+    return STATUS_OK;
+}
+
+/* The model of the best iteration becomes that of the backend. */
+static enum status take_best(struct run *run, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    if (!best_model_is_better(&run->best, result->fit, result->trust.noise))
+        return STATUS_OK;
+    result->last_fit = result->fit;
+    result->fit = run->best.fit;
+    result->best_iteration = run->best.iteration;
+    result->trust.exact = true;
+    result->trust.noise = DBL_EPSILON;
+    return best_model_restore(&run->best, run->b, error);
+}
+
+enum status run_end_sweeps(struct run *run, struct error *error)
+{
+    if (end_momentum(run, error) != STATUS_OK)
+        return error->status;
+    if (run->options->check_every > 0 && check_fit(run, true, 0, error) != STATUS_OK)
+        return error->status;
+    return take_best(run, error);
+}

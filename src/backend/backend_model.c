@@ -1,0 +1,246 @@
+/* Models on their way into a backend and out of it. */
+#include "backend/backend.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "backend/nonneg_zeros.h"
+#include "backend/seam.h"
+#include "backend/value_scale.h"
+#include "base/memory.h"
+#include "ranks/model_arrange.h"
+
+/* Another model is about to be loaded. */
+static void forget_model(struct backend *b, const struct model_source *from)
+{
+    const struct mode_rules *rules = &b->options.problem.rules;
+    struct seam *s = b->seam;
+    s->last = (struct last_operation){.op = OP_LOAD};
+    for (int n = 0; n < b->order; n++) {
+        s->floors.may[n] = from->carried && rules->nonneg[n] && !rules->fixed[n];
+        s->floors.precision[n] = from->precision;
+    }
+    b->precision = from->precision;
+}
+
+static enum status load_timed(struct backend *b, const struct model_source *from,
+                              struct error *error)
+{
+    struct seam *s = b->seam;
+    forget_model(b, from);
+    if (operation_begin(&s->clock, OP_LOAD, error) != STATUS_OK)
+        return error->status;
+    if (s->ops->load(s->state, from, error) != STATUS_OK)
+        return error->status;
+    return operation_end(&s->clock, OP_LOAD, 0, error);
+}
+
+/* The weights are divided as the tensor is; those of a random model are one. */
+static enum status load(struct backend *b, struct model_source from, struct error *error)
+{
+    const uint64_t rank = b->options.problem.rank;
+    double *lambda = memory_array(rank, sizeof *lambda, error);
+    if (!lambda)
+        return error->status;
+    for (uint64_t r = 0; r < rank; r++)
+        lambda[r] = ldexp(from.k ? from.k->lambda[r] : 1, -b->seam->exponent);
+    from.lambda = lambda;
+    load_timed(b, &from, error);
+    memory_free(lambda);
+    return error->status;
+}
+
+enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
+{
+    const struct model_source from = {.k = k, .precision = b->options.problem.precision};
+    return load(b, from, error);
+}
+
+enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error)
+{
+    const struct model_source from = {.k = k, .precision = problem_first_precision(&b->options.problem)};
+    return load(b, from, error);
+}
+
+enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
+                              struct error *error)
+{
+    const struct model_source from = {
+        .init = init, .seed = seed, .precision = problem_first_precision(&b->options.problem)};
+    return load(b, from, error);
+}
+
+enum status backend_resume(struct backend *b, const struct ktensor *k,
+                           const struct carried *carried, struct error *error)
+{
+    const bool either = b->options.problem.single_first;
+    const struct model_source from = {.k = k,
+                                      .carried = carried,
+                                      .precision =
+                                          either ? carried->precision : b->options.problem.precision};
+    return load(b, from, error);
+}
+
+enum status backend_widen(struct backend *b, struct error *error)
+{
+    struct seam *s = b->seam;
+    if (b->precision == PRECISION_DOUBLE)
+        return STATUS_OK;
+    s->last.op = OP_LOAD;
+    if (operation_begin(&s->clock, OP_LOAD, error) != STATUS_OK)
+        return error->status;
+    if (s->ops->widen(s->state, error) != STATUS_OK)
+        return error->status;
+    b->precision = PRECISION_DOUBLE;
+    return operation_end(&s->clock, OP_LOAD, 0, error);
+}
+
+enum status backend_gram(struct backend *b, int mode, double *gram, struct error *error)
+{
+    return b->seam->ops->gram(b->seam->state, mode, gram, error);
+}
+
+enum status backend_weights(struct backend *b, double *lambda, struct error *error)
+{
+    return b->seam->ops->weights(b->seam->state, lambda, error);
+}
+
+enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
+                         struct error *error)
+{
+    struct seam *s = b->seam;
+    if (operation_begin(&s->clock, OP_STORE, error) != STATUS_OK)
+        return error->status;
+    if (s->ops->save(s->state, k, carried, error) != STATUS_OK)
+        return error->status;
+    carried->precision = b->precision;
+    if (value_scale_undo(k->lambda, k->rank, s->exponent, error) != STATUS_OK)
+        return error->status;
+    return operation_end(&s->clock, OP_STORE, 0, error);
+}
+
+/* diagonal (R) *= that of the Gram of mode n. */
+static enum status multiply_by_gram(struct backend *b, int n, double *diagonal, struct error *error)
+{
+    const uint64_t rank = b->options.problem.rank;
+    double *gram = memory_array(rank, rank * sizeof *gram, error);
+    if (!gram)
+        return error->status;
+    if (backend_gram(b, n, gram, error) != STATUS_OK)
+        goto done;
+    for (uint64_t r = 0; r < rank; r++)
+        diagonal[r] *= gram[r * rank + r];
+done:
+    memory_free(gram);
+    return error->status;
+}
+
+/* diagonal (R) = that of V in an update of mode n, with the ridge. Columns of fixed modes alone may
+ * be no unit columns. */
+static enum status find_diagonal(struct backend *b, int n, double *diagonal, struct error *error)
+{
+    const uint64_t rank = b->options.problem.rank;
+    const struct mode_rules *rules = &b->options.problem.rules;
+    for (uint64_t r = 0; r < rank; r++)
+        diagonal[r] = 1;
+    for (int m = 0; m < b->order; m++)
+        if (rules->fixed[m] && multiply_by_gram(b, m, diagonal, error) != STATUS_OK)
+            return error->status;
+    for (uint64_t r = 0; r < rank; r++)
+        diagonal[r] += rules->ridge[n];
+    return STATUS_OK;
+}
+
+/* form->bound of the modes in which entries may be at the floor. bound (N x R), diagonal (R): room.
+ */
+static enum status find_zeros(struct backend *b, struct model_form *form, double *bound,
+                              double *diagonal, struct error *error)
+{
+    const struct floors *floors = &b->seam->floors;
+    for (int n = 0; n < b->order; n++) {
+        if (!floors->may[n])
+            continue;
+        if (find_diagonal(b, n, diagonal, error) != STATUS_OK)
+            return error->status;
+        const struct nonneg_update update = {.lambda = form->lambda,
+                                             .diagonal = diagonal,
+                                             .rows = b->ranks->part.whole.dims[n],
+                                             .precision = floors->precision[n]};
+        double *of = bound + (uint64_t)n * b->options.problem.rank;
+        nonneg_bounds(&update, b->options.problem.rank, of);
+        form->bound[n] = of;
+    }
+    return STATUS_OK;
+}
+
+/* The standard form, from what the columns of all ranks' rows tell. */
+static enum status decide_form(struct backend *b, const struct ktensor *k,
+                               const struct model_form *form, struct arrangement *a,
+                               struct error *error)
+{
+    struct seam *s = b->seam;
+    s->last.op = OP_LOAD; /* M may be lost */
+    for (int n = 0; n < b->order; n++) {
+        struct column *of = a->column + (uint64_t)n * k->rank;
+        if (s->ops->columns(s->state, n, form, of, error) != STATUS_OK)
+            return error->status;
+    }
+    const uint64_t columns = (uint64_t)b->order * k->rank;
+    if (model_columns_together(b->ranks->all, a->column, columns, error) != STATUS_OK)
+        return error->status;
+    arrangement_decide(a, k);
+    return STATUS_OK;
+}
+
+/* room ((N + 1) x R). */
+static enum status store_form(struct backend *b, struct ktensor *k, bool arranged,
+                              struct arrangement *a, double *room, struct error *error)
+{
+    const struct seam *s = b->seam;
+    struct model_form form = {.lambda = k->lambda, .arrangement = a};
+    memcpy(k->nonneg, b->options.problem.rules.nonneg, sizeof k->nonneg);
+    memcpy(k->fixed, b->options.problem.rules.fixed, sizeof k->fixed);
+    if (s->ops->weights(s->state, k->lambda, error) != STATUS_OK)
+        return error->status;
+    if (value_scale_undo(k->lambda, k->rank, s->exponent, error) != STATUS_OK)
+        return error->status;
+    if (find_zeros(b, &form, room + k->rank, room, error) != STATUS_OK)
+        return error->status;
+    arrangement_keep(a, k);
+    if (arranged && decide_form(b, k, &form, a, error) != STATUS_OK)
+        return error->status;
+    if (s->ops->store(s->state, &form, k, error) != STATUS_OK)
+        return error->status;
+    memcpy(k->lambda, a->lambda, k->rank * sizeof *k->lambda);
+    return STATUS_OK;
+}
+
+static enum status store(struct backend *b, struct ktensor *k, bool arranged, struct error *error)
+{
+    struct operation_clock *clock = &b->seam->clock;
+    struct arrangement a = {0};
+    if (operation_begin(clock, OP_STORE, error) != STATUS_OK)
+        return error->status;
+    double *room = memory_array((size_t)b->order + 1, k->rank * sizeof *room, error);
+    if (!room)
+        return error->status;
+    if (arrangement_create(&a, b->order, k->rank, error) != STATUS_OK)
+        goto done;
+    if (store_form(b, k, arranged, &a, room, error) != STATUS_OK)
+        goto done;
+    operation_end(clock, OP_STORE, 0, error);
+done:
+    arrangement_free(&a);
+    memory_free(room);
+    return error->status;
+}
+
+enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)
+{
+    return store(b, k, false, error);
+}
+
+enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error)
+{
+    return store(b, k, true, error);
+}

@@ -1,0 +1,55 @@
+#include "backend/column_form.h"
+
+#include <math.h>
+
+#include "base/vector_clones.h"
+
+struct column_form column_form_of(const struct model_form *form, int n, const double *scale,
+                                  double *room)
+{
+    const uint64_t rank = form->arrangement->rank, *from = form->arrangement->from;
+    const double *bound = form->bound[n];
+    for (uint64_t r = 0; r < rank; r++) {
+        room[r] = scale[from[r]];
+        room[rank + r] = form->lambda[from[r]];
+        room[2 * rank + r] = bound ? bound[from[r]] : -INFINITY;
+    }
+    return (struct column_form){.from = from,
+                                .scale = room,
+                                .weight = room + rank,
+                                .bound = room + 2 * rank,
+                                .has_zeros = bound,
+                                .divisor = form->arrangement->divisor + (uint64_t)n * rank};
+}
+
+VECTOR_CLONES static void take_double_row(const double *row, const struct column_form *form,
+                                          uint64_t columns, double *to)
+{
+    for (uint64_t c = 0; c < columns; c++)
+        to[c] = row[form->from[c]] * form->scale[c];
+}
+
+VECTOR_CLONES static void take_single_row(const float *row, const struct column_form *form,
+                                          uint64_t columns, double *to)
+{
+    for (uint64_t c = 0; c < columns; c++)
+        to[c] = row[form->from[c]] * form->scale[c];
+}
+
+VECTOR_CLONES static void finish_row(const struct column_form *form, uint64_t columns, double *to)
+{
+    for (uint64_t c = 0; form->has_zeros && c < columns; c++)
+        to[c] = to[c] * form->weight[c] <= form->bound[c] ? 0 : to[c];
+    for (uint64_t c = 0; c < columns; c++)
+        to[c] /= form->divisor[c];
+}
+
+void column_form_row(const struct column_form *form, const void *row, enum precision precision,
+                     uint64_t columns, double *to)
+{
+    if (precision == PRECISION_SINGLE)
+        take_single_row(row, form, columns, to);
+    else
+        take_double_row(row, form, columns, to);
+    finish_row(form, columns, to);
+}

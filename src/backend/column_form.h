@@ -1,0 +1,38 @@
+/* In which form a model leaves a backend: columns of unit length, in another order, with zeros
+ * where entries are no more than rounding, divided. */
+#ifndef BLCO_COLUMN_FORM_H
+#define BLCO_COLUMN_FORM_H
+
+#include "model/arrangement.h"
+#include "numerics/precision.h"
+
+/* Entry x of unit column r of mode n counts as zero where bound[n] is not NULL and x lambda[r] <=
+ * bound[n][r] (nonneg_zeros.h). Then the columns are ordered and divided as the arrangement says.
+ * All but the arrangement is in the backend's order. */
+struct model_form {
+    const double *lambda;           /* (R) */
+    const double *bound[MAX_ORDER]; /* (R) */
+    const struct arrangement *arrangement;
+};
+
+/* The same for the columns of one factor matrix as it stands in a backend. All arrays (R) are in
+ * the new order. */
+struct column_form {
+    const uint64_t *from;  /* the column in the backend                                          */
+    const double *scale;   /* multiplies its entries ...                                         */
+    const double *weight;  /* ... which become 0 where the product with the weight is not above  */
+    const double *bound;   /* the bound, -inf where there is none                                */
+    bool has_zeros;        /* some bound is not -inf                                             */
+    const double *divisor; /* divides them in the end                                           */
+};
+
+/* The form of mode n, where `scale` (R), in the backend's order, gives the columns unit length.
+ * room (3 R): scale, weight and bound of the result. */
+struct column_form column_form_of(const struct model_form *form, int n, const double *scale,
+                                  double *room);
+
+/* to (columns) = a row (columns) of this precision, in this form. */
+void column_form_row(const struct column_form *form, const void *row, enum precision precision,
+                     uint64_t columns, double *to);
+
+#endif

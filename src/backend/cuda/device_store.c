@@ -1,0 +1,208 @@
+/* The model, and what else is asked of it, on the way out of the device. The device measures the
+ * columns, and the threads that take the rows from it bring these into their form. */
+#include "backend/cuda/device_state.h"
+
+#include <string.h>
+
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_info.h"
+#include "base/memory.h"
+
+static enum status wait_for_model(struct device_state *s, struct error *error)
+{
+    if (device_use(s->device, error) != STATUS_OK)
+        return error->status;
+    return device_state_wait(s, error);
+}
+
+/* to (count) = an array of the device. */
+static enum status fetch(double *to, const double *from, uint64_t count, const char *what,
+                         struct error *error)
+{
+    return cuda_status(cudaMemcpy(to, from, count * sizeof *to, cudaMemcpyDeviceToHost), what,
+                       error);
+}
+
+/* scale (R) = what gives the columns of factor matrix n unit length; 1 for a zero column. */
+static enum status fetch_scales(const struct device_state *s, int n, double *scale,
+                                struct error *error)
+{
+    if (fetch(scale, s->model.norm[n], s->rank, "the norms", error) != STATUS_OK)
+        return error->status;
+    for (uint64_t r = 0; r < s->rank; r++)
+        scale[r] = scale[r] != 0 ? 1 / scale[r] : 1;
+    return STATUS_OK;
+}
+
+static enum status fetch_weights(const struct device_state *s, double *lambda, struct error *error)
+{
+    const double *from =
+        s->model.last_mode < 0 ? s->model.lambda : s->model.norm[s->model.last_mode];
+    return fetch(lambda, from, s->rank, "lambda", error);
+}
+
+static enum status fetch_gram(const struct device_state *s, int n, double *gram,
+                              struct error *error)
+{
+    return fetch(gram, s->model.gram[n], s->rank * s->rank, "the Grams", error);
+}
+
+enum status device_state_gram(void *state, int mode, double *gram, struct error *error)
+{
+    struct device_state *s = state;
+    if (wait_for_model(s, error) != STATUS_OK)
+        return error->status;
+    return fetch_gram(s, mode, gram, error);
+}
+
+enum status device_state_weights(void *state, double *lambda, struct error *error)
+{
+    struct device_state *s = state;
+    if (wait_for_model(s, error) != STATUS_OK)
+        return error->status;
+    return fetch_weights(s, lambda, error);
+}
+
+static enum status save_mode(struct device_state *s, int n, double *rows, struct carried *carried,
+                             struct error *error)
+{
+    const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
+    if (fetch_scales(s, n, carried->scale + (uint64_t)n * s->rank, error) != STATUS_OK)
+        return error->status;
+    if (fetch_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error) != STATUS_OK)
+        return error->status;
+    return device_factor_download(&s->staging, &a, rows, NULL, error);
+}
+
+enum status device_state_save(void *state, struct ktensor *k, struct carried *carried,
+                              struct error *error)
+{
+    struct device_state *s = state;
+    if (wait_for_model(s, error) != STATUS_OK)
+        return error->status;
+    if (fetch_weights(s, k->lambda, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < s->order; n++)
+        if (save_mode(s, n, k->factor[n], carried, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
+/* The form of mode n. room (4 x R): scale, weight and bound, and what they are made from. */
+static enum status find_form(const struct device_state *s, int n, const struct model_form *form,
+                             double *room, struct column_form *of, struct error *error)
+{
+    double *scale = room + 3 * s->rank;
+    if (fetch_scales(s, n, scale, error) != STATUS_OK)
+        return error->status;
+    *of = column_form_of(form, n, scale, room);
+    return STATUS_OK;
+}
+
+static enum status store_mode(struct device_state *s, int n, const struct model_form *form,
+                              double *room, double *rows, struct error *error)
+{
+    const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
+    struct column_form of;
+    if (find_form(s, n, form, room, &of, error) != STATUS_OK)
+        return error->status;
+    return device_factor_download_form(&s->staging, &a, rows, &of, error);
+}
+
+enum status device_state_store(void *state, const struct model_form *form, struct ktensor *k,
+                               struct error *error)
+{
+    struct device_state *s = state;
+    if (wait_for_model(s, error) != STATUS_OK)
+        return error->status;
+    double *room = memory_array(4, s->rank * sizeof *room, error);
+    for (int n = 0; n < s->order && error->status == STATUS_OK; n++)
+        store_mode(s, n, form, room, k->factor[n], error);
+    memory_free(room);
+    return error->status;
+}
+
+/* entry (3 x R): scale, weight and bound of the columns. */
+static enum status measure(struct device_state *s, int n, const double *entry,
+                           struct column *column, struct error *error)
+{
+    const struct mode_rows *own = &s->ranks.ranks->mode[n];
+    const struct part *part = &s->ranks.ranks->part;
+    struct dense_columns_args args = {
+        .a = device_state_row(s, s->sweep.factors.factor[n], own->first),
+        .rows = own->count,
+        .ld = (uint32_t)s->ld,
+        .first = part->first[n] + own->first};
+    uint32_t parts = 0;
+    if (device_state_send_rows(s, n, &args.row, error) != STATUS_OK)
+        return error->status;
+    if (args.row)
+        args.row += own->first;
+    if (device_columns_measure(&s->columns, &args, s->sweep.factors.precision, entry, &parts,
+                               s->stream, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t r = 0; r < s->rank; r++)
+        column[r] = (struct column){0, 0, NO_ROW};
+    for (uint64_t p = 0; p < parts; p++)
+        for (uint64_t r = 0; r < s->rank; r++) {
+            const struct dense_column *found = &s->columns.found[p * s->rank + r];
+            column_add(&column[r], &(struct column){found->largest, found->sum, found->row});
+        }
+    return STATUS_OK;
+}
+
+/* The columns are measured in the order that they have. */
+enum status device_state_columns(void *state, int mode, const struct model_form *form,
+                                 struct column *column, struct error *error)
+{
+    struct device_state *s = state;
+    struct column_form of;
+    if (wait_for_model(s, error) != STATUS_OK)
+        return error->status;
+    double *room = memory_array(4, s->rank * sizeof *room, error);
+    if (!room)
+        return error->status;
+    if (find_form(s, mode, form, room, &of, error) != STATUS_OK)
+        goto done;
+    measure(s, mode, room, column, error);
+done:
+    memory_free(room);
+    return error->status;
+}
+
+/* scale (R) = what gives M of `mode` the columns that it has for unit columns of the others. one
+ * (R): room. */
+static enum status fetch_scales_of_m(const struct device_state *s, int mode, double *scale,
+                                     double *one, struct error *error)
+{
+    for (uint64_t r = 0; r < s->rank; r++)
+        scale[r] = 1;
+    for (int n = 0; n < s->order; n++) {
+        if (n == mode)
+            continue;
+        if (fetch_scales(s, n, one, error) != STATUS_OK)
+            return error->status;
+        for (uint64_t r = 0; r < s->rank; r++)
+            scale[r] *= one[r];
+    }
+    return STATUS_OK;
+}
+
+enum status device_state_fetch(void *state, int mode, double *m, struct error *error)
+{
+    struct device_state *s = state;
+    if (wait_for_model(s, error) != STATUS_OK)
+        return error->status;
+    if (s->m_mode != mode && device_state_queue_mttkrp(s, mode, error) != STATUS_OK)
+        return error->status;
+    double *scale = memory_array(2, s->rank * sizeof *scale, error);
+    if (!scale)
+        return error->status;
+    if (fetch_scales_of_m(s, mode, scale, scale + s->rank, error) != STATUS_OK)
+        goto done;
+    const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.m);
+    device_factor_download(&s->staging, &a, m, scale, error);
+done:
+    memory_free(scale);
+    return error->status;
+}

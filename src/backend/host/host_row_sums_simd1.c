@@ -1,3 +1,0 @@
-/* Any processor: tiles of one column. */
-#define SIMD_WIDTH 1
-#include "backend/host/host_row_sums_simd_body.h"

@@ -1,0 +1,31 @@
+/* What the functions of the seam keep of an open backend, for src/backend/backend*.c alone. */
+#ifndef BLCO_SEAM_H
+#define BLCO_SEAM_H
+
+#include "backend/backend_kind.h"
+#include "backend/operation_times.h"
+
+/* What the next operation may go on from: M of `mode` after OP_MTTKRP, the new factor matrix of
+ * `mode` after OP_UPDATE; otherwise neither. */
+struct last_operation {
+    enum operation op;
+    int mode;
+    bool rotated; /* since the last load: the Grams are those of other columns */
+};
+
+/* Modes in which entries may be at the floor of an update (nonneg_zeros.h), and its precision. */
+struct floors {
+    bool may[MAX_ORDER];
+    enum precision precision[MAX_ORDER];
+};
+
+struct seam {
+    const struct backend_ops *ops;
+    void *state;  /* made by `open` of the kind; owned                                       */
+    int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h) */
+    struct operation_clock clock;
+    struct last_operation last;
+    struct floors floors;
+};
+
+#endif

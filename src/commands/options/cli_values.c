@@ -1,0 +1,243 @@
+#include "commands/options/cli_values.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "plan/process_grid.h"
+#include "tensor/shape.h"
+
+#define MAX_TIME 1000000000 /* of one unit */
+
+enum status cli_unsigned(const char *option, const char *text, uint64_t least, uint64_t most,
+                         uint64_t *value, struct error *error)
+{
+    const char *end = text + strlen(text);
+    const char *rest = number_parse_unsigned(text, end, value);
+    if (!rest || rest != end || *value < least || *value > most)
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected a whole number from %ju to %ju",
+                         option, text, (uintmax_t)least, (uintmax_t)most);
+    return STATUS_OK;
+}
+
+/* Whether the number at `text` has a digit other than 0 before its exponent. */
+static bool has_nonzero_digit(const char *text)
+{
+    size_t before = strcspn(text, "eE");
+    return strcspn(text, "123456789") < before;
+}
+
+enum status cli_nonnegative(const char *option, const char *text, double *value,
+                            struct error *error)
+{
+    const char *end = text + strlen(text);
+    const char *rest = number_parse(text, end, value);
+    if (!rest || rest != end || !isfinite(*value) || *value < 0)
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected a number of 0 or more", option,
+                         text);
+    if (*value == 0 && has_nonzero_digit(text))
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s' is too small for a number of double precision", option, text);
+    return STATUS_OK;
+}
+
+/* Reads 1 to MAX_ORDER numbers from 1 to `most` with commas or x between; whether that is all of
+ * the text. */
+static bool read_list(const char *text, uint64_t most, uint64_t *numbers, int *count)
+{
+    const char *end = text + strlen(text);
+    const char *rest = text;
+    for (*count = 0; *count < MAX_ORDER; rest++) {
+        rest = number_parse_unsigned(rest, end, &numbers[*count]);
+        if (!rest || numbers[*count] == 0 || numbers[*count] > most)
+            return false;
+        ++*count;
+        if (rest == end)
+            return true;
+        if (*rest != ',' && *rest != 'x')
+            return false;
+    }
+    return false;
+}
+
+enum status cli_lengths(const char *option, const char *text, uint64_t *lengths, int *count,
+                        struct error *error)
+{
+    if (read_list(text, MAX_LENGTH, lengths, count))
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s: '%s', expected 1 to %d lengths from 1 to %ju, as 4,5,6 or 4x5x6", option,
+                     text, MAX_ORDER, (uintmax_t)MAX_LENGTH);
+}
+
+enum status cli_grid(const char *option, const char *text, int *parts, int *count,
+                     struct error *error)
+{
+    uint64_t numbers[MAX_ORDER], ranks = 1;
+    bool is_list = read_list(text, MAX_RANKS, numbers, count);
+    for (int n = 0; is_list && n < *count && ranks <= MAX_RANKS; n++) {
+        parts[n] = (int)numbers[n];
+        ranks *= numbers[n];
+    }
+    if (is_list && ranks <= MAX_RANKS)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s: '%s', expected 1 to %d numbers of ranges, as 2x2x1, whose product is %d "
+                     "at most",
+                     option, text, MAX_ORDER, MAX_RANKS);
+}
+
+enum status cli_choice(const char *option, const char *text, const struct word *words, int *value,
+                       struct error *error)
+{
+    char expected[256] = "";
+    if (word_find(words, text, strlen(text), value))
+        return STATUS_OK;
+    words_list(expected, sizeof expected, words, ", ", " or ");
+    return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", option, text, expected);
+}
+
+enum status cli_set_flag(const struct cli_option *o, void *to, const char *text,
+                         struct error *error)
+{
+    (void)o;
+    (void)text;
+    (void)error;
+    *(bool *)to = true;
+    return STATUS_OK;
+}
+
+enum status cli_set_unsigned(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
+{
+    return cli_unsigned(o->name, text, o->least, o->most, to, error);
+}
+
+enum status cli_set_int(const struct cli_option *o, void *to, const char *text, struct error *error)
+{
+    uint64_t number;
+    if (cli_unsigned(o->name, text, o->least, o->most, &number, error) != STATUS_OK)
+        return error->status;
+    *(int *)to = (int)number;
+    return STATUS_OK;
+}
+
+enum status cli_set_number(const struct cli_option *o, void *to, const char *text,
+                           struct error *error)
+{
+    return cli_nonnegative(o->name, text, to, error);
+}
+
+enum status cli_set_text(const struct cli_option *o, void *to, const char *text,
+                         struct error *error)
+{
+    (void)o;
+    (void)error;
+    *(const char **)to = text;
+    return STATUS_OK;
+}
+
+enum status cli_set_name(const struct cli_option *o, void *to, const char *text,
+                         struct error *error)
+{
+    if (!*text)
+        return error_set(error, STATUS_INPUT, "%s: '', expected a name", o->name);
+    return cli_set_text(o, to, text, error);
+}
+
+enum status cli_set_file(const struct cli_option *o, void *to, const char *text,
+                         struct error *error)
+{
+    if (strcmp(text, "-") == 0)
+        return error_set(error, STATUS_INPUT, "%s: '-', expected the name of a file", o->name);
+    return cli_set_name(o, to, text, error);
+}
+
+enum status cli_set_choice(const struct cli_option *o, void *to, const char *text,
+                           struct error *error)
+{
+    return cli_choice(o->name, text, o->words, to, error);
+}
+
+enum status cli_set_word(const struct cli_option *o, void *to, const char *text,
+                         struct error *error)
+{
+    int value;
+    if (cli_choice(o->name, text, o->words, &value, error) != STATUS_OK)
+        return error->status;
+    return cli_set_text(o, to, text, error);
+}
+
+static enum status refuse_words(const struct cli_option *o, const char *text, struct error *error)
+{
+    char expected[256] = "";
+    words_list(expected, sizeof expected, o->words, ", ", ", ");
+    return error_set(error, STATUS_INPUT,
+                     "%s: '%s', expected %s or several of them separated by commas", o->name, text,
+                     expected);
+}
+
+enum status cli_set_words(const struct cli_option *o, void *to, const char *text,
+                          struct error *error)
+{
+    unsigned bits = 0;
+    for (const char *word = text;; word++) {
+        const size_t length = strcspn(word, ",");
+        int bit;
+        if (!word_find(o->words, word, length, &bit))
+            return refuse_words(o, text, error);
+        bits |= (unsigned)bit;
+        word += length;
+        if (!*word)
+            break;
+    }
+    *(unsigned *)to = bits;
+    return STATUS_OK;
+}
+
+enum status cli_set_size(const struct cli_option *o, void *to, const char *text,
+                         struct error *error)
+{
+    static const char units[] = "KMGT";
+    const char *end = text + strlen(text);
+    uint64_t number = 0, factor = 1;
+    const char *rest = number_parse_unsigned(text, end, &number);
+    const char *unit = rest && *rest ? strchr(units, *rest) : NULL;
+    for (const char *u = units; unit && u <= unit; u++)
+        factor *= 1000;
+    if (unit)
+        rest++;
+    if (!rest || *rest || number == 0 || number > (UINT64_MAX >> 1) / factor)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected bytes as 800000000, 500M or 16G (K, M, G, T: powers "
+                         "of 1000)",
+                         o->name, text);
+    *(uint64_t *)to = number * factor;
+    return STATUS_OK;
+}
+
+enum status cli_set_duration(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
+{
+    static const struct {
+        char letter;
+        double seconds;
+    } units[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+    const char *end = text + strlen(text), *rest = text;
+    double sum = 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units && rest && rest < end; i++) {
+        uint64_t number;
+        const char *unit = number_parse_unsigned(rest, end, &number);
+        if (!unit || unit == rest || unit == end || number > MAX_TIME) {
+            rest = NULL;
+        } else if (*unit == units[i].letter) {
+            sum += (double)number * units[i].seconds;
+            rest = unit + 1;
+        }
+    }
+    if (rest != end || !(sum > 0))
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected a time as 90s, 10m or 3h50m",
+                         o->name, text);
+    *(double *)to = sum;
+    return STATUS_OK;
+}

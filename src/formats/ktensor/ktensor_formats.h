@@ -1,0 +1,68 @@
+/* The formats of model files. All that readers, writers, options and messages know of a format is
+ * in its row of the table. */
+#ifndef BLCO_KTENSOR_FORMATS_H
+#define BLCO_KTENSOR_FORMATS_H
+
+#include "base/outfile.h"
+#include "formats/ktensor/matrix_file.h"
+#include "model/ktensor.h"
+
+/* Sets of formats are sums of these flags:
+ * TEXT: STEM.modeN.mat and STEM.lambda.mat (SPLATT's names), one text line for each row;
+ * NPY: STEM.modeN.npy and STEM.lambda.npy, NumPy arrays of float64 in C order;
+ * KTNS: STEM.ktns, the `ktensor` text of Tensor Toolbox, pyttb and GenTen. */
+#define KTENSOR_TEXT 1u
+#define KTENSOR_NPY  2u
+#define KTENSOR_KTNS 4u
+
+#define KTENSOR_FORMATS      (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)
+#define KTENSOR_FORMAT_COUNT 3
+
+/* The most files that a model has: in a format one for each mode and lambda, or one for all. */
+#define KTENSOR_MOST_FILES (KTENSOR_FORMAT_COUNT * (MAX_ORDER + 1))
+
+struct ktensor_format {
+    const char *name; /* as in --format */
+    unsigned flag;
+    const char *suffix; /* of the names of its files                            */
+    bool text;          /* has numbers as text                                  */
+    /* Either: one file, STEM.SUFFIX, has the whole model, which this function reads. At most one
+     * format has this. The caller frees *k, after a failure too. STATUS_INPUT, STATUS_MEMORY. */
+    enum status (*read)(struct ktensor *k, const char *path, struct error *error);
+    /* Or: each matrix has a file, STEM.mode1.SUFFIX, ... and STEM.lambda.SUFFIX. */
+    const struct matrix_reader *matrices;
+    /* Writes the model to its opened files: those of the modes and of lambda, or the one file.
+     * STATUS_OUTPUT, STATUS_MEMORY. */
+    enum status (*write)(struct outfile *file, const struct ktensor *k, struct error *error);
+};
+
+/* In the order of writing. Where files of several formats are there, the last format is read. */
+extern const struct ktensor_format ktensor_formats[KTENSOR_FORMAT_COUNT];
+
+/* The format that has a model in one file, where `path` is the name of such a file; else NULL. */
+const struct ktensor_format *ktensor_file_format(const char *path);
+
+/* The number of files that a model of this order has in a format. */
+int ktensor_format_files(const struct ktensor_format *format, int order);
+
+#define KTENSOR_SUFFIX_TEXT 32
+
+/* text = what follows the stem and a dot in the name of file i, from 0, of a model of this order,
+ * as "mode1.npy", "lambda.npy" or "ktns". Returns text. */
+const char *ktensor_suffix(const struct ktensor_format *format, int i, int order,
+                           char text[KTENSOR_SUFFIX_TEXT]);
+
+struct ktensor_files {
+    int count;
+    char *path[KTENSOR_MOST_FILES]; /* owned */
+};
+
+/* *files = the names that ktensor_write gives the files of a model of this order, in the order of
+ * writing. The caller frees *files, after a failure too. STATUS_MEMORY. */
+enum status ktensor_files_name(struct ktensor_files *files, int order, const char *stem,
+                               unsigned formats, struct error *error);
+
+/* Accepts an empty list. */
+void ktensor_files_free(struct ktensor_files *files);
+
+#endif

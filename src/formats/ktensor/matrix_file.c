@@ -1,0 +1,61 @@
+#include "formats/ktensor/matrix_file.h"
+
+#include "base/memory.h"
+
+static enum status open_text(struct matrix_file *f, struct error *error)
+{
+    if (model_text_open(&f->text, f->path, error) != STATUS_OK)
+        return error->status;
+    if (f->text.items == 0)
+        return error_set(error, STATUS_INPUT, "%s: empty, expected rows of numbers", f->path);
+    struct text_line line = model_text_item(&f->text, 0);
+    f->rows = f->text.items;
+    f->cols = model_text_count(&line);
+    return STATUS_OK;
+}
+
+static enum status read_text(const struct matrix_file *f, uint64_t rows, double *matrix,
+                             struct error *error)
+{
+    return model_text_matrix(&f->text, 0, rows, f->cols, matrix, error);
+}
+
+static enum status open_npy(struct matrix_file *f, struct error *error)
+{
+    if (npy_open(&f->array, f->path, error) != STATUS_OK)
+        return error->status;
+    f->rows = f->array.rows;
+    f->cols = f->array.cols;
+    if (f->rows == 0 || f->cols == 0)
+        return error_set(error, STATUS_INPUT, "%s: empty, expected a matrix", f->path);
+    return STATUS_OK;
+}
+
+static enum status read_npy(const struct matrix_file *f, uint64_t rows, double *matrix,
+                            struct error *error)
+{
+    return npy_matrix(&f->array, rows, matrix, error);
+}
+
+const struct matrix_reader matrix_reader_text = {open_text, read_text};
+const struct matrix_reader matrix_reader_npy = {open_npy, read_npy};
+
+enum status matrix_file_open(struct matrix_file *f, char *path, const struct matrix_reader *reader,
+                             struct error *error)
+{
+    *f = (struct matrix_file){.path = path, .reader = reader};
+    return reader->open(f, error);
+}
+
+enum status matrix_file_read(const struct matrix_file *f, uint64_t rows, double *matrix,
+                             struct error *error)
+{
+    return f->reader->read(f, rows, matrix, error);
+}
+
+void matrix_file_close(struct matrix_file *f)
+{
+    npy_close(&f->array);
+    model_text_close(&f->text);
+    memory_free(f->path);
+}

@@ -1,0 +1,149 @@
+#include "formats/ktensor/matrix_text.h"
+
+#include <omp.h>
+#include <pthread.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+
+/* A thread formats this many numbers, or one row, before it writes them. */
+#define SECTION_NUMBERS 16384
+
+#define SAMPLES 4096 /* numbers of a factor matrix whose text is measured */
+
+/* Bytes of a file that the disk is asked to begin with at a time. */
+#define SYNC_BYTES ((size_t)8 << 20)
+
+/* Formats each row of a (rows x cols) as a text line, numbers separated by blanks. Returns the end
+ * of the text. */
+static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *text)
+{
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t r = 0; r < cols; r++) {
+            text = number_format(a[i * cols + r], text);
+            *text++ = r + 1 < cols ? ' ' : '\n';
+        }
+    return text;
+}
+
+/* A matrix that is written to a file in sections of rows, which threads take in turn. */
+struct matrix_writer {
+    struct outfile *file;
+    const double *a; /* (rows x cols) */
+    uint64_t rows, cols;
+    uint64_t step, sections; /* rows of a section; number of sections        */
+    uint64_t taken;          /* sections that a thread has taken             */
+    uint64_t placed;         /* sections whose position in the file is known */
+    size_t position;         /* in the file, after the placed sections       */
+    pthread_mutex_t lock;    /* of `placed` and `position`                   */
+    pthread_cond_t turn;
+    struct error *error;
+};
+
+/* Returns the position of a section in the file, which is known once all earlier sections are
+ * formatted. Until then the thread sleeps and does not spin: on a machine with other work, the
+ * thread that formats the section before may not be running. */
+static size_t place_section(struct matrix_writer *w, uint64_t section, size_t length)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->placed != section)
+        pthread_cond_wait(&w->turn, &w->lock);
+    size_t offset = w->position;
+    w->position += length;
+    w->placed++;
+    pthread_cond_broadcast(&w->turn);
+    pthread_mutex_unlock(&w->lock);
+    return offset;
+}
+
+/* Where a section that was written is the last to begin in its SYNC_BYTES, the disk begins with
+ * these. */
+static void begin_sync(const struct matrix_writer *w, size_t length, size_t offset)
+{
+    size_t first = offset / SYNC_BYTES;
+    if (first != (offset + length) / SYNC_BYTES)
+        outfile_begin_sync(w->file, SYNC_BYTES, first * SYNC_BYTES);
+}
+
+static void write_sections(struct matrix_writer *w, char *buffer)
+{
+    for (;;) {
+        uint64_t section;
+#pragma omp atomic capture
+        section = w->taken++;
+        if (section >= w->sections)
+            return;
+        uint64_t first = section * w->step;
+        uint64_t count = w->rows - first < w->step ? w->rows - first : w->step;
+        const char *end = format_rows(w->a + first * w->cols, count, w->cols, buffer);
+        size_t length = (size_t)(end - buffer), offset = place_section(w, section, length);
+        struct error failure = {0};
+        if (outfile_write_at(w->file, buffer, length, offset, &failure) != STATUS_OK) {
+#pragma omp critical(ktensor_write)
+            error_set(w->error, failure.status, "%s", failure.message);
+        }
+        begin_sync(w, length, offset);
+    }
+}
+
+enum status matrix_text_put(struct outfile *f, size_t *position, const double *a, uint64_t rows,
+                            uint64_t cols, struct error *error)
+{
+    uint64_t step = cols < SECTION_NUMBERS ? SECTION_NUMBERS / cols : 1;
+    struct matrix_writer w = {.file = f,
+                              .a = a,
+                              .rows = rows,
+                              .cols = cols,
+                              .step = step,
+                              .sections = (rows + step - 1) / step,
+                              .position = *position,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .turn = PTHREAD_COND_INITIALIZER,
+                              .error = error};
+    size_t threads = (size_t)omp_get_max_threads(), room;
+    if (w.sections < threads)
+        threads = w.sections;
+    if (__builtin_mul_overflow(step * cols, NUMBER_MAX_TEXT + 1, &room))
+        room = SIZE_MAX; /* memory_array() refuses it as too large */
+    char *buffers = memory_array(threads, room, error);
+    if (!buffers)
+        return error->status;
+#pragma omp parallel num_threads((int)threads)
+    write_sections(&w, buffers + (size_t)omp_get_thread_num() * room);
+    *position = w.position;
+    memory_free(buffers);
+    return error->status;
+}
+
+enum status matrix_text_write(struct outfile *file, const struct ktensor *k, struct error *error)
+{
+    for (int n = 0; n < k->shape.order; n++) {
+        size_t position = 0;
+        if (matrix_text_put(&file[n], &position, k->factor[n], k->shape.dims[n], k->rank, error) !=
+            STATUS_OK)
+            return error->status;
+    }
+    size_t position = 0;
+    return matrix_text_put(&file[k->shape.order], &position, k->lambda, k->rank, 1, error);
+}
+
+/* Bytes of text that `count` numbers take, each with what separates it from the next. */
+static double text_of(const double *a, uint64_t count)
+{
+    char text[NUMBER_MAX_TEXT];
+    uint64_t samples = count < SAMPLES ? count : SAMPLES, bytes = 0;
+    for (uint64_t i = 0; i < samples; i++) {
+        double fraction = (double)i / (double)samples;
+        uint64_t at = ((uint64_t)(fraction * (double)count) + i) % count; /* of any column */
+        bytes += (uint64_t)(number_format(a[at], text) - text) + 1;
+    }
+    return samples ? (double)bytes * ((double)count / (double)samples) : 0;
+}
+
+uint64_t matrix_text_bytes(const struct ktensor *k)
+{
+    double bytes = text_of(k->lambda, k->rank);
+    for (int n = 0; n < k->shape.order; n++)
+        bytes += text_of(k->factor[n], k->shape.dims[n] * k->rank);
+    return (uint64_t)bytes;
+}

@@ -1,0 +1,24 @@
+/* Writes matrices as text: one text line for each row, numbers with the fewest digits that read
+ * back to the same number, separated by blanks. */
+#ifndef BLCO_MATRIX_TEXT_H
+#define BLCO_MATRIX_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/outfile.h"
+#include "model/ktensor.h"
+
+/* Writes a (rows x cols), row-major, at *position of the file with all OpenMP threads; *position
+ * moves past the text. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status matrix_text_put(struct outfile *f, size_t *position, const double *a, uint64_t rows,
+                            uint64_t cols, struct error *error);
+
+/* Writes factor matrix n to file[n], and lambda to the file after them, one weight on each text
+ * line. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status matrix_text_write(struct outfile *file, const struct ktensor *k, struct error *error);
+
+/* The bytes that the numbers of a model take as text, estimated from some of them. */
+uint64_t matrix_text_bytes(const struct ktensor *k);
+
+#endif

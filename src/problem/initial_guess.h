@@ -1,0 +1,43 @@
+/* What a run starts from. */
+#ifndef BLCO_INITIAL_GUESS_H
+#define BLCO_INITIAL_GUESS_H
+
+#include <stdbool.h>
+
+#include "model/ktensor.h"
+
+/* The order is that of checkpoints (checkpoint_format.h). */
+enum guess {
+    GUESS_RANDOM, /* uniform on [0, 1) */
+    GUESS_NORMAL, /* standard normal   */
+    GUESS_MODEL,
+    GUESS_NVECS /* approximate singular vectors (als/nvecs.h) */
+};
+
+struct initial_guess {
+    enum guess kind;
+    const struct ktensor *model; /* of GUESS_MODEL: a whole model of the same rank, of as many modes
+                                  * or fewer; borrowed. A checkpoint's, where the run resumes    */
+    uint64_t seed;               /* of what is random; also of the modes that a model lacks     */
+};
+
+/* The random numbers of this kind; uniform where the kind is none. */
+enum ktensor_init guess_numbers(enum guess kind);
+
+/* Fills k, which has some rows of a model whose modes have the lengths `whole`, with a random guess
+ * or a model. Modes of another length than the model's, or that the model lacks, are random
+ * (ktensor_randomise), without signs where nonneg (MAX_ORDER); rows that are NO_ROW are zero. */
+void initial_guess_fill(struct ktensor *k, const struct shape *whole,
+                        const struct initial_guess *guess, const bool *nonneg);
+
+/* lambda, and of each factor matrix the rows that k has, become those of the whole model, which has
+ * the shape of k's. */
+void ktensor_copy_rows(struct ktensor *k, const struct ktensor *whole);
+
+/* The entries of mode n become their magnitudes. */
+void ktensor_drop_signs(struct ktensor *k, int n);
+
+/* a[0..count) = the magnitudes of its entries. */
+void entries_drop_signs(double *a, uint64_t count);
+
+#endif

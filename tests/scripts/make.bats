@@ -1,0 +1,72 @@
+# The Makefile: whose flags count, when warnings are errors, and what it tells editors.
+load ../commands/cli_helpers
+
+# make_says ARGUMENT...: the commands that make would run.
+make_says() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T -u CFLAGS -u LDFLAGS -u WERROR make -n -B -C "$ROOT" CUDA=0 V=1 "$@"; }
+
+# of_program: of these commands those that compile or link the program, the plugin and the tests.
+of_program() { grep -E '^(OMPI_CC|[^ ]*(gcc|cc|mpicc)) '; }
+
+@test "make: a packager's flags come after blco's own, and stand on every link" {
+    make_says CFLAGS=-Othis CPPFLAGS=-Dthat LDFLAGS=-Wl,-z,now blco tests | of_program >commands
+    grep -E ' -c -o ' commands >compile
+    grep -vE ' -c -o ' commands >link
+    [ "$(wc -l <compile)" -gt 100 ] && [ "$(wc -l <link)" -gt 50 ]
+    run -1 grep -vE ' -O3 .* -Isrc .* -Dthat -Othis -MMD ' compile
+    run -1 grep -vE ' -O3 .* -Othis -Wl,-z,now ' link
+}
+
+@test "make: flags in the environment count as well" {
+    # shellcheck disable=SC2031
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T CFLAGS=-Othis LDFLAGS=-Wl,-z,now \
+        make -n -B -C "$ROOT" CUDA=0 V=1 blco | of_program >commands
+    run -1 grep -vE ' -Othis ' commands
+    [ "$(grep -c -- ' -Othis -Wl,-z,now ' commands)" -ge 1 ]
+}
+
+@test "make: warnings are errors for developers, and not for those who only build or install" {
+    for goal in blco install; do
+        make_says $goal | of_program >commands
+        run -1 grep -e '-Werror' commands
+    done
+    for goal in check tests 'test T=test_plan' build/host/src/main.o; do
+        # shellcheck disable=SC2086 # a goal and its variable
+        make_says $goal | grep -E ' -c -o ' >commands
+        run -1 grep -v -e '-Werror' commands
+    done
+}
+
+@test "make test: NAME is the name of a test" {
+    run -2 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -C "$ROOT" CUDA=0 test
+    [[ $output == *"T=NAME is missing"* ]]
+    run -2 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -C "$ROOT" CUDA=0 test T=nothing
+    [[ $output == *"there is no tests/*/nothing.c"* ]]
+    make_says test T=test_plan >commands
+    grep -q 'scripts/run-tests build/host build/host/tests/plan/test_plan' commands
+    make_says test T=cli_cpd >commands
+    grep -q 'scripts/run-tests build/host tests/commands/cli_cpd.bats' commands
+}
+
+@test "make compile_commands.json: a command for each file, as JSON" {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    make_says compile_commands.json >/dev/null
+    cp -r "$ROOT"/{Makefile,src,tests} .
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -s CUDA=0 compile_commands.json
+    python3 - <<'END'
+import json, os, shlex
+commands = json.load(open("compile_commands.json"))
+files = {c["file"] for c in commands}
+assert {"src/main.c", "src/base/version.c", "tests/plan/test_plan.c"} <= files
+for c in commands:
+    words = shlex.split(c["command"])
+    assert c["directory"] == os.getcwd() and words[-1] == c["file"] and "-std=c11" in words
+END
+}
+
+@test "make help: every target has a line" {
+    run -0 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -s -C "$ROOT" CUDA=0 help
+    for target in check test debug coverage tidy check-format check-layers compile_commands.json asan tsan fuzz kill \
+        table check-gpu install uninstall deb format clean; do
+        grep -qE "(^|[ ;])(make )?$target( |\$)" <<<"$output" || { echo "$target is missing" && return 1; }
+    done
+}
