@@ -1,6 +1,6 @@
 /* Rows are read and written as by the MTTKRP kernels: a lane group per row, 16 bytes a lane,
  * several rows in flight. Row numbers come from a linear congruential generator (the constants are
- * those of Press et al., Numerical Recipes), so that they cost no memory traffic. */
+ * those of Press et al., Numerical Recipes), so that they take no memory traffic. */
 #include "kernels/measure/peak_rates.h"
 
 #include "numerics/vector.cuh"
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(THREADS)
                 sum = sum + value[u];
         }
     }
-    if (sum.x < 0) /* never, but the compiler does not know: so it has to read */
+    if (sum.x < 0) /* never true, but the compiler cannot know, and must read */
         table[lane % vectors] = sum;
 }
 

@@ -1,5 +1,5 @@
-/* Kernels that show how fast the card at most copies, gathers at random and adds atomically at
- * random rows of 16-byte vectors. Device pointers only; nothing of src/ is known here.
+/* Kernels that measure how fast the GPU copies, gathers random rows of 16-byte vectors, and adds to
+ * random rows atomically, at most. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
 #ifndef BLCO_PEAK_RATES_H
 #define BLCO_PEAK_RATES_H
@@ -31,7 +31,7 @@ struct peak_rows {
 /* Reads `count` random rows of a filled table, and writes nothing. */
 cudaError_t peak_gather(struct peak_rows *r, cudaStream_t stream);
 
-/* Adds a row to `count` random rows, as conflicting updates of M are added. */
+/* Adds a row to `count` random rows, atomically as conflicting updates of M. */
 cudaError_t peak_atomic(struct peak_rows *r, cudaStream_t stream);
 
 #ifdef __cplusplus

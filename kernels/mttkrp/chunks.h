@@ -1,4 +1,4 @@
-/* Cutting blocks of nonzeros into chunks. Device pointers only. */
+/* Cuts blocks of nonzeros into chunks. Device pointers only. */
 #ifndef BLCO_CHUNKS_H
 #define BLCO_CHUNKS_H
 
@@ -17,8 +17,8 @@ struct chunk_block {
 };
 
 /* chunk (chunks) = the chunks of at most `size` nonzeros into which the blocks are cut, one block
- * after the other. block (blocks + 1) says where each block begins; its last entry says where the
- * last block ends. Asynchronous; returns the launch's error. */
+ * after the other. block (blocks + 1) has the beginning of each block, and the end of the
+ * last one. Asynchronous; returns the launch's error. */
 cudaError_t chunks_list(struct mttkrp_chunk *chunk, uint64_t chunks,
                         const struct chunk_block *block, uint64_t blocks, uint32_t size,
                         cudaStream_t stream);

@@ -1,8 +1,10 @@
 /* A lane group owns a run of consecutive nonzeros; each of its lanes has 16 bytes of the row. The
  * lane group gathers the rows of several nonzeros at once, sums in registers while the output row
  * stays the same, and adds or stores the row when it changes. The first and the last row of a run
- * may go on in the neighbouring runs: their partial sums meet in shared memory at the end of the
- * chunk, so that only a chunk's own first and last row can be shared with another thread block. */
+ * may go on in the neighbouring runs: their partial sums are added in shared memory at the end of
+ * the chunk, so that only a chunk's own first and last row can be rows of another thread block,
+ * too.
+ */
 #include "kernels/mttkrp/mttkrp.h"
 
 #include <type_traits>
@@ -15,8 +17,8 @@ namespace
 {
 
 /* Gathering rows from the L2 cache at full rate takes many loads in flight: some from `unroll`
- * nonzeros whose loads do not depend on each other, some from many warps. These numbers, which
- * leave 64 to 80 registers a thread, were the fastest over a dozen combinations on an H200. */
+ * nonzeros whose loads do not depend on each other, some from many warps. Of a dozen combinations
+ * on an H200, these numbers, which leave 64 to 80 registers a thread, were the fastest. */
 template <int GATHERS> constexpr int unroll = GATHERS == 1 ? 4 : GATHERS == 2 ? 2 : 3;
 template <mttkrp_path PATH> constexpr int threads = PATH == MTTKRP_SORTED ? SORT_THREADS : 128;
 template <int GATHERS, mttkrp_path PATH>
@@ -103,7 +105,7 @@ template <typename T, int GATHERS> struct gatherer {
     }
 };
 
-/* Adds nonzeros to the sums. Rows ascend: where the last nonzero is in the present row, all are. */
+/* Adds nonzeros to the sums. Rows ascend: if the last nonzero is in the present row, all are. */
 template <typename T, int GATHERS, int LANES, mttkrp_path PATH, int SIZE>
 __device__ __forceinline__ void add_nonzeros(const mttkrp_args &a,
                                              const nonzeros<T, GATHERS, SIZE> &b,
@@ -152,7 +154,7 @@ __device__ __forceinline__ void add_run(const mttkrp_args &a, const CHUNK &chunk
     }
 }
 
-/* What a thread block keeps in shared memory. */
+/* The shared memory of a thread block. */
 template <typename T, int LANES> struct streamed_shared {
     run_ends<vector<T>, threads<MTTKRP_PLAIN> / LANES, LANES> ends;
 };

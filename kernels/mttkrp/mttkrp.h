@@ -13,15 +13,15 @@
 extern "C" {
 #endif
 
-/* Loads the kernel that mttkrp_launch would launch: to be called once before its first launch on
- * the calling thread's device. */
+/* Loads the kernel that mttkrp_launch would launch. Call it once before its first launch on the
+ * calling thread's device. */
 cudaError_t mttkrp_prepare(const struct mttkrp_args *args);
 
 /* The lowest compute capability that this program has code for, as 90 for 9.0. Needs no device. */
 int mttkrp_oldest_capability(void);
 
-/* Adds (where ordered: stores) X_(n) times the Khatri-Rao product to M. Rows that are added to must
- * be zero before. Asynchronous; returns the launch's error. */
+/* Adds (if ordered: stores) X_(n) times the Khatri-Rao product to M. Rows to which it adds must be
+ * zero before. Asynchronous; returns the launch's error. */
 cudaError_t mttkrp_launch(const struct mttkrp_args *args, cudaStream_t stream);
 
 /* Sets the rows of M (I_n x vectors * 16 bytes) listed in row (count) to zero. Asynchronous. */
@@ -32,8 +32,8 @@ cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row, uin
 cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies,
                                 enum precision precision, cudaStream_t stream);
 
-/* Row (i << b_bits | j) of the table = row i of A times row j of B, entry by entry; other rows are
- * left as they are. Asynchronous. */
+/* Row (i << b_bits | j) of the table = row i of A times row j of B, entry by entry; other rows do
+ * not change. Asynchronous. */
 cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
                               uint64_t b_rows, int b_bits, uint32_t vectors,
                               enum precision precision, cudaStream_t stream);

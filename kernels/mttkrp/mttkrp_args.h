@@ -1,4 +1,4 @@
-/* What an MTTKRP kernel reads and writes, and how. All arrays are in device memory. */
+/* The arguments of an MTTKRP kernel. All arrays are in device memory. */
 #ifndef BLCO_MTTKRP_ARGS_H
 #define BLCO_MTTKRP_ARGS_H
 
@@ -8,7 +8,7 @@
 #include "numerics/precision.h"
 #include "numerics/vector_bytes.h"
 
-/* Where a mode's row number stands in the index. */
+/* The place of a mode's row number in the index. */
 struct mttkrp_field {
     int word;      /* of the index: 0 or 1                                                   */
     int shift;     /* within the word                                                        */

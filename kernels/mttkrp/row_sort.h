@@ -1,4 +1,4 @@
-/* Sorting nonzeros by output row, so that MTTKRP takes the nonzeros of a row together. Device
+/* Sorts nonzeros by output row, so that MTTKRP takes the nonzeros of a row together. Device
  * pointers only. */
 #ifndef BLCO_ROW_SORT_H
 #define BLCO_ROW_SORT_H
@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-/* Upper bits of a row's number that are sorted by, in two passes over the nonzeros. Rows that share
- * these bits, a few hundred at most where there are 2^24 rows, are told apart by MTTKRP_SORTED
+/* Upper bits of a row's number that are sorted by, in two passes over the nonzeros. Rows that agree
+ * in these bits, a few hundred at most if there are 2^24 rows, are separated by MTTKRP_SORTED
  * within its chunks. */
 #define ROW_SORT_BITS 16
 
-/* What sorting takes; all arrays are the caller's. */
+/* The arrays that sorting takes; all are borrowed. */
 struct row_sort {
     uint32_t *row[2];      /* (nnz) each: a pair of buffers of keys      */
     uint32_t *position[2]; /* (nnz) each: a pair of buffers of positions */
@@ -29,7 +29,7 @@ struct row_sort {
 cudaError_t row_sort_temporary(uint32_t nnz, size_t *bytes);
 
 /* args->position = one of s->position: the order of the first nnz nonzeros by the upper
- * ROW_SORT_BITS bits of their rows; stable. Of args, index and output are read; there must be no
+ * ROW_SORT_BITS bits of their rows; stable. Reads index and output of args; there must be no
  * bases. Asynchronous; returns the launch's error. */
 cudaError_t row_sort_launch(const struct row_sort *s, struct mttkrp_args *args, uint32_t nnz,
                             cudaStream_t stream);

@@ -1,4 +1,4 @@
-/* The sums of a run of nonzeros in the registers of a lane group, and how the sums get into M. */
+/* Sums a run of nonzeros in the registers of a lane group, and adds or stores the sums in M. */
 #ifndef BLCO_ROW_SUMS_CUH
 #define BLCO_ROW_SUMS_CUH
 

@@ -9,7 +9,7 @@ namespace
 constexpr int THREADS = 256;
 constexpr uint32_t NO_CHUNK = UINT32_MAX;
 
-/* first[r] = a chunk that has row r; a row that a second chunk has loses its bit. */
+/* first[r] = a chunk with row r; the row loses its bit if another chunk has it, too. */
 __global__ void find_chunks(const __grid_constant__ mttkrp_args a, uint32_t *first,
                             uint32_t *unshared)
 {

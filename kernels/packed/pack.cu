@@ -1,6 +1,6 @@
-/* A warp packs a group: lane k has its nonzeros k, k + 32, ... First all groups are measured, from
- * their first and last lines and their values. Then a warp per segment gives each group its place.
- * When every segment's place is known, the groups are written. A lane that writes a word gathers
+/* A warp packs a group: lane k has its nonzeros k, k + 32, ... All groups are measured, from their
+ * first and last lines and their values; then a warp per segment gives each group its place; and
+ * when every segment's place is known, the groups are written. A lane that writes a word gathers
  * all fields with bits in that word, so that no two lanes write the same word. */
 #include "kernels/packed/pack.h"
 
@@ -84,7 +84,7 @@ template <typename Line> __device__ void choose_low_bits(Line first, Line last, 
     }
 }
 
-/* A lane's share of a group's values; behind the group's end its first value is repeated. */
+/* A lane's values of a group; after the group's end its first value is repeated. */
 struct Values {
     double value[OWN];
 
@@ -150,8 +150,8 @@ __device__ int find_decimals(const Values &v, double *power)
     return -1;
 }
 
-/* The least of the values' whole numbers over 10^decimals; *bits = what their differences to it
- * take. */
+/* The least of the values' whole numbers over 10^decimals; *bits = the bits that their differences
+ * from it take. */
 __device__ int64_t least_whole(const Values &v, double power, int *bits)
 {
     long long least = llrint(v.value[0] * power), largest = least;
@@ -197,7 +197,7 @@ __device__ void choose_form(const Values &v, packed_group *g)
         set_form(g, PACKED_F64, 64, 0, 0);
 }
 
-/* Each group's entry, but for the place of the group's words. */
+/* Each group's entry, without the place of the group's words. */
 template <typename Line> __global__ void measure(const __grid_constant__ pack_args a)
 {
     uint64_t warp = static_cast<uint64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP;

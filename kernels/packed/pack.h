@@ -1,4 +1,4 @@
-/* Packing sorted nonzeros on the device, byte for byte as the host does it: segments of groups
+/* Packs sorted nonzeros on the device, byte for byte as the host does: segments of groups
  * (packed_group.h). Device pointers only; nothing of src/ is known here. All launchers are
  * asynchronous and return the launch's error. */
 #ifndef BLCO_PACK_H
@@ -30,7 +30,7 @@ struct pack_args {
     uint32_t *bytes; /* (segments): measured                                    */
 };
 
-/* Groups of a segment of so many nonzeros. */
+/* Groups of a segment of nnz nonzeros. */
 PACKED_FUNCTION uint32_t pack_groups(uint32_t nnz)
 {
     return (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;

@@ -1,5 +1,5 @@
-/* A warp decodes a group of packed nonzeros (packed_group.h). Each lane takes an equal share of the
- * bit vector and notes the `upper` of its set bits in shared memory. Then each lane decodes a
+/* A warp decodes a group of packed nonzeros (packed_group.h). Each lane takes as much of the bit
+ * vector and notes the `upper` of its set bits in shared memory. Then each lane decodes a
  * nonzero, 32 neighbours at a time: line, coordinates, value. Fields of neighbours lie side by
  * side, and 32 of them fill whole words, so that a lane finds all of its fields at the same bit of
  * a word.
@@ -47,7 +47,7 @@ __device__ void load_spread(const packed_spread *from, int line_bits, spread_tab
     }
 }
 
-/* Adds the coordinates' bits that stand in steps [begin, end) of a line. */
+/* Adds the coordinates' bits of steps [begin, end) of a line. */
 template <int WORDS>
 __device__ __forceinline__ void spread(const spread_table<WORDS> &table,
                                        const words_of<WORDS> &line, uint32_t begin, uint32_t end,
@@ -89,9 +89,9 @@ __device__ void find_uppers(const uint32_t *vector, int vector_words, uint32_t l
 }
 
 /* Reads a lane's fields, every WARPth one, as packed_field does: fields of up to 32 HALVES bits, in
- * 32-bit halves of 64-bit words. The word behind a field's first word is always read: it exists, at
- * the latest as the first word of the bit vector. Where fields have no bits, the word that stands
- * in their place is read as that second word, and the word before it as the first. */
+ * 32-bit halves of 64-bit words. The word after a field's first word is always read: it exists, at
+ * the latest as the first word of the bit vector. If fields have no bits, the word in their place
+ * is read as that next word, and the word before it as the first. */
 template <int HALVES> struct fields {
     const uint32_t *word;
     uint32_t shift, bits, mask[HALVES];
@@ -153,7 +153,7 @@ template <int WORDS> struct line_origin {
         return sum;
     }
 
-    /* Above so many bits all lines up to the line of `upper` are the same. */
+    /* All lines up to the line of `upper` agree above this many bits. */
     __device__ uint32_t differing_bits(uint32_t upper, uint32_t low_bits) const
     {
         words_of<WORDS> last = at(upper);
@@ -165,13 +165,14 @@ template <int WORDS> struct line_origin {
     }
 };
 
-/* What a thread block has in shared memory. */
+/* The shared memory of a thread block. */
 template <int WORDS> struct shared_tables {
     spread_table<WORDS> table;
     uint16_t upper[WARPS][PACKED_GROUP_NNZ];
 };
 
-/* What a lane decodes with; `upper` (PACKED_GROUP_NNZ) is its warp's, in shared memory. */
+/* The state with which a lane decodes; `upper` (PACKED_GROUP_NNZ) is its warp's, in shared memory.
+ */
 template <int WORDS> struct unpacker {
     const unpack_args &a;
     const packed_bounds &limits;

@@ -1,4 +1,4 @@
-/* Decoding packed nonzeros on the device. Device pointers only; nothing of src/ is known here. */
+/* Decodes packed nonzeros on the device. Device pointers only; nothing of src/ is known here. */
 #ifndef BLCO_UNPACK_H
 #define BLCO_UNPACK_H
 
@@ -31,7 +31,7 @@ struct unpack_args {
     void *value;                   /* (nnz), of `precision`                                       */
     enum precision precision;
     int *damaged; /* (1): becomes a mode, counted from one, with a coordinate that is not below its
-                   * length; left as it is where there is no such mode */
+                   * length; unchanged if there is no such mode */
 };
 
 /* Writes the nonzeros' words and values; a nonzero with a coordinate beyond its mode's length gets

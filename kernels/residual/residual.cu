@@ -1,4 +1,4 @@
-/* A lane group has a nonzero, each of its lanes some columns; the lanes' sums meet by shuffles. */
+/* A lane group has a nonzero, each of its lanes some columns; shuffles add the lanes' sums. */
 #include "kernels/residual/residual.h"
 
 namespace
@@ -18,7 +18,7 @@ __device__ __forceinline__ double_double group_sum(double_double x, uint32_t lan
     return x;
 }
 
-/* What the columns lane, lane + lanes, ... of the model have at nonzero i of block `block`. */
+/* The model's value at nonzero i of block `block`, of the columns lane, lane + lanes, ... alone. */
 template <typename T>
 __device__ double_double model_part(const residual_args &a, uint64_t i, uint32_t block,
                                     uint32_t lane, uint32_t lanes)
@@ -50,7 +50,7 @@ template <typename T> __device__ double value_at(const residual_args &a, uint64_
 }
 
 /* The nonzeros of a chunk that the thread's lane group has. All lanes of a warp make the same
- * number of steps, for the shuffles' sake. */
+ * number of steps, since they shuffle. */
 template <typename T>
 __device__ double_double chunk_sum(const residual_args &a, const mttkrp_chunk &chunk,
                                    uint32_t lanes)

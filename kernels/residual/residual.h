@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Where the row numbers of one mode come from, and the mode's factor matrix. */
+/* The row numbers of one mode, and its factor matrix. */
 struct residual_mode {
     struct mttkrp_field field;  /* the row number, or the number of a tuple             */
     const uint32_t *coordinate; /* (tuples): the tuples' row numbers; NULL: no tuples   */
@@ -39,17 +39,17 @@ struct residual_args {
 
 #define RESIDUAL_BLOCKS 1024 /* thread blocks, each with a sum of its own */
 
-/* sum[b] += what thread block b finds of the sum over all nonzeros x, where the model has the value
- * m, of x (x - 2 m). sum (RESIDUAL_BLOCKS). */
+/* sum[b] += the sum of x (x - 2 m) over the nonzeros x of thread block b, where the model has the
+ * value m. sum (RESIDUAL_BLOCKS). */
 cudaError_t residual_nonzeros(const struct residual_args *args, struct double_double *sum,
                               cudaStream_t stream);
 
-/* The number of slices of the rows for residual_gram: one for about every 1024 rows, no more than
- * 512, nor than 64 MB of partial Grams take. */
+/* The number of slices of the rows for residual_gram: one for about every 1024 rows, at most 512,
+ * and at most as many as 64 MB of partial Grams hold. */
 uint32_t residual_gram_slices(uint64_t rows, uint32_t rank);
 
 /* partial (slices x R x R): for each slice of the rows of A (rows x vectors * 16 bytes) its part of
- * A'A, entries (i, j) with i <= j; others may stay as they are. */
+ * A'A, entries (i, j) with i <= j; other entries may be unset. */
 cudaError_t residual_gram(const void *a, uint64_t rows, uint32_t vectors, uint32_t rank,
                           enum precision precision, uint32_t slices, struct double_double *partial,
                           cudaStream_t stream);

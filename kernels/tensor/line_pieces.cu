@@ -19,7 +19,7 @@ __device__ uint64_t moved_line(const line_pieces_nonzeros &x, uint64_t i)
 
 template <typename T> struct InBins {
     line_pieces_nonzeros x;
-    uint32_t first, behind;
+    uint32_t first, end;
     uint64_t *line;
     T *value;
 
@@ -28,7 +28,7 @@ template <typename T> struct InBins {
         if (i >= x.nnz)
             return false;
         uint64_t bin = moved_line(x, i) >> x.shift;
-        return bin >= first && bin < behind;
+        return bin >= first && bin < end;
     }
 
     __device__ void put(uint64_t i, uint64_t at) const
@@ -73,28 +73,28 @@ cudaError_t line_pieces_bins(const line_pieces_nonzeros *x, uint64_t *count, cud
     return cudaGetLastError();
 }
 
-cudaError_t line_pieces_count(const line_pieces_nonzeros *x, uint32_t first, uint32_t behind,
+cudaError_t line_pieces_count(const line_pieces_nonzeros *x, uint32_t first, uint32_t end,
                               uint64_t *count, cudaStream_t stream)
 {
-    const InBins<double> selection = {*x, first, behind, nullptr, nullptr};
+    const InBins<double> selection = {*x, first, end, nullptr, nullptr};
     if (x->nnz == 0)
         return cudaSuccess;
     select_count<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(selection,
-                                                                                   count);
+                                                                                    count);
     return cudaGetLastError();
 }
 
-cudaError_t line_pieces_select(const line_pieces_nonzeros *x, uint32_t first, uint32_t behind,
+cudaError_t line_pieces_select(const line_pieces_nonzeros *x, uint32_t first, uint32_t end,
                                const uint64_t *begin, uint64_t *line, void *value, int value_size,
                                cudaStream_t stream)
 {
     if (x->nnz == 0)
         return cudaSuccess;
     if (value_size == 4)
-        select_bins(InBins<float>{*x, first, behind, line, static_cast<float *>(value)}, begin,
+        select_bins(InBins<float>{*x, first, end, line, static_cast<float *>(value)}, begin,
                     stream);
     else
-        select_bins(InBins<double>{*x, first, behind, line, static_cast<double *>(value)}, begin,
+        select_bins(InBins<double>{*x, first, end, line, static_cast<double *>(value)}, begin,
                     stream);
     return cudaGetLastError();
 }

@@ -1,4 +1,4 @@
-/* Nonzeros in pieces of neighbouring lines, for sorting where there is no room to sort all at once.
+/* Nonzeros in pieces of neighbouring lines, so that they are sorted in less room than all at once.
  * Device pointers only; nothing of src/ is known here. Launchers are asynchronous and return the
  * launch's error. */
 #ifndef BLCO_LINE_PIECES_H
@@ -26,15 +26,15 @@ struct line_pieces_nonzeros {
 cudaError_t line_pieces_bins(const struct line_pieces_nonzeros *x, uint64_t *count,
                              cudaStream_t stream);
 
-/* count[t] (nnz / SELECT_TILE, rounded up) = the nonzeros of tile t in bins [first, behind). */
-cudaError_t line_pieces_count(const struct line_pieces_nonzeros *x, uint32_t first, uint32_t behind,
+/* count[t] (nnz / SELECT_TILE, rounded up) = the nonzeros of tile t in bins [first, end). */
+cudaError_t line_pieces_count(const struct line_pieces_nonzeros *x, uint32_t first, uint32_t end,
                               uint64_t *count, cudaStream_t stream);
 
 /* Writes the moved lines and the values, of value_size bytes (8, or 4: rounded to float), of the
- * nonzeros in bins [first, behind), in their order, those of tile t from place begin[t] on. */
-cudaError_t line_pieces_select(const struct line_pieces_nonzeros *x, uint32_t first,
-                               uint32_t behind, const uint64_t *begin, uint64_t *line, void *value,
-                               int value_size, cudaStream_t stream);
+ * nonzeros in bins [first, end), in their order, those of tile t from place begin[t] on. */
+cudaError_t line_pieces_select(const struct line_pieces_nonzeros *x, uint32_t first, uint32_t end,
+                               const uint64_t *begin, uint64_t *line, void *value, int value_size,
+                               cudaStream_t stream);
 
 #ifdef __cplusplus
 }

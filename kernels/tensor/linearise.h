@@ -1,4 +1,4 @@
-/* Building BLCO tensors on the device: lines, sorting, blocks. Device pointers only; nothing of
+/* Builds BLCO tensors on the device: lines, sorting, blocks. Device pointers only; nothing of
  * src/ is known here. All launchers are asynchronous and return the launch's error; n may be 0.
  * Arrays of positions have 4 or 8 bytes an entry (position_size); with position_size 0, position is
  * ignored, and position i is i. */
@@ -39,7 +39,7 @@ cudaError_t linearise_gather(const void *in, int in_size, const void *position, 
                              void *out, int out_size, uint64_t n, cudaStream_t stream);
 
 /* Stable sort of n pairs by bits [begin, end) of their keys; payload_size is 4 or 8. The pairs
- * start and end in key[0] and payload[0]: where sorting leaves them in the second buffers, the
+ * start and end in key[0] and payload[0]: if sorting leaves them in key[1] and payload[1], the
  * pointers are swapped. With temporary NULL only *temporary_bytes is set. */
 cudaError_t linearise_sort(void *temporary, size_t *temporary_bytes, uint64_t *key[2],
                            void *payload[2], int payload_size, uint64_t n, int begin, int end,
@@ -50,12 +50,13 @@ cudaError_t linearise_sort(void *temporary, size_t *temporary_bytes, uint64_t *k
 cudaError_t linearise_flag_lines(const uint64_t *line, int cut, uint8_t *flag, uint64_t *count,
                                  uint64_t n, cudaStream_t stream);
 
-/* The same for nonzeros position[i] in the bits above[mode] of their coordinates. */
+/* As linearise_flag_lines, for nonzeros position[i] and the bits above[mode] of their coordinates.
+ */
 cudaError_t linearise_flag_coordinates(const struct linearise_coordinates *x, const uint32_t *above,
                                        const void *position, int position_size, uint8_t *flag,
                                        uint64_t *count, uint64_t n, cudaStream_t stream);
 
-/* first[] (*count, which the caller knows) = the i that have flag[i] set, ascending. With temporary
+/* first[] (*count, which the caller knows) = the i with flag[i] = 1, ascending. With temporary
  * NULL only *temporary_bytes is set. */
 cudaError_t linearise_select(void *temporary, size_t *temporary_bytes, const uint8_t *flag,
                              uint64_t *first, uint64_t *count, uint64_t n, cudaStream_t stream);

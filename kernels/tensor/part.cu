@@ -20,7 +20,7 @@ struct Square {
 };
 
 /* Mode n's coordinate in the words of nonzero i, counted from the range's first row; wraps around
- * where it is below. */
+ * if it is below that row. */
 __device__ uint32_t coordinate_of(const part_nonzeros &x, uint64_t i, int n)
 {
     uint64_t word = x.index[x.layout.mode[n].word][i];
@@ -71,8 +71,8 @@ cudaError_t part_count(const part_nonzeros *x, uint64_t *count, cudaStream_t str
 {
     if (x->nnz == 0)
         return cudaSuccess;
-    select_count<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(InPart{*x, {}, nullptr},
-                                                                                   count);
+    select_count<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(
+        InPart{*x, {}, nullptr}, count);
     return cudaGetLastError();
 }
 

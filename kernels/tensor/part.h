@@ -1,6 +1,6 @@
-/* The nonzeros of a rank's part, out of decoded nonzeros of the whole tensor. Device pointers only;
- * nothing of src/ is known here. All launchers are asynchronous and return the launch's error; the
- * numbers of nonzeros may be 0. */
+/* Selects the nonzeros of a rank's part from decoded nonzeros of the whole tensor. Device pointers
+ * only; nothing of src/ is known here. All launchers are asynchronous and return the launch's
+ * error; the numbers of nonzeros may be 0. */
 #ifndef BLCO_PART_H
 #define BLCO_PART_H
 

@@ -1,7 +1,7 @@
-/* Selecting nonzeros, in their order, in two steps: tiles of them are counted; when the counts have
- * become places, each tile writes its own. A selection of type S says which: `__device__ bool
- * has(uint64_t i)`, also for i beyond the last nonzero; and `__device__ void put(uint64_t i,
- * uint64_t at)` writes nonzero i to place `at`. */
+/* Selecting nonzeros, in their order, in two steps: the selected nonzeros of each tile are counted;
+ * the counts become places, and each tile writes its own. A type S of a selection has `__device__
+ * bool has(uint64_t i)`, whether nonzero i is selected (also for i beyond the last nonzero), and
+ * `__device__ void put(uint64_t i, uint64_t at)`, which writes nonzero i to place `at`. */
 #ifndef BLCO_SELECT_CUH
 #define BLCO_SELECT_CUH
 

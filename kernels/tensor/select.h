@@ -1,4 +1,4 @@
-/* What selections of nonzeros (select.cuh) share with their callers. Device pointers only; nothing
+/* The part of selecting nonzeros (select.cuh) that callers use. Device pointers only; nothing
  * of src/ is known here. */
 #ifndef BLCO_SELECT_H
 #define BLCO_SELECT_H

@@ -110,8 +110,8 @@ struct Maps {
     tuples_map map[MAX_ORDER];
 };
 
-/* In place: a nonzero's line is read whole before it is written, and a number may be written over
- * one of its own group's coordinates, which no later group reads. */
+/* Works in place: a nonzero's line is read whole before it is written, and a group's number
+ * replaces only coordinates of that group, which no later group reads. */
 __global__ void reduce(const __grid_constant__ tuples_nonzeros x, const __grid_constant__ Maps maps,
                        const __grid_constant__ tuples_target to, uint64_t n)
 {

@@ -40,14 +40,14 @@ struct tuples_map {
     uint32_t *before;           /* (words + 1): tuples in the words before                */
 };
 
-/* Every key, or one in 2^skipped_bits of them, as good as at random. */
+/* Every key, or one in 2^skipped_bits of them, practically at random. */
 struct tuples_sample {
     int key_bits; /* keys < 2^key_bits */
     int skipped_bits;
 };
 
-/* *count (0 before) += how many of the sample's keys n nonzeros have. Of the map only the modes and
- * their lengths are read. bits (2^(key_bits - skipped_bits) bits in whole words, 0 before) is
+/* *count (0 before) += how many of the sample's keys n nonzeros have. Reads only the modes of the
+ * map and their lengths. bits (2^(key_bits - skipped_bits) bits in whole words, 0 before) is
  * scratch. */
 cudaError_t tuples_count(const struct tuples_nonzeros *x, const struct tuples_map *map,
                          struct tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *count,

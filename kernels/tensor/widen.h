@@ -1,4 +1,4 @@
-/* Lines and values that crossed the bus in fewer bytes, back to 64 bits. Device pointers only;
+/* Widens lines and values, which crossed the bus in fewer bytes, to 64 bits. Device pointers only;
  * asynchronous; the launch's error is returned. */
 #ifndef BLCO_WIDEN_H
 #define BLCO_WIDEN_H
@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* Lines of 4 to 7 bytes come in bundles of so many lines: the low 32 bits of each line of a bundle;
- * then, from 6 bytes on, 16 bits of each; then, where the bytes are odd, the highest 8 bits of
- * each. The last bundle is as long as the others. */
+/* Lines of 4 to 7 bytes come in bundles of this many lines: the low 32 bits of each line of a
+ * bundle; then, from 6 bytes on, 16 bits of each; then, if the number of bytes is odd, the highest
+ * 8 bits of each. The last bundle is as long as the others. */
 #define WIDEN_BUNDLE 1024
 
 /* line[i] (n) from bundles of lines of `bytes` bytes. */

@@ -90,8 +90,8 @@ struct tensor_source {
     const struct blco_file *file;
     const char *file_name; /* of the file, for messages; not owned                              */
     bool parts; /* the file has the nonzeros of all ranks; x has about the number of this rank's
-                 * nonzeros and the shape of its ranges; opening shares the rows
-                 * (rank_rows_share_mode)                                                  */
+                 * nonzeros and the shape of its ranges; opening divides the rows
+                 * (rank_rows_divide_mode)                                                 */
     struct rank_rows *ranks; /* outlives the backend                                       */
     double norm_sq;          /* ||X||^2; 0 with a file, whose norm only opening it tells */
 };

@@ -132,7 +132,7 @@ static enum status plan_and_read(struct backend *b, struct rank_tensor *t,
 {
     if (t->estimated && read_estimated(b, t, progress, error) != STATUS_OK)
         return error->status;
-    if (!t->input.unread && rank_tensor_share_rows(t, error) != STATUS_OK)
+    if (!t->input.unread && rank_tensor_divide_rows(t, error) != STATUS_OK)
         return error->status;
     if (plan_or_refuse(&b->plan, b->kind, t, &b->options, error) != STATUS_OK)
         return error->status;
@@ -140,7 +140,7 @@ static enum status plan_and_read(struct backend *b, struct rank_tensor *t,
         return STATUS_OK;
     if (rank_tensor_read(t, progress, error) != STATUS_OK)
         return error->status;
-    return rank_tensor_share_rows(t, error);
+    return rank_tensor_divide_rows(t, error);
 }
 
 /* Plans once more where this rank has room for momentum, but another has not. */

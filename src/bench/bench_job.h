@@ -19,7 +19,7 @@ struct bench_job {
 };
 
 /* Fills job->start, a model at random, and job->reference, what MTTKRP must give for it, once the
- * rank's rows are shared (rank_rows.h); bench_run frees both. Errors as bench_reference_create. */
+ * rank's rows are divided (rank_rows.h); bench_run frees both. Errors as bench_reference_create. */
 enum status bench_prepare_check(struct bench_job *job, struct error *error);
 
 /* Opens a backend for a measurement; where the rank has its rows only now, bench_prepare_check

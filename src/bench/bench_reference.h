@@ -20,7 +20,7 @@ struct bench_reference {
 };
 
 /* *f = M of every mode for the factors of `start`, to check what the request's kind of backend
- * computes of its tensor, whose rows are shared (rank_rows.h). The caller frees *f with
+ * computes of its tensor, whose rows are divided (rank_rows.h). The caller frees *f with
  * bench_reference_free, after a failure too. STATUS_MEMORY, and errors as backend_open and
  * bench_reference_rows_create. */
 enum status bench_reference_create(struct bench_reference *f, const struct bench_request *request,

@@ -18,7 +18,7 @@ struct bench_reference_rows {
 };
 
 /* *s = rows of M of every mode for the factors of k, of this rank's part of the tensor, which may
- * be unread and whose rows are shared (rank_rows.h). By all OpenMP threads. The caller frees *s
+ * be unread and whose rows are divided (rank_rows.h). By all OpenMP threads. The caller frees *s
  * with bench_reference_rows_free, after a failure too. STATUS_INPUT where the file is damaged,
  * STATUS_MEMORY. */
 enum status bench_reference_rows_create(struct bench_reference_rows *s, const struct rank_tensor *t,

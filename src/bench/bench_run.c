@@ -64,7 +64,7 @@ static enum status run(struct bench_job *job, struct error *error)
     r->shape = q->tensor->input.x.shape;
     r->nnz = q->tensor->input.x.nnz;
     progress_stage(job->progress, BENCH_STAGE);
-    if (q->tensor->rows.shared && bench_prepare_check(job, error) != STATUS_OK)
+    if (q->tensor->rows.divided && bench_prepare_check(job, error) != STATUS_OK)
         return error->status;
     return measure_all(job, error);
 }

@@ -60,26 +60,21 @@ static enum status output_format(const struct settings *s, enum tensor_format *f
 /* --- to .blco --- */
 
 /* Spills the pieces of a text file. */
-struct spiller {
-    struct external_sort sort;
-    const char *out;
-};
-
-static enum status spill(void *context, struct coo *piece, struct error *error)
+static enum status spill(void *sort, struct coo *piece, struct error *error)
 {
-    struct spiller *s = context;
-    return external_sort_spill(&s->sort, s->out, piece, error);
+    return external_sort_spill(sort, piece, error);
 }
 
-static enum status text_to_spills(const struct settings *s, struct spiller *spiller,
-                                  struct coo *last, struct progress *progress, struct error *error)
+static enum status text_to_spills(const struct settings *s, struct external_sort *sort,
+                                  struct coo *last, struct error *error)
 {
     struct tns_report report;
     struct tns_pieces pieces = {.memory = s->memory / 4 * 3,
                                 .overhead = EXTERNAL_SORT_OVERHEAD,
                                 .take = spill,
-                                .context = spiller};
-    return tns_read_pieces(last, s->in, &s->common.tns, &pieces, progress, &report, error);
+                                .context = sort,
+                                .progress = sort->progress};
+    return tns_read_pieces(last, s->in, &s->common.tns, &pieces, &report, error);
 }
 
 static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
@@ -94,26 +89,26 @@ static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, c
 static enum status text_to_blco(const struct settings *s, struct progress *progress,
                                 struct error *error)
 {
-    struct spiller spiller = {.out = s->out};
+    struct external_sort sort;
     struct coo last = {0};
     struct external_sort_report report;
     char from[64] = "";
-    external_sort_init(&spiller.sort);
-    enum status status = text_to_spills(s, &spiller, &last, progress, error);
+    external_sort_init(&sort, s->out, s->memory, progress);
+    if (text_to_spills(s, &sort, &last, error) != STATUS_OK)
+        goto done;
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
-    if (status == STATUS_OK) {
-        external_sort_write(&spiller.sort, &last, s->out, s->memory, &report, progress, error);
-        status = tensor_name_overflow(s->in, error);
+    if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
+        tensor_name_overflow(s->in, error);
+        goto done;
     }
-    if (status == STATUS_OK) {
-        if (spiller.sort.spills.count > 0)
-            snprintf(from, sizeof from, " from %ju runs", (uintmax_t)spiller.sort.spills.count);
-        show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
-        tensor_note_cleaning(progress, &report.cleaning);
-    }
+    if (sort.spills.count > 0)
+        snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills.count);
+    show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
+    tensor_note_cleaning(progress, &report.cleaning);
+done:
     coo_free(&last);
-    external_sort_free(&spiller.sort);
+    external_sort_free(&sort);
     return error->status;
 }
 
@@ -135,11 +130,12 @@ static enum status blco_to_blco(const struct settings *s, struct progress *progr
 
 /* --- to text --- */
 
-static struct tns_write_options text_options(const struct settings *s)
+static struct tns_write_options text_options(const struct settings *s, struct progress *progress)
 {
     struct tns_write_options options = s->text.options;
     if (!s->text.index_base_given)
         options.index_base = s->common.tns.index_base;
+    options.progress = progress;
     return options;
 }
 
@@ -162,18 +158,23 @@ static enum status blco_to_text(const struct settings *s, struct progress *progr
 {
     struct blco_file f;
     struct tns_writer *w = NULL;
-    struct tns_write_options options = text_options(s);
+    struct tns_write_options options = text_options(s, progress);
     struct tns_write_report report;
     double start = clock_now();
     if (blco_file_open(&f, s->in, error) != STATUS_OK)
         return error->status;
     const struct blco_file_header *h = f.header;
-    uint64_t length = blco_pieces_length(&f, s->memory / 2);
-    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) == STATUS_OK &&
-        tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, progress, error) == STATUS_OK &&
-        blco_pieces_each(&f, length, append, w, error) == STATUS_OK &&
-        tns_writer_commit(w, &report, error) == STATUS_OK)
-        show_text(progress, &report, h->nnz, clock_now() - start);
+    const struct blco_pieces pieces = blco_pieces_of(&f, s->memory / 2);
+    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) != STATUS_OK)
+        goto done;
+    if (tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error) != STATUS_OK)
+        goto done;
+    if (blco_pieces_each(&pieces, append, w, error) != STATUS_OK)
+        goto done;
+    if (tns_writer_commit(w, &report, error) != STATUS_OK)
+        goto done;
+    show_text(progress, &report, h->nnz, clock_now() - start);
+done:
     tns_writer_free(w);
     blco_file_close(&f);
     return error->status;
@@ -194,19 +195,23 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     struct coo_cleaning cleaning;
     struct tns_report report;
     struct tns_write_report written;
-    struct tns_write_options options = text_options(s);
-    struct tns_pieces pieces = {
-        .memory = s->memory, .overhead = EXTERNAL_SORT_OVERHEAD, .take = refuse, .context = s};
-    if (tns_read_pieces(&x, s->in, &s->common.tns, &pieces, progress, &report, error) ==
-        STATUS_OK) {
-        double start = clock_now();
-        if (tensor_clean(&x, s->in, NULL, &cleaning, error) == STATUS_OK &&
-            tns_write(&x, s->out, &options, progress, &written, error) == STATUS_OK) {
-            show_text(progress, &written, x.nnz, clock_now() - start);
-            tensor_note_cleaning(progress, &cleaning);
-        }
-        coo_free(&x);
-    }
+    struct tns_write_options options = text_options(s, progress);
+    struct tns_pieces pieces = {.memory = s->memory,
+                                .overhead = EXTERNAL_SORT_OVERHEAD,
+                                .take = refuse,
+                                .context = s,
+                                .progress = progress};
+    if (tns_read_pieces(&x, s->in, &s->common.tns, &pieces, &report, error) != STATUS_OK)
+        return error->status;
+    double start = clock_now();
+    if (tensor_clean(&x, s->in, NULL, &cleaning, error) != STATUS_OK)
+        goto done;
+    if (tns_write(&x, s->out, &options, &written, error) != STATUS_OK)
+        goto done;
+    show_text(progress, &written, x.nnz, clock_now() - start);
+    tensor_note_cleaning(progress, &cleaning);
+done:
+    coo_free(&x);
     return error->status;
 }
 

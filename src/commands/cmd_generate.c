@@ -19,7 +19,7 @@
 #include "generate/generate.h"
 #include "generate/generate_parse.h"
 
-#define WRITER_SHARE 8 /* the writer has 1 / WRITER_SHARE of the memory */
+#define WRITER_PART 8 /* the writer has 1 / WRITER_PART of the memory */
 
 struct settings {
     struct cmd_common common;
@@ -178,13 +178,20 @@ static enum status write_skewed(const struct settings *s, const struct generate_
                                 struct progress *progress, struct error *error)
 {
     struct tensor_writer writer;
-    uint64_t memory = cmd_host_memory(&s->common), share = memory / WRITER_SHARE;
+    const uint64_t memory = cmd_host_memory(&s->common);
+    const struct tensor_write_options options = {s->text.options, memory / WRITER_PART};
+    const struct generate_run run = {.seed = s->seed,
+                                     .memory = memory - options.memory,
+                                     .take = append,
+                                     .context = &writer,
+                                     .progress = progress};
     progress_stage(progress, "writing %s", path);
-    if (tensor_writer_open(&writer, path, &spec->shape, spec->nnz, share, &s->text.options,
-                           error) == STATUS_OK &&
-        generate_skewed(spec, s->seed, memory - share, append, &writer, progress, error) ==
-            STATUS_OK)
-        tensor_writer_commit(&writer, report, error);
+    if (tensor_writer_open(&writer, path, &spec->shape, spec->nnz, &options, error) != STATUS_OK)
+        goto done;
+    if (generate_skewed(spec, &run, error) != STATUS_OK)
+        goto done;
+    tensor_writer_commit(&writer, report, error);
+done:
     tensor_writer_free(&writer);
     return error->status;
 }
@@ -203,17 +210,20 @@ static enum status write_planted(const struct settings *s, const struct generate
                                    .noise = s->noise,
                                    .collinear = s->collinearity_given != NULL,
                                    .collinearity = s->collinearity};
-    external_sort_init(&sort);
-    if (generate_planted(&x, &plant, s->seed, memory, progress, error) == STATUS_OK) {
-        *nnz = x.nnz;
-        if (tensor_format_named(path) == TENSOR_BLCO) {
-            progress_stage(progress, "writing %s", path);
-            external_sort_write(&sort, &x, path, memory, &written, progress, error);
-            report->file_bytes = written.bytes;
-        } else {
-            tns_write(&x, path, &s->text.options, progress, report, error);
-        }
+    struct tns_write_options options = s->text.options;
+    options.progress = progress;
+    external_sort_init(&sort, path, memory, progress);
+    if (generate_planted(&x, &plant, s->seed, memory, progress, error) != STATUS_OK)
+        goto done;
+    *nnz = x.nnz;
+    if (tensor_format_named(path) == TENSOR_BLCO) {
+        progress_stage(progress, "writing %s", path);
+        external_sort_write(&sort, &x, &written, error);
+        report->file_bytes = written.bytes;
+    } else {
+        tns_write(&x, path, &options, report, error);
     }
+done:
     external_sort_free(&sort);
     coo_free(&x);
     return error->status;

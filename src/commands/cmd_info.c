@@ -83,52 +83,49 @@ static enum status gather_text(struct info_findings *f, const char *path,
     return error->status;
 }
 
-struct decoder {
-    struct blco_file file;
-    uint64_t segments; /* at a time */
-};
-
-static enum status decode(void *decoder, coo_taker take, void *context, struct error *error)
+static enum status decode(void *pieces, coo_taker take, void *context, struct error *error)
 {
-    struct decoder *d = decoder;
-    return blco_pieces_each(&d->file, d->segments, take, context, error);
+    return blco_pieces_each(pieces, take, context, error);
 }
 
 /* Holds some segments for each thread in memory at a time; counters take the rest of f->memory. */
-static enum status decode_statistics(struct info_findings *f, struct decoder *d,
+static enum status decode_statistics(struct info_findings *f, const struct blco_file *file,
                                      struct progress *progress, struct error *error)
 {
-    struct coo_pieces pieces = {.shape = f->x.shape, .nnz = f->x.nnz, .each = decode, .pieces = d};
-    d->segments = blco_pieces_length(&d->file, f->memory / 4);
-    uint64_t piece = coo_bytes(f->x.shape.order, blco_file_nnz(&d->file, 0, d->segments));
+    struct blco_pieces some = blco_pieces_of(file, f->memory / 4);
+    struct coo_pieces pieces = {
+        .shape = f->x.shape, .nnz = f->x.nnz, .each = decode, .pieces = &some};
+    uint64_t piece = coo_bytes(f->x.shape.order, blco_file_nnz(file, 0, some.length));
     uint64_t counters = counters_beside(f, piece);
     double start = clock_now();
-    progress_stage(progress, "reading %s", d->file.name);
-    if (coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error) == STATUS_OK) {
-        double seconds = clock_now() - start;
-        progress_done(progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
-                      NUMBER_SIZE(f->file_bytes), seconds);
-        take_census(f, &pieces, progress, error);
-    }
-    return error->status;
+    progress_stage(progress, "reading %s", file->name);
+    if (coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error) != STATUS_OK)
+        return error->status;
+    progress_done(progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
+                  NUMBER_SIZE(f->file_bytes), clock_now() - start);
+    return take_census(f, &pieces, progress, error);
 }
 
 static enum status gather_blco(struct info_findings *f, const char *path,
                                const struct tns_options *options, struct progress *progress,
                                struct error *error)
 {
-    struct decoder d;
-    if (blco_file_open(&d.file, path, error) != STATUS_OK)
+    struct blco_file file;
+    if (blco_file_open(&file, path, error) != STATUS_OK)
         return error->status;
-    const struct blco_file_header *h = d.file.header;
+    const struct blco_file_header *h = file.header;
     f->file_bytes = h->file_bytes;
     f->entries = h->nnz;
-    f->x = (struct coo){.shape = d.file.shape, .nnz = h->nnz};
-    f->tensor = file_for_plan(&d.file);
-    if (tensor_check_lengths(path, &f->x.shape, options, error) == STATUS_OK &&
-        cmd_check_grid(&f->wanted, f->x.shape.order, error) == STATUS_OK && h->nnz > 0)
-        decode_statistics(f, &d, progress, error);
-    blco_file_close(&d.file);
+    f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
+    f->tensor = file_for_plan(&file);
+    if (tensor_check_lengths(path, &f->x.shape, options, error) != STATUS_OK)
+        goto done;
+    if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK)
+        goto done;
+    if (h->nnz > 0)
+        decode_statistics(f, &file, progress, error);
+done:
+    blco_file_close(&file);
     return error->status;
 }
 

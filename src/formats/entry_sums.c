@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/ordering_sort.h"
+#include "tensor/ordering.h"
 
-#define PORTIONS 256 /* of the entries: the work that threads share */
+#define PORTIONS 256 /* of the entries; each is one thread's work */
 
 uint64_t *entry_sums_positions(uint64_t count, struct error *error)
 {
     uint64_t *position = memory_array(count, sizeof *position, error);
-    if (position) {
+    if (!position)
+        return NULL;
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < count; i++)
-            position[i] = i;
-    }
+    for (uint64_t i = 0; i < count; i++)
+        position[i] = i;
     return position;
 }
 
@@ -38,8 +38,8 @@ static bool repeats(const struct sorted *s, uint64_t i)
     return true;
 }
 
-/* Sums the entries equal to entry i, the first of them, into it and leaves the others zero.
- * Explicit zeros are counted as zeros and not as duplicates, as if they had never been there. */
+/* Adds the entries with the coordinates of entry i, the first of them, to entry i, and makes the
+ * others zero. Explicit zeros are counted as zeros and not as duplicates. */
 static void sum_repeats(const struct sorted *s, uint64_t i, struct coo_cleaning *report)
 {
     double *value = s->x->value, sum = 0;
@@ -106,22 +106,25 @@ static void drop_zeros(struct sorted *s)
     s->count = count;
 }
 
-enum status entry_sums_append(const struct ordering *alto, struct coo *x, uint64_t *position,
-                              uint64_t count, struct blco_writer *w, struct coo_cleaning *report,
+enum status entry_sums_append(struct coo *x, uint64_t *position, uint64_t count,
+                              struct blco_writer *w, struct coo_cleaning *report,
                               struct error *error)
 {
     uint64_t *key = memory_array(count, sizeof *key, error);
     struct sorted s = {x, position, key, count, count / PORTIONS + 1};
-    if (key && ordering_sort(alto, x, position, count, key, error) == STATUS_OK) {
-        struct coo_cleaning cleaned = {0};
-        sum_all_repeats(&s, &cleaned, error);
-        if (cleaned.zeros + cleaned.duplicates > 0)
-            drop_zeros(&s);
-        report->zeros += cleaned.zeros;
-        report->duplicates += cleaned.duplicates;
-        if (error->status == STATUS_OK)
-            blco_writer_append(w, x, position, s.count, error);
-    }
+    struct coo_cleaning cleaned = {0};
+    if (!key)
+        return error->status;
+    if (ordering_sort(&w->alto.ordering, x, position, count, key, error) != STATUS_OK)
+        goto done;
+    if (sum_all_repeats(&s, &cleaned, error) != STATUS_OK)
+        goto done;
+    if (cleaned.zeros + cleaned.duplicates > 0)
+        drop_zeros(&s);
+    report->zeros += cleaned.zeros;
+    report->duplicates += cleaned.duplicates;
+    blco_writer_append(w, x, position, s.count, error);
+done:
     memory_free(key);
     return error->status;
 }

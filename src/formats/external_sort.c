@@ -3,20 +3,22 @@
 #include "base/memory.h"
 #include "formats/entry_sums.h"
 #include "formats/spill_merge.h"
-#include "tensor/ordering_sort.h"
+#include "tensor/ordering.h"
 
-#define WRITER_SHARE 8 /* an eighth of the memory is for the entries that are written */
+#define WRITER_PART 8 /* an eighth of the memory is for the entries that are written */
 
-void external_sort_init(struct external_sort *s)
+void external_sort_init(struct external_sort *s, const char *path, uint64_t memory,
+                        struct progress *progress)
 {
-    *s = (struct external_sort){.spills.file = {.fd = -1}};
+    *s = (struct external_sort){
+        .path = path, .memory = memory, .progress = progress, .spills.file = {.fd = -1}};
 }
 
 void external_sort_free(struct external_sort *s)
 {
     outfile_discard(&s->spills.file);
     memory_free(s->spills.spill);
-    external_sort_init(s);
+    external_sort_init(s, NULL, 0, NULL);
 }
 
 static enum status write_spill(struct external_sort *s, const struct coo *x,
@@ -43,26 +45,35 @@ static enum status write_spill(struct external_sort *s, const struct coo *x,
     return STATUS_OK;
 }
 
+/* Makes room for a spill, and the spill file if there is none. */
+static enum status prepare_spill(struct external_sort *s, struct error *error)
+{
+    struct spills *all = &s->spills;
+    if (memory_resize(&all->spill, all->count + 1, sizeof *all->spill, error) != STATUS_OK)
+        return error->status;
+    return all->file.fd < 0 ? outfile_open_scratch(&all->file, s->path, error) : STATUS_OK;
+}
+
 /* The lengths may grow from piece to piece: bits of a mode that a shorter length does not need are
  * zero in this piece, so that the order is the same on the longer line. */
-enum status external_sort_spill(struct external_sort *s, const char *path, const struct coo *piece,
+enum status external_sort_spill(struct external_sort *s, const struct coo *piece,
                                 struct error *error)
 {
     struct ordering alto;
     ordering_create(&alto, ORDERING_ALTO, &piece->shape, 64);
     uint64_t *position = entry_sums_positions(piece->nnz, error);
     uint64_t *key = memory_array(piece->nnz, sizeof *key, error);
-    if (!position || !key ||
-        memory_resize(&s->spills.spill, s->spills.count + 1, sizeof *s->spills.spill, error) !=
-            STATUS_OK ||
-        (s->spills.file.fd < 0 &&
-         outfile_open_scratch(&s->spills.file, path, error) != STATUS_OK) ||
-        ordering_sort(&alto, piece, position, piece->nnz, key, error) != STATUS_OK)
+    if (error->status != STATUS_OK)
+        goto done;
+    if (prepare_spill(s, error) != STATUS_OK)
+        goto done;
+    if (ordering_sort(&alto, piece, position, piece->nnz, key, error) != STATUS_OK)
         goto done;
     s->spills.spill[s->spills.count] =
         (struct spill){.offset = s->spills.bytes, .count = piece->nnz};
-    if (write_spill(s, piece, position, key, error) == STATUS_OK)
-        s->spills.count++;
+    if (write_spill(s, piece, position, key, error) != STATUS_OK)
+        goto done;
+    s->spills.count++;
 done:
     memory_free(position);
     memory_free(key);
@@ -72,42 +83,38 @@ done:
 static enum status merge_in_memory(struct coo *x, struct blco_writer *w,
                                    struct coo_cleaning *report, struct error *error)
 {
-    struct ordering alto;
-    ordering_create(&alto, ORDERING_ALTO, &x->shape, 64);
     uint64_t *position = entry_sums_positions(x->nnz, error);
-    if (position)
-        entry_sums_append(&alto, x, position, x->nnz, w, report, error);
+    if (!position)
+        return error->status;
+    entry_sums_append(x, position, x->nnz, w, report, error);
     memory_free(position);
     return error->status;
 }
 
-static enum status merge(struct external_sort *s, struct coo *last, const char *path,
-                         uint64_t memory, struct blco_writer *w, struct coo_cleaning *report,
-                         struct progress *progress, struct error *error)
+static enum status merge(struct external_sort *s, struct coo *last, struct blco_writer *w,
+                         struct coo_cleaning *report, struct error *error)
 {
     if (s->spills.count == 0)
         return merge_in_memory(last, w, report, error);
-    struct shape shape = last->shape;
-    if (last->nnz > 0)
-        external_sort_spill(s, path, last, error);
+    if (last->nnz > 0 && external_sort_spill(s, last, error) != STATUS_OK)
+        return error->status;
     coo_free(last);
-    return error->status == STATUS_OK
-               ? spill_merge(&s->spills, &shape, memory, w, report, progress, error)
-               : error->status;
+    return spill_merge(&s->spills, s->memory - s->memory / WRITER_PART, w, report, s->progress,
+                       error);
 }
 
-enum status external_sort_write(struct external_sort *s, struct coo *last, const char *path,
-                                uint64_t memory, struct external_sort_report *report,
-                                struct progress *progress, struct error *error)
+enum status external_sort_write(struct external_sort *s, struct coo *last,
+                                struct external_sort_report *report, struct error *error)
 {
     struct blco_writer w;
     *report = (struct external_sort_report){0};
-    if (blco_writer_open(&w, path, &last->shape, memory / WRITER_SHARE, error) == STATUS_OK &&
-        merge(s, last, path, memory - memory / WRITER_SHARE, &w, &report->cleaning, progress,
-              error) == STATUS_OK) {
-        report->nnz = w.nnz + w.filled;
-        blco_writer_commit(&w, &report->bytes, error);
-    }
+    if (blco_writer_open(&w, s->path, &last->shape, s->memory / WRITER_PART, error) != STATUS_OK)
+        goto done;
+    if (merge(s, last, &w, &report->cleaning, error) != STATUS_OK)
+        goto done;
+    report->nnz = w.nnz + w.filled;
+    blco_writer_commit(&w, &report->bytes, error);
+done:
     blco_writer_discard(&w);
     coo_free(last);
     return error->status;

@@ -10,16 +10,20 @@
 #include "tensor/coo.h"
 
 struct external_sort {
+    const char *path; /* of the .blco file; borrowed                                           */
+    uint64_t memory;  /* bytes that writing it may take, beside some bytes for each thread     */
+    struct progress *progress; /* may be NULL */
     struct spills spills;
 };
 
-/* Empties *s: no spills, no file. */
-void external_sort_init(struct external_sort *s);
+/* Begins a sort without spills for the .blco file `path`, which outlives *s. */
+void external_sort_init(struct external_sort *s, const char *path, uint64_t memory,
+                        struct progress *progress);
 
 /* Sorts the entries of *piece, which follow those of earlier pieces, and writes them to the spill
- * file, a file without a name in the folder of `path`. *piece is left as it was. STATUS_OUTPUT,
+ * file, a file without a name in the folder of s->path. *piece stays as it is. STATUS_OUTPUT,
  * STATUS_MEMORY. */
-enum status external_sort_spill(struct external_sort *s, const char *path, const struct coo *piece,
+enum status external_sort_spill(struct external_sort *s, const struct coo *piece,
                                 struct error *error);
 
 struct external_sort_report {
@@ -27,14 +31,13 @@ struct external_sort_report {
     uint64_t nnz, bytes; /* of the .blco file */
 };
 
-/* Writes the .blco file `path` from the spills and *last, the entries that follow them in input
- * order, which has the lengths of the tensor and is freed. Entries with the same coordinates are
- * summed in input order; zeros and sums that are zero are dropped; both are counted. Takes `memory`
- * bytes, and some for each thread. The file does not depend on the cut into pieces, the memory or
- * the number of threads. STATUS_INPUT as of coo_overflow, STATUS_OUTPUT, STATUS_MEMORY. */
-enum status external_sort_write(struct external_sort *s, struct coo *last, const char *path,
-                                uint64_t memory, struct external_sort_report *report,
-                                struct progress *progress, struct error *error);
+/* Writes the .blco file from the spills and *last, the entries that follow them in input order.
+ * *last has the lengths of the tensor and is freed. Entries with the same coordinates are summed in
+ * input order; zeros and sums that are zero are dropped; both are counted. The file does not depend
+ * on the cut into pieces, the memory or the number of threads. STATUS_INPUT as from coo_overflow,
+ * STATUS_OUTPUT, STATUS_MEMORY. */
+enum status external_sort_write(struct external_sort *s, struct coo *last,
+                                struct external_sort_report *report, struct error *error);
 
 /* Deletes the spill file. Accepts an empty *s. */
 void external_sort_free(struct external_sort *s);

@@ -3,22 +3,10 @@
 #include "formats/blco/blco_pieces.h"
 #include "tensor/fingerprint.h"
 
-#define ROOM (UINT64_C(256) << 20) /* bytes for decoded nonzeros, at most */
-
-static enum status add_piece(void *context, struct coo *piece, struct error *error)
-{
-    (void)error;
-    uint64_t *hash = context;
-    *hash += fingerprint_hash(piece, NULL);
-    return STATUS_OK;
-}
-
 enum status input_hash(const struct tensor_input *input, uint64_t *hash, struct error *error)
 {
-    *hash = 0;
     if (input->unread)
-        return blco_pieces_each(&input->file, blco_pieces_length(&input->file, ROOM), add_piece,
-                                hash, error);
+        return blco_pieces_hash(&input->file, 0, input->file.header->nsegments, hash, error);
     *hash = fingerprint_hash(&input->x, NULL);
     return STATUS_OK;
 }

@@ -10,16 +10,19 @@
 
 #define LEAST_WINDOW 256 /* entries of a spill in memory */
 
-/* The next entries of each spill are in memory, in a window: those of spill k in window
- * [k * length, k * length + filled[k]). The entries that can be emitted are those before the last
- * entry in the window of every spill that goes on behind its window. */
+/* The next entries of each spill are in memory, in its window: those of spill k are entries
+ * [k * length, k * length + filled[k]) of `window`. A spill goes on if it has more entries. An
+ * entry can be emitted if it comes before the last entry in the window of every spill that goes on.
+ */
 struct merger {
     struct spills *spills;
-    struct ordering alto;
+    const struct ordering *alto; /* the writer's                                              */
+    struct blco_writer *writer;
+    struct coo_cleaning *report;
     struct coo window;  /* (count * length); owned                                  */
     uint64_t length;    /* entries of a window                                      */
     uint64_t *filled;   /* (count) entries in each window; owned                    */
-    uint64_t *taken;    /* (count) of these, how many are emitted next; in `filled` */
+    uint64_t *taken;    /* (count) how many of these are emitted next; in `filled`  */
     uint64_t *position; /* (count * length); owned                                  */
 };
 
@@ -64,8 +67,8 @@ static enum status refill(struct merger *m, uint64_t k, struct error *error)
     return STATUS_OK;
 }
 
-/* Finds the entry before which all entries can be emitted; false if no spill goes on, so that all
- * entries can be. */
+/* Finds the limit, the entry before which all entries can be emitted; false if no spill goes on, so
+ * that all entries can be emitted. */
 static bool find_limit(const struct merger *m, uint32_t *limit)
 {
     bool found = false;
@@ -74,7 +77,7 @@ static bool find_limit(const struct merger *m, uint32_t *limit)
         if (!goes_on(m, k))
             continue;
         coo_coordinates(&m->window, k * m->length + m->filled[k] - 1, last);
-        if (!found || ordering_precedes(&m->alto, last, limit))
+        if (!found || ordering_precedes(m->alto, last, limit))
             memcpy(limit, last, sizeof last);
         found = true;
     }
@@ -89,7 +92,7 @@ static uint64_t count_before(const struct merger *m, uint64_t k, const uint32_t 
         uint64_t middle = low + (high - low) / 2;
         uint32_t coordinate[MAX_ORDER];
         coo_coordinates(&m->window, k * m->length + middle, coordinate);
-        if (ordering_precedes(&m->alto, coordinate, limit))
+        if (ordering_precedes(m->alto, coordinate, limit))
             low = middle + 1;
         else
             high = middle;
@@ -123,8 +126,7 @@ struct equals {
 
 /* Takes the entries at the beginning of window k that have the coordinates of *equal. Returns
  * their number. */
-static uint64_t take_equal(const struct merger *m, uint64_t k, struct equals *equal,
-                           struct coo_cleaning *report)
+static uint64_t take_equal(const struct merger *m, uint64_t k, struct equals *equal)
 {
     const struct coo *x = &m->window;
     uint64_t first = k * m->length, i = 0;
@@ -135,7 +137,7 @@ static uint64_t take_equal(const struct merger *m, uint64_t k, struct equals *eq
                 return i;
         double term = x->value[first + i];
         if (term == 0)
-            report->zeros++;
+            m->report->zeros++;
         else
             *sum = equal->terms++ ? *sum + term : term;
     }
@@ -149,8 +151,7 @@ static void drop_first(struct merger *m, uint64_t k, uint64_t count)
 }
 
 /* Sums the entries at the limit, spill after spill, so that the windows need not hold them all. */
-static enum status sum_equals(struct merger *m, struct equals *equal, struct coo_cleaning *report,
-                              struct error *error)
+static enum status sum_equals(struct merger *m, struct equals *equal, struct error *error)
 {
     uint32_t limit[MAX_ORDER] = {0};
     find_limit(m, limit);
@@ -160,7 +161,7 @@ static enum status sum_equals(struct merger *m, struct equals *equal, struct coo
     for (uint64_t k = 0; k < m->spills->count; k++) {
         uint64_t taken;
         do {
-            taken = take_equal(m, k, equal, report);
+            taken = take_equal(m, k, equal);
             drop_first(m, k, taken);
             equal->entries += taken;
             if (goes_on(m, k) && refill(m, k, error) != STATUS_OK)
@@ -170,53 +171,53 @@ static enum status sum_equals(struct merger *m, struct equals *equal, struct coo
     return STATUS_OK;
 }
 
-/* Emits the sum of the entries at the limit. Returns how many entries that are. */
-static uint64_t emit_equals(struct merger *m, struct blco_writer *w, struct coo_cleaning *report,
-                            struct error *error)
+/* Emits the sum of the entries at the limit; *count is how many entries these are. */
+static enum status emit_equals(struct merger *m, uint64_t *count, struct error *error)
 {
     struct equals equal = {0};
-    if (coo_create(&equal.sum, &m->window.shape, 1, error) == STATUS_OK &&
-        sum_equals(m, &equal, report, error) == STATUS_OK) {
-        report->duplicates += equal.terms > 1 ? equal.terms - 1 : 0;
-        report->zeros += equal.terms > 1 && equal.sum.value[0] == 0;
-        if (!isfinite(equal.sum.value[0]))
-            coo_overflow(&equal.sum, NULL, 0, error);
-        else if (equal.sum.value[0] != 0)
-            blco_writer_append(w, &equal.sum, NULL, 1, error);
-    }
+    if (coo_create(&equal.sum, &m->window.shape, 1, error) != STATUS_OK)
+        return error->status;
+    if (sum_equals(m, &equal, error) != STATUS_OK)
+        goto done;
+    m->report->duplicates += equal.terms > 1 ? equal.terms - 1 : 0;
+    m->report->zeros += equal.terms > 1 && equal.sum.value[0] == 0;
+    if (!isfinite(equal.sum.value[0]))
+        coo_overflow(&equal.sum, NULL, 0, error);
+    else if (equal.sum.value[0] != 0)
+        blco_writer_append(m->writer, &equal.sum, NULL, 1, error);
+    *count = equal.entries;
+done:
     coo_free(&equal.sum);
-    return equal.entries;
-}
-
-static enum status merger_create(struct merger *m, struct spills *s, const struct shape *shape,
-                                 uint64_t memory, struct error *error)
-{
-    *m = (struct merger){.spills = s};
-    ordering_create(&m->alto, ORDERING_ALTO, shape, 64);
-    m->length = memory / s->count / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
-    if (m->length < LEAST_WINDOW)
-        m->length = LEAST_WINDOW;
-    m->filled = memory_zeros(2 * s->count, sizeof *m->filled, error);
-    m->taken = m->filled ? m->filled + s->count : NULL;
-    m->position = memory_array(s->count * m->length, sizeof *m->position, error);
-    if (error->status == STATUS_OK)
-        coo_create(&m->window, shape, s->count * m->length, error);
     return error->status;
 }
 
-/* Emits the `count` entries that choose() has listed. */
-static enum status emit_chosen(struct merger *m, uint64_t count, struct blco_writer *w,
-                               struct coo_cleaning *report, struct error *error)
+static enum status merger_create(struct merger *m, uint64_t memory, struct error *error)
 {
-    if (entry_sums_append(&m->alto, &m->window, m->position, count, w, report, error) != STATUS_OK)
+    const struct shape *shape = &m->writer->pending.shape;
+    uint64_t spills = m->spills->count;
+    m->alto = &m->writer->alto.ordering;
+    m->length = memory / spills / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
+    if (m->length < LEAST_WINDOW)
+        m->length = LEAST_WINDOW;
+    m->filled = memory_zeros(2 * spills, sizeof *m->filled, error);
+    m->taken = m->filled ? m->filled + spills : NULL;
+    m->position = memory_array(spills * m->length, sizeof *m->position, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    return coo_create(&m->window, shape, spills * m->length, error);
+}
+
+/* Emits the `count` entries that choose() has listed. */
+static enum status emit_chosen(struct merger *m, uint64_t count, struct error *error)
+{
+    if (entry_sums_append(&m->window, m->position, count, m->writer, m->report, error) != STATUS_OK)
         return error->status;
     for (uint64_t k = 0; k < m->spills->count; k++)
         drop_first(m, k, m->taken[k]);
     return STATUS_OK;
 }
 
-static enum status merge_all(struct merger *m, struct blco_writer *w, struct coo_cleaning *report,
-                             struct progress *progress, struct error *error)
+static enum status merge_all(struct merger *m, struct progress *progress, struct error *error)
 {
     struct spills *s = m->spills;
     uint64_t done = 0, all = 0;
@@ -227,11 +228,7 @@ static enum status merge_all(struct merger *m, struct blco_writer *w, struct coo
             if (goes_on(m, k) && refill(m, k, error) != STATUS_OK)
                 return error->status;
         uint64_t count = choose(m);
-        if (count > 0)
-            emit_chosen(m, count, w, report, error);
-        else
-            count = emit_equals(m, w, report, error);
-        if (error->status != STATUS_OK)
+        if ((count > 0 ? emit_chosen(m, count, error) : emit_equals(m, &count, error)) != STATUS_OK)
             return error->status;
         done += count;
         progress_update(progress, (double)done / (double)all, "%.0f million entries",
@@ -240,13 +237,14 @@ static enum status merge_all(struct merger *m, struct blco_writer *w, struct coo
     return STATUS_OK;
 }
 
-enum status spill_merge(struct spills *s, const struct shape *shape, uint64_t memory,
-                        struct blco_writer *w, struct coo_cleaning *report,
-                        struct progress *progress, struct error *error)
+enum status spill_merge(struct spills *s, uint64_t memory, struct blco_writer *w,
+                        struct coo_cleaning *report, struct progress *progress, struct error *error)
 {
-    struct merger m = {0};
-    if (merger_create(&m, s, shape, memory, error) == STATUS_OK)
-        merge_all(&m, w, report, progress, error);
+    struct merger m = {.spills = s, .writer = w, .report = report};
+    if (merger_create(&m, memory, error) != STATUS_OK)
+        goto done;
+    merge_all(&m, progress, error);
+done:
     merger_free(&m);
     return error->status;
 }

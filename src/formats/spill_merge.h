@@ -20,17 +20,16 @@ struct spill {
 
 /* The spills, one after the other in input order. */
 struct spills {
-    struct outfile file; /* which has no name; fd -1 before the first spill */
-    uint64_t bytes;      /* in the file                                     */
+    struct outfile file; /* without a name; fd -1 before the first spill */
+    uint64_t bytes;      /* in the file                                  */
     struct spill *spill; /* (count); owned                                  */
     uint64_t count;
 };
 
-/* Appends the entries of all spills, of a tensor of this shape, to the file in alto order and
- * cleaned, in about `memory` bytes; *report is added to. STATUS_INPUT as of coo_overflow,
- * STATUS_OUTPUT, STATUS_MEMORY. */
-enum status spill_merge(struct spills *s, const struct shape *shape, uint64_t memory,
-                        struct blco_writer *w, struct coo_cleaning *report,
-                        struct progress *progress, struct error *error);
+/* Appends the entries of all spills to the file in alto order and cleaned, in about `memory` bytes;
+ * counts are added to *report. STATUS_INPUT as from coo_overflow, STATUS_OUTPUT, STATUS_MEMORY. */
+enum status spill_merge(struct spills *s, uint64_t memory, struct blco_writer *w,
+                        struct coo_cleaning *report, struct progress *progress,
+                        struct error *error);
 
 #endif

@@ -69,10 +69,10 @@ enum status tensor_open_blco(struct blco_file *f, const char *path,
 {
     if (blco_file_open(f, path, error) != STATUS_OK)
         return error->status;
-    if (f->header->nnz == 0)
-        error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
-    else
-        tensor_check_lengths(path, &f->shape, options, error);
+    if (tensor_check_left(path, f->header->nnz, f->header->nnz, error) != STATUS_OK)
+        goto done;
+    tensor_check_lengths(path, &f->shape, options, error);
+done:
     if (error->status != STATUS_OK)
         blco_file_close(f);
     return error->status;
@@ -99,13 +99,12 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
     *x = (struct coo){0};
     *report = (struct tensor_report){0};
     double start = clock_now();
-    tns_read(x, path, options, progress, &report->text, error);
-    double middle = clock_now();
-    report->read_seconds = middle - start;
-    if (error->status == STATUS_OK &&
-        tensor_clean(x, path, NULL, &report->cleaning, error) != STATUS_OK)
+    if (tns_read(x, path, options, progress, &report->text, error) != STATUS_OK)
+        return error->status;
+    report->read_seconds = clock_lap(&start);
+    if (tensor_clean(x, path, NULL, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
-    report->clean_seconds = clock_now() - middle;
+    report->clean_seconds = clock_lap(&start);
     return error->status;
 }
 

@@ -1,5 +1,5 @@
-/* What serves tensor files of every kind: FROSTT text, plain or gzip, and .blco, told apart by
- * their contents and not by their names. */
+/* Tensor files of every kind: FROSTT text, plain or gzip, and .blco. Their contents, not their
+ * names, show which kind they are. */
 #ifndef BLCO_TENSOR_FILE_H
 #define BLCO_TENSOR_FILE_H
 
@@ -17,8 +17,8 @@ struct tensor_report {
 };
 
 /* Finds out the kind of a file. "-", standard input, is text. STATUS_INPUT if standard input is a
- * .blco file, which must be given by its name. A file that cannot be read is taken for text, whose
- * reader says why. */
+ * .blco file, which must be given by its name. A file that cannot be read counts as text; the
+ * reader of text then gives the reason. */
 enum status tensor_format(const char *path, enum tensor_format *format, struct error *error);
 
 /* The kind of file to write under this name: .blco if the name ends in .blco, else text. */
@@ -30,16 +30,16 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
                              struct progress *progress, struct tensor_report *report,
                              struct error *error);
 
-/* coo_clean() of entries of the file `path`, whose name begins the message of an error in them. */
+/* coo_clean() of entries of the file `path`, whose name begins the message if they are at fault. */
 enum status tensor_clean(struct coo *x, const char *path, const uint64_t *first,
                          struct coo_cleaning *report, struct error *error);
 
-/* Puts the name of the text file `path` before the message where *error is about its entries
+/* Puts the name of the text file `path` before the message if its entries are at fault
  * (STATUS_INPUT); returns the status of *error. */
 enum status tensor_name_overflow(const char *path, struct error *error);
 
-/* Opens a .blco file that must have nonzeros, and the lengths that --dims gives, if it gives any.
- * The caller closes *f, which is empty on failure; `path` outlives *f. STATUS_INPUT. */
+/* Opens a .blco file, which must have nonzeros, and the lengths of --dims if that is given. The
+ * caller closes *f, which is empty on failure; `path` outlives *f. STATUS_INPUT. */
 enum status tensor_open_blco(struct blco_file *f, const char *path,
                              const struct tns_options *options, struct error *error);
 
@@ -51,7 +51,7 @@ enum status tensor_check_lengths(const char *path, const struct shape *shape,
 enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz,
                               struct error *error);
 
-/* Tells the user what cleaning did, if it did anything. */
+/* Shows the user what cleaning did, if it did anything. */
 void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning);
 
 #endif

@@ -3,13 +3,13 @@
 _Static_assert(BLCO_SEGMENT_NNZ % TNS_WRITE_PIECE == 0, "pieces suit both kinds of file");
 
 enum status tensor_writer_open(struct tensor_writer *w, const char *path, const struct shape *shape,
-                               uint64_t nnz, uint64_t memory,
-                               const struct tns_write_options *options, struct error *error)
+                               uint64_t nnz, const struct tensor_write_options *options,
+                               struct error *error)
 {
     *w = (struct tensor_writer){.format = tensor_format_named(path), .blco = {.file = {.fd = -1}}};
     if (w->format == TENSOR_BLCO)
-        return blco_writer_open(&w->blco, path, shape, memory, error);
-    return tns_writer_open(&w->text, path, shape, nnz, options, NULL, error);
+        return blco_writer_open(&w->blco, path, shape, options->memory, error);
+    return tns_writer_open(&w->text, path, shape, nnz, &options->text, error);
 }
 
 enum status tensor_writer_append(struct tensor_writer *w, const struct coo *x, struct error *error)

@@ -1,4 +1,4 @@
-/* Writes a tensor that comes in pieces in alto order to a file, .blco or text as its name says. */
+/* Writes a tensor that comes in pieces in alto order to a file, .blco or text by its name. */
 #ifndef BLCO_TENSOR_WRITER_H
 #define BLCO_TENSOR_WRITER_H
 
@@ -13,12 +13,16 @@ struct tensor_writer {
     struct tns_writer *text;
 };
 
-/* Begins a file for a tensor of this shape and `nnz` nonzeros. `memory` bounds the bytes of
- * nonzeros that wait for a .blco file, but one segment may always wait; `options` are for text. The
- * caller frees *w, which is empty on failure. STATUS_OUTPUT, STATUS_MEMORY. */
+struct tensor_write_options {
+    struct tns_write_options text;
+    uint64_t memory; /* of a .blco file: bytes of nonzeros that may wait; one segment always may */
+};
+
+/* Begins a file for a tensor of this shape and `nnz` nonzeros. The caller frees *w, which is empty
+ * on failure. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tensor_writer_open(struct tensor_writer *w, const char *path, const struct shape *shape,
-                               uint64_t nnz, uint64_t memory,
-                               const struct tns_write_options *options, struct error *error);
+                               uint64_t nnz, const struct tensor_write_options *options,
+                               struct error *error);
 
 /* Writes the next piece; every piece but the last has a multiple of BLCO_SEGMENT_NNZ nonzeros.
  * STATUS_OUTPUT, STATUS_MEMORY. */

@@ -1,4 +1,4 @@
-/* Boxes of places that are ranges of the alto line: the positions of a box share their uppermost
+/* Boxes of places that are ranges of the alto line: the positions of a box agree in their uppermost
  * bits. */
 #ifndef BLCO_ALTO_BOX_H
 #define BLCO_ALTO_BOX_H

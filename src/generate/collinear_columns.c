@@ -12,7 +12,7 @@ static double inner(const double *x, const double *y, uint64_t rows)
     return sum;
 }
 
-/* Takes the part of column r away that lies in the columns before it, which are orthonormal. */
+/* Subtracts from column r its projection on the columns before it, which are orthonormal. */
 static void make_orthogonal(double *a, uint64_t rows, uint64_t r)
 {
     double *x = a + r * rows;

@@ -75,8 +75,9 @@ enum status coordinate_keys_sort(struct coordinate_keys *keys, int bits, struct 
 void coordinate_keys_unique(struct coordinate_keys *keys);
 
 /* STATUS_MEMORY if making a tensor of `count` nonzeros from keys, with `more` bytes beside the
- * tensor, takes more than `memory` bytes. The peak is the tensor and the memory for sorting the
- * tensor (KEYS_OVERHEAD bytes a nonzero): more than two sets of keys, or one set and the tensor. */
+ * tensor, takes more than `memory` bytes. The peak is the tensor and the memory for sorting it
+ * (KEYS_OVERHEAD bytes a nonzero), which is more than two sets of keys, or one set and the tensor.
+ */
 #define KEYS_OVERHEAD 32
 enum status coordinate_keys_check_memory(int order, double count, double more, uint64_t memory,
                                          struct error *error);

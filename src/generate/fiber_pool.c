@@ -5,19 +5,19 @@
 #include "base/memory.h"
 
 #define FIBERS_AT_ONCE 65536 /* drawn by one thread in a row                     */
-#define FEW_RANKS      64    /* behind these ranks a share is nearly the density */
+#define FEW_RANKS      64    /* after these ranks a mass is nearly the density   */
 #define FEW_FIBERS     (1 << 18)
-#define ENOUGH         64               /* fibers a nonzero: of more, hardly any is drawn twice */
+#define ENOUGH         64               /* fibers a nonzero: with more, few are drawn twice     */
 #define STREAM         (UINT64_MAX - 2) /* names the random stream of mode 0; mode n's is n less */
 #define RANKS          (UINT64_MAX - 1 - MAX_ORDER - 1)
 
-uint64_t fiber_pool_count(const struct generate_skew *skew, uint64_t nnz)
+uint64_t fiber_pool_count(const struct generate_spec *spec)
 {
-    uint64_t enough = nnz < FEW_FIBERS / ENOUGH ? FEW_FIBERS : ENOUGH * nnz;
-    return skew->pool < enough ? skew->pool : enough;
+    uint64_t enough = spec->nnz < FEW_FIBERS / ENOUGH ? FEW_FIBERS : ENOUGH * spec->nnz;
+    return spec->skew.pool < enough ? spec->skew.pool : enough;
 }
 
-/* Indices of an even mode are used one after the other, in an order of its own. */
+/* Indices of an even mode are used one after the other, in a random order. */
 struct fiber_mode {
     struct index_range range;
     struct permutation even;
@@ -28,11 +28,11 @@ static uint64_t fiber_index(const struct fiber_mode *mode, int n, uint64_t fiber
 {
     const struct index_distribution *distribution = mode->range.distribution;
     struct random_stream stream = random_stream_at(seed, STREAM - (uint64_t)n, fiber);
-    double share;
+    double mass;
     if (distribution->even)
         return permutation_apply(&mode->even,
                                  (uint64_t)((uint128)fiber * distribution->length / count));
-    return index_range_draw(&mode->range, &stream, &share);
+    return index_range_draw(&mode->range, &stream, &mass);
 }
 
 static void draw_fibers(struct fiber_pool *pool, uint32_t modes, const struct alto_keys *line,
@@ -49,8 +49,8 @@ static void draw_fibers(struct fiber_pool *pool, uint32_t modes, const struct al
     }
 }
 
-/* The Zipf ranks of a pool. Of a large pool fewer fibers are in memory: there a fiber of the second
- * half stands for several ranks and has their shares. */
+/* The Zipf ranks of a pool. A large pool has fewer fibers in memory: a fiber of the upper half then
+ * stands for several ranks and has their mass. */
 struct fiber_ranks {
     double kept, ratio, exponent;
 };
@@ -68,8 +68,8 @@ static double rank_begin(const struct fiber_ranks *r, uint64_t rank)
     return 1 + (at > r->kept ? r->kept + (at - r->kept) * r->ratio : at);
 }
 
-/* Relative: the caller scales the shares to the sum 1. */
-static double rank_share(const struct fiber_ranks *r, uint64_t rank)
+/* The mass of a rank, relative: the caller scales masses to the sum 1. */
+static double rank_mass(const struct fiber_ranks *r, uint64_t rank)
 {
     double begin = rank_begin(r, rank), end = rank_begin(r, rank + 1);
     if (r->exponent <= 0)
@@ -79,14 +79,14 @@ static double rank_share(const struct fiber_ranks *r, uint64_t rank)
 }
 
 /* Which fibers are the frequent ones is random. */
-static void sum_shares(struct fiber_pool *pool, const struct generate_skew *skew, uint64_t seed)
+static void sum_masses(struct fiber_pool *pool, const struct generate_skew *skew, uint64_t seed)
 {
     uint64_t count = pool->position.count;
     struct fiber_ranks ranks = ranks_create(skew, count);
     struct permutation rank = permutation_create(count, random_stream_at(seed, RANKS, 0));
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < count; i++)
-        pool->sum[i + 1] = rank_share(&ranks, permutation_apply(&rank, i));
+        pool->sum[i + 1] = rank_mass(&ranks, permutation_apply(&rank, i));
     pool->sum[0] = 0;
     for (uint64_t i = 0; i < count; i++)
         pool->sum[i + 1] += pool->sum[i];
@@ -96,17 +96,20 @@ static void sum_shares(struct fiber_pool *pool, const struct generate_skew *skew
         pool->sum[i] /= all;
 }
 
-enum status fiber_pool_create(struct fiber_pool *pool, const struct generate_skew *skew,
+enum status fiber_pool_create(struct fiber_pool *pool, const struct generate_spec *spec,
                               const struct alto_keys *line,
-                              const struct index_distribution *distribution, uint64_t nnz,
-                              uint64_t seed, struct error *error)
+                              const struct index_distribution *distribution, uint64_t seed,
+                              struct error *error)
 {
     *pool = (struct fiber_pool){0};
-    uint64_t count = fiber_pool_count(skew, nnz);
+    const struct generate_skew *skew = &spec->skew;
+    uint64_t count = fiber_pool_count(spec);
     if (count == 0)
         return STATUS_OK;
     struct fiber_mode *mode = memory_zeros(MAX_ORDER, sizeof *mode, error);
-    if (!mode || coordinate_keys_create(&pool->position, count, error) != STATUS_OK)
+    if (!mode)
+        return error->status;
+    if (coordinate_keys_create(&pool->position, count, error) != STATUS_OK)
         goto done;
     for (int n = 0; n < line->alto.order; n++) {
         index_range_create(&mode[n].range, &distribution[n], 0, distribution[n].length);
@@ -114,10 +117,12 @@ enum status fiber_pool_create(struct fiber_pool *pool, const struct generate_ske
                                           random_stream_at(seed, RANKS, (uint64_t)n + 1));
     }
     draw_fibers(pool, skew->pool_modes, line, mode, seed);
-    if (coordinate_keys_sort(&pool->position, line->alto.line_bits, error) != STATUS_OK ||
-        !(pool->sum = memory_array(count + 1, sizeof *pool->sum, error)))
+    if (coordinate_keys_sort(&pool->position, line->alto.line_bits, error) != STATUS_OK)
         goto done;
-    sum_shares(pool, skew, seed);
+    pool->sum = memory_array(count + 1, sizeof *pool->sum, error);
+    if (!pool->sum)
+        goto done;
+    sum_masses(pool, skew, seed);
 done:
     memory_free(mode);
     if (error->status != STATUS_OK)

@@ -9,9 +9,10 @@
 #include <stdint.h>
 
 #include "base/progress.h"
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
-/* Instead of a mode's Zipf exponent: all indices are drawn alike, and in order, as times are. */
+/* Instead of a mode's Zipf exponent: all indices are equally likely, and drawn in order, as times
+ * are. */
 #define GENERATE_EVEN      (-1.0)
 #define GENERATE_MOST_SKEW 8.0
 
@@ -30,9 +31,9 @@ struct generate_skew {
     /* Runs (--runs): some nonzeros come one after the other along one mode, with equal indices in
      * the other modes. */
     int run_mode;
-    double run_share;   /* of the nonzeros; 0: no runs                                       */
-    double run_length;  /* mean of a geometric distribution, 1 or more                       */
-    bool run_scattered; /* indices of a run are drawn independently, not one after the other */
+    double run_fraction; /* of the nonzeros; 0: no runs                                       */
+    double run_length;   /* mean of a geometric distribution, 1 or more                       */
+    bool run_scattered;  /* indices of a run are drawn independently, not one after the other */
 };
 
 struct generate_spec {
@@ -53,14 +54,21 @@ extern const struct generate_preset generate_presets[];
 
 #define GENERATE_PIECE 65536 /* every piece but the last has a multiple of so many nonzeros */
 
-/* Makes exactly spec->nnz distinct nonzeros, in the order of the alto line, and gives them to
- * `take` (with `context`) piece after piece. Values are small counts, half of them 1. The nonzeros
- * are made part by part, so that at most `memory` bytes are taken; neither `memory` nor the number
- * of threads changes the tensor. STATUS_INPUT if the spec makes no sense or asks for more nonzeros
- * than the tensor has places; STATUS_MEMORY, also if `memory` is too little for the fiber pool or a
- * part; and what `take` fails with. */
-enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uint64_t memory,
-                            coo_taker take, void *context, struct progress *progress,
+/* How a skewed tensor is made and handed over. */
+struct generate_run {
+    uint64_t seed;
+    uint64_t memory; /* bytes that making the tensor may take */
+    coo_taker take;
+    void *context;             /* of `take`; not owned */
+    struct progress *progress; /* may be NULL          */
+};
+
+/* Makes exactly spec->nnz distinct nonzeros, in the order of the alto line, and hands them over
+ * piece after piece. Values are small counts, half of them 1. The nonzeros are made part by part;
+ * neither the memory nor the number of threads changes the tensor. STATUS_INPUT if the spec makes
+ * no sense or asks for more nonzeros than the tensor has places; STATUS_MEMORY, also if run->memory
+ * is too little for the fiber pool or a part; errors of run->take. */
+enum status generate_skewed(const struct generate_spec *spec, const struct generate_run *run,
                             struct error *error);
 
 struct generate_plant {
@@ -75,13 +83,13 @@ struct generate_plant {
 
 /* Makes a sum of `rank` outer products of sparse positive vectors: all places where the sum is not
  * zero, in lexicographic order, so that the tensor, zeros included, has this rank (without noise).
- * The number of nonzeros is near `nnz`: what supports of the same shape, overlapping at random,
- * give. The components share some of each mode's indices, fewer the sparser the tensor; slices of
- * the other indices are empty. Where plant->collinear, the components have all their indices in
- * common, as many of each mode as the rank or more, columns of unit norm and entries of either
- * sign. All nonzeros are in memory at once. The caller frees *x, which is empty on failure.
- * STATUS_INPUT; STATUS_MEMORY, before anything is made, if `memory` bytes do not hold the nonzeros
- * and what sorting them takes. */
+ * The number of nonzeros is near plant->nnz: the supports of the components have one shape and
+ * overlap at random. They lie within some of each mode's indices, fewer the sparser the tensor;
+ * slices of the other indices are empty. Where plant->collinear, all components have the same
+ * support, with at least as many indices of each mode as the rank, columns of unit norm and entries
+ * of either sign. All nonzeros are in memory at once. The caller frees *x, which is empty on
+ * failure. STATUS_INPUT; STATUS_MEMORY, before anything is made, if the nonzeros and sorting them
+ * take more than `memory` bytes. */
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
                              uint64_t memory, struct progress *progress, struct error *error);
 

@@ -5,7 +5,7 @@
 
 #include "base/number.h"
 
-/* Parses the number at *text, which `separator` or the end must follow, and moves *text behind the
+/* Parses the number at *text, which `separator` or the end must follow, and moves *text past the
  * separator. False if there is no such number. */
 static bool take_number(const char **text, char separator, double *value)
 {
@@ -20,7 +20,7 @@ static bool take_count(const char **text, const char *separators, uint64_t *valu
 {
     const char *rest = number_parse_unsigned(*text, *text + strlen(*text), value);
     if (!rest || !*rest || !strchr(separators, *rest) || *value == UINT64_MAX)
-        return false; /* UINT64_MAX: too large for the type, or as good as that */
+        return false; /* UINT64_MAX stands for all larger numbers */
     *text = rest + 1;
     return true;
 }
@@ -90,8 +90,8 @@ enum status generate_parse_runs(const char *text, struct generate_spec *spec, st
     struct generate_skew *skew = &spec->skew;
     uint64_t mode = 0;
     bool good = take_count(&rest, ":", &mode) && mode >= 1 && mode <= (uint64_t)spec->shape.order &&
-                take_number(&rest, ':', &skew->run_share) && skew->run_share >= 0 &&
-                skew->run_share <= 1 && take_number(&rest, ':', &skew->run_length) &&
+                take_number(&rest, ':', &skew->run_fraction) && skew->run_fraction >= 0 &&
+                skew->run_fraction <= 1 && take_number(&rest, ':', &skew->run_length) &&
                 skew->run_length >= 1;
     skew->run_mode = (int)mode - 1;
     skew->run_scattered = good && strcmp(rest, "scattered") == 0;

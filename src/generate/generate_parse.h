@@ -14,8 +14,8 @@ enum status generate_parse_skew(const char *text, struct generate_spec *spec, st
 enum status generate_parse_fibers(const char *text, struct generate_spec *spec,
                                   struct error *error);
 
-/* "2:0.5:4" or "2:0.5:4:scattered": the mode of the runs, their share of the nonzeros and their
- * mean length. */
+/* "2:0.5:4" or "2:0.5:4:scattered": the mode of the runs, which fraction of the nonzeros they have,
+ * and their mean length. */
 enum status generate_parse_runs(const char *text, struct generate_spec *spec, struct error *error);
 
 #endif

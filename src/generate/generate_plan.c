@@ -8,7 +8,7 @@
 #define CLOSE      0.05 /* relative; what is missing then is scaled in proportion    */
 
 static enum status add_part(struct generate_plan *plan, const struct sampler_part *part,
-                            double share, struct error *error)
+                            double mass, struct error *error)
 {
     if (plan->count == plan->room) {
         uint64_t room = 2 * plan->room + 64;
@@ -20,7 +20,7 @@ static enum status add_part(struct generate_plan *plan, const struct sampler_par
                                                       .line_bits = part->box.line_bits,
                                                       .first_fiber = part->first_fiber,
                                                       .last_fiber = part->last_fiber,
-                                                      .share = share};
+                                                      .mass = mass};
     return STATUS_OK;
 }
 
@@ -28,13 +28,14 @@ static enum status add_part(struct generate_plan *plan, const struct sampler_par
 static enum status cut(struct generate_plan *plan, const struct sampler *s,
                        const struct sampler_part *part, double nnz, struct error *error)
 {
-    double share = sampler_share(s, part);
-    if (share * nnz <= GENERATE_PART_NNZ || !sampler_can_halve(s, part))
-        return add_part(plan, part, share, error);
+    double mass = sampler_mass(s, part);
+    if (mass * nnz <= GENERATE_PART_NNZ || !sampler_can_halve(s, part))
+        return add_part(plan, part, mass, error);
     for (int bit = 0; bit < 2; bit++) {
         struct sampler_part half = sampler_half(s, part, bit);
-        if (!alto_box_is_empty(&s->layout, &half.box) &&
-            cut(plan, s, &half, nnz, error) != STATUS_OK)
+        if (alto_box_is_empty(&s->layout, &half.box))
+            continue;
+        if (cut(plan, s, &half, nnz, error) != STATUS_OK)
             return error->status;
     }
     return STATUS_OK;
@@ -57,33 +58,34 @@ static double places_of(const struct sampler *s, const struct planned_part *part
 static enum status expect(struct generate_plan *plan, const struct sampler *s, double draws,
                           double *sum, struct error *error)
 {
-    enum status status = STATUS_OK;
+    bool failed = false;
 #pragma omp parallel
     {
         struct error own = {0};
         struct part_sampler *p = memory_zeros(1, sizeof *p, &own);
         if (!p) {
 #pragma omp atomic write
-            status = STATUS_MEMORY;
+            failed = true;
         }
 #pragma omp for schedule(dynamic, 64)
         for (uint64_t i = 0; i < plan->count; i++) {
             struct planned_part *part = &plan->part[i];
             struct sampler_part place = planned_part_expand(s, part);
             part->yield = 0;
-            if (p && part->share > 0) {
+            if (p && part->mass > 0) {
                 part_sampler_open(p, s, &place);
                 part->yield = part_sampler_yield(p, i, draws);
             }
-            part->expected = fmin(draws * part->share * part->yield, places_of(s, part));
+            part->expected = fmin(draws * part->mass * part->yield, places_of(s, part));
         }
         memory_free(p);
     }
+    if (failed)
+        return error_set(error, STATUS_MEMORY, "out of memory for the parts' samplers");
     *sum = 0;
     for (uint64_t i = 0; i < plan->count; i++)
         *sum += plan->part[i].expected;
-    return status == STATUS_OK ? status
-                               : error_set(error, status, "out of memory for the parts' samplers");
+    return STATUS_OK;
 }
 
 /* Scales the expected nonzeros to the sum nnz, but only where the sum is close; nonzeros that are
@@ -104,7 +106,7 @@ static void adjust(struct generate_plan *plan, const struct sampler *s, double n
 
 /* Rounds to whole numbers of nonzeros, nnz in all, in no part more than its places. Nonzeros that a
  * part cannot take go to the next parts. */
-static void share_out(struct generate_plan *plan, const struct sampler *s, uint64_t nnz)
+static void round_parts(struct generate_plan *plan, const struct sampler *s, uint64_t nnz)
 {
     double due = 0;
     uint64_t given = 0, first = 0;
@@ -135,16 +137,20 @@ enum status generate_plan_create(struct generate_plan *plan, const struct sample
     struct sampler_part all = sampler_all(s);
     double draws = (double)nnz, sum = 0;
     *plan = (struct generate_plan){0};
-    cut(plan, s, &all, (double)nnz, error);
-    while (error->status == STATUS_OK && expect(plan, s, draws, &sum, error) == STATUS_OK &&
-           fabs(sum - (double)nnz) > CLOSE * (double)nnz && draws < MOST_DRAWS * (double)nnz)
+    if (cut(plan, s, &all, (double)nnz, error) != STATUS_OK)
+        goto done;
+    for (;;) {
+        if (expect(plan, s, draws, &sum, error) != STATUS_OK)
+            goto done;
+        if (fabs(sum - (double)nnz) <= CLOSE * (double)nnz || draws >= MOST_DRAWS * (double)nnz)
+            break;
         draws *= sum > 0 ? (double)nnz / sum : 2;
-    if (error->status == STATUS_OK) {
-        adjust(plan, s, (double)nnz, sum);
-        share_out(plan, s, nnz);
-    } else {
-        generate_plan_free(plan);
     }
+    adjust(plan, s, (double)nnz, sum);
+    round_parts(plan, s, nnz);
+done:
+    if (error->status != STATUS_OK)
+        generate_plan_free(plan);
     return error->status;
 }
 

@@ -11,8 +11,8 @@ struct planned_part {
     coordinate_key position; /* on the line, where the part begins */
     int line_bits;           /* free bits, see struct alto_box     */
     uint64_t first_fiber, last_fiber;
-    double share;          /* of all draws                                           */
-    double yield;          /* share of the part's own draws that find a new place    */
+    double mass;           /* the probability that a draw falls into the part        */
+    double yield;          /* the fraction of its draws that find a new place        */
     double expected;       /* nonzeros                                               */
     uint64_t first, count; /* nonzeros; the first one is counted in the whole tensor */
 };
@@ -23,7 +23,7 @@ struct generate_plan {
     uint64_t largest; /* nonzeros of the largest part */
 };
 
-/* Plans parts of `nnz` nonzeros in all, at most as many as the tensor has places, with all OpenMP
+/* Plans parts of `nnz` nonzeros together, at most as many as the tensor has places, with all OpenMP
  * threads. Where the distributions do not give enough different places, the rest is spread evenly
  * over the free ones. The caller frees *plan, which is empty on failure. STATUS_MEMORY. */
 enum status generate_plan_create(struct generate_plan *plan, const struct sampler *s, uint64_t nnz,

@@ -17,8 +17,8 @@
 #define STREAM_SUPPORT   (UINT64_MAX - 1 - MAX_ORDER)
 #define STREAM_COLLINEAR (STREAM_SUPPORT - MAX_ORDER)
 
-/* The share of the core's places that are nonzero. From random starts ALS seldom finds components
- * that hardly meet each other; with this overlap it finds most of them. */
+/* The fraction of the core's places that are nonzero. From random starts ALS seldom finds
+ * components that hardly overlap; with this overlap it finds most of them. */
 #define CORE_DENSITY 0.7
 
 /* The supports of the components: the places where a component is not zero. Some indices of each
@@ -41,10 +41,10 @@ static double product(const uint64_t *side, int order)
 }
 
 /* Sets whole sides of at least 1 in proportion to the lengths. Returns their product. */
-static double proportional_sides(const uint64_t *dims, int order, double share, uint64_t *side)
+static double proportional_sides(const uint64_t *dims, int order, double ratio, uint64_t *side)
 {
     for (int n = 0; n < order; n++) {
-        side[n] = (uint64_t)(share * (double)dims[n]);
+        side[n] = (uint64_t)(ratio * (double)dims[n]);
         if (side[n] < 1)
             side[n] = 1;
     }
@@ -55,12 +55,12 @@ static double proportional_sides(const uint64_t *dims, int order, double share, 
  * then each longer by single steps. */
 static void fit_box(const uint64_t *dims, int order, double most, uint64_t *side)
 {
-    double least = 0, share = 1;
-    if (proportional_sides(dims, order, share, side) > most) {
+    double least = 0, largest = 1;
+    if (proportional_sides(dims, order, largest, side) > most) {
         for (int i = 0; i < 64; i++) {
-            double middle = (least + share) / 2;
+            double middle = (least + largest) / 2;
             if (proportional_sides(dims, order, middle, side) > most)
-                share = middle;
+                largest = middle;
             else
                 least = middle;
         }
@@ -107,8 +107,8 @@ static enum status plan_common_support(struct supports *s, const struct generate
     return STATUS_OK;
 }
 
-/* Supports overlap at random: if a place of the core is in one support with probability p, a share
- * of 1 - (1-p)^R of the core is in at least one of R supports. */
+/* Supports overlap at random: if a place of the core is in one support with probability p, it is in
+ * at least one of R supports with probability 1 - (1-p)^R. */
 static void plan_overlapping_supports(struct supports *s, const struct generate_plant *plant)
 {
     double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
@@ -122,8 +122,9 @@ static void plan_overlapping_supports(struct supports *s, const struct generate_
 static enum status plan_supports(struct supports *s, const struct generate_plant *plant,
                                  uint64_t memory, struct error *error)
 {
-    if (key_layout_create(&s->layout, &plant->shape, error) != STATUS_OK ||
-        check_plant(plant, (double)key_layout_places(&s->layout), error) != STATUS_OK)
+    if (key_layout_create(&s->layout, &plant->shape, error) != STATUS_OK)
+        return error->status;
+    if (check_plant(plant, (double)key_layout_places(&s->layout), error) != STATUS_OK)
         return error->status;
     if (!plant->collinear)
         plan_overlapping_supports(s, plant);
@@ -135,7 +136,7 @@ static enum status plan_supports(struct supports *s, const struct generate_plant
                          "%ju overlapping blocks of %.0f nonzeros are more than %ju",
                          (uintmax_t)s->count, places, (uintmax_t)MAX_NNZ);
     s->places = (uint64_t)places;
-    double factors = 0, most = 0; /* numbers of all factor matrices, of the columns of one */
+    double factors = 0, most = 0; /* entries of all factor matrices; of the columns of one */
     for (int n = 0; n < plant->shape.order; n++) {
         factors += (double)plant->shape.dims[n] * (double)plant->rank;
         most = fmax(most, plant->collinear ? (double)s->core[n] * (double)plant->rank : 0);
@@ -186,7 +187,7 @@ static void set_factor(struct ktensor *k, const struct supports *s, int mode, ui
     }
 }
 
-/* The same with columns of any two of which the cosine is `cosine`. STATUS_MEMORY. */
+/* As set_factor, with columns of which any two have this cosine. STATUS_MEMORY. */
 static enum status set_collinear_factor(struct ktensor *k, const struct supports *s, int mode,
                                         double cosine, uint64_t seed, struct error *error)
 {
@@ -208,12 +209,12 @@ static enum status set_factors(struct ktensor *k, const struct supports *s,
                                const struct generate_plant *plant, uint64_t seed,
                                struct error *error)
 {
-    for (int n = 0; n < k->shape.order && error->status == STATUS_OK; n++)
-        if (plant->collinear)
-            set_collinear_factor(k, s, n, plant->collinearity, seed, error);
-        else
+    for (int n = 0; n < k->shape.order; n++)
+        if (!plant->collinear)
             set_factor(k, s, n, seed);
-    return error->status;
+        else if (set_collinear_factor(k, s, n, plant->collinearity, seed, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
 /* Lists the places of all supports; a place in several supports is listed several times. */
@@ -241,9 +242,10 @@ static enum status find_places(const struct supports *s, uint64_t seed,
     if (coordinate_keys_create(keys, s->count * s->places, error) != STATUS_OK)
         return error->status;
     list_supports(s, seed, keys);
-    if (coordinate_keys_sort(keys, s->layout.bits, error) == STATUS_OK)
-        coordinate_keys_unique(keys);
-    return error->status;
+    if (coordinate_keys_sort(keys, s->layout.bits, error) != STATUS_OK)
+        return error->status;
+    coordinate_keys_unique(keys);
+    return STATUS_OK;
 }
 
 /* x(i) = sum_r prod_n A_n(i_n, r) */
@@ -281,18 +283,20 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
     if (plan_supports(&supports, plant, memory, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
-    if (find_places(&supports, seed, &keys, error) != STATUS_OK ||
-        ktensor_create(&model, &plant->shape, plant->rank, error) != STATUS_OK ||
-        coordinate_keys_to_coo(&keys, &supports.layout, x, error) != STATUS_OK)
+    if (find_places(&supports, seed, &keys, error) != STATUS_OK)
         goto done;
-    if (set_factors(&model, &supports, plant, seed, error) != STATUS_OK) {
-        coo_free(x);
+    if (ktensor_create(&model, &plant->shape, plant->rank, error) != STATUS_OK)
         goto done;
-    }
+    if (coordinate_keys_to_coo(&keys, &supports.layout, x, error) != STATUS_OK)
+        goto done;
+    if (set_factors(&model, &supports, plant, seed, error) != STATUS_OK)
+        goto done;
     set_values(&model, x);
     if (plant->noise > 0)
         add_noise(x, plant->noise, seed);
 done:
+    if (error->status != STATUS_OK)
+        coo_free(x);
     ktensor_free(&model);
     coordinate_keys_free(&keys);
     return error->status;

@@ -6,8 +6,7 @@
 #define MODE(n) (UINT32_C(1) << (n))
 
 /* Lengths and numbers of nonzeros are the published ones. The exponents were fitted to the
- * published numbers of nonempty fibers and slices; those of the last three are guesses in the
- * manner of the others. */
+ * published numbers of nonempty fibers and slices; those of the last three are guesses. */
 const struct generate_preset generate_presets[] = {
     {"nips",
      {{4, {2482, 2862, 14036, 17}},
@@ -24,16 +23,16 @@ const struct generate_preset generate_presets[] = {
        .pool_modes = MODE(2) | MODE(3),
        .pool_exponent = 1.0,
        .run_mode = 0,
-       .run_share = 0.2,
+       .run_fraction = 0.2,
        .run_length = 2}}},
     {"chicago",
      {{4, {6186, 24, 77, 32}},
       5330673,
-      {.exponent = {0.05, 0.25, 0.4, 0.9}, .run_mode = 0, .run_share = 0.1, .run_length = 2}}},
+      {.exponent = {0.05, 0.25, 0.4, 0.9}, .run_mode = 0, .run_fraction = 0.1, .run_length = 2}}},
     {"vast",
      {{3, {165427, 11374, 2}},
       26021945,
-      {.exponent = {0.42, 0.3, 4.0}, .run_mode = 0, .run_share = 0.6, .run_length = 6}}},
+      {.exponent = {0.42, 0.3, 4.0}, .run_mode = 0, .run_fraction = 0.6, .run_length = 6}}},
     {"darpa",
      {{3, {22476, 22476, 23776223}},
       28436033,
@@ -42,7 +41,7 @@ const struct generate_preset generate_presets[] = {
        .pool_modes = MODE(0) | MODE(1),
        .pool_exponent = 0.9,
        .run_mode = 2,
-       .run_share = 0.5,
+       .run_fraction = 0.5,
        .run_length = 4}}},
     {"enron",
      {{4, {6066, 5699, 244268, 1176}},
@@ -52,7 +51,7 @@ const struct generate_preset generate_presets[] = {
        .pool_modes = MODE(0) | MODE(2),
        .pool_exponent = 0.6,
        .run_mode = 1,
-       .run_share = 0.5,
+       .run_fraction = 0.5,
        .run_length = 3,
        .run_scattered = true}}},
     {"nell2",
@@ -67,7 +66,7 @@ const struct generate_preset generate_presets[] = {
       99546551,
       {.exponent = {0.3, 0.75, 0.9},
        .run_mode = 1,
-       .run_share = 0.7,
+       .run_fraction = 0.7,
        .run_length = 4,
        .run_scattered = true}}},
     {"flickr",
@@ -98,10 +97,10 @@ const struct generate_preset generate_presets[] = {
        .pool = 34000000,
        .pool_modes = MODE(0) | MODE(1),
        .pool_exponent = 0.3}}},
-    {"patents", /* year, term, term: half of a year's pairs of terms return in others */
+    {"patents", /* year, term, term: half of a year's pairs of terms occur in other years, too */
      {{3, {46, 239172, 239172}},
       3596640708,
-      {.exponent = {0.1, 0.5, 0.5}, .run_mode = 0, .run_share = 0.5, .run_length = 4}}},
+      {.exponent = {0.1, 0.5, 0.5}, .run_mode = 0, .run_fraction = 0.5, .run_length = 4}}},
     {"reddit", /* user, forum, word: a user's words in one forum */
      {{3, {8211298, 176962, 8116559}},
       4687474081,

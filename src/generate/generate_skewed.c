@@ -27,34 +27,28 @@ static enum status check_size(const struct generate_spec *spec, struct error *er
     return STATUS_OK;
 }
 
-static enum status check_exponent(double exponent, const char *what, struct error *error)
-{
-    if (exponent == GENERATE_EVEN || (exponent >= 0 && exponent <= GENERATE_MOST_SKEW))
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT, "%s: Zipf exponent %g, expected 0 to %g", what, exponent,
-                     GENERATE_MOST_SKEW);
-}
-
 static enum status check_skew(const struct generate_spec *spec, struct error *error)
 {
     const struct generate_skew *s = &spec->skew;
     for (int n = 0; n < spec->shape.order; n++)
-        if (check_exponent(s->exponent[n], "skew", error) != STATUS_OK)
-            return error->status;
+        if (s->exponent[n] != GENERATE_EVEN &&
+            !(s->exponent[n] >= 0 && s->exponent[n] <= GENERATE_MOST_SKEW))
+            return error_set(error, STATUS_INPUT, "skew: Zipf exponent %g, expected 0 to %g",
+                             s->exponent[n], GENERATE_MOST_SKEW);
     if (s->pool > MAX_NNZ || (s->pool > 0 && s->pool_modes == 0) ||
         (uint64_t)s->pool_modes >> spec->shape.order != 0)
         return error_set(error, STATUS_INPUT,
                          "fibers: expected up to %ju tuples of some of the %d modes",
                          (uintmax_t)MAX_NNZ, spec->shape.order);
-    if (s->pool_exponent < 0 || check_exponent(s->pool_exponent, "fibers", error) != STATUS_OK)
+    if (!(s->pool_exponent >= 0 && s->pool_exponent <= GENERATE_MOST_SKEW))
         return error_set(error, STATUS_INPUT, "fibers: Zipf exponent %g, expected 0 to %g",
                          s->pool_exponent, GENERATE_MOST_SKEW);
-    if (!(s->run_share >= 0 && s->run_share <= 1))
-        return error_set(error, STATUS_INPUT, "runs: share %g, expected 0 to 1", s->run_share);
-    if (s->run_share > 0 && (s->run_mode < 0 || s->run_mode >= spec->shape.order))
+    if (!(s->run_fraction >= 0 && s->run_fraction <= 1))
+        return error_set(error, STATUS_INPUT, "runs: share %g, expected 0 to 1", s->run_fraction);
+    if (s->run_fraction > 0 && (s->run_mode < 0 || s->run_mode >= spec->shape.order))
         return error_set(error, STATUS_INPUT, "runs: mode %d, expected 1 to %d", s->run_mode + 1,
                          spec->shape.order);
-    if (s->run_share > 0 && !(s->run_length >= 1 && isfinite(s->run_length)))
+    if (s->run_fraction > 0 && !(s->run_length >= 1 && isfinite(s->run_length)))
         return error_set(error, STATUS_INPUT, "runs: length %g, expected 1 or more", s->run_length);
     return STATUS_OK;
 }
@@ -160,8 +154,6 @@ struct maker {
     int threads;
     struct coo x;    /* nonzeros that wait to be passed on; x.nnz is the room; owned */
     uint64_t filled; /* nonzeros in x                                                */
-    coo_taker take;
-    void *context; /* of `take`; not owned */
 };
 
 static void maker_free(struct maker *m)
@@ -193,11 +185,14 @@ static enum status maker_create(struct maker *m, const struct sampler *s,
     double room = GENERATE_PIECE + threads * PARTS_PER_THREAD * largest;
     double fit = ((double)memory - fixed) / entry;
     m->worker = memory_zeros((size_t)m->threads, sizeof *m->worker, error);
-    for (int t = 0; t < m->threads && error->status == STATUS_OK; t++)
+    if (!m->worker)
+        return error->status;
+    for (int t = 0; t < m->threads; t++) {
         m->worker[t].sampler = memory_zeros(1, sizeof *m->worker[t].sampler, error);
-    if (error->status == STATUS_OK)
-        coo_create(&m->x, &s->layout.shape, (uint64_t)(room < fit ? room : fit), error);
-    return error->status;
+        if (!m->worker[t].sampler)
+            return error->status;
+    }
+    return coo_create(&m->x, &s->layout.shape, (uint64_t)(room < fit ? room : fit), error);
 }
 
 /* Makes parts [first, last), for which x has room. */
@@ -211,27 +206,29 @@ static enum status make_parts(struct maker *m, uint64_t first, uint64_t last, st
         struct error own = {0};
         if (part[i].count == 0)
             continue;
-        if (make_part(w, m->sampler, i, &part[i], &own) == STATUS_OK) {
-            put_part(&w->set, m->sampler, &m->x, m->filled + part[i].first - part[first].first);
-        } else {
+        if (make_part(w, m->sampler, i, &part[i], &own) != STATUS_OK) {
 #pragma omp critical(generate_skewed)
             error_set(&worst, own.status, "%s", own.message);
+            continue;
         }
+        put_part(&w->set, m->sampler, &m->x, m->filled + part[i].first - part[first].first);
     }
+    if (worst.status != STATUS_OK)
+        return error_set(error, worst.status, "%s", worst.message);
     m->filled += part[last - 1].first + part[last - 1].count - part[first].first;
-    return worst.status == STATUS_OK ? STATUS_OK
-                                     : error_set(error, worst.status, "%s", worst.message);
+    return STATUS_OK;
 }
 
-/* Passes on all nonzeros, or multiples of GENERATE_PIECE, and keeps the rest. */
-static enum status pass_on(struct maker *m, bool all, struct error *error)
+/* Hands over all nonzeros, or multiples of GENERATE_PIECE, and keeps the rest. */
+static enum status hand_over(struct maker *m, const struct generate_run *run, bool all,
+                             struct error *error)
 {
     struct coo piece = m->x; /* borrows the arrays */
     piece.nnz = all ? m->filled : m->filled / GENERATE_PIECE * GENERATE_PIECE;
     if (piece.nnz == 0)
         return STATUS_OK;
     uint64_t passed = piece.nnz, left = m->filled - passed;
-    if (m->take(m->context, &piece, error) != STATUS_OK)
+    if (run->take(run->context, &piece, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < m->x.shape.order; n++)
         memmove(m->x.index[n], m->x.index[n] + passed, left * sizeof *m->x.index[n]);
@@ -240,7 +237,7 @@ static enum status pass_on(struct maker *m, bool all, struct error *error)
     return STATUS_OK;
 }
 
-static enum status make_all(struct maker *m, uint64_t nnz, struct progress *progress,
+static enum status make_all(struct maker *m, const struct generate_run *run, uint64_t nnz,
                             struct error *error)
 {
     uint64_t done = 0;
@@ -248,42 +245,53 @@ static enum status make_all(struct maker *m, uint64_t nnz, struct progress *prog
         uint64_t first = i, room = m->x.nnz - m->filled, begun = 0;
         while (i < m->plan->count && begun + m->plan->part[i].count <= room)
             begun += m->plan->part[i++].count;
-        if (make_parts(m, first, i, error) != STATUS_OK ||
-            pass_on(m, i == m->plan->count, error) != STATUS_OK)
+        if (make_parts(m, first, i, error) != STATUS_OK)
+            return error->status;
+        if (hand_over(m, run, i == m->plan->count, error) != STATUS_OK)
             return error->status;
         done += begun;
-        progress_update(progress, (double)done / (double)nnz, "%.1f million nonzeros",
+        progress_update(run->progress, (double)done / (double)nnz, "%.1f million nonzeros",
                         (double)done / 1e6);
     }
     return STATUS_OK;
 }
 
-enum status generate_skewed(const struct generate_spec *spec, uint64_t seed, uint64_t memory,
-                            coo_taker take, void *context, struct progress *progress,
-                            struct error *error)
+static enum status check_pool(const struct generate_spec *spec, uint64_t memory,
+                              struct error *error)
 {
-    struct sampler *sampler = NULL;
-    struct generate_plan plan = {0};
-    struct maker maker = {0};
-    if (check_size(spec, error) != STATUS_OK || check_skew(spec, error) != STATUS_OK)
-        return error->status;
-    double pool = (double)fiber_pool_count(&spec->skew, spec->nnz) * FIBER_POOL_BYTES;
+    double pool = (double)fiber_pool_count(spec) * FIBER_POOL_BYTES;
     if (pool > (double)memory)
         return error_set(error, STATUS_MEMORY,
                          "the tuples of fibers take %s of memory, %s may be used",
                          NUMBER_SIZE(number_whole(pool)), NUMBER_SIZE(memory));
-    if ((sampler = memory_array(1, sizeof *sampler, error)) &&
-        sampler_create(sampler, spec, seed, error) == STATUS_OK &&
-        generate_plan_create(&plan, sampler, spec->nnz, error) == STATUS_OK &&
-        maker_create(&maker, sampler, &plan, memory, error) == STATUS_OK) {
-        maker.take = take;
-        maker.context = context;
-        make_all(&maker, spec->nnz, progress, error);
-    }
+    return STATUS_OK;
+}
+
+enum status generate_skewed(const struct generate_spec *spec, const struct generate_run *run,
+                            struct error *error)
+{
+    struct generate_plan plan = {0};
+    struct maker maker = {0};
+    if (check_size(spec, error) != STATUS_OK)
+        return error->status;
+    if (check_skew(spec, error) != STATUS_OK)
+        return error->status;
+    if (check_pool(spec, run->memory, error) != STATUS_OK)
+        return error->status;
+    struct sampler *sampler = memory_zeros(1, sizeof *sampler, error);
+    if (!sampler)
+        return error->status;
+    if (sampler_create(sampler, spec, run->seed, error) != STATUS_OK)
+        goto done;
+    if (generate_plan_create(&plan, sampler, spec->nnz, error) != STATUS_OK)
+        goto done;
+    if (maker_create(&maker, sampler, &plan, run->memory, error) != STATUS_OK)
+        goto done;
+    make_all(&maker, run, spec->nnz, error);
+done:
     maker_free(&maker);
     generate_plan_free(&plan);
-    if (sampler)
-        sampler_free(sampler);
+    sampler_free(sampler);
     memory_free(sampler);
     return error->status;
 }

@@ -1,5 +1,5 @@
-/* Draws one of many items by their weights: searches their running sum from a start that a table
- * gives, near the item. */
+/* Draws one of many items by their masses: searches the running sum, from a place near the item
+ * that a table gives. */
 #ifndef BLCO_GUIDE_TABLE_H
 #define BLCO_GUIDE_TABLE_H
 
@@ -8,9 +8,9 @@
 #define GUIDE_STEPS 1024
 
 struct guide_table {
-    const double *sum; /* ascending; the weight of item i is sum[i + 1] - sum[i]; not owned */
-    double begin, weight;
-    uint64_t step[GUIDE_STEPS + 1]; /* the item in which each step of the weight begins */
+    const double *sum; /* ascending; the mass of item i is sum[i + 1] - sum[i]; not owned */
+    double begin, mass;
+    uint64_t step[GUIDE_STEPS + 1]; /* the item in which each step of the mass begins */
 };
 
 /* The last of items [first, last) that begins at `value` or below; `first` if there is none. */
@@ -31,10 +31,10 @@ static inline void guide_table_create(struct guide_table *g, const double *sum, 
 {
     g->sum = sum;
     g->begin = sum[first];
-    g->weight = sum[last] - sum[first];
+    g->mass = sum[last] - sum[first];
     uint64_t item = first, stride = (last - first) / GUIDE_STEPS + 1;
     for (int i = 0; i < GUIDE_STEPS; i++) {
-        double value = g->begin + g->weight * i / GUIDE_STEPS;
+        double value = g->begin + g->mass * i / GUIDE_STEPS;
         uint64_t ahead = stride;
         while (ahead < last - item && sum[item + ahead] <= value)
             ahead *= 2;
@@ -48,7 +48,7 @@ static inline void guide_table_create(struct guide_table *g, const double *sum, 
 static inline uint64_t guide_table_find(const struct guide_table *g, double u)
 {
     uint32_t i = (uint32_t)(u * GUIDE_STEPS);
-    return guide_table_search(g->sum, g->step[i], g->step[i + 1] + 1, g->begin + g->weight * u);
+    return guide_table_search(g->sum, g->step[i], g->step[i + 1] + 1, g->begin + g->mass * u);
 }
 
 #endif

@@ -10,10 +10,9 @@
 #define SHORT_BITS 12 /* all indices of a mode of up to 2^12 are heads */
 #define TURN_BITS  11 /* a longer mode has up to 2^11 intervals        */
 #define HEAD_TURNS                                                                                 \
-    4 /* heads are the ranks of the first turns; later the ranks of a turn differ                  \
-         hardly in frequency */
+    4 /* heads are the ranks of the first turns; in later turns ranks hardly differ */
 
-/* Keeps a draw that lies below the end of a share below 1 after rounding. */
+/* Keeps a draw below the end of heads or tail below 1 after rounding. */
 #define BELOW_ONE (1 - 0x1p-50)
 
 static void cut_intervals(struct index_distribution *d, struct random_stream stream)
@@ -30,20 +29,22 @@ static void cut_intervals(struct index_distribution *d, struct random_stream str
     d->last_offset = permutation_create(d->last_length, stream);
 }
 
-/* Deals each rank of the first turns to an interval. Shares are relative: the caller scales them to
+/* Deals each rank of the first turns to an interval. Masses are relative: the caller scales them to
  * the sum 1. The last interval, if shorter, has as many ranks as the others, several to an index,
- * and each rank has a smaller share. */
+ * and each rank has less mass. */
 static enum status list_heads(struct index_distribution *d, double exponent,
                               struct random_stream stream, struct error *error)
 {
     uint64_t length = UINT64_C(1) << d->interval_bits;
-    uint64_t turns = d->interval_bits ? HEAD_TURNS : 1, *index, *share;
+    uint64_t turns = d->interval_bits ? HEAD_TURNS : 1;
     d->heads = d->intervals * turns;
-    index = memory_array(d->heads, sizeof *index, error);
-    share = memory_array(d->heads, sizeof *share, error);
+    uint64_t *index = memory_array(d->heads, sizeof *index, error);
+    uint64_t *bits = memory_array(d->heads, sizeof *bits, error); /* of the masses */
     d->head = memory_array(d->heads, sizeof *d->head, error);
     d->sum = memory_array(d->heads + 1, sizeof *d->sum, error);
-    for (uint64_t turn = 0; turn < turns && error->status == STATUS_OK; turn++) {
+    if (error->status != STATUS_OK)
+        goto done;
+    for (uint64_t turn = 0; turn < turns; turn++) {
         struct permutation deal = permutation_create(d->intervals, stream);
         random_next(&stream);
         for (uint64_t i = 0; i < d->intervals; i++) {
@@ -52,20 +53,21 @@ static enum status list_heads(struct index_distribution *d, double exponent,
             if (interval + 1 == d->intervals)
                 mass *= (double)d->last_length / (double)length;
             index[rank] = index_distribution_index(d, interval, turn);
-            memcpy(&share[rank], &mass, sizeof mass);
+            memcpy(&bits[rank], &mass, sizeof mass);
         }
     }
-    if (error->status == STATUS_OK)
-        radix_sort(index, share, d->heads, ordering_bits(d->length), error);
-    for (uint64_t i = 0; i < d->heads && error->status == STATUS_OK; i++) {
+    if (radix_sort(index, bits, d->heads, ordering_bits(d->length), error) != STATUS_OK)
+        goto done;
+    d->sum[0] = 0;
+    for (uint64_t i = 0; i < d->heads; i++) {
         double mass;
-        memcpy(&mass, &share[i], sizeof mass);
+        memcpy(&mass, &bits[i], sizeof mass);
         d->head[i] = (uint32_t)index[i];
-        d->sum[0] = 0;
         d->sum[i + 1] = d->sum[i] + mass;
     }
+done:
     memory_free(index);
-    memory_free(share);
+    memory_free(bits);
     return error->status;
 }
 
@@ -75,13 +77,14 @@ static enum status add_tail(struct index_distribution *d, double exponent, struc
     if (d->heads < ranks) {
         double first = (double)d->heads + 1, last = (double)ranks + 1;
         d->tail = zipf_mass(first, last, exponent) * (double)d->length / (double)ranks;
-        zipf_create(&d->tail_rank, first, last, exponent, error);
+        if (zipf_create(&d->tail_rank, first, last, exponent, error) != STATUS_OK)
+            return error->status;
     }
     double all = d->sum[d->heads] + d->tail;
     for (uint64_t i = 0; i <= d->heads; i++)
         d->sum[i] /= all;
     d->tail /= all;
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status index_distribution_create(struct index_distribution *d, uint64_t length,
@@ -94,8 +97,11 @@ enum status index_distribution_create(struct index_distribution *d, uint64_t len
     if (d->uniform)
         return STATUS_OK;
     cut_intervals(d, stream);
-    if (list_heads(d, exponent, random_stream_at(stream.state, 1, 0), error) != STATUS_OK ||
-        add_tail(d, exponent, error) != STATUS_OK)
+    if (list_heads(d, exponent, random_stream_at(stream.state, 1, 0), error) != STATUS_OK)
+        goto done;
+    add_tail(d, exponent, error);
+done:
+    if (error->status != STATUS_OK)
         index_distribution_free(d);
     return error->status;
 }
@@ -122,7 +128,7 @@ static uint64_t first_head(const struct index_distribution *d, uint64_t index)
     return low;
 }
 
-double index_distribution_share(const struct index_distribution *d, uint64_t begin, uint64_t end)
+double index_distribution_mass(const struct index_distribution *d, uint64_t begin, uint64_t end)
 {
     double part = (double)(end - begin) / (double)d->length;
     if (d->uniform)
@@ -142,7 +148,7 @@ void index_range_create(struct index_range *r, const struct index_distribution *
         return;
     uint64_t first = first_head(d, begin), last = first_head(d, end);
     double heads = d->sum[last] - d->sum[first];
-    r->heads = d->heads < d->length ? heads / index_distribution_share(d, begin, end) : 1;
+    r->heads = d->heads < d->length ? heads / index_distribution_mass(d, begin, end) : 1;
     r->scale_heads = BELOW_ONE / r->heads;
     r->scale_tail = BELOW_ONE / (1 - r->heads);
     if (first < last)

@@ -16,9 +16,8 @@ enum status key_set_clear(struct key_set *set, uint64_t room, struct error *erro
     set->key = memory_array(room, sizeof *set->key, error);
     set->drawn = memory_array(room, sizeof *set->drawn, error);
     set->scratch = memory_array(room, sizeof *set->scratch, error);
-    if (error->status == STATUS_OK)
-        set->room = room;
-    else
+    set->room = room;
+    if (error->status != STATUS_OK)
         key_set_free(set);
     return error->status;
 }

@@ -19,8 +19,8 @@ enum status key_set_clear(struct key_set *set, uint64_t room, struct error *erro
 /* Accepts an empty set. */
 void key_set_free(struct key_set *set);
 
-/* Adds the keys drawn[0..count), among them repeated ones and ones that the set has. All keys, old
- * and drawn, differ in their lowest `bits` bits only. The set must not exceed `room` keys. */
+/* Adds the keys drawn[0..count); some may be repeated or already in the set. All keys, old and
+ * drawn, differ in their lowest `bits` bits only. The set must not exceed `room` keys. */
 void key_set_add(struct key_set *set, uint64_t count, int bits);
 
 /* Like key_set_add(), but the set grows to at most `most` keys: if the new keys are more, evenly

@@ -20,20 +20,23 @@ enum status sampler_create(struct sampler *s, const struct generate_spec *spec, 
     memset(s, 0, sizeof *s);
     s->skew = spec->skew;
     s->seed = seed;
-    key_layout_create(&s->layout, &spec->shape, error);
+    if (key_layout_create(&s->layout, &spec->shape, error) != STATUS_OK)
+        return error->status;
     alto_keys_create(&s->line, &s->layout);
-    for (int n = 0; n < spec->shape.order && error->status == STATUS_OK; n++)
-        index_distribution_create(&s->distribution[n], spec->shape.dims[n], spec->skew.exponent[n],
-                                  random_stream_at(seed, STREAM_LABELS, (uint64_t)n), error);
-    if (error->status == STATUS_OK)
-        fiber_pool_create(&s->pool, &s->skew, &s->line, s->distribution, spec->nnz, seed, error);
+    for (int n = 0; n < spec->shape.order; n++)
+        if (index_distribution_create(
+                &s->distribution[n], spec->shape.dims[n], spec->skew.exponent[n],
+                random_stream_at(seed, STREAM_LABELS, (uint64_t)n), error) != STATUS_OK)
+            goto done;
     if (s->skew.pool == 0)
         s->skew.pool_modes = 0;
-    if (spec->skew.run_share > 0) {
-        double runs = spec->skew.run_share / spec->skew.run_length;
-        s->run_start = runs / (runs + 1 - spec->skew.run_share);
+    if (spec->skew.run_fraction > 0) {
+        double runs = spec->skew.run_fraction / spec->skew.run_length;
+        s->run_start = runs / (runs + 1 - spec->skew.run_fraction);
         s->run_decay = log1p(-1 / spec->skew.run_length);
     }
+    fiber_pool_create(&s->pool, spec, &s->line, s->distribution, seed, error);
+done:
     if (error->status != STATUS_OK)
         sampler_free(s);
     return error->status;
@@ -85,18 +88,18 @@ struct sampler_part sampler_half(const struct sampler *s, const struct sampler_p
     return half;
 }
 
-double sampler_share(const struct sampler *s, const struct sampler_part *part)
+double sampler_mass(const struct sampler *s, const struct sampler_part *part)
 {
-    double share = 1;
+    double mass = 1;
     if (alto_box_is_empty(&s->layout, &part->box))
         return 0;
     if (s->skew.pool_modes)
-        share = s->pool.sum[part->last_fiber] - s->pool.sum[part->first_fiber];
+        mass = s->pool.sum[part->last_fiber] - s->pool.sum[part->first_fiber];
     for (int n = 0; n < s->layout.shape.order; n++)
         if (!is_pooled(s, n))
-            share *= index_distribution_share(&s->distribution[n], part->box.begin[n],
-                                              alto_box_end(&s->layout, &part->box, n));
-    return share;
+            mass *= index_distribution_mass(&s->distribution[n], part->box.begin[n],
+                                            alto_box_end(&s->layout, &part->box, n));
+    return mass;
 }
 
 /* --- draws within a part --- */
@@ -138,11 +141,11 @@ static struct drawing drawing_start(const struct part_sampler *p, uint64_t a, ui
 }
 
 /* An index of mode n, independent of the other modes. */
-static inline uint64_t draw_index(struct drawing *d, int n, double *share)
+static inline uint64_t draw_index(struct drawing *d, int n, double *mass)
 {
     const struct index_range *range = &d->part->range[n];
     if (!d->in_order || !range->distribution->even)
-        return index_range_draw(range, &d->stream, share);
+        return index_range_draw(range, &d->stream, mass);
     double at = ((double)d->at + d->phase) / (double)d->total;
     uint64_t i = (uint64_t)(at * (double)range->length);
     return range->begin + (i < range->length ? i : range->length - 1);
@@ -175,9 +178,9 @@ static inline coordinate_key next_fiber(const struct drawing *d)
 }
 
 /* Draws the modes that are not pooled, except mode `apart` (-1: none): adds their bits to
- * `position` and multiplies *share by their shares. */
+ * `position` and multiplies *mass by their masses. */
 static inline coordinate_key draw_rest(struct drawing *d, coordinate_key position, int apart,
-                                       double *share)
+                                       double *mass)
 {
     const struct sampler *s = d->part->sampler;
     double one = 1;
@@ -185,7 +188,7 @@ static inline coordinate_key draw_rest(struct drawing *d, coordinate_key positio
         if (n == apart || is_pooled(s, n))
             continue;
         position |= alto_keys_position(&s->line, n, draw_index(d, n, &one));
-        *share *= one;
+        *mass *= one;
     }
     return position;
 }
@@ -201,14 +204,14 @@ static uint64_t draw_run(struct drawing *d)
     return more < LONGEST_RUN ? 1 + (uint64_t)more : (uint64_t)LONGEST_RUN;
 }
 
-/* The index after `index` in a run; behind the part's last index comes its first. */
+/* The index after `index` in a run; the first index of the part follows its last. */
 static uint64_t next_in_run(struct drawing *d, uint64_t index)
 {
     const struct sampler *s = d->part->sampler;
     const struct index_range *range = &d->part->range[s->skew.run_mode];
-    double share;
+    double mass;
     if (s->skew.run_scattered || range->distribution->even)
-        return draw_index(d, s->skew.run_mode, &share);
+        return draw_index(d, s->skew.run_mode, &mass);
     return index + 1 < range->begin + range->length ? index + 1 : range->begin;
 }
 
@@ -218,17 +221,17 @@ static void draw_one_run(struct drawing *d, coordinate_key *key)
 {
     const struct sampler *s = d->part->sampler;
     int mode = s->skew.run_mode;
-    double share = 1;
+    double mass = 1;
     uint64_t index, run = draw_run(d);
     uint64_t end = run < d->total - d->at ? d->at + run : d->total;
     coordinate_key rest;
     if (is_pooled(s, mode)) {
-        coordinate_key whole = draw_rest(d, next_fiber(d), -1, &share);
+        coordinate_key whole = draw_rest(d, next_fiber(d), -1, &mass);
         index = key_coordinate(&s->layout, alto_keys_key(&s->line, whole), mode);
         rest = whole & ~alto_keys_position(&s->line, mode, s->layout.mask[mode]);
     } else {
-        rest = draw_rest(d, next_fiber(d), mode, &share);
-        index = draw_index(d, mode, &share);
+        rest = draw_rest(d, next_fiber(d), mode, &mass);
+        index = draw_index(d, mode, &mass);
     }
     for (;;) {
         key[d->at++] = rest | alto_keys_position(&s->line, mode, index);
@@ -251,7 +254,7 @@ void part_sampler_draw(const struct part_sampler *p, uint64_t round, uint64_t nu
 {
     const struct sampler *s = p->sampler;
     struct drawing d = drawing_start(p, round, number, count);
-    double share = 1;
+    double mass = 1;
     d.in_order = round == 0 && has_even_mode(s);
     if (s->skew.pool_modes)
         draw_fibers(&d, scratch);
@@ -259,7 +262,7 @@ void part_sampler_draw(const struct part_sampler *p, uint64_t round, uint64_t nu
         if (s->run_start > 0) {
             draw_one_run(&d, key);
         } else {
-            key[d.at] = draw_rest(&d, next_fiber(&d), -1, &share);
+            key[d.at] = draw_rest(&d, next_fiber(&d), -1, &mass);
             d.at++;
         }
     }
@@ -277,20 +280,20 @@ void part_sampler_spread(const struct part_sampler *p, uint64_t round, uint64_t 
     }
 }
 
-/* Of `draws` draws, draws * p find a place of share p, and 1 - exp(-draws * p) find it first: the
- * mean of the quotient over places that are drawn by their shares. */
+/* A place of probability p is found by draws * p of `draws` draws, and for the first time by
+ * 1 - exp(-draws * p) of them: the mean of the quotient over places that are drawn. */
 double part_sampler_yield(const struct part_sampler *p, uint64_t number, double draws)
 {
     struct drawing d = drawing_start(p, STREAM_TRIALS, number, TRIALS);
     double sum = 0;
     for (; d.at < TRIALS; d.at++) {
-        double share = 1;
+        double mass = 1;
         if (p->sampler->skew.pool_modes) {
             uint64_t fiber = guide_table_find(&p->fiber, random_uniform(random_next(&d.stream)));
-            share = p->sampler->pool.sum[fiber + 1] - p->sampler->pool.sum[fiber];
+            mass = p->sampler->pool.sum[fiber + 1] - p->sampler->pool.sum[fiber];
         }
-        draw_rest(&d, 0, -1, &share);
-        double times = draws * share;
+        draw_rest(&d, 0, -1, &mass);
+        double times = draws * mass;
         sum += times > 1e-9 ? -expm1(-times) / times : 1;
     }
     return sum / TRIALS;

@@ -1,5 +1,5 @@
-/* Draws positions on the alto line by the distributions of a generate_skew: within one part of the
- * line after the other, as if they had been drawn from the whole line and sorted. */
+/* Draws positions on the alto line by the distributions of a generate_skew, part of the line by
+ * part, as if they had been drawn from the whole line and sorted. */
 #ifndef BLCO_SAMPLER_H
 #define BLCO_SAMPLER_H
 
@@ -42,8 +42,8 @@ bool sampler_can_halve(const struct sampler *s, const struct sampler_part *part)
 /* The lower (bit 0) or upper (bit 1) half of a part that can be halved. */
 struct sampler_part sampler_half(const struct sampler *s, const struct sampler_part *part, int bit);
 
-/* The share of all draws that fall into the part. */
-double sampler_share(const struct sampler *s, const struct sampler_part *part);
+/* The probability that a draw falls into the part. */
+double sampler_mass(const struct sampler *s, const struct sampler_part *part);
 
 /* Draws within one part. */
 struct part_sampler {
@@ -54,7 +54,7 @@ struct part_sampler {
     struct guide_table fiber; /* of the part's fibers */
 };
 
-/* The part is not empty and outlives *p, which is zero or has been open for another part. */
+/* The part is not empty and outlives *p. *p is zero or has been open for another part. */
 void part_sampler_open(struct part_sampler *p, const struct sampler *s,
                        const struct sampler_part *part);
 
@@ -68,8 +68,8 @@ void part_sampler_draw(const struct part_sampler *p, uint64_t round, uint64_t nu
 void part_sampler_spread(const struct part_sampler *p, uint64_t round, uint64_t number,
                          coordinate_key *key, uint64_t count);
 
-/* The estimated share of the part's draws that find a place for the first time, where `draws` draws
- * are made on the whole line. `number` names the random stream. */
+/* An estimate, for `draws` draws on the whole line: the fraction of the part's draws that find a
+ * place for the first time. `number` names the random stream. */
 double part_sampler_yield(const struct part_sampler *p, uint64_t number, double draws);
 
 #endif

@@ -11,8 +11,9 @@ static enum status open_file(struct outfile *f, const char *path, struct comm *c
     uint64_t key = 0;
     if (c->rank == 0)
         outfile_open_shared(f, path, &key, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK ||
-        comm_bcast(c, 0, &key, sizeof key, error) != STATUS_OK)
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        return error->status;
+    if (comm_bcast(c, 0, &key, sizeof key, error) != STATUS_OK)
         return error->status;
     if (c->rank != 0)
         outfile_join(f, path, key, error);
@@ -27,7 +28,7 @@ enum status checkpoint_writable_together(const char *path, struct comm *c, struc
     return error->status;
 }
 
-/* What comm_alltoallv needs where all ranks send pieces to rank 0. */
+/* What comm_alltoallv takes if all ranks send pieces to rank 0. */
 struct parcels {
     uint64_t *count, *send, *receive; /* (ranks), (ranks + 1), (ranks + 1); owned */
 };
@@ -48,7 +49,7 @@ static void parcels_free(struct parcels *p)
     memory_free(p->receive);
 }
 
-/* *all = on rank 0 the pieces of all ranks; elsewhere none. */
+/* *all = the pieces of all ranks on rank 0, no pieces on the others. */
 static enum status gather_pieces(const struct checkpoint_pieces *own, struct checkpoint_pieces *all,
                                  struct parcels *p, struct comm *c, struct error *error)
 {
@@ -61,9 +62,9 @@ static enum status gather_pieces(const struct checkpoint_pieces *own, struct che
     }
     all->count = p->receive[c->size] / size;
     all->piece = memory_array(all->count, size, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK)
-        comm_alltoallv(c, own->piece, p->send, all->piece, p->receive, error);
-    return error->status;
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        return error->status;
+    return comm_alltoallv(c, own->piece, p->send, all->piece, p->receive, error);
 }
 
 static enum status write_directory(struct outfile *f, const struct checkpoint_about *about,
@@ -73,9 +74,13 @@ static enum status write_directory(struct outfile *f, const struct checkpoint_ab
     struct parcels p = {0};
     struct checkpoint_pieces all = {0};
     parcels_create(&p, c, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK &&
-        gather_pieces(own, &all, &p, c, error) == STATUS_OK && c->rank == 0)
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    if (gather_pieces(own, &all, &p, c, error) != STATUS_OK)
+        goto done;
+    if (c->rank == 0)
         checkpoint_write_directory(f, about, &all, error);
+done:
     parcels_free(&p);
     memory_free(all.piece);
     return error->status;
@@ -87,15 +92,18 @@ enum status checkpoint_write_together(const char *path, const struct checkpoint_
 {
     struct outfile file = {0};
     struct checkpoint_pieces own = {0};
-    if (open_file(&file, path, c, error) == STATUS_OK) {
-        if (checkpoint_write_rows(&file, about, model, c->rank == 0, &own, error) == STATUS_OK)
-            outfile_sync(&file, error);
-        if (comm_allreduce_error(c, error) == STATUS_OK)
-            write_directory(&file, about, &own, c, error);
-        if (error->status == STATUS_OK && c->rank == 0)
-            outfile_commit(&file, error);
-        comm_allreduce_error(c, error);
-    }
+    if (open_file(&file, path, c, error) != STATUS_OK)
+        goto done;
+    checkpoint_write_rows(&file, about, model, c->rank == 0, &own, error);
+    if (error->status == STATUS_OK)
+        outfile_sync(&file, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    write_directory(&file, about, &own, c, error);
+    if (error->status == STATUS_OK && c->rank == 0)
+        outfile_commit(&file, error);
+    comm_allreduce_error(c, error);
+done:
     memory_free(own.piece);
     outfile_discard(&file);
     return error->status;

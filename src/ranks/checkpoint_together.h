@@ -1,15 +1,15 @@
-/* Several ranks, each with some rows of a checkpoint's state, write one file. */
+/* Writes a checkpoint of which each rank has some rows. */
 #ifndef BLCO_CHECKPOINT_TOGETHER_H
 #define BLCO_CHECKPOINT_TOGETHER_H
 
 #include "checkpoint/checkpoint.h"
 #include "comm/comm.h"
 
-/* Writes a checkpoint to `path`: every rank of c the rows of the factor matrices that model
- * (CHECKPOINT_MODELS) has, which are consecutive; rank 0 also lambda, scales and Grams, which all
- * ranks have, and what *about says (checkpoint_write_rows). Every rank calls it, on hosts that
- * share the folder. The file appears whole or not at all, in place of the one before. All ranks
- * fail alike. STATUS_OUTPUT, STATUS_MEMORY. */
+/* Writes a checkpoint to `path`: every rank of c writes the rows of the factor matrices that model
+ * (CHECKPOINT_MODELS) has, which are consecutive (checkpoint_write_rows); rank 0 also writes
+ * *about, and lambda, scales and Grams, which all ranks have. Every rank calls it, and all hosts
+ * see the folder. The file appears whole or not at all, in place of the one before. A failure is
+ * one of all ranks. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status checkpoint_write_together(const char *path, const struct checkpoint_about *about,
                                       const struct checkpoint_rows *model, struct comm *c,
                                       struct error *error);

@@ -17,9 +17,10 @@ static enum status merging_create(struct merging *m, const struct comm *c, uint6
                                   struct error *error)
 {
     uint64_t ranks = (uint64_t)c->size, rank = (uint64_t)c->rank;
-    if (!(m->cut = memory_array(ranks + 1, sizeof *m->cut, error)) ||
-        !(m->send = memory_array(ranks + 1, sizeof *m->send, error)) ||
-        !(m->receive = memory_array(ranks + 1, sizeof *m->receive, error)))
+    m->cut = memory_array(ranks + 1, sizeof *m->cut, error);
+    m->send = memory_array(ranks + 1, sizeof *m->send, error);
+    m->receive = memory_array(ranks + 1, sizeof *m->receive, error);
+    if (error->status != STATUS_OK)
         return error->status;
     for (uint64_t k = 0; k <= ranks; k++)
         m->cut[k] = columns * k / ranks;
@@ -41,11 +42,11 @@ static void merging_free(struct merging *m)
     memory_free(m->brought);
 }
 
-static enum status all_gather_columns(struct comm *c, struct column *column, const uint64_t *cut,
-                                      struct error *error)
+static enum status allgather_columns(struct comm *c, struct column *column, const uint64_t *cut,
+                                     struct error *error)
 {
-    enum { DOUBLES = sizeof *column / sizeof(double) }; /* a gather only copies what they hold */
-    _Static_assert(DOUBLES * sizeof(double) == sizeof *column, "a column is some doubles");
+    enum { DOUBLES = sizeof *column / sizeof(double) }; /* gathering copies bits as they are */
+    _Static_assert(DOUBLES * sizeof(double) == sizeof *column, "a column has whole doubles");
     const struct comm_rows rows = {cut, DOUBLES};
     return comm_allgatherv(c, (double *)(void *)column, &rows, error);
 }
@@ -57,15 +58,17 @@ enum status model_columns_together(void *comm, struct column *column, uint64_t c
     struct merging m = {0};
     if (c->size == 1)
         return STATUS_OK;
-    if (merging_create(&m, c, count, error) == STATUS_OK &&
-        comm_alltoallv(c, column, m.send, m.brought, m.receive, error) == STATUS_OK) {
-        if (m.count > 0)
-            memcpy(column + m.first, m.brought, m.count * sizeof *column);
-        for (uint64_t k = 1; k < (uint64_t)c->size; k++)
-            for (uint64_t i = 0; i < m.count; i++)
-                column_add(&column[m.first + i], &m.brought[k * m.count + i]);
-        all_gather_columns(c, column, m.cut, error);
-    }
+    if (merging_create(&m, c, count, error) != STATUS_OK)
+        goto done;
+    if (comm_alltoallv(c, column, m.send, m.brought, m.receive, error) != STATUS_OK)
+        goto done;
+    if (m.count > 0)
+        memcpy(column + m.first, m.brought, m.count * sizeof *column);
+    for (uint64_t k = 1; k < (uint64_t)c->size; k++)
+        for (uint64_t i = 0; i < m.count; i++)
+            column_add(&column[m.first + i], &m.brought[k * m.count + i]);
+    allgather_columns(c, column, m.cut, error);
+done:
     merging_free(&m);
     return error->status;
 }

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-/* Copies the rows of mode n that this rank has solved, which are nobody else's. */
+/* Copies the rows of mode n that this rank, and no other, has solved. */
 static void copy_rows(struct ktensor *whole, const struct ktensor *part,
                       const struct mode_rows *own, int n)
 {
@@ -18,13 +18,23 @@ static void copy_rows(struct ktensor *whole, const struct ktensor *part,
     }
 }
 
-/* Whether the rows that are here are all rows, in their order. */
+/* Whether the rows that the rank has are all rows, in their order. */
 static bool is_whole(const struct ktensor *part, const struct shape *whole)
 {
     for (int n = 0; n < whole->order; n++)
         if (part->row[n])
             return false;
     return shape_equal(&part->shape, whole);
+}
+
+/* Creates the model, with its lambda. */
+static enum status create_whole(struct ktensor *whole, const struct ktensor *part,
+                                const struct shape *shape, struct error *error)
+{
+    if (ktensor_create(whole, shape, part->rank, error) != STATUS_OK)
+        return error->status;
+    memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
+    return STATUS_OK;
 }
 
 enum status model_collect(struct ktensor *whole, struct ktensor *part,
@@ -36,8 +46,8 @@ enum status model_collect(struct ktensor *whole, struct ktensor *part,
         *part = (struct ktensor){0};
         return STATUS_OK;
     }
-    if (c->rank == 0 && ktensor_create(whole, &ranks->part.whole, part->rank, error) == STATUS_OK)
-        memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
+    if (c->rank == 0)
+        create_whole(whole, part, &ranks->part.whole, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < part->shape.order; n++) {
@@ -45,5 +55,5 @@ enum status model_collect(struct ktensor *whole, struct ktensor *part,
         memory_free(part->factor[n]);
         part->factor[n] = NULL;
     }
-    return comm_allreduce_error(c, error); /* the whole is complete when the last rank is done */
+    return comm_allreduce_error(c, error); /* waits until the last rank is done */
 }

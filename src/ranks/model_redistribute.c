@@ -8,21 +8,22 @@
 
 #define IN_FLIGHT (UINT64_C(64) << 20) /* bytes that a rank receives in a round, about */
 
-/* The ranks send the rows of a mode in rounds. A message is made of records: the number of a row,
+/* The ranks send the rows of a mode in rounds. A message consists of records: the number of a row,
  * then the row. */
-struct spreading {
+struct redistribution {
     struct comm *comm;
+    bool evenly;
     uint64_t words;   /* of 8 bytes in a record: R + 1                                            */
     uint64_t most;    /* records that a rank sends in a round                                     */
     uint64_t *cut;    /* (ranks + 1): rank k gets the rows cut[k] to cut[k + 1] - 1               */
-    uint64_t *place;  /* (most): the owner of a row, then the place of its record; or NO_ROW      */
-    double *outgoing; /* (most x words), sorted by owner                                          */
+    uint64_t *place;  /* (most): the receiver of a row, then the place of its record; or NO_ROW   */
+    double *outgoing; /* (most x words), sorted by receiver                                       */
     double *incoming; /* (ranks x most x words)                                                   */
     uint64_t *send_count, *receive_count; /* (ranks): records of a round                          */
     uint64_t *send, *receive;             /* (ranks + 1), in bytes                                */
 };
 
-static void spreading_close(struct spreading *s)
+static void redistribution_close(struct redistribution *s)
 {
     memory_free(s->cut);
     memory_free(s->place);
@@ -35,7 +36,7 @@ static void spreading_close(struct spreading *s)
 }
 
 /* All ranks send as many records in a round, no more than the largest number of rows of a rank. */
-static enum status agree_on_most(struct spreading *s, const struct rank_rows *r,
+static enum status agree_on_most(struct redistribution *s, const struct rank_rows *r,
                                  struct error *error)
 {
     uint64_t limit = IN_FLIGHT / (s->words * sizeof(double)) / (uint64_t)s->comm->size + 1;
@@ -43,12 +44,13 @@ static enum status agree_on_most(struct spreading *s, const struct rank_rows *r,
     for (int n = 0; n < r->part.whole.order; n++)
         rows = r->mode[n].count > rows ? r->mode[n].count : rows;
     int most = (int)(rows < limit ? rows : limit);
-    comm_allreduce_max(s->comm, &most, error);
+    if (comm_allreduce_max(s->comm, &most, error) != STATUS_OK)
+        return error->status;
     s->most = (uint64_t)most;
-    return error->status;
+    return STATUS_OK;
 }
 
-static void allocate(struct spreading *s, struct error *error)
+static void allocate(struct redistribution *s, struct error *error)
 {
     size_t ranks = (size_t)s->comm->size, record = s->words * sizeof(double);
     s->cut = memory_array(ranks + 1, sizeof *s->cut, error);
@@ -64,11 +66,11 @@ static void allocate(struct spreading *s, struct error *error)
 /* The first row of mode n, of `length` rows, that belongs to rank k or a later one. */
 static uint64_t first_row(uint64_t length, int k, int ranks, bool evenly)
 {
-    return evenly ? share_begin(length, k, ranks) : k == 0 ? 0 : length;
+    return evenly ? even_cut(length, k, ranks) : k == 0 ? 0 : length;
 }
 
-static void create_rows(struct ktensor *rows, const struct ktensor *part,
-                        const struct rank_rows *r, bool evenly, struct error *error)
+static void create_rows(struct ktensor *rows, const struct ktensor *part, const struct rank_rows *r,
+                        bool evenly, struct error *error)
 {
     struct part to = part_all(&r->part.whole);
     for (int n = 0; n < to.whole.order; n++) {
@@ -76,13 +78,14 @@ static void create_rows(struct ktensor *rows, const struct ktensor *part,
         to.first[n] = first_row(length, r->all->rank, r->all->size, evenly);
         to.here.dims[n] = first_row(length, r->all->rank + 1, r->all->size, evenly) - to.first[n];
     }
-    if (ktensor_create_part(rows, &to, part->rank, error) == STATUS_OK)
-        memcpy(rows->lambda, part->lambda, part->rank * sizeof *part->lambda);
+    if (ktensor_create_part(rows, &to, part->rank, error) != STATUS_OK)
+        return;
+    memcpy(rows->lambda, part->lambda, part->rank * sizeof *part->lambda);
 }
 
-/* Finds the places of the records of the rows [first, first + count) here, sorted by owner, and
- * how many each owner gets. */
-static void sort_rows(struct spreading *s, const struct ktensor *part, int n, uint64_t first,
+/* Finds the places of the records of this rank's rows [first, first + count), sorted by receiver,
+ * and how many each receiver gets. */
+static void sort_rows(struct redistribution *s, const struct ktensor *part, int n, uint64_t first,
                       uint64_t count)
 {
     int size = s->comm->size;
@@ -97,7 +100,7 @@ static void sort_rows(struct spreading *s, const struct ktensor *part, int n, ui
         if (s->place[i] != NO_ROW)
             s->send_count[s->place[i]]++;
     for (uint64_t k = 0; k < ranks; k++) {
-        s->send[k] = next; /* for now the place of the owner's next record */
+        s->send[k] = next; /* for now the place of the receiver's next record */
         next += s->send_count[k];
     }
     for (uint64_t i = 0; i < count; i++)
@@ -105,7 +108,7 @@ static void sort_rows(struct spreading *s, const struct ktensor *part, int n, ui
             s->place[i] = s->send[s->place[i]]++;
 }
 
-static void pack(struct spreading *s, const struct ktensor *part, int n, uint64_t first,
+static void pack(struct redistribution *s, const struct ktensor *part, int n, uint64_t first,
                  uint64_t count)
 {
     sort_rows(s, part, n, first, count);
@@ -120,7 +123,7 @@ static void pack(struct spreading *s, const struct ktensor *part, int n, uint64_
     }
 }
 
-static enum status exchange(struct spreading *s, struct error *error)
+static enum status exchange(struct redistribution *s, struct error *error)
 {
     uint64_t record = s->words * sizeof(double);
     if (comm_alltoall(s->comm, s->send_count, s->receive_count, error) != STATUS_OK)
@@ -133,7 +136,7 @@ static enum status exchange(struct spreading *s, struct error *error)
     return comm_alltoallv(s->comm, s->outgoing, s->send, s->incoming, s->receive, error);
 }
 
-static void unpack(const struct spreading *s, struct ktensor *rows, int n)
+static void unpack(const struct redistribution *s, struct ktensor *rows, int n)
 {
     uint64_t count = s->receive[s->comm->size] / (s->words * sizeof(double));
 #pragma omp parallel for schedule(static)
@@ -146,41 +149,46 @@ static void unpack(const struct spreading *s, struct ktensor *rows, int n)
     }
 }
 
-static enum status spread_mode(struct spreading *s, struct ktensor *rows,
-                               const struct ktensor *part, const struct rank_rows *r, int n,
-                               bool evenly, struct error *error)
+static enum status send_mode(struct redistribution *s, struct ktensor *rows,
+                             const struct ktensor *part, const struct rank_rows *r, int n,
+                             struct error *error)
 {
     const struct mode_rows *own = &r->mode[n];
     int rounds = (int)((own->count + s->most - 1) / s->most);
     for (int k = 0; k <= s->comm->size; k++)
-        s->cut[k] = first_row(r->part.whole.dims[n], k, s->comm->size, evenly);
-    comm_allreduce_max(s->comm, &rounds, error);
-    for (int round = 0; round < rounds && error->status == STATUS_OK; round++) {
+        s->cut[k] = first_row(r->part.whole.dims[n], k, s->comm->size, s->evenly);
+    if (comm_allreduce_max(s->comm, &rounds, error) != STATUS_OK)
+        return error->status;
+    for (int round = 0; round < rounds; round++) {
         uint64_t at = (uint64_t)round * s->most, left = own->count > at ? own->count - at : 0;
         pack(s, part, n, own->first + at, left < s->most ? left : s->most);
-        if (exchange(s, error) == STATUS_OK)
-            unpack(s, rows, n);
+        if (exchange(s, error) != STATUS_OK)
+            return error->status;
+        unpack(s, rows, n);
     }
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status model_redistribute(struct ktensor *rows, struct ktensor *part,
-                         const struct rank_rows *ranks, bool evenly, struct error *error)
+                               const struct rank_rows *ranks, bool evenly, struct error *error)
 {
-    struct spreading s = {.comm = ranks->all, .words = part->rank + 1};
+    struct redistribution s = {.comm = ranks->all, .evenly = evenly, .words = part->rank + 1};
     *rows = (struct ktensor){0};
-    if (agree_on_most(&s, ranks, error) == STATUS_OK) {
-        allocate(&s, error);
-        create_rows(rows, part, ranks, evenly, error);
-        comm_allreduce_error(s.comm, error);
-    }
-    for (int n = 0; n < part->shape.order && error->status == STATUS_OK; n++) {
-        spread_mode(&s, rows, part, ranks, n, evenly, error);
+    if (agree_on_most(&s, ranks, error) != STATUS_OK)
+        goto done;
+    allocate(&s, error);
+    create_rows(rows, part, ranks, evenly, error);
+    if (comm_allreduce_error(s.comm, error) != STATUS_OK)
+        goto done;
+    for (int n = 0; n < part->shape.order; n++) {
+        if (send_mode(&s, rows, part, ranks, n, error) != STATUS_OK)
+            goto done;
         memory_free(part->factor[n]);
         part->factor[n] = NULL;
     }
+done:
     if (error->status != STATUS_OK)
         ktensor_free(rows);
-    spreading_close(&s);
+    redistribution_close(&s);
     return error->status;
 }

@@ -4,29 +4,41 @@
 
 #include "formats/ktensor/npy.h"
 
-/* Opens the files that rank 0 has made. Where another rank has aborted meanwhile, rank 0 may have
- * removed the files, and the reason of the abort counts. */
+/* Opens the files that rank 0 has made. If another rank has aborted meanwhile, rank 0 may have
+ * removed the files; then the error is that of the abort. */
 static enum status join_files(struct outfile *file, const struct ktensor_files *files,
                               const uint64_t *key, struct comm *c, struct error *error)
 {
     struct error aborted = {0};
-    for (int i = 0; i < files->count && error->status == STATUS_OK; i++)
-        outfile_join(&file[i], files->path[i], key[i], error);
-    if (error->status != STATUS_OK && comm_check(c, &aborted) != STATUS_OK)
-        *error = aborted;
-    return error->status;
+    for (int i = 0; i < files->count; i++)
+        if (outfile_join(&file[i], files->path[i], key[i], error) != STATUS_OK) {
+            if (comm_check(c, &aborted) != STATUS_OK)
+                *error = aborted;
+            return error->status;
+        }
+    return STATUS_OK;
 }
 
-/* Every rank opens the files, which rank 0 makes. Failures are shared at once: a rank whose host
- * does not see the files should end the others before these write for minutes. */
+static enum status make_files(struct outfile *file, const struct ktensor_files *files,
+                              uint64_t *key, struct error *error)
+{
+    for (int i = 0; i < files->count; i++)
+        if (outfile_open_shared(&file[i], files->path[i], &key[i], error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
+/* Every rank opens the files, which rank 0 makes. All ranks learn of a failure at once: a rank
+ * whose host does not see the files should end the others before these write for minutes. */
 static enum status open_files(struct outfile *file, const struct ktensor_files *files,
                               struct comm *c, struct error *error)
 {
     uint64_t key[KTENSOR_MOST_FILES] = {0};
-    for (int i = 0; c->rank == 0 && i < files->count && error->status == STATUS_OK; i++)
-        outfile_open_shared(&file[i], files->path[i], &key[i], error);
-    if (comm_allreduce_error(c, error) != STATUS_OK ||
-        comm_bcast(c, 0, key, sizeof key, error) != STATUS_OK)
+    if (c->rank == 0)
+        make_files(file, files, key, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        return error->status;
+    if (comm_bcast(c, 0, key, sizeof key, error) != STATUS_OK)
         return error->status;
     if (c->rank != 0)
         join_files(file, files, key, c, error);
@@ -47,11 +59,13 @@ static enum status write_header_and_lambda(struct outfile *file, const struct kt
     return outfile_write_extents(&weights, 1, error);
 }
 
-/* Writes what is this rank's to write, down to the disk. */
-static enum status write_own(struct outfile *file, const struct ktensor *part,
-                             const struct ktensor_rows *own, const struct shape *whole, int rank,
+/* Writes this rank's rows, and on rank 0 headers and lambda, to the disk. */
+static enum status write_own(struct outfile *file, const struct model_rows *m, int rank,
                              struct error *error)
 {
+    const struct ktensor *part = m->part;
+    const struct ktensor_rows *own = m->own;
+    const struct shape *whole = m->whole;
     if (rank == 0 && write_header_and_lambda(file, part, whole, error) != STATUS_OK)
         return error->status;
     struct outfile_extent rows[MAX_ORDER];
@@ -67,12 +81,19 @@ static enum status write_own(struct outfile *file, const struct ktensor *part,
     return STATUS_OK;
 }
 
+static enum status replace_older(struct outfile *file, int *count, struct stem_lock *lock,
+                                 struct error *error)
+{
+    if (ktensor_files_older(file, count, lock, error) != STATUS_OK)
+        return error->status;
+    return outfile_set_replace(lock, file, *count, error);
+}
+
 /* Rank 0 gives the files their final names, and keeps the old files until all ranks know. */
 static enum status replace_files(struct outfile *file, int count, struct comm *c,
                                  struct stem_lock *lock, struct error *error)
 {
-    bool replaced = c->rank == 0 && ktensor_files_older(file, &count, lock, error) == STATUS_OK &&
-                    outfile_set_replace(lock, file, count, error) == STATUS_OK;
+    bool replaced = c->rank == 0 && replace_older(file, &count, lock, error) == STATUS_OK;
     comm_allreduce_error(c, error);
     if (replaced && error->status == STATUS_OK)
         outfile_set_keep(lock, file, count);
@@ -81,18 +102,21 @@ static enum status replace_files(struct outfile *file, int count, struct comm *c
     return error->status;
 }
 
-enum status model_write_together(const struct ktensor *part, const struct ktensor_rows *own,
-                                 const struct shape *whole, struct comm *c, const char *stem,
+enum status model_write_together(const struct model_rows *m, struct comm *c, const char *stem,
                                  struct stem_lock *lock, struct ktensor_files *files,
                                  struct error *error)
 {
-    struct outfile file[KTENSOR_MOST_FILES] = {0}; /* lambda's follows the modes' */
-    ktensor_files_name(files, whole->order, stem, KTENSOR_NPY, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK && open_files(file, files, c, error) == STATUS_OK) {
-        write_own(file, part, own, whole, c->rank, error);
-        if (comm_allreduce_error(c, error) == STATUS_OK)
-            replace_files(file, files->count, c, lock, error);
-    }
+    struct outfile file[KTENSOR_MOST_FILES] = {0}; /* of the modes, then of lambda */
+    ktensor_files_name(files, m->whole->order, stem, KTENSOR_NPY, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    if (open_files(file, files, c, error) != STATUS_OK)
+        goto done;
+    write_own(file, m, c->rank, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    replace_files(file, files->count, c, lock, error);
+done:
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);
     return error->status;
@@ -104,8 +128,10 @@ enum status model_writable_together(int order, const char *stem, struct comm *c,
     struct outfile file[KTENSOR_MOST_FILES] = {0};
     struct ktensor_files files;
     ktensor_files_name(&files, order, stem, KTENSOR_NPY, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK)
-        open_files(file, &files, c, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    open_files(file, &files, c, error);
+done:
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);
     ktensor_files_free(&files);

@@ -1,4 +1,4 @@
-/* Several ranks, each with some rows of a model, write the model's files: no rank has it whole. */
+/* Writes the files of a model of which each rank has some rows. */
 #ifndef BLCO_MODEL_WRITE_H
 #define BLCO_MODEL_WRITE_H
 
@@ -6,16 +6,20 @@
 #include "model/ktensor_arrange.h"
 #include "formats/ktensor/ktensor_io.h"
 
+/* A rank's rows of a model. */
+struct model_rows {
+    const struct ktensor *part;     /* with lambda, the same on all ranks            */
+    const struct ktensor_rows *own; /* the rows of *part that this rank writes       */
+    const struct shape *whole;      /* of the model                                  */
+};
+
 /* Writes the files that ktensor_write(KTENSOR_NPY) writes for the whole model, byte for byte; every
- * rank of c calls this, on hosts that share the files' folder. `own` are the rows that this rank
- * writes; lambda, the same on all ranks, is written by rank 0, who alone has the lock of the stem;
- * the others give NULL. `whole` is the shape of the whole
- * model. Files appear all or not at all: where some rank fails, all do, with that rank's error,
- * none of the new files is left, and older files are untouched. *files receives the names; the
- * caller frees *files with ktensor_files_free, after a failure too. STATUS_OUTPUT, STATUS_MEMORY.
- */
-enum status model_write_together(const struct ktensor *part, const struct ktensor_rows *own,
-                                 const struct shape *whole, struct comm *c, const char *stem,
+ * rank of c calls this, and all hosts see the files' folder. Rank 0 also writes lambda, and has the
+ * lock of the stem; the others give NULL. Files appear all or not at all: where some rank fails,
+ * all do, with that rank's error, none of the new files is left, and older files are untouched.
+ * *files receives the names; the caller frees *files with ktensor_files_free, after a failure too.
+ * STATUS_OUTPUT, STATUS_MEMORY. */
+enum status model_write_together(const struct model_rows *m, struct comm *c, const char *stem,
                                  struct stem_lock *lock, struct ktensor_files *files,
                                  struct error *error);
 

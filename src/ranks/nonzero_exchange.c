@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 
-#define GIVE_BACK ((uint64_t)64 << 20) /* bytes that are freed until the system gets them back */
-#define IN_FLIGHT ((uint64_t)4 << 20)  /* nonzeros that all ranks send in a round, at most */
+#define GIVE_BACK ((uint64_t)64 << 20) /* so many freed bytes go back to the system together */
+#define IN_FLIGHT ((uint64_t)4 << 20)  /* nonzeros that all ranks together send in a round */
 
 /* The ranks exchange in rounds: in a round a rank sends a slice of a piece, array by array. */
 struct exchange {
@@ -16,10 +16,10 @@ struct exchange {
     struct part part;
     struct coo *x;
     uint64_t most;      /* nonzeros of a slice                                              */
-    int rounds;         /* until all ranks have sent all                                    */
-    size_t piece;       /* the next slice begins in this piece,                             */
-    uint64_t begin;     /* with this nonzero                                                */
-    uint64_t freed;     /* bytes of pieces that the system does not have back               */
+    int rounds;         /* rounds until all ranks have sent all                             */
+    size_t piece;       /* the piece of the next slice                                      */
+    uint64_t begin;     /* the slice's first nonzero in that piece                          */
+    uint64_t freed;     /* freed bytes that the system does not have back                   */
     uint64_t *expected; /* (ranks) nonzeros that come from each rank                        */
     uint64_t *filled;   /* (ranks) where in x the next nonzeros of each rank go             */
     uint64_t *send_count, *receive_count; /* (ranks) nonzeros of this round                */
@@ -51,7 +51,8 @@ static uint64_t slices(const struct exchange *e, const struct coo *piece)
     return piece->nnz > e->most ? (piece->nnz + e->most - 1) / e->most : 1;
 }
 
-/* All ranks agree on the slices. Dealt pieces are sent whole: their order is that of the rounds. */
+/* All ranks agree on the size of slices. Dealt pieces are sent whole, so that the order of rounds
+ * is theirs. */
 static enum status agree_on_rounds(struct exchange *e, struct error *error)
 {
     const struct share *s = e->share;
@@ -89,22 +90,22 @@ static enum status count_expected(struct exchange *e, struct error *error)
 {
     const struct share *s = e->share;
     uint64_t *all = e->filled, *here = e->send_count;
-    for (size_t p = 0; p < s->pieces; p++)
-        if (process_grid_count(e->grid, &s->piece[p], here, error) == STATUS_OK)
-            for (int k = 0; k < e->comm->size; k++)
-                all[k] += here[k];
+    for (size_t p = 0; p < s->pieces; p++) {
+        if (process_grid_count(e->grid, &s->piece[p], here, error) != STATUS_OK)
+            break;
+        for (int k = 0; k < e->comm->size; k++)
+            all[k] += here[k];
+    }
     if (comm_allreduce_error(e->comm, error) != STATUS_OK)
         return error->status;
     return comm_alltoall(e->comm, all, e->expected, error);
 }
 
-/* Where ranks follow each other in the tensor's order, each has its own range of x. */
+/* Allocates x. Unless pieces were dealt, each rank's nonzeros have a range of x. */
 static enum status create_part(struct exchange *e, struct error *error)
 {
     uint64_t nnz = 0;
-    struct shape shape = e->part.here;
-    for (int n = 0; n < shape.order; n++)
-        shape.dims[n] = shape.dims[n] ? shape.dims[n] : 1;
+    const struct shape shape = part_shape(&e->part);
     for (int k = 0; k < e->comm->size; k++) {
         e->filled[k] = nnz;
         nnz += e->expected[k];
@@ -113,7 +114,7 @@ static enum status create_part(struct exchange *e, struct error *error)
     return comm_allreduce_error(e->comm, error);
 }
 
-/* next[t * ranks + k] = where the nonzeros for rank k of thread t's part begin, sorted by rank. */
+/* next[t * ranks + k] = where thread t's nonzeros for rank k begin, sorted by rank. */
 static void place_owners(struct exchange *e)
 {
     uint64_t sum = 0, ranks = (uint64_t)e->comm->size;
@@ -128,8 +129,8 @@ static void place_owners(struct exchange *e)
     }
 }
 
-/* The owner and the place of each of the `count` nonzeros of the slice, in the slice's order for
- * each owner. */
+/* Finds owner and place of the `count` nonzeros of the slice; those of an owner keep their order.
+ */
 static void sort_slice(struct exchange *e, const struct coo *piece, uint64_t count)
 {
     uint64_t ranks = (uint64_t)e->comm->size;
@@ -137,8 +138,8 @@ static void sort_slice(struct exchange *e, const struct coo *piece, uint64_t cou
 #pragma omp parallel for schedule(static)
     for (int t = 0; t < e->threads; t++) {
         uint64_t *here = e->next + (uint64_t)t * ranks;
-        uint64_t end = share_begin(count, t + 1, e->threads);
-        for (uint64_t i = share_begin(count, t, e->threads); i < end; i++) {
+        uint64_t end = even_cut(count, t + 1, e->threads);
+        for (uint64_t i = even_cut(count, t, e->threads); i < end; i++) {
             uint32_t index[MAX_ORDER];
             coo_coordinates(piece, e->begin + i, index);
             e->owner[i] = (uint16_t)process_grid_rank(e->grid, index);
@@ -149,13 +150,13 @@ static void sort_slice(struct exchange *e, const struct coo *piece, uint64_t cou
 #pragma omp parallel for schedule(static)
     for (int t = 0; t < e->threads; t++) {
         uint64_t *next = e->next + (uint64_t)t * ranks;
-        uint64_t end = share_begin(count, t + 1, e->threads);
-        for (uint64_t i = share_begin(count, t, e->threads); i < end; i++)
+        uint64_t end = even_cut(count, t + 1, e->threads);
+        for (uint64_t i = even_cut(count, t, e->threads); i < end; i++)
             e->place[i] = (uint32_t)next[e->owner[i]]++;
     }
 }
 
-/* Exchanges `send`, numbers of `size` bytes; what comes is in `receive`, rank after rank. */
+/* Exchanges `send`, numbers of `size` bytes, for `receive`, where ranks follow each other. */
 static enum status exchange_array(struct exchange *e, size_t size, struct error *error)
 {
     for (int k = 0; k < e->comm->size; k++) {
@@ -202,8 +203,8 @@ static enum status exchange_values(struct exchange *e, const struct coo *piece, 
     return STATUS_OK;
 }
 
-/* Frees the piece, which is sent, so that its memory can serve x. */
-static void let_go(struct exchange *e)
+/* Frees the piece, which has been sent, so that its memory can serve x. */
+static void free_piece(struct exchange *e)
 {
     struct share *s = e->share;
     e->freed += s->piece[e->piece].nnz * (4 * (uint64_t)s->shape.order + 8);
@@ -215,15 +216,15 @@ static void let_go(struct exchange *e)
     }
 }
 
-/* Behind this slice comes the next one. */
+/* Goes on to the next slice. */
 static void advance(struct exchange *e, uint64_t count)
 {
     e->begin += count;
     if (e->piece < e->share->pieces && e->begin == e->share->piece[e->piece].nnz)
-        let_go(e);
+        free_piece(e);
 }
 
-/* *at = where the nonzeros of dealt pieces go that come in this round. */
+/* Places the nonzeros of dealt pieces that come in this round, from nonzero *at of x on. */
 static void follow_rounds(struct exchange *e, uint64_t *at)
 {
     for (int k = 0; k < e->comm->size; k++) {
@@ -243,28 +244,41 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
         return error->status;
     if (s->dealt)
         follow_rounds(e, at);
-    for (int n = 0; n < e->x->shape.order && error->status == STATUS_OK; n++)
-        exchange_indices(e, piece, count, n, error);
-    if (error->status == STATUS_OK && exchange_values(e, piece, count, error) == STATUS_OK) {
-        for (int k = 0; k < e->comm->size; k++)
-            e->filled[k] += e->receive_count[k];
-        advance(e, count);
-    }
-    return error->status;
+    for (int n = 0; n < e->x->shape.order; n++)
+        if (exchange_indices(e, piece, count, n, error) != STATUS_OK)
+            return error->status;
+    if (exchange_values(e, piece, count, error) != STATUS_OK)
+        return error->status;
+    for (int k = 0; k < e->comm->size; k++)
+        e->filled[k] += e->receive_count[k];
+    advance(e, count);
+    return STATUS_OK;
+}
+
+static enum status exchange_all(struct exchange *e, struct error *error)
+{
+    uint64_t at = 0;
+    if (agree_on_rounds(e, error) != STATUS_OK)
+        return error->status;
+    if (allocate(e, error) != STATUS_OK)
+        return error->status;
+    if (count_expected(e, error) != STATUS_OK)
+        return error->status;
+    if (create_part(e, error) != STATUS_OK)
+        return error->status;
+    for (int round = 0; round < e->rounds; round++)
+        if (exchange_slice(e, &at, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
 enum status nonzero_exchange(struct share *s, const struct process_grid *g, struct comm *c,
                              struct coo *x, struct error *error)
 {
     struct exchange e = {.share = s, .grid = g, .comm = c, .x = x};
-    uint64_t at = 0;
     *x = (struct coo){0};
     e.part = process_grid_part(g, c->rank);
-    if (agree_on_rounds(&e, error) == STATUS_OK && allocate(&e, error) == STATUS_OK &&
-        count_expected(&e, error) == STATUS_OK && create_part(&e, error) == STATUS_OK)
-        for (int round = 0; round < e.rounds && error->status == STATUS_OK; round++)
-            exchange_slice(&e, &at, error);
-    if (error->status != STATUS_OK)
+    if (exchange_all(&e, error) != STATUS_OK)
         coo_free(x);
     free_exchange(&e);
     return error->status;

@@ -5,9 +5,9 @@
 #include "ranks/rank_tensor.h"
 #include "tensor/fingerprint.h"
 
-/* *f = the fingerprint of the whole tensor, which may be unread, the same on all ranks and for
- * every number of them; every rank calls this, of a tensor whose request said `hashed`.
- * STATUS_MEMORY, and failures of other ranks. */
+/* *f = the fingerprint of the whole tensor, read or unread, whose request was `hashed`; it is the
+ * same on all ranks, whatever their number. Every rank calls this. STATUS_MEMORY, and failures of
+ * other ranks. */
 enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
                              struct error *error);
 

@@ -2,57 +2,59 @@
 
 #include <string.h>
 
-#include "ranks/row_owners.h"
 #include "base/memory.h"
+#include "ranks/row_owners.h"
 
-/* Cuts the first `shared` rows into stripes. */
-static enum status make_stripes(struct mode_rows *m, uint64_t shared, struct error *error)
+/* Cuts the first `common` rows into stripes. */
+static enum status make_stripes(struct mode_rows *m, uint64_t common, struct error *error)
 {
-    uint64_t size = (uint64_t)m->sharing->size;
-    m->stripe = (shared + size - 1) / size;
+    uint64_t size = (uint64_t)m->peers->size;
+    m->stripe = (common + size - 1) / size;
     m->stripe_first = memory_array(size + 1, sizeof *m->stripe_first, error);
-    for (uint64_t k = 0; m->stripe_first && k <= size; k++)
-        m->stripe_first[k] = k * m->stripe < shared ? k * m->stripe : shared;
-    return error->status;
+    if (!m->stripe_first)
+        return error->status;
+    for (uint64_t k = 0; k <= size; k++)
+        m->stripe_first[k] = k * m->stripe < common ? k * m->stripe : common;
+    return STATUS_OK;
 }
 
-/* All rows are shared, and this rank solves its stripe. */
-static enum status share_all(struct rank_rows *r, int n, struct error *error)
+/* All rows count as common, and this rank solves its stripe. */
+static enum status divide_evenly(struct rank_rows *r, int n, struct error *error)
 {
     struct mode_rows *m = &r->mode[n];
-    if (make_stripes(m, r->part.here.dims[n], error) == STATUS_OK) {
-        m->first = m->stripe_first[m->sharing->rank];
-        m->count = m->stripe_first[m->sharing->rank + 1] - m->first;
-    }
-    return error->status;
+    if (make_stripes(m, r->part.here.dims[n], error) != STATUS_OK)
+        return error->status;
+    m->first = m->stripe_first[m->peers->rank];
+    m->count = m->stripe_first[m->peers->rank + 1] - m->first;
+    return STATUS_OK;
 }
 
 /* Puts the rows of the range into the order that the head of rank_rows.h describes. */
 static void place_rows(struct rank_rows *r, int n, const struct row_owners *s)
 {
     struct mode_rows *m = &r->mode[n];
-    uint64_t range = r->range.here.dims[n], shared = 0, own = m->first + m->stripe;
+    uint64_t range = r->range.here.dims[n], common = 0, own = m->first + m->stripe;
     for (uint64_t i = 0; i < own; i++)
         m->row[i] = NO_ROW;
     for (uint64_t i = 0; i < range; i++) {
         uint64_t row = r->range.first[n] + i;
-        if (s->owner[i] == ROW_SHARED)
-            m->row[shared++] = row;
-        else if (s->owner[i] == m->sharing->rank)
+        if (s->owner[i] == ROW_COMMON)
+            m->row[common++] = row;
+        else if (s->owner[i] == m->peers->rank)
             m->row[own++] = row;
     }
-    const uint64_t *mine = &m->stripe_first[m->sharing->rank];
+    const uint64_t *mine = &m->stripe_first[m->peers->rank];
     memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
 }
 
-/* The rows that one rank alone touches become that rank's own. */
-static enum status share_some(struct rank_rows *r, int n, const struct row_owners *s,
-                              struct error *error)
+/* Rows that one rank alone touches are its own. */
+static enum status divide_by_owners(struct rank_rows *r, int n, const struct row_owners *s,
+                                    struct error *error)
 {
     struct mode_rows *m = &r->mode[n];
-    if (make_stripes(m, s->shared, error) != STATUS_OK)
+    if (make_stripes(m, s->common, error) != STATUS_OK)
         return error->status;
-    m->first = (uint64_t)m->sharing->size * m->stripe;
+    m->first = (uint64_t)m->peers->size * m->stripe;
     m->count = m->stripe + s->own;
     m->row = memory_array(m->first + m->count, sizeof *m->row, error);
     if (!m->row)
@@ -63,13 +65,13 @@ static enum status share_some(struct rank_rows *r, int n, const struct row_owner
     return STATUS_OK;
 }
 
-/* A communicator costs much to make, so `all` serves where all ranks share the mode's rows. */
-static enum status find_sharing(struct rank_rows *r, int n, const struct process_grid *grid,
-                                int coordinate, struct error *error)
+/* A communicator costs much to make, so `all` serves where all ranks are peers. */
+static enum status find_peers(struct rank_rows *r, int n, const struct process_grid *grid,
+                              int coordinate, struct error *error)
 {
-    r->mode[n].sharing = r->all;
+    r->mode[n].peers = r->all;
     return grid->parts[n] == 1 ? STATUS_OK
-                               : comm_split(r->all, coordinate, &r->mode[n].sharing, error);
+                               : comm_split(r->all, coordinate, &r->mode[n].peers, error);
 }
 
 enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct process_grid *grid,
@@ -79,10 +81,15 @@ enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct p
     *r = (struct rank_rows){.all = all, .range = process_grid_part(grid, all->rank)};
     r->part = r->range;
     process_grid_coordinates(grid, all->rank, coordinate);
-    for (int n = 0; n < grid->shape.order && error->status == STATUS_OK; n++)
-        find_sharing(r, n, grid, coordinate[n], error);
-    for (int n = 0; all->size == 1 && n < grid->shape.order && error->status == STATUS_OK; n++)
-        rank_rows_share_mode(r, n, NULL, error);
+    for (int n = 0; n < grid->shape.order; n++)
+        if (find_peers(r, n, grid, coordinate[n], error) != STATUS_OK)
+            goto done;
+    if (all->size > 1)
+        return STATUS_OK;
+    for (int n = 0; n < grid->shape.order; n++)
+        if (rank_rows_divide_mode(r, n, NULL, error) != STATUS_OK)
+            goto done;
+done:
     if (error->status != STATUS_OK) {
         comm_abort(all, error);
         rank_rows_close(r);
@@ -92,28 +99,29 @@ enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct p
 
 bool rank_rows_compares(const struct rank_rows *r, int n)
 {
-    return r->mode[n].sharing->size > 1;
+    return r->mode[n].peers->size > 1;
 }
 
-enum status rank_rows_share_mode(struct rank_rows *r, int n, const unsigned char *touched,
-                                 struct error *error)
+enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned char *touched,
+                                  struct error *error)
 {
     struct row_owners s = {0};
-    if (r->shared)
+    if (r->divided)
         return STATUS_OK;
     if (rank_rows_compares(r, n) &&
-        row_owners_find(&s, r->mode[n].sharing, touched, r->range.here.dims[n], error) != STATUS_OK)
+        row_owners_find(&s, r->mode[n].peers, touched, r->range.here.dims[n], error) != STATUS_OK)
         return error->status;
     if (s.pays)
-        share_some(r, n, &s, error);
+        divide_by_owners(r, n, &s, error);
     else
-        share_all(r, n, error);
+        divide_evenly(r, n, error);
     row_owners_free(&s);
-    r->shared = n + 1 == r->range.whole.order && error->status == STATUS_OK;
+    r->divided = n + 1 == r->range.whole.order && error->status == STATUS_OK;
     return error->status;
 }
 
-/* The sums of a stripe come behind the stripe's rows, so that a row's first place counts. */
+/* The sums of a stripe come after the stripe's rows; the first place of a row is the one that
+ * counts. */
 void rank_rows_places(const struct rank_rows *r, int n, uint32_t *place)
 {
     const struct mode_rows *m = &r->mode[n];
@@ -134,44 +142,46 @@ static void renumber(uint32_t *index, uint64_t nnz, const uint32_t *place)
         index[i] = place[index[i]];
 }
 
-static enum status share_rows_of(struct rank_rows *r, int n, struct coo *x, struct error *error)
+static enum status divide_rows_of(struct rank_rows *r, int n, struct coo *x, struct error *error)
 {
+    if (!rank_rows_compares(r, n))
+        return rank_rows_divide_mode(r, n, NULL, error);
     uint64_t rows = r->range.here.dims[n];
-    unsigned char *touched = NULL;
-    uint32_t *place = NULL;
-    if (rank_rows_compares(r, n)) {
-        touched = memory_zeros(rows, sizeof *touched, error);
-        place = memory_array(rows, sizeof *place, error);
-        if (touched && place)
-            row_owners_touch(touched, x->index[n], x->nnz);
-    }
-    if (error->status == STATUS_OK && rank_rows_share_mode(r, n, touched, error) == STATUS_OK &&
-        r->mode[n].row) {
-        rank_rows_places(r, n, place);
-        renumber(x->index[n], x->nnz, place);
-    }
+    unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
+    uint32_t *place = memory_array(rows, sizeof *place, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    row_owners_touch(touched, x->index[n], x->nnz);
+    if (rank_rows_divide_mode(r, n, touched, error) != STATUS_OK)
+        goto done;
+    if (!r->mode[n].row)
+        goto done;
+    rank_rows_places(r, n, place);
+    renumber(x->index[n], x->nnz, place);
+done:
     memory_free(place);
     memory_free(touched);
     return error->status;
 }
 
-enum status rank_rows_share(struct rank_rows *r, struct coo *x, struct error *error)
+enum status rank_rows_divide(struct rank_rows *r, struct coo *x, struct error *error)
 {
-    if (r->shared)
+    if (r->divided)
         return STATUS_OK;
-    for (int n = 0; n < r->range.whole.order && error->status == STATUS_OK; n++)
-        share_rows_of(r, n, x, error);
+    for (int n = 0; n < r->range.whole.order; n++)
+        if (divide_rows_of(r, n, x, error) != STATUS_OK) {
+            comm_abort(r->all, error);
+            return error->status;
+        }
     x->shape = part_shape(&r->part);
-    if (error->status != STATUS_OK)
-        comm_abort(r->all, error);
-    return error->status;
+    return STATUS_OK;
 }
 
 void rank_rows_close(struct rank_rows *r)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
-        if (r->mode[n].sharing != r->all)
-            comm_close(r->mode[n].sharing);
+        if (r->mode[n].peers != r->all)
+            comm_close(r->mode[n].peers);
         memory_free(r->mode[n].stripe_first);
         memory_free(r->mode[n].row);
     }
@@ -182,15 +192,14 @@ double rank_rows_seconds(const struct rank_rows *r)
 {
     double seconds = r->all->seconds;
     for (int n = 0; n < r->part.whole.order; n++)
-        seconds += r->mode[n].sharing == r->all ? 0 : r->mode[n].sharing->seconds;
+        seconds += r->mode[n].peers == r->all ? 0 : r->mode[n].peers->seconds;
     return seconds;
 }
 
-/* Copies this rank's stripe of shared rows to the room for its sums, or back; no more than the rows
- * that the stripe has. */
+/* Copies this rank's stripe of common rows to the room for its sums, or back. */
 static void copy_stripe(const struct mode_rows *m, double *rows, uint64_t rank, bool back)
 {
-    const uint64_t *mine = &m->stripe_first[m->sharing->rank];
+    const uint64_t *mine = &m->stripe_first[m->peers->rank];
     double *stripe = rows + mine[0] * rank, *room = rows + m->first * rank;
     if (m->row)
         memcpy(back ? stripe : room, back ? room : stripe,
@@ -202,9 +211,10 @@ enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint6
 {
     const struct mode_rows *mode = &r->mode[n];
     const struct comm_rows rows = {mode->stripe_first, rank};
-    if (comm_reduce_scatter(mode->sharing, m, &rows, error) == STATUS_OK)
-        copy_stripe(mode, m, rank, false);
-    return error->status;
+    if (comm_reduce_scatter(mode->peers, m, &rows, error) != STATUS_OK)
+        return error->status;
+    copy_stripe(mode, m, rank, false);
+    return STATUS_OK;
 }
 
 enum status rank_rows_gather(const struct rank_rows *r, int n, double *a, uint64_t rank,
@@ -213,5 +223,5 @@ enum status rank_rows_gather(const struct rank_rows *r, int n, double *a, uint64
     const struct mode_rows *mode = &r->mode[n];
     const struct comm_rows rows = {mode->stripe_first, rank};
     copy_stripe(mode, a, rank, true);
-    return comm_allgatherv(mode->sharing, a, &rows, error);
+    return comm_allgatherv(mode->peers, a, &rows, error);
 }

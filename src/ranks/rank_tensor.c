@@ -163,11 +163,10 @@ static enum status open_blco(struct rank_tensor *t, const struct rank_request *r
 static enum status open_text(struct rank_tensor *t, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
-    static const struct tns_sizes sizes = {.window = TNS_MOST_WINDOW, .section = TNS_SECTION};
     struct share share;
     struct coo_cleaning cleaning = {0};
     double start = clock_now();
-    share_read_text(&share, t->comm, request->path, request->tns, &sizes, progress, error);
+    share_read_text(&share, t->comm, request->path, request->tns, progress, error);
     t->input.read_seconds = clock_now() - start;
     if (error->status == STATUS_OK && send_to_owners(t, &share, request, error) == STATUS_OK &&
         clean(t, request->path, &cleaning, error) == STATUS_OK) {
@@ -274,13 +273,13 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
     return finish(t, error);
 }
 
-enum status rank_tensor_share_rows(struct rank_tensor *t, struct error *error)
+enum status rank_tensor_divide_rows(struct rank_tensor *t, struct error *error)
 {
     if (t->hashed) {
         t->hash = fingerprint_hash(&t->input.x, t->part.first);
         t->hashed = false;
     }
-    return rank_rows_share(&t->rows, &t->input.x, error);
+    return rank_rows_divide(&t->rows, &t->input.x, error);
 }
 
 struct plan_tensor file_for_plan(const struct blco_file *file)

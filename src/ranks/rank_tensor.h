@@ -29,7 +29,7 @@ struct rank_tensor {
     struct process_grid grid; /* the same on all ranks; owned                                   */
     struct grid_cost cost;
     struct part part;      /* this rank's ranges                                                */
-    struct rank_rows rows; /* the rows that are here                                            */
+    struct rank_rows rows; /* the rows that it has                                              */
     struct tensor_input input; /* this rank's nonzeros, distinct and without zeros, perhaps none;
                                 * indices count from the first row of the part, a mode without
                                 * rows has length 1. While it is unread, the file has the whole
@@ -62,9 +62,9 @@ enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, s
 enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struct coo *x,
                               const struct rank_request *request, struct error *error);
 
-/* Puts the rows that are here into the order of t->rows, and renumbers the nonzeros, which are
- * read; without effect where that was done. Every rank calls it. Errors as rank_rows_share. */
-enum status rank_tensor_share_rows(struct rank_tensor *t, struct error *error);
+/* Puts the rows that the rank has into the order of t->rows, and renumbers the nonzeros, which are
+ * read; without effect where that was done. Every rank calls it. Errors as rank_rows_divide. */
+enum status rank_tensor_divide_rows(struct rank_tensor *t, struct error *error);
 
 /* The tensor of this rank as a plan sees it. */
 struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t);

@@ -1,4 +1,5 @@
-/* Which rows of a range several ranks touch, and which one rank alone. */
+/* Which rows of a range are common: several ranks touch them (have nonzeros there). Each other row
+ * has one owner. */
 #ifndef BLCO_ROW_OWNERS_H
 #define BLCO_ROW_OWNERS_H
 
@@ -7,25 +8,24 @@
 
 #include "comm/comm.h"
 
-#define ROW_SHARED -1
+#define ROW_COMMON -1
 
 struct row_owners {
-    int32_t *owner;  /* (rows of the range): ROW_SHARED, or the rank that has the row for itself;
-                      * owned                                                                     */
-    uint64_t shared; /* rows that are shared                                                      */
-    uint64_t own;    /* rows that this rank has for itself                                        */
-    bool pays;       /* so few rows are shared that keeping the others apart pays; alike on all   */
+    int32_t *owner;  /* (rows of the range): ROW_COMMON or the row's owner; owned                */
+    uint64_t common; /* rows that are common                                                     */
+    uint64_t own;    /* rows that this rank owns                                                 */
+    bool pays;       /* so few rows are common that treating the others apart pays; all agree    */
 };
 
 /* touched[i] (1 or 0) becomes 1 for each row i that is one of the indices (nnz). */
 void row_owners_touch(unsigned char *touched, const uint32_t *index, uint64_t nnz);
 
-/* Every rank of `sharing` calls this with its marks of a range of `rows` rows: touched[i] is 1
- * where the rank has a nonzero in row i, else 0. A row that no rank touches is given to one of
- * them. The caller frees *s with row_owners_free; it is empty on failure. STATUS_MEMORY, and
- * failures of other ranks. */
-enum status row_owners_find(struct row_owners *s, struct comm *sharing,
-                             const unsigned char *touched, uint64_t rows, struct error *error);
+/* Every rank of `peers` calls this with its marks of a range of `rows` rows: touched[i] is 1 where
+ * the rank has a nonzero in row i, else 0. A row that no rank touches is given to one of them. The
+ * caller frees *s with row_owners_free; it is empty on failure. STATUS_MEMORY, and failures of
+ * other ranks. */
+enum status row_owners_find(struct row_owners *s, struct comm *peers, const unsigned char *touched,
+                            uint64_t rows, struct error *error);
 
 /* Accepts an empty one. */
 void row_owners_free(struct row_owners *s);

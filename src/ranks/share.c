@@ -2,10 +2,10 @@
 
 #include "base/memory.h"
 
-uint64_t share_begin(uint64_t n, int rank, int ranks)
+uint64_t even_cut(uint64_t n, int k, int parts)
 {
-    uint64_t r = (uint64_t)rank, all = (uint64_t)ranks;
-    return n / all * r + n % all * r / all;
+    uint64_t part = (uint64_t)k, all = (uint64_t)parts;
+    return n / all * part + n % all * part / all;
 }
 
 enum status share_append(struct share *s, struct coo *piece, struct error *error)
@@ -35,8 +35,8 @@ void share_set_shape(struct share *s, const struct shape *shape)
 enum status share_of_memory(struct share *s, const struct comm *c, const struct coo *x,
                             struct error *error)
 {
-    uint64_t begin = share_begin(x->nnz, c->rank, c->size);
-    uint64_t end = share_begin(x->nnz, c->rank + 1, c->size);
+    uint64_t begin = even_cut(x->nnz, c->rank, c->size);
+    uint64_t end = even_cut(x->nnz, c->rank + 1, c->size);
     struct coo piece = {.shape = x->shape, .nnz = end - begin, .value = x->value + begin};
     for (int n = 0; n < x->shape.order; n++)
         piece.index[n] = x->index[n] + begin;
@@ -47,11 +47,12 @@ enum status share_of_memory(struct share *s, const struct comm *c, const struct 
 static enum status each_piece(void *share, coo_taker take, void *context, struct error *error)
 {
     struct share *s = share;
-    for (size_t p = 0; p < s->pieces && error->status == STATUS_OK; p++) {
+    for (size_t p = 0; p < s->pieces; p++) {
         struct coo piece = s->piece[p];
-        take(context, &piece, error);
+        if (take(context, &piece, error) != STATUS_OK)
+            return error->status;
     }
-    return error->status;
+    return STATUS_OK;
 }
 
 struct coo_pieces share_pieces(struct share *s)
@@ -71,4 +72,17 @@ void share_free(struct share *s)
         share_free_piece(s, p);
     memory_free(s->piece);
     *s = (struct share){0};
+}
+
+enum status ranks_same_file(struct comm *c, const char *path, const struct file_identity *mine,
+                            struct error *error)
+{
+    struct file_identity first = *mine;
+    if (comm_bcast(c, 0, &first, sizeof first, error) != STATUS_OK)
+        return error->status;
+    if (first.bytes != mine->bytes || first.mark != mine->mark)
+        return error_set(error, STATUS_INPUT,
+                         "%s: rank %d finds another file than rank 0 under this name", path,
+                         c->rank);
+    return STATUS_OK;
 }

@@ -1,6 +1,6 @@
-/* A rank's share of a tensor, before each nonzero is on the rank that owns it: pieces, which can be
- * freed one by one while their nonzeros are sent. The shares of all ranks together are the tensor.
- */
+/* A rank's share of a tensor: the nonzeros that it reads, before each goes to the rank that owns
+ * it. They are in pieces, which can be freed one by one while their nonzeros are sent. The shares
+ * of all ranks together are the tensor. */
 #ifndef BLCO_SHARE_H
 #define BLCO_SHARE_H
 
@@ -8,23 +8,24 @@
 #include <stddef.h>
 
 #include "comm/comm.h"
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 struct share {
     struct shape shape; /* of the whole tensor         */
-    uint64_t total;     /* nonzeros of all ranks' shares */
-    uint64_t nnz;       /* of this one                 */
+    uint64_t total;     /* nonzeros of all shares      */
+    uint64_t nnz;       /* nonzeros of this one        */
     struct coo *piece;  /* (pieces), of the tensor's shape; owned */
     size_t pieces, room;
-    bool borrowed; /* the arrays of the pieces are someone else's                               */
-    bool dealt;    /* the tensor's order is: every rank's first piece, every rank's second, and so
-                    * on, as many on each rank. Otherwise: all of rank 0's pieces, of rank 1's   */
+    bool borrowed; /* the pieces borrow their arrays                                            */
+    bool dealt;    /* the pieces were dealt: in the tensor's order come the first pieces of all
+                    * ranks, then their next pieces, ... Every rank has as many pieces.
+                    * Otherwise all pieces of rank 0 come first, then those of rank 1, ...      */
     bool clean;    /* coordinates are distinct and no value is zero                             */
 };
 
-/* The nonzeros of rank number `rank` of `ranks` when n of them are shared out evenly are those from
- * share_begin(n, rank, ranks) to share_begin(n, rank + 1, ranks) - 1. */
-uint64_t share_begin(uint64_t n, int rank, int ranks);
+/* Where part k begins if n things are cut into `parts` parts as even as possible: part k has those
+ * from even_cut(n, k, parts) to even_cut(n, k + 1, parts) - 1. */
+uint64_t even_cut(uint64_t n, int k, int parts);
 
 /* Adds *piece, which is empty afterwards. STATUS_MEMORY frees the piece. */
 enum status share_append(struct share *s, struct coo *piece, struct error *error);
@@ -32,8 +33,8 @@ enum status share_append(struct share *s, struct coo *piece, struct error *error
 /* Gives the share and its pieces the tensor's shape. */
 void share_set_shape(struct share *s, const struct shape *shape);
 
-/* An even share of x, which is clean and in the memory of all ranks of c, which are threads of one
- * process. x outlives the share. The caller frees *s with share_free; it is empty on failure.
+/* An even share of x, which is clean. The ranks of c are threads of one process, and all see x,
+ * which outlives the share. The caller frees *s with share_free; it is empty on failure.
  * STATUS_MEMORY on this rank alone. */
 enum status share_of_memory(struct share *s, const struct comm *c, const struct coo *x,
                             struct error *error);
@@ -46,5 +47,15 @@ void share_free_piece(struct share *s, size_t piece);
 
 /* Accepts an empty one. */
 void share_free(struct share *s);
+
+/* Two numbers that differ where two files differ, without reading them whole. */
+struct file_identity {
+    uint64_t bytes, mark; /* the size; some number that the beginning of the file gives */
+};
+
+/* STATUS_INPUT where this rank's file is not rank 0's (ranks may be on several hosts). Every rank
+ * calls this; only ranks whose files differ fail, so that comm_allreduce_error must follow. */
+enum status ranks_same_file(struct comm *c, const char *path, const struct file_identity *mine,
+                            struct error *error);
 
 #endif

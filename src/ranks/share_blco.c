@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "formats/blco/blco_sample.h"
 #include "formats/tensor_file.h"
-#include "ranks/file_identity.h"
 
 #define PIECE 16 /* segments: about a million nonzeros */
 
@@ -13,35 +12,37 @@ static enum status decode_piece(struct share *s, const struct blco_file *f, uint
     struct coo piece;
     if (coo_create(&piece, &f->shape, blco_file_nnz(f, begin, end), error) != STATUS_OK)
         return error->status;
-    if (blco_file_decode(f, begin, end, &piece, error) == STATUS_OK)
-        share_append(s, &piece, error);
-    else
+    if (blco_file_decode(f, begin, end, &piece, error) != STATUS_OK) {
         coo_free(&piece);
-    return error->status;
+        return error->status;
+    }
+    return share_append(s, &piece, error);
 }
 
 static enum status decode_share(struct share *s, const struct comm *c, const struct blco_file *f,
                                 struct progress *progress, struct error *error)
 {
-    uint64_t begin = share_begin(f->header->nsegments, c->rank, c->size);
-    uint64_t behind = share_begin(f->header->nsegments, c->rank + 1, c->size);
-    for (uint64_t b = begin; b < behind && error->status == STATUS_OK; b += PIECE) {
-        decode_piece(s, f, b, behind - b < PIECE ? behind : b + PIECE, error);
-        progress_update(progress, (double)(b - begin) / (double)(behind - begin), "%.1f million",
+    uint64_t begin = even_cut(f->header->nsegments, c->rank, c->size);
+    uint64_t end = even_cut(f->header->nsegments, c->rank + 1, c->size);
+    for (uint64_t b = begin; b < end; b += PIECE) {
+        if (decode_piece(s, f, b, end - b < PIECE ? end : b + PIECE, error) != STATUS_OK)
+            return error->status;
+        progress_update(progress, (double)(b - begin) / (double)(end - begin), "%.1f million",
                         (double)s->nnz / 1e6);
     }
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status share_open_blco(struct blco_file *f, struct comm *c, const char *path,
                             const struct tns_options *options, struct error *error)
 {
     tensor_open_blco(f, path, options, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK) {
-        const struct file_identity mine = {f->header->file_bytes, f->header->header_crc};
-        ranks_same_file(c, path, &mine, error);
-        comm_allreduce_error(c, error);
-    }
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    const struct file_identity mine = {f->header->file_bytes, f->header->header_crc};
+    ranks_same_file(c, path, &mine, error);
+    comm_allreduce_error(c, error);
+done:
     if (error->status != STATUS_OK)
         blco_file_close(f);
     return error->status;
@@ -54,34 +55,42 @@ enum status share_read_blco(struct share *s, struct comm *c, const struct blco_f
     *s = (struct share){0};
     progress_stage(progress, "reading %s", f->name);
     decode_share(s, c, f, progress, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK) {
-        share_set_shape(s, &f->shape);
-        s->total = f->header->nnz;
-        s->clean = true;
-        blco_file_note_read(f, clock_now() - start, progress);
-    } else {
+    if (comm_allreduce_error(c, error) != STATUS_OK) {
         progress_clear(progress);
         share_free(s);
+        return error->status;
     }
-    return error->status;
+    share_set_shape(s, &f->shape);
+    s->total = f->header->nnz;
+    s->clean = true;
+    blco_file_note_read(f, clock_now() - start, progress);
+    return STATUS_OK;
+}
+
+static enum status sample_share(struct share *s, const struct comm *c, const struct blco_file *f,
+                                uint64_t every, struct error *error)
+{
+    struct coo sample;
+    uint64_t begin = even_cut(f->header->nsegments, c->rank, c->size);
+    uint64_t end = even_cut(f->header->nsegments, c->rank + 1, c->size);
+    if (blco_sample(&sample, f, begin, end, every, error) != STATUS_OK)
+        return error->status;
+    return share_append(s, &sample, error);
 }
 
 enum status share_sample_blco(struct share *s, struct comm *c, const struct blco_file *f,
                               uint64_t every, struct error *error)
 {
-    struct coo sample;
-    uint64_t segments = f->header->nsegments;
-    double total = 0;
     *s = (struct share){0};
-    if (blco_sample(&sample, f, share_begin(segments, c->rank, c->size),
-                    share_begin(segments, c->rank + 1, c->size), every, error) == STATUS_OK) {
-        total = (double)sample.nnz;
-        share_append(s, &sample, error);
-    }
-    if (comm_allreduce_error(c, error) == STATUS_OK)
-        comm_allreduce_sum(c, &total, 1, error);
+    sample_share(s, c, f, every, error);
+    double total = (double)s->nnz;
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    if (comm_allreduce_sum(c, &total, 1, error) != STATUS_OK)
+        goto done;
     share_set_shape(s, &f->shape);
     s->total = (uint64_t)total;
+done:
     if (error->status != STATUS_OK)
         share_free(s);
     return error->status;

@@ -13,12 +13,13 @@
 enum status share_open_blco(struct blco_file *f, struct comm *c, const char *path,
                             const struct tns_options *options, struct error *error);
 
-/* share_read of an open .blco file. */
+/* Reads this rank's share of an open .blco file; every rank of c calls it. The caller frees *s with
+ * share_free; it is empty on failure, which all ranks see. STATUS_INPUT, STATUS_MEMORY. */
 enum status share_read_blco(struct share *s, struct comm *c, const struct blco_file *f,
                             struct progress *progress, struct error *error);
 
-/* Some nonzeros of the file, evenly spread, in place of a share: of all ranks, about one of `every`
- * (1 or more). s->total is the number that all ranks have. Otherwise as share_read_blco. */
+/* As share_read_blco, but only about every `every`-th nonzero (1 or more) of the share is read;
+ * s->total is the number of nonzeros that all ranks have read. */
 enum status share_sample_blco(struct share *s, struct comm *c, const struct blco_file *f,
                               uint64_t every, struct error *error);
 

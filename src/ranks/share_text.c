@@ -6,12 +6,11 @@
 #include "base/machine.h"
 #include "formats/tns/tns.h"
 #include "plan/process_grid.h"
-#include "ranks/file_identity.h"
 
-/* What the ranks read, all together. */
+/* What all ranks together have read. */
 struct tally {
-    uint64_t entries, bytes; /* in the file; of text */
-    uint32_t largest[MAX_ORDER];
+    uint64_t entries, bytes;     /* entries of the file; bytes of text */
+    uint32_t largest[MAX_ORDER]; /* the largest index of each mode     */
 };
 
 /* A rank that reads text. */
@@ -27,13 +26,16 @@ struct reading {
 static enum status append(struct reading *r, struct coo *piece, struct error *error)
 {
     uint64_t bytes = 4 * (uint64_t)piece->shape.order + 8 + TNS_CLEAN_BYTES;
-    if (share_append(r->share, piece, error) == STATUS_OK && r->share->nnz > r->memory / bytes)
-        error_set(error, STATUS_MEMORY,
-                  "%s: more than %" PRIu64 " entries in the share of rank %d, for which there is "
-                  "not enough memory: convert it to .blco, which takes less, or allow more with "
-                  "--host-memory",
-                  r->path, r->memory / bytes, r->comm->rank);
-    return error->status;
+    if (share_append(r->share, piece, error) != STATUS_OK)
+        return error->status;
+    if (r->share->nnz > r->memory / bytes)
+        return error_set(
+            error, STATUS_MEMORY,
+            "%s: more than %" PRIu64 " entries in the share of rank %d, for which there is "
+            "not enough memory: convert it to .blco, which takes less, or allow more with "
+            "--host-memory",
+            r->path, r->memory / bytes, r->comm->rank);
+    return STATUS_OK;
 }
 
 /* *piece = the entries of the window; empty on failure. */
@@ -42,11 +44,15 @@ static enum status parse(struct tns_text *t, const struct line_window *window, s
 {
     const struct tns_format *f = &t->head.format;
     uint64_t lines, used = 0;
-    if (tns_text_cut(t, window, &lines, error) != STATUS_OK ||
-        coo_create(piece, SHAPE(f->order, f->limit), lines, error) != STATUS_OK)
+    *piece = (struct coo){0};
+    if (tns_text_cut(t, window, &lines, error) != STATUS_OK)
         return error->status;
-    if (tns_text_parse(t, window, piece, &used, error) == STATUS_OK)
-        coo_resize(piece, used, error);
+    if (coo_create(piece, SHAPE(f->order, f->limit), lines, error) != STATUS_OK)
+        return error->status;
+    if (tns_text_parse(t, window, piece, &used, error) != STATUS_OK)
+        goto done;
+    coo_resize(piece, used, error);
+done:
     if (error->status != STATUS_OK)
         coo_free(piece);
     return error->status;
@@ -54,112 +60,145 @@ static enum status parse(struct tns_text *t, const struct line_window *window, s
 
 /* --- a file that every rank reads a share of --- */
 
-/* Opens the file on the ranks that have not done so, and reads the header on each. */
-static enum status begin_share(struct reading *r, const char *path,
-                               const struct tns_options *options, const struct tns_sizes *sizes,
+/* Opens the file, which rank 0 has open already, and reads the header. */
+static enum status read_header(struct reading *r, const struct tns_options *options,
                                struct error *error)
 {
     struct line_window window = {0};
-    if (r->comm->rank > 0)
-        tns_text_open(&r->text, path, options, sizes, error);
-    if (error->status == STATUS_OK && tns_text_has_shares(&r->text) &&
-        tns_text_next(&r->text, &window, error) == STATUS_OK && window.begin == window.end)
-        tns_text_end(&r->text, 0, error);
+    if (r->comm->rank > 0 && tns_text_open(&r->text, r->path, options, error) != STATUS_OK)
+        return error->status;
+    if (!tns_text_has_shares(&r->text))
+        return STATUS_OK;
+    if (tns_text_next(&r->text, &window, error) != STATUS_OK)
+        return error->status;
+    return window.begin == window.end ? tns_text_end(&r->text, 0, error) : STATUS_OK;
+}
+
+/* Reads the header on every rank, and finds out whether all have the same file. */
+static enum status begin_share(struct reading *r, const struct tns_options *options,
+                               struct error *error)
+{
+    read_header(r, options, error);
     if (comm_allreduce_error(r->comm, error) != STATUS_OK)
         return error->status;
     bool regular = tns_text_has_shares(&r->text);
     const struct file_identity mine = {regular ? line_reader_file_bytes(r->text.reader) : 0,
                                        r->text.head_bytes};
-    ranks_same_file(r->comm, path, &mine, error);
+    ranks_same_file(r->comm, r->path, &mine, error);
     return comm_allreduce_error(r->comm, error);
+}
+
+/* *piece = the entries of the next window; of order 0 at the end. */
+static enum status read_piece(struct reading *r, struct coo *piece, struct error *error)
+{
+    struct line_window window;
+    *piece = (struct coo){0};
+    if (tns_text_next(&r->text, &window, error) != STATUS_OK)
+        return error->status;
+    if (window.begin == window.end)
+        return STATUS_OK;
+    if (parse(&r->text, &window, piece, error) != STATUS_OK)
+        return error->status;
+    tns_text_progress(&r->text, r->progress);
+    return STATUS_OK;
 }
 
 static enum status read_share(struct reading *r, struct error *error)
 {
-    struct line_window window;
     if (tns_text_take_share(&r->text, r->comm->rank, r->comm->size, error) != STATUS_OK)
         return error->status;
-    while (tns_text_next(&r->text, &window, error) == STATUS_OK && window.begin < window.end) {
+    for (;;) {
         struct coo piece;
-        if (parse(&r->text, &window, &piece, error) != STATUS_OK ||
-            append(r, &piece, error) != STATUS_OK)
+        if (read_piece(r, &piece, error) != STATUS_OK)
             return error->status;
-        tns_text_progress(&r->text, r->progress);
+        if (piece.shape.order == 0)
+            return STATUS_OK;
+        if (append(r, &piece, error) != STATUS_OK)
+            return error->status;
     }
-    return error->status;
 }
 
 /* --- a file that rank 0 reads --- */
 
-/* An array of `nnz` numbers of `size` bytes that rank 0 has goes to the ranks in even shares, to
- * each rank's `to`. */
-static enum status deal_array(struct comm *c, const void *from, void *to, uint64_t nnz, size_t size,
-                              uint64_t *send_first, uint64_t *receive_first, struct error *error)
+/* Rank 0 has an array of numbers of `size` bytes, rank k gets those from first[k] to first[k + 1] -
+ * 1 at `to`. */
+static enum status deal_array(struct comm *c, const void *from, void *to, size_t size,
+                              const uint64_t *first, struct error *error)
 {
-    uint64_t mine = share_begin(nnz, c->rank + 1, c->size) - share_begin(nnz, c->rank, c->size);
+    uint64_t send[MAX_RANKS + 1], receive[MAX_RANKS + 1];
     for (int k = 0; k <= c->size; k++) {
-        send_first[k] = c->rank == 0 ? share_begin(nnz, k, c->size) * size : 0;
-        receive_first[k] = k > 0 ? mine * size : 0;
+        send[k] = c->rank == 0 ? first[k] * size : 0;
+        receive[k] = k > 0 ? (first[c->rank + 1] - first[c->rank]) * size : 0;
     }
-    return comm_alltoallv(c, from, send_first, to, receive_first, error);
+    return comm_alltoallv(c, from, send, to, receive, error);
 }
 
-/* Deals x out, which rank 0 has, of `order` and `nnz`: each rank's part becomes its next piece. */
-static enum status deal(struct reading *r, const struct coo *x, const struct shape *shape,
-                        uint64_t nnz, struct error *error)
+/* Appends a piece that has room for nnz entries. */
+static enum status append_room(struct reading *r, const struct shape *shape, uint64_t nnz,
+                               struct error *error)
+{
+    struct coo piece;
+    if (coo_create(&piece, shape, nnz, error) != STATUS_OK)
+        return error->status;
+    return append(r, &piece, error);
+}
+
+/* Deals out x, which rank 0 has and whose shape and nnz all ranks know: each rank's part becomes
+ * its next piece. */
+static enum status deal(struct reading *r, const struct coo *x, struct error *error)
 {
     struct comm *c = r->comm;
     struct share *s = r->share;
-    uint64_t first[2][MAX_RANKS + 1];
-    struct coo piece = {0};
-    uint64_t mine = share_begin(nnz, c->rank + 1, c->size) - share_begin(nnz, c->rank, c->size);
-    if (coo_create(&piece, shape, mine, error) == STATUS_OK)
-        append(r, &piece, error);
+    uint64_t first[MAX_RANKS + 1];
+    for (int k = 0; k <= c->size; k++)
+        first[k] = even_cut(x->nnz, k, c->size);
+    append_room(r, &x->shape, first[c->rank + 1] - first[c->rank], error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         return error->status;
     const struct coo *to = &s->piece[s->pieces - 1];
-    for (int n = 0; n < shape->order && error->status == STATUS_OK; n++)
-        deal_array(c, x->index[n], to->index[n], nnz, sizeof *x->index[n], first[0], first[1],
-                   error);
-    if (error->status == STATUS_OK)
-        deal_array(c, x->value, to->value, nnz, sizeof *x->value, first[0], first[1], error);
-    return error->status;
+    for (int n = 0; n < x->shape.order; n++)
+        if (deal_array(c, x->index[n], to->index[n], sizeof *x->index[n], first, error) !=
+            STATUS_OK)
+            return error->status;
+    return deal_array(c, x->value, to->value, sizeof *x->value, first, error);
 }
 
-/* The next window of rank 0 goes to all; *over at the end, and where rank 0 has failed. */
+/* Deals out the next window of rank 0; *over at the end, and where rank 0 has failed. */
 static enum status deal_window(struct reading *r, bool *over, struct error *error)
 {
     struct coo x = {0};
-    struct line_window window = {0};
-    if (r->comm->rank == 0 && tns_text_next(&r->text, &window, error) == STATUS_OK &&
-        window.begin < window.end && parse(&r->text, &window, &x, error) == STATUS_OK)
-        tns_text_progress(&r->text, r->progress);
+    if (r->comm->rank == 0)
+        read_piece(r, &x, error);
     struct {
-        struct shape shape; /* of order 0: over */
+        struct shape shape; /* order 0: no more windows */
         uint64_t nnz;
     } next = {x.shape, x.nnz};
-    struct error meeting = {0};
-    if (comm_bcast(r->comm, 0, &next, sizeof next, &meeting) != STATUS_OK)
-        error_set(error, meeting.status, "%s", meeting.message);
+    struct error unsent = {0};
+    if (comm_bcast(r->comm, 0, &next, sizeof next, &unsent) != STATUS_OK)
+        error_set(error, unsent.status, "%s", unsent.message);
     *over = next.shape.order == 0;
-    if (error->status == STATUS_OK && !*over)
-        deal(r, &x, &next.shape, next.nnz, error);
+    if (error->status != STATUS_OK || *over)
+        goto done;
+    x.shape = next.shape;
+    x.nnz = next.nnz;
+    deal(r, &x, error);
+done:
     coo_free(&x);
     return error->status;
 }
 
 static enum status read_and_deal(struct reading *r, struct error *error)
 {
-    bool over = false;
     r->share->dealt = true;
-    while (!over && deal_window(r, &over, error) == STATUS_OK)
-        ;
-    return error->status;
+    for (bool over = false; !over;)
+        if (deal_window(r, &over, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
 /* --- both --- */
 
-/* *t = the sums and the largest of all ranks. */
+/* *t, of this rank, becomes that of all ranks. */
 static enum status add_up(struct reading *r, struct tally *t, struct error *error)
 {
     const struct tally mine = *t;
@@ -176,7 +215,7 @@ static enum status add_up(struct reading *r, struct tally *t, struct error *erro
     return STATUS_OK;
 }
 
-/* Rank 0, which knows the header in any case, checks what all have read, and tells the shape. */
+/* Rank 0, which always knows the header, checks what all have read, and sends the shape to all. */
 static enum status finish(struct reading *r, struct error *error)
 {
     struct tally t = {.entries = r->share->nnz};
@@ -192,36 +231,51 @@ static enum status finish(struct reading *r, struct error *error)
         shape = tns_text_shape(&r->text, t.largest);
         tns_text_done(&r->text, r->progress, t.entries, t.bytes);
     }
-    if (comm_allreduce_error(r->comm, error) != STATUS_OK ||
-        comm_bcast(r->comm, 0, &shape, sizeof shape, error) != STATUS_OK)
+    if (comm_allreduce_error(r->comm, error) != STATUS_OK)
+        return error->status;
+    if (comm_bcast(r->comm, 0, &shape, sizeof shape, error) != STATUS_OK)
         return error->status;
     share_set_shape(r->share, &shape);
     r->share->total = t.entries;
     return STATUS_OK;
 }
 
+/* Reads the entries: each rank its share, or rank 0 all. */
+static enum status read_entries(struct reading *r, const struct tns_options *options,
+                                struct error *error)
+{
+    struct comm *c = r->comm;
+    int has_shares = 0;
+    if (c->rank == 0 && tns_text_open(&r->text, r->path, options, error) == STATUS_OK) {
+        progress_stage(r->progress, "reading %s", r->text.name);
+        has_shares = tns_text_has_shares(&r->text) && strcmp(r->path, "-") != 0;
+    }
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        return error->status;
+    if (comm_bcast(c, 0, &has_shares, sizeof has_shares, error) != STATUS_OK)
+        return error->status;
+    if (!has_shares)
+        return read_and_deal(r, error);
+    if (begin_share(r, options, error) != STATUS_OK)
+        return error->status;
+    return read_share(r, error);
+}
+
 enum status share_read_text(struct share *s, struct comm *c, const char *path,
-                            const struct tns_options *options, const struct tns_sizes *sizes,
-                            struct progress *progress, struct error *error)
+                            const struct tns_options *options, struct progress *progress,
+                            struct error *error)
 {
     struct reading r = {.share = s, .comm = c, .path = path, .progress = progress};
-    int has_shares = 0;
     *s = (struct share){0};
     r.memory = machine_memory_budget(options->memory);
     if (options->memory == 0)
         r.memory /= (uint64_t)c->local_size;
-    if (c->rank == 0 && tns_text_open(&r.text, path, options, sizes, error) == STATUS_OK) {
-        progress_stage(progress, "reading %s", r.text.name);
-        has_shares = tns_text_has_shares(&r.text) && strcmp(path, "-") != 0;
-    }
-    if (comm_allreduce_error(c, error) == STATUS_OK &&
-        comm_bcast(c, 0, &has_shares, sizeof has_shares, error) == STATUS_OK) {
-        if (!has_shares)
-            read_and_deal(&r, error);
-        else if (begin_share(&r, path, options, sizes, error) == STATUS_OK)
-            read_share(&r, error);
-    }
-    if (comm_allreduce_error(c, error) != STATUS_OK || finish(&r, error) != STATUS_OK) {
+    read_entries(&r, options, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    finish(&r, error);
+done:
+    if (error->status != STATUS_OK) {
         progress_clear(progress);
         share_free(s);
     }

@@ -13,13 +13,16 @@
 
 static enum status write_tensor(const struct coo *x, const char *path, struct error *error)
 {
-    static const struct tns_write_options options = {.index_base = 1, .header = TNS_HEADER_DIMS};
+    static const struct tensor_write_options options = {
+        .text = {.index_base = 1, .header = TNS_HEADER_DIMS}, .memory = WRITER_MEMORY};
     struct tensor_writer writer;
     struct tns_write_report report;
-    if (tensor_writer_open(&writer, path, &x->shape, x->nnz, WRITER_MEMORY, &options, error) ==
-            STATUS_OK &&
-        tensor_writer_append(&writer, x, error) == STATUS_OK)
-        tensor_writer_commit(&writer, &report, error);
+    if (tensor_writer_open(&writer, path, &x->shape, x->nnz, &options, error) != STATUS_OK)
+        return error->status;
+    if (tensor_writer_append(&writer, x, error) != STATUS_OK)
+        goto done;
+    tensor_writer_commit(&writer, &report, error);
+done:
     tensor_writer_free(&writer);
     return error->status;
 }

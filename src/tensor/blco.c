@@ -7,12 +7,11 @@
 #include "base/radix_sort.h"
 #include "base/vector_clones.h"
 #include "tensor/ordering_moves.h"
-#include "tensor/ordering_sort.h"
 
-#define PARTS 256 /* of the nonzeros: the threads share the parts */
+#define PARTS 256 /* of the nonzeros; each is one thread's work */
 
-/* The nonzeros in line order, before the lines are cut. Where lines are one word, the lines
- * themselves are sorted, with the values; where they are longer, positions in x are. */
+/* The nonzeros in line order, before the lines are cut. Lines of one word are sorted themselves,
+ * with the values; for longer lines, positions in x are sorted. */
 struct sorted {
     const struct coo *x; /* NULL where the nonzeros come from a presort         */
     uint64_t nnz;
@@ -20,13 +19,15 @@ struct sorted {
     uint64_t *position; /* (nnz); NULL where lines are one word           */
 };
 
-/* Fills s->line and b->value; the values' bits travel as the sort's payload. */
+/* Fills s->line and b->value; the sort moves the bits of the values along with the lines. */
 static enum status sort_short_lines(struct blco *b, struct sorted *s, struct coo *spent,
                                     struct error *error)
 {
     const struct coo *x = s->x;
     s->line = memory_array(x->nnz, sizeof *s->line, error);
-    if (!s->line || ordering_line_words(&b->ordering, x, 0, NULL, s->line, error) != STATUS_OK)
+    if (!s->line)
+        return error->status;
+    if (ordering_line_words(&b->ordering, x, 0, NULL, s->line, error) != STATUS_OK)
         return error->status;
     if (spent) {
         b->value = spent->value;
@@ -47,12 +48,13 @@ static enum status sort_long_lines(const struct blco *b, struct sorted *s, struc
     uint64_t nnz = s->x->nnz;
     s->position = memory_array(nnz, sizeof *s->position, error);
     uint64_t *key = memory_array(nnz, sizeof *key, error);
-    if (s->position && key) {
+    if (error->status != STATUS_OK)
+        goto done;
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < nnz; i++)
-            s->position[i] = i;
-        ordering_sort(&b->ordering, s->x, s->position, nnz, key, error);
-    }
+    for (uint64_t i = 0; i < nnz; i++)
+        s->position[i] = i;
+    ordering_sort(&b->ordering, s->x, s->position, nnz, key, error);
+done:
     memory_free(key);
     return error->status;
 }
@@ -134,7 +136,7 @@ static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t m
                               struct error *error)
 {
     uint64_t before[PARTS], keys = count_keys(&b->ordering, s, before);
-    uint64_t *start = memory_array(keys + 1, sizeof *start, error);
+    uint64_t filled = 0, *start = memory_array(keys + 1, sizeof *start, error);
     if (!start)
         return error->status;
 #pragma omp parallel for schedule(static)
@@ -145,18 +147,18 @@ static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t m
     for (uint64_t k = 0; k < keys; k++)
         b->nblocks += (start[k + 1] - start[k] - 1) / most + 1;
     b->block = memory_array(b->nblocks, sizeof *b->block, error);
-    if (b->block) {
-        uint64_t filled = 0;
-        for (uint64_t k = 0; k < keys; k++)
-            for (uint64_t i = start[k]; i < start[k + 1]; i += most) {
-                uint64_t left = start[k + 1] - i;
-                b->block[filled].first = i;
-                b->block[filled++].count = left < most ? left : most;
-            }
+    if (!b->block)
+        goto done;
+    for (uint64_t k = 0; k < keys; k++)
+        for (uint64_t i = start[k]; i < start[k + 1]; i += most) {
+            uint64_t left = start[k + 1] - i;
+            b->block[filled].first = i;
+            b->block[filled++].count = left < most ? left : most;
+        }
 #pragma omp parallel for schedule(static)
-        for (uint64_t k = 0; k < b->nblocks; k++)
-            base_of(&b->ordering, s, b->block[k].first, b->block[k].base);
-    }
+    for (uint64_t k = 0; k < b->nblocks; k++)
+        base_of(&b->ordering, s, b->block[k].first, b->block[k].base);
+done:
     memory_free(start);
     return error->status;
 }
@@ -176,7 +178,7 @@ static void fill_permutation(const struct ordering *o, uint64_t table[8][256])
 }
 
 /* Turns lines of one word into index[0], in place, by gathering the bits of each mode. In `mode n`
- * order without block keys the bits are gathered already. */
+ * order without block keys they are gathered already. */
 static void store_short_lines(struct blco *b, struct sorted *s)
 {
     b->index[0] = s->line;
@@ -197,9 +199,12 @@ static void store_short_lines(struct blco *b, struct sorted *s)
 /* Gathers indices and values of nonzeros with longer lines. */
 static enum status store_long_lines(struct blco *b, const struct sorted *s, struct error *error)
 {
-    for (int w = 0; w < b->ordering.words && error->status == STATUS_OK; w++)
+    for (int w = 0; w < b->ordering.words; w++) {
         b->index[w] = memory_array(b->nnz, sizeof *b->index[w], error);
-    b->value = error->status == STATUS_OK ? memory_array(b->nnz, sizeof *b->value, error) : NULL;
+        if (!b->index[w])
+            return error->status;
+    }
+    b->value = memory_array(b->nnz, sizeof *b->value, error);
     if (!b->value)
         return error->status;
 #pragma omp parallel for schedule(static)
@@ -215,6 +220,29 @@ static enum status store_long_lines(struct blco *b, const struct sorted *s, stru
     return STATUS_OK;
 }
 
+static enum status build_short(struct blco *b, struct sorted *s, const struct blco_options *options,
+                               uint64_t most, struct error *error)
+{
+    if (sort_short_lines(b, s, options->spent, error) != STATUS_OK)
+        return error->status;
+    if (cut_blocks(b, s, most, error) != STATUS_OK)
+        return error->status;
+    store_short_lines(b, s);
+    return STATUS_OK;
+}
+
+static enum status build_long(struct blco *b, struct sorted *s, const struct blco_options *options,
+                              uint64_t most, struct error *error)
+{
+    if (sort_long_lines(b, s, error) != STATUS_OK)
+        return error->status;
+    if (options->index_bits == 0)
+        widen_index(b, s);
+    if (cut_blocks(b, s, most, error) != STATUS_OK)
+        return error->status;
+    return store_long_lines(b, s, error);
+}
+
 enum status blco_build(struct blco *b, const struct coo *x, const struct blco_options *options,
                        struct error *error)
 {
@@ -224,19 +252,10 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
 
     struct sorted s = {.x = x, .nnz = x->nnz};
     uint64_t most = options->max_block_nnz ? options->max_block_nnz : BLCO_MAX_BLOCK_NNZ;
-    bool one_word = b->ordering.line_bits <= 64;
-    if ((one_word ? sort_short_lines(b, &s, options->spent, error)
-                  : sort_long_lines(b, &s, error)) != STATUS_OK)
-        goto done;
-    if (!one_word && options->index_bits == 0)
-        widen_index(b, &s);
-    if (cut_blocks(b, &s, most, error) != STATUS_OK)
-        goto done;
-    if (one_word)
-        store_short_lines(b, &s);
+    if (b->ordering.line_bits <= 64)
+        build_short(b, &s, options, most, error);
     else
-        store_long_lines(b, &s, error);
-done:
+        build_long(b, &s, options, most, error);
     memory_free(s.line);
     memory_free(s.position);
     if (error->status != STATUS_OK)
@@ -275,9 +294,12 @@ enum status blco_build_from(struct blco *b, struct blco_presort *presort, int mo
     *b = (struct blco){.shape = presort->shape, .nnz = presort->nnz, .norm_sq = presort->norm_sq};
     ordering_create(&b->ordering, mode, &b->shape, 64);
     struct sorted s = {.nnz = b->nnz};
-    if (move_lines(b, &s, presort, take, error) == STATUS_OK &&
-        cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error) == STATUS_OK)
-        store_short_lines(b, &s);
+    if (move_lines(b, &s, presort, take, error) != STATUS_OK)
+        goto done;
+    if (cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error) != STATUS_OK)
+        goto done;
+    store_short_lines(b, &s);
+done:
     memory_free(s.line);
     if (error->status != STATUS_OK)
         blco_free(b);
@@ -319,8 +341,8 @@ void blco_decode_mode(const struct blco *b, int mode, uint64_t first, uint64_t c
     const uint64_t end = first + count;
     for (uint64_t k = blco_block_of(b, first); first < end; k++) {
         const struct blco_block *block = &b->block[k];
-        uint64_t behind = block->first + block->count,
-                 taken = (behind < end ? behind : end) - first;
+        uint64_t block_end = block->first + block->count,
+                 taken = (block_end < end ? block_end : end) - first;
         decode_field(f, block->base[mode], b->index[f->word] + first, taken, coordinate);
         first += taken;
         coordinate += taken;

@@ -31,12 +31,12 @@ struct blco_options {
     int kind;               /* ORDERING_ALTO or a mode                                          */
     int index_bits;         /* 0: 64, or 128 where 64 would leave blocks of only a few nonzeros */
     uint64_t max_block_nnz; /* 0: BLCO_MAX_BLOCK_NNZ                                            */
-    struct coo *spent;      /* NULL, or the tensor, whose arrays are taken or freed when they are no
-                             * longer needed, so that less memory is held; its shape and nnz stay    */
+    struct coo *spent;      /* NULL, or the tensor itself: its arrays are taken or freed as soon as
+                             * they are not needed, to save memory; its shape and nnz stay           */
 };
 
 #define BLCO_MAX_BLOCK_NNZ (UINT64_C(1) << 27)
-#define BLCO_FEW_NONZEROS  4096 /* a block: fewer on average are worth a second index word */
+#define BLCO_FEW_NONZEROS  4096 /* blocks with fewer on average are worth another index word */
 
 /* Builds *b from x, whose coordinates are distinct (coo_clean); x is only read. By all OpenMP
  * threads. The caller frees *b with blco_free. STATUS_MEMORY leaves *b empty. */
@@ -44,8 +44,8 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
                        struct error *error);
 
 /* Builds *b in the ordering `mode` from sorted nonzeros, as blco_build with default options and a
- * 64-bit index. `take` says that nobody needs the arrays of *presort any more: where its ordering
- * is the wanted one, *b takes the arrays over. STATUS_MEMORY leaves *b empty. */
+ * 64-bit index. If `take`, *b may take over the arrays of *presort (it does where the ordering is
+ * the same). STATUS_MEMORY leaves *b empty. */
 enum status blco_build_from(struct blco *b, struct blco_presort *presort, int mode, bool take,
                             struct error *error);
 

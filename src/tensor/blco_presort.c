@@ -20,38 +20,32 @@ static bool ascends(const uint64_t *line, uint64_t nnz)
     return descents == 0;
 }
 
-/* The lines in the tensor's own order of modes, along which files are often sorted already. */
-static uint64_t *natural_lines(struct ordering *natural, const struct coo *x, struct error *error)
-{
-    uint64_t *line = memory_array(x->nnz, sizeof *line, error);
-    ordering_natural(natural, &x->shape);
-    if (line && ordering_line_words(natural, x, 0, NULL, line, error) != STATUS_OK) {
-        memory_free(line);
-        return NULL;
-    }
-    return line;
-}
-
 enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct coo *spent,
                                 struct error *error)
 {
     *s = (struct blco_presort){.shape = x->shape, .nnz = x->nnz, .norm_sq = coo_norm_sq(x)};
     ordering_common(&s->line_order, &x->shape);
 
-    struct ordering natural;
-    uint64_t *line = natural_lines(&natural, x, error);
+    struct ordering natural; /* files are often sorted along its lines already */
+    ordering_natural(&natural, &x->shape);
+    uint64_t *line = memory_array(x->nnz, sizeof *line, error);
+    if (!line)
+        goto done;
+    if (ordering_line_words(&natural, x, 0, NULL, line, error) != STATUS_OK)
+        goto done;
     if (spent)
         coo_free_indices(spent);
     s->line = memory_array(x->nnz, sizeof *s->line, error);
     s->value = memory_array(x->nnz, sizeof *s->value, error);
-    if (line && s->line && s->value) {
-        struct bit_moves moves;
-        ordering_moves_create(&moves, &natural, &s->line_order, ORDERING_LINE, 0);
-        int low = ascends(line, x->nnz) ? ordering_sorted_bits(&natural, &s->line_order) : 0;
-        const struct sort_keys keys = {&moves, low, s->line_order.line_bits};
-        radix_sort_moved(&keys, (struct pairs){line, (uint64_t *)(void *)x->value},
-                         (struct pairs){s->line, (uint64_t *)(void *)s->value}, x->nnz, error);
-    }
+    if (error->status != STATUS_OK)
+        goto done;
+    struct bit_moves moves;
+    ordering_moves_create(&moves, &natural, &s->line_order, ORDERING_LINE, 0);
+    int low = ascends(line, x->nnz) ? ordering_sorted_bits(&natural, &s->line_order) : 0;
+    const struct sort_keys keys = {&moves, low, s->line_order.line_bits};
+    radix_sort_moved(&keys, (struct pairs){line, (uint64_t *)(void *)x->value},
+                     (struct pairs){s->line, (uint64_t *)(void *)s->value}, x->nnz, error);
+done:
     memory_free(line);
     if (spent) {
         memory_free(spent->value);

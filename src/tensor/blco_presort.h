@@ -9,7 +9,7 @@
 struct blco_presort {
     struct shape shape;
     uint64_t nnz;
-    struct ordering line_order; /* ordering_common: of the lines      */
+    struct ordering line_order; /* ordering_common                    */
     uint64_t *line;             /* (nnz), ascending; owned            */
     double *value;              /* (nnz); owned                       */
     double norm_sq;             /* ||X||^2                            */
@@ -19,8 +19,8 @@ struct blco_presort {
 bool blco_presort_possible(const struct shape *shape);
 
 /* Sorts the nonzeros of x, whose coordinates are distinct and lines at most 64 bits; faster where
- * the coordinates ascend, mode by mode. x is only read, unless it is also
- * `spent` (blco.h), which may be NULL. By all OpenMP threads. The caller frees *s with
+ * the coordinates ascend, mode by mode. x is only read, unless it is also `spent`, which may be
+ * NULL and means what it means in blco.h. By all OpenMP threads. The caller frees *s with
  * blco_presort_free. STATUS_MEMORY leaves *s empty. */
 enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct coo *spent,
                                 struct error *error);

@@ -9,35 +9,39 @@
 enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, struct error *error)
 {
     *x = (struct coo){.shape = shape_of(shape->order, shape->dims), .nnz = nnz};
-    for (int n = 0; n < shape->order && error->status == STATUS_OK; n++)
+    for (int n = 0; n < shape->order; n++) {
         x->index[n] = memory_array(nnz, sizeof *x->index[n], error);
-    if (error->status == STATUS_OK)
-        x->value = memory_array(nnz, sizeof *x->value, error);
+        if (!x->index[n])
+            goto done;
+    }
+    x->value = memory_array(nnz, sizeof *x->value, error);
+done:
     if (error->status != STATUS_OK)
         coo_free(x);
     return error->status;
 }
 
-/* A failure to shrink is none: the array then stays as long as it was. */
+/* Where memory cannot be given back, an array stays as long as it was: that is no failure. */
 static enum status resize_array(void *array, size_t count, size_t size, bool shrinks,
                                 struct error *error)
 {
     struct error unused = {0};
-    enum status status = memory_resize(array, count, size, shrinks ? &unused : error);
-    return shrinks ? STATUS_OK : status;
+    if (!shrinks)
+        return memory_resize(array, count, size, error);
+    memory_resize(array, count, size, &unused);
+    return STATUS_OK;
 }
 
 enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error)
 {
-    enum status status = STATUS_OK;
     bool shrinks = nnz < x->nnz;
-    for (int n = 0; n < x->shape.order && status == STATUS_OK; n++)
-        status = resize_array(&x->index[n], nnz, sizeof *x->index[n], shrinks, error);
-    if (status == STATUS_OK)
-        status = resize_array(&x->value, nnz, sizeof *x->value, shrinks, error);
-    if (status == STATUS_OK)
-        x->nnz = nnz;
-    return status;
+    for (int n = 0; n < x->shape.order; n++)
+        if (resize_array(&x->index[n], nnz, sizeof *x->index[n], shrinks, error) != STATUS_OK)
+            return error->status;
+    if (resize_array(&x->value, nnz, sizeof *x->value, shrinks, error) != STATUS_OK)
+        return error->status;
+    x->nnz = nnz;
+    return STATUS_OK;
 }
 
 void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate)
@@ -59,6 +63,17 @@ void coo_free(struct coo *x)
     coo_free_indices(x);
     memory_free(x->value);
     memset(x, 0, sizeof *x);
+}
+
+static enum status whole(void *x, coo_taker take, void *context, struct error *error)
+{
+    struct coo piece = *(struct coo *)x;
+    return take(context, &piece, error);
+}
+
+struct coo_pieces coo_in_one_piece(struct coo *x)
+{
+    return (struct coo_pieces){.shape = x->shape, .nnz = x->nnz, .each = whole, .pieces = x};
 }
 
 double coo_norm_sq(const struct coo *x)

@@ -43,23 +43,43 @@ struct coo_cleaning {
     uint64_t duplicates; /* entries added to an earlier entry           */
 };
 
-/* Drops explicit zeros, sums entries with the same coordinates (in the order in which the entries
- * stand, whatever the number of threads), and drops sums that are zero. Afterwards all coordinates
- * are distinct. A tensor without duplicates keeps the order of its entries; a tensor with
- * duplicates is sorted. Sums that are zero count among the zeros, so that entries before = zeros +
- * duplicates + entries after. STATUS_INPUT where a sum is not a finite number; the message has the
- * coordinates, counted from 1, to which `first` (order) is added unless it is NULL. STATUS_MEMORY.
- * Both leave *x to be freed by the caller; some duplicates may already be summed, with zeros in
- * their place. */
+/* Drops explicit zeros, sums entries with the same coordinates (in their order in x, whatever the
+ * number of threads), and drops sums that are zero. Afterwards all coordinates are distinct. A
+ * tensor without duplicates keeps the order of its entries; a tensor with duplicates is sorted.
+ * Sums that are zero count among the zeros, so that entries before = zeros + duplicates + entries
+ * after. STATUS_INPUT where a sum is not a finite number; the message gives the coordinates,
+ * counted from 1, plus `first` (order) unless it is NULL. STATUS_MEMORY. After both the caller
+ * frees *x; some duplicates may already be summed, with zeros in their place. */
 enum status coo_clean(struct coo *x, const uint64_t *first, struct coo_cleaning *report,
                       struct error *error);
 
-/* Sets the message that the entries with the coordinates of entry i have a sum that is not finite;
- * `first` as of coo_clean. Returns STATUS_INPUT. */
+/* Sets the message that the sum of the entries with the coordinates of entry i is not finite;
+ * `first` as in coo_clean. Returns STATUS_INPUT. */
 enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
                          struct error *error);
 
 /* Sum of squared values, as norm_sum.h defines it: the same bits whatever the number of threads. */
 double coo_norm_sq(const struct coo *x);
+
+/* --- a tensor that is handed over in pieces, since the whole need not fit into memory --- */
+
+/* Takes a piece: consecutive nonzeros, with the order and lengths of the whole tensor (a text
+ * reader, which does not know the lengths yet, gives those of the largest indices so far). The
+ * piece is the caller's, valid during the call; the taker may change its nonzeros and their number,
+ * not free it. A failure of the taker ends the caller with the taker's status and message. */
+typedef enum status (*coo_taker)(void *context, struct coo *piece, struct error *error);
+
+struct coo_pieces {
+    struct shape shape;
+    uint64_t nnz; /* of all pieces */
+    /* Hands all pieces to `take`, one after the other, the same pieces at each call; ends at the
+     * first failure, with its status. */
+    enum status (*each)(void *pieces, coo_taker take, void *context, struct error *error);
+    void *pieces; /* first argument of each(); borrowed */
+};
+
+/* A tensor in memory as one piece, which is a copy of *x that borrows its arrays. x must outlive
+ * the pieces, and takers must leave the arrays as they are. */
+struct coo_pieces coo_in_one_piece(struct coo *x);
 
 #endif

@@ -6,13 +6,13 @@
 struct census_taker {
     struct coo_census *census;
     int order;
-    uint64_t stride; /* every so many-th nonzero is in the sample         */
-    uint64_t every;  /* every so many-th nonzero is counted, as so many   */
-    uint64_t seen;   /* nonzeros of the pieces so far                      */
-    uint64_t taken;  /* of the sample so far                               */
+    uint64_t stride; /* every stride-th nonzero is in the sample               */
+    uint64_t every;  /* every every-th nonzero counts, as `every` nonzeros     */
+    uint64_t seen;   /* nonzeros of the pieces so far                          */
+    uint64_t taken;  /* nonzeros of the sample so far                          */
 };
 
-/* The first nonzero of a piece that is looked at, where every stride-th of all is. */
+/* The first nonzero of the next piece whose number in the tensor is a multiple of `stride`. */
 static uint64_t first_of(const struct census_taker *t, uint64_t stride)
 {
     return (stride - t->seen % stride) % stride;
@@ -55,13 +55,17 @@ enum status coo_pieces_census_every(const struct coo_pieces *pieces, uint64_t st
 {
     struct census_taker t = {
         .census = c, .order = pieces->shape.order, .stride = stride, .every = every};
+    uint64_t sampled = (pieces->nnz + stride - 1) / stride;
     *c = (struct coo_census){0};
-    for (int n = 0; n < t.order && error->status == STATUS_OK; n++)
+    for (int n = 0; n < t.order; n++) {
         c->count[n] = memory_zeros(pieces->shape.dims[n], sizeof *c->count[n], error);
-    if (error->status == STATUS_OK &&
-        coo_create(&c->sample, &pieces->shape, (pieces->nnz + stride - 1) / stride, error) ==
-            STATUS_OK)
-        pieces->each(pieces->pieces, take, &t, error);
+        if (!c->count[n])
+            goto done;
+    }
+    if (coo_create(&c->sample, &pieces->shape, sampled, error) != STATUS_OK)
+        goto done;
+    pieces->each(pieces->pieces, take, &t, error);
+done:
     if (error->status != STATUS_OK)
         coo_census_free(c);
     return error->status;

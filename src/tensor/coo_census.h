@@ -1,26 +1,25 @@
-/* What the choice of a grid of ranks needs of a tensor: how many nonzeros each row of each mode
- * has, and some of the nonzeros, evenly spread. */
+/* The numbers of a tensor from which a grid of ranks is chosen: how many nonzeros each row of each
+ * mode has, and some of the nonzeros, evenly spread. */
 #ifndef BLCO_COO_CENSUS_H
 #define BLCO_COO_CENSUS_H
 
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 struct coo_census {
     uint64_t *count[MAX_ORDER]; /* (I_n) for n < order: nonzeros of each row of mode n; owned */
-    struct coo sample;          /* every k-th nonzero, in the order of the pieces; all where they
-                                 * are few; owned                                                  */
+    struct coo sample;          /* every k-th nonzero, or all, in the order of the pieces; owned  */
 };
 
 /* Takes the census in one pass over the pieces; the sample has at most `most` nonzeros (1 or more).
- * By all OpenMP threads, whose number changes nothing. 8 bytes for each row of each mode. The
- * caller frees *c with coo_census_free; it is empty on failure. STATUS_MEMORY, and the failures of
- * the pieces. */
+ * By all OpenMP threads; the result does not depend on their number. Takes 8 bytes for each row of
+ * each mode. The caller frees *c with coo_census_free; it is empty on failure. STATUS_MEMORY, and
+ * the failures of the pieces. */
 enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, struct coo_census *c,
                               struct error *error);
 
-/* coo_pieces_census with every `stride`-th nonzero (1 or more) in the sample, however many they
- * are; and with every `every`-th nonzero (1 or more) counted, as `every` nonzeros, which takes less
- * time and suffices where nonzeros are many. */
+/* As coo_pieces_census, but the sample has every `stride`-th nonzero, and every `every`-th nonzero
+ * counts as `every` nonzeros (both 1 or more). Counting fewer takes less time and suffices where
+ * nonzeros are many. */
 enum status coo_pieces_census_every(const struct coo_pieces *pieces, uint64_t stride,
                                     uint64_t every, struct coo_census *c, struct error *error);
 

@@ -1,11 +1,11 @@
 /* Cleaning: explicit zeros are dropped, entries with the same coordinates become one entry.
  *
- * A tensor in ascending order has no duplicates, nor has one of many entries whose coordinates are
- * found to be distinct, which takes less time than to sort. For any other tensor, the positions of
- * its entries are sorted along the `mode m` line of the longest mode m, slab by slab. A slab is a
- * range of mode m's indices, so slabs follow each other on the line, entries with the same
- * coordinates share a slab, and sorting takes memory for one slab, not for the tensor. The sort is
- * stable, so entries with the same coordinates stay in file order. */
+ * A tensor in ascending order has no duplicates. Of a tensor with many entries in another order,
+ * coo_distinct finds out whether all coordinates are distinct, in less time than a sort. For any
+ * other tensor, the positions of its entries are sorted along the `mode m` line of the longest mode
+ * m, slab by slab. A slab is a range of mode m's indices, so slabs follow each other on the line,
+ * entries with the same coordinates are in one slab, and sorting takes memory for one slab, not for
+ * the tensor. The sort is stable, so entries with the same coordinates stay in file order. */
 #include "tensor/coo.h"
 
 #include <inttypes.h>
@@ -16,16 +16,15 @@
 
 #include "base/memory.h"
 #include "tensor/coo_distinct.h"
-#include "tensor/ordering_sort.h"
+#include "tensor/ordering.h"
 
 #define SLABS       8
 #define BUCKET_BITS 12 /* a slab consists of whole buckets of mode m's indices */
 #define BUCKETS     (1 << BUCKET_BITS)
-#define PARTS       256 /* of the entries: the threads share the parts */
+#define PARTS       256 /* of the entries; each is one thread's work */
 
-/* Sorting fewer entries takes no time that anyone would notice. */
-#define MANY    (UINT64_C(1) << 17)
-#define AT_ONCE (UINT64_C(1) << 27) /* entries that are compared at a time: 1 GB */
+#define MANY    (UINT64_C(1) << 17) /* fewer entries are sorted in no time worth saving */
+#define AT_ONCE (UINT64_C(1) << 27) /* entries that are compared at a time: 1 GB        */
 
 static uint64_t count_zeros(const struct coo *x)
 {
@@ -36,7 +35,7 @@ static uint64_t count_zeros(const struct coo *x)
     return zeros;
 }
 
-/* One thread compacts an array; the values come last, since they say which entries stay. */
+/* One thread compacts an array; the values come last: where they are zero, entries go. */
 static void drop_zeros(struct coo *x)
 {
 #pragma omp parallel for schedule(dynamic)
@@ -165,10 +164,13 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *d
             longest = first[s + 1] - first[s];
 
     uint64_t *key = memory_array(longest, sizeof *key, error);
-    for (int s = 0; s < SLABS && error->status == STATUS_OK; s++) {
+    if (!key)
+        return error->status;
+    for (int s = 0; s < SLABS; s++) {
         uint64_t count = first[s + 1] - first[s];
-        if (ordering_sort(&o, x, position + first[s], count, key, error) == STATUS_OK)
-            *duplicates += merge_duplicates(x, position + first[s], key, count);
+        if (ordering_sort(&o, x, position + first[s], count, key, error) != STATUS_OK)
+            break;
+        *duplicates += merge_duplicates(x, position + first[s], key, count);
     }
     memory_free(key);
     return error->status;
@@ -234,13 +236,18 @@ enum status coo_clean(struct coo *x, const uint64_t *first, struct coo_cleaning 
         return error->status;
 
     uint64_t *position = memory_array(x->nnz, sizeof *position, error);
-    if (!position || sort_and_merge(x, position, &report->duplicates, error) != STATUS_OK)
+    if (!position)
+        return error->status;
+    if (sort_and_merge(x, position, &report->duplicates, error) != STATUS_OK)
         goto done;
-    if (report->duplicates > 0 && check_sums(x, first, error) == STATUS_OK &&
-        rearrange(x, position, error) == STATUS_OK) {
-        report->zeros += count_zeros(x) - report->duplicates;
-        drop_zeros(x);
-    }
+    if (report->duplicates == 0)
+        goto done;
+    if (check_sums(x, first, error) != STATUS_OK)
+        goto done;
+    if (rearrange(x, position, error) != STATUS_OK)
+        goto done;
+    report->zeros += count_zeros(x) - report->duplicates;
+    drop_zeros(x);
 done:
     memory_free(position);
     return error->status;

@@ -1,8 +1,8 @@
-/* Each entry has a key of 64 bits that tells coordinates apart. The keys are dealt to buckets by
- * their upper bits, through cache lines that are written when they are full. In a bucket, which
- * fits a core's cache, few keys share a bit of a map with others, and these few are compared. So
- * every key is written to memory once and read twice, while sorting would move it several times,
- * with the place of its entry. */
+/* Each entry has a key of 64 bits, which stands for its coordinates. The keys are dealt to buckets
+ * by their upper bits, through cache lines that are written when they are full. A bucket fits a
+ * core's cache. In it each key has a bit of a map; few bits belong to several keys, and only these
+ * keys are compared. So every key is written to memory once and read twice, while sorting would
+ * move it several times, with the place of its entry. */
 #include "tensor/coo_distinct.h"
 
 #include <omp.h>
@@ -14,43 +14,44 @@
 #include "base/vector_clones.h"
 #include "tensor/ordering.h"
 
-#define BUCKET_KEYS (UINT64_C(1) << 13) /* of a bucket at least, where there are many */
+#define BUCKET_KEYS (UINT64_C(1) << 13) /* keys of a bucket at least, if there are several */
 #define BUCKET_BITS 10
 #define BUCKETS     (1 << BUCKET_BITS)
 #define MAP_BITS    21 /* the largest map has 2^21 bits */
 #define MAP_SPARSE  4  /* a map has more than 2^4 bits a key, up to the largest map */
-#define LINE_KEYS   8  /* of a cache line */
+#define LINE_KEYS   8  /* keys of a cache line */
 #define BATCH       512
-#define MOST_ALIKE  (UINT64_C(1) << 15) /* keys of a bucket that share bits of the map */
+#define MOST_ALIKE  (UINT64_C(1) << 15) /* keys of a bucket whose bits others have, too */
 
 /* How keys are made: the sum of index * factor, mixed. */
 struct keys {
     int order;
+    uint64_t nnz;
     const uint32_t *index[MAX_ORDER];
     uint64_t factor[MAX_ORDER];
     int pass_bits, bucket_bits; /* the uppermost bits of a key: its pass, then its bucket */
 };
 
-/* What one thread needs to deal its share of the entries. */
+/* What one thread needs to deal its entries. */
 struct dealer {
-    uint64_t first[BUCKETS], count[BUCKETS]; /* of this thread's part of each bucket */
+    uint64_t first[BUCKETS], count[BUCKETS]; /* keys of this thread in each bucket */
     _Alignas(64) uint64_t pending[BUCKETS][LINE_KEYS];
 };
 
 /* What one thread needs to check a bucket. */
 struct checker {
-    uint64_t met[(1 << MAP_BITS) / 64];    /* bits of keys                  */
-    uint64_t shared[(1 << MAP_BITS) / 64]; /* bits of several keys          */
-    uint64_t alike[MOST_ALIKE];            /* the keys with shared bits     */
-    uint16_t place[2 * MOST_ALIKE];        /* of a hash table of alike keys: 1 + the key's place, or
-                                            * 0 where it is empty */
+    uint64_t met[(1 << MAP_BITS) / 64];     /* bits of keys                   */
+    uint64_t several[(1 << MAP_BITS) / 64]; /* bits of several keys           */
+    uint64_t alike[MOST_ALIKE];             /* the keys with bits of `several` */
+    uint16_t place[2 * MOST_ALIKE]; /* a hash table: 1 + the number of an alike key; 0: empty */
 };
 
-/* Where the bits of all coordinates fit into 64, these stand side by side, and no two coordinates
- * have the same sum; otherwise random factors make that unlikely. Mode 0 is the uppermost. */
+/* Where the coordinates have at most 64 bits together, the factors put these side by side, mode 0
+ * uppermost, and different coordinates have different sums; otherwise random factors make equal
+ * sums unlikely. */
 static struct keys keys_of(const struct coo *x)
 {
-    struct keys k = {.order = x->shape.order};
+    struct keys k = {.order = x->shape.order, .nnz = x->nnz};
     int bits = 0;
     for (int n = 0; n < k.order; n++)
         bits += ordering_bits(x->shape.dims[n]);
@@ -65,7 +66,7 @@ static struct keys keys_of(const struct coo *x)
     return k;
 }
 
-/* Bits that number 2^b places of `each` for n. */
+/* The least b for which 2^b places of `each` suffice for n. */
 static int bits_for(uint64_t n, uint64_t each)
 {
     int bits = 0;
@@ -74,8 +75,8 @@ static int bits_for(uint64_t n, uint64_t each)
     return bits;
 }
 
-/* Mixes keys so that all of their bits tell in the upper ones; different keys stay different (each
- * step can be undone). The factors are those of MurmurHash3's last step (A. Appleby). */
+/* Mixes keys so that the upper bits depend on all bits; different keys stay different (each step
+ * can be undone). The factors are those of MurmurHash3's last step (A. Appleby). */
 VECTOR_CLONES static void mix(uint64_t *restrict key, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -127,8 +128,8 @@ static void count_keys(const struct keys *k, struct dealer *d, uint64_t pass, ui
     }
 }
 
-/* Gives each thread's part of each bucket its place, in whole cache lines. Returns how many keys
- * there is room for then. */
+/* Gives each thread its place in each bucket, in whole cache lines. Returns how many keys these
+ * places hold. */
 static uint64_t place_parts(struct dealer *d, int threads, uint64_t buckets)
 {
     uint64_t sum = 0;
@@ -164,8 +165,8 @@ static void deal_keys(const struct keys *k, struct dealer *d, uint64_t pass, uin
     }
 }
 
-/* Whether the alike keys, so many, are distinct. The bits below the `used` uppermost ones choose
- * the place. */
+/* Whether the `count` alike keys are distinct. The bits below the `used` uppermost ones choose the
+ * place. */
 static bool alike_are_distinct(struct checker *c, uint64_t count, int used)
 {
     int bits = bits_for(count, 1) + 2;
@@ -181,12 +182,12 @@ static bool alike_are_distinct(struct checker *c, uint64_t count, int used)
     return true;
 }
 
-/* A bucket, whose parts the threads have dealt. */
+/* A bucket, to which each thread has dealt a part. */
 struct bucket {
     int parts;
-    const struct dealer *dealer; /* (parts) */
-    const uint64_t *keys;        /* of all buckets */
-    uint64_t number, count;      /* count: of keys */
+    const struct dealer *dealer; /* (parts)             */
+    const uint64_t *keys;        /* of all buckets      */
+    uint64_t number, count;      /* count: of its keys  */
 };
 
 static struct bucket bucket_at(const struct dealer *d, int parts, const uint64_t *keys,
@@ -198,21 +199,21 @@ static struct bucket bucket_at(const struct dealer *d, int parts, const uint64_t
     return b;
 }
 
-/* Marks the bits that several keys share. The bits below the `used` uppermost ones choose a bit. */
-static void mark_shared(struct checker *c, const struct bucket *b, int used, int map_bits)
+/* Marks the bits of several keys. The bits below the `used` uppermost ones choose a key's bit. */
+static void mark_bits(struct checker *c, const struct bucket *b, int used, int map_bits)
 {
     for (int t = 0; t < b->parts; t++) {
         const uint64_t *key = b->keys + b->dealer[t].first[b->number];
         for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
             uint64_t at = upper(key[i] << used, map_bits), bit = UINT64_C(1) << (at % 64);
             if (c->met[at / 64] & bit)
-                c->shared[at / 64] |= bit;
+                c->several[at / 64] |= bit;
             c->met[at / 64] |= bit;
         }
     }
 }
 
-/* Collects the keys with shared bits; returns how many, or MOST_ALIKE where there are more. */
+/* Collects the keys whose bits others have, too; returns how many, or MOST_ALIKE if more. */
 static uint64_t collect_alike(struct checker *c, const struct bucket *b, int used, int map_bits)
 {
     uint64_t count = 0;
@@ -220,7 +221,7 @@ static uint64_t collect_alike(struct checker *c, const struct bucket *b, int use
         const uint64_t *key = b->keys + b->dealer[t].first[b->number];
         for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
             uint64_t at = upper(key[i] << used, map_bits);
-            if (!(c->shared[at / 64] >> (at % 64) & 1))
+            if (!(c->several[at / 64] >> (at % 64) & 1))
                 continue;
             if (count == MOST_ALIKE)
                 return count;
@@ -236,14 +237,14 @@ static bool bucket_is_distinct(struct checker *c, const struct bucket *b, int us
     map_bits = map_bits < 6 ? 6 : map_bits > MAP_BITS ? MAP_BITS : map_bits;
     size_t bytes = (UINT64_C(1) << map_bits) / 8;
     memset(c->met, 0, bytes);
-    memset(c->shared, 0, bytes);
-    mark_shared(c, b, used, map_bits);
+    memset(c->several, 0, bytes);
+    mark_bits(c, b, used, map_bits);
     uint64_t alike = collect_alike(c, b, used, map_bits);
     return alike < MOST_ALIKE && alike_are_distinct(c, alike, used + map_bits);
 }
 
-/* The first entry of thread t's share. */
-static uint64_t share_at(uint64_t nnz, int t, int threads)
+/* The first entry of thread t of `threads`. */
+static uint64_t first_entry(uint64_t nnz, int t, int threads)
 {
     return nnz / (uint64_t)threads * (uint64_t)t +
            nnz % (uint64_t)threads * (uint64_t)t / (uint64_t)threads;
@@ -261,20 +262,21 @@ static uint64_t *take_room(uint64_t keys, struct error *error)
     return key;
 }
 
-/* Of the entries whose keys are of this pass. */
-static bool pass_is_distinct(const struct keys *k, uint64_t pass, uint64_t nnz, struct dealer *d,
+/* Whether the keys of this pass are distinct. */
+static bool pass_is_distinct(const struct keys *k, uint64_t pass, struct dealer *d,
                              struct checker *c, int threads, struct error *error)
 {
-    uint64_t buckets = UINT64_C(1) << k->bucket_bits;
+    uint64_t buckets = UINT64_C(1) << k->bucket_bits, nnz = k->nnz;
 #pragma omp parallel for schedule(static, 1)
     for (int t = 0; t < threads; t++)
-        count_keys(k, &d[t], pass, share_at(nnz, t, threads), share_at(nnz, t + 1, threads));
+        count_keys(k, &d[t], pass, first_entry(nnz, t, threads), first_entry(nnz, t + 1, threads));
     uint64_t *key = take_room(place_parts(d, threads, buckets), error);
     if (!key)
         return false;
 #pragma omp parallel for schedule(static, 1)
     for (int t = 0; t < threads; t++)
-        deal_keys(k, &d[t], pass, share_at(nnz, t, threads), share_at(nnz, t + 1, threads), key);
+        deal_keys(k, &d[t], pass, first_entry(nnz, t, threads), first_entry(nnz, t + 1, threads),
+                  key);
     atomic_bool distinct = true;
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t b = 0; b < buckets; b++) {
@@ -298,7 +300,7 @@ enum status coo_distinct(const struct coo *x, uint64_t at_once, bool *distinct, 
     struct checker *c = memory_array((size_t)threads, sizeof *c, error);
     *distinct = d && c;
     for (uint64_t pass = 0; pass >> k.pass_bits == 0 && *distinct; pass++)
-        *distinct = pass_is_distinct(&k, pass, x->nnz, d, c, threads, error);
+        *distinct = pass_is_distinct(&k, pass, d, c, threads, error);
     memory_free(c);
     memory_free(d);
     return error->status;

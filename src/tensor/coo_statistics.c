@@ -11,22 +11,22 @@
 #include "tensor/slice_counts.h"
 
 #define LEAST_SQUARE 0x1p-900 /* a sum of squares that is smaller may have lost some of them */
-#define MOST_BITS    12       /* a mode has at most 2^MOST_BITS shares */
+#define MOST_BITS    12       /* a mode has at most 2^MOST_BITS classes */
 
-/* A share of a mode's indices, as in slice_counts.h. */
-struct share {
+/* A class of a mode's indices, as in slice_counts.h. */
+struct index_class {
     int mode;
-    uint32_t number; /* below 2^bits of the mode */
+    uint32_t remainder; /* below 2^bits of the mode */
 };
 
 struct gatherer {
     const struct coo_pieces *pieces;
     struct coo_statistics *s;
     struct norm_sum norm;
-    int bits[MAX_ORDER];         /* 2^bits[n] shares of mode n                                   */
-    struct share next;           /* the first share that no pass has counted yet                 */
-    struct share *share;         /* (room) `count` shares, which the present pass counts; owned  */
-    struct slice_counts *counts; /* (room) counters of these shares; owned                       */
+    int bits[MAX_ORDER];         /* 2^bits[n] classes of mode n                                  */
+    struct index_class next;     /* the first class that no pass has counted yet                 */
+    struct index_class *present; /* (room) the `count` classes that the pass counts; owned       */
+    struct slice_counts *counts; /* (room) counters of these classes; owned                      */
     uint64_t count, room;
     uint64_t pass, passes, seen; /* seen: nonzeros of the present pass                           */
     struct progress *progress;
@@ -54,8 +54,8 @@ static void add_values(struct gatherer *g, const struct coo *piece)
 
 /* --- slices --- */
 
-/* Cuts each mode into enough shares for all threads, and so that a share fits into memory. */
-static void choose_shares(struct gatherer *g, uint64_t memory)
+/* Gives each mode enough classes for all threads, each of which fits into memory. */
+static void choose_classes(struct gatherer *g, uint64_t memory)
 {
     const struct coo_pieces *p = g->pieces;
     uint64_t threads = (uint64_t)omp_get_max_threads();
@@ -76,20 +76,20 @@ static bool is_left(const struct gatherer *g)
     return g->next.mode < g->pieces->shape.order;
 }
 
-/* Takes the shares from `next` on that fit into memory together; at least one. */
+/* Takes the classes from `next` on that fit into memory together; at least one. */
 static void choose_pass(struct gatherer *g, uint64_t memory)
 {
     uint64_t used = 0;
     g->count = g->seen = 0;
     while (is_left(g)) {
-        struct share *next = &g->next;
+        struct index_class *next = &g->next;
         used += slice_counts_bytes(g->pieces->shape.dims[next->mode], g->pieces->nnz,
                                    g->bits[next->mode]);
         if (g->count > 0 && used > memory)
             break;
-        g->share[g->count++] = *next;
-        if (++next->number >> g->bits[next->mode])
-            *next = (struct share){next->mode + 1, 0};
+        g->present[g->count++] = *next;
+        if (++next->remainder >> g->bits[next->mode])
+            *next = (struct index_class){next->mode + 1, 0};
     }
     g->pass++;
 }
@@ -100,7 +100,7 @@ static void count_passes(struct gatherer *g, uint64_t memory)
         choose_pass(g, memory);
     g->passes = g->pass;
     g->pass = 0;
-    g->next = (struct share){0};
+    g->next = (struct index_class){0};
 }
 
 static enum status add_indices(struct gatherer *g, const struct coo *piece, struct error *error)
@@ -109,7 +109,7 @@ static enum status add_indices(struct gatherer *g, const struct coo *piece, stru
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t i = 0; i < g->count; i++) {
         struct error own = {0};
-        if (slice_counts_add(&g->counts[i], piece->index[g->share[i].mode], piece->nnz, &own) !=
+        if (slice_counts_add(&g->counts[i], piece->index[g->present[i].mode], piece->nnz, &own) !=
             STATUS_OK) {
 #pragma omp critical(coo_statistics_error)
             first = own;
@@ -123,8 +123,8 @@ static void summarise(struct gatherer *g)
 {
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t i = 0; i < g->count; i++) {
-        uint64_t occurring, most, *empty = &g->s->empty_slices[g->share[i].mode],
-                                  *largest = &g->s->largest_slice[g->share[i].mode];
+        uint64_t occurring, most, *empty = &g->s->empty_slices[g->present[i].mode],
+                                  *largest = &g->s->largest_slice[g->present[i].mode];
         slice_counts_total(&g->counts[i], &occurring, &most);
 #pragma omp critical(coo_statistics_sum)
         {
@@ -162,13 +162,16 @@ static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *e
 {
     const struct coo_pieces *p = g->pieces;
     choose_pass(g, memory);
-    for (uint64_t i = 0; i < g->count && error->status == STATUS_OK; i++) {
-        int n = g->share[i].mode;
-        slice_counts_create(&g->counts[i], p->shape.dims[n], p->nnz, g->bits[n], g->share[i].number,
-                            error);
+    for (uint64_t i = 0; i < g->count; i++) {
+        int n = g->present[i].mode;
+        if (slice_counts_create(&g->counts[i], p->shape.dims[n], p->nnz, g->bits[n],
+                                g->present[i].remainder, error) != STATUS_OK)
+            goto done;
     }
-    if (error->status == STATUS_OK && p->each(p->pieces, take, g, error) == STATUS_OK)
-        summarise(g);
+    if (p->each(p->pieces, take, g, error) != STATUS_OK)
+        goto done;
+    summarise(g);
+done:
     for (uint64_t i = 0; i < g->count; i++)
         slice_counts_free(&g->counts[i]);
     return error->status;
@@ -195,7 +198,7 @@ static enum status add_scaled(void *context, struct coo *piece, struct error *er
     return error->status;
 }
 
-/* s->norm from the sum of squares; from one more pass where that has left the range of doubles. */
+/* s->norm from the sum of squares; from one more pass if that sum has left the range of doubles. */
 static enum status take_norm(struct gatherer *g, struct error *error)
 {
     struct coo_statistics *s = g->s;
@@ -207,9 +210,10 @@ static enum status take_norm(struct gatherer *g, struct error *error)
         return STATUS_OK;
     frexp(most, &scaled.exponent);
     norm_sum_begin(&scaled.sum);
-    if (g->pieces->each(g->pieces->pieces, add_scaled, &scaled, error) == STATUS_OK)
-        s->norm = ldexp(sqrt(norm_sum_total(&scaled.sum)), scaled.exponent);
-    return error->status;
+    if (g->pieces->each(g->pieces->pieces, add_scaled, &scaled, error) != STATUS_OK)
+        return error->status;
+    s->norm = ldexp(sqrt(norm_sum_total(&scaled.sum)), scaled.exponent);
+    return STATUS_OK;
 }
 
 enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memory,
@@ -221,19 +225,20 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
     memcpy(s->empty_slices, pieces->shape.dims,
            (size_t)pieces->shape.order * sizeof *pieces->shape.dims);
     norm_sum_begin(&g.norm);
-    choose_shares(&g, memory);
-    g.share = memory_array(g.room, sizeof *g.share, error);
+    choose_classes(&g, memory);
+    g.present = memory_array(g.room, sizeof *g.present, error);
     g.counts = memory_zeros(g.room, sizeof *g.counts, error);
-    if (error->status == STATUS_OK) {
-        count_passes(&g, memory);
-        while (is_left(&g) && run_pass(&g, memory, error) == STATUS_OK)
-            ;
-    }
+    if (error->status != STATUS_OK)
+        goto done;
+    count_passes(&g, memory);
+    while (is_left(&g))
+        if (run_pass(&g, memory, error) != STATUS_OK)
+            goto done;
     if (pieces->nnz == 0)
         s->least = s->largest = 0;
-    if (error->status == STATUS_OK)
-        take_norm(&g, error);
-    memory_free(g.share);
+    take_norm(&g, error);
+done:
+    memory_free(g.present);
     memory_free(g.counts);
     return error->status;
 }

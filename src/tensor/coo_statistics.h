@@ -3,7 +3,7 @@
 #define BLCO_COO_STATISTICS_H
 
 #include "base/progress.h"
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 struct coo_statistics {
     double norm; /* the root of the sum of squared values, as norm_sum.h defines the sum  */
@@ -16,9 +16,8 @@ struct coo_statistics {
 /* Statistics of distinct nonzeros that come in pieces. One pass over the pieces is enough where
  * `memory` bytes hold a counter for each index of each mode (slice_counts_bytes); otherwise each
  * pass counts some of the indices, at least a 4096th of a mode's. Values whose squares a double
- * cannot hold take one more pass. By all OpenMP threads; neither
- * their number nor memory nor pieces change the result. `progress` may be NULL. STATUS_MEMORY, and
- * the failures of the pieces. */
+ * cannot hold take one more pass. By all OpenMP threads; neither their number nor memory nor pieces
+ * change the result. `progress` may be NULL. STATUS_MEMORY, and the failures of the pieces. */
 enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memory,
                                   struct coo_statistics *s, struct progress *progress,
                                   struct error *error);

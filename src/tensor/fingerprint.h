@@ -1,5 +1,5 @@
-/* What tells tensors apart without their nonzeros: order, lengths, number of nonzeros, and a sum of
- * hashes that depends neither on the order of the nonzeros nor on who has which of them. */
+/* Recognises a tensor without its nonzeros: order, lengths, number of nonzeros, and a sum of hashes
+ * that depends neither on the order of the nonzeros nor on how ranks have divided them. */
 #ifndef BLCO_FINGERPRINT_H
 #define BLCO_FINGERPRINT_H
 
@@ -7,7 +7,7 @@
 
 struct fingerprint {
     struct shape shape;
-    uint64_t nnz;  /* distinct and not zero                                      */
+    uint64_t nnz;  /* distinct nonzeros                                          */
     uint64_t hash; /* the sum of fingerprint_hash over all nonzeros, modulo 2^64 */
 };
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#define WIDTH         8   /* interleaved sums of a part */
-#define PARTS_AT_ONCE 256 /* what the threads share at a time */
+#define WIDTH         8 /* interleaved sums of a part */
+#define PARTS_AT_ONCE 256
 
 void norm_sum_begin(struct norm_sum *s)
 {

@@ -1,7 +1,6 @@
 /* The sum of the squares of values that come in pieces of any size: the same bits whatever the
- * pieces and the number of threads. From the first value on, values are cut into parts of
- * NORM_PART; the squares of a part are summed in eight interleaved sums, then these, then the parts
- * in order. */
+ * pieces and the number of threads. The values are cut into parts of NORM_PART; a part has eight
+ * interleaved sums of squares, which are added; then the parts are added in order. */
 #ifndef BLCO_NORM_SUM_H
 #define BLCO_NORM_SUM_H
 
@@ -10,9 +9,9 @@
 #define NORM_PART 4096
 
 struct norm_sum {
-    double sum;                /* of the parts that are full             */
-    uint64_t filled;           /* values of the last part, which waits for more */
-    double waiting[NORM_PART]; /* (filled) */
+    double sum;                /* of the parts that are full                             */
+    uint64_t filled;           /* values of the last part, which is not full             */
+    double waiting[NORM_PART]; /* (filled)                                               */
 };
 
 /* Begins the sum of no values. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/radix_sort.h"
 
 #define MAX_WORDS   2
 #define PART        2048 /* nonzeros whose keys stay in cache while every mode adds its bits */
@@ -198,16 +199,23 @@ static bool misses_word(const struct ordering *o, int n, int word)
     return bits == 0 || o->place[n][0] / 64 > word || o->place[n][bits - 1] / 64 < word;
 }
 
-/* Writes one word of the lines of `count` nonzeros, at most PART, to key[0..count): of the nonzeros
+/* One word of the lines of an ordering. */
+struct line_word {
+    const struct ordering *ordering;
+    int word;
+    const struct line_table *table; /* NULL where bits move by shifts alone */
+};
+
+/* Writes the word of `count` nonzeros, at most PART, to key[0..count): of the nonzeros
  * position[0..count), or, where position is NULL, of those from `first` on. */
-static void encode_part(const struct ordering *o, const struct coo *x, int word,
-                        const struct line_table *t, const uint64_t *position, uint64_t first,
-                        uint64_t count, uint64_t *key)
+static void encode_part(const struct line_word *w, const struct coo *x, const uint64_t *position,
+                        uint64_t first, uint64_t count, uint64_t *key)
 {
+    const struct ordering *o = w->ordering;
     uint32_t gathered[PART];
     memset(key, 0, count * sizeof *key);
     for (int n = 0; n < o->order; n++) {
-        if (misses_word(o, n, word))
+        if (misses_word(o, n, w->word))
             continue;
         const uint32_t *coordinate = x->index[n] + first;
         if (position) {
@@ -215,10 +223,10 @@ static void encode_part(const struct ordering *o, const struct coo *x, int word,
                 gathered[i] = x->index[n][position[i]];
             coordinate = gathered;
         }
-        if (t)
-            add_by_table(t, n, o->mode_bits[n], coordinate, count, key);
+        if (w->table)
+            add_by_table(w->table, n, o->mode_bits[n], coordinate, count, key);
         else
-            add_by_shift(o->place[n][0] - 64 * word, coordinate, count, key);
+            add_by_shift(o->place[n][0] - 64 * w->word, coordinate, count, key);
     }
 }
 
@@ -232,13 +240,30 @@ enum status ordering_line_words(const struct ordering *o, const struct coo *x, i
             return error->status;
         fill_table(table, o, word);
     }
+    const struct line_word w = {o, word, table};
 #pragma omp parallel for schedule(static)
     for (uint64_t first = 0; first < x->nnz; first += PART) {
         uint64_t count = x->nnz - first < PART ? x->nnz - first : PART;
-        encode_part(o, x, word, table, position ? position + first : NULL, first, count,
-                    key + first);
+        encode_part(&w, x, position ? position + first : NULL, first, count, key + first);
     }
     memory_free(table);
+    return STATUS_OK;
+}
+
+enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
+                          uint64_t count, uint64_t *key, struct error *error)
+{
+    struct coo part = *x; /* borrows the arrays; one key for each position */
+    part.nnz = count;
+    int word = 0;
+    do {
+        int bits = o->line_bits - 64 * word;
+        if (ordering_line_words(o, &part, word, position, key, error) != STATUS_OK)
+            return error->status;
+        if (radix_sort(key, position, count, bits < 64 ? bits : 64, error) != STATUS_OK)
+            return error->status;
+        word++;
+    } while (64 * word < o->line_bits);
     return STATUS_OK;
 }
 
@@ -258,7 +283,8 @@ enum status line_encoder_create(struct line_encoder *e, const struct ordering *o
 void line_encoder_words(const struct line_encoder *e, const struct coo *x, int word, uint64_t first,
                         uint64_t count, uint64_t *key)
 {
-    encode_part(&e->ordering, x, word, e->table ? &e->table[word] : NULL, NULL, first, count, key);
+    const struct line_word w = {&e->ordering, word, e->table ? &e->table[word] : NULL};
+    encode_part(&w, x, NULL, first, count, key);
 }
 
 void line_encoder_free(struct line_encoder *e)

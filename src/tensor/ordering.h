@@ -18,8 +18,7 @@
 #define MAX_LINE_BITS  (32 * MAX_ORDER)
 #define MAX_LINE_WORDS (MAX_LINE_BITS / 64)
 
-#define ORDERING_ALTO                                                                              \
-    (-1) /* bits interleaved from the low end; every other kind is a mode's number */
+#define ORDERING_ALTO (-1) /* a kind: bits interleaved from the low end; other kinds are modes */
 
 struct field {
     int word;      /* 0 or 1: the index word that holds the low bits of the mode  */
@@ -52,10 +51,17 @@ void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint6
 /* Whether coordinates a (order) come before coordinates b (order) on the line. */
 bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32_t *b);
 
-/* Writes word `word` of the line of nonzero position[i] of x to key[i], for i < x->nnz; of nonzero
- * i where position is NULL. By all OpenMP threads. STATUS_MEMORY leaves key undefined. */
+/* key[i] = word `word` of the line of nonzero position[i] of x, or of nonzero i where position is
+ * NULL, for i < x->nnz. By all OpenMP threads. STATUS_MEMORY leaves key undefined. */
 enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
                                 const uint64_t *position, uint64_t *key, struct error *error);
+
+/* Sorts position[0..count), which names nonzeros of x, by the lines of these nonzeros, of any
+ * number of words; stable. key[0..count) receives the uppermost words of the lines, in the same
+ * order. Takes count * 16 bytes while it runs. By all OpenMP threads. STATUS_MEMORY leaves position
+ * a permutation of what it was. */
+enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
+                          uint64_t count, uint64_t *key, struct error *error);
 
 /* Encodes coordinates as lines of an ordering; once created, any number of threads may read it. */
 struct line_encoder {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Adds the move of bit `bit` of word `from` to bit `to` of the word that is built. Bits of one word
- * that go the same distance share a move. Calls come in ascending order of `from`. */
+ * that go the same distance have one move. Calls come in ascending order of `from`. */
 static void add_move(struct bit_moves *m, int from, int bit, int to)
 {
     int rotation = (to - bit) & 63, i = m->count;

@@ -24,9 +24,9 @@ bool ordering_moves_identity(const struct bit_moves *m, int bits);
  * bits. */
 int ordering_sorted_bits(const struct ordering *from, const struct ordering *to);
 
-/* The ordering from which all orderings `mode n` take the least sorting: `mode s`, as
- * ordering_create makes it with a 64-bit index, of the shortest mode s, which comes next to mode n
- * in all others. */
+/* The ordering from which all orderings `mode n` take the least sorting: that of the shortest mode
+ * s, as ordering_create makes it with a 64-bit index. In the ordering of any other mode n, mode s
+ * comes next to mode n. */
 void ordering_common(struct ordering *o, const struct shape *shape);
 
 /* The ordering of nonzeros that are sorted by coordinates, mode by mode: the bits of the first mode

@@ -29,9 +29,9 @@ bool shape_equal(const struct shape *a, const struct shape *b);
 /* The length of the longest mode. */
 uint64_t shape_longest(const struct shape *s);
 
-/* The part of a tensor that is here. Of the whole.dims[n] rows of mode n, here.dims[n] rows are
- * here: row i here is row first[n] + i of the whole, or, where row[n] is not NULL, row row[n][i]. A
- * run on one device has it all. */
+/* The part of a tensor that this rank has: here.dims[n] of the whole.dims[n] rows of mode n. Row i
+ * of the part is row first[n] + i of the whole, or, where row[n] is not NULL, row row[n][i]. A rank
+ * alone has the whole tensor. */
 struct part {
     struct shape whole, here;
     uint64_t first[MAX_ORDER];
@@ -40,10 +40,10 @@ struct part {
 
 #define NO_ROW UINT64_MAX
 
-/* All of a tensor of this shape. */
+/* The part that is a whole tensor of this shape. */
 struct part part_all(const struct shape *whole);
 
-/* The shape of the tensor that a part is: part->here, with length 1 instead of 0. */
+/* part->here with length 1 instead of 0, so that a part without rows is a tensor, too. */
 struct shape part_shape(const struct part *part);
 
 #endif

@@ -16,27 +16,27 @@ static bool is_sparse(uint64_t length, uint64_t nnz)
     return length / SPARSE_FROM > nnz;
 }
 
-static uint64_t share_of(uint64_t count, int bits)
+static uint64_t class_size(uint64_t count, int bits)
 {
     return (count + (UINT64_C(1) << bits) - 1) >> bits;
 }
 
 uint64_t slice_counts_bytes(uint64_t length, uint64_t nnz, int bits)
 {
-    return is_sparse(length, nnz) ? share_of(nnz, bits) * SPARSE_BYTES
-                                  : share_of(length, bits) * sizeof(uint64_t);
+    return is_sparse(length, nnz) ? class_size(nnz, bits) * SPARSE_BYTES
+                                  : class_size(length, bits) * sizeof(uint64_t);
 }
 
 enum status slice_counts_create(struct slice_counts *c, uint64_t length, uint64_t nnz, int bits,
-                                uint32_t share, struct error *error)
+                                uint32_t remainder, struct error *error)
 {
-    *c = (struct slice_counts){.bits = bits, .share = share};
+    *c = (struct slice_counts){.bits = bits, .remainder = remainder};
     if (is_sparse(length, nnz)) {
         c->sparse = memory_zeros(FIRST_ROOM, sizeof *c->sparse, error);
         c->room = c->sparse ? FIRST_ROOM : 0;
     } else {
-        c->dense = memory_zeros(share_of(length, bits), sizeof *c->dense, error);
-        c->length = c->dense ? share_of(length, bits) : 0;
+        c->dense = memory_zeros(class_size(length, bits), sizeof *c->dense, error);
+        c->length = c->dense ? class_size(length, bits) : 0;
     }
     return error->status;
 }
@@ -48,16 +48,16 @@ void slice_counts_free(struct slice_counts *c)
     *c = (struct slice_counts){0};
 }
 
-static uint32_t share_mask(const struct slice_counts *c)
+static uint32_t class_mask(const struct slice_counts *c)
 {
     return (uint32_t)((UINT64_C(1) << c->bits) - 1);
 }
 
 static void add_dense(struct slice_counts *c, const uint32_t *index, uint64_t nnz)
 {
-    uint32_t mask = share_mask(c), share = c->share;
+    uint32_t mask = class_mask(c), remainder = c->remainder;
     for (uint64_t i = 0; i < nnz; i++)
-        if ((index[i] & mask) == share)
+        if ((index[i] & mask) == remainder)
             c->dense[(uint64_t)index[i] >> c->bits]++;
 }
 
@@ -89,9 +89,9 @@ static enum status grow(struct slice_counts *c, struct error *error)
 static enum status add_sparse(struct slice_counts *c, const uint32_t *index, uint64_t nnz,
                               struct error *error)
 {
-    uint32_t mask = share_mask(c);
+    uint32_t mask = class_mask(c);
     for (uint64_t i = 0; i < nnz; i++) {
-        if ((index[i] & mask) != c->share)
+        if ((index[i] & mask) != c->remainder)
             continue;
         struct slice_count *place = find(c, index[i]);
         if (place->count++ > 0)

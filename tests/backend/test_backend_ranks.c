@@ -105,7 +105,7 @@ static void one_rank(struct comm *c, void *context, struct error *error)
         for (int n = 0; n < t.shape.order; n++)
             memcpy(before.index[n], t.input.x.index[n], t.input.x.nnz * sizeof *before.index[n]);
         if (rank_rows_open(&r, c, &t.grid, error) == STATUS_OK)
-            rank_rows_share(&r, &t.input.x, error);
+            rank_rows_divide(&r, &t.input.x, error);
     }
     bool right = error->status == STATUS_OK && keeps_rows(&r, &t.input.x, &before, &t.part);
     if (error->status == STATUS_OK)

@@ -41,15 +41,15 @@ static const char *write_lines(void)
  * ends alone, more text lines than there is room for; of blanks, none at all. */
 static void check_text(char byte)
 {
-    static const struct tns_sizes sizes = {.window = LINE * LINES / 2, .section = 1 << 12};
-    static const struct tns_options options = {.index_base = 1};
+    static const struct tns_options options = {
+        .index_base = 1, .sizes = {.window = LINE * LINES / 2, .section = 1 << 12}};
     const char *path = write_lines();
     struct tns_text t;
     struct line_window window;
     struct error error = {0};
     uint64_t lines, used = 0;
     struct coo x;
-    assert_int_equal(tns_text_open(&t, path, &options, &sizes, &error), STATUS_OK);
+    assert_int_equal(tns_text_open(&t, path, &options, &error), STATUS_OK);
     assert_int_equal(tns_text_next(&t, &window, &error), STATUS_OK);
     assert_int_equal(tns_text_cut(&t, &window, &lines, &error), STATUS_OK);
     assert_int_equal(lines, LINES / 2);

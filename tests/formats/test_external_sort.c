@@ -57,10 +57,10 @@ static enum status write_from_spills(const struct coo *x, const char *path, uint
     uint64_t length = x->nnz / (spills + 1);
     *error = (struct error){0};
     copy_coo(&copy, x);
-    external_sort_init(&sort);
+    external_sort_init(&sort, path, memory, NULL);
     for (uint64_t k = 0; k < spills && error->status == STATUS_OK; k++) {
         cut_piece(&piece, &copy, k * length, (k + 1) * length);
-        external_sort_spill(&sort, path, &piece, error);
+        external_sort_spill(&sort, &piece, error);
     }
     if (error->status == STATUS_OK) {
         cut_piece(&piece, &copy, spills * length, x->nnz);
@@ -68,7 +68,7 @@ static enum status write_from_spills(const struct coo *x, const char *path, uint
             for (int n = 0; n < x->shape.order; n++)
                 memcpy(rest.index[n], piece.index[n], piece.nnz * sizeof *piece.index[n]);
             memcpy(rest.value, piece.value, piece.nnz * sizeof *piece.value);
-            external_sort_write(&sort, &rest, path, memory, report, NULL, error);
+            external_sort_write(&sort, &rest, report, error);
         }
     }
     external_sort_free(&sort);
@@ -215,15 +215,14 @@ static void test_allocation_failures(void **state)
         struct external_sort sort;
         struct external_sort_report report;
         struct error error = {0};
-        external_sort_init(&sort);
+        external_sort_init(&sort, scratch_path("x.blco"), 1, NULL);
         assert_int_equal(coo_create(&rest, SHAPE(3, dims), 0, &error), STATUS_OK);
         memory_hook_set(k);
-        enum status status = external_sort_spill(&sort, scratch_path("x.blco"), &piece[0], &error);
+        enum status status = external_sort_spill(&sort, &piece[0], &error);
         if (status == STATUS_OK)
-            status = external_sort_spill(&sort, scratch_path("x.blco"), &piece[1], &error);
+            status = external_sort_spill(&sort, &piece[1], &error);
         if (status == STATUS_OK)
-            status =
-                external_sort_write(&sort, &rest, scratch_path("x.blco"), 1, &report, NULL, &error);
+            status = external_sort_write(&sort, &rest, &report, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         external_sort_free(&sort);

@@ -120,8 +120,8 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
         for (int n = 0; n < x.shape.order; n++)
             x.index[n][i] = (uint32_t)(data[(i + (uint64_t)n) % size] * 2654435761u % dims[n]);
     }
-    external_sort_init(&sort);
-    if (external_sort_write(&sort, &x, path, 1 << 20, &report, NULL, &error) != STATUS_OK)
+    external_sort_init(&sort, path, 1 << 20, NULL);
+    if (external_sort_write(&sort, &x, &report, &error) != STATUS_OK)
         abort();
     external_sort_free(&sort);
     FILE *file = fopen(path, "rb");

@@ -17,9 +17,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t choice = size % 16;
-    struct tns_options options = {
-        .index_base = choice & 1, .ndims = choice & 2 ? 3 : 0, .dims = {2, 300, MAX_LENGTH}};
-    struct tns_sizes sizes = {choice & 4 ? 64 : 4096, choice & 8 ? 1 : 16};
+    struct tns_options options = {.index_base = choice & 1,
+                                  .ndims = choice & 2 ? 3 : 0,
+                                  .dims = {2, 300, MAX_LENGTH},
+                                  .sizes = {choice & 4 ? 64 : 4096, choice & 8 ? 1 : 16}};
 
     int fd = memfd_create("fuzz", 0);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
@@ -29,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct coo x;
     struct tns_report report;
     struct error error = {0};
-    enum status status = tns_read_sized(&x, path, &options, &sizes, NULL, &report, &error);
+    enum status status = tns_read(&x, path, &options, NULL, &report, &error);
     close(fd);
     if ((status == STATUS_OK) != (error.message[0] == '\0') || (status != STATUS_OK && x.value))
         abort();

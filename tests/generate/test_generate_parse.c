@@ -62,7 +62,7 @@ static void test_runs(void **state)
 {
     (void)state;
     struct generate_skew s = parsed(generate_parse_runs, 4, "2:0.5:4");
-    assert_true(s.run_mode == 1 && s.run_share == 0.5 && s.run_length == 4 && !s.run_scattered);
+    assert_true(s.run_mode == 1 && s.run_fraction == 0.5 && s.run_length == 4 && !s.run_scattered);
     assert_true(parsed(generate_parse_runs, 4, "2:0.5:4:scattered").run_scattered);
     static const char *const bad[] = {
         "",      "1",        "1:0.5",   "1:0.5:",   "0:0.5:2",   "5:0.5:2",

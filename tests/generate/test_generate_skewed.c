@@ -23,6 +23,8 @@ static enum status take_nothing(void *context, struct coo *piece, struct error *
     return STATUS_OK;
 }
 
+static const struct generate_run plenty = {.seed = 1, .memory = PLENTY, .take = take_nothing};
+
 /* Strictly ascending along the alto line, hence distinct, and within the lengths. */
 static void check_line(const struct coo *x)
 {
@@ -53,7 +55,7 @@ static const struct generate_spec mixed = {{4, {500, 300, 70000, 40}},
                                             .pool_modes = 3,
                                             .pool_exponent = 0.7,
                                             .run_mode = 3,
-                                            .run_share = 0.3,
+                                            .run_fraction = 0.3,
                                             .run_length = 3}};
 
 static void test_exact_count(void **state)
@@ -81,7 +83,7 @@ static void test_exact_count(void **state)
          {.exponent = {1, 1}, .pool = 9000, .pool_modes = 3}}, /* no rest */
         {{3, {50, 60, 5}},
          14000,
-         {.run_mode = 2, .run_share = 1, .run_length = 1e9, .run_scattered = true}},
+         {.run_mode = 2, .run_fraction = 1, .run_length = 1e9, .run_scattered = true}},
     };
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct coo x = skewed(&specs[i], 3);
@@ -118,8 +120,8 @@ static void test_refusing_taker(void **state)
     (void)state;
     int calls = 0;
     struct error error = {0};
-    assert_int_equal(generate_skewed(&mixed, 1, UINT64_C(40000000), refuse, &calls, NULL, &error),
-                     STATUS_OUTPUT);
+    const struct generate_run run = {1, UINT64_C(40000000), refuse, &calls, NULL};
+    assert_int_equal(generate_skewed(&mixed, &run, &error), STATUS_OUTPUT);
     assert_int_equal(calls, 1);
     assert_non_null(strstr(error.message, "no room for"));
 }
@@ -203,24 +205,22 @@ static void test_refused(void **state)
         {{2, {100, 100}}, 5, {.pool = 4}},
         {{2, {100, 100}}, 5, {.pool = 4, .pool_modes = 4}},
         {{2, {100, 100}}, 5, {.pool = 4, .pool_modes = 1, .pool_exponent = GENERATE_EVEN}},
-        {{2, {100, 100}}, 5, {.run_mode = 2, .run_share = 0.5, .run_length = 2}},
-        {{2, {100, 100}}, 5, {.run_mode = 1, .run_share = 1.5, .run_length = 2}},
-        {{2, {100, 100}}, 5, {.run_mode = 1, .run_share = 0.5, .run_length = 0.5}},
+        {{2, {100, 100}}, 5, {.run_mode = 2, .run_fraction = 0.5, .run_length = 2}},
+        {{2, {100, 100}}, 5, {.run_mode = 1, .run_fraction = 1.5, .run_length = 2}},
+        {{2, {100, 100}}, 5, {.run_mode = 1, .run_fraction = 0.5, .run_length = 0.5}},
     };
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct error error = {0};
-        assert_int_equal(generate_skewed(&specs[i], 1, PLENTY, take_nothing, NULL, NULL, &error),
-                         STATUS_INPUT);
+        assert_int_equal(generate_skewed(&specs[i], &plenty, &error), STATUS_INPUT);
         assert_true(error.message[0]);
     }
     struct generate_spec pool = {
         {2, {MAX_LENGTH, MAX_LENGTH}}, MAX_NNZ, {.pool = MAX_NNZ, .pool_modes = 1}};
     struct error error = {0};
-    assert_int_equal(generate_skewed(&pool, 1, PLENTY, take_nothing, NULL, NULL, &error),
-                     STATUS_MEMORY);
+    assert_int_equal(generate_skewed(&pool, &plenty, &error), STATUS_MEMORY);
     error = (struct error){0};
-    assert_int_equal(generate_skewed(&mixed, 1, 1 << 20, take_nothing, NULL, NULL, &error),
-                     STATUS_MEMORY);
+    const struct generate_run little = {.seed = 1, .memory = 1 << 20, .take = take_nothing};
+    assert_int_equal(generate_skewed(&mixed, &little, &error), STATUS_MEMORY);
 }
 
 static void test_allocation_failures(void **state)
@@ -232,7 +232,7 @@ static void test_allocation_failures(void **state)
     for (long k = 0; fired; k++) {
         struct error error = {0};
         memory_hook_set(k);
-        enum status status = generate_skewed(&crowded, 1, PLENTY, take_nothing, NULL, NULL, &error);
+        enum status status = generate_skewed(&crowded, &plenty, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

@@ -171,7 +171,7 @@ static void test_runs(void **state)
 {
     (void)state;
     struct generate_spec spec = {
-        {2, {5000, 8000}}, 60000, {.run_mode = 1, .run_share = 0.9, .run_length = 6}};
+        {2, {5000, 8000}}, 60000, {.run_mode = 1, .run_fraction = 0.9, .run_length = 6}};
     uint64_t pairs, followed;
     struct coo x = skewed(&spec, 5);
     count_pairs(&x, 0, 1, &pairs, &followed);
@@ -184,7 +184,7 @@ static void test_runs(void **state)
     assert_true((double)followed / (double)x.nnz < 0.02);
     coo_free(&x);
 
-    spec.skew.run_share = 0;
+    spec.skew.run_fraction = 0;
     x = skewed(&spec, 5);
     count_pairs(&x, 0, 1, &pairs, &followed);
     assert_true((double)followed / (double)x.nnz < 0.02);

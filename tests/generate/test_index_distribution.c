@@ -65,12 +65,12 @@ static void test_shares_sum_up(void **state)
         step = d.length / step > 5000 ? d.length / 1000 : step; /* where there are no intervals */
         for (uint64_t begin = 0; begin < d.length; begin += step) {
             uint64_t end = begin + step < d.length ? begin + step : d.length;
-            double share = index_distribution_share(&d, begin, end);
+            double share = index_distribution_mass(&d, begin, end);
             assert_true(share > 0);
             sum += share;
         }
         assert_true(fabs(sum - 1) < 1e-9);
-        assert_true(fabs(index_distribution_share(&d, 0, d.length) - 1) < 1e-9);
+        assert_true(fabs(index_distribution_mass(&d, 0, d.length) - 1) < 1e-9);
         index_distribution_free(&d);
     }
 }
@@ -87,7 +87,7 @@ static void test_draws(void **state)
         static struct index_range whole, part;
         uint64_t interval = UINT64_C(1) << d.interval_bits, begin = 3 * interval,
                  end = 300 * interval;
-        double own, inside = 0, inverse = 0, expected = index_distribution_share(&d, begin, end);
+        double own, inside = 0, inverse = 0, expected = index_distribution_mass(&d, begin, end);
         double lower_whole = 0, lower_part = 0;
         whole = part = (struct index_range){0};
         index_range_create(&whole, &d, 0, d.length);

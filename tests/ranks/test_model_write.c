@@ -20,10 +20,11 @@ static void write_part(struct comm *c, void *context, struct error *error)
     const struct model_part *p = context;
     struct ktensor_files files = {0};
     struct stem_lock lock = {0};
+    const struct model_rows rows = {&p->k, &p->own, &p->whole};
     if (c->rank == 0)
         outfile_set_lock(&lock, "together", error);
     if (comm_allreduce_error(c, error) == STATUS_OK)
-        model_write_together(&p->k, &p->own, &p->whole, c, "together", &lock, &files, error);
+        model_write_together(&rows, c, "together", &lock, &files, error);
     stem_lock_release(&lock);
     if (error->status == STATUS_OK && files.count != p->whole.order + 1)
         error_set(error, STATUS_INTERNAL, "%d names of files", files.count);

@@ -46,12 +46,12 @@ static void make_share(struct share *s, const struct comm *c, const struct job *
         return;
     }
     *s = (struct share){.shape = job->all->shape, .total = nnz, .dealt = job->dealt};
-    uint64_t begin = job->dealt ? 0 : share_begin(nnz, c->rank, c->size);
-    uint64_t behind = job->dealt ? nnz : share_begin(nnz, c->rank + 1, c->size);
+    uint64_t begin = job->dealt ? 0 : even_cut(nnz, c->rank, c->size);
+    uint64_t behind = job->dealt ? nnz : even_cut(nnz, c->rank + 1, c->size);
     while (begin < behind) {
         uint64_t some = behind - begin < job->piece ? behind - begin : job->piece;
-        uint64_t from = job->dealt ? share_begin(some, c->rank, c->size) : 0;
-        uint64_t to = job->dealt ? share_begin(some, c->rank + 1, c->size) : some;
+        uint64_t from = job->dealt ? even_cut(some, c->rank, c->size) : 0;
+        uint64_t to = job->dealt ? even_cut(some, c->rank + 1, c->size) : some;
         add_piece(s, job->all, begin + from, begin + to, error);
         begin += some;
     }

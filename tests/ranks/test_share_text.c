@@ -15,13 +15,19 @@
 struct job {
     struct share share;
     struct tns_options options;
-    struct tns_sizes sizes;
 };
 
 static void read_one(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
-    share_read_text(&job->share, c, path, &job->options, &job->sizes, NULL, error);
+    share_read_text(&job->share, c, path, &job->options, NULL, error);
+}
+
+static struct job job_of(const struct tns_options *options, const struct tns_sizes *sizes)
+{
+    struct job job = {.options = *options};
+    job.options.sizes = *sizes;
+    return job;
 }
 
 /* `piece` is what x has from nonzero `at` on. */
@@ -69,7 +75,7 @@ static void check_file(const struct tns_options *options, bool dealt)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             struct job job[MOST_RANKS];
             for (int k = 0; k < MOST_RANKS; k++)
-                job[k] = (struct job){.options = *options, .sizes = sizes[s]};
+                job[k] = job_of(options, &sizes[s]);
             assert_true(run_rank_threads(rank_counts[r], read_one, job, sizeof *job, errors));
             assert_all_well(errors, rank_counts[r]);
             assert_shares(job, rank_counts[r], &x, dealt);
@@ -136,7 +142,7 @@ static void shares_are_even(void **state)
     for (size_t r = 0; r < RANK_COUNTS; r++) {
         struct job job[MOST_RANKS];
         for (int k = 0; k < MOST_RANKS; k++)
-            job[k] = (struct job){.options = one_based, .sizes = usual};
+            job[k] = job_of(&one_based, &usual);
         assert_true(run_rank_threads(rank_counts[r], read_one, job, sizeof *job, errors));
         assert_all_well(errors, rank_counts[r]);
         for (int k = 0; k < rank_counts[r]; k++) {
@@ -154,7 +160,7 @@ static void assert_refused_by_all(const struct tns_sizes *sizes, const char *mes
         struct error errors[MOST_RANKS];
         struct job job[MOST_RANKS];
         for (int k = 0; k < MOST_RANKS; k++)
-            job[k] = (struct job){.options = one_based, .sizes = *sizes};
+            job[k] = job_of(&one_based, sizes);
         assert_true(run_rank_threads(rank_counts[r], read_one, job, sizeof *job, errors));
         for (int k = 0; k < rank_counts[r]; k++) {
             assert_int_equal(errors[k].status, STATUS_INPUT);
@@ -216,7 +222,7 @@ static void refuses_more_than_memory_holds(void **state)
     write_file("1 1 1\n1 2 1\n1 3 1\n1 4 1\n1 5 1\n1 6 1\n", 36);
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 3; k++)
-            job[k] = (struct job){.options = one_based, .sizes = usual};
+            job[k] = job_of(&one_based, &usual);
         for (int k = 0; k < 3; k++)
             job[k].options.memory = 2 * (2 * 4 + 8 + TNS_CLEAN_BYTES) - (uint64_t)i;
         assert_true(run_rank_threads(3, read_one, job, sizeof *job, errors));

@@ -26,8 +26,8 @@ static inline enum status write_blco(const struct coo *x, const char *path,
     struct coo copy;
     *error = (struct error){0};
     copy_coo(&copy, x);
-    external_sort_init(&sort);
-    enum status status = external_sort_write(&sort, &copy, path, 1 << 20, report, NULL, error);
+    external_sort_init(&sort, path, 1 << 20, NULL);
+    enum status status = external_sort_write(&sort, &copy, report, error);
     external_sort_free(&sort);
     return status;
 }

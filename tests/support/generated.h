@@ -40,8 +40,9 @@ static inline struct coo skewed_within(const struct generate_spec *spec, uint64_
 {
     struct error error = {0};
     struct collector c = {.filled = 0};
+    const struct generate_run run = {seed, memory, collect, &c, NULL};
     if (coo_create(&c.x, &spec->shape, spec->nnz, &error) != STATUS_OK ||
-        generate_skewed(spec, seed, memory, collect, &c, NULL, &error) != STATUS_OK)
+        generate_skewed(spec, &run, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(c.filled, spec->nnz);
     return c.x;

@@ -46,8 +46,10 @@ static inline enum status read_file(struct coo *x, const struct tns_options *opt
                                     const struct tns_sizes *sizes, struct tns_report *report,
                                     struct error *error)
 {
+    struct tns_options sized = *options;
+    sized.sizes = *sizes;
     *error = (struct error){0};
-    return tns_read_sized(x, path, options, sizes, NULL, report, error);
+    return tns_read(x, path, &sized, NULL, report, error);
 }
 
 /* --- the oracle --- */

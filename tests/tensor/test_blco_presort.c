@@ -13,7 +13,7 @@
 #include "support/naive.h"
 #include "tensor/blco.h"
 #include "tensor/ordering_moves.h"
-#include "tensor/ordering_sort.h"
+#include "tensor/ordering.h"
 
 /* Sorts x by coordinates, mode by mode, as a sorted file is. */
 static enum status sort_coordinates(struct coo *x)

@@ -79,8 +79,8 @@ enum status device_state_send_rows(struct device_state *s, int n, const uint64_t
         return STATUS_OK;
     device_state_forget(s);
     *row = m;
-    return device_staging_send(&s->staging, m, part->here.dims[n], sizeof **row, write_numbers,
-                               part->row[n], error);
+    const struct device_elements numbers = {m, part->here.dims[n], sizeof **row};
+    return device_staging_send(&s->staging, &numbers, write_numbers, part->row[n], error);
 }
 
 /* Factor matrix n of random numbers that are uniform, and so never negative. */

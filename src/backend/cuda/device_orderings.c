@@ -221,10 +221,13 @@ static enum status build_streamed(struct device_orderings *o, const struct tenso
     double start = clock_now();
     if (status == STATUS_OK && source->file)
         o->norm_sq = packed_tensor_norm_sq(&packed[0]);
+    const struct device_stream_request request = {.conflict = plan->conflict,
+                                                  .sorted = plan->sorted,
+                                                  .batch_nnz = plan->batch_nnz,
+                                                  .bytes = plan->flow_bytes + plan->resident_bytes,
+                                                  .precision = plan->request.precision};
     if (status == STATUS_OK)
-        status = device_stream_open(&o->stream, packed, count, plan->conflict, plan->sorted,
-                                    plan->batch_nnz, plan->flow_bytes + plan->resident_bytes,
-                                    plan->request.precision, error);
+        status = device_stream_open(&o->stream, packed, count, &request, error);
     else
         while (count > 0)
             packed_tensor_free(&packed[--count]);
@@ -243,11 +246,13 @@ static enum status upload(struct device_orderings *o, struct device_coo *coo,
     if (source->parts)
         device_part_read(coo, source, &o->norm_sq, staging, &o->pool, error);
     else if (source->file)
-        device_coo_decode(coo, source->file, &o->norm_sq, staging, &o->pool, error);
+        device_coo_decode(coo, source->file, staging, &o->pool, error);
     else
         device_coo_upload(coo, source->x, staging, &o->pool, error);
     if (error->status != STATUS_OK)
         return error->status;
+    if (!source->parts && source->file)
+        o->norm_sq = coo->norm_sq;
     o->shape = coo->shape;
     o->nnz = coo->nnz;
     return finish(staging->stream, &start, &o->seconds.upload, error);

@@ -18,9 +18,9 @@ static enum status check_all_read(const struct device_coo *d, const struct tenso
                      source->file->name, sum[0], (uintmax_t)nnz);
 }
 
-/* Every rank shares the rows of mode n after the marks of the rows that it touches. */
-static enum status share_rows(const struct device_coo *d, struct rank_rows *r, int n,
-                              struct error *error)
+/* Divides the rows of mode n, by the marks of the rows that each rank touches. */
+static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, int n,
+                               struct error *error)
 {
     uint64_t rows = r->range.here.dims[n];
     unsigned char *touched = NULL;
@@ -30,7 +30,7 @@ static enum status share_rows(const struct device_coo *d, struct rank_rows *r, i
             device_coo_touched(d, n, touched, rows, error);
     }
     if (error->status == STATUS_OK)
-        rank_rows_share_mode(r, n, touched, error);
+        rank_rows_divide_mode(r, n, touched, error);
     memory_free(touched);
     return error->status;
 }
@@ -41,7 +41,7 @@ static enum status share(const struct device_coo *d, const struct tensor_source 
     *norm_sq = own_norm_sq;
     check_all_read(d, source, norm_sq, error);
     for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
-        share_rows(d, source->ranks, n, error);
+        divide_rows(d, source->ranks, n, error);
     return error->status;
 }
 
@@ -66,12 +66,10 @@ enum status device_part_read(struct device_coo *d, const struct tensor_source *s
                              const struct device_pool *pool, struct error *error)
 {
     struct rank_rows *r = source->ranks;
-    double own_norm_sq = 0;
-    if (device_coo_decode_part(d, source->file, &r->range, &own_norm_sq, staging, pool, error) !=
-        STATUS_OK)
+    if (device_coo_decode_part(d, source->file, &r->range, staging, pool, error) != STATUS_OK)
         return error->status;
-    if (!r->shared)
-        share(d, source, norm_sq, own_norm_sq, error);
+    if (!r->divided)
+        share(d, source, norm_sq, d->norm_sq, error);
     for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
         renumber(d, r, n, error);
     if (error->status == STATUS_OK) {

@@ -1,4 +1,4 @@
-/* A rank's part of a .blco file in device memory, with its rows shared among the ranks. */
+/* A rank's part of a .blco file in device memory, with its rows divided among the ranks. */
 #ifndef BLCO_DEVICE_PART_H
 #define BLCO_DEVICE_PART_H
 
@@ -7,9 +7,9 @@
 
 /* Decodes the part of source->ranks from source->file, shares the rows unless they are shared
  * already, and numbers the nonzeros by the rows that are here. *norm_sq = ||X||^2 of all ranks; it
- * is left as it is where the rows are shared already. Otherwise as device_coo_decode. STATUS_INPUT,
- * also where the parts of all ranks together do not have all nonzeros; STATUS_MEMORY; and what
- * another rank fails with. */
+ * is left as it is where the rows are divided already. Otherwise as device_coo_decode.
+ * STATUS_INPUT, also where the parts of all ranks together do not have all nonzeros; STATUS_MEMORY;
+ * and what another rank fails with. */
 enum status device_part_read(struct device_coo *d, const struct tensor_source *source,
                              double *norm_sq, struct device_staging *staging,
                              const struct device_pool *pool, struct error *error);

@@ -8,7 +8,7 @@
 
 static enum status open_sharing(struct device_ranks *r, int n, int device, struct error *error)
 {
-    struct comm *sharing = r->ranks->mode[n].sharing;
+    struct comm *sharing = r->ranks->mode[n].peers;
     if (sharing == r->ranks->all)
         r->sharing[n] = r->all;
     else if (sharing->size > 1 &&
@@ -65,7 +65,7 @@ void device_ranks_close(struct device_ranks *r)
 uint64_t device_ranks_rows(const struct rank_rows *ranks, int n)
 {
     const struct mode_rows *m = &ranks->mode[n];
-    uint64_t stripes = m->stripe * (uint64_t)m->sharing->size, here = ranks->part.here.dims[n];
+    uint64_t stripes = m->stripe * (uint64_t)m->peers->size, here = ranks->part.here.dims[n];
     uint64_t rows = stripes > here ? stripes : here;
     return rows > 0 ? rows : 1;
 }
@@ -115,7 +115,7 @@ static enum status move(struct device_ranks *r, int n, collective *call,
 /* The first row of the room for this rank's stripe. */
 static uint64_t own_room(const struct mode_rows *m)
 {
-    return m->row ? m->first : (uint64_t)m->sharing->rank * m->stripe;
+    return m->row ? m->first : (uint64_t)m->peers->rank * m->stripe;
 }
 
 static struct device_stripes stripes_of(const struct device_ranks *r, int n,

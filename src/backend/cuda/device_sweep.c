@@ -103,7 +103,7 @@ static void tell_streamed(const struct device_orderings *o, int mode,
     const size_t size = sizeof kernel->name;
     device_stream_describe(&o->stream, mode, kernel->name, size);
     device_replicas_describe(&o->replicas, mode, kernel->name, size);
-    kernel->chosen = device_replicas_settled(&o->replicas);
+    kernel->chosen = device_replicas_decided(&o->replicas);
     kernel->bus_bytes = device_stream_bytes(&o->stream, mode);
 }
 
@@ -122,12 +122,12 @@ void device_sweep_kernel(const struct device_sweep *s, int mode,
     const int group = mode_groups_of(&o->sweep.groups, mode);
     const struct device_mttkrp *reduced = &s->reduced[group], *within = &s->within[mode];
     device_mttkrp_describe(reduced, reduced->best, name, sizeof kernel->name);
-    kernel->chosen = device_mttkrp_settled(reduced);
+    kernel->chosen = device_mttkrp_tried(reduced);
     if (mode_groups_size(&o->sweep.groups, group) > 1) {
         strncat(name, " + ", sizeof kernel->name - strlen(name) - 1);
         const size_t used = strlen(name);
         device_mttkrp_describe(within, within->best, name + used, sizeof kernel->name - used);
-        kernel->chosen = kernel->chosen && device_mttkrp_settled(within);
+        kernel->chosen = kernel->chosen && device_mttkrp_tried(within);
     }
 }
 
@@ -143,8 +143,8 @@ void device_sweep_set_precision(struct device_sweep *s, enum precision precision
     s->orderings.stream.precision = precision;
     sweep_restart(&s->orderings.sweep);
     for (int n = 0; n < MAX_ORDER; n++) {
-        device_mttkrp_restart(&s->reduced[n]);
-        device_mttkrp_restart(&s->within[n]);
+        device_mttkrp_retry(&s->reduced[n]);
+        device_mttkrp_retry(&s->within[n]);
     }
 }
 

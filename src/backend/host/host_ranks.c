@@ -11,8 +11,8 @@ struct shared_rows {
 static struct shared_rows shared_rows(const struct mode_rows *rows)
 {
     const uint64_t *stripe = rows->stripe_first;
-    int rank = rows->sharing->rank;
-    return (struct shared_rows){.all = stripe[rows->sharing->size],
+    int rank = rows->peers->rank;
+    return (struct shared_rows){.all = stripe[rows->peers->size],
                                 .first = rows->first,
                                 .mine = stripe[rank + 1] - stripe[rank]};
 }
@@ -34,7 +34,7 @@ enum status host_ranks_scatter(struct host_state *h, int mode, void *m, struct e
     const struct mode_rows *rows = &h->ranks->mode[mode];
     if (h->sweep.precision == PRECISION_DOUBLE)
         return rank_rows_scatter(h->ranks, mode, m, h->rank, error);
-    if (rows->sharing->size == 1)
+    if (rows->peers->size == 1)
         return STATUS_OK;
     const struct shared_rows shared = shared_rows(rows);
     read_rows(h, m, 0, shared.all);
@@ -49,7 +49,7 @@ enum status host_ranks_gather(struct host_state *h, int mode, void *a, struct er
     const struct mode_rows *rows = &h->ranks->mode[mode];
     if (h->sweep.precision == PRECISION_DOUBLE)
         return rank_rows_gather(h->ranks, mode, a, h->rank, error);
-    if (rows->sharing->size == 1)
+    if (rows->peers->size == 1)
         return STATUS_OK;
     const struct shared_rows shared = shared_rows(rows);
     read_rows(h, a, shared.first, shared.mine);

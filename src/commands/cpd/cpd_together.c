@@ -72,6 +72,6 @@ enum status cpd_write_together(struct cpd_job *job, struct comm *c, const char *
                                struct stem_lock *lock, struct error *error)
 {
     const struct ktensor_rows all = ktensor_rows_all(&job->model);
-    return model_write_together(&job->model, &all, &job->tensor.shape, c, stem, lock, &job->files,
-                                error);
+    const struct model_rows rows = {&job->model, &all, &job->tensor.shape};
+    return model_write_together(&rows, c, stem, lock, &job->files, error);
 }

@@ -17,8 +17,8 @@ static inline int bit_length(uint128 number)
 /* The state of writing fields. */
 struct field_writer {
     uint32_t *word;
-    uint64_t bits; /* that will be the lowest of *word */
-    int count;     /* number of these bits, 0 to 31    */
+    uint64_t bits; /* the next bits of *word     */
+    int count;     /* their number, 0 to 31      */
 };
 
 /* Writes a field of `bits` bits (1 to 32); its higher bits are 0. */
@@ -48,14 +48,14 @@ struct bit_places {
 void bit_places_fill(struct bit_places *p);
 
 /* Writes the places of the set bits of word[0..words) to place[]: one entry a set bit, and up to
- * eight entries behind these are overwritten. */
+ * eight entries after these are overwritten. */
 void bit_places_find(const struct bit_places *restrict p, const uint32_t *restrict word,
                      uint32_t words, uint16_t *place);
 
 /* Packs `count` fields of `bits` bits (0 to 64); their higher bits are 0. */
 void fields_pack(const uint64_t *field, uint32_t count, int bits, uint32_t *word);
 
-/* Unpacks `count` fields of `bits` bits. One word behind the words of the fields is read too. */
+/* Unpacks `count` fields of `bits` bits. One word after the words of the fields is read too. */
 void fields_unpack(const uint32_t *word, uint32_t count, int bits, uint64_t *field);
 
 #endif

@@ -3,7 +3,7 @@
 #include "formats/blco/blco_pieces.h"
 #include "formats/blco/blco_writer.h"
 
-#define WRITER_SHARE 4 /* a quarter of the memory is for the writer */
+#define WRITER_PART 4 /* a quarter of the memory is for the writer */
 
 struct copier {
     struct blco_writer writer;
@@ -13,7 +13,7 @@ struct copier {
     struct progress *progress;
 };
 
-/* The first nonzero of the piece that is not behind the nonzero before it, or piece->nnz. */
+/* The first nonzero of the piece that does not come after its predecessor, or piece->nnz. */
 static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
 {
     uint64_t first = piece->nnz;
@@ -51,12 +51,13 @@ enum status blco_copy(const struct blco_file *f, const char *path, uint64_t memo
                       struct progress *progress, struct error *error)
 {
     struct copier c = {.from = f, .progress = progress};
-    uint64_t share = memory / WRITER_SHARE;
-    if (blco_writer_open(&c.writer, path, &f->shape, share, error) != STATUS_OK)
+    const struct blco_pieces pieces = blco_pieces_of(f, memory - memory / WRITER_PART);
+    if (blco_writer_open(&c.writer, path, &f->shape, memory / WRITER_PART, error) != STATUS_OK)
         return error->status;
-    if (blco_pieces_each(f, blco_pieces_length(f, memory - share), copy_piece, &c, error) ==
-        STATUS_OK)
-        blco_writer_commit(&c.writer, bytes, error);
+    if (blco_pieces_each(&pieces, copy_piece, &c, error) != STATUS_OK)
+        goto done;
+    blco_writer_commit(&c.writer, bytes, error);
+done:
     blco_writer_discard(&c.writer);
     return error->status;
 }

@@ -1,4 +1,4 @@
-/* Writes a .blco file anew, with segments as this program writes them. */
+/* Copies a .blco file, with segments packed anew. */
 #ifndef BLCO_BLCO_COPY_H
 #define BLCO_BLCO_COPY_H
 

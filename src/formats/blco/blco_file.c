@@ -23,22 +23,23 @@ static uint64_t page_crc(const char *page)
 {
     static const uint8_t zeros[sizeof(uint64_t)];
     const uint8_t *bytes = (const uint8_t *)page;
-    size_t at = offsetof(struct blco_file_header, header_crc), behind = at + sizeof zeros;
+    size_t at = offsetof(struct blco_file_header, header_crc), end = at + sizeof zeros;
     uint64_t crc = crc64_ecma_refl(0, bytes, at);
     crc = crc64_ecma_refl(crc, zeros, sizeof zeros);
-    return crc64_ecma_refl(crc, bytes + behind, BLCO_PAGE - behind);
+    return crc64_ecma_refl(crc, bytes + end, BLCO_PAGE - end);
 }
 
-/* Reads the first page, or what there is of it. */
+/* Reads the first page, or all of a shorter file. */
 static enum status read_page(struct blco_file *f, struct error *error)
 {
-    uint64_t size = f->in.size;
+    const uint64_t size = f->in.size, some = size < BLCO_PAGE ? size : BLCO_PAGE;
     f->page = memory_zeros(BLCO_PAGE, 1, error);
-    if (!f->page ||
-        infile_read(&f->in, f->page, size < BLCO_PAGE ? size : BLCO_PAGE, 0, error) != STATUS_OK)
+    if (!f->page)
+        return error->status;
+    if (infile_read(&f->in, f->page, some, 0, error) != STATUS_OK)
         return error->status;
     f->header = (const void *)f->page;
-    if (!blco_file_magic(f->page, size < BLCO_PAGE ? size : BLCO_PAGE))
+    if (!blco_file_magic(f->page, some))
         return error_set(error, STATUS_INPUT, "%s: not a .blco file", f->name);
     if (size < BLCO_PAGE)
         return error_set(error, STATUS_INPUT, "%s: cut off: %ju bytes, expected at least %d",
@@ -76,7 +77,7 @@ static bool all_zero(const char *bytes, uint64_t count)
     return count == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0);
 }
 
-/* What stands for nothing is zero, so that a tensor has one file. */
+/* Bytes that are not used are zero, so that all files of a tensor are alike. */
 static enum status check_unused(const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
@@ -95,7 +96,7 @@ static enum status check_unused(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Checks what the header says of the tensor. */
+/* Checks order, lengths and number of nonzeros. */
 static enum status check_tensor(const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
@@ -115,8 +116,8 @@ static enum status check_tensor(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Checks where the header says that data and directory are. Of what follows from other fields, the
- * first wrong one is told. */
+/* Checks the places of data and directory in the header, which follow from other fields. The
+ * message is about the first wrong field. */
 static enum status check_places(const struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
@@ -147,8 +148,8 @@ static enum status check_places(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* The most bytes of a segment: of each nonzero the low bits of its line and a value, of each group
- * its entry, its bit vector and two words that are not full. */
+/* The most bytes of a segment: for each nonzero the low bits of its line and a value, for each
+ * group its entry, its bit vector and two words that are not full. */
 static uint64_t most_bytes_of(uint64_t nnz, uint64_t groups, uint64_t stride)
 {
     uint64_t nonzero = (PACKED_NUMBER_BITS + 64) / 8;
@@ -156,8 +157,8 @@ static uint64_t most_bytes_of(uint64_t nnz, uint64_t groups, uint64_t stride)
     return nnz * nonzero + groups * group + BLCO_SEGMENT_ALIGN;
 }
 
-/* Whether the segment can have its nonzeros: a bit of a bit vector for each, and as many groups as
- * that takes. So a file cannot promise more nonzeros than eight times its bytes. */
+/* Whether the segment has enough bytes and groups for its nonzeros; each takes at least a bit, so
+ * that no header can claim more nonzeros than eight times the bytes of its file. */
 static bool segment_is_possible(const struct blco_file_segment *s, uint64_t nnz, uint64_t stride)
 {
     return s->bytes % BLCO_SEGMENT_ALIGN == 0 && s->ngroups <= nnz &&
@@ -188,14 +189,17 @@ static enum status check_segments(struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Reads what follows the data, whose place has been checked. */
+/* Reads all that follows the data; check_places has found its place sound. */
 static enum status read_tail(struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
     uint64_t end = h->data_offset + h->data_bytes, bytes = f->in.size - end;
     f->tail = memory_array(bytes, 1, error);
-    if (!f->tail || infile_read(&f->in, f->tail, bytes, end, error) != STATUS_OK ||
-        check_unused(f, error) != STATUS_OK)
+    if (!f->tail)
+        return error->status;
+    if (infile_read(&f->in, f->tail, bytes, end, error) != STATUS_OK)
+        return error->status;
+    if (check_unused(f, error) != STATUS_OK)
         return error->status;
     f->segment = (const void *)(f->tail + (h->directory_offset - end));
     if (crc64_ecma_refl(0, (const uint8_t *)f->tail, bytes) != h->directory_crc)
@@ -204,15 +208,30 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
+static enum status open_and_check(struct blco_file *f, struct error *error)
+{
+    if (infile_open(&f->in, f->name, error) != STATUS_OK)
+        return error->status;
+    if (read_page(f, error) != STATUS_OK)
+        return error->status;
+    if (check_version(f, error) != STATUS_OK)
+        return error->status;
+    if (check_tensor(f, error) != STATUS_OK)
+        return error->status;
+    if (check_places(f, error) != STATUS_OK)
+        return error->status;
+    if (read_tail(f, error) != STATUS_OK)
+        return error->status;
+    if (check_segments(f, error) != STATUS_OK)
+        return error->status;
+    f->shape = shape_of((int)f->header->order, f->header->dims);
+    return STATUS_OK;
+}
+
 enum status blco_file_open(struct blco_file *f, const char *path, struct error *error)
 {
     *f = (struct blco_file){.name = path};
-    if (infile_open(&f->in, path, error) == STATUS_OK && read_page(f, error) == STATUS_OK &&
-        check_version(f, error) == STATUS_OK && check_tensor(f, error) == STATUS_OK &&
-        check_places(f, error) == STATUS_OK && read_tail(f, error) == STATUS_OK &&
-        check_segments(f, error) == STATUS_OK)
-        f->shape = shape_of((int)f->header->order, f->header->dims);
-    else
+    if (open_and_check(f, error) != STATUS_OK)
         blco_file_close(f);
     return error->status;
 }
@@ -228,8 +247,8 @@ void blco_file_close(struct blco_file *f)
 uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end)
 {
     uint64_t length = f->header->segment_nnz, nnz = f->header->nnz;
-    uint64_t first = begin * length, behind = end * length;
-    return (behind < nnz ? behind : nnz) - (first < nnz ? first : nnz);
+    uint64_t first = begin * length, last = end * length;
+    return (last < nnz ? last : nnz) - (first < nnz ? first : nnz);
 }
 
 uint8_t *blco_file_room(const struct blco_file *f, struct error *error)
@@ -253,7 +272,9 @@ enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bi
                 segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
                 segment_ends_in_zeros(bytes, segment, line_bits) &&
                 segment_has_nonzeros(bytes, segment, line_bits);
-    return good ? STATUS_OK : blco_file_damaged(f, s, error);
+    if (!good)
+        return blco_file_damaged(f, s, error);
+    return STATUS_OK;
 }
 
 enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error)
@@ -264,21 +285,33 @@ enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct erro
         (uintmax_t)(s * f->header->segment_nnz + 1));
 }
 
-static enum status decode_segment(const struct blco_file *f, const struct linear_decoder *d,
-                                  uint64_t s, uint8_t *bytes, struct coo *x, uint64_t first,
-                                  struct error *error)
+/* A file whose segments are decoded. */
+struct decoding {
+    const struct blco_file *file;
+    struct linear_decoder decoder;
+    uint8_t *room; /* blco_file_room; owned */
+};
+
+/* Decodes segment s to the nonzeros of x from `first` on. */
+static enum status decode_segment(const struct decoding *w, uint64_t s, struct coo *x,
+                                  uint64_t first, struct error *error)
 {
+    const struct blco_file *f = w->file;
+    const struct linear_decoder *d = &w->decoder;
     const struct blco_file_segment *segment = &f->segment[s];
+    uint8_t *bytes = w->room + (uint64_t)omp_get_thread_num() * f->most_bytes;
     if (read_segment(f, s, bytes, error) != STATUS_OK)
         return error->status;
     if (crc64_ecma_refl(0, bytes, segment->bytes) != segment->crc)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the checksum of nonzeros from number %ju on is wrong",
                          f->name, (uintmax_t)(s * f->header->segment_nnz + 1));
-    const struct segment_origin origin = {f->name, s * f->header->segment_nnz};
+    const uint64_t before = s * f->header->segment_nnz;
     const uint32_t count = (uint32_t)blco_file_nnz(f, s, s + 1);
-    if (segment_unpack(d, bytes, segment, x, first, count, &origin, error) != STATUS_OK)
-        return error->status;
+    if (!segment_unpack(d, bytes, segment, x, first, count))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: nonzeros from number %ju on are not as its tables say",
+                         f->name, (uintmax_t)before + 1);
     if (!segment_ends_in_zeros(bytes, segment, d->line_bits))
         return blco_file_damaged(f, s, error);
     uint64_t bad = value_codec_first_bad(x->value + first, count);
@@ -286,7 +319,7 @@ static enum status decode_segment(const struct blco_file *f, const struct linear
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the value of nonzero number %ju is %g, expected a finite "
                          "number that is not 0",
-                         f->name, (uintmax_t)(origin.before + bad + 1), x->value[first + bad]);
+                         f->name, (uintmax_t)(before + bad + 1), x->value[first + bad]);
     return STATUS_OK;
 }
 
@@ -297,17 +330,16 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
     uint64_t bad = UINT64_MAX;
     struct error worst = {0};
     struct ordering alto;
-    struct linear_decoder decoder;
-    uint8_t *room = blco_file_room(f, error);
+    struct decoding w = {.file = f, .room = blco_file_room(f, error)};
     ordering_create(&alto, ORDERING_ALTO, &x->shape, 64);
-    if (!room || linear_decoder_create(&decoder, &alto, error) != STATUS_OK)
-        goto end;
+    if (!w.room)
+        return error->status;
+    if (linear_decoder_create(&w.decoder, &alto, error) != STATUS_OK)
+        goto done;
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t s = begin; s < end; s++) {
         struct error own = {0};
-        uint8_t *bytes = room + (uint64_t)omp_get_thread_num() * f->most_bytes;
-        uint64_t first = blco_file_nnz(f, begin, s);
-        if (decode_segment(f, &decoder, s, bytes, x, first, &own) == STATUS_OK)
+        if (decode_segment(&w, s, x, blco_file_nnz(f, begin, s), &own) == STATUS_OK)
             continue;
 #pragma omp critical(blco_file_error)
         if (s < bad) {
@@ -315,11 +347,11 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
             worst = own;
         }
     }
-    linear_decoder_free(&decoder);
     if (bad < UINT64_MAX)
         error_set(error, worst.status, "%s", worst.message);
-end:
-    memory_free(room);
+done:
+    linear_decoder_free(&w.decoder);
+    memory_free(w.room);
     return error->status;
 }
 
@@ -329,15 +361,17 @@ enum status blco_file_read(const struct blco_file *f, struct coo *x, struct prog
     const struct blco_file_header *h = f->header;
     double start = clock_now();
     progress_stage(progress, "reading %s", f->name);
-    if (coo_create(x, &f->shape, h->nnz, error) == STATUS_OK &&
-        blco_file_decode(f, 0, h->nsegments, x, error) != STATUS_OK)
-        coo_free(x);
+    if (coo_create(x, &f->shape, h->nnz, error) != STATUS_OK)
+        goto done;
+    if (blco_file_decode(f, 0, h->nsegments, x, error) != STATUS_OK)
+        goto done;
+    blco_file_note_read(f, clock_now() - start, progress);
+done:
     if (error->status != STATUS_OK) {
         progress_clear(progress);
-        return error->status;
+        coo_free(x);
     }
-    blco_file_note_read(f, clock_now() - start, progress);
-    return STATUS_OK;
+    return error->status;
 }
 
 void blco_file_note_read(const struct blco_file *f, double seconds, struct progress *progress)

@@ -1,5 +1,5 @@
-/* Reads .blco files: copies, checks, and decodes with all threads. What is checked is a copy of the
- * program's own, so that it cannot change with the file afterwards. See blco-file(5). */
+/* Reads .blco files: copies, checks, and decodes with all threads. The checks are made on copies in
+ * memory, which cannot change with the file afterwards. See blco-file(5). */
 #ifndef BLCO_BLCO_FILE_H
 #define BLCO_BLCO_FILE_H
 
@@ -34,8 +34,8 @@ enum status blco_file_open(struct blco_file *f, const char *path, struct error *
 uint64_t blco_file_nnz(const struct blco_file *f, uint64_t begin, uint64_t end);
 
 /* Reads segment s to bytes[0..f->segment[s].bytes), aligned to 8. STATUS_INPUT where the file
- * cannot be read, or where checksum and segment_is_sound() tell, without decoding, that the segment
- * is damaged. `line_bits` is ordering_line_bits() of the tensor. */
+ * cannot be read, or where the segment is damaged by checksum and segment_is_sound(); coordinates
+ * are not decoded. `line_bits` is ordering_line_bits() of the tensor. */
 enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bits, uint8_t *bytes,
                               struct error *error);
 
@@ -56,7 +56,7 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
 enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
                            struct error *error);
 
-/* Ends the stage in which the whole file was read, in so many seconds. */
+/* Ends the progress stage in which the whole file was read, in `seconds`. */
 void blco_file_note_read(const struct blco_file *f, double seconds, struct progress *progress);
 
 /* Accepts an empty *f. */

@@ -1,7 +1,7 @@
 /* The bytes of a .blco file (see blco-file(5)):
  *
  *   header      the first page
- *   data        from the second page on: segments of `segment_nnz` nonzeros each (the last one of
+ *   data        from the next page on: segments of `segment_nnz` nonzeros each (the last one of
  *               the rest), 64-byte aligned; a segment has the table of its groups, then the words
  *               of each group (packed_group.h), without a gap
  *   directory   from a page boundary to the end: where each segment is, and its checksum
@@ -39,7 +39,7 @@ struct blco_file_header {
     uint64_t data_offset; /* BLCO_PAGE */
     uint64_t data_bytes;
     uint64_t directory_offset;
-    uint64_t directory_crc; /* CRC-64 (ECMA, reflected) of all bytes behind the data */
+    uint64_t directory_crc; /* CRC-64 (ECMA, reflected) of all bytes after the data */
     uint32_t order;
     uint32_t unused; /* 0 */
     uint64_t dims[MAX_ORDER];

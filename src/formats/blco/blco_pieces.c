@@ -2,36 +2,58 @@
 
 #include <omp.h>
 
-#define NNZ_A_THREAD (4 * BLCO_SEGMENT_NNZ) /* so that all threads have work until the end */
+#include "tensor/fingerprint.h"
 
-uint64_t blco_pieces_length(const struct blco_file *f, uint64_t memory)
+#define NNZ_A_THREAD (4 * BLCO_SEGMENT_NNZ) /* so that all threads have work until the end */
+#define HASH_MEMORY  (UINT64_C(256) << 20)  /* bytes for decoded nonzeros, at most         */
+
+struct blco_pieces blco_pieces_of(const struct blco_file *f, uint64_t memory)
 {
     uint64_t nonzero = 4 * (uint64_t)f->shape.order + 8;
     uint64_t enough = (uint64_t)omp_get_max_threads() * NNZ_A_THREAD;
     uint64_t nnz = memory / nonzero < enough ? memory / nonzero : enough;
-    uint64_t fit = nnz / f->header->segment_nnz;
-    return fit < 1 ? 1 : fit < f->header->nsegments ? fit : f->header->nsegments;
+    uint64_t fit = nnz / f->header->segment_nnz, all = f->header->nsegments;
+    return (struct blco_pieces){.file = f,
+                                .end = all,
+                                .length = fit < 1     ? 1
+                                          : fit < all ? fit
+                                                      : all};
 }
 
-enum status blco_pieces_some(const struct blco_file *f, uint64_t begin, uint64_t behind,
-                             uint64_t length, coo_taker take, void *context, struct error *error)
+enum status blco_pieces_each(const struct blco_pieces *p, coo_taker take, void *context,
+                             struct error *error)
 {
+    const struct blco_file *f = p->file;
     struct coo piece;
-    if (coo_create(&piece, &f->shape, blco_file_nnz(f, 0, length), error) != STATUS_OK)
+    if (coo_create(&piece, &f->shape, blco_file_nnz(f, 0, p->length), error) != STATUS_OK)
         return error->status;
+    uint64_t begin = p->begin;
     do {
-        uint64_t end = behind - begin < length ? behind : begin + length;
+        uint64_t end = p->end - begin < p->length ? p->end : begin + p->length;
         piece.nnz = blco_file_nnz(f, begin, end);
-        if (blco_file_decode(f, begin, end, &piece, error) == STATUS_OK)
-            take(context, &piece, error);
+        if (blco_file_decode(f, begin, end, &piece, error) != STATUS_OK)
+            break;
+        if (take(context, &piece, error) != STATUS_OK)
+            break;
         begin = end;
-    } while (begin < behind && error->status == STATUS_OK);
+    } while (begin < p->end);
     coo_free(&piece);
     return error->status;
 }
 
-enum status blco_pieces_each(const struct blco_file *f, uint64_t length, coo_taker take,
-                             void *context, struct error *error)
+static enum status add_hash(void *hash, struct coo *piece, struct error *error)
 {
-    return blco_pieces_some(f, 0, f->header->nsegments, length, take, context, error);
+    (void)error;
+    *(uint64_t *)hash += fingerprint_hash(piece, NULL);
+    return STATUS_OK;
+}
+
+enum status blco_pieces_hash(const struct blco_file *f, uint64_t begin, uint64_t end,
+                             uint64_t *hash, struct error *error)
+{
+    struct blco_pieces pieces = blco_pieces_of(f, HASH_MEMORY);
+    pieces.begin = begin;
+    pieces.end = end;
+    *hash = 0;
+    return blco_pieces_each(&pieces, add_hash, hash, error);
 }

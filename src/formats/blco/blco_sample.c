@@ -7,8 +7,20 @@
 #include "formats/blco/segment_pack.h"
 #include "tensor/ordering.h"
 
-/* The first group of segment s that is taken. Groups are counted over all segments, as if each had
- * as many as most have. */
+/* The groups of a file that are decoded. */
+struct sampling {
+    const struct blco_file *file;
+    uint64_t begin, end, every; /* every `every`-th group of segments [begin, end)          */
+    uint64_t *place;            /* (end - begin) of a segment's first group among those taken */
+    uint64_t groups;            /* that are taken                                           */
+    uint32_t *count;            /* (groups) nonzeros of each                                */
+    uint8_t *room;              /* blco_file_room; owned, as the arrays                     */
+    struct linear_decoder decoder;
+    struct coo *x;
+};
+
+/* The first group of segment s that is taken. Groups are counted over all segments, as if all
+ * segments were full. */
 static uint64_t first_group(const struct blco_file *f, uint64_t s, uint64_t every)
 {
     uint64_t groups = (f->header->segment_nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
@@ -24,43 +36,45 @@ static uint64_t groups_taken(const struct blco_file *f, uint64_t s, uint64_t eve
 }
 
 /* Reads entry k of the segment's table of groups, and the words of that group, to their places in
- * `bytes`, where the decoder judges them. False where they cannot be read, or lie outside. */
-static bool read_group(const struct blco_file *f, uint64_t s, uint64_t k, uint64_t stride,
-                       int line_bits, uint8_t *bytes)
+ * `bytes`; the decoder checks them. False where they cannot be read, or lie outside. */
+static bool read_group(const struct blco_file *f, uint64_t s, uint64_t k, int line_bits,
+                       uint8_t *bytes)
 {
     const struct blco_file_segment *segment = &f->segment[s];
+    const uint64_t stride = blco_group_stride(line_bits), entry = k * stride;
     struct packed_group g;
     struct error unread = {0};
-    if ((k + 1) * stride > segment->bytes ||
-        infile_read(&f->in, bytes + k * stride, stride, segment->offset + k * stride, &unread) !=
-            STATUS_OK)
+    if (entry + stride > segment->bytes)
+        return false;
+    if (infile_read(&f->in, bytes + entry, stride, segment->offset + entry, &unread) != STATUS_OK)
         return false;
     segment_group_load(bytes, (uint32_t)k, line_bits, &g, NULL);
     uint64_t words = blco_group_words(&g) * sizeof(uint32_t);
-    return g.at <= segment->bytes && words <= segment->bytes - g.at &&
-           infile_read(&f->in, bytes + g.at, words, segment->offset + g.at, &unread) == STATUS_OK;
+    if (g.at > segment->bytes || words > segment->bytes - g.at)
+        return false;
+    return infile_read(&f->in, bytes + g.at, words, segment->offset + g.at, &unread) == STATUS_OK;
 }
 
-/* Decodes the groups of segment s to x, each from a multiple of PACKED_GROUP_NNZ on; count[i] = the
- * nonzeros of the i-th group that is taken. False where a group is damaged. `bytes` has room for
- * the segment. */
-static bool take_groups(const struct blco_file *f, const struct linear_decoder *d, uint64_t s,
-                        uint64_t every, uint8_t *bytes, struct coo *x, uint64_t to, uint32_t *count)
+/* Decodes the groups of segment s to x, each from a multiple of PACKED_GROUP_NNZ on. False where a
+ * group is damaged. */
+static bool take_groups(const struct sampling *w, uint64_t s)
 {
+    const struct blco_file *f = w->file;
     const struct blco_file_segment *segment = &f->segment[s];
-    uint64_t first = first_group(f, s, every), stride = blco_group_stride(d->line_bits);
-    bool good = true;
-    for (uint64_t k = first; k < segment->ngroups && good; k += every, to++) {
-        good = read_group(f, s, k, stride, d->line_bits, bytes);
-        count[to] =
-            good ? segment_unpack_group(d, bytes, segment, (uint32_t)k, x, to * PACKED_GROUP_NNZ)
-                 : 0;
-        good = count[to] > 0;
+    uint8_t *bytes = w->room + (uint64_t)omp_get_thread_num() * f->most_bytes;
+    uint64_t to = w->place[s - w->begin];
+    for (uint64_t k = first_group(f, s, w->every); k < segment->ngroups; k += w->every, to++) {
+        if (!read_group(f, s, k, w->decoder.line_bits, bytes))
+            return false;
+        w->count[to] = segment_unpack_group(&w->decoder, bytes, segment, (uint32_t)k, w->x,
+                                            to * PACKED_GROUP_NNZ);
+        if (w->count[to] == 0)
+            return false;
     }
-    return good;
+    return true;
 }
 
-/* Closes the gaps behind groups that are not full. */
+/* Closes the gaps after groups that are not full. */
 static void close_gaps(struct coo *x, const uint32_t *count, uint64_t groups)
 {
     uint64_t to = 0;
@@ -75,49 +89,53 @@ static void close_gaps(struct coo *x, const uint32_t *count, uint64_t groups)
     x->nnz = to;
 }
 
-static enum status take_all(struct coo *x, const struct blco_file *f, uint64_t begin, uint64_t end,
-                            uint64_t every, const uint64_t *place, uint32_t *count,
-                            struct error *error)
+static enum status take_all(const struct sampling *w, struct error *error)
 {
-    struct ordering alto;
-    struct linear_decoder decoder;
     uint64_t bad = UINT64_MAX;
-    uint8_t *room = blco_file_room(f, error);
-    ordering_create(&alto, ORDERING_ALTO, &f->shape, 64);
-    if (!room || linear_decoder_create(&decoder, &alto, error) != STATUS_OK)
-        goto end;
 #pragma omp parallel for schedule(dynamic, 16) reduction(min : bad)
-    for (uint64_t s = begin; s < end; s++)
-        if (!take_groups(f, &decoder, s, every,
-                         room + (uint64_t)omp_get_thread_num() * f->most_bytes, x, place[s - begin],
-                         count) &&
-            s < bad)
+    for (uint64_t s = w->begin; s < w->end; s++)
+        if (!take_groups(w, s) && s < bad)
             bad = s;
-    linear_decoder_free(&decoder);
-    if (bad < UINT64_MAX)
-        blco_file_damaged(f, bad, error);
-end:
-    memory_free(room);
-    return error->status;
+    return bad < UINT64_MAX ? blco_file_damaged(w->file, bad, error) : STATUS_OK;
+}
+
+static enum status sampling_open(struct sampling *w, struct error *error)
+{
+    const struct blco_file *f = w->file;
+    struct ordering alto;
+    w->place = memory_array(w->end - w->begin, sizeof *w->place, error);
+    if (!w->place)
+        return error->status;
+    for (uint64_t s = w->begin; s < w->end; s++) {
+        w->place[s - w->begin] = w->groups;
+        w->groups += groups_taken(f, s, w->every);
+    }
+    w->count = memory_array(w->groups, sizeof *w->count, error);
+    w->room = blco_file_room(f, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    ordering_create(&alto, ORDERING_ALTO, &f->shape, 64);
+    if (linear_decoder_create(&w->decoder, &alto, error) != STATUS_OK)
+        return error->status;
+    return coo_create(w->x, &f->shape, w->groups * PACKED_GROUP_NNZ, error);
 }
 
 enum status blco_sample(struct coo *x, const struct blco_file *f, uint64_t begin, uint64_t end,
                         uint64_t every, struct error *error)
 {
-    uint64_t *place = memory_array(end - begin, sizeof *place, error), groups = 0;
+    struct sampling w = {.file = f, .begin = begin, .end = end, .every = every, .x = x};
     *x = (struct coo){0};
-    for (uint64_t s = begin; place && s < end; s++) {
-        place[s - begin] = groups;
-        groups += groups_taken(f, s, every);
-    }
-    uint32_t *count = place ? memory_array(groups, sizeof *count, error) : NULL;
-    if (count && coo_create(x, &f->shape, groups * PACKED_GROUP_NNZ, error) == STATUS_OK) {
-        if (take_all(x, f, begin, end, every, place, count, error) == STATUS_OK)
-            close_gaps(x, count, groups);
-        else
-            coo_free(x);
-    }
-    memory_free(count);
-    memory_free(place);
+    if (sampling_open(&w, error) != STATUS_OK)
+        goto done;
+    if (take_all(&w, error) != STATUS_OK)
+        goto done;
+    close_gaps(x, w.count, w.groups);
+done:
+    if (error->status != STATUS_OK)
+        coo_free(x);
+    linear_decoder_free(&w.decoder);
+    memory_free(w.room);
+    memory_free(w.count);
+    memory_free(w.place);
     return error->status;
 }

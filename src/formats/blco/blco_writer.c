@@ -26,12 +26,14 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, const stru
     ordering_create(&alto, ORDERING_ALTO, shape, 64);
     w->packed_room = packed_size_at_most(alto.line_bits, BLCO_SEGMENT_NNZ, BLCO_SEGMENT_NNZ);
     w->packed = memory_pages((size_t)w->threads * w->packed_room, error);
-    if (w->packed)
-        line_encoder_create(&w->alto, &alto, error);
-    if (error->status == STATUS_OK)
-        coo_create(&w->pending, shape, pending_room(w, shape->order, memory), error);
-    if (error->status == STATUS_OK)
-        outfile_open(&w->file, path, error);
+    if (!w->packed)
+        goto done;
+    if (line_encoder_create(&w->alto, &alto, error) != STATUS_OK)
+        goto done;
+    if (coo_create(&w->pending, shape, pending_room(w, shape->order, memory), error) != STATUS_OK)
+        goto done;
+    outfile_open(&w->file, path, error);
+done:
     if (error->status != STATUS_OK)
         blco_writer_discard(w);
     return error->status;
@@ -53,9 +55,10 @@ static enum status make_segment_room(struct blco_writer *w, uint64_t more, struc
     if (needed <= w->segment_room)
         return STATUS_OK;
     uint64_t room = needed + needed / 2;
-    if (memory_resize(&w->segment, room, sizeof *w->segment, error) == STATUS_OK)
-        w->segment_room = room;
-    return error->status;
+    if (memory_resize(&w->segment, room, sizeof *w->segment, error) != STATUS_OK)
+        return error->status;
+    w->segment_room = room;
+    return STATUS_OK;
 }
 
 /* Packs and writes nnz nonzeros of x from `from` on; only the last segment of a file is not full.
@@ -86,10 +89,11 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
             error_set(&first, own.status, "%s", own.message);
         }
     }
+    if (first.status != STATUS_OK)
+        return error_set(error, first.status, "%s", first.message);
     w->nsegments += count;
     w->nnz += nnz;
-    return first.status != STATUS_OK ? error_set(error, first.status, "%s", first.message)
-                                     : STATUS_OK;
+    return STATUS_OK;
 }
 
 /* Copies nonzeros [from, from + count) of x, or of position[], to the nonzeros that wait. */
@@ -130,19 +134,19 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
     return STATUS_OK;
 }
 
-/* Writes zeros behind the data up to the next page, then the directory. */
+/* Writes zeros after the data up to the next page, then the directory. */
 static enum status write_directory(struct blco_writer *w, struct blco_file_header *h,
                                    struct error *error)
 {
     static const uint8_t zeros[BLCO_PAGE];
-    uint64_t behind = w->position, bytes = w->nsegments * sizeof *w->segment;
-    uint64_t padding = blco_round_up(behind, BLCO_PAGE) - behind;
-    h->data_bytes = behind - BLCO_PAGE;
-    h->directory_offset = behind + padding;
+    uint64_t end = w->position, bytes = w->nsegments * sizeof *w->segment;
+    uint64_t padding = blco_round_up(end, BLCO_PAGE) - end;
+    h->data_bytes = end - BLCO_PAGE;
+    h->directory_offset = end + padding;
     h->file_bytes = h->directory_offset + bytes;
     h->directory_crc =
         crc64_ecma_refl(crc64_ecma_refl(0, zeros, padding), (const uint8_t *)w->segment, bytes);
-    if (outfile_write_at(&w->file, zeros, padding, behind, error) != STATUS_OK)
+    if (outfile_write_at(&w->file, zeros, padding, end, error) != STATUS_OK)
         return error->status;
     return outfile_write_at(&w->file, w->segment, bytes, h->directory_offset, error);
 }
@@ -160,7 +164,7 @@ static enum status write_header(struct blco_writer *w, struct blco_file_header *
 enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct error *error)
 {
     if (write_segments(w, &w->pending, 0, w->filled, error) != STATUS_OK)
-        goto end;
+        goto done;
     struct blco_file_header h = {.byte_order = BLCO_BYTE_ORDER,
                                  .version = BLCO_FORMAT_VERSION,
                                  .nnz = w->nnz,
@@ -170,12 +174,14 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
                                  .order = (uint32_t)w->pending.shape.order};
     memcpy(h.magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
     memcpy(h.dims, w->pending.shape.dims, (size_t)w->pending.shape.order * sizeof *h.dims);
-    if (write_directory(w, &h, error) != STATUS_OK || write_header(w, &h, error) != STATUS_OK)
-        goto end;
+    if (write_directory(w, &h, error) != STATUS_OK)
+        goto done;
+    if (write_header(w, &h, error) != STATUS_OK)
+        goto done;
     outfile_commit(&w->file, error);
     if (bytes)
         *bytes = h.file_bytes;
-end:
+done:
     blco_writer_discard(w);
     return error->status;
 }

@@ -18,7 +18,7 @@ bool decoded_layout_create(struct packed_layout *layout, const struct shape *sha
 void decoded_layout_of_line(struct packed_layout *layout, const struct ordering *line,
                             const struct shape *shape);
 
-/* How a line of the ordering `kind` (ordering.h) becomes the words of the layout. */
+/* The table by which a line of the ordering `kind` (ordering.h) becomes the words of the layout. */
 void decoded_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
                            int kind, const struct shape *shape);
 

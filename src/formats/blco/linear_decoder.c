@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/vector_clones.h"
 
-/* Gives each mode bits of a word, behind those of the modes before it. */
+/* Gives each mode bits of a word, above those of the modes before it. */
 static void place_modes(struct linear_decoder *d, const struct ordering *o)
 {
     int used = 0;
@@ -14,7 +14,7 @@ static void place_modes(struct linear_decoder *d, const struct ordering *o)
             used = 0;
         }
         d->mode[n].word = d->words - 1;
-        d->mode[n].shift = used < 64 ? used : 0; /* a mode without bits may come behind bit 63 */
+        d->mode[n].shift = used < 64 ? used : 0; /* a mode without bits may come after bit 63 */
         d->mode[n].mask = (uint32_t)((UINT64_C(1) << o->mode_bits[n]) - 1);
         used += o->mode_bits[n];
     }
@@ -48,9 +48,10 @@ enum status linear_decoder_create(struct linear_decoder *d, const struct orderin
     bit_places_fill(&d->places);
     d->spread =
         memory_zeros((size_t)d->words * (size_t)d->bytes * 256 + 1, sizeof *d->spread, error);
-    if (d->spread)
-        fill_tables(d, o);
-    return error->status;
+    if (!d->spread)
+        return error->status;
+    fill_tables(d, o);
+    return STATUS_OK;
 }
 
 void linear_decoder_free(struct linear_decoder *d)
@@ -64,7 +65,7 @@ static unsigned byte_of(const uint64_t *line, int byte)
     return (unsigned)(line[byte / 8] >> byte % 8 * 8 & 255);
 }
 
-/* Sets the bits that four bytes of each line, the first one at `shift`, set by these tables. */
+/* Sets, by the tables, the bits of four bytes of each line; the first byte is at `shift`. */
 VECTOR_CLONES
 static void add_four(const uint64_t *const table[4], const uint64_t *restrict line, int shift,
                      uint32_t count, uint64_t *restrict word)
@@ -77,7 +78,7 @@ static void add_four(const uint64_t *const table[4], const uint64_t *restrict li
     }
 }
 
-/* Decodes word w of each line. *bits are the bits that any of them may have. */
+/* Decodes word w of each line. *bits are the bits that may be set in any of the words. */
 static void spread_word(const struct linear_decoder *d, const struct line_group *g, int w,
                         uint64_t *word, uint64_t *bits)
 {

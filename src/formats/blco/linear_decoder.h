@@ -1,5 +1,5 @@
-/* Decodes lines to coordinates by tables of what each byte of a line adds to words in which every
- * mode has its whole coordinate. */
+/* Decodes lines to coordinates: a table has, for each byte of a line, the bits that it sets in
+ * words in which every mode has its whole coordinate. */
 #ifndef BLCO_LINEAR_DECODER_H
 #define BLCO_LINEAR_DECODER_H
 

@@ -8,12 +8,12 @@
 #include "formats/blco/segment_pack.h"
 #include "tensor/blco.h"
 
-#define NORM_PORTIONS 256 /* of the segments, each summed by one thread */
+#define NORM_PORTIONS 256 /* of the segments; each is one thread's work */
 
 uint64_t packed_tensor_nnz(const struct packed_tensor *p, uint64_t begin, uint64_t end)
 {
-    uint64_t first = begin * p->segment_nnz, behind = end * p->segment_nnz;
-    return (behind < p->nnz ? behind : p->nnz) - (first < p->nnz ? first : p->nnz);
+    uint64_t first = begin * p->segment_nnz, last = end * p->segment_nnz;
+    return (last < p->nnz ? last : p->nnz) - (first < p->nnz ? first : p->nnz);
 }
 
 void packed_tensor_free(struct packed_tensor *p)
@@ -46,9 +46,12 @@ static enum status builder_open(struct builder *b, const struct coo *x, struct e
     uint64_t room = b->p->nnz < b->p->segment_nnz ? b->p->nnz : b->p->segment_nnz;
     b->p->segment = memory_array(b->p->nsegments, sizeof *b->p->segment, error);
     b->piece = memory_zeros((size_t)b->threads, sizeof *b->piece, error);
-    for (int t = 0; t < b->threads && error->status == STATUS_OK; t++)
-        coo_create(&b->piece[t], &x->shape, room, error);
-    if (error->status != STATUS_OK || blco_build(&b->sorted, x, &options, error) != STATUS_OK)
+    if (error->status != STATUS_OK)
+        return error->status;
+    for (int t = 0; t < b->threads; t++)
+        if (coo_create(&b->piece[t], &x->shape, room, error) != STATUS_OK)
+            return error->status;
+    if (blco_build(&b->sorted, x, &options, error) != STATUS_OK)
         return error->status;
     return line_encoder_create(&b->encoder, &b->sorted.ordering, error);
 }
@@ -90,26 +93,27 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
                                 struct error *error)
 {
     struct builder b = {.p = p, .threads = omp_get_max_threads()};
-    *p = (struct packed_tensor){.shape.order = x->shape.order,
+    *p = (struct packed_tensor){.shape = x->shape,
                                 .nnz = x->nnz,
                                 .kind = kind,
                                 .segment_nnz = segment_nnz ? segment_nnz : BLCO_SEGMENT_NNZ};
-    memcpy(p->shape.dims, x->shape.dims, sizeof p->shape.dims);
     p->nsegments = (p->nnz + p->segment_nnz - 1) / p->segment_nnz;
     progress_update(progress, -1, "sorting");
-    if (builder_open(&b, x, error) == STATUS_OK) {
-        progress_update(progress, -1, "packing");
-        pack_segments(&b);
-        if (place_segments(p, error) == STATUS_OK)
-            pack_segments(&b);
-    }
+    if (builder_open(&b, x, error) != STATUS_OK)
+        goto done;
+    progress_update(progress, -1, "packing");
+    pack_segments(&b);
+    if (place_segments(p, error) != STATUS_OK)
+        goto done;
+    pack_segments(&b);
+done:
     builder_close(&b);
     if (error->status != STATUS_OK)
         packed_tensor_free(p);
     return error->status;
 }
 
-/* Reads the segments and checks each while it is in cache. Of failures, the first segment's. */
+/* Reads the segments and checks each while it is in cache. The error is the first segment's. */
 static void read_segments(struct packed_tensor *p, const struct blco_file *f, struct error *error)
 {
     uint64_t bad = p->nsegments;
@@ -130,7 +134,7 @@ static void read_segments(struct packed_tensor *p, const struct blco_file *f, st
     }
 }
 
-/* The tensor of a file, without its segments. */
+/* A tensor of the file's shape without the arrays of segments. */
 static struct packed_tensor without_segments(const struct blco_file *f)
 {
     const struct blco_file_header *h = f->header;
@@ -150,8 +154,10 @@ enum status packed_tensor_load_lines(struct packed_tensor *p, const struct blco_
     p->size = p->nsegments * stride;
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_array(p->nsegments, stride, error);
+    if (error->status != STATUS_OK)
+        goto done;
 #pragma omp parallel for schedule(static)
-    for (uint64_t s = 0; s < (error->status == STATUS_OK ? p->nsegments : 0); s++) {
+    for (uint64_t s = 0; s < p->nsegments; s++) {
         struct error own = {0};
         p->segment[s] = (struct blco_file_segment){.offset = s * stride};
         if (infile_read(&f->in, p->bytes + s * stride, stride, f->segment[s].offset, &own) !=
@@ -159,6 +165,7 @@ enum status packed_tensor_load_lines(struct packed_tensor *p, const struct blco_
 #pragma omp critical(packed_tensor_error)
             *error = own;
     }
+done:
     if (error->status != STATUS_OK)
         packed_tensor_free(p);
     return error->status;
@@ -171,8 +178,10 @@ enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *
     progress_update(progress, -1, "loading %s", f->name);
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_pages(p->size, error);
-    if (error->status == STATUS_OK)
-        read_segments(p, f, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    read_segments(p, f, error);
+done:
     if (error->status != STATUS_OK)
         packed_tensor_free(p);
     return error->status;
@@ -193,7 +202,7 @@ static double segment_norm_sq(const uint8_t *bytes, uint32_t groups, int line_bi
     return sum;
 }
 
-/* Where the segments are: in memory, or in a file, from which a thread reads one at a time. */
+/* Segments in memory, or in a file, from which a thread reads one at a time. */
 struct segments {
     const struct packed_tensor *p;
     const struct blco_file *f; /* NULL: in memory */

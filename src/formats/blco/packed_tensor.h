@@ -1,5 +1,5 @@
 /* A tensor in host memory, sorted along one ordering and packed in the segments of a .blco file
- * (blco_format.h): the form in which a tensor larger than device memory waits and flows. */
+ * (blco_format.h): the form in which a tensor larger than device memory is streamed. */
 #ifndef BLCO_PACKED_TENSOR_H
 #define BLCO_PACKED_TENSOR_H
 
@@ -27,20 +27,19 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
                                 struct error *error);
 
 /* Copies the segments of a .blco file, which are in alto order, with all OpenMP threads, and checks
- * checksums and segment_is_sound(). That every coordinate is below its mode's length is for the
- * decoder to check. The caller frees *p, which is empty on failure. STATUS_INPUT if the file is
+ * checksums and segment_is_sound(). The decoder must check that every coordinate is below its
+ * mode's length. The caller frees *p, which is empty on failure. STATUS_INPUT if the file is
  * damaged, STATUS_MEMORY. */
 enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
                                struct progress *progress, struct error *error);
 
-/* As packed_tensor_load, but of each segment only the entry of its first group, unchecked: enough
- * for segment_rows.h. The caller frees *p, which is empty on failure. STATUS_INPUT, STATUS_MEMORY.
- */
+/* Copies only the entry of the first group of each segment, unchecked, which suffices for
+ * segment_rows.h. The caller frees *p, which is empty on failure. STATUS_INPUT, STATUS_MEMORY. */
 enum status packed_tensor_load_lines(struct packed_tensor *p, const struct blco_file *f,
                                      struct error *error);
 
-/* ||X||^2, with the same bits whatever the number of threads. That of a file is read segment by
- * segment: STATUS_INPUT where one is damaged, STATUS_MEMORY. */
+/* ||X||^2, with the same bits whatever the number of threads. A file is read segment by segment:
+ * STATUS_INPUT where one is damaged, STATUS_MEMORY. */
 double packed_tensor_norm_sq(const struct packed_tensor *p);
 enum status packed_tensor_file_norm_sq(const struct blco_file *f, double *sum, struct error *error);
 

@@ -12,8 +12,8 @@ struct lines {
     uint64_t word[MAX_LINE_WORDS][PACKED_GROUP_NNZ];
 };
 
-/* Loads the lines of the group that begins with nonzero `first` of x, with `left` nonzeros left in
- * the segment. Returns the number of nonzeros of the group. */
+/* Loads the lines of the group that begins with nonzero `first` of x, where the segment has `left`
+ * nonzeros left. Returns the number of nonzeros of the group. */
 static uint32_t load_lines(const struct line_encoder *e, const struct coo *x, uint64_t first,
                            uint32_t left, struct lines *l)
 {

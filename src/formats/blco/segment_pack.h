@@ -21,36 +21,28 @@ void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t fi
 void segment_pack_measure(const struct line_encoder *e, const struct coo *x, uint64_t first,
                           uint32_t count, struct blco_file_segment *s);
 
-/* Where a segment is from, for messages. */
-struct segment_origin {
-    const char *name; /* of the file; not owned                        */
-    uint64_t before;  /* nonzeros of the file that precede the segment */
-};
-
 /* Unpacks a segment, whose bytes are aligned to 8, to nonzeros [first, first + count) of x, which
- * has the room, and the shape of d's ordering. STATUS_INPUT if segment_pack() does not make such
- * bytes; even then nothing outside of bytes[0..s->bytes) is read. */
-enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
-                           const struct blco_file_segment *s, struct coo *x, uint64_t first,
-                           uint32_t count, const struct segment_origin *origin,
-                           struct error *error);
+ * has the room, and the shape of d's ordering. False if segment_pack() does not make such bytes;
+ * even then nothing outside of bytes[0..s->bytes) is read. */
+bool segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
+                    const struct blco_file_segment *s, struct coo *x, uint64_t first,
+                    uint32_t count);
 
 /* Unpacks group k alone to the nonzeros of x from `to` on; x has room for PACKED_GROUP_NNZ of them.
- * Returns their number, or 0 where segment_pack() does not make such a group; even then nothing
+ * Returns their number, or 0 if segment_pack() does not make such a group; even then nothing
  * outside of bytes[0..s->bytes) is read. */
 uint32_t segment_unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
                               const struct blco_file_segment *s, uint32_t k, struct coo *x,
                               uint64_t to);
 
-/* Whether `bytes` are a segment of `count` nonzeros, as far as that can be told without decoding
- * them: groups follow each other and lie within, bits and forms exist, a bit vector has a bit for
- * each nonzero, no line has a bit beyond `line_bits`. A decoder may rely on that, but must check
- * itself that coordinates are below the lengths. */
+/* Whether `bytes` are a sound segment of `count` nonzeros; they are not decoded for that: groups
+ * follow each other and lie within the segment, numbers of bits and forms of values exist, a bit
+ * vector has a bit for each nonzero, no line has a bit beyond `line_bits`. A decoder may rely on
+ * all that, but must check that coordinates are below the lengths. */
 bool segment_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
                       uint32_t count);
 
-/* Whether behind the groups of a sound segment there is nothing but the zeros that align the next
- * one. */
+/* Whether a sound segment has nothing after its groups but the zeros that align the next one. */
 bool segment_ends_in_zeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits);
 
 /* Whether all values of a sound segment are finite and none is zero. */

@@ -53,8 +53,8 @@ static bool values_are_sound(const struct packed_group *g)
     }
 }
 
-/* Checks what is known of a group before its words are read. The group begins with nonzero `first`
- * of the segment, with `left` nonzeros left. */
+/* Checks the entry of a group, which must begin with nonzero `first` of the segment, with `left`
+ * nonzeros left. */
 static bool entry_is_sound(const struct packed_group *g, int line_bits, uint32_t first,
                            uint32_t left)
 {
@@ -147,8 +147,8 @@ bool segment_ends_in_zeros(const uint8_t *bytes, const struct blco_file_segment 
     return any == 0 && s->bytes - end < BLCO_SEGMENT_ALIGN;
 }
 
-/* Whether some value may be 0 or not finite: whole numbers above 0 are neither, without a look. */
-static bool values_need_a_look(const struct packed_group *g)
+/* Whether some value may be 0 or not finite; whole numbers above 0 are neither. */
+static bool values_need_check(const struct packed_group *g)
 {
     return g->value_form != PACKED_WHOLE || g->least <= 0;
 }
@@ -160,7 +160,7 @@ bool segment_has_nonzeros(const uint8_t *bytes, const struct blco_file_segment *
         struct packed_group g;
         double value[PACKED_GROUP_NNZ];
         segment_group_load(bytes, k, line_bits, &g, NULL);
-        if (!values_need_a_look(&g))
+        if (!values_need_check(&g))
             continue;
         segment_group_values(bytes, &g, value);
         good = value_codec_first_bad(value, g.count) == g.count;
@@ -170,7 +170,7 @@ bool segment_has_nonzeros(const uint8_t *bytes, const struct blco_file_segment *
 
 /* --- decoding --- */
 
-/* Sets the upper number of each nonzero; up to eight entries behind them are overwritten. */
+/* Sets the upper number of each nonzero; up to eight entries after them are overwritten. */
 static void find_uppers(const struct linear_decoder *d, const uint8_t *bytes,
                         const struct packed_group *g, uint16_t *upper)
 {
@@ -187,15 +187,15 @@ static void add_wide(const uint32_t *word, const struct packed_group *g, const u
     uint128 base = (uint128)lines->line[1] << 64 | lines->line[0];
     uint32_t low = g->low_bits;
     for (uint32_t i = 0; i < g->count; i++) {
-        uint64_t first = packed_bits(word, i * low, low < 64 ? (int)low : 64);
-        uint64_t second = low > 64 ? packed_bits(word, i * low + 64, (int)low - 64) : 0;
-        uint128 number = base + ((uint128)upper[i] << low | (uint128)second << 64 | first);
+        uint64_t lower = packed_bits(word, i * low, low < 64 ? (int)low : 64);
+        uint64_t higher = low > 64 ? packed_bits(word, i * low + 64, (int)low - 64) : 0;
+        uint128 number = base + ((uint128)upper[i] << low | (uint128)higher << 64 | lower);
         lines->word[0][i] = (uint64_t)number;
         lines->word[1][i] = (uint64_t)(number >> 64);
     }
 }
 
-/* Sets the lowest 64 bits of each line; the lines do not differ above them. */
+/* Sets the lowest 64 bits of each line, where the lines agree in all higher bits. */
 VECTOR_CLONES
 static void add_narrow(const uint32_t *word, const struct packed_group *g, const uint16_t *upper,
                        struct line_group *lines)
@@ -234,9 +234,9 @@ static bool unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
     return linear_decoder_group(d, lines, x, to);
 }
 
-enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
-                           const struct blco_file_segment *s, struct coo *x, uint64_t first,
-                           uint32_t count, const struct segment_origin *origin, struct error *error)
+bool segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
+                    const struct blco_file_segment *s, struct coo *x, uint64_t first,
+                    uint32_t count)
 {
     bool good = segment_is_sound(bytes, s, d->line_bits, count);
     for (uint32_t k = 0; k < s->ngroups && good; k++) {
@@ -246,11 +246,7 @@ enum status segment_unpack(const struct linear_decoder *d, const uint8_t *bytes,
         segment_group_load(bytes, k, d->line_bits, &g, lines.line);
         good = unpack_group(d, bytes, &g, &lines, x, first + g.first);
     }
-    if (!good)
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: nonzeros from number %ju on are not as its tables say",
-                         origin->name, (uintmax_t)origin->before + 1);
-    return STATUS_OK;
+    return good;
 }
 
 uint32_t segment_unpack_group(const struct linear_decoder *d, const uint8_t *bytes,

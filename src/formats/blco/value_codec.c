@@ -18,7 +18,7 @@ static const double powers[PACKED_DECIMALS + 1] = {1e0,  1e1,  1e2,  1e3,  1e4, 
 
 /* A group's values as whole numbers over a power of ten. */
 struct decimals {
-    int count; /* of digits behind the point */
+    int count; /* of digits after the decimal point */
     int64_t whole[PACKED_GROUP_NNZ];
 };
 
@@ -91,8 +91,8 @@ static int decimals_of(double value, int least, int64_t *whole)
     return PACKED_DECIMALS + 1;
 }
 
-/* Whether all values are whole numbers over one power of ten, the least one. Arbitrary doubles are
- * refused at the first value; a value that needs more decimals makes the others be checked anew. */
+/* Whether all values are whole numbers over one power of ten, the least one. Arbitrary doubles fail
+ * at the first value; after a value that needs more decimals, the others are checked anew. */
 static bool find_decimals(const double *value, uint32_t count, struct decimals *d)
 {
     d->count = 0;

@@ -8,7 +8,7 @@
 #include "numerics/packed_group.h"
 
 #define VALUE_CODEC_MOST_WHOLE (INT64_C(1) << 53) /* whole numbers up to it are doubles  */
-#define VALUE_CODEC_WHOLE_BITS 55                 /* that their difference needs at most */
+#define VALUE_CODEC_WHOLE_BITS 55                 /* the most bits of a difference of two */
 
 /* Sets the form in which value[0..g->count) take the fewest bits: value_form, value_bits, decimals
  * and least; g->count is 1 or more. Bits decide: -0.0 is not a whole number, and a NaN keeps its
@@ -19,7 +19,7 @@ void value_codec_choose(const double *value, struct packed_group *g);
  * packed_field_words(g->count, g->value_bits) words. */
 void value_codec_pack(const double *value, const struct packed_group *g, uint32_t *word);
 
-/* Unpacks the values to value[0..g->count). One word behind the words of the fields is read too. */
+/* Unpacks the values to value[0..g->count). One word after the words of the fields is read too. */
 void value_codec_unpack(const uint32_t *word, const struct packed_group *g, double *value);
 
 /* The first of `count` values that is zero, infinite or NaN, which no file has; `count` where there

@@ -37,7 +37,7 @@ static enum status read_fully(struct byte_reader *f, void *bytes, size_t room, s
     return STATUS_OK;
 }
 
-/* Makes sure that `input` has at least `wanted` bytes, unless the file ends before. */
+/* Makes sure that `input` has at least `wanted` bytes, or all that are left of the file. */
 static enum status refill(struct byte_reader *f, size_t wanted, struct error *error)
 {
     if (f->count >= wanted || f->ended)
@@ -45,27 +45,30 @@ static enum status refill(struct byte_reader *f, size_t wanted, struct error *er
     memmove(f->input, f->input + f->first, f->count);
     f->first = 0;
     size_t got;
-    enum status status = read_fully(f, f->input + f->count, INPUT_BYTES - f->count, &got, error);
+    if (read_fully(f, f->input + f->count, INPUT_BYTES - f->count, &got, error) != STATUS_OK)
+        return error->status;
     f->count += got;
-    return status;
+    return STATUS_OK;
 }
 
 enum status byte_reader_open(struct byte_reader *f, int fd, const char *name, struct error *error)
 {
     *f = (struct byte_reader){.name = name, .fd = fd};
     f->input = memory_array(INPUT_BYTES, 1, error);
-    enum status status = f->input ? refill(f, 2, error) : error->status;
-    if (status == STATUS_OK && byte_reader_is_gzip(f->input, f->count)) {
-        f->gzip = true;
-        f->inflate = memory_array(1, sizeof *f->inflate, error);
-        if (!f->inflate)
-            status = error->status;
-        else
-            isal_inflate_init(f->inflate);
-    }
-    if (status != STATUS_OK)
+    if (!f->input)
+        goto done;
+    if (refill(f, 2, error) != STATUS_OK)
+        goto done;
+    if (!byte_reader_is_gzip(f->input, f->count))
+        goto done;
+    f->gzip = true;
+    f->inflate = memory_array(1, sizeof *f->inflate, error);
+    if (f->inflate)
+        isal_inflate_init(f->inflate);
+done:
+    if (error->status != STATUS_OK)
         byte_reader_close(f);
-    return status;
+    return error->status;
 }
 
 static enum status damaged(const struct byte_reader *f, const char *how, struct error *error)
@@ -89,15 +92,17 @@ static enum status explain(const struct byte_reader *f, int code, struct error *
 /* Begins the next member. *more is false at the end of the file, which zero bytes may pad. */
 static enum status begin_member(struct byte_reader *f, bool *more, struct error *error)
 {
-    enum status status = refill(f, MEMBER_START, error);
     *more = false;
-    while (status == STATUS_OK && f->count > 0 && f->input[f->first] == 0) {
+    if (refill(f, MEMBER_START, error) != STATUS_OK)
+        return error->status;
+    while (f->count > 0 && f->input[f->first] == 0) {
         f->first++;
         f->count--;
-        status = refill(f, MEMBER_START, error);
+        if (refill(f, MEMBER_START, error) != STATUS_OK)
+            return error->status;
     }
-    if (status != STATUS_OK || f->count == 0)
-        return status;
+    if (f->count == 0)
+        return STATUS_OK;
     if (!byte_reader_is_gzip(f->input + f->first, f->count))
         return damaged(f, "something else follows the compressed data", error);
     if (f->count >= MEMBER_START && f->input[f->first + 3] & RESERVED_FLAGS)
@@ -112,9 +117,8 @@ static enum status begin_member(struct byte_reader *f, bool *more, struct error 
 static enum status inflate_some(struct byte_reader *f, char *bytes, size_t room, size_t *got,
                                 struct error *error)
 {
-    enum status status = refill(f, 1, error);
-    if (status != STATUS_OK)
-        return status;
+    if (refill(f, 1, error) != STATUS_OK)
+        return error->status;
     struct inflate_state *s = f->inflate;
     size_t given = f->count;
     s->next_in = f->input + f->first;
@@ -142,13 +146,13 @@ static enum status read_gzip(struct byte_reader *f, char *bytes, size_t room, si
     *got = 0;
     while (*got < room) {
         bool more = true;
-        enum status status = f->in_member ? STATUS_OK : begin_member(f, &more, error);
-        if (status != STATUS_OK || !more)
-            return status;
         size_t some = 0;
-        status = inflate_some(f, bytes + *got, room - *got, &some, error);
-        if (status != STATUS_OK)
-            return status;
+        if (!f->in_member && begin_member(f, &more, error) != STATUS_OK)
+            return error->status;
+        if (!more)
+            return STATUS_OK;
+        if (inflate_some(f, bytes + *got, room - *got, &some, error) != STATUS_OK)
+            return error->status;
         *got += some;
     }
     return STATUS_OK;
@@ -163,9 +167,10 @@ enum status byte_reader_read(struct byte_reader *f, char *bytes, size_t room, si
     memcpy(bytes, f->input + f->first, ready);
     f->first += ready;
     f->count -= ready;
-    enum status status = read_fully(f, bytes + ready, room - ready, &rest, error);
+    if (read_fully(f, bytes + ready, room - ready, &rest, error) != STATUS_OK)
+        return error->status;
     *got = ready + rest;
-    return status;
+    return STATUS_OK;
 }
 
 void byte_reader_close(struct byte_reader *f)

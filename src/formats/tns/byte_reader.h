@@ -1,5 +1,5 @@
-/* Reads the bytes of an open file one after the other, and inflates them if the file is gzip. A
- * gzip file is told by its first bytes, whatever its name, and may have several members. */
+/* Reads the bytes of an open file one after the other, and inflates them if the file is gzip. The
+ * first bytes of a gzip file show what it is, whatever its name; it may have several members. */
 #ifndef BLCO_BYTE_READER_H
 #define BLCO_BYTE_READER_H
 
@@ -15,7 +15,7 @@ struct byte_reader {
     const char *name;              /* for messages; not owned                            */
     int fd;                        /* not owned                                          */
     bool gzip;                     /* known once the first bytes are read                */
-    bool in_member;                /* gzip: a member has begun and not yet ended         */
+    bool in_member;                /* gzip: a member has begun and has not ended         */
     bool ended;                    /* the file has no more bytes                         */
     unsigned char *input;          /* (INPUT_BYTES) bytes as they are in the file; owned */
     size_t first, count;           /* input[first, first + count) is not yet used        */

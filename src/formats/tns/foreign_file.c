@@ -3,14 +3,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define STANDARD_INPUT "standard input" /* as line_reader_name() says */
+#define STANDARD_INPUT "standard input" /* its line_reader_name() */
 
 struct kind {
     const char *magic;
     size_t at, length; /* of the magic bytes */
     const char *what;
-    const char *tool; /* writes the text to its standard output; NULL: `advice` says what to do */
-    const char *advice;
+    const char *tool;   /* the command that writes the text to standard output, or NULL */
+    const char *advice; /* what else to do, where there is no such command */
 };
 
 #define EXPECTED      ", expected plain text, gzip or .blco: "
@@ -54,8 +54,7 @@ static enum status refuse(const char *name, const struct kind *kind, struct erro
                      kind->what, kind->tool, piped ? "" : " ", piped ? "" : name);
 }
 
-/* Whether these are the first characters of text in UTF-16 that has no mark: every other byte is 0.
- */
+/* The kind of text in UTF-16 without a byte order mark, of which every other byte is 0; or NULL. */
 static const struct kind *utf16_without_mark(const char *bytes, size_t count)
 {
     static const struct kind little = {.what = "text in UTF-16",

@@ -42,7 +42,7 @@ enum status gzip_member_write(struct gzip_member *g, const char *text, size_t si
     s->level_buf_size = LEVEL_ROOM;
     s->gzip_flag = IGZIP_GZIP;
     s->end_of_stream = 1;
-    s->next_in = (uint8_t *)(uintptr_t)text; /* only read, though the library does not say so */
+    s->next_in = (uint8_t *)(uintptr_t)text; /* the library only reads it */
     s->avail_in = (uint32_t)size;
     s->next_out = (uint8_t *)out;
     s->avail_out = (uint32_t)room;

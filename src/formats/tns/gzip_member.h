@@ -22,8 +22,8 @@ void gzip_member_free(struct gzip_member *g);
 /* The most bytes that a member of `size` bytes of text takes. */
 size_t gzip_member_room(size_t size);
 
-/* Compresses text[0..size) to out, which has gzip_member_room(size) bytes; *used is how many the
- * member takes. STATUS_INTERNAL if the compressor fails. */
+/* Compresses text[0..size) to out, which has gzip_member_room(size) bytes; *used is the size of the
+ * member. STATUS_INTERNAL if the compressor fails. */
 enum status gzip_member_write(struct gzip_member *g, const char *text, size_t size, char *out,
                               size_t *used, struct error *error);
 

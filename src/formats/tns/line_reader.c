@@ -10,7 +10,6 @@
 #include "base/infile.h"
 #include "base/memory.h"
 #include "formats/tns/byte_reader.h"
-#include "formats/tns/line_count.h"
 
 #define SEARCHED ((size_t)1 << 16) /* bytes that are searched for line ends at a time */
 
@@ -19,8 +18,8 @@ struct slot {
     char *bytes; /* (window_bytes + 1), the last for a newline that the file lacks; owned */
     bool full;   /* the caller's turn; otherwise the reading thread's                     */
     bool last;   /* nothing follows                                                       */
-    struct line_window window;
-    enum status status; /* if not STATUS_OK there is no window, and the cause is in `error` */
+    struct line_window window; /* undefined after a failure                               */
+    enum status status;        /* of reading; a message is in `error` of the reader       */
 };
 
 struct line_reader {
@@ -30,40 +29,37 @@ struct line_reader {
     size_t file_bytes; /* 0: unknown */
     uint64_t text_bytes;
 
-    char *window; /* (window_bytes + 1), as of a slot, of a regular file of plain text; owned. NULL
-                   * if the thread reads the file                                              */
-    struct infile regular;       /* that file; `fd` is its descriptor                             */
-    uint64_t origin, begin, end; /* in the file: reading began, the share begins, and ends        */
-    uint64_t position;           /* in the file: the next window begins here                      */
+    /* a regular file of plain text, which has no thread */
+    char *window;          /* (window_bytes + 1), as `bytes` of a slot; owned; NULL: other files */
+    struct infile regular; /* its descriptor is `fd`                                        */
+    uint64_t origin;       /* where reading began, in bytes of the file, as the next three  */
+    uint64_t begin, end;   /* the share                                                     */
+    uint64_t position;     /* where the next window begins                                  */
+
+    /* other files */
 
     struct byte_reader file;
     struct slot slot[2];
     int current;  /* the slot that the caller has or gets next */
     bool holding; /* the caller has the current slot           */
     bool started; /* the thread runs                           */
-    bool stop;    /* the thread must not wait any longer       */
+    bool stop;    /* the thread must end                       */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct error error;
 };
 
-/* The number of the bytes text[0..count), which begin a text line, that are whole lines: all if the
- * file ends with them (`over`), 0 if there is no line end. */
-static size_t whole_lines(const char *text, size_t count, bool over)
+/* The window of the whole lines of text[0..count), which is the rest of the file if `over`; then
+ * the last line gets a newline if it lacks one (text has room for it). *whole is how many bytes of
+ * the text the lines have. */
+static struct line_window window_of(char *text, size_t count, bool over, size_t *whole)
 {
-    if (over)
-        return count;
-    const char *newline = memrchr(text, '\n', count);
-    return newline ? (size_t)(newline - text) + 1 : 0;
-}
-
-/* The window text[0..count) at the end of the file. If its last line lacks the newline, one is put
- * behind it, for which there is room. */
-static struct line_window last_window(char *text, size_t count)
-{
-    struct line_window window = {.begin = text, .end = text + count};
-    if (count > 0 && text[count - 1] != '\n') {
+    const char *newline = over ? NULL : memrchr(text, '\n', count);
+    *whole = over ? count : newline ? (size_t)(newline - text) + 1 : 0;
+    struct line_window window = {
+        .begin = text, .end = text + *whole, .overlong = !over && !newline};
+    if (over && count > 0 && text[count - 1] != '\n') {
         text[count] = '\n';
         window.end++;
         window.unterminated = true;
@@ -90,7 +86,8 @@ static void hand_over(struct line_reader *r, struct slot *slot, bool full)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* The thread may wait for a pipe for ever; closing the reader may cancel it in this wait alone. */
+/* The thread may wait for a pipe for ever: here, and nowhere else, closing the reader cancels it.
+ */
 static enum status read_cancellably(struct line_reader *r, char *bytes, size_t room, size_t *got)
 {
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
@@ -99,37 +96,44 @@ static enum status read_cancellably(struct line_reader *r, char *bytes, size_t r
     return status;
 }
 
-/* Fills the slots in turn until the file is over. A text line that a slot has only the beginning of
- * is copied to the next slot; nobody else writes to the bytes that it is copied from. */
+/* The beginning of a text line at the end of a slot; its rest comes in the next slot. */
+struct tail {
+    const char *begin;
+    size_t bytes;
+};
+
+/* Fills the slot: *tail, then what comes next in the file. *tail becomes what follows the last
+ * whole line of the slot. */
+static void fill(struct line_reader *r, struct slot *slot, struct tail *tail)
+{
+    if (tail->bytes > 0)
+        memcpy(slot->bytes, tail->begin, tail->bytes);
+    size_t got;
+    slot->last = true;
+    slot->status =
+        read_cancellably(r, slot->bytes + tail->bytes, r->window_bytes - tail->bytes, &got);
+    if (slot->status != STATUS_OK)
+        return;
+    size_t count = tail->bytes + got, whole;
+    bool over = count < r->window_bytes;
+    slot->window = window_of(slot->bytes, count, over, &whole);
+    slot->last = over || slot->window.overlong;
+    *tail = (struct tail){slot->bytes + whole, count - whole};
+}
+
+/* Fills the slots in turn. Nobody else writes to the bytes of a tail until it is copied. */
 static void *fill_slots(void *reader)
 {
     struct line_reader *r = reader;
-    const char *tail = NULL;
-    size_t tail_bytes = 0;
+    struct tail tail = {0};
     bool over = false;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     for (int k = 0; !over; k = !k) {
         struct slot *slot = &r->slot[k];
         if (!wait_until(r, slot, false))
             break;
-        if (tail_bytes > 0)
-            memcpy(slot->bytes, tail, tail_bytes);
-        size_t got;
-        slot->status =
-            read_cancellably(r, slot->bytes + tail_bytes, r->window_bytes - tail_bytes, &got);
-        if (slot->status == STATUS_OK) {
-            size_t count = tail_bytes + got;
-            over = count < r->window_bytes;
-            size_t whole = whole_lines(slot->bytes, count, over);
-            slot->window = over ? last_window(slot->bytes, count)
-                                : (struct line_window){.begin = slot->bytes,
-                                                       .end = slot->bytes + whole,
-                                                       .overlong = whole == 0};
-            tail = slot->bytes + whole;
-            tail_bytes = count - whole;
-        }
-        over = over || slot->status != STATUS_OK || slot->window.overlong;
-        slot->last = over;
+        fill(r, slot, &tail);
+        over = slot->last;
         hand_over(r, slot, true);
     }
     return NULL;
@@ -156,7 +160,7 @@ static enum status next_filled(struct line_reader *r, struct line_window *window
     return STATUS_OK;
 }
 
-/* The beginning of a text line that does not fit in this window is read again with the next. */
+/* A text line that does not fit in this window is read again, whole, with the next. */
 static enum status next_read(struct line_reader *r, struct line_window *window, struct error *error)
 {
     uint64_t left = r->end - r->position;
@@ -164,32 +168,29 @@ static enum status next_read(struct line_reader *r, struct line_window *window, 
     size_t count = over ? (size_t)left : r->window_bytes;
     if (infile_read(&r->regular, r->window, count, r->position, error) != STATUS_OK)
         return error->status;
-    size_t whole = whole_lines(r->window, count, over);
+    size_t whole;
+    *window = window_of(r->window, count, over, &whole);
     r->position += whole;
-    *window = over ? last_window(r->window, count)
-                   : (struct line_window){
-                         .begin = r->window, .end = r->window + whole, .overlong = whole == 0};
     return STATUS_OK;
 }
 
 enum status line_reader_next(struct line_reader *r, struct line_window *window, struct error *error)
 {
-    enum status status = r->window ? next_read(r, window, error) : next_filled(r, window, error);
-    if (status == STATUS_OK)
-        r->text_bytes += (size_t)(window->end - window->begin) - window->unterminated;
-    return status;
+    if ((r->window ? next_read : next_filled)(r, window, error) != STATUS_OK)
+        return error->status;
+    r->text_bytes += (size_t)(window->end - window->begin) - window->unterminated;
+    return STATUS_OK;
 }
 
 static enum status start_thread(struct line_reader *r, struct error *error)
 {
-    enum status status = byte_reader_open(&r->file, r->fd, r->name, error);
-    for (int k = 0; k < 2 && status == STATUS_OK; k++) {
+    if (byte_reader_open(&r->file, r->fd, r->name, error) != STATUS_OK)
+        return error->status;
+    for (int k = 0; k < 2; k++) {
         r->slot[k].bytes = memory_array(r->window_bytes + 1, 1, error);
         if (!r->slot[k].bytes)
-            status = error->status;
+            return error->status;
     }
-    if (status != STATUS_OK)
-        return status;
     int code = pthread_create(&r->thread, NULL, fill_slots, r);
     if (code)
         return error_set(error, STATUS_INTERNAL, "cannot start a thread: %s", strerror(code));
@@ -197,14 +198,14 @@ static enum status start_thread(struct line_reader *r, struct error *error)
     return STATUS_OK;
 }
 
-/* A regular file of plain text is read from its present position; the thread is started for other
- * files. A file of /proc claims to have no bytes, and has some. */
+/* A regular file of plain text is read from its present position; for other files the thread is
+ * started, also for those of /proc, whose size is 0 though they have bytes. */
 static enum status start(struct line_reader *r, struct error *error)
 {
     struct stat about;
     if (fstat(r->fd, &about) != 0)
         return error_set(error, STATUS_INPUT, "%s: cannot read: %s", r->name, strerror(errno));
-    if (fcntl(r->fd, F_GETFL) & O_PATH) /* what main() has opened in its place */
+    if (fcntl(r->fd, F_GETFL) & O_PATH) /* main() opens this where standard input is closed */
         return error_set(error, STATUS_INPUT, "%s: is closed", r->name);
     if (S_ISDIR(about.st_mode))
         return error_set(error, STATUS_INPUT, "%s: is a directory, expected a file", r->name);
@@ -237,32 +238,34 @@ enum status line_reader_open(struct line_reader **reader, const char *path, size
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     r->fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    enum status status = r->fd < 0
-                             ? error_set(error, STATUS_INPUT, "%s: %s", r->name, strerror(errno))
-                             : start(r, error);
-    if (status != STATUS_OK)
+    if (r->fd < 0)
+        error_set(error, STATUS_INPUT, "%s: %s", r->name, strerror(errno));
+    else
+        start(r, error);
+    if (error->status != STATUS_OK)
         line_reader_close(r);
     else
         *reader = r;
-    return status;
+    return error->status;
 }
 
-/* *next = the beginning of the first text line at `position` of the file or after it, up to the
- * file's end; `first` is the beginning of some text line. Reads to the window. */
+/* *next = where the first text line begins at `position` of the file or after it (the end of the
+ * file if none does); at `first` some text line begins. Reads to the window. */
 static enum status next_line(struct line_reader *r, uint64_t first, uint64_t position,
                              uint64_t *next, struct error *error)
 {
     const char *newline = NULL;
     *next = position <= first ? first : position - 1;
-    while (position > first && !newline && *next < r->file_bytes && error->status == STATUS_OK) {
+    while (position > first && !newline && *next < r->file_bytes) {
         uint64_t left = r->file_bytes - *next;
         size_t count = left < r->window_bytes ? (size_t)left : r->window_bytes;
         count = count < SEARCHED ? count : SEARCHED;
-        if (infile_read(&r->regular, r->window, count, *next, error) == STATUS_OK)
-            newline = memchr(r->window, '\n', count);
+        if (infile_read(&r->regular, r->window, count, *next, error) != STATUS_OK)
+            return error->status;
+        newline = memchr(r->window, '\n', count);
         *next += newline ? (uint64_t)(newline - r->window) + 1 : count;
     }
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status line_reader_take_share(struct line_reader *r, size_t skip, int share, int shares,
@@ -270,14 +273,36 @@ enum status line_reader_take_share(struct line_reader *r, size_t skip, int share
 {
     uint64_t first = r->origin + skip, n = (uint64_t)shares, s = (uint64_t)share;
     uint64_t whole = (r->file_bytes - first) / n, rest = (r->file_bytes - first) % n;
-    if (next_line(r, first, first + whole * s + rest * s / n, &r->begin, error) == STATUS_OK)
-        next_line(r, first, first + whole * (s + 1) + rest * (s + 1) / n, &r->end, error);
+    if (next_line(r, first, first + whole * s + rest * s / n, &r->begin, error) != STATUS_OK)
+        return error->status;
+    if (next_line(r, first, first + whole * (s + 1) + rest * (s + 1) / n, &r->end, error) !=
+        STATUS_OK)
+        return error->status;
     r->position = r->begin;
     r->text_bytes = 0;
-    return error->status;
+    return STATUS_OK;
 }
 
-/* The window's text lines are still to be explained: pieces are read beside it. */
+/* Counts in counters of a byte, many of which a compiler updates at a time; they are summed before
+ * one overflows. */
+uint64_t line_count(const char *p, const char *end)
+{
+    enum { WIDTH = 64, ROUNDS = 255 };
+    uint64_t count = 0;
+    while (end - p >= WIDTH) {
+        uint8_t own[WIDTH] = {0};
+        for (int round = 0; round < ROUNDS && end - p >= WIDTH; round++, p += WIDTH)
+            for (int i = 0; i < WIDTH; i++)
+                own[i] = (uint8_t)(own[i] + (p[i] == '\n'));
+        for (int i = 0; i < WIDTH; i++)
+            count += own[i];
+    }
+    for (; p < end; p++)
+        count += *p == '\n';
+    return count;
+}
+
+/* Reads pieces to memory of their own, since the window may still be needed for a message. */
 uint64_t line_reader_lines_before(const struct line_reader *r)
 {
     uint64_t lines = 0, bytes = r->begin - r->origin;

@@ -7,9 +7,9 @@
 #include "base/page_touch.h"
 
 #define LEAST_WINDOW ((size_t)64 << 10)
-#define WINDOW_SHARE 32  /* of the memory, for a window at most ...  */
-#define WINDOWS      3   /* ... of which there are so many, at most */
-#define MARGIN       1.1 /* factor by which later lines may be shorter, on average */
+#define WINDOW_PART  32  /* a window takes at most this part of the memory   */
+#define WINDOWS      3   /* at most so many windows are in memory            */
+#define MARGIN       1.1 /* later lines may be shorter, on average, by this factor */
 
 struct reader {
     struct coo *x; /* x->nnz is the room */
@@ -17,7 +17,6 @@ struct reader {
     struct tns_text text;
     const struct tns_pieces *pieces;
     uint64_t handed_over; /* entries */
-    struct progress *progress;
 };
 
 /* The most entries that x may have before they are handed over. */
@@ -41,7 +40,7 @@ static enum status hand_over(struct reader *r, uint64_t more, struct error *erro
     return r->pieces->take(r->pieces->context, &piece, error);
 }
 
-/* The number of entries of the file if it goes on as it began; 0 if that is not known, or takes
+/* The number of entries of the file if it goes on as it began; 0 if that is unknown or would take
  * more memory than is available. */
 static uint64_t expected_entries(const struct reader *r, uint64_t needed)
 {
@@ -51,8 +50,8 @@ static uint64_t expected_entries(const struct reader *r, uint64_t needed)
     return bytes < (double)machine_memory_available() ? (uint64_t)entries : 0;
 }
 
-/* Makes room for `more` entries and for the expected ones, so that none need be moved. Pages that
- * are not yet written take no memory. */
+/* Makes room for `more` entries and for the expected ones, so that none must be moved. Pages that
+ * are not written take no memory. */
 static enum status make_room(struct reader *r, uint64_t more, struct error *error)
 {
     uint64_t needed = r->used + more;
@@ -74,7 +73,7 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
     return coo_resize(r->x, room, error);
 }
 
-/* Threads that parse write neighbouring parts of each array. */
+/* Gives the arrays their pages: the threads that parse write neighbouring parts of each array. */
 static void touch_pages(const struct reader *r, uint64_t more)
 {
     const struct coo *x = r->x;
@@ -91,23 +90,28 @@ static enum status read_entries(struct reader *r, const struct line_window *wind
                                 struct error *error)
 {
     uint64_t lines;
-    if (tns_text_cut(&r->text, window, &lines, error) == STATUS_OK &&
-        hand_over(r, lines, error) == STATUS_OK && make_room(r, lines, error) == STATUS_OK) {
-        touch_pages(r, lines);
-        tns_text_parse(&r->text, window, r->x, &r->used, error);
-    }
-    return error->status;
+    if (tns_text_cut(&r->text, window, &lines, error) != STATUS_OK)
+        return error->status;
+    if (hand_over(r, lines, error) != STATUS_OK)
+        return error->status;
+    if (make_room(r, lines, error) != STATUS_OK)
+        return error->status;
+    touch_pages(r, lines);
+    return tns_text_parse(&r->text, window, r->x, &r->used, error);
 }
 
 static enum status read_windows(struct reader *r, struct error *error)
 {
-    struct line_window window;
-    while (tns_text_next(&r->text, &window, error) == STATUS_OK && window.begin < window.end) {
+    for (;;) {
+        struct line_window window;
+        if (tns_text_next(&r->text, &window, error) != STATUS_OK)
+            return error->status;
+        if (window.begin == window.end)
+            return STATUS_OK;
         if (read_entries(r, &window, error) != STATUS_OK)
             return error->status;
-        tns_text_progress(&r->text, r->progress);
+        tns_text_progress(&r->text, r->pieces->progress);
     }
-    return error->status;
 }
 
 static enum status finish(struct reader *r, struct error *error)
@@ -127,20 +131,23 @@ static void fill_report(const struct reader *r, struct tns_report *report)
 }
 
 static enum status read_file(struct coo *x, const char *path, const struct tns_options *options,
-                             const struct tns_sizes *sizes, const struct tns_pieces *pieces,
-                             struct progress *progress, struct tns_report *report,
+                             const struct tns_pieces *pieces, struct tns_report *report,
                              struct error *error)
 {
-    struct reader r = {.x = x, .pieces = pieces, .progress = progress};
+    struct reader r = {.x = x, .pieces = pieces};
     *x = (struct coo){0};
-    if (tns_text_open(&r.text, path, options, sizes, error) != STATUS_OK)
+    if (tns_text_open(&r.text, path, options, error) != STATUS_OK)
         return error->status;
-    progress_stage(progress, "reading %s", r.text.name);
-    if (read_windows(&r, error) == STATUS_OK && finish(&r, error) == STATUS_OK) {
-        fill_report(&r, report);
-        tns_text_done(&r.text, progress, report->entries, report->text_bytes);
-    } else {
-        progress_clear(progress);
+    progress_stage(pieces->progress, "reading %s", r.text.name);
+    if (read_windows(&r, error) != STATUS_OK)
+        goto done;
+    if (finish(&r, error) != STATUS_OK)
+        goto done;
+    fill_report(&r, report);
+    tns_text_done(&r.text, pieces->progress, report->entries, report->text_bytes);
+done:
+    if (error->status != STATUS_OK) {
+        progress_clear(pieces->progress);
         coo_free(x);
     }
     tns_text_close(&r.text);
@@ -162,42 +169,35 @@ static enum status refuse(void *context, struct coo *piece, struct error *error)
                      strcmp(*path, "-") == 0 ? "standard input" : *path, piece->nnz);
 }
 
-static enum status read_whole(struct coo *x, const char *path, const struct tns_options *options,
-                              const struct tns_sizes *sizes, struct progress *progress,
-                              struct tns_report *report, struct error *error)
+/* Text takes a small part of the memory: one window, or two that are read ahead and one more. */
+static void choose_window(struct tns_options *options)
 {
-    const struct tns_pieces limit = {.memory = machine_memory_budget(options->memory),
-                                     .overhead = TNS_CLEAN_BYTES,
-                                     .take = refuse,
-                                     .context = &path};
-    return read_file(x, path, options, sizes, &limit, progress, report, error);
+    uint64_t memory = machine_memory_budget(options->memory), *left = &options->memory;
+    options->sizes.window = window_within(memory / WINDOW_PART);
+    *left = memory > WINDOWS * options->sizes.window ? memory - WINDOWS * options->sizes.window : 1;
 }
 
-enum status tns_read_sized(struct coo *x, const char *path, const struct tns_options *options,
-                           const struct tns_sizes *sizes, struct progress *progress,
-                           struct tns_report *report, struct error *error)
-{
-    return read_whole(x, path, options, sizes, progress, report, error);
-}
-
-/* Text takes a small share of the memory: one window, or two that are read ahead and one more. */
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
-    struct tns_options left = *options;
-    uint64_t memory = machine_memory_budget(options->memory);
-    const struct tns_sizes sizes = {.window = window_within(memory / WINDOW_SHARE),
-                                    .section = TNS_SECTION};
-    left.memory = memory > WINDOWS * sizes.window ? memory - WINDOWS * sizes.window : 1;
-    return read_whole(x, path, &left, &sizes, progress, report, error);
+    struct tns_options own = *options;
+    if (own.sizes.window == 0)
+        choose_window(&own);
+    const struct tns_pieces limit = {.memory = machine_memory_budget(own.memory),
+                                     .overhead = TNS_CLEAN_BYTES,
+                                     .take = refuse,
+                                     .context = &path,
+                                     .progress = progress};
+    return read_file(x, path, &own, &limit, report, error);
 }
 
 /* A window has no more entries than a piece: a text line has four bytes or more. */
 enum status tns_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
-                            const struct tns_pieces *pieces, struct progress *progress,
-                            struct tns_report *report, struct error *error)
+                            const struct tns_pieces *pieces, struct tns_report *report,
+                            struct error *error)
 {
-    uint64_t least = pieces->memory / (4 * MAX_ORDER + 8 + pieces->overhead), window = 4 * least;
-    const struct tns_sizes sizes = {.window = window_within(window), .section = TNS_SECTION};
-    return read_file(x, path, options, &sizes, pieces, progress, report, error);
+    uint64_t least = pieces->memory / (4 * MAX_ORDER + 8 + pieces->overhead);
+    struct tns_options own = *options;
+    own.sizes.window = window_within(4 * least);
+    return read_file(x, path, &own, pieces, report, error);
 }

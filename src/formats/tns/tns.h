@@ -8,7 +8,7 @@
 #include "base/progress.h"
 #include "formats/tns/tns_options.h"
 #include "formats/tns/tns_text.h"
-#include "tensor/coo_pieces.h"
+#include "tensor/coo.h"
 
 struct tns_report {
     enum tns_header header;
@@ -21,32 +21,27 @@ struct tns_report {
  * has the entries in the order of the file, with zeros and duplicates (see coo_clean()). Errors
  * name file, text line, mode, what was read and what was expected: "x.tns:17: mode 2: index 0,
  * expected 1 or more". The caller frees *x, which is empty on failure. STATUS_INPUT. STATUS_MEMORY,
- * also if a window of text would make more entries than options->memory holds, with TNS_CLEAN_BYTES
- * for each to clean them, so that the system does not run out of memory. */
+ * also where the entries, with TNS_CLEAN_BYTES for each to clean them, may take more bytes than
+ * options->memory, so that the system does not run out of memory. */
 #define TNS_CLEAN_BYTES 16
 enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error);
 
 /* How tns_read_pieces() hands over entries. */
 struct tns_pieces {
-    uint64_t memory;   /* bytes that the entries of one piece may take                   */
-    uint64_t overhead; /* bytes of an entry, beside 4 for each mode and 8 for the value  */
-    coo_taker take;    /* the lengths of a piece are those of the largest indices so far */
-    void *context;     /* of `take`; not owned                                           */
+    uint64_t memory;           /* bytes that the entries of one piece may take                   */
+    uint64_t overhead;         /* bytes of an entry, beside 4 for each mode and 8 for the value  */
+    coo_taker take;            /* the lengths of a piece are those of the largest indices so far */
+    void *context;             /* of `take`; not owned                                           */
+    struct progress *progress; /* may be NULL                                            */
 };
 
 /* tns_read() for files larger than memory: whenever there are as many entries as memory holds, they
  * are handed over, in the order of the file. *x has the last ones (perhaps none) and the lengths of
- * the whole tensor. A piece has at least the entries of 64 kB of text. Errors as of tns_read(), and
- * what `take` fails with. */
+ * the whole tensor. A piece has at least the entries of 64 kB of text. Errors of tns_read() and of
+ * `take`. */
 enum status tns_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
-                            const struct tns_pieces *pieces, struct progress *progress,
-                            struct tns_report *report, struct error *error);
-
-/* Tests only: tns_read() with these sizes, to read a small file in many steps. The result does not
- * depend on the sizes. */
-enum status tns_read_sized(struct coo *x, const char *path, const struct tns_options *options,
-                           const struct tns_sizes *sizes, struct progress *progress,
-                           struct tns_report *report, struct error *error);
+                            const struct tns_pieces *pieces, struct tns_report *report,
+                            struct error *error);
 
 #endif

@@ -21,7 +21,7 @@ static bool is_word(struct tns_token token, const char *word)
            strncasecmp(token.begin, word, strlen(word)) == 0;
 }
 
-/* Sets the form of the entries: `order` indices, as `origin` says. */
+/* Sets the form of the entries: `order` indices, which is known from `origin`. */
 static enum status ready(struct tns_head *h, int order, const char *origin, struct error *error)
 {
     const struct tns_options *o = h->options;

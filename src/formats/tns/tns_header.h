@@ -1,5 +1,5 @@
-/* Reads what stands before the entries of FROSTT text (see enum tns_header), one text line at a
- * time, until the form of the entries is known. */
+/* Reads the header of FROSTT text (see enum tns_header), one text line at a time, until the form of
+ * the entries is known. */
 #ifndef BLCO_TNS_HEADER_H
 #define BLCO_TNS_HEADER_H
 
@@ -9,7 +9,7 @@
 #include "formats/tns/tns_options.h"
 #include "tensor/shape.h"
 
-/* What the next text line that is not blank must be. */
+/* What must come in the next text line that is not blank. */
 enum tns_awaited {
     TNS_AWAIT_FIRST,
     TNS_AWAIT_ORDER,
@@ -31,9 +31,9 @@ struct tns_head {
 /* Awaits the first text line of a file. `name` and *options outlive *h. */
 void tns_head_begin(struct tns_head *h, const char *name, const struct tns_options *options);
 
-/* Takes the next text line of the file, [line, end), number `number`. *is_entry if the line is the
- * first entry and not part of a header; only entries follow then. STATUS_INPUT if the line is
- * neither. */
+/* Takes the next text line of the file, [line, end), number `number`. *is_entry is true if the line
+ * is the first entry; then only entries follow. STATUS_INPUT if the line is neither an entry nor
+ * part of a header. */
 enum status tns_head_line(struct tns_head *h, const char *line, const char *end, uint64_t number,
                           bool *is_entry, struct error *error);
 

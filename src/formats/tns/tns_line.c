@@ -152,8 +152,8 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
 
 /* --- the usual text line, fast --- */
 
-/* Parses an unsigned number of up to 15 digits at p, with eight readable bytes behind each eight
- * digits. Returns its end, or NULL if there is no such number. A newline ends it at the latest. */
+/* Parses an unsigned number of up to 15 digits at p, where 16 bytes must be readable. Returns its
+ * end, or NULL if there is no such number. A newline ends it at the latest. */
 static inline const char *fast_unsigned(const char *p, const char *readable, uint64_t *value)
 {
     if (readable - p < 16)
@@ -174,18 +174,18 @@ static inline const char *fast_unsigned(const char *p, const char *readable, uin
     return p;
 }
 
-/* Parses a value at p: a whole number here, others by number_parse(). Returns its end or NULL. */
+/* Parses a value at p: a whole number fast, others by number_parse(). Returns its end or NULL. */
 static inline const char *fast_value(const char *p, const char *readable, double *value)
 {
     uint64_t whole;
     bool negative = *p == '-';
-    const char *behind = fast_unsigned(p + negative, readable, &whole);
-    if (behind && (unsigned char)*behind <= ' ') {
+    const char *end = fast_unsigned(p + negative, readable, &whole);
+    if (end && (unsigned char)*end <= ' ') {
         *value = negative ? -(double)whole : (double)whole;
-        return behind;
+        return end;
     }
-    behind = number_parse(p, readable, value);
-    return behind && isfinite(*value) ? behind : NULL;
+    end = number_parse(p, readable, value);
+    return end && isfinite(*value) ? end : NULL;
 }
 
 static inline const char *skip_blanks(const char *p)

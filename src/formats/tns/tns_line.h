@@ -16,8 +16,8 @@ struct tns_format {
     int order;                 /* an entry has `order` indices and a value                 */
     uint32_t index_base;       /* 0 or 1                                                   */
     uint64_t limit[MAX_ORDER]; /* zero-based indices are below it; at most MAX_LENGTH      */
-    const char *limit_origin;  /* who sets the limit ("--dims"), or NULL: it is MAX_LENGTH */
-    char order_origin[48];     /* who sets the number of columns ("line 1")                */
+    const char *limit_origin;  /* what sets the limit ("--dims"), or NULL: it is MAX_LENGTH */
+    char order_origin[48];     /* what sets the number of columns ("line 1")                */
 };
 
 /* Arrays to which entries are parsed: the first entry at [0]. */
@@ -28,7 +28,7 @@ struct tns_place {
 
 /* Parses whole text lines (end[-1] is a newline) into *place, which has room for an entry a line;
  * *entries is the number of entries. Returns end, or the beginning of the first bad line; entries
- * before that line are parsed. Bytes up to `readable`, at or behind end, may be read. */
+ * before that line are parsed. Bytes up to `readable`, which is end or later, may be read. */
 const char *tns_lines_parse(const struct tns_format *f, const char *begin, const char *end,
                             const char *readable, const struct tns_place *place, uint64_t *entries);
 

@@ -1,17 +1,25 @@
-/* What a caller says about a FROSTT text file, and the headers that such a file may have. */
+/* How a FROSTT text file is to be read, and the headers that such a file may have. */
 #ifndef BLCO_TNS_OPTIONS_H
 #define BLCO_TNS_OPTIONS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/words.h"
 #include "tensor/shape.h"
+
+/* Sizes in which text is read. The result does not depend on the sizes. */
+struct tns_sizes {
+    size_t window;  /* bytes of text read ahead at a time; no text line may be longer */
+    size_t section; /* bytes of text that a thread parses at a time                   */
+};
 
 struct tns_options {
     int index_base;           /* 0 or 1                                                        */
     int ndims;                /* number of lengths (--dims); 0: from the header or the indices */
     uint64_t dims[MAX_ORDER]; /* (ndims) lengths; an index beyond its length is an error       */
     uint64_t memory; /* bytes that tns_read() may take; 0: MACHINE_MEMORY_SHARE of the available */
+    struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
 };
 
 /* None; the order and the lengths, a text line each; or `sptensor`, order, lengths and number of

@@ -3,16 +3,15 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/tns/line_count.h"
 
 /* Whole text lines of a window, parsed by one thread. */
 struct tns_section {
     const char *begin, *end;
     uint64_t lines;
-    uint64_t first_line; /* lines of the window before it: the offset of its entries at first */
-    uint64_t entries;    /* parsed                                                            */
+    uint64_t first_line; /* lines of the window before it, and where its entries go at first */
+    uint64_t entries;    /* that were parsed                                                  */
     const char *bad;     /* the first bad line, or end                                        */
-    uint32_t largest[MAX_ORDER]; /* index of each mode */
+    uint32_t largest[MAX_ORDER]; /* the largest index of each mode */
 };
 
 static const char *line_end(const char *line, const char *end)

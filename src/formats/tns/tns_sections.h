@@ -14,9 +14,9 @@
 struct tns_section;
 
 struct tns_sections {
-    size_t bytes;                /* of text that a thread parses at a time, about */
-    int threads;                 /* that parse                                    */
-    struct tns_section *section; /* (room); owned, freed by memory_free */
+    size_t bytes;                /* bytes of a section, about                     */
+    int threads;                 /* threads that parse                            */
+    struct tns_section *section; /* (room); owned, freed by memory_free           */
     size_t count, room;
     uint64_t lines; /* text lines of the window */
 };
@@ -26,8 +26,8 @@ enum status tns_sections_cut(struct tns_sections *s, const struct line_window *w
                              struct error *error);
 
 /* Parses the window that was cut last into x from entry *used on, where x has room for an entry a
- * text line, adds the entries to *used, and raises largest[0..order) to the largest index of each
- * mode. False where a text line is bad: the rest is then as it was. */
+ * text line, adds the number of entries to *used, and raises largest[0..order) to the largest index
+ * of each mode. False where a text line is bad; *used and `largest` are then unchanged. */
 bool tns_sections_parse(struct tns_sections *s, const struct tns_format *f,
                         const struct line_window *window, struct coo *x, uint64_t *used,
                         uint32_t *largest);

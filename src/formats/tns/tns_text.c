@@ -10,8 +10,7 @@
 #include "base/pace.h"
 #include "formats/tns/foreign_file.h"
 
-/* A thread that inflates the text counts as one that parses: more threads than asked for would only
- * wait for each other. */
+/* The reader's thread counts among the threads that the user allows: with more, some would wait. */
 static int parsing_threads(const struct line_reader *reader)
 {
     int threads = omp_get_max_threads() - line_reader_threaded(reader);
@@ -19,10 +18,13 @@ static int parsing_threads(const struct line_reader *reader)
 }
 
 enum status tns_text_open(struct tns_text *t, const char *path, const struct tns_options *options,
-                          const struct tns_sizes *sizes, struct error *error)
+                          struct error *error)
 {
-    *t = (struct tns_text){.start = clock_now(), .sections = {.bytes = sizes->section}};
-    if (line_reader_open(&t->reader, path, sizes->window, error) != STATUS_OK)
+    const struct tns_sizes *sizes = &options->sizes;
+    *t = (struct tns_text){.start = clock_now()};
+    t->sections.bytes = sizes->section ? sizes->section : TNS_SECTION;
+    if (line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW,
+                         error) != STATUS_OK)
         return error->status;
     t->name = line_reader_name(t->reader);
     t->sections.threads = parsing_threads(t->reader);
@@ -47,7 +49,7 @@ static uint64_t first_line(const struct tns_text *t)
     return line_reader_lines_before(t->reader) + t->lines + 1;
 }
 
-/* Reads the text lines of the window before the first entry and moves its beginning behind them. */
+/* Reads the text lines of the window before the first entry, and takes them from the window. */
 static enum status read_head(struct tns_text *t, struct line_window *window, struct error *error)
 {
     bool is_entry = false;
@@ -65,8 +67,7 @@ static enum status read_head(struct tns_text *t, struct line_window *window, str
     return STATUS_OK;
 }
 
-/* Looks at the first bytes of the file: another kind of file is refused, the mark that text is in
- * UTF-8, which it is in any case, is skipped. */
+/* Checks the first bytes of the file: another kind of file is refused, a mark of UTF-8 skipped. */
 static enum status begin_text(struct tns_text *t, struct line_window *window, struct error *error)
 {
     t->begun = true;
@@ -107,9 +108,10 @@ enum status tns_text_cut(struct tns_text *t, const struct line_window *window, u
                          struct error *error)
 {
     *lines = 0;
-    if (tns_sections_cut(&t->sections, window, error) == STATUS_OK)
-        *lines = t->sections.lines;
-    return error->status;
+    if (tns_sections_cut(&t->sections, window, error) != STATUS_OK)
+        return error->status;
+    *lines = t->sections.lines;
+    return STATUS_OK;
 }
 
 enum status tns_text_parse(struct tns_text *t, const struct line_window *window, struct coo *x,

@@ -1,4 +1,4 @@
-/* FROSTT text that is being read, from the header on: windows of text lines with entries. */
+/* Reads FROSTT text: the header, then windows of text lines with entries. */
 #ifndef BLCO_TNS_TEXT_H
 #define BLCO_TNS_TEXT_H
 
@@ -9,66 +9,59 @@
 #include "formats/tns/tns_header.h"
 #include "formats/tns/tns_sections.h"
 
-/* Sizes in which text is read. The result does not depend on the sizes. */
-struct tns_sizes {
-    size_t window;  /* bytes of text read ahead at a time; no text line may be longer */
-    size_t section; /* bytes of text that a thread parses at a time                   */
-};
-
 #define TNS_MOST_WINDOW ((size_t)8 << 20)
 #define TNS_SECTION     ((size_t)128 << 10)
 
 struct tns_text {
     struct line_reader *reader; /* owned                                              */
     const char *name;           /* for messages: the path, or "standard input"        */
-    bool begun;                 /* the first bytes have been looked at                */
+    bool begun;                 /* the first bytes are checked                        */
     struct tns_head head;
-    size_t head_bytes;           /* before the first text line that may be an entry    */
-    uint64_t lines;              /* of the file, or of the share, before the window    */
-    uint32_t largest[MAX_ORDER]; /* index of each mode so far                          */
+    size_t head_bytes;           /* bytes before the first text line that may be an entry */
+    uint64_t lines;              /* text lines of the file, or the share, before the window */
+    uint32_t largest[MAX_ORDER]; /* the largest index of each mode so far              */
     struct tns_sections sections;
-    double start; /* clock_now, when the text was opened                */
+    double start; /* clock_now() when the text was opened */
 };
 
-/* Opens the text at `path` ("-": standard input); windows have sizes->window bytes. `path` and
- * *options outlive *t. The caller closes *t, which is empty on failure. STATUS_INPUT,
- * STATUS_MEMORY, STATUS_INTERNAL as of line_reader_open. */
+/* Opens the text at `path` ("-": standard input); options->sizes that are 0 are TNS_MOST_WINDOW and
+ * TNS_SECTION. `path` and *options outlive *t. The caller closes *t, which is empty on failure.
+ * STATUS_INPUT, STATUS_MEMORY, STATUS_INTERNAL as from line_reader_open. */
 enum status tns_text_open(struct tns_text *t, const char *path, const struct tns_options *options,
-                          const struct tns_sizes *sizes, struct error *error);
+                          struct error *error);
 
 /* Whether several ranks can read the file, each a share. */
 bool tns_text_has_shares(const struct tns_text *t);
 
 /* Begins again with share number `share` of `shares` of the entries' text: the text lines that
- * begin in this share of the bytes behind the header. To be called once, when the header is read;
- * text lines in messages are still numbered from the beginning of the file. STATUS_INPUT. */
+ * begin in this share of the bytes after the header. Call it once, when the header is read; the
+ * numbers of text lines in messages still count from the beginning of the file. STATUS_INPUT. */
 enum status tns_text_take_share(struct tns_text *t, int share, int shares, struct error *error);
 
-/* Gets the next window that has text lines behind the header, from when on the one before is no
- * longer valid; an empty one at the end. STATUS_INPUT, also where the header is bad or a text line
- * too long; STATUS_MEMORY. */
+/* Gets the next window that has text lines after the header, or an empty one at the end; the window
+ * before is no longer valid. STATUS_INPUT, also where the header is bad or a text line too long;
+ * STATUS_MEMORY. */
 enum status tns_text_next(struct tns_text *t, struct line_window *window, struct error *error);
 
-/* *lines = the number of text lines of the window. To be called before tns_text_parse.
- * STATUS_MEMORY. */
+/* *lines = the number of text lines of the window. Call it before tns_text_parse. STATUS_MEMORY. */
 enum status tns_text_cut(struct tns_text *t, const struct line_window *window, uint64_t *lines,
                          struct error *error);
 
 /* Parses the window's entries into x from entry *used on, where x has room for an entry a text
- * line, and adds the entries to *used. STATUS_INPUT where a text line is bad: a message about the
+ * line, and adds their number to *used. STATUS_INPUT where a text line is bad: a message about the
  * first one. */
 enum status tns_text_parse(struct tns_text *t, const struct line_window *window, struct coo *x,
                            uint64_t *used, struct error *error);
 
-/* Checks at the end of a file of `entries` entries that everything is there that the file promised.
- * STATUS_INPUT. */
+/* Checks at the end of a file of `entries` entries that the header was complete, that it gave this
+ * number if it gave any, and that there are entries. STATUS_INPUT. */
 enum status tns_text_end(const struct tns_text *t, uint64_t entries, struct error *error);
 
-/* The shape of a tensor with these largest indices (order): the lengths are those of the caller or
- * of the header where one of them gives lengths. */
+/* The shape of a tensor with these largest indices (order), or with the lengths that --dims or the
+ * header gives. */
 struct shape tns_text_shape(const struct tns_text *t, const uint32_t *largest);
 
-/* Shows how far reading is. */
+/* Shows how much has been read. */
 void tns_text_progress(const struct tns_text *t, struct progress *progress);
 
 /* Ends the stage: `entries` were read from `bytes` of text. */

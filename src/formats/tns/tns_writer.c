@@ -21,13 +21,11 @@ struct section_buffer {
 };
 
 struct tns_writer {
-    struct coo
-        shape; /* order, lengths and number of nonzeros of the whole tensor, without arrays */
+    struct coo whole;    /* shape and number of nonzeros of the tensor, without arrays */
     const struct coo *x; /* the piece that is being written; not owned */
     uint64_t written;    /* nonzeros of the pieces before it           */
     bool begun;          /* the header is written                      */
     struct tns_write_options options;
-    struct progress *progress;
     struct outfile file;
     bool gzip, to_stdout;
     size_t position; /* in the file, of the next section */
@@ -50,9 +48,11 @@ static size_t section_room(const struct coo *x)
 
 static enum status prepare(struct tns_writer *w, const char *path, struct error *error)
 {
-    size_t room = section_room(&w->shape);
+    size_t room = section_room(&w->whole);
     w->buffer = memory_zeros((size_t)w->threads, sizeof *w->buffer, error);
-    for (int t = 0; w->buffer && t < w->threads; t++) {
+    if (!w->buffer)
+        return error->status;
+    for (int t = 0; t < w->threads; t++) {
         w->buffer[t].text = memory_array(room, 1, error);
         if (w->gzip)
             w->buffer[t].gzipped = memory_array(gzip_member_room(room), 1, error);
@@ -61,9 +61,7 @@ static enum status prepare(struct tns_writer *w, const char *path, struct error 
         if (error->status != STATUS_OK)
             return error->status;
     }
-    if (error->status == STATUS_OK && !w->to_stdout)
-        outfile_open(&w->file, path, error);
-    return error->status;
+    return w->to_stdout ? STATUS_OK : outfile_open(&w->file, path, error);
 }
 
 static char *format_header(const struct tns_writer *w, char *text)
@@ -72,14 +70,14 @@ static char *format_header(const struct tns_writer *w, char *text)
         return text;
     if (w->options.header == TNS_HEADER_SPTENSOR)
         text = stpcpy(text, "sptensor\n");
-    text = number_format_unsigned((uint64_t)w->shape.shape.order, text);
-    for (int n = 0; n < w->shape.shape.order; n++) {
+    text = number_format_unsigned((uint64_t)w->whole.shape.order, text);
+    for (int n = 0; n < w->whole.shape.order; n++) {
         *text++ = n == 0 ? '\n' : ' ';
-        text = number_format_unsigned(w->shape.shape.dims[n], text);
+        text = number_format_unsigned(w->whole.shape.dims[n], text);
     }
     *text++ = '\n';
     if (w->options.header == TNS_HEADER_SPTENSOR) {
-        text = number_format_unsigned(w->shape.nnz, text);
+        text = number_format_unsigned(w->whole.nnz, text);
         *text++ = '\n';
     }
     return text;
@@ -103,20 +101,26 @@ static char *format_section(const struct tns_writer *w, uint64_t section, char *
     return text;
 }
 
-/* Formats a section into the thread's buffer; bytes[0..*size) is what goes into the file. */
-static void make_section(const struct tns_writer *w, uint64_t section, struct section_buffer *b,
-                         size_t *text_size, const char **bytes, size_t *size, struct error *error)
+/* A section as it goes into the file. */
+struct section {
+    const char *bytes;      /* (size), in a buffer */
+    size_t size, text_size; /* text_size: before compression */
+};
+
+/* Formats a section into the thread's buffer. */
+static void make_section(const struct tns_writer *w, uint64_t number, struct section_buffer *b,
+                         struct section *s, struct error *error)
 {
-    *bytes = b->text;
-    *size = *text_size = (size_t)(format_section(w, section, b->text) - b->text);
+    s->bytes = b->text;
+    s->size = s->text_size = (size_t)(format_section(w, number, b->text) - b->text);
     if (!w->gzip)
         return;
-    *bytes = b->gzipped;
-    gzip_member_write(&b->gzip, b->text, *text_size, b->gzipped, size, error);
+    s->bytes = b->gzipped;
+    gzip_member_write(&b->gzip, b->text, s->text_size, b->gzipped, &s->size, error);
 }
 
-/* The position of a section in the file is known when the sections before it are formatted. Each
- * thread then writes its own, or all in turn if the output cannot be written at a position. */
+/* The position of a section in the file is known when the sections before it are formatted. Then
+ * each thread writes its own; standard output, which has no positions, is written in turn. */
 static void write_sections(struct tns_writer *w, struct error *error)
 {
     uint64_t sections = w->x->nnz ? (w->x->nnz + SECTION - 1) / SECTION : 1;
@@ -124,23 +128,23 @@ static void write_sections(struct tns_writer *w, struct error *error)
 #pragma omp parallel for ordered schedule(dynamic)
     for (uint64_t s = 0; s < sections; s++) {
         struct error own = {0};
-        const char *bytes = NULL;
-        size_t text_size = 0, size = 0, position = 0;
+        struct section made = {0};
+        size_t position = 0;
         bool skip;
 #pragma omp atomic read
         skip = failed;
         if (!skip)
-            make_section(w, s, &w->buffer[omp_get_thread_num()], &text_size, &bytes, &size, &own);
+            make_section(w, s, &w->buffer[omp_get_thread_num()], &made, &own);
 #pragma omp ordered
         {
             position = w->position;
-            w->position += size;
-            w->text_bytes += text_size;
+            w->position += made.size;
+            w->text_bytes += made.text_size;
             if (w->to_stdout && !skip && own.status == STATUS_OK)
-                outfile_write(&w->file, bytes, size, &own);
+                outfile_write(&w->file, made.bytes, made.size, &own);
         }
         if (!w->to_stdout && !skip && own.status == STATUS_OK)
-            outfile_write_at(&w->file, bytes, size, position, &own);
+            outfile_write_at(&w->file, made.bytes, made.size, position, &own);
         if (own.status != STATUS_OK) {
 #pragma omp critical(tns_write_error)
             error_set(error, own.status, "%s", own.message);
@@ -148,8 +152,8 @@ static void write_sections(struct tns_writer *w, struct error *error)
             failed = true;
         }
         if (omp_get_thread_num() == 0)
-            progress_update(w->progress,
-                            (double)(w->written + s * SECTION + 1) / (double)(w->shape.nnz + 1),
+            progress_update(w->options.progress,
+                            (double)(w->written + s * SECTION + 1) / (double)(w->whole.nnz + 1),
                             "%s", NUMBER_SIZE(position));
     }
 }
@@ -171,22 +175,21 @@ void tns_writer_free(struct tns_writer *w)
 
 enum status tns_writer_open(struct tns_writer **writer, const char *path, const struct shape *shape,
                             uint64_t nnz, const struct tns_write_options *options,
-                            struct progress *progress, struct error *error)
+                            struct error *error)
 {
     static char stdout_name[] = "standard output";
     struct tns_writer *w = *writer = memory_array(1, sizeof *w, error);
     if (!w)
         return error->status;
-    *w = (struct tns_writer){.shape = {.shape = *shape, .nnz = nnz},
+    *w = (struct tns_writer){.whole = {.shape = *shape, .nnz = nnz},
                              .options = *options,
-                             .progress = progress,
                              .file = {.fd = -1},
                              .gzip = ends_in_gz(path),
                              .to_stdout = strcmp(path, "-") == 0,
                              .threads = omp_get_max_threads()};
     if (w->to_stdout)
         w->file = (struct outfile){.fd = STDOUT_FILENO, .path = stdout_name};
-    progress_stage(progress, "writing %s", w->to_stdout ? stdout_name : path);
+    progress_stage(options->progress, "writing %s", w->to_stdout ? stdout_name : path);
     if (prepare(w, path, error) != STATUS_OK) {
         tns_writer_free(w);
         *writer = NULL;
@@ -206,21 +209,24 @@ enum status tns_writer_append(struct tns_writer *w, const struct coo *x, struct 
 enum status tns_writer_commit(struct tns_writer *w, struct tns_write_report *report,
                               struct error *error)
 {
-    if (!w->to_stdout)
-        outfile_commit(&w->file, error);
+    if (!w->to_stdout && outfile_commit(&w->file, error) != STATUS_OK)
+        return error->status;
     if (report)
         *report = (struct tns_write_report){w->text_bytes, w->position};
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status tns_write(const struct coo *x, const char *path,
-                      const struct tns_write_options *options, struct progress *progress,
-                      struct tns_write_report *report, struct error *error)
+                      const struct tns_write_options *options, struct tns_write_report *report,
+                      struct error *error)
 {
     struct tns_writer *w;
-    if (tns_writer_open(&w, path, &x->shape, x->nnz, options, progress, error) == STATUS_OK &&
-        tns_writer_append(w, x, error) == STATUS_OK)
-        tns_writer_commit(w, report, error);
+    if (tns_writer_open(&w, path, &x->shape, x->nnz, options, error) != STATUS_OK)
+        return error->status;
+    if (tns_writer_append(w, x, error) != STATUS_OK)
+        goto done;
+    tns_writer_commit(w, report, error);
+done:
     tns_writer_free(w);
     return error->status;
 }

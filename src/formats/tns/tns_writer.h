@@ -12,6 +12,7 @@
 struct tns_write_options {
     int index_base; /* 0 or 1 */
     enum tns_header header;
+    struct progress *progress; /* may be NULL */
 };
 
 struct tns_write_report {
@@ -24,8 +25,8 @@ struct tns_write_report {
  * written as gzip, in members that can be inflated at the same time; "-" is standard output. A file
  * appears whole or not at all. `report` may be NULL. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tns_write(const struct coo *x, const char *path,
-                      const struct tns_write_options *options, struct progress *progress,
-                      struct tns_write_report *report, struct error *error);
+                      const struct tns_write_options *options, struct tns_write_report *report,
+                      struct error *error);
 
 /* Writes a tensor piece by piece, for tensors larger than memory. */
 struct tns_writer;
@@ -34,7 +35,7 @@ struct tns_writer;
  * on failure. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tns_writer_open(struct tns_writer **w, const char *path, const struct shape *shape,
                             uint64_t nnz, const struct tns_write_options *options,
-                            struct progress *progress, struct error *error);
+                            struct error *error);
 
 /* Writes the next piece. If every piece but the last has a multiple of TNS_WRITE_PIECE nonzeros,
  * the file is the same as from one piece. A tensor without nonzeros is one piece without nonzeros.

@@ -74,12 +74,11 @@ static void check_tensor(const struct coo *x)
     struct blco_file f;
     struct device_coo d;
     struct coo expected;
-    double norm_sq = 0;
     open_file(&f, x);
     ok(blco_file_read(&f, &expected, NULL, &error), &error);
-    ok(device_coo_decode(&d, &f, &norm_sq, &staging, &pool, &error), &error);
+    ok(device_coo_decode(&d, &f, &staging, &pool, &error), &error);
     compare(&d, &expected);
-    assert_true(fabs(norm_sq / coo_norm_sq(x) - 1) < 1e-12);
+    assert_true(fabs(d.norm_sq / coo_norm_sq(x) - 1) < 1e-12);
     device_coo_free(&d);
     coo_free(&expected);
     blco_file_close(&f);
@@ -109,8 +108,7 @@ static void expect_damaged(const struct blco_file *f, const char *what)
 {
     struct error error = {0};
     struct device_coo d;
-    double norm_sq;
-    assert_int_equal(device_coo_decode(&d, f, &norm_sq, &staging, &pool, &error), STATUS_INPUT);
+    assert_int_equal(device_coo_decode(&d, f, &staging, &pool, &error), STATUS_INPUT);
     if (!strstr(error.message, what))
         fail_msg("%s", error.message);
     assert_null(d.line);
@@ -163,9 +161,8 @@ static void check_failing_allocations(const uint64_t *dims)
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
         struct device_coo d;
-        double norm_sq;
         memory_hook_set(k);
-        enum status status = device_coo_decode(&d, &f, &norm_sq, &staging, &pool, &error);
+        enum status status = device_coo_decode(&d, &f, &staging, &pool, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

@@ -93,12 +93,11 @@ static void check_part(const struct blco_file *f, const struct coo *all, const s
     struct error error = {0};
     struct device_coo d;
     struct coo x;
-    double norm_sq = -1;
     pick(&x, all, part);
-    ok(device_coo_decode_part(&d, f, part, &norm_sq, &staging, &pool, &error), &error);
+    ok(device_coo_decode_part(&d, f, part, &staging, &pool, &error), &error);
     assert_int_equal(d.nnz, x.nnz);
     if (x.nnz == 0) {
-        assert_true(norm_sq == 0 && !d.value);
+        assert_true(d.norm_sq == 0 && !d.value);
     } else {
         assert_array(d.value, x.value, x.nnz, sizeof *x.value);
         for (int n = 0; n < d.shape.order; n++) {
@@ -106,7 +105,7 @@ static void check_part(const struct blco_file *f, const struct coo *all, const s
             if (d.shape.dims[n] < 10000000)
                 check_touched(&d, &x, n);
         }
-        assert_true(fabs(norm_sq / coo_norm_sq(&x) - 1) < 1e-12);
+        assert_true(fabs(d.norm_sq / coo_norm_sq(&x) - 1) < 1e-12);
         if (shape_longest(&d.shape) < 10000000)
             check_renumbered(&d, &x);
     }
@@ -189,15 +188,13 @@ static void test_damaged(void **state)
     struct coo x;
     struct external_sort_report report;
     size_t size;
-    double norm_sq;
     naive_random_coo(&x, SHAPE(3, dims), 400000, 1, 0);
     ok(write_blco(&x, scratch_path("x.blco"), &report, &error), &error);
     char *bytes = file_bytes(scratch_path("x.blco"), &size);
     bytes[segment_of(bytes)[3].offset + 5000] ^= 1;
     ok(blco_file_open(&f, scratch_file("bad.blco", bytes, size), &error), &error);
     struct part part = part_all(&f.shape);
-    assert_int_equal(device_coo_decode_part(&d, &f, &part, &norm_sq, &staging, &pool, &error),
-                     STATUS_INPUT);
+    assert_int_equal(device_coo_decode_part(&d, &f, &part, &staging, &pool, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "damaged: nonzeros from number 196609 on"));
     assert_null(d.value);
     blco_file_close(&f);
@@ -223,10 +220,8 @@ static void test_failing_allocations(void **state)
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
         struct device_coo d;
-        double norm_sq;
         memory_hook_set(k);
-        enum status status =
-            device_coo_decode_part(&d, &f, &part, &norm_sq, &staging, &pool, &error);
+        enum status status = device_coo_decode_part(&d, &f, &part, &staging, &pool, &error);
         if (status == STATUS_OK)
             status = device_coo_linearise(&d, &part.here, &error);
         fired = memory_hook_fired();

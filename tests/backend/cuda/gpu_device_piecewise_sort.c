@@ -108,13 +108,14 @@ static void test_failing_allocations(void **state)
     naive_random_coo(&x, &(struct shape){3, {3000, 2000, 1500}}, 200000, 1, 0);
     ok(device_coo_upload(&d, &x, &staging, &pool, &none), &none);
     struct device_blco expected;
-    ok(device_blco_build(&expected, &d, 1, 64, PRECISION_DOUBLE, false, &none), &none);
+    const struct device_blco_options options = {1, 64, PRECISION_DOUBLE, false};
+    ok(device_blco_build(&expected, &d, &options, &none), &none);
     uint64_t *index = downloaded(expected.index[0], x.nnz, sizeof *index);
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
         struct device_blco b;
         memory_hook_set(k);
-        enum status status = device_blco_build(&b, &d, 1, 64, PRECISION_DOUBLE, false, &error);
+        enum status status = device_blco_build(&b, &d, &options, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_true(status == STATUS_OK || (fired && status == STATUS_MEMORY));

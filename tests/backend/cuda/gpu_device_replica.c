@@ -38,8 +38,8 @@ static void open_packed(struct streaming *t, const struct coo *x, struct packed_
     t->x = *x;
     good(cudaStreamCreateWithFlags(&t->on, cudaStreamNonBlocking));
     assert_int_equal(device_staging_open(&t->staging, 0, t->on, &error), STATUS_OK);
-    if (device_stream_open(&t->stream, alto, 1, conflict, sorted, batch_nnz, bytes, precision,
-                           &error) != STATUS_OK)
+    const struct device_stream_request request = {conflict, sorted, batch_nnz, bytes, precision};
+    if (device_stream_open(&t->stream, alto, 1, &request, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 

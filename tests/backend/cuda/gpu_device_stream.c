@@ -38,8 +38,9 @@ static void check_stream(const struct mttkrp_case *q, const struct device_factor
     struct packed_tensor packed[MAX_ORDER + 1];
     struct device_stream s;
     int count = pack(packed, &q->x, t->conflict, t->segment_nnz);
-    if (device_stream_open(&s, packed, count, t->conflict, t->sorted, t->batch_nnz, t->bytes,
-                           f->precision, &error) != STATUS_OK)
+    const struct device_stream_request request = {t->conflict, t->sorted, t->batch_nnz, t->bytes,
+                                                  f->precision};
+    if (device_stream_open(&s, packed, count, &request, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_null(packed[0].bytes);
     note(&s);
@@ -145,9 +146,9 @@ static void test_memory(void **state)
     naive_random_coo(&x, SHAPE(3, dims), 6000000, 1, 0);
     assert_int_equal(packed_tensor_build(&packed, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
     good(cudaMemGetInfo(&before, &all));
-    assert_int_equal(device_stream_open(&s, &packed, 1, conflict, sorted, 1 << 18, bytes,
-                                        PRECISION_DOUBLE, &error),
-                     STATUS_OK);
+    const struct device_stream_request request = {conflict, sorted, 1 << 18, bytes,
+                                                  PRECISION_DOUBLE};
+    assert_int_equal(device_stream_open(&s, &packed, 1, &request, &error), STATUS_OK);
     good(cudaMemGetInfo(&after, &all));
     assert_true(s.ordering[0].nresident > 0 && s.ordering[0].nresident < s.ordering[0].nbatches);
     assert_true(before - after <= bytes + slack);
@@ -173,9 +174,8 @@ static void test_damaged_stream(void **state)
         assert_int_equal(pack(&packed, &q.x, conflict, 100), 1);
         packed.shape.dims[n] -= packed.shape.dims[n] /
                                 8; /* the same number of bits, and coordinates beyond the length */
-        assert_int_equal(
-            device_stream_open(&s, &packed, 1, conflict, sorted, 1000, 0, PRECISION_DOUBLE, &error),
-            STATUS_OK);
+        const struct device_stream_request request = {conflict, sorted, 1000, 0, PRECISION_DOUBLE};
+        assert_int_equal(device_stream_open(&s, &packed, 1, &request, &error), STATUS_OK);
         assert_int_equal(device_stream_mttkrp(&s, n, &f, NULL, &error), STATUS_INPUT);
         char expected[32];
         snprintf(expected, sizeof expected, "length of mode %d", n + 1);
@@ -205,8 +205,9 @@ static void test_failing_allocations(void **state)
         struct device_stream s;
         int count = pack(packed, &q.x, t.conflict, 100);
         memory_hook_set(k);
-        enum status status = device_stream_open(&s, packed, count, t.conflict, t.sorted, 1000,
-                                                1 << 19, PRECISION_DOUBLE, &error);
+        const struct device_stream_request request = {t.conflict, t.sorted, 1000, 1 << 19,
+                                                      PRECISION_DOUBLE};
+        enum status status = device_stream_open(&s, packed, count, &request, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_null(packed[0].bytes);
@@ -243,9 +244,8 @@ static void test_line_too_long(void **state)
         conflict[n] = CONFLICT_REGISTER;
     naive_random_coo(&x, SHAPE(5, dims), 100, 1, 0);
     assert_int_equal(pack(&packed, &x, conflict, 0), 1);
-    assert_int_equal(
-        device_stream_open(&s, &packed, 1, conflict, sorted, 100, 0, PRECISION_DOUBLE, &error),
-        STATUS_MEMORY);
+    const struct device_stream_request request = {conflict, sorted, 100, 0, PRECISION_DOUBLE};
+    assert_int_equal(device_stream_open(&s, &packed, 1, &request, &error), STATUS_MEMORY);
     assert_null(packed.bytes);
     coo_free(&x);
 }

@@ -105,9 +105,9 @@ static void test_lists(void **state)
         set_conflicts(&t, 3, 4);
         t.conflict[0] = t.conflict[1] = t.conflict[2] = CONFLICT_REGISTER;
         assert_int_equal(pack(packed, &q.x, t.conflict, t.segment_nnz), 1);
-        assert_int_equal(device_stream_open(&s, packed, 1, t.conflict, t.sorted, t.batch_nnz,
-                                            t.bytes, PRECISION_DOUBLE, &error),
-                         STATUS_OK);
+        const struct device_stream_request request = {t.conflict, t.sorted, t.batch_nnz, t.bytes,
+                                                      PRECISION_DOUBLE};
+        assert_int_equal(device_stream_open(&s, packed, 1, &request, &error), STATUS_OK);
         const struct device_packed_tensor *o = &s.ordering[0];
         struct seen seen = {.nnz = q.x.nnz, .batch_nnz = device_packed_tensor_nnz(o, 0)};
         seen.word = uploaded(NULL, seen.nnz * sizeof *seen.word);

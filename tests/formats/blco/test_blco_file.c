@@ -267,10 +267,9 @@ static void test_allocation_failures(void **state)
         struct error error = {0};
         unlink(path);
         copy_coo(&copy, &x);
-        external_sort_init(&sort);
+        external_sort_init(&sort, path, 1 << 20, NULL);
         memory_hook_set(k);
-        enum status status =
-            external_sort_write(&sort, &copy, path, 1 << 20, &report, NULL, &error);
+        enum status status = external_sort_write(&sort, &copy, &report, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         external_sort_free(&sort);

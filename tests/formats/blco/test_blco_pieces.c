@@ -44,7 +44,8 @@ static enum status join_file(struct joined *j, const char *path, uint64_t length
     *error = (struct error){0};
     assert_int_equal(coo_create(&j->x, SHAPE(3, dims), 0, error), STATUS_OK);
     assert_int_equal(blco_file_open(&f, path, error), STATUS_OK);
-    blco_pieces_each(&f, length, join, j, error);
+    const struct blco_pieces pieces = {&f, 0, f.header->nsegments, length};
+    blco_pieces_each(&pieces, join, j, error);
     blco_file_close(&f);
     return error->status;
 }
@@ -126,12 +127,12 @@ static void test_how_many_segments_fit(void **state)
     assert_int_equal(blco_file_open(&f, path, &error), STATUS_OK);
     int threads = omp_get_max_threads();
     omp_set_num_threads(1);
-    assert_int_equal(blco_pieces_length(&f, 0), 1);
-    assert_int_equal(blco_pieces_length(&f, 2 * segment - 1), 1);
-    assert_int_equal(blco_pieces_length(&f, 2 * segment), 2);
-    assert_int_equal(blco_pieces_length(&f, 100 * segment), 4); /* enough for a thread */
+    assert_int_equal(blco_pieces_of(&f, 0).length, 1);
+    assert_int_equal(blco_pieces_of(&f, 2 * segment - 1).length, 1);
+    assert_int_equal(blco_pieces_of(&f, 2 * segment).length, 2);
+    assert_int_equal(blco_pieces_of(&f, 100 * segment).length, 4); /* enough for a thread */
     omp_set_num_threads(2);
-    assert_int_equal(blco_pieces_length(&f, 100 * segment), 6); /* all */
+    assert_int_equal(blco_pieces_of(&f, 100 * segment).length, 6); /* all */
     omp_set_num_threads(threads);
     blco_file_close(&f);
     coo_free(&x);

@@ -14,7 +14,7 @@
 
 #define DATA "tests/data/"
 
-/* Reading `name` fails with this message behind the name. */
+/* Reading `name` fails with this message after the name. */
 static void assert_refused(const char *name, const struct tns_options *options,
                            const struct tns_sizes *sizes, const char *message)
 {
@@ -22,7 +22,9 @@ static void assert_refused(const char *name, const struct tns_options *options,
     memset(&x, 0xff, sizeof x);
     struct tns_report report;
     struct error error = {0};
-    assert_int_equal(tns_read_sized(&x, name, options, sizes, NULL, &report, &error), STATUS_INPUT);
+    struct tns_options sized = *options;
+    sized.sizes = *sizes;
+    assert_int_equal(tns_read(&x, name, &sized, NULL, &report, &error), STATUS_INPUT);
     assert_memory_equal(error.message, name, strlen(name));
     assert_string_equal(error.message + strlen(name), message);
     assert_null(x.value);
@@ -246,9 +248,8 @@ static void does_not_wait_for_a_silent_pipe(void **state)
     struct coo x;
     struct tns_report report;
     struct error error = {0};
-    struct tns_sizes sizes = {100000, 1000};
-    assert_int_equal(tns_read_sized(&x, name, &one_based, &sizes, NULL, &report, &error),
-                     STATUS_INPUT);
+    struct tns_options options = {.index_base = 1, .sizes = {100000, 1000}};
+    assert_int_equal(tns_read(&x, name, &options, NULL, &report, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, ":1: mode 2: index 'x', expected a whole number"));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);

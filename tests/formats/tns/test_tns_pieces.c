@@ -53,8 +53,8 @@ static uint64_t check(uint64_t memory, const struct tns_options *options)
     assert_int_equal(read_file(&all, options, &usual, &report, &error), STATUS_OK);
     struct collector c = {0};
     assert_int_equal(coo_create(&c.x, &all.shape, all.nnz, &error), STATUS_OK);
-    struct tns_pieces pieces = {memory, 0, take, &c};
-    if (tns_read_pieces(&last, path, options, &pieces, NULL, &other, &error) != STATUS_OK)
+    struct tns_pieces pieces = {memory, 0, take, &c, NULL};
+    if (tns_read_pieces(&last, path, options, &pieces, &other, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     for (int n = 0; n < all.shape.order; n++)
         assert_int_equal(last.shape.dims[n], all.shape.dims[n]);
@@ -121,9 +121,8 @@ static void test_header_counts_all_pieces(void **state)
     struct collector c = {0};
     uint64_t dims[] = {40, 90000};
     assert_int_equal(coo_create(&c.x, SHAPE(2, dims), 30000, &error), STATUS_OK);
-    struct tns_pieces pieces = {1, 0, take, &c};
-    assert_int_equal(tns_read_pieces(&x, path, &one_based, &pieces, NULL, &report, &error),
-                     STATUS_INPUT);
+    struct tns_pieces pieces = {1, 0, take, &c, NULL};
+    assert_int_equal(tns_read_pieces(&x, path, &one_based, &pieces, &report, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "30000 entries, expected 29999"));
     assert_null(x.value);
     coo_free(&c.x);
@@ -136,9 +135,9 @@ static void test_the_taker_may_stop_it(void **state)
     struct tns_report report;
     struct error error = {0};
     int calls = 0;
-    struct tns_pieces pieces = {1, 0, stop, &calls};
+    struct tns_pieces pieces = {1, 0, stop, &calls, NULL};
     write_sptensor(30000);
-    assert_int_equal(tns_read_pieces(&x, path, &one_based, &pieces, NULL, &report, &error),
+    assert_int_equal(tns_read_pieces(&x, path, &one_based, &pieces, &report, &error),
                      STATUS_OUTPUT);
     assert_int_equal(calls, 1);
     assert_null(x.value);

@@ -81,8 +81,8 @@ static void write_tensor(const struct coo *x, const char *path, int base, enum t
                          struct tns_write_report *report)
 {
     struct error error = {0};
-    struct tns_write_options options = {base, header};
-    if (tns_write(x, path, &options, NULL, report, &error) != STATUS_OK)
+    struct tns_write_options options = {.index_base = base, .header = header};
+    if (tns_write(x, path, &options, report, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 
@@ -200,15 +200,14 @@ static void test_pieces(void **state)
     naive_random_coo(&x, SHAPE(3, dims), 3 * TNS_WRITE_PIECE + 100, 1, 0);
     for (int gzip = 0; gzip < 2; gzip++) {
         const char *path = gzip ? packed : plain;
-        struct tns_write_options options = {1, TNS_HEADER_SPTENSOR};
+        struct tns_write_options options = {.index_base = 1, .header = TNS_HEADER_SPTENSOR};
         struct tns_write_report report, other;
         struct error error = {0};
         size_t size, other_size;
         write_tensor(&x, path, 1, TNS_HEADER_SPTENSOR, &report);
         char *bytes = read_file(path, &size);
         struct tns_writer *w;
-        assert_int_equal(tns_writer_open(&w, path, &x.shape, x.nnz, &options, NULL, &error),
-                         STATUS_OK);
+        assert_int_equal(tns_writer_open(&w, path, &x.shape, x.nnz, &options, &error), STATUS_OK);
         for (uint64_t begin = 0; begin < x.nnz; begin += 2 * TNS_WRITE_PIECE) {
             struct coo piece = x;
             uint64_t left = x.nnz - begin;
@@ -246,10 +245,10 @@ static void test_full_disk(void **state)
     signal(SIGXFSZ, SIG_IGN);
     for (int gzip = 0; gzip < 2; gzip++) {
         const char *path = gzip ? packed : plain;
-        struct tns_write_options options = {1, TNS_HEADER_NONE};
+        struct tns_write_options options = {.index_base = 1};
         struct error error = {0};
         setrlimit(RLIMIT_FSIZE, &small);
-        enum status status = tns_write(&x, path, &options, NULL, NULL, &error);
+        enum status status = tns_write(&x, path, &options, NULL, &error);
         setrlimit(RLIMIT_FSIZE, &limit);
         assert_int_equal(status, STATUS_OUTPUT);
         assert_non_null(strstr(error.message, path));
@@ -263,14 +262,14 @@ static void test_refused_paths(void **state)
 {
     (void)state;
     struct coo x = {.shape.order = 1, .shape.dims = {3}};
-    struct tns_write_options options = {1, TNS_HEADER_NONE};
+    struct tns_write_options options = {.index_base = 1};
     char missing[96];
     snprintf(missing, sizeof missing, "%s/none/x.tns", folder);
     struct error error = {0};
-    assert_int_equal(tns_write(&x, missing, &options, NULL, NULL, &error), STATUS_OUTPUT);
+    assert_int_equal(tns_write(&x, missing, &options, NULL, &error), STATUS_OUTPUT);
     assert_non_null(strstr(error.message, missing));
     error = (struct error){0};
-    assert_int_equal(tns_write(&x, folder, &options, NULL, NULL, &error), STATUS_OUTPUT);
+    assert_int_equal(tns_write(&x, folder, &options, NULL, &error), STATUS_OUTPUT);
 }
 
 static void test_allocation_failures(void **state)
@@ -279,7 +278,7 @@ static void test_allocation_failures(void **state)
     uint32_t i[] = {0, 2};
     double value[] = {1, 2};
     struct coo x = {{1, {3}}, 2, {i}, value};
-    struct tns_write_options options = {1, TNS_HEADER_NONE};
+    struct tns_write_options options = {.index_base = 1};
     for (int gzip = 0; gzip < 2; gzip++) {
         const char *path = gzip ? packed : plain;
         int fired = 1;
@@ -287,7 +286,7 @@ static void test_allocation_failures(void **state)
             struct error error = {0};
             unlink(path);
             memory_hook_set(k);
-            enum status status = tns_write(&x, path, &options, NULL, NULL, &error);
+            enum status status = tns_write(&x, path, &options, NULL, &error);
             fired = memory_hook_fired();
             memory_hook_set(-1);
             assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

@@ -9,7 +9,7 @@
 #include "backend/cuda/runtime/device_queue.h"
 #include "kernels/mttkrp/unshared_rows.h"
 
-/* Two gathers are fused only where their table stays in the L2 cache and is short against the
+/* Two gathers are fused only if their table fits the L2 cache and is short compared with the
  * tensor.
  */
 #define MAX_TABLE_BITS   18 /* of a row's number                          */
@@ -122,13 +122,14 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
     sort_gathers(w);
     find_fusion(w);
     list_variants(w);
-    enum status status = cuda_status(device_event_create_timed(&w->start), "an event", error);
-    if (status == STATUS_OK)
-        status = cuda_status(device_event_create_timed(&w->stop), "an event", error);
-    if (status == STATUS_OK && conflict == CONFLICT_REGISTER &&
+    if (cuda_status(device_event_create_timed(&w->start), "an event", error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(device_event_create_timed(&w->stop), "an event", error) != STATUS_OK)
+        return error->status;
+    if (conflict == CONFLICT_REGISTER &&
         tensor->blco.nnz / UNSHARED_NONZEROS < tensor->blco.shape.dims[mode])
-        status = find_unshared_rows(w, stream, error);
-    return status;
+        return find_unshared_rows(w, stream, error);
+    return STATUS_OK;
 }
 
 void device_mttkrp_close(struct device_mttkrp *w)
@@ -198,7 +199,7 @@ static void set_args(const struct device_mttkrp *w, const struct device_mttkrp_v
     args->wide_values = f->wide_values;
 }
 
-/* Zeroes the rows that the launch adds to; it stores the others. */
+/* Zeroes the rows to which the launch adds; it stores the others. */
 static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_args *args,
                           cudaStream_t stream)
 {
@@ -241,14 +242,14 @@ static enum status load_kernels(const struct device_mttkrp *w, const struct devi
     return cuda_status(code, "loading the kernels", error);
 }
 
-void device_mttkrp_restart(struct device_mttkrp *w)
+void device_mttkrp_retry(struct device_mttkrp *w)
 {
     w->calls = w->best = 0;
     w->best_ms = 0;
     w->timed = -1;
 }
 
-/* Takes the time of the trial before, which has ended unless MTTKRPs follow each other at once. */
+/* Takes the time of the previous trial; waits if that has not ended. */
 static cudaError_t finish_trial(struct device_mttkrp *w)
 {
     float ms;
@@ -267,29 +268,25 @@ enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_facto
                               cudaStream_t stream, struct error *error)
 {
     cudaError_t code = w->timed >= 0 ? finish_trial(w) : cudaSuccess;
+    if (cuda_status(code, "timing MTTKRP", error) != STATUS_OK)
+        return error->status;
     /* Call k tries variant k - 1: the first call only warms up. */
     int trial = w->variants > 1 && w->calls > 0 && w->calls <= w->variants ? w->calls - 1 : -1;
     w->calls++;
-    if (trial < 0) {
-        enum status status = cuda_status(code, "timing MTTKRP", error);
-        if (status == STATUS_OK && w->calls == 1)
-            status = load_kernels(w, f, error);
-        return status == STATUS_OK ? device_mttkrp_run_variant(w, w->best, f, stream, error)
-                                   : status;
-    }
+    if (w->calls == 1 && trial < 0 && load_kernels(w, f, error) != STATUS_OK)
+        return error->status;
+    if (trial < 0)
+        return device_mttkrp_run_variant(w, w->best, f, stream, error);
 
     w->timed = trial;
-    if (code == cudaSuccess)
-        code = cudaEventRecord(w->start, stream);
-    enum status status = cuda_status(code, "timing MTTKRP", error);
-    if (status == STATUS_OK)
-        status = device_mttkrp_run_variant(w, trial, f, stream, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaEventRecord(w->stop, stream), "timing MTTKRP", error);
-    return status;
+    if (cuda_status(cudaEventRecord(w->start, stream), "timing MTTKRP", error) != STATUS_OK)
+        return error->status;
+    if (device_mttkrp_run_variant(w, trial, f, stream, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(cudaEventRecord(w->stop, stream), "timing MTTKRP", error);
 }
 
-bool device_mttkrp_settled(const struct device_mttkrp *w)
+bool device_mttkrp_tried(const struct device_mttkrp *w)
 {
     return w->variants < 2 || (w->calls > w->variants && w->timed < 0);
 }

@@ -8,16 +8,16 @@
 #include "numerics/precision.h"
 #include "plan/conflict.h"
 
-/* What the kernels read and write beside the tensor; all arrays are in device memory. */
+/* The arrays that the kernels read and write beside the tensor, all in device memory. */
 struct device_factors {
     struct shape shape;
     enum precision precision; /* of the matrices' entries                                */
-    bool wide_values;        /* a tensor in device memory has doubles also where these are floats */
-    uint32_t vectors;        /* 16-byte vectors in a row of every matrix                */
-    void *factor[MAX_ORDER]; /* (I_n x vectors * 16 bytes)                             */
-    void *m;                 /* (copies x longest I_n x vectors * 16 bytes)             */
-    uint32_t copies;         /* of M, for which `m` has room                            */
-    void *table;             /* (table_rows x vectors * 16 bytes): Khatri-Rao products  */
+    bool wide_values;         /* the tensor's values are doubles even if the entries are floats */
+    uint32_t vectors;         /* 16-byte vectors in a row of every matrix                */
+    void *factor[MAX_ORDER];  /* (I_n x vectors * 16 bytes)                             */
+    void *m;                  /* (copies x longest I_n x vectors * 16 bytes)             */
+    uint32_t copies;          /* of M, for which `m` has room                            */
+    void *table;              /* (table_rows x vectors * 16 bytes): Khatri-Rao products  */
     uint64_t table_rows;
 };
 
@@ -48,18 +48,18 @@ struct device_mttkrp {
 /* Rows of the largest Khatri-Rao table that a variant of this mode would use; 0 for none. */
 uint64_t device_mttkrp_table_rows(const struct device_mttkrp *w);
 
-/* Prepares a mode; `tensor` stays the caller's and must outlive *w. Waits for `stream` where the
- * rows of one chunk are worth finding. The caller closes *w, also after a failure. */
+/* Prepares a mode; `tensor` is borrowed and must outlive *w. Waits for `stream` if the rows of one
+ * chunk are worth finding. The caller closes *w, also after a failure. */
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
                                int mode, enum conflict conflict, cudaStream_t stream,
                                struct error *error);
 void device_mttkrp_close(struct device_mttkrp *w);
 
-/* Every variant is to be tried again. */
-void device_mttkrp_restart(struct device_mttkrp *w);
+/* Tries every variant again in the next calls. */
+void device_mttkrp_retry(struct device_mttkrp *w);
 
 /* f->m = X_(mode) (Khatri-Rao product of the other factors). Asynchronous, but while variants are
- * left to try it waits for the trial before. */
+ * left to try it waits for the previous trial. */
 enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_factors *f,
                               cudaStream_t stream, struct error *error);
 
@@ -68,7 +68,7 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
                                       const struct device_factors *f, cudaStream_t stream,
                                       struct error *error);
 
-/* What MTTKRP in memory and MTTKRP streamed share. */
+/* For MTTKRP in memory and streamed: */
 
 /* Sets the arguments that depend on no nonzeros: `gathers` for all other modes (but not the gathers
  * themselves), M and its copies. */
@@ -80,7 +80,7 @@ cudaError_t device_mttkrp_zero(const struct mttkrp_args *args, cudaStream_t stre
 cudaError_t device_mttkrp_merge(const struct mttkrp_args *args, cudaStream_t stream);
 
 /* Whether every variant has been tried, and the fastest is kept from now on. */
-bool device_mttkrp_settled(const struct device_mttkrp *w);
+bool device_mttkrp_tried(const struct device_mttkrp *w);
 
 /* Writes the variant's kind and the nonzeros of a chunk into text: "fused x2048". */
 void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *text, size_t size);

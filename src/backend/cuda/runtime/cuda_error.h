@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 
-/* STATUS_OK on success, STATUS_MEMORY where memory ran out, otherwise STATUS_INTERNAL. `what` says
- * what was being done ("sorting the nonzeros"). cuda_status clears an error that does not break the
- * context from the runtime, so that the next kernel launch does not report it again. */
+/* STATUS_OK on success, STATUS_MEMORY where memory ran out, otherwise STATUS_INTERNAL. `what` is
+ * the work that failed ("sorting the nonzeros"). An error that leaves the context intact is cleared
+ * from the runtime, so that the next kernel launch does not report it again. */
 enum status cuda_status(cudaError_t code, const char *what, struct error *error);
 
 #endif

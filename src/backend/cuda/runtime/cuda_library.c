@@ -25,9 +25,10 @@ enum status cuda_library_load(const char *file, const char *need,
     if (!library)
         return error->status;
     const char *missing = shared_library_bind(library, functions, count);
-    return missing ? error_set(error, STATUS_INPUT, "%s, but %s has no %s: %s", need, file, missing,
-                               remedy)
-                   : STATUS_OK;
+    if (missing)
+        return error_set(error, STATUS_INPUT, "%s, but %s has no %s: %s", need, file, missing,
+                         remedy);
+    return STATUS_OK;
 }
 
 enum status cuda_library_gpu(bool call_failed, const char *what, struct error *error)

@@ -1,6 +1,6 @@
-/* Libraries of CUDA beside its runtime, which is a part of the program: loaded when a rank first
- * needs them. cuBLAS and cuSOLVER bring some hundred MB with them and take longer to load than a
- * small tensor takes to decompose. */
+/* Loads libraries of CUDA when a rank first needs them (CUDA's runtime is linked into the program).
+ * cuBLAS and cuSOLVER have some hundred MB and take longer to load than a small tensor takes to
+ * decompose. */
 #ifndef BLCO_CUDA_LIBRARY_H
 #define BLCO_CUDA_LIBRARY_H
 
@@ -17,8 +17,8 @@ enum status cuda_library_load(const char *file, const char *need,
                               const struct library_function *functions, size_t count,
                               struct error *error);
 
-/* A call to a library counts as an answer of the GPU. STATUS_OK where the GPU works; where a call
- * has failed since the GPU is lost, the GPU's error, as every later call has it. */
+/* For a call to a library: STATUS_OK where the GPU works; if the call has failed because the GPU is
+ * lost, the GPU's error, which every later call gets, too. */
 enum status cuda_library_gpu(bool call_failed, const char *what, struct error *error);
 
 #endif

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* A matrix on its way. What is staged are the entries of the device's matrix, so that rows of any
- * length can be cut into parts. */
+/* A matrix on its way, as entries of the device's matrix, so that rows of any length can be cut
+ * into parts. */
 struct rows {
     double *host;        /* (rows x columns) */
     const double *scale; /* (columns) or NULL */
@@ -15,8 +15,8 @@ struct rows {
 struct stretch {
     uint64_t host;   /* where the row begins on the host      */
     uint64_t column; /* of the first entry                    */
-    uint64_t data;   /* entries that the host has; the rest are zeros */
-    uint64_t all;    /* entries */
+    uint64_t data;   /* its entries that the host has     */
+    uint64_t all;    /* all its entries; the others are 0 */
 };
 
 static void limit(struct stretch *s, const struct rows *r, uint64_t count)
@@ -90,6 +90,11 @@ static void read_entries(void *to, uint64_t first, uint64_t count, const void *f
     }
 }
 
+static struct device_elements entries_of(const struct device_matrix *a)
+{
+    return (struct device_elements){a->entries, a->rows * a->ld, precision_bytes(a->precision)};
+}
+
 static struct rows rows_of(const struct device_matrix *a, double *host, const double *scale)
 {
     return (struct rows){.host = host,
@@ -102,17 +107,17 @@ static struct rows rows_of(const struct device_matrix *a, double *host, const do
 enum status device_factor_upload(struct device_staging *s, const double *host,
                                  const struct device_matrix *a, struct error *error)
 {
+    const struct device_elements entries = entries_of(a);
     struct rows r = rows_of(a, (double *)host, NULL);
-    return device_staging_send(s, a->entries, a->rows * a->ld, precision_bytes(a->precision),
-                               write_entries, &r, error);
+    return device_staging_send(s, &entries, write_entries, &r, error);
 }
 
 enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
                                    double *host, const double *scale, struct error *error)
 {
+    const struct device_elements entries = entries_of(a);
     struct rows r = rows_of(a, host, scale);
-    return device_staging_fetch(s, a->entries, a->rows * a->ld, precision_bytes(a->precision),
-                                read_entries, &r, error);
+    return device_staging_fetch(s, &entries, read_entries, &r, error);
 }
 
 /* Whole rows on their way. */
@@ -137,6 +142,7 @@ enum status device_factor_download_form(struct device_staging *s, const struct d
                                         struct error *error)
 {
     const uint64_t row_bytes = a->ld * precision_bytes(a->precision);
+    const struct device_elements rows = {a->entries, a->rows, row_bytes};
     struct formed_rows r = {.host = host, .form = form, .a = a, .row_bytes = row_bytes};
-    return device_staging_fetch(s, a->entries, a->rows, row_bytes, read_rows, &r, error);
+    return device_staging_fetch(s, &rows, read_rows, &r, error);
 }

@@ -1,4 +1,4 @@
-/* Copying factor matrices between host and device: the host's rows are doubles without padding, the
+/* Copies factor matrices between host and device: the host's rows are doubles without padding, the
  * device's rows are padded to whole vectors and may be floats. */
 #ifndef BLCO_DEVICE_FACTOR_COPY_H
 #define BLCO_DEVICE_FACTOR_COPY_H
@@ -25,7 +25,7 @@ enum status device_factor_upload(struct device_staging *s, const double *host,
 enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
                                    double *host, const double *scale, struct error *error);
 
-/* host (rows x columns) = *a in this form. A row takes no more than DEVICE_STAGING_BYTES. Returns
+/* host (rows x columns) = *a in this form. A row takes at most DEVICE_STAGING_BYTES. Returns
  * when it is done. STATUS_INTERNAL. */
 enum status device_factor_download_form(struct device_staging *s, const struct device_matrix *a,
                                         double *host, const struct column_form *form,

@@ -39,13 +39,15 @@ enum status device_attribute(int device, enum cudaDeviceAttr attribute, int *val
 enum status device_memory_free(int device, uint64_t *bytes, uint64_t *all, struct error *error)
 {
     size_t free_bytes = 0, all_bytes = 0;
-    enum status status = device_use(device, error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for the GPU's memory",
-                             error);
+    *bytes = *all = 0;
+    if (device_use(device, error) != STATUS_OK)
+        return error->status;
+    cudaError_t code = cudaMemGetInfo(&free_bytes, &all_bytes);
+    if (cuda_status(code, "asking for the GPU's memory", error) != STATUS_OK)
+        return error->status;
     *bytes = free_bytes;
     *all = all_bytes;
-    return status;
+    return STATUS_OK;
 }
 
 enum status device_info(int device, struct backend_device *info, struct error *error)

@@ -69,7 +69,7 @@ enum status device_array_into(void *array, uint64_t count, size_t size, struct e
 {
     void *pointer = device_array(count, size, error);
     memcpy(array, &pointer, sizeof pointer);
-    return pointer ? STATUS_OK : error->status;
+    return error->status;
 }
 
 void device_free(void *array)
@@ -135,7 +135,7 @@ enum status device_pool_open(struct device_pool *p, int device, cudaStream_t str
     if (p->work && bytes > 0) {
         if (cudaMallocFromPoolAsync(&all, bytes, p->work, stream) == cudaSuccess)
             (void)cudaFreeAsync(all, stream);
-        (void)cudaGetLastError(); /* without room for all of it: step by step */
+        (void)cudaGetLastError(); /* no room for all of it: arrays will be taken one by one */
     }
     return STATUS_OK;
 }

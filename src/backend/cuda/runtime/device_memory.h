@@ -25,24 +25,26 @@ void device_free(void *array);
  * on the device. */
 void device_trim(void);
 
-/* As device_array, in host memory that the copy engines can reach. Freed by device_pinned_free. */
+/* As device_array, in pinned host memory, which copy engines can reach. Freed by
+ * device_pinned_free.
+ */
 void *device_pinned_array(uint64_t count, size_t size, struct error *error);
 void device_pinned_free(void *array);
 
 /* Device arrays in the order of one stream: an array that is handed back serves the next request at
- * once. Neither step waits for the device or asks the driver, which takes as long to give and to
- * take back a large array as a kernel to fill it. Arrays that stay come from another pool than
- * arrays that come and go, so that no small array holds the room of a large one that is gone. */
+ * once. Neither step waits for the device or asks the driver, which would take as long for a large
+ * array as a kernel takes to fill it. Arrays that stay come from another pool than arrays that come
+ * and go, so that no small array blocks the room of a large one that is gone. */
 struct device_pool {
     cudaStream_t stream;
     cudaMemPool_t work; /* owned; NULL where the device has no pools: every array is the driver's */
     cudaMemPool_t kept; /* the device's own; NULL likewise                                        */
 };
 
-/* A pool of the device of this number, for work on `stream`. `bytes` (0 for none) of working arrays
- * are taken from the driver in one step, where there is room: for many small requests that would
- * each take longer than the work itself. These bytes stay together until the last array among them
- * is freed. STATUS_INTERNAL where the device does not answer. */
+/* A pool of the device of this number, for work on `stream`. If there is room, `bytes` (0 for none)
+ * for working arrays are taken from the driver in one step: many small requests would take longer
+ * than the work itself. These bytes stay together until the last array among them is freed.
+ * STATUS_INTERNAL where the device does not answer. */
 enum status device_pool_open(struct device_pool *p, int device, cudaStream_t stream, uint64_t bytes,
                              struct error *error);
 
@@ -51,15 +53,15 @@ enum status device_pool_open(struct device_pool *p, int device, cudaStream_t str
 void *device_pool_take(const struct device_pool *p, uint64_t count, size_t size,
                        struct error *error);
 
-/* The same for an array that is to stay and is small beside the working arrays. */
+/* As device_pool_take, for an array that stays and is small compared with the working arrays. */
 void *device_pool_keep(const struct device_pool *p, uint64_t count, size_t size,
                        struct error *error);
 
 /* Hands an array back when the stream gets there; NULL is ignored. */
 void device_pool_give(const struct device_pool *p, void *array);
 
-/* Waits for the stream and gives memory that no array is in back to the device. Accepts a zeroed
- * pool, as does device_pool_close. */
+/* Waits for the stream and gives unused memory back to the device. Accepts a zeroed pool, as does
+ * device_pool_close. */
 void device_pool_trim(struct device_pool *p);
 
 void device_pool_close(struct device_pool *p);

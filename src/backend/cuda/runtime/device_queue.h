@@ -8,8 +8,8 @@
 /* Which queue's thread blocks start first where several wait. */
 enum device_queue_priority { QUEUE_LAST, QUEUE_NORMAL, QUEUE_FIRST };
 
-/* A queue or an event of the calling thread's device. *queue and *event stay as they are where it
- * fails; cudaErrorMemoryAllocation where memory runs out. No queue waits for the default one. */
+/* A queue or an event of the calling thread's device. A failure leaves *queue and *event as they
+ * were; cudaErrorMemoryAllocation where memory runs out. No queue waits for the default one. */
 cudaError_t device_queue_create(cudaStream_t *queue, enum device_queue_priority priority);
 cudaError_t device_event_create(cudaEvent_t *event);
 cudaError_t device_event_create_timed(cudaEvent_t *event);

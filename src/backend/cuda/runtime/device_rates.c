@@ -29,8 +29,9 @@ static enum status open_timer(struct rate_timer *t, struct error *error)
     const int device = t->request->device;
     int processors;
     uint64_t free_bytes, all_bytes;
-    if (device_memory_free(device, &free_bytes, &all_bytes, error) != STATUS_OK ||
-        device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
+    if (device_memory_free(device, &free_bytes, &all_bytes, error) != STATUS_OK)
+        return error->status;
+    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
         return error->status;
     cudaError_t code = device_queue_create(&t->stream, QUEUE_NORMAL);
     if (code == cudaSuccess)
@@ -84,21 +85,34 @@ static enum status measure_rows(struct rate_timer *t, row_launcher launch, void 
                           .count = FIRST_COUNT};
     double seconds = 0;
     *rate = 0;
-    enum status status = cuda_status(launch(&r, t->stream), "measuring the GPU", error);
-    for (int repeat = 0; repeat < REPEATS && status == STATUS_OK;) {
+    if (cuda_status(launch(&r, t->stream), "measuring the GPU", error) != STATUS_OK)
+        return error->status;
+    for (int repeat = 0; repeat < REPEATS;) {
         cudaError_t code = cudaEventRecord(t->start, t->stream);
         if (code == cudaSuccess)
             code = launch(&r, t->stream);
-        status = stop_timer(t, code, &seconds, error);
-        if (status == STATUS_OK && seconds < ENOUGH && r.count < MOST_ROWS) {
+        if (stop_timer(t, code, &seconds, error) != STATUS_OK)
+            return error->status;
+        if (seconds < ENOUGH && r.count < MOST_ROWS) {
             r.count *= 4;
             continue;
         }
-        if (status == STATUS_OK && (double)r.count / seconds > *rate)
+        if ((double)r.count / seconds > *rate)
             *rate = (double)r.count / seconds;
         repeat++;
     }
-    return status;
+    return STATUS_OK;
+}
+
+/* The rates of mode n, by the first `rows` rows of a table. */
+static enum status measure_mode(struct rate_timer *t, int n, void *table, uint64_t rows,
+                                struct backend_rates *rates, struct error *error)
+{
+    double rate;
+    if (measure_rows(t, peak_gather, table, rows, &rate, error) != STATUS_OK)
+        return error->status;
+    rates->gather_bytes_per_second[n] = rate * (double)t->request->row_bytes;
+    return measure_rows(t, peak_atomic, table, rows, &rates->atomic_rows_per_second[n], error);
 }
 
 /* Gathers from and adds to a table as long as the longest mode, or as half of the free memory
@@ -114,20 +128,17 @@ static enum status measure_modes(struct rate_timer *t, struct backend_rates *rat
     void *table = device_array(longest, row, error);
     if (!table)
         return error->status;
-    enum status status =
-        cuda_status(peak_fill(table, longest * request->vectors, request->precision, t->stream),
-                    "measuring the GPU", error);
-    for (int n = 0; n < request->shape->order && status == STATUS_OK; n++) {
+    cudaError_t code = peak_fill(table, longest * request->vectors, request->precision, t->stream);
+    if (cuda_status(code, "measuring the GPU", error) != STATUS_OK)
+        goto done;
+    for (int n = 0; n < request->shape->order; n++) {
         uint64_t rows = request->shape->dims[n] < longest ? request->shape->dims[n] : longest;
-        double rate;
-        status = measure_rows(t, peak_gather, table, rows, &rate, error);
-        rates->gather_bytes_per_second[n] = rate * (double)request->row_bytes;
-        if (status == STATUS_OK)
-            status =
-                measure_rows(t, peak_atomic, table, rows, &rates->atomic_rows_per_second[n], error);
+        if (measure_mode(t, n, table, rows, rates, error) != STATUS_OK)
+            goto done;
     }
+done:
     device_free(table);
-    return status;
+    return error->status;
 }
 
 static enum status measure_copy(struct rate_timer *t, double *bytes_per_second, struct error *error)
@@ -137,23 +148,26 @@ static enum status measure_copy(struct rate_timer *t, double *bytes_per_second, 
     double seconds = 0;
     void *from = device_array(count, VECTOR_BYTES, error);
     void *to = from ? device_array(count, VECTOR_BYTES, error) : NULL;
-    enum status status = error->status;
-    if (status == STATUS_OK)
-        status = cuda_status(peak_fill(from, count, PRECISION_DOUBLE, t->stream),
-                             "measuring the GPU", error);
     *bytes_per_second = 0;
-    for (int repeat = 0; repeat <= REPEATS && status == STATUS_OK; repeat++) {
-        cudaError_t code = cudaEventRecord(t->start, t->stream);
+    if (error->status != STATUS_OK)
+        goto done;
+    cudaError_t code = peak_fill(from, count, PRECISION_DOUBLE, t->stream);
+    if (cuda_status(code, "measuring the GPU", error) != STATUS_OK)
+        goto done;
+    for (int repeat = 0; repeat <= REPEATS; repeat++) {
+        code = cudaEventRecord(t->start, t->stream);
         if (code == cudaSuccess)
             code = peak_copy(to, from, count, t->stream);
-        status = stop_timer(t, code, &seconds, error);
+        if (stop_timer(t, code, &seconds, error) != STATUS_OK)
+            goto done;
         double rate = 2 * (double)(count * VECTOR_BYTES) / seconds;
         if (repeat > 0 && rate > *bytes_per_second) /* the first launch loads the kernel */
             *bytes_per_second = rate;
     }
+done:
     device_free(from);
     device_free(to);
-    return status;
+    return error->status;
 }
 
 static enum status measure_upload(struct rate_timer *t, uint64_t bytes, double *bytes_per_second,
@@ -162,21 +176,23 @@ static enum status measure_upload(struct rate_timer *t, uint64_t bytes, double *
     double seconds = 0;
     void *from = device_pinned_array(bytes, 1, error);
     void *to = from ? device_array(bytes, 1, error) : NULL;
-    enum status status = error->status;
-    if (status == STATUS_OK)
-        memset(from, 1, bytes);
     *bytes_per_second = 0;
-    for (int repeat = 0; repeat < REPEATS && status == STATUS_OK; repeat++) {
+    if (error->status != STATUS_OK)
+        goto done;
+    memset(from, 1, bytes);
+    for (int repeat = 0; repeat < REPEATS; repeat++) {
         cudaError_t code = cudaEventRecord(t->start, t->stream);
         if (code == cudaSuccess)
             code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, t->stream);
-        status = stop_timer(t, code, &seconds, error);
+        if (stop_timer(t, code, &seconds, error) != STATUS_OK)
+            goto done;
         if ((double)bytes / seconds > *bytes_per_second)
             *bytes_per_second = (double)bytes / seconds;
     }
+done:
     device_pinned_free(from);
     device_free(to);
-    return status;
+    return error->status;
 }
 
 enum status device_rates_upload(int device, uint64_t bytes, double *bytes_per_second,
@@ -184,8 +200,10 @@ enum status device_rates_upload(int device, uint64_t bytes, double *bytes_per_se
 {
     const struct device_rates_request any = {.device = device};
     struct rate_timer t = {.request = &any};
-    if (open_timer(&t, error) == STATUS_OK)
-        measure_upload(&t, bytes, bytes_per_second, error);
+    if (open_timer(&t, error) != STATUS_OK)
+        goto done;
+    measure_upload(&t, bytes, bytes_per_second, error);
+done:
     close_timer(&t);
     return error->status;
 }
@@ -195,15 +213,15 @@ enum status device_rates(const struct device_rates_request *request, struct back
 {
     struct rate_timer t = {.request = request};
     *rates = (struct backend_rates){0};
-    enum status status = open_timer(&t, error);
-    if (status == STATUS_OK)
-        status = measure_copy(&t, &rates->copy_bytes_per_second, error);
-    if (status == STATUS_OK)
-        status =
-            measure_upload(&t, UPLOAD_BYTES < t.free_bytes / 2 ? UPLOAD_BYTES : t.free_bytes / 2,
-                           &rates->upload_bytes_per_second, error);
-    if (status == STATUS_OK)
-        status = measure_modes(&t, rates, error);
+    if (open_timer(&t, error) != STATUS_OK)
+        goto done;
+    if (measure_copy(&t, &rates->copy_bytes_per_second, error) != STATUS_OK)
+        goto done;
+    uint64_t bytes = UPLOAD_BYTES < t.free_bytes / 2 ? UPLOAD_BYTES : t.free_bytes / 2;
+    if (measure_upload(&t, bytes, &rates->upload_bytes_per_second, error) != STATUS_OK)
+        goto done;
+    measure_modes(&t, rates, error);
+done:
     close_timer(&t);
-    return status;
+    return error->status;
 }

@@ -1,4 +1,4 @@
-/* What a GPU can do with the rows of a factorisation: struct backend_rates, measured. */
+/* Measures how fast a GPU handles the rows of a factorisation (struct backend_rates). */
 #ifndef BLCO_DEVICE_RATES_H
 #define BLCO_DEVICE_RATES_H
 

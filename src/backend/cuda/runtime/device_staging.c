@@ -12,9 +12,9 @@
 #define SLOT_PARTS    4
 #define SMALLEST_PART ((uint64_t)32 << 10) /* bytes */
 
-/* Bytes of an array for each slot that is opened for it: copying and converting them takes one
- * thread less time than pinning another slot. */
-#define SLOT_SHARE ((uint64_t)1 << 20)
+/* Bytes of an array for each slot that is opened for it: one thread copies and converts so many in
+ * less time than pinning another slot takes. */
+#define SLOT_WORTH ((uint64_t)1 << 20)
 
 static void close_slot(struct device_staging_slot *slot)
 {
@@ -53,16 +53,16 @@ enum status device_staging_open(struct device_staging *s, int device, cudaStream
     return open_slot(s, error);
 }
 
-/* Opens as many slots as pay for an array of `bytes`; goes without where there is no memory. */
+/* Opens as many slots as pay for an array of `bytes`, or as there is memory for. */
 static void open_slots(struct device_staging *s, uint64_t bytes)
 {
     struct error ignored = {0};
-    while (s->slots < s->most && bytes / SLOT_SHARE >= (uint64_t)s->slots)
+    while (s->slots < s->most && bytes / SLOT_WORTH >= (uint64_t)s->slots)
         if (open_slot(s, &ignored) != STATUS_OK)
             s->most = s->slots;
 }
 
-/* What the threads share while an array is moved. */
+/* The state of a transfer, of all threads. */
 struct transfer {
     int number; /* of the device */
     cudaStream_t stream;
@@ -76,22 +76,21 @@ struct transfer {
 /* Elements of a part. */
 static uint64_t part_of(uint64_t count, size_t size, int slots)
 {
-    uint64_t share = count / ((uint64_t)slots * SLOT_PARTS), most = DEVICE_STAGING_BYTES / size;
+    uint64_t even = count / ((uint64_t)slots * SLOT_PARTS), most = DEVICE_STAGING_BYTES / size;
     uint64_t least = SMALLEST_PART / size + 1;
-    uint64_t part = share > least ? share : least;
+    uint64_t part = even > least ? even : least;
     return part < most ? part : most;
 }
 
-static struct transfer begin_transfer(struct device_staging *s, const void *device, uint64_t count,
-                                      size_t size)
+static struct transfer begin_transfer(struct device_staging *s, const struct device_elements *e)
 {
-    open_slots(s, count * size);
+    open_slots(s, e->count * e->size);
     return (struct transfer){.number = s->device,
                              .stream = s->stream,
-                             .device = (char *)device,
-                             .count = count,
-                             .part = part_of(count, size, s->slots),
-                             .size = size};
+                             .device = e->array,
+                             .count = e->count,
+                             .part = part_of(e->count, e->size, s->slots),
+                             .size = e->size};
 }
 
 /* The next part into *first and *elements; false where there is none, or a thread has failed. */
@@ -141,7 +140,7 @@ static cudaError_t send_parts(struct transfer *t, struct device_staging_slot *sl
     return code;
 }
 
-/* One part is copied while the part before is read. */
+/* One part is copied while the previous part is read. */
 static cudaError_t fetch_parts(struct transfer *t, struct device_staging_slot *slot,
                                device_staging_read *read, void *host)
 {
@@ -164,20 +163,19 @@ static cudaError_t fetch_parts(struct transfer *t, struct device_staging_slot *s
     return code;
 }
 
-enum status device_staging_send(struct device_staging *s, void *to, uint64_t count, size_t size,
+enum status device_staging_send(struct device_staging *s, const struct device_elements *to,
                                 device_staging_write *write, const void *host, struct error *error)
 {
-    struct transfer t = begin_transfer(s, to, count, size);
+    struct transfer t = begin_transfer(s, to);
 #pragma omp parallel num_threads(s->slots)
     note_error(&t, send_parts(&t, &s->slot[omp_get_thread_num()], write, host));
     return cuda_status((cudaError_t)t.code, "copying to the GPU", error);
 }
 
-enum status device_staging_fetch(struct device_staging *s, const void *from, uint64_t count,
-                                 size_t size, device_staging_read *read, void *host,
-                                 struct error *error)
+enum status device_staging_fetch(struct device_staging *s, const struct device_elements *from,
+                                 device_staging_read *read, void *host, struct error *error)
 {
-    struct transfer t = begin_transfer(s, from, count, size);
+    struct transfer t = begin_transfer(s, from);
 #pragma omp parallel num_threads(s->slots)
     note_error(&t, fetch_parts(&t, &s->slot[omp_get_thread_num()], read, host));
     return cuda_status((cudaError_t)t.code, "copying from the GPU", error);

@@ -1,8 +1,9 @@
-/* Copies between host and device arrays at the rate of the bus, converted on their way. An array is
- * cut into parts, which are handed out to the threads in order. A thread has a slot of two pinned
- * buffers: it converts a part in one of them while the copy engine moves the part before from or to
- * the other. No thread waits for another. Pinning memory takes longer than a short copy: there is
- * one slot at first, and more come with the first long arrays, where there is memory for them. */
+/* Copies between host and device arrays at the rate of the bus, and converts elements on the way.
+ * An array is cut into parts, which are handed out to the threads in order. A thread has a slot of
+ * two pinned buffers: it converts a part in one of them while the copy engine moves the previous
+ * part from or to the other. No thread waits for another. Pinning memory takes longer than a short
+ * copy: there is one slot at first, and more are opened for the first long arrays if there is
+ * memory. */
 #ifndef BLCO_DEVICE_STAGING_H
 #define BLCO_DEVICE_STAGING_H
 
@@ -14,10 +15,9 @@
 #include "base/error.h"
 
 #define DEVICE_STAGING_SLOTS 16 /* threads at most: enough for the bus                 */
-#define DEVICE_STAGING_BYTES                                                                       \
-    ((size_t)1 << 20) /* of a buffer: copies of half as much are slower by a third */
+#define DEVICE_STAGING_BYTES ((size_t)1 << 20) /* of a buffer: half as much is a third slower */
 
-/* A thread's. */
+/* The buffers of one thread. */
 struct device_staging_slot {
     char *buffer[2];      /* (DEVICE_STAGING_BYTES) each, of one array; pinned host, owned */
     cudaEvent_t moved[2]; /* the last copy from or to each of them; owned                  */
@@ -27,7 +27,7 @@ struct device_staging {
     int device; /* number of the device that `stream` is on */
     cudaStream_t stream;
     int most;  /* slots: one for each thread, or as many as there is memory for */
-    int slots; /* that are open */
+    int slots; /* slots that are open */
     struct device_staging_slot slot[DEVICE_STAGING_SLOTS];
 };
 
@@ -36,25 +36,30 @@ struct device_staging {
 enum status device_staging_open(struct device_staging *s, int device, cudaStream_t stream,
                                 struct error *error);
 
-/* Writes elements [first, first + count) of what is sent to `to`. Called by several threads at
- * once, for ranges that do not overlap. False ends the sending, without an error, and leaves what
- * is on the device undefined. */
+/* A device array. */
+struct device_elements {
+    void *array;    /* (count); borrowed                        */
+    uint64_t count; /* elements                                 */
+    size_t size;    /* bytes of one, at most DEVICE_STAGING_BYTES */
+};
+
+/* Writes elements [first, first + count) of `from` to `to`. Called by several threads at once, for
+ * ranges that do not overlap. False ends the sending, without an error; the device array is then
+ * undefined. */
 typedef bool device_staging_write(const void *from, uint64_t first, uint64_t count, void *to);
 
-/* The reverse: takes elements [first, first + count) from `from`. */
+/* Takes elements [first, first + count) from `from`, in the same way. */
 typedef void device_staging_read(void *to, uint64_t first, uint64_t count, const void *from);
 
-/* Sends `count` elements of `size` bytes (at most DEVICE_STAGING_BYTES) to the device array `to`,
- * as `write` writes them from `host`. Returns when all copies are queued and `host` has been
- * read; the elements are on the device when the stream gets there. The first error of any thread
- * wins; STATUS_INTERNAL. */
-enum status device_staging_send(struct device_staging *s, void *to, uint64_t count, size_t size,
+/* Sends the elements to the device, as `write` writes them from `host`. Returns when all copies are
+ * queued and `host` has been read; the elements are on the device when the stream gets there. The
+ * first error of any thread wins; STATUS_INTERNAL. */
+enum status device_staging_send(struct device_staging *s, const struct device_elements *to,
                                 device_staging_write *write, const void *host, struct error *error);
 
-/* Fetches the elements of the device array `from` through `read`. Returns when it is done. */
-enum status device_staging_fetch(struct device_staging *s, const void *from, uint64_t count,
-                                 size_t size, device_staging_read *read, void *host,
-                                 struct error *error);
+/* Fetches the elements from the device through `read`. Returns when it is done. */
+enum status device_staging_fetch(struct device_staging *s, const struct device_elements *from,
+                                 device_staging_read *read, void *host, struct error *error);
 
 /* Waits for queued copies and frees the buffers; accepts a half-opened or zeroed one. */
 void device_staging_close(struct device_staging *s);

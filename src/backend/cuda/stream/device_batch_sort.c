@@ -12,17 +12,19 @@ enum status device_batch_sort_open(struct device_batch_sort *b, uint64_t nnz, ui
     memset(b, 0, sizeof *b);
     if (nnz > UINT32_MAX)
         return error_set(error, STATUS_MEMORY, "batches of more than 2^32 nonzeros are not sorted");
-    enum status status =
-        cuda_status(row_sort_temporary((uint32_t)nnz, &s->temporary_bytes), "sorting", error);
-    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
-        s->row[i] = device_array(nnz, sizeof *s->row[i], error);
-        if (s->row[i])
-            s->position[i] = device_array(nnz, sizeof *s->position[i], error);
-        status = error->status;
-    }
-    if (status == STATUS_OK)
-        s->temporary = device_array(s->temporary_bytes, 1, error);
+    cudaError_t code = row_sort_temporary((uint32_t)nnz, &s->temporary_bytes);
+    if (cuda_status(code, "sorting", error) != STATUS_OK)
+        return error->status;
     *used += 2 * nnz * (sizeof *s->row[0] + sizeof *s->position[0]) + s->temporary_bytes;
+    for (int i = 0; i < 2; i++) {
+        s->row[i] = device_array(nnz, sizeof *s->row[i], error);
+        if (!s->row[i])
+            return error->status;
+        s->position[i] = device_array(nnz, sizeof *s->position[i], error);
+        if (!s->position[i])
+            return error->status;
+    }
+    s->temporary = device_array(s->temporary_bytes, 1, error);
     return error->status;
 }
 

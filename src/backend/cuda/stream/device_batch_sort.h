@@ -1,6 +1,6 @@
-/* Sorting a batch by output row for MTTKRP. Along the alto line the nonzeros of a row are too far
- * apart to share a chunk, but many share a batch: sorted, a row takes about one atomic addition for
- * each batch that has the row, instead of one for nearly each nonzero. */
+/* Sorts a batch by output row for MTTKRP. Along the alto line the nonzeros of a row are too far
+ * apart to be in one chunk, but many are in one batch: in a sorted batch, a row takes about one
+ * atomic addition, instead of one for nearly each nonzero. */
 #ifndef BLCO_DEVICE_BATCH_SORT_H
 #define BLCO_DEVICE_BATCH_SORT_H
 

@@ -47,11 +47,14 @@ uint64_t device_packed_tensor_nnz(const struct device_packed_tensor *p, uint64_t
 static void *to_device(const void *host, uint64_t count, size_t size, struct error *error)
 {
     void *array = host ? device_array(count, size, error) : NULL;
-    if (array && cuda_status(cudaMemcpy(array, host, count * size, cudaMemcpyHostToDevice), doing,
-                             error) == STATUS_OK)
-        return array;
-    device_free(array);
-    return NULL;
+    if (!array)
+        return NULL;
+    cudaError_t code = cudaMemcpy(array, host, count * size, cudaMemcpyHostToDevice);
+    if (cuda_status(code, doing, error) != STATUS_OK) {
+        device_free(array);
+        return NULL;
+    }
+    return array;
 }
 
 /* The chunks of n nonzeros. */
@@ -68,7 +71,7 @@ static enum status build_chunks(struct device_chunk_table *table, uint64_t n, ui
     return error->status;
 }
 
-/* What the kernels read of the segment table. */
+/* The part of the segment table that the kernels read. */
 static enum status build_segments(struct device_packed_tensor *p, struct error *error)
 {
     uint64_t count = p->packed.nsegments;
@@ -112,16 +115,17 @@ enum status device_packed_tensor_open(struct device_packed_tensor *p, struct pac
     p->segments = segments ? least_of(segments, p->packed.nsegments) : 1;
     p->nbatches = (p->packed.nsegments + p->segments - 1) / p->segments;
     uint32_t size = device_packed_tensor_chunk_size(p);
-    enum status status = build_segments(p, error);
-    if (status == STATUS_OK)
-        status = build_spread(p, layout, error);
-    if (status == STATUS_OK)
-        status = build_chunks(&p->full, device_packed_tensor_nnz(p, 0), size, error);
-    if (status == STATUS_OK)
-        status = build_chunks(&p->last, device_packed_tensor_nnz(p, p->nbatches - 1), size, error);
-    if (status == STATUS_OK)
-        pin(p);
-    return status;
+    if (build_segments(p, error) != STATUS_OK)
+        return error->status;
+    if (build_spread(p, layout, error) != STATUS_OK)
+        return error->status;
+    if (build_chunks(&p->full, device_packed_tensor_nnz(p, 0), size, error) != STATUS_OK)
+        return error->status;
+    if (build_chunks(&p->last, device_packed_tensor_nnz(p, p->nbatches - 1), size, error) !=
+        STATUS_OK)
+        return error->status;
+    pin(p);
+    return STATUS_OK;
 }
 
 enum status device_packed_tensor_keep(struct device_packed_tensor *p, uint64_t bytes,
@@ -130,13 +134,13 @@ enum status device_packed_tensor_keep(struct device_packed_tensor *p, uint64_t b
     uint64_t batches = 0, first = device_packed_tensor_at(p, 0);
     while (batches < p->nbatches && device_packed_tensor_at(p, batches + 1) - first <= bytes)
         batches++;
-    if (batches > 0) {
-        p->resident = to_device(p->packed.bytes + first,
-                                device_packed_tensor_at(p, batches) - first, 1, error);
-        if (error->status == STATUS_MEMORY)
-            *error = (struct error){0};
-        p->nresident = p->resident ? batches : 0;
-    }
+    if (batches == 0)
+        return STATUS_OK;
+    p->resident =
+        to_device(p->packed.bytes + first, device_packed_tensor_at(p, batches) - first, 1, error);
+    if (error->status == STATUS_MEMORY)
+        *error = (struct error){0};
+    p->nresident = p->resident ? batches : 0;
     return error->status;
 }
 

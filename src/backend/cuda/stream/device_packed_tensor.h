@@ -13,24 +13,24 @@ struct device_packed_tensor {
     struct packed_tensor packed; /* the segments in host memory; owned                       */
     uint64_t segments;           /* of a batch; the last batch may have fewer                */
     uint64_t nbatches;
-    uint64_t nresident;             /* so many of the first batches stay on the device       */
+    uint64_t nresident;             /* the first `nresident` batches stay on the device      */
     uint8_t *resident;              /* their bytes; device, owned                            */
     struct unpack_segment *segment; /* (packed.nsegments); device, owned                     */
     struct packed_spread *spread;   /* (1): of this ordering; device, owned                  */
     struct device_chunk_table full, last; /* of a batch, and of the last one; owned          */
-    bool pinned;  /* the host memory is registered: the copy engine reads it                 */
-    bool checked; /* all coordinates have been found to be below their modes' lengths        */
+    bool pinned;  /* the host memory is registered with the copy engine                      */
+    bool checked; /* all coordinates are known to be below their modes' lengths              */
 };
 
-/* Takes over *packed, which is empty afterwards, whatever is returned. Its nonzeros are decoded to
+/* Takes over *packed, which is empty afterwards, also after a failure. Its nonzeros are decoded to
  * the words of `layout`. Batches have about batch_nnz nonzeros, but whole segments. The caller
  * closes *p, also after a failure. STATUS_MEMORY. */
 enum status device_packed_tensor_open(struct device_packed_tensor *p, struct packed_tensor *packed,
                                       const struct packed_layout *layout, uint64_t batch_nnz,
                                       struct error *error);
 
-/* Copies as many of the first batches as `bytes` hold to the device, where they stay; none where
- * the device has less room than that. */
+/* Copies as many of the first batches as `bytes` hold to the device, where they stay; none if the
+ * device has less room. */
 enum status device_packed_tensor_keep(struct device_packed_tensor *p, uint64_t bytes,
                                       struct error *error);
 

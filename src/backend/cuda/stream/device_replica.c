@@ -9,8 +9,8 @@
 #include "base/progress.h"
 #include "tensor/ordering.h"
 
-/* What a nonzero takes beside its copy to the device: its sort, its copy back, its page in host
- * memory. Measured with an H200 and 16 threads. */
+/* Seconds for a nonzero, beside its copy to the device: sort, copy back, page in host memory.
+ * Measured with an H200 and 16 threads. */
 #define HANDLING_SECONDS 0.75e-9
 
 #define TRIAL_BYTES ((uint64_t)4 << 20) /* enough to measure how fast the bus is */
@@ -34,13 +34,14 @@ static enum status make_room(struct device_stream *s, struct device_replica_requ
                              struct error *error)
 {
     uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(&s->ordering[q->original]);
-    enum status status = device_replica_build_bytes(s, q, &bytes, error);
-    if (status == STATUS_OK && taken > 0 && (room < taken || bytes > room - taken)) {
+    if (device_replica_build_bytes(s, q, &bytes, error) != STATUS_OK)
+        return error->status;
+    if (taken > 0 && (room < taken || bytes > room - taken)) {
         device_stream_vacate(s, q->original);
         taken = 0;
     }
     q->device_bytes = room - taken;
-    return status;
+    return STATUS_OK;
 }
 
 /* Estimates how long building all replicas takes, and how long the part of each replica that flows
@@ -58,18 +59,18 @@ static enum status estimate(struct device_replicas *r, struct device_stream *s, 
     for (int n = 0; n < s->order; n++) {
         struct device_replica_request q = {.mode = n, .original = original, .device_bytes = room};
         struct device_replica_cost cost = {0};
-        uint64_t share = room / (uint64_t)count;
+        uint64_t stays = room / (uint64_t)count;
         if (s->conflict[n] == CONFLICT_ORDERED)
             continue;
-        enum status status = device_replica_build_cost(&cost, s, &q, error);
-        if (status == STATUS_MEMORY) /* this mode will go without a replica */
+        device_replica_build_cost(&cost, s, &q, error);
+        if (error->status == STATUS_MEMORY) /* this mode will go without a replica */
             *error = (struct error){0};
-        else if (status != STATUS_OK)
-            return status;
+        if (error->status != STATUS_OK)
+            return error->status;
         moved += cost.to_device + cost.to_host;
         counting = cost.counting > counting ? cost.counting : counting;
         r->choice.build_seconds += (double)alto->nnz * HANDLING_SECONDS;
-        r->choice.bus_seconds[n] = alto->size > share ? (double)(alto->size - share) / rate : 0;
+        r->choice.bus_seconds[n] = alto->size > stays ? (double)(alto->size - stays) / rate : 0;
     }
     r->choice.build_seconds += (double)(moved + counting) / rate;
     r->choice.order = s->order;
@@ -104,7 +105,7 @@ enum status device_replicas_due(struct device_replicas *r, struct device_stream 
     return STATUS_OK;
 }
 
-bool device_replicas_settled(const struct device_replicas *r)
+bool device_replicas_decided(const struct device_replicas *r)
 {
     return !r->wanted || r->choice.sweeps > 1;
 }
@@ -121,8 +122,9 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
                                        .staging = r->staging,
                                        .counts = counts};
     double start = clock_now();
-    if (make_room(s, &q, error) != STATUS_OK ||
-        device_replica_build(&replica, s, &q, error) != STATUS_OK)
+    if (make_room(s, &q, error) != STATUS_OK)
+        return error->status;
+    if (device_replica_build(&replica, s, &q, error) != STATUS_OK)
         return error->status;
     uint64_t size = replica.size;
     if (device_stream_adopt(s, &replica, error) != STATUS_OK)
@@ -138,21 +140,25 @@ enum status device_replicas_build(struct device_replicas *r, struct device_strea
     struct device_row_counts counts = {0};
     int original = find_alto(s);
     r->wanted = false;
-    enum status status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
-    for (int n = 0; n < s->order && original >= 0 && status == STATUS_OK; n++) {
+    if (cuda_status(cudaDeviceSynchronize(), "building orderings", error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < s->order && original >= 0; n++) {
         if (s->conflict[n] == CONFLICT_ORDERED)
             continue;
-        status = build_one(r, s, original, n, &counts, error);
-        if (status != STATUS_MEMORY)
-            continue;
-        r->failed[n] = true;
-        *error = (struct error){0};
-        status = STATUS_OK;
+        build_one(r, s, original, n, &counts, error);
+        if (error->status == STATUS_MEMORY) {
+            r->failed[n] = true;
+            *error = (struct error){0};
+        }
+        if (error->status != STATUS_OK)
+            goto done;
     }
+    if (cuda_status(cudaDeviceSynchronize(), "building orderings", error) != STATUS_OK)
+        goto done;
+    device_stream_rearrange(s, error);
+done:
     device_row_counts_free(&counts);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaDeviceSynchronize(), "building orderings", error);
-    return status == STATUS_OK ? device_stream_rearrange(s, error) : status;
+    return error->status;
 }
 
 void device_replicas_describe(const struct device_replicas *r, int mode, char *text, size_t size)

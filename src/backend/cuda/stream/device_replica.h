@@ -1,6 +1,6 @@
 /* Replicas of a tensor that is streamed from one alto copy: each mode's own ordering, built on the
  * device after a sweep, when that pays (replica_choice.h). So the first iteration starts at once,
- * and few iterations do not wait for replicas. */
+ * and a run of few iterations does not wait for replicas. */
 #ifndef BLCO_DEVICE_REPLICA_H
 #define BLCO_DEVICE_REPLICA_H
 
@@ -11,8 +11,8 @@
 #include "plan/replica_choice.h"
 
 struct device_replicas {
-    bool wanted;           /* replicas are to be built, and that was not tried yet      */
-    bool at_once;          /* build when a mode is asked for the second time            */
+    bool wanted;           /* replicas are to be built; false once that was tried       */
+    bool at_once;          /* build them as soon as a mode is asked for again           */
     bool asked[MAX_ORDER]; /* the mode was asked for                                    */
     int first;             /* mode: when it is asked for again, a sweep is over         */
     struct replica_choice choice;
@@ -24,17 +24,17 @@ struct device_replicas {
     double seconds[MAX_ORDER];      /* that building took; 0 where none was built       */
 };
 
-/* Notes that `mode` is asked for; *due says whether replicas are to be built first. At the end of a
+/* Notes that `mode` is asked for; *due = whether replicas are to be built before. At the end of a
  * sweep it may wait for queued work. */
 enum status device_replicas_due(struct device_replicas *r, struct device_stream *s, int mode,
                                 bool *due, struct error *error);
 
 /* Whether no replica will be built, or none soon. */
-bool device_replicas_settled(const struct device_replicas *r);
+bool device_replicas_decided(const struct device_replicas *r);
 
 /* Builds a replica for every mode of the stream that has none, on the staging's stream; a mode for
- * which memory is too short stays with alto. The device's room is then shared anew, and alto is
- * freed where no mode needs it. Waits until all is done. STATUS_INTERNAL, and other errors of the
+ * which memory is too short stays with alto. Then the device's room is divided anew, and alto is
+ * freed if no mode needs it. Waits until all is done. STATUS_INTERNAL, and other errors of the
  * device: the stream can then only be closed. */
 enum status device_replicas_build(struct device_replicas *r, struct device_stream *s,
                                   struct error *error);

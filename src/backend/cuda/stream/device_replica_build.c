@@ -10,7 +10,7 @@
 #include "formats/blco/segment_rows.h"
 #include "plan/replica_pieces.h"
 
-#define COUNTS_SHARE 16 /* counts of other modes' rows take at most one in so many host bytes */
+#define COUNTS_PART 16 /* counts of other modes' rows take at most this part of the host bytes */
 
 static const char doing[] = "building an ordering on the GPU";
 
@@ -19,7 +19,7 @@ struct build {
     const struct device_replica_request *request;
     struct replica_map map;
     uint64_t segment_nnz;
-    uint64_t room;               /* nonzeros of a replica piece, and what the one before left */
+    uint64_t room;               /* nonzeros of a replica piece, and the rest of the previous */
     struct replica_piece target; /* where the present pass appends to */
     uint64_t appended;           /* nonzeros, in all passes so far */
     struct replica_pieces pieces;
@@ -51,11 +51,10 @@ static enum status bytes_for(const struct replica_map *map, uint64_t room,
                              const struct packed_tensor *original, uint64_t *bytes,
                              struct error *error)
 {
-    *bytes = 0;
-    enum status status =
-        device_replica_piece_bytes(map, room, room_to_pack(original), bytes, error);
+    if (device_replica_piece_bytes(map, room, room_to_pack(original), bytes, error) != STATUS_OK)
+        return error->status;
     *bytes += device_segment_packer_bytes(room, original->segment_nnz);
-    return status;
+    return STATUS_OK;
 }
 
 enum status device_replica_build_bytes(const struct device_stream *s,
@@ -76,16 +75,18 @@ static enum status choose_room(struct build *b, const struct packed_tensor *orig
     const struct device_replica_request *q = b->request;
     uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : original->nnz;
     b->room = original->nnz < most ? original->nnz : most;
-    while (bytes_for(&b->map, b->room, original, &bytes, error) == STATUS_OK &&
-           bytes > q->device_bytes) {
+    for (;;) {
+        if (bytes_for(&b->map, b->room, original, &bytes, error) != STATUS_OK)
+            return error->status;
+        if (bytes <= q->device_bytes)
+            return STATUS_OK;
         if (b->room <= b->segment_nnz + 1)
             return error_set(error, STATUS_MEMORY, "%s: no room for a piece", doing);
         uint64_t less = b->room - b->room / 16 - 1;
-        uint64_t share = (uint64_t)((double)b->room / (double)bytes * (double)q->device_bytes);
-        b->room = share < less ? share : less;
+        uint64_t fit = (uint64_t)((double)b->room / (double)bytes * (double)q->device_bytes);
+        b->room = fit < less ? fit : less;
         b->room = b->room > b->segment_nnz ? b->room : b->segment_nnz + 1;
     }
-    return error->status;
 }
 
 static cudaError_t append(void *context, const struct device_packed_tensor *o, uint64_t number,
@@ -94,8 +95,9 @@ static cudaError_t append(void *context, const struct device_packed_tensor *o, u
     const struct build *b = context;
     const struct replica_batch batch = device_replica_piece_batch(o, number, workspace);
     cudaError_t code = device_stream_workspace_ready(workspace);
-    return code == cudaSuccess ? replica_append(&batch, &b->map, &b->target, workspace->product)
-                               : code;
+    if (code != cudaSuccess)
+        return code;
+    return replica_append(&batch, &b->map, &b->target, workspace->product);
 }
 
 /* Appends the nonzeros of a replica piece, from all batches that can have some. */
@@ -123,7 +125,7 @@ static void choose_counts(const struct build *b, bool *wanted)
     for (int n = 0; n < s->order; n++)
         wanted[n] = n == q->mode || (q->counts && s->conflict[n] != CONFLICT_ORDERED);
     uint64_t bytes = device_row_counts_bytes(s, wanted);
-    if (bytes > q->device_bytes || bytes > q->host_bytes / COUNTS_SHARE)
+    if (bytes > q->device_bytes || bytes > q->host_bytes / COUNTS_PART)
         for (int n = 0; n < s->order; n++)
             wanted[n] = n == q->mode;
 }
@@ -148,9 +150,11 @@ static enum status cut_rows(struct build *b, struct error *error)
     const struct packed_tensor *original = original_of(b->stream, b->request);
     int mode = b->request->mode;
     struct device_row_counts own = {0}, *counts = b->request->counts ? b->request->counts : &own;
-    if (count_rows(b, counts, error) == STATUS_OK)
-        replica_pieces_cut(&b->pieces, counts->count[mode], original->shape.dims[mode],
-                           original->nnz, b->room - b->segment_nnz, error);
+    if (count_rows(b, counts, error) != STATUS_OK)
+        goto done;
+    replica_pieces_cut(&b->pieces, counts->count[mode], original->shape.dims[mode], original->nnz,
+                       b->room - b->segment_nnz, error);
+done:
     memory_free(counts->count[mode]);
     counts->count[mode] = NULL;
     device_row_counts_free(&own);
@@ -162,11 +166,11 @@ static enum status find_ranges(struct build *b, struct error *error)
 {
     const struct device_packed_tensor *o = flowing_of(b->stream, b->request);
     b->range = memory_array(o->nbatches, sizeof *b->range, error);
-    if (b->range)
-        b->list = memory_array(o->nbatches, sizeof *b->list, error);
-    if (error->status == STATUS_OK)
-        segment_rows_of_batches(b->range, &o->packed, b->request->mode, o->segments);
-    return error->status;
+    b->list = memory_array(o->nbatches, sizeof *b->list, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    segment_rows_of_batches(b->range, &o->packed, b->request->mode, o->segments);
+    return STATUS_OK;
 }
 
 /* One replica piece of all rows where there is room for that, else pieces by the rows' counts. */
@@ -175,7 +179,9 @@ static enum status find_pieces(struct build *b, struct error *error)
     const struct packed_tensor *original = original_of(b->stream, b->request);
     if (b->room >= original->nnz)
         return replica_pieces_whole(&b->pieces, original->shape.dims[b->request->mode], error);
-    return cut_rows(b, error) == STATUS_OK ? find_ranges(b, error) : error->status;
+    if (cut_rows(b, error) != STATUS_OK)
+        return error->status;
+    return find_ranges(b, error);
 }
 
 static void close_build(struct build *b)
@@ -193,9 +199,11 @@ static enum status build_piece(struct build *b, struct device_replica_piece *pie
 {
     uint64_t before = piece->count;
     if (device_replica_piece_begin(piece, replica_pieces_begin(&b->pieces, i), b->pieces.end[i],
-                                   &b->target, error) != STATUS_OK ||
-        append_batches(b, i, error) != STATUS_OK ||
-        device_replica_piece_sort(piece, error) != STATUS_OK)
+                                   &b->target, error) != STATUS_OK)
+        return error->status;
+    if (append_batches(b, i, error) != STATUS_OK)
+        return error->status;
+    if (device_replica_piece_sort(piece, error) != STATUS_OK)
         return error->status;
     bool last = i + 1 == b->pieces.count;
     uint64_t nnz = last ? piece->count : piece->count / b->segment_nnz * b->segment_nnz;
@@ -203,9 +211,13 @@ static enum status build_piece(struct build *b, struct device_replica_piece *pie
     if (last && b->appended != original_of(b->stream, b->request)->nnz)
         return error_set(error, STATUS_INPUT,
                          "the tensor is damaged: its nonzeros are out of order");
-    if (device_segment_packer_run(
-            packer, device_replica_piece_lines(piece), device_replica_piece_values(piece), nnz,
-            b->map.words, b->map.bits, piece->arena[1], piece->arena_bytes, error) != STATUS_OK)
+    const struct device_sorted_nonzeros sorted = {.line = device_replica_piece_lines(piece),
+                                                  .words = b->map.words,
+                                                  .line_bits = b->map.bits,
+                                                  .value = device_replica_piece_values(piece),
+                                                  .nnz = nnz};
+    if (device_segment_packer_run(packer, &sorted, piece->arena[1], piece->arena_bytes, error) !=
+        STATUS_OK)
         return error->status;
     return device_replica_piece_carry(piece, nnz, error);
 }
@@ -217,38 +229,42 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
     struct device_staging *staging = b->request->staging;
     struct device_replica_piece piece = {0};
     struct device_segment_packer packer = {0};
-    enum status status =
-        device_replica_piece_open(&piece, &b->map, b->room, least, staging->stream, error);
-    if (status == STATUS_OK)
-        status = device_segment_packer_open(&packer, replica, host_room, b->room, staging, error);
-    for (uint64_t i = 0; i < b->pieces.count && status == STATUS_OK; i++)
-        status = build_piece(b, &piece, &packer, i, error);
-    if (status == STATUS_OK && packer.done != replica->nsegments)
-        status = error_set(error, STATUS_INTERNAL, "%s: %ju segments of %ju", doing,
-                           (uintmax_t)packer.done, (uintmax_t)replica->nsegments);
+    if (device_replica_piece_open(&piece, &b->map, b->room, least, staging->stream, error) !=
+        STATUS_OK)
+        goto done;
+    if (device_segment_packer_open(&packer, replica, host_room, b->room, staging, error) !=
+        STATUS_OK)
+        goto done;
+    for (uint64_t i = 0; i < b->pieces.count; i++)
+        if (build_piece(b, &piece, &packer, i, error) != STATUS_OK)
+            goto done;
+    if (packer.done != replica->nsegments)
+        error_set(error, STATUS_INTERNAL, "%s: %ju segments of %ju", doing, (uintmax_t)packer.done,
+                  (uintmax_t)replica->nsegments);
+done:
     (void)cudaDeviceSynchronize(); /* also after a failure in the middle of a pass */
     device_segment_packer_close(&packer);
     device_replica_piece_close(&piece);
-    return status;
+    return error->status;
 }
 
 /* A replica without segments yet, with room for `room` packed bytes. */
 static enum status open_replica(struct packed_tensor *replica, const struct packed_tensor *original,
                                 int mode, uint64_t room, struct error *error)
 {
-    *replica = (struct packed_tensor){.shape.order = original->shape.order,
+    *replica = (struct packed_tensor){.shape = original->shape,
                                       .nnz = original->nnz,
                                       .kind = mode,
                                       .segment_nnz = original->segment_nnz,
                                       .nsegments = original->nsegments};
-    memcpy(replica->shape.dims, original->shape.dims, sizeof replica->shape.dims);
     replica->segment = memory_array(replica->nsegments, sizeof *replica->segment, error);
-    if (error->status == STATUS_OK)
-        replica->bytes = memory_pages(room, error);
+    if (!replica->segment)
+        return error->status;
+    replica->bytes = memory_pages(room, error);
     return error->status;
 }
 
-/* Host memory that the shared counts take. */
+/* Host memory that q->counts take. */
 static uint64_t counts_held(const struct build *b)
 {
     bool held[MAX_ORDER];
@@ -285,17 +301,22 @@ enum status device_replica_build(struct packed_tensor *replica, struct device_st
     *replica = (struct packed_tensor){0};
     if (q->host_bytes < original->size) /* the replica will hardly be shorter */
         return error_set(error, STATUS_MEMORY, "%s: no host memory for it", doing);
-    if (open_build(&b, s, q, error) == STATUS_OK && find_pieces(&b, error) == STATUS_OK &&
-        open_replica(replica, original, q->mode, host_room(&b), error) == STATUS_OK)
-        build_pieces(&b, replica, host_room(&b), error);
+    if (open_build(&b, s, q, error) != STATUS_OK)
+        goto done;
+    if (find_pieces(&b, error) != STATUS_OK)
+        goto done;
+    if (open_replica(replica, original, q->mode, host_room(&b), error) != STATUS_OK)
+        goto done;
+    build_pieces(&b, replica, host_room(&b), error);
+done:
     close_build(&b);
     if (error->status != STATUS_OK)
         packed_tensor_free(replica);
     return error->status;
 }
 
-/* Bytes that flow of the `count` batches of a list, or of the first `count` where `list` is NULL;
- * adds the nonzeros of all of these to *nnz. */
+/* Bytes of those batches that flow, of `count` batches in a list, or of the first `count` where
+ * `list` is NULL; adds the nonzeros of all `count` batches to *nnz. */
 static uint64_t flowing_bytes(const struct device_packed_tensor *o, const uint64_t *list,
                               uint64_t count, uint64_t *nnz)
 {
@@ -308,16 +329,25 @@ static uint64_t flowing_bytes(const struct device_packed_tensor *o, const uint64
     return bytes;
 }
 
-/* Adds the cost of a build in several replica pieces. */
-static void add_pieces(struct device_replica_cost *cost, struct build *b,
-                       const struct device_packed_tensor *o)
+/* The cost of a build in several replica pieces. */
+static enum status cost_of_pieces(struct device_replica_cost *cost, struct build *b,
+                                  const struct device_packed_tensor *o, struct error *error)
 {
+    const struct packed_tensor *original = &o->packed;
+    if (find_ranges(b, error) != STATUS_OK)
+        return error->status;
+    if (replica_pieces_guess(&b->pieces, b->range, o->nbatches,
+                             original->shape.dims[b->request->mode], original->nnz,
+                             b->room - b->segment_nnz, error) != STATUS_OK)
+        return error->status;
+    cost->pieces = b->pieces.count;
     cost->counting =
         device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
     for (uint64_t i = 0; i < b->pieces.count; i++) {
         uint64_t count = replica_pieces_batches(&b->pieces, i, b->range, o->nbatches, b->list);
         cost->to_device += flowing_bytes(o, b->list, count, &cost->decoded);
     }
+    return STATUS_OK;
 }
 
 enum status device_replica_build_cost(struct device_replica_cost *cost, struct device_stream *s,
@@ -327,14 +357,13 @@ enum status device_replica_build_cost(struct device_replica_cost *cost, struct d
     const struct packed_tensor *original = &o->packed;
     struct build b;
     *cost = (struct device_replica_cost){.pieces = 1, .to_host = original->size};
-    if (open_build(&b, s, q, error) == STATUS_OK && b.room >= original->nnz) {
+    if (open_build(&b, s, q, error) != STATUS_OK)
+        goto done;
+    if (b.room >= original->nnz)
         cost->to_device = flowing_bytes(o, NULL, o->nbatches, &cost->decoded);
-    } else if (error->status == STATUS_OK && find_ranges(&b, error) == STATUS_OK &&
-               replica_pieces_guess(&b.pieces, b.range, o->nbatches, original->shape.dims[q->mode],
-                                    original->nnz, b.room - b.segment_nnz, error) == STATUS_OK) {
-        cost->pieces = b.pieces.count;
-        add_pieces(cost, &b, o);
-    }
+    else
+        cost_of_pieces(cost, &b, o, error);
+done:
     close_build(&b);
     return error->status;
 }

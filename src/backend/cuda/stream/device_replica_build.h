@@ -1,5 +1,5 @@
-/* Building a replica of a streamed tensor, its ordering `mode n`, on the device, from the ordering
- * that flows. A replica piece is what the device has room for at a time: the batches that can have
+/* Builds a replica of a streamed tensor, its ordering `mode n`, on the device, from the ordering
+ * that flows. The device has room for one replica piece at a time: the batches that can have
  * nonzeros of its rows are decoded, those nonzeros are sorted and packed, and go back to host
  * memory as segments. */
 #ifndef BLCO_DEVICE_REPLICA_BUILD_H
@@ -16,9 +16,9 @@ struct device_replica_request {
     uint64_t host_bytes;   /* that the packed replica and `counts` may take                    */
     uint64_t piece_nnz; /* nonzeros of a replica piece at most; 0: as many as there is room for */
     struct device_staging *staging; /* on the stream that all work runs on; borrowed           */
-    /* What the builds of several modes share, or NULL. Where one of them needs its rows counted,
-     * the rows of all modes without a replica are, memory allowing; a build frees its own mode's
-     * counts. Borrowed. */
+    /* Counts for the builds of several modes, or NULL. If one build needs counts, those of all
+     * modes without a replica are made, if there is memory; a build frees the counts of its mode.
+     * Borrowed. */
     struct device_row_counts *counts;
 };
 

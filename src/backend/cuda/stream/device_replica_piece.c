@@ -84,13 +84,17 @@ enum status device_replica_piece_open(struct device_replica_piece *p, const stru
                                        .room = room,
                                        .arena_bytes = arena_size(map, room, arena_least),
                                        .stream = stream};
-    for (int i = 0; i < 2 && error->status == STATUS_OK; i++)
+    for (int i = 0; i < 2; i++) {
         p->arena[i] = device_array(p->arena_bytes, 1, error);
-    if (error->status == STATUS_OK)
-        p->appended = device_array(1, sizeof *p->appended, error);
-    if (error->status == STATUS_OK &&
-        temporary_size(map, room, &p->temporary_bytes, error) == STATUS_OK)
-        p->temporary = device_array(p->temporary_bytes, 1, error);
+        if (!p->arena[i])
+            return error->status;
+    }
+    p->appended = device_array(1, sizeof *p->appended, error);
+    if (!p->appended)
+        return error->status;
+    if (temporary_size(map, room, &p->temporary_bytes, error) != STATUS_OK)
+        return error->status;
+    p->temporary = device_array(p->temporary_bytes, 1, error);
     return error->status;
 }
 

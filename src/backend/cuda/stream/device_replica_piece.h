@@ -1,4 +1,4 @@
-/* A replica piece on the device: the nonzeros of consecutive rows of mode n, picked from the
+/* A replica piece on the device: the nonzeros of consecutive rows of mode n, selected from the
  * decoded batches of a streamed tensor and sorted along the line of the ordering `mode n`. */
 #ifndef BLCO_DEVICE_REPLICA_PIECE_H
 #define BLCO_DEVICE_REPLICA_PIECE_H
@@ -12,8 +12,8 @@
 
 struct device_replica_piece {
     struct replica_map map;
-    uint64_t room;  /* nonzeros that it holds at most                 */
-    uint64_t count; /* nonzeros that are there: known once sorted     */
+    uint64_t room;  /* the most nonzeros that it holds                */
+    uint64_t count; /* its nonzeros: known once they are sorted       */
     /* (arena_bytes) each: [0] has `room` lines, then `room` values; [1] is the room that sorting
      * takes, and is free before and after. Device, owned. */
     uint8_t *arena[2];
@@ -32,8 +32,8 @@ void device_replica_piece_map(struct replica_map *map, const struct packed_layou
 struct replica_batch device_replica_piece_batch(const struct device_packed_tensor *o, uint64_t b,
                                                 const struct device_stream_workspace *workspace);
 
-/* *bytes = the device memory that a replica piece with room for so many nonzeros takes. Each of its
- * arenas holds at least arena_least bytes. STATUS_INTERNAL where the device does not tell. */
+/* *bytes = the device memory that a replica piece with room for `room` nonzeros takes. Each of its
+ * arenas holds at least arena_least bytes. STATUS_INTERNAL where the device does not answer. */
 enum status device_replica_piece_bytes(const struct replica_map *map, uint64_t room,
                                        uint64_t arena_least, uint64_t *bytes, struct error *error);
 
@@ -44,7 +44,7 @@ enum status device_replica_piece_open(struct device_replica_piece *p, const stru
                                       struct error *error);
 void device_replica_piece_close(struct device_replica_piece *p);
 
-/* *target = where nonzeros of rows [begin, end) are to be appended, behind those that are there. */
+/* *target = where nonzeros of rows [begin, end) are to be appended, after those in the piece. */
 enum status device_replica_piece_begin(const struct device_replica_piece *p, uint32_t begin,
                                        uint32_t end, struct replica_piece *target,
                                        struct error *error);

@@ -45,20 +45,23 @@ static enum status open_counts(struct counting *d, struct device_row_counts *c, 
                                struct error *error)
 {
     *d = (struct counting){.order = s->order};
-    for (int n = 0; n < s->order && error->status == STATUS_OK; n++) {
+    for (int n = 0; n < s->order; n++) {
         uint64_t length = lengths(s)[n];
         if (!wanted[n])
             continue;
         memory_free(c->count[n]);
         c->count[n] = memory_array(length, sizeof *c->count[n], error);
+        if (!c->count[n])
+            return error->status;
         device_replica_piece_map(&d->map[n], &s->layout, &s->ordering[0].packed.shape, n);
-        if (error->status == STATUS_OK)
-            d->count[n] = device_array(length, sizeof *d->count[n], error);
-        if (error->status == STATUS_OK)
-            cuda_status(cudaMemsetAsync(d->count[n], 0, length * sizeof *d->count[n], stream),
-                        doing, error);
+        d->count[n] = device_array(length, sizeof *d->count[n], error);
+        if (!d->count[n])
+            return error->status;
+        cudaError_t code = cudaMemsetAsync(d->count[n], 0, length * sizeof *d->count[n], stream);
+        if (cuda_status(code, doing, error) != STATUS_OK)
+            return error->status;
     }
-    return error->status;
+    return STATUS_OK;
 }
 
 static enum status fetch_counts(struct device_row_counts *c, const struct counting *d,
@@ -84,9 +87,12 @@ enum status device_row_counts_create(struct device_row_counts *c, const bool *wa
                                             .following = DEVICE_STREAM_NOTHING,
                                             .consume = count_rows,
                                             .context = &d};
-    if (open_counts(&d, c, wanted, s, stream, error) == STATUS_OK &&
-        cuda_status(device_stream_pass(s, &pass, stream), doing, error) == STATUS_OK)
-        fetch_counts(c, &d, s, stream, error);
+    if (open_counts(&d, c, wanted, s, stream, error) != STATUS_OK)
+        goto done;
+    if (cuda_status(device_stream_pass(s, &pass, stream), doing, error) != STATUS_OK)
+        goto done;
+    fetch_counts(c, &d, s, stream, error);
+done:
     if (error->status != STATUS_OK)
         (void)cudaDeviceSynchronize(); /* batches may still be counted */
     for (int n = 0; n < s->order; n++) {

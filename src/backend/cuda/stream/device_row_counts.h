@@ -11,9 +11,9 @@ struct device_row_counts {
     uint32_t *count[MAX_ORDER]; /* (I_n) each, modulo 2^32; NULL: not counted; owned */
 };
 
-/* Counts the rows of the modes that are `wanted` (order), from the stream's ordering `original`;
- * replaces counts that are there. Takes four bytes a row, on the device too while it runs. Waits
- * until all is done. After a failure none of these modes has counts. STATUS_MEMORY. */
+/* Counts the nonzeros of each row of the modes that are `wanted` (order), from the stream's
+ * ordering `original`; replaces older counts. Takes four bytes a row, on the device too while it
+ * runs. Waits until all is done. After a failure none of these modes has counts. STATUS_MEMORY. */
 enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,
                                      struct device_stream *s, int original, cudaStream_t stream,
                                      struct error *error);

@@ -48,14 +48,14 @@ enum status device_segment_packer_open(struct device_segment_packer *k, struct p
     *k = (struct device_segment_packer){
         .to = to, .room = room, .segments = segments, .staging = staging};
     k->host_bytes = memory_array(segments, sizeof *k->host_bytes, error);
-    if (error->status == STATUS_OK)
-        k->host_offset = memory_array(segments + 1, sizeof *k->host_offset, error);
-    if (error->status == STATUS_OK)
-        k->group = device_array(groups, sizeof *k->group, error);
-    if (error->status == STATUS_OK)
-        k->bytes = device_array(segments, sizeof *k->bytes, error);
-    if (error->status == STATUS_OK)
-        k->offset = device_array(segments + 1, sizeof *k->offset, error);
+    k->host_offset = memory_array(segments + 1, sizeof *k->host_offset, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    k->group = device_array(groups, sizeof *k->group, error);
+    if (!k->group)
+        return error->status;
+    k->bytes = device_array(segments, sizeof *k->bytes, error);
+    k->offset = device_array(segments + 1, sizeof *k->offset, error);
     return error->status;
 }
 
@@ -111,7 +111,8 @@ static enum status fetch(struct device_segment_packer *k, const struct pack_args
         code = pack_write(args, first, end - first, k->offset, out, stream);
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
-    if (device_staging_fetch(k->staging, out, bytes, 1, copy_bytes, to->bytes + to->size, error) !=
+    const struct device_elements packed = {out, bytes, 1};
+    if (device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error) !=
         STATUS_OK)
         return error->status;
     for (uint64_t s = first; s < end; s++) {
@@ -123,17 +124,17 @@ static enum status fetch(struct device_segment_packer *k, const struct pack_args
     return STATUS_OK;
 }
 
-enum status device_segment_packer_run(struct device_segment_packer *k, const void *line,
-                                      const double *value, uint64_t nnz, int words, int line_bits,
-                                      uint8_t *out, uint64_t out_bytes, struct error *error)
+enum status device_segment_packer_run(struct device_segment_packer *k,
+                                      const struct device_sorted_nonzeros *x, uint8_t *out,
+                                      uint64_t out_bytes, struct error *error)
 {
-    uint64_t segments = segments_of(nnz, k->to->segment_nnz), end;
-    const struct pack_args args = {.line = line,
-                                   .value = value,
-                                   .nnz = nnz,
+    uint64_t segments = segments_of(x->nnz, k->to->segment_nnz), end;
+    const struct pack_args args = {.line = x->line,
+                                   .value = x->value,
+                                   .nnz = x->nnz,
                                    .segment_nnz = (uint32_t)k->to->segment_nnz,
-                                   .words = words,
-                                   .line_bits = line_bits,
+                                   .words = x->words,
+                                   .line_bits = x->line_bits,
                                    .group = k->group,
                                    .bytes = k->bytes};
     if (segments > k->segments || segments > k->to->nsegments - k->done)
@@ -141,14 +142,16 @@ enum status device_segment_packer_run(struct device_segment_packer *k, const voi
                          (uintmax_t)segments);
     if (segments == 0)
         return STATUS_OK;
-    enum status status = measure(k, &args, segments, error);
-    for (uint64_t first = 0; first < segments && status == STATUS_OK; first = end) {
+    if (measure(k, &args, segments, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t first = 0; first < segments; first = end) {
         for (end = first;
              end < segments && k->host_offset[end + 1] - k->host_offset[first] <= out_bytes;)
             end++;
         if (end == first)
             return error_set(error, STATUS_INTERNAL, "%s: no room for a segment", doing);
-        status = fetch(k, &args, first, end, out, error);
+        if (fetch(k, &args, first, end, out, error) != STATUS_OK)
+            return error->status;
     }
-    return status;
+    return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* Packing sorted nonzeros on the device into segments of a packed tensor in host memory. */
+/* Packs sorted nonzeros on the device into segments of a packed tensor in host memory. */
 #ifndef BLCO_DEVICE_SEGMENT_PACKER_H
 #define BLCO_DEVICE_SEGMENT_PACKER_H
 
@@ -10,7 +10,7 @@
 
 struct device_segment_packer {
     struct packed_tensor *to;       /* has room for all segments; borrowed                  */
-    uint64_t done;                  /* so many of its first segments are packed             */
+    uint64_t done;                  /* its first `done` segments are packed                 */
     uint64_t room;                  /* bytes that to->bytes holds                           */
     uint64_t segments;              /* that are packed at a time, at most                   */
     struct packed_group *group;     /* (segments x groups of a segment); device, owned    */
@@ -34,12 +34,19 @@ enum status device_segment_packer_open(struct device_segment_packer *k, struct p
                                        struct error *error);
 void device_segment_packer_close(struct device_segment_packer *k);
 
-/* Packs the next nnz nonzeros: lines (nnz x words) of line_bits bits, sorted, and values (nnz),
- * both on the device. They are whole segments, but the tensor's last segment may be shorter. The
- * bytes go by way of out (out_bytes), device memory. All is done when it returns. Checksums are
- * left 0. STATUS_MEMORY where to->bytes has no room for the segments. */
-enum status device_segment_packer_run(struct device_segment_packer *k, const void *line,
-                                      const double *value, uint64_t nnz, int words, int line_bits,
-                                      uint8_t *out, uint64_t out_bytes, struct error *error);
+/* Nonzeros on the device, sorted along a line. */
+struct device_sorted_nonzeros {
+    const void *line; /* (nnz x words): lines of line_bits bits */
+    int words, line_bits;
+    const double *value; /* (nnz) */
+    uint64_t nnz;
+};
+
+/* Packs the next nonzeros, by way of out (out_bytes), device memory. They are whole segments, but
+ * the tensor's last segment may be shorter. All is done when it returns. Checksums are left 0.
+ * STATUS_MEMORY where to->bytes has no room for the segments. */
+enum status device_segment_packer_run(struct device_segment_packer *k,
+                                      const struct device_sorted_nonzeros *x, uint8_t *out,
+                                      uint64_t out_bytes, struct error *error);
 
 #endif

@@ -38,7 +38,7 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
     }
 }
 
-/* What the batches of an MTTKRP share. */
+/* What is the same for all batches of an MTTKRP. */
 struct product {
     struct mttkrp_args args;
     bool sorted; /* each batch is sorted by output row first */
@@ -64,7 +64,7 @@ static cudaError_t run_mttkrp(void *context, const struct device_packed_tensor *
     return code == cudaSuccess ? mttkrp_launch(args, workspace->product) : code;
 }
 
-/* Whether the ordering, all of whose batches have been decoded, has sound coordinates. */
+/* Checks the coordinates of an ordering after all of its batches have been decoded. */
 static enum status check(struct device_stream *s, struct device_packed_tensor *o,
                          cudaStream_t stream, struct error *error)
 {
@@ -104,8 +104,9 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
     if (code == cudaSuccess)
         code = cudaEventRecord(s->ended[mode], stream);
     s->last_mode = mode;
-    enum status status = cuda_status(code, "MTTKRP of a streamed tensor", error);
-    return status == STATUS_OK && !o->checked ? check(s, o, stream, error) : status;
+    if (cuda_status(code, "MTTKRP of a streamed tensor", error) != STATUS_OK)
+        return error->status;
+    return o->checked ? STATUS_OK : check(s, o, stream, error);
 }
 
 enum status device_stream_seconds(const struct device_stream *s, int mode, double *seconds,

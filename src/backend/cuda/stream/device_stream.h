@@ -28,7 +28,7 @@ struct device_stream_slot {
 
 /* Where a batch is decoded and worked on. Streams and events are owned. */
 struct device_stream_workspace {
-    cudaStream_t stream;  /* decodes and sorts; goes first where kernels wait for multiprocessors */
+    cudaStream_t stream;  /* decodes and sorts; its kernels get free multiprocessors first */
     cudaStream_t product; /* MTTKRP */
     cudaEvent_t ready;    /* its batch is decoded and sorted                     */
     cudaEvent_t done;     /* its batch is multiplied, and the workspace is free  */
@@ -37,8 +37,8 @@ struct device_stream_workspace {
     struct device_batch_sort sort; /* where a mode needs it */
 };
 
-/* What is done with batch b of an ordering, decoded in a workspace: work that reads the nonzeros
- * goes into workspace->product behind device_stream_workspace_ready, work before that into
+/* Queues work on batch b of an ordering, decoded in a workspace: work that reads the nonzeros goes
+ * into workspace->product after device_stream_workspace_ready, work before that into
  * workspace->stream. */
 typedef cudaError_t device_stream_consumer(void *context, const struct device_packed_tensor *o,
                                            uint64_t b,
@@ -87,20 +87,25 @@ struct device_stream {
     uint64_t filled, emptied;          /* slots so far, one after the other in a ring    */
     struct device_stream_batches flow; /* the pass whose batches fill the slots          */
     uint64_t next;                     /* of its batches that flow, the next one to copy */
-    bool ahead;                        /* that pass is still to come                     */
+    bool ahead;                        /* that pass has not begun                        */
     int last_mode;                     /* the mode that was asked for last, or -1        */
 };
 
-/* Takes over `count` packed orderings, which are empty afterwards, whatever is returned. Modes that
+struct device_stream_request {
+    const enum conflict *conflict; /* (order)                                                    */
+    const bool *sorted;            /* (order): the mode takes batches sorted by row; only of
+                                    * CONFLICT_REGISTER                                          */
+    uint64_t batch_nnz;            /* nonzeros of a batch, but whole segments                    */
+    uint64_t bytes;           /* device memory that may be used: slots, and batches that stay */
+    enum precision precision; /* of decoded values and of factors                           */
+};
+
+/* Takes over `count` packed orderings, which are empty afterwards, also after a failure. Modes that
  * are CONFLICT_ORDERED are computed from the ordering of their kind, all others from the alto one.
- * Modes that are sorted[n] (only CONFLICT_REGISTER ones may be) take batches sorted by row. `bytes`
- * is the device memory that may be used: what the slots for batches of batch_nnz nonzeros (but
- * whole segments) leave of it is shared evenly among the orderings for batches that stay. On
+ * Memory that the slots leave is divided evenly among the orderings, for batches that stay. On
  * failure *s is empty. STATUS_MEMORY. */
 enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
-                               const enum conflict *conflict, const bool *sorted,
-                               uint64_t batch_nnz, uint64_t bytes, enum precision precision,
-                               struct error *error);
+                               const struct device_stream_request *q, struct error *error);
 
 /* Accepts an empty one. */
 void device_stream_close(struct device_stream *s);
@@ -119,15 +124,15 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct device_stre
                                cudaStream_t stream);
 
 /* Takes over a `mode n` ordering of the same segments, from which mode n is computed from now on;
- * *replica is empty afterwards, whatever is returned. On failure the stream goes on as before. No
- * work may be queued. STATUS_MEMORY. */
+ * *replica is empty afterwards, also after a failure, which leaves the stream as it was. No work
+ * may be queued. STATUS_MEMORY. */
 enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *replica,
                                 struct error *error);
 
 /* Lets all of an ordering flow: nothing of it stays on the device. No work may be queued. */
 void device_stream_vacate(struct device_stream *s, int ordering);
 
-/* Frees the orderings that serve no mode, and shares the room on the device anew among the others.
+/* Frees the orderings that serve no mode, and divides the room on the device anew among the others.
  * No work may be queued. */
 enum status device_stream_rearrange(struct device_stream *s, struct error *error);
 
@@ -142,7 +147,7 @@ enum status device_stream_seconds(const struct device_stream *s, int mode, doubl
 uint64_t device_stream_bytes(const struct device_stream *s, int mode);
 
 /* "streamed x2048, sorted batches, 35 % resident", or "own ordering streamed x1024, ...": nonzeros
- * of a chunk, what is done to a batch, and the share of the bytes that stays. */
+ * of a chunk, what is done to a batch, and how much of the bytes stays. */
 void device_stream_describe(const struct device_stream *s, int mode, char *text, size_t size);
 
 #endif

@@ -25,13 +25,16 @@ static enum status allocate_workspace(struct device_stream *s,
                                       struct device_stream_workspace *workspace, uint64_t nnz,
                                       uint64_t *used, struct error *error)
 {
-    enum status status = allocate(&workspace->value, nnz, sizeof(double), used, error);
-    for (int w = 0; w < s->layout.words && status == STATUS_OK; w++)
-        status = allocate(&workspace->index[w], nnz, sizeof *workspace->index[w], used, error);
-    for (int n = 0; n < s->order && status == STATUS_OK; n++)
+    if (allocate(&workspace->value, nnz, sizeof(double), used, error) != STATUS_OK)
+        return error->status;
+    for (int w = 0; w < s->layout.words; w++)
+        if (allocate(&workspace->index[w], nnz, sizeof *workspace->index[w], used, error) !=
+            STATUS_OK)
+            return error->status;
+    for (int n = 0; n < s->order; n++)
         if (s->sorted[n])
             return device_batch_sort_open(&workspace->sort, nnz, used, error);
-    return status;
+    return STATUS_OK;
 }
 
 /* Bytes of the largest batch. */
@@ -49,21 +52,18 @@ static uint64_t largest_batch(const struct device_stream *s)
 /* Replaces the slots by slots of so many bytes; on failure some may stay as they were. */
 static enum status build_slots(struct device_stream *s, uint64_t bytes, struct error *error)
 {
-    enum status status = STATUS_OK;
     s->ahead = false; /* the batches in them are lost */
-    for (int k = 0; k < PLAN_SLOTS && status == STATUS_OK; k++) {
+    for (int k = 0; k < PLAN_SLOTS; k++) {
         uint8_t *old = s->slot[k].bytes;
-        status = allocate(&s->slot[k].bytes, bytes, 1, &s->used, error);
-        if (status == STATUS_OK)
-            device_free(old);
-        else
+        if (allocate(&s->slot[k].bytes, bytes, 1, &s->used, error) != STATUS_OK) {
             s->slot[k].bytes = old;
+            return error->status;
+        }
+        device_free(old);
     }
-    if (status == STATUS_OK) {
-        s->used -= PLAN_SLOTS * s->slot_bytes;
-        s->slot_bytes = bytes;
-    }
-    return status;
+    s->used -= PLAN_SLOTS * s->slot_bytes;
+    s->slot_bytes = bytes;
+    return STATUS_OK;
 }
 
 /* Workspaces, slots and the flag for damage. */
@@ -74,16 +74,14 @@ static enum status build_buffers(struct device_stream *s, struct error *error)
         nnz = device_packed_tensor_nnz(&s->ordering[i], 0) > nnz
                   ? device_packed_tensor_nnz(&s->ordering[i], 0)
                   : nnz;
-    enum status status = STATUS_OK;
-    for (int k = 0; k < PLAN_WORKSPACES && status == STATUS_OK; k++)
-        status = allocate_workspace(s, &s->workspace[k], nnz, &s->used, error);
-    if (status == STATUS_OK)
-        status = build_slots(s, largest_batch(s), error);
-    if (status == STATUS_OK)
-        status = allocate(&s->damaged, 1, sizeof *s->damaged, &s->used, error);
-    return status == STATUS_OK
-               ? cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error)
-               : status;
+    for (int k = 0; k < PLAN_WORKSPACES; k++)
+        if (allocate_workspace(s, &s->workspace[k], nnz, &s->used, error) != STATUS_OK)
+            return error->status;
+    if (build_slots(s, largest_batch(s), error) != STATUS_OK)
+        return error->status;
+    if (allocate(&s->damaged, 1, sizeof *s->damaged, &s->used, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error);
 }
 
 static cudaError_t open_workspace(struct device_stream_workspace *workspace)
@@ -125,23 +123,24 @@ uint64_t device_stream_room(const struct device_stream *s)
 }
 
 /* Lets as much of every ordering stay on the device as there is room for. */
-static enum status keep_shares(struct device_stream *s, struct error *error)
+static enum status keep_batches(struct device_stream *s, struct error *error)
 {
-    uint64_t share = device_stream_room(s) / (uint64_t)s->orderings;
-    enum status status = STATUS_OK;
+    uint64_t room = device_stream_room(s) / (uint64_t)s->orderings;
     for (int i = 0; i < s->orderings; i++)
         device_packed_tensor_drop(&s->ordering[i]);
-    for (int i = 0; i < s->orderings && status == STATUS_OK; i++)
-        status = device_packed_tensor_keep(&s->ordering[i], share, error);
-    return status;
+    for (int i = 0; i < s->orderings; i++)
+        if (device_packed_tensor_keep(&s->ordering[i], room, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
 static enum status build(struct device_stream *s, struct error *error)
 {
-    enum status status = build_buffers(s, error);
-    if (status == STATUS_OK)
-        status = keep_shares(s, error);
-    return status == STATUS_OK ? open_streams(s, error) : status;
+    if (build_buffers(s, error) != STATUS_OK)
+        return error->status;
+    if (keep_batches(s, error) != STATUS_OK)
+        return error->status;
+    return open_streams(s, error);
 }
 
 /* Computes each mode from the ordering of its kind, or from alto. */
@@ -155,35 +154,43 @@ static void serve_modes(struct device_stream *s)
     }
 }
 
+static enum status take_orderings(struct device_stream *s, struct packed_tensor *packed, int count,
+                                  struct error *error)
+{
+    if (!decoded_layout_create(&s->layout, &packed[0].shape))
+        return error_set(error, STATUS_MEMORY,
+                         "the tensor is too large for the GPU, and its coordinates take too many "
+                         "bits to flow through it");
+    while (s->orderings < count) {
+        int i = s->orderings++;
+        if (device_packed_tensor_open(&s->ordering[i], &packed[i], &s->layout, s->batch_nnz,
+                                      error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
 enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
-                               const enum conflict *conflict, const bool *sorted,
-                               uint64_t batch_nnz, uint64_t bytes, enum precision precision,
-                               struct error *error)
+                               const struct device_stream_request *q, struct error *error)
 {
     memset(s, 0, sizeof *s);
     s->order = packed[0].shape.order;
-    s->precision = precision;
-    s->bytes = bytes;
-    s->batch_nnz = batch_nnz;
+    s->precision = q->precision;
+    s->bytes = q->bytes;
+    s->batch_nnz = q->batch_nnz;
     s->last_mode = -1;
-    memcpy(s->conflict, conflict, (size_t)s->order * sizeof *conflict);
-    memcpy(s->sorted, sorted, (size_t)s->order * sizeof *sorted);
-    enum status status = STATUS_OK;
-    if (!decoded_layout_create(&s->layout, &packed[0].shape))
-        status = error_set(error, STATUS_MEMORY,
-                           "the tensor is too large for the GPU, and its coordinates take too many "
-                           "bits to flow through it");
-    for (; s->orderings < count && status == STATUS_OK; s->orderings++)
-        status = device_packed_tensor_open(&s->ordering[s->orderings], &packed[s->orderings],
-                                           &s->layout, batch_nnz, error);
+    memcpy(s->conflict, q->conflict, (size_t)s->order * sizeof *q->conflict);
+    memcpy(s->sorted, q->sorted, (size_t)s->order * sizeof *q->sorted);
+    if (take_orderings(s, packed, count, error) != STATUS_OK)
+        goto done;
+    serve_modes(s);
+    build(s, error);
+done:
     for (int i = s->orderings; i < count; i++)
         packed_tensor_free(&packed[i]);
-    serve_modes(s);
-    if (status == STATUS_OK)
-        status = build(s, error);
-    if (status != STATUS_OK)
+    if (error->status != STATUS_OK)
         device_stream_close(s);
-    return status;
+    return error->status;
 }
 
 enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *replica,
@@ -191,25 +198,26 @@ enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *r
 {
     struct device_packed_tensor *o = &s->ordering[s->orderings++];
     int mode = replica->kind;
-    enum status status = device_packed_tensor_open(o, replica, &s->layout, s->batch_nnz, error);
-    if (status == STATUS_OK && largest_batch(s) > s->slot_bytes)
-        status = build_slots(s, largest_batch(s), error);
-    if (status != STATUS_OK) {
-        device_packed_tensor_close(o);
-        s->orderings--;
-        return status;
-    }
+    if (device_packed_tensor_open(o, replica, &s->layout, s->batch_nnz, error) != STATUS_OK)
+        goto done;
+    if (largest_batch(s) > s->slot_bytes && build_slots(s, largest_batch(s), error) != STATUS_OK)
+        goto done;
     o->checked = true;
     s->ahead = false;
     s->conflict[mode] = CONFLICT_ORDERED;
     s->sorted[mode] = false;
     serve_modes(s);
-    return STATUS_OK;
+done:
+    if (error->status != STATUS_OK) {
+        device_packed_tensor_close(o);
+        s->orderings--;
+    }
+    return error->status;
 }
 
 void device_stream_vacate(struct device_stream *s, int ordering)
 {
-    s->ahead = false; /* the slots have batches that were the first to flow before */
+    s->ahead = false; /* the slots have batches that are not the first to flow any more */
     device_packed_tensor_drop(&s->ordering[ordering]);
 }
 
@@ -227,7 +235,7 @@ enum status device_stream_rearrange(struct device_stream *s, struct error *error
         serve_modes(s);
     }
     s->ahead = false;
-    return keep_shares(s, error);
+    return keep_batches(s, error);
 }
 
 void device_stream_close(struct device_stream *s)

@@ -2,7 +2,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 
-/* What the batches of a pass share. */
+/* What is the same for all batches of a pass. */
 struct misfit {
     const struct device_stream *stream;
     struct residual_args args;

@@ -17,23 +17,22 @@ struct build {
     const struct device_pool *pool; /* x's */
     struct device_pairs pairs;      /* lines and values, or keys and positions */
     struct device_block_finder blocks;
-    int index_bits;
-    enum precision precision;
-    bool last;
+    const struct device_blco_options *options;
     cudaStream_t stream;
 };
 
-/* pairs = room for lines and values: x's own arrays where these may be used up. */
+/* pairs = room for lines and values: x's own arrays if options->last. */
 static enum status take_pairs(struct build *w, uint64_t nnz, struct error *error)
 {
     struct device_coo *x = w->x;
     struct device_pairs *p = &w->pairs;
-    *p = (struct device_pairs){.n = nnz, .payload_size = (int)precision_bytes(w->precision)};
-    if (w->last) {
+    const enum precision precision = w->options->precision;
+    *p = (struct device_pairs){.n = nnz, .payload_size = (int)precision_bytes(precision)};
+    if (w->options->last) {
         p->key[0] = x->line;
         x->line = NULL;
     }
-    if (w->last && w->precision == PRECISION_DOUBLE) {
+    if (w->options->last && precision == PRECISION_DOUBLE) {
         p->payload[0] = x->value;
         x->value = NULL;
     }
@@ -60,7 +59,7 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
     int sorted = device_coo_sorted_bits(w->x, &b->ordering), bits = b->ordering.line_bits;
-    if (device_pairs_sort(p, sorted, bits, w->pool, error) != STATUS_MEMORY || w->last)
+    if (device_pairs_sort(p, sorted, bits, w->pool, error) != STATUS_MEMORY || w->options->last)
         return error->status;
     const struct line_pieces_nonzeros x = {line, value, b->nnz, moves, 0};
     *error = (struct error){0};
@@ -110,7 +109,7 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
                                       w->stream);
     }
     if (code == cudaSuccess) {
-        int bytes = (int)precision_bytes(w->precision);
+        int bytes = (int)precision_bytes(w->options->precision);
         b->value = device_pool_take(w->pool, b->nnz, (size_t)bytes, error);
         if (!b->value)
             return error->status;
@@ -127,7 +126,7 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     uint64_t nblocks;
     if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
         return error->status;
-    if (w->index_bits == 0 && nblocks > 1 && b->nnz / nblocks < BLCO_FEW_NONZEROS) {
+    if (w->options->index_bits == 0 && nblocks > 1 && b->nnz / nblocks < BLCO_FEW_NONZEROS) {
         ordering_create(o, o->kind, &b->shape, 128);
         if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
             return error->status;
@@ -136,28 +135,23 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     return device_block_finder_table(&w->blocks, o, nblocks, &b->block, error);
 }
 
-enum status device_blco_build(struct device_blco *b, struct device_coo *x, int kind, int index_bits,
-                              enum precision precision, bool last, struct error *error)
+enum status device_blco_build(struct device_blco *b, struct device_coo *x,
+                              const struct device_blco_options *options, struct error *error)
 {
     const bool lines = x->line != NULL;
-    struct build w = {.x = x,
-                      .pool = x->pool,
-                      .blocks = {.x = x},
-                      .index_bits = index_bits,
-                      .precision = precision,
-                      .last = last,
-                      .stream = x->pool->stream};
-    *b = (struct device_blco){.shape.order = x->shape.order, .nnz = x->nnz};
-    memcpy(b->shape.dims, x->shape.dims, sizeof b->shape.dims);
-    ordering_create(&b->ordering, kind, &x->shape, index_bits ? index_bits : 64);
+    struct build w = {
+        .x = x, .pool = x->pool, .blocks = {.x = x}, .options = options, .stream = x->pool->stream};
+    *b = (struct device_blco){.shape = x->shape, .nnz = x->nnz};
+    ordering_create(&b->ordering, options->kind, &x->shape,
+                    options->index_bits ? options->index_bits : 64);
 
     if ((lines ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
         goto done;
     w.blocks.line = lines ? w.pairs.key[0] : NULL;
     w.blocks.position = lines ? NULL : w.pairs.payload[0];
-    if (find_blocks(b, &w, error) == STATUS_OK)
-        (lines ? store_lines : gather_nonzeros)(b, &w, error);
-
+    if (find_blocks(b, &w, error) != STATUS_OK)
+        goto done;
+    (lines ? store_lines : gather_nonzeros)(b, &w, error);
 done:
     device_block_finder_close(&w.blocks);
     device_pairs_give(&w.pairs, w.pool);

@@ -21,14 +21,18 @@ struct device_blco {
                                * host, owned */
 };
 
-/* Builds the ordering `kind` with the layout, nonzeros and blocks that blco_build (max_block_nnz
- * unlimited) gives on the host. precision: of the values. index_bits: as in struct blco_options,
- * also 0. `last`: x's arrays may become b's; x can then only be freed. The arrays come from x's
- * pool and are filled when its stream gets there. Device memory beyond the result: at most 32 bytes
- * a nonzero while it runs, which go back to the pool. STATUS_MEMORY where the device has no room;
- * *b is then empty. */
-enum status device_blco_build(struct device_blco *b, struct device_coo *x, int kind, int index_bits,
-                              enum precision precision, bool last, struct error *error);
+struct device_blco_options {
+    int kind, index_bits;     /* as in struct blco_options                             */
+    enum precision precision; /* of the values                                         */
+    bool last;                /* x's arrays may become b's; x can then only be freed   */
+};
+
+/* Builds the ordering options->kind with the layout, nonzeros and blocks that blco_build
+ * (max_block_nnz unlimited) gives on the host. The arrays come from x's pool and are filled when
+ * its stream gets there. Device memory beyond the result: at most 32 bytes a nonzero while it runs,
+ * which go back to the pool. STATUS_MEMORY where the device has no room; *b is then empty. */
+enum status device_blco_build(struct device_blco *b, struct device_coo *x,
+                              const struct device_blco_options *options, struct error *error);
 
 /* No work on the device may use it any more. */
 void device_blco_free(struct device_blco *b);

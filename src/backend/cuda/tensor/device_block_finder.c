@@ -72,12 +72,22 @@ static enum status find_first(struct device_block_finder *f, uint64_t *first, st
     return cuda_status(code, doing, error);
 }
 
-/* host (words x nblocks) = the words of the lines of nonzeros first[] (nblocks, device). line and
- * at (nblocks each, device) are scratch. */
+/* The first nonzeros of the blocks, and scratch. */
+struct first_nonzeros {
+    uint64_t nblocks;
+    uint64_t *first;                  /* (nblocks); device, of the pool, as the next two    */
+    uint64_t *line;                   /* (nblocks): a word of each line                     */
+    void *at;                         /* (nblocks): positions, or unused                    */
+    uint64_t *host_first, *host_line; /* (nblocks), (words x nblocks); owned */
+};
+
+/* n->host_line = the words of the lines of the first nonzeros. */
 static cudaError_t fetch_lines(struct device_block_finder *f, const struct ordering *o,
-                               const uint64_t *first, uint64_t nblocks, uint64_t *line, void *at,
-                               uint64_t *host)
+                               const struct first_nonzeros *n)
 {
+    const uint64_t nblocks = n->nblocks, *first = n->first;
+    uint64_t *line = n->line, *host = n->host_line;
+    void *at = n->at;
     struct linearise_coordinates coordinates = device_coo_coordinates(f->x);
     int size = f->line ? (int)sizeof *f->line : device_pairs_position_size(f->x->nnz);
     const void *from = f->line ? (const void *)f->line : f->position;
@@ -117,30 +127,32 @@ static enum status find_blocks(struct device_block_finder *f, const struct order
 {
     const struct device_pool *pool = f->x->pool;
     uint64_t words = (uint64_t)(o->line_bits + 63) / 64;
-    uint64_t *first = device_pool_take(pool, nblocks, sizeof *first, error);
-    uint64_t *line = device_pool_take(pool, nblocks, sizeof *line, error);
-    void *at = device_pool_take(pool, nblocks, sizeof(uint64_t), error);
-    uint64_t *host_first = memory_array(nblocks, sizeof *host_first, error);
-    uint64_t *host_line = memory_array(nblocks, words * sizeof *host_line, error);
-    if (!first || !line || !at || !host_first || !host_line ||
-        find_first(f, first, error) != STATUS_OK)
+    struct first_nonzeros n = {.nblocks = nblocks,
+                               .first = device_pool_take(pool, nblocks, sizeof *n.first, error),
+                               .line = device_pool_take(pool, nblocks, sizeof *n.line, error),
+                               .at = device_pool_take(pool, nblocks, sizeof(uint64_t), error),
+                               .host_first = memory_array(nblocks, sizeof *n.host_first, error),
+                               .host_line =
+                                   memory_array(nblocks, words * sizeof *n.host_line, error)};
+    if (error->status != STATUS_OK)
         goto done;
-
-    cudaError_t code = cudaMemcpyAsync(host_first, first, nblocks * sizeof *first,
+    if (find_first(f, n.first, error) != STATUS_OK)
+        goto done;
+    cudaError_t code = cudaMemcpyAsync(n.host_first, n.first, nblocks * sizeof *n.first,
                                        cudaMemcpyDeviceToHost, stream_of(f));
     if (code == cudaSuccess)
-        code = fetch_lines(f, o, first, nblocks, line, at, host_line);
+        code = fetch_lines(f, o, &n);
     if (code == cudaSuccess)
         code = cudaStreamSynchronize(stream_of(f));
-    if (cuda_status(code, doing, error) == STATUS_OK)
-        fill_table(o, f->x->nnz, host_first, host_line, nblocks, block);
-
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    fill_table(o, f->x->nnz, n.host_first, n.host_line, nblocks, block);
 done:
-    device_pool_give(pool, first);
-    device_pool_give(pool, line);
-    device_pool_give(pool, at);
-    memory_free(host_first);
-    memory_free(host_line);
+    device_pool_give(pool, n.first);
+    device_pool_give(pool, n.line);
+    device_pool_give(pool, n.at);
+    memory_free(n.host_first);
+    memory_free(n.host_line);
     return error->status;
 }
 

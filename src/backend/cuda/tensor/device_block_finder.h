@@ -21,8 +21,8 @@ enum status device_block_finder_count(struct device_block_finder *f, const struc
                                       uint64_t *nblocks, struct error *error);
 
 /* *block = the table of the blocks (nblocks), which the caller frees with memory_free; NULL on
- * failure. To be called after device_block_finder_count for the same ordering. Waits for the
- * stream. STATUS_MEMORY. */
+ * failure. Call it after device_block_finder_count for the same ordering. Waits for the stream.
+ * STATUS_MEMORY. */
 enum status device_block_finder_table(struct device_block_finder *f, const struct ordering *o,
                                       uint64_t nblocks, struct blco_block **block,
                                       struct error *error);

@@ -16,6 +16,16 @@ void device_coo_init(struct device_coo *d, const struct shape *shape, uint64_t n
     ordering_common(&d->ordering, shape);
 }
 
+enum status device_coo_take_indices(struct device_coo *d, struct error *error)
+{
+    for (int n = 0; n < d->shape.order; n++) {
+        d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
+        if (!d->index[n])
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
 {
     return x->sorted ? ordering_sorted_bits(&x->ordering, o) : 0;
@@ -56,7 +66,7 @@ enum status device_coo_sort_positions(struct device_pairs *p, const struct devic
     return STATUS_OK;
 }
 
-/* For lines, which are themselves the keys. */
+/* The lines themselves are the keys. */
 static enum status sort_lines(struct device_coo *d, struct error *error)
 {
     struct device_pairs pairs = {d->nnz, sizeof *d->value, {d->line}, {d->value}};
@@ -69,8 +79,8 @@ static enum status sort_lines(struct device_coo *d, struct error *error)
     return error->status;
 }
 
-/* Brings the arrays into the order of the positions: each goes into the room that the array before
- * has left, the first one into `index`; values go into `value`. */
+/* Brings the arrays into the order of the positions: each goes into the room that the one before
+ * has left, the first into `index`; values go into `value`. */
 static enum status permute(struct device_coo *d, const void *position, uint32_t *index,
                            double *value, struct error *error)
 {
@@ -96,19 +106,21 @@ static enum status sort_coordinates(struct device_coo *d, struct error *error)
     struct device_pairs pairs;
     uint32_t *index = NULL;
     double *value = NULL;
-    if (device_pairs_take(&pairs, d->nnz, device_pairs_position_size(d->nnz), d->pool, error) !=
-            STATUS_OK ||
-        device_coo_sort_positions(&pairs, d, &d->ordering, error) != STATUS_OK)
+    int size = device_pairs_position_size(d->nnz);
+    if (device_pairs_take(&pairs, d->nnz, size, d->pool, error) != STATUS_OK)
+        goto done;
+    if (device_coo_sort_positions(&pairs, d, &d->ordering, error) != STATUS_OK)
         goto done;
     device_pairs_give_keys(&pairs, d->pool);
     index = device_pool_take(d->pool, d->nnz, sizeof *index, error);
-    if (index)
-        value = device_pool_take(d->pool, d->nnz, sizeof *value, error);
-    if (value)
-        permute(d, pairs.payload[0], index, value, error);
-    else
+    if (!index)
+        goto done;
+    value = device_pool_take(d->pool, d->nnz, sizeof *value, error);
+    if (!value) {
         device_pool_give(d->pool, index);
-
+        goto done;
+    }
+    permute(d, pairs.payload[0], index, value, error);
 done:
     device_pairs_give(&pairs, d->pool);
     return error->status;
@@ -116,9 +128,12 @@ done:
 
 enum status device_coo_sort(struct device_coo *d, struct error *error)
 {
-    if (!d->sorted && (d->line ? sort_lines : sort_coordinates)(d, error) == STATUS_OK)
-        d->sorted = true;
-    return error->status;
+    if (d->sorted)
+        return STATUS_OK;
+    if ((d->line ? sort_lines : sort_coordinates)(d, error) != STATUS_OK)
+        return error->status;
+    d->sorted = true;
+    return STATUS_OK;
 }
 
 void device_coo_free(struct device_coo *d)

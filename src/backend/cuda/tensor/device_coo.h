@@ -1,7 +1,6 @@
 /* The nonzeros in device memory: copied or decoded once, sorted once; every ordering is built from
  * them. Implemented in device_coo.c, device_coo_upload.c, device_coo_decode.c and
- * device_coo_part.c.
- */
+ * device_coo_part.c. */
 #ifndef BLCO_DEVICE_COO_H
 #define BLCO_DEVICE_COO_H
 
@@ -19,45 +18,44 @@ struct device_coo {
     struct shape shape;
     uint64_t nnz;
     struct ordering ordering;   /* ordering_common's: the longest mode lowest              */
-    bool sorted;                /* the nonzeros stand in this ordering                     */
+    bool sorted;                /* the nonzeros are sorted along its line                  */
     uint64_t *line;             /* (nnz): lines in this ordering; NULL where a line has more than 64
                                  * bits; device, owned */
     uint32_t *index[MAX_ORDER]; /* (nnz) each where `line` is NULL; device, owned          */
     double *value;              /* (nnz); device, owned                                    */
+    double norm_sq;             /* ||X||^2, where the nonzeros were decoded; else 0        */
     const struct device_pool *pool; /* of these arrays and of what is built from them      */
 };
 
-/* Sets everything but the arrays, which are NULL. The pool stays the caller's and must outlive *d.
- */
+/* Sets everything but the arrays, which are NULL. The pool is borrowed and must outlive *d. */
 void device_coo_init(struct device_coo *d, const struct shape *shape, uint64_t nnz,
                      const struct device_pool *pool);
 
-/* Copies x to the device, into arrays of the pool, which works on the staging's stream and stays
- * the caller's. Lines and values cross the bus in fewer bytes where fewer hold them. x may be freed
- * afterwards. On failure *d is empty. STATUS_MEMORY. */
+/* Copies x to the device, into arrays of the pool, which is borrowed and works on the staging's
+ * stream. Lines and values cross the bus in as few bytes as hold them. x may be freed afterwards.
+ * On failure *d is empty. STATUS_MEMORY. */
 enum status device_coo_upload(struct device_coo *d, const struct coo *x,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error);
 
 /* As device_coo_upload, from a .blco file: its segments cross the bus as they are and are decoded
  * on the device, so the host needs no memory for coordinates. The tensor's coordinates must fit
- * into words (decoded_layout_create). The segments are checked while they are copied. *norm_sq =
- * ||X||^2. STATUS_INPUT where the file is damaged. Device memory while it runs, beyond the result:
- * the file's bytes, or 8 a nonzero where that is more; and 64 MB where lines have more than 64
- * bits. */
-enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, double *norm_sq,
+ * into words (decoded_layout_create). The segments are checked while they are copied. Sets
+ * d->norm_sq. STATUS_INPUT where the file is damaged. Device memory while it runs, beyond the
+ * result: the file's bytes, or 8 a nonzero where that is more; and 64 MB where lines have more than
+ * 64 bits. */
+enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error);
 
-/* As device_coo_decode, of the nonzeros that lie in `part` alone; only segments that may have some
- * cross the bus. Coordinates count from the first row of each range, part->here has the lengths,
- * and every nonzero has its coordinates (d->index), until device_coo_linearise. *norm_sq is that of
- * the part. There may be no nonzeros; then there are no arrays. Device memory while it runs, beyond
- * the result: the segments' bytes and 160 MB. */
+/* As device_coo_decode, for the nonzeros in `part` alone; only segments that may have some cross
+ * the bus. Coordinates count from the first row of each range, part->here has the lengths, and
+ * every nonzero has its coordinates (d->index), until device_coo_linearise. d->norm_sq is that of
+ * the part. Without nonzeros there are no arrays. Device memory while it runs, beyond the result:
+ * the segments' bytes and 160 MB. */
 enum status device_coo_decode_part(struct device_coo *d, const struct blco_file *f,
-                                   const struct part *part, double *norm_sq,
-                                   struct device_staging *staging, const struct device_pool *pool,
-                                   struct error *error);
+                                   const struct part *part, struct device_staging *staging,
+                                   const struct device_pool *pool, struct error *error);
 
 /* touched[i] (`rows`, host) = 1 where some nonzero has coordinate i of mode n, which has its
  * coordinates (d->index), else 0. STATUS_MEMORY. */
@@ -75,13 +73,12 @@ enum status device_coo_linearise(struct device_coo *d, const struct shape *shape
                                  struct error *error);
 
 /* Sorts the nonzeros along d->ordering. Every `mode n` tensor built from them then sorts by mode
- * n's bits alone, so this pays from the second one on. Asynchronous. Device memory while it runs:
+ * n's bits alone, so this pays if there are two or more. Asynchronous. Device memory while it runs:
  * 16 bytes a nonzero where d->line is used, 28 otherwise (36 from 2^32 nonzeros on). STATUS_MEMORY
  * leaves *d as it was. */
 enum status device_coo_sort(struct device_coo *d, struct error *error);
 
-/* How many of the lowest bits of o's line need no sorting, since x's nonzeros already stand in
- * their order. */
+/* How many of the lowest bits of o's line need no sorting, since x is already sorted by them. */
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o);
 
 /* Sorts x's nonzeros, which are given by their coordinates, along the line of o: the payload of p
@@ -89,6 +86,9 @@ int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
  * afterwards. STATUS_MEMORY. */
 enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,
                                       const struct ordering *o, struct error *error);
+
+/* Takes the arrays d->index. STATUS_MEMORY. */
+enum status device_coo_take_indices(struct device_coo *d, struct error *error);
 
 /* x's index arrays, for a kernel. */
 struct linearise_coordinates device_coo_coordinates(const struct device_coo *x);

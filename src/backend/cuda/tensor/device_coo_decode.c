@@ -11,7 +11,7 @@ static enum status decode(const struct device_coo *d, const struct device_decode
                           uint64_t *const *word, struct error *error)
 {
     uint64_t first = 0;
-    for (uint64_t s = 0; s < w->segments && error->status == STATUS_OK; s += w->at_once) {
+    for (uint64_t s = 0; s < w->segments; s += w->at_once) {
         uint64_t end = w->segments - s < w->at_once ? w->segments : s + w->at_once;
         uint64_t nnz = device_decoder_nnz(w, s, end);
         uint64_t *line[PACKED_WORDS] = {d->line ? d->line + first : word[0], word[1]};
@@ -21,53 +21,61 @@ static enum status decode(const struct device_coo *d, const struct device_decode
             return error->status;
         for (int n = 0; n < d->shape.order && !d->line; n++)
             split.coordinate[n] = d->index[n] + first;
-        if (!d->line)
-            cuda_status(unpack_coordinates_launch(&split, d->pool->stream),
-                        "decoding the tensor on the GPU", error);
+        if (!d->line && cuda_status(unpack_coordinates_launch(&split, d->pool->stream),
+                                    "decoding the tensor on the GPU", error) != STATUS_OK)
+            return error->status;
         first += nnz;
     }
-    return error->status;
+    return STATUS_OK;
 }
 
-/* Takes the arrays of nonzeros, and says how the file is decoded to them. */
-static void prepare(struct device_coo *d, struct packed_layout *layout, struct error *error)
+/* Takes the arrays of nonzeros, and sets the layout to which the file is decoded. */
+static enum status prepare(struct device_coo *d, struct packed_layout *layout, struct error *error)
 {
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
+    if (!d->value)
+        return error->status;
     if (d->ordering.line_bits <= 64) {
         decoded_layout_of_line(layout, &d->ordering, &d->shape);
-        if (d->value)
-            d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
-    } else {
-        (void)decoded_layout_create(layout, &d->shape);
-        for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
-            d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
+        d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
+        return error->status;
     }
+    (void)decoded_layout_create(layout, &d->shape);
+    return device_coo_take_indices(d, error);
 }
 
 static enum status take_words(const struct device_coo *d, const struct device_decoder *w,
                               uint64_t **word, struct error *error)
 {
     uint64_t most = device_decoder_nnz(w, 0, w->at_once < w->segments ? w->at_once : w->segments);
-    for (int i = 0; i < PACKED_WORDS && !d->line && error->status == STATUS_OK; i++)
+    for (int i = 0; i < PACKED_WORDS && !d->line; i++) {
         word[i] = device_pool_take(d->pool, most, sizeof *word[i], error);
-    return error->status;
+        if (!word[i])
+            return error->status;
+    }
+    return STATUS_OK;
 }
 
+/* Opens a decoder of all segments. */
 static enum status open_decoder(struct device_decoder *w, const struct device_coo *d,
                                 const struct blco_file *f, const struct packed_layout *layout,
                                 struct error *error)
 {
     uint64_t segments = f->header->nsegments;
-    uint64_t *number = memory_array(segments, sizeof *number, error);
     uint64_t room = d->nnz * sizeof *d->line; /* the same size as the sort takes afterwards */
-    if (!number)
+    *w = (struct device_decoder){.file = f,
+                                 .pool = d->pool,
+                                 .layout = *layout,
+                                 .number = memory_array(segments, sizeof *w->number, error),
+                                 .segments = segments};
+    if (!w->number)
         return error->status;
     for (uint64_t s = 0; s < segments; s++)
-        number[s] = s;
-    return device_decoder_open(w, f, number, segments, layout, room, d->pool, error);
+        w->number[s] = s;
+    return device_decoder_open(w, room, error);
 }
 
-enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, double *norm_sq,
+enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error)
 {
@@ -75,13 +83,21 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f, d
     struct packed_layout layout;
     uint64_t *word[PACKED_WORDS] = {NULL};
     device_coo_init(d, &f->shape, f->header->nnz, pool);
-    prepare(d, &layout, error);
-    if (error->status == STATUS_OK && open_decoder(&w, d, f, &layout, error) == STATUS_OK &&
-        take_words(d, &w, word, error) == STATUS_OK &&
-        device_decoder_send(&w, staging, error) == STATUS_OK &&
-        decode(d, &w, word, error) == STATUS_OK &&
-        packed_tensor_file_norm_sq(f, norm_sq, error) == STATUS_OK) /* while the device decodes */
-        device_decoder_finish(&w, error);
+    if (prepare(d, &layout, error) != STATUS_OK)
+        goto done;
+    if (open_decoder(&w, d, f, &layout, error) != STATUS_OK)
+        goto done;
+    if (take_words(d, &w, word, error) != STATUS_OK)
+        goto done;
+    if (device_decoder_send(&w, staging, error) != STATUS_OK)
+        goto done;
+    if (decode(d, &w, word, error) != STATUS_OK)
+        goto done;
+    if (packed_tensor_file_norm_sq(f, &d->norm_sq, error) !=
+        STATUS_OK) /* while the device decodes */
+        goto done;
+    device_decoder_finish(&w, error);
+done:
     if (error->status != STATUS_OK)
         (void)cudaStreamSynchronize(pool->stream);
     for (int i = 0; i < PACKED_WORDS; i++)

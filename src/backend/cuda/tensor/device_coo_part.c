@@ -1,5 +1,5 @@
-/* The nonzeros of a part of the tensor. They are decoded twice, some at a time: first they are
- * counted, so that the arrays have no more room than they need, then they are selected. */
+/* The nonzeros of a part of the tensor. They are decoded twice, some at a time: to be counted, so
+ * that the arrays have no more room than they need, and to be selected. */
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/tensor/device_coo.h"
 #include "backend/cuda/tensor/device_decoder.h"
@@ -15,7 +15,7 @@ static const char doing[] = "decoding a part of the tensor on the GPU";
 struct selection {
     const struct device_pool *pool;
     struct device_decoder decoder;
-    struct part_nonzeros decoded; /* some at a time                                          */
+    struct part_nonzeros decoded; /* the nonzeros that are decoded at present                */
     uint64_t *word[PACKED_WORDS]; /* (nonzeros decoded at a time) each; device, owned        */
     double *value;                /* likewise                                                */
     uint64_t tiles;               /* of SELECT_TILE nonzeros at most                           */
@@ -35,18 +35,18 @@ static uint64_t end_of(const struct device_decoder *w, uint64_t begin)
 static enum status open_decoder(struct selection *s, const struct blco_file *f,
                                 const struct part *part, struct error *error)
 {
-    struct packed_layout layout;
-    uint64_t *number, segments;
-    if (!decoded_layout_create(&layout, &f->shape))
+    struct device_decoder *d = &s->decoder;
+    *d = (struct device_decoder){.file = f, .pool = s->pool};
+    if (!decoded_layout_create(&d->layout, &f->shape))
         return error_set(error, STATUS_INTERNAL, "coordinates that do not fit into two words");
-    if (segment_rows_of_part(&number, &segments, f, part, error) != STATUS_OK)
+    if (segment_rows_of_part(&d->number, &d->segments, f, part, error) != STATUS_OK)
         return error->status;
-    s->decoded.layout = layout;
-    for (int n = 0; n < layout.order; n++) {
+    s->decoded.layout = d->layout;
+    for (int n = 0; n < d->layout.order; n++) {
         s->decoded.first[n] = (uint32_t)part->first[n];
         s->decoded.rows[n] = (uint32_t)part->here.dims[n];
     }
-    return device_decoder_open(&s->decoder, f, number, segments, &layout, 0, s->pool, error);
+    return device_decoder_open(d, 0, error);
 }
 
 static enum status take(struct selection *s, struct error *error)
@@ -55,11 +55,18 @@ static enum status take(struct selection *s, struct error *error)
     uint64_t most = device_decoder_nnz(w, 0, end_of(w, 0));
     for (uint64_t b = 0; b < w->segments; b += w->at_once)
         s->tiles += tiles_of(device_decoder_nnz(w, b, end_of(w, b)));
-    if ((s->value = device_pool_take(s->pool, most, sizeof *s->value, error)) &&
-        (s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error)))
-        for (int i = 0; i < s->decoded.layout.words && error->status == STATUS_OK; i++)
-            s->word[i] = device_pool_take(s->pool, most, sizeof *s->word[i], error);
-    return error->status;
+    s->value = device_pool_take(s->pool, most, sizeof *s->value, error);
+    if (!s->value)
+        return error->status;
+    s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error);
+    if (!s->count)
+        return error->status;
+    for (int i = 0; i < s->decoded.layout.words; i++) {
+        s->word[i] = device_pool_take(s->pool, most, sizeof *s->word[i], error);
+        if (!s->word[i])
+            return error->status;
+    }
+    return STATUS_OK;
 }
 
 static void give(struct selection *s)
@@ -87,16 +94,19 @@ static enum status add_up(struct selection *s, uint64_t *nnz, struct error *erro
     size_t bytes = 0;
     cudaStream_t stream = s->pool->stream;
     cudaError_t code = select_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
-    void *temporary = code == cudaSuccess ? device_pool_take(s->pool, bytes, 1, error) : NULL;
-    if (temporary)
-        code = select_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
-    if (temporary && code == cudaSuccess)
+    if (code != cudaSuccess)
+        return cuda_status(code, doing, error);
+    void *temporary = device_pool_take(s->pool, bytes, 1, error);
+    if (!temporary)
+        return error->status;
+    code = select_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
+    if (code == cudaSuccess)
         code =
             cudaMemcpyAsync(nnz, s->count + s->tiles, sizeof *nnz, cudaMemcpyDeviceToHost, stream);
-    if (temporary && code == cudaSuccess)
+    if (code == cudaSuccess)
         code = cudaStreamSynchronize(stream);
     device_pool_give(s->pool, temporary);
-    return error->status == STATUS_OK ? cuda_status(code, doing, error) : error->status;
+    return cuda_status(code, doing, error);
 }
 
 static enum status count(struct selection *s, uint64_t *nnz, struct error *error)
@@ -104,69 +114,93 @@ static enum status count(struct selection *s, uint64_t *nnz, struct error *error
     const struct device_decoder *w = &s->decoder;
     uint64_t tile = 0;
     cudaError_t code = cudaMemsetAsync(s->count + s->tiles, 0, sizeof *s->count, s->pool->stream);
-    for (uint64_t b = 0; b < w->segments && code == cudaSuccess; b += w->at_once) {
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t b = 0; b < w->segments; b += w->at_once) {
         if (decode(s, b, end_of(w, b), error) != STATUS_OK)
             return error->status;
         code = part_count(&s->decoded, s->count + tile, s->pool->stream);
+        if (cuda_status(code, doing, error) != STATUS_OK)
+            return error->status;
         tile += tiles_of(s->decoded.nnz);
     }
-    return cuda_status(code, doing, error) == STATUS_OK ? add_up(s, nnz, error) : error->status;
+    return add_up(s, nnz, error);
 }
 
 static enum status select_all(struct selection *s, struct device_coo *d, struct error *error)
 {
     const struct device_decoder *w = &s->decoder;
     uint64_t tile = 0;
-    cudaError_t code = cudaSuccess;
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
-    for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
-        d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
-    for (uint64_t b = 0; b < w->segments && code == cudaSuccess; b += w->at_once) {
-        if (error->status != STATUS_OK || decode(s, b, end_of(w, b), error) != STATUS_OK)
+    if (!d->value)
+        return error->status;
+    if (device_coo_take_indices(d, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t b = 0; b < w->segments; b += w->at_once) {
+        if (decode(s, b, end_of(w, b), error) != STATUS_OK)
             return error->status;
-        code = part_select(&s->decoded, s->count + tile, d->index, d->value, s->pool->stream);
+        cudaError_t code =
+            part_select(&s->decoded, s->count + tile, d->index, d->value, s->pool->stream);
+        if (cuda_status(code, doing, error) != STATUS_OK)
+            return error->status;
         tile += tiles_of(s->decoded.nnz);
     }
-    return cuda_status(code, doing, error);
+    return STATUS_OK;
 }
 
-static enum status sum_squares(const struct device_coo *d, double *norm_sq, struct error *error)
+/* d->norm_sq is set when the stream gets there. */
+static enum status sum_squares(struct device_coo *d, struct error *error)
 {
     size_t bytes = 0;
     cudaStream_t stream = d->pool->stream;
+    void *temporary = NULL;
     double *sum = device_pool_take(d->pool, 1, sizeof *sum, error);
+    if (!sum)
+        return error->status;
     cudaError_t code = part_norm_sq(NULL, &bytes, d->value, d->nnz, sum, stream);
-    void *temporary = sum ? device_pool_take(d->pool, bytes, 1, error) : NULL;
-    if (temporary && code == cudaSuccess)
-        code = part_norm_sq(temporary, &bytes, d->value, d->nnz, sum, stream);
-    if (temporary && code == cudaSuccess)
-        code = cudaMemcpyAsync(norm_sq, sum, sizeof *norm_sq, cudaMemcpyDeviceToHost, stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    temporary = device_pool_take(d->pool, bytes, 1, error);
+    if (!temporary)
+        goto done;
+    code = part_norm_sq(temporary, &bytes, d->value, d->nnz, sum, stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(&d->norm_sq, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
+    cuda_status(code, doing, error);
+done:
     device_pool_give(d->pool, temporary);
     device_pool_give(d->pool, sum);
-    return error->status == STATUS_OK ? cuda_status(code, doing, error) : error->status;
+    return error->status;
 }
 
-static enum status decode_selected(struct device_coo *d, struct selection *s, double *norm_sq,
+static enum status decode_selected(struct device_coo *d, struct selection *s,
                                    struct device_staging *staging, struct error *error)
 {
-    if (take(s, error) == STATUS_OK &&
-        device_decoder_send(&s->decoder, staging, error) == STATUS_OK &&
-        count(s, &d->nnz, error) == STATUS_OK && d->nnz > 0 && select_all(s, d, error) == STATUS_OK)
-        sum_squares(d, norm_sq, error);
-    return error->status == STATUS_OK ? device_decoder_finish(&s->decoder, error) : error->status;
+    if (take(s, error) != STATUS_OK)
+        return error->status;
+    if (device_decoder_send(&s->decoder, staging, error) != STATUS_OK)
+        return error->status;
+    if (count(s, &d->nnz, error) != STATUS_OK)
+        return error->status;
+    if (d->nnz > 0 && select_all(s, d, error) != STATUS_OK)
+        return error->status;
+    if (d->nnz > 0 && sum_squares(d, error) != STATUS_OK)
+        return error->status;
+    return device_decoder_finish(&s->decoder, error);
 }
 
 enum status device_coo_decode_part(struct device_coo *d, const struct blco_file *f,
-                                   const struct part *part, double *norm_sq,
-                                   struct device_staging *staging, const struct device_pool *pool,
-                                   struct error *error)
+                                   const struct part *part, struct device_staging *staging,
+                                   const struct device_pool *pool, struct error *error)
 {
     struct selection s = {.pool = pool};
     const struct shape shape = part_shape(part);
     device_coo_init(d, &shape, 0, pool);
-    *norm_sq = 0;
-    if (open_decoder(&s, f, part, error) == STATUS_OK && s.decoder.segments > 0)
-        decode_selected(d, &s, norm_sq, staging, error);
+    if (open_decoder(&s, f, part, error) != STATUS_OK)
+        goto done;
+    if (s.decoder.segments > 0)
+        decode_selected(d, &s, staging, error);
+done:
     if (error->status != STATUS_OK)
         (void)cudaStreamSynchronize(pool->stream);
     give(&s);

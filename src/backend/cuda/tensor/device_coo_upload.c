@@ -1,4 +1,4 @@
-/* Copying nonzeros to the device in as few bytes as hold them: lines in whole bytes, values in one
+/* Copies nonzeros to the device in as few bytes as hold them: lines in whole bytes, values in one
  * byte where all are small whole numbers, in four where all are exact as float. */
 #include <stdbool.h>
 #include <string.h>
@@ -13,8 +13,7 @@
 
 static const char doing[] = "copying the tensor to the GPU";
 
-/* How lines are made, from the modes that have bits on them, and in how many bytes they are sent.
- */
+/* How lines are made from the modes that have bits on them, and in how many bytes they are sent. */
 struct line_form {
     uint64_t nnz;
     int bytes; /* of a line: 4 to 8 */
@@ -62,7 +61,7 @@ VECTOR_CLONES static void split_8(const uint64_t *restrict line, int shift, uint
         to[i] = (uint8_t)(line[i] >> shift);
 }
 
-/* One bundle of lines (widen.h); the lines behind the last nonzero are zero. */
+/* One bundle of lines (widen.h); the lines after the last nonzero are zero. */
 static void make_lines(const struct line_form *p, uint64_t bundle, uint64_t *line)
 {
     uint64_t first = bundle * WIDEN_BUNDLE, left = p->nnz - first;
@@ -115,13 +114,14 @@ static enum status send_lines(struct device_coo *d, const struct coo *x,
     void *narrow = whole || !d->line ? d->line : take_scratch(d, bundles * size, error);
     if (!narrow)
         return error->status;
-    device_staging_send(staging, narrow, bundles, size, narrow_lines, &form, error);
-    if (whole)
-        return error->status;
-    if (error->status == STATUS_OK)
-        cuda_status(widen_lines(narrow, form.bytes, d->line, d->nnz, d->pool->stream), doing,
-                    error);
-    device_pool_give(d->pool, narrow);
+    const struct device_elements lines = {narrow, bundles, size};
+    device_staging_send(staging, &lines, narrow_lines, &form, error);
+    if (whole || error->status != STATUS_OK)
+        goto done;
+    cuda_status(widen_lines(narrow, form.bytes, d->line, d->nnz, d->pool->stream), doing, error);
+done:
+    if (!whole)
+        device_pool_give(d->pool, narrow);
     return error->status;
 }
 
@@ -136,8 +136,10 @@ static enum status send_coordinates(struct device_coo *d, const struct coo *x,
 {
     for (int n = 0; n < d->shape.order; n++) {
         d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
-        if (!d->index[n] || device_staging_send(staging, d->index[n], d->nnz, sizeof *d->index[n],
-                                                copy_indices, x->index[n], error) != STATUS_OK)
+        if (!d->index[n])
+            return error->status;
+        const struct device_elements indices = {d->index[n], d->nnz, sizeof *d->index[n]};
+        if (device_staging_send(staging, &indices, copy_indices, x->index[n], error) != STATUS_OK)
             return error->status;
     }
     return STATUS_OK;
@@ -150,8 +152,8 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-/* to[i] (count) = the values as whole numbers from 0 to 255; false where the double of one of these
- * is not the value, bit by bit. */
+/* to[i] (count) = the values as whole numbers from 0 to 255; false if some value is not exactly
+ * (bit by bit) such a number. */
 VECTOR_CLONES static bool narrow_to_whole(const double *restrict value, uint64_t count,
                                           uint8_t *restrict to)
 {
@@ -179,7 +181,7 @@ VECTOR_CLONES static bool narrow_to_float(const double *restrict value, uint64_t
 struct value_form {
     const double *value;
     size_t bytes; /* of a value: 1, 4 or 8  */
-    bool *lost;   /* set where these bytes do not hold a value */
+    bool *lost;   /* becomes true if so many bytes do not hold some value */
 };
 
 static bool narrow_values(const void *from, uint64_t first, uint64_t count, void *to)
@@ -211,7 +213,7 @@ static size_t sampled_bytes(const double *value, uint64_t nnz)
     return whole ? sizeof(uint8_t) : exact ? sizeof(float) : sizeof *value;
 }
 
-/* Sends the values in `bytes` each. Sets *lost where that does not hold them all; d->value is then
+/* Sends the values in `bytes` each. *lost = true if that does not hold them all; d->value is then
  * undefined. */
 static enum status send_narrow(struct device_coo *d, const struct coo *x, size_t bytes, bool *lost,
                                struct device_staging *staging, struct error *error)
@@ -220,11 +222,11 @@ static enum status send_narrow(struct device_coo *d, const struct coo *x, size_t
     void *narrow = take_scratch(d, d->nnz * bytes, error);
     if (!narrow)
         return error->status;
-    if (device_staging_send(staging, narrow, d->nnz, bytes, narrow_values, &form, error) ==
-            STATUS_OK &&
-        !*lost)
-        cuda_status(widen_values(narrow, (int)bytes, d->value, d->nnz, d->pool->stream), doing,
-                    error);
+    const struct device_elements values = {narrow, d->nnz, bytes};
+    if (device_staging_send(staging, &values, narrow_values, &form, error) != STATUS_OK || *lost)
+        goto done;
+    cuda_status(widen_values(narrow, (int)bytes, d->value, d->nnz, d->pool->stream), doing, error);
+done:
     device_pool_give(d->pool, narrow);
     return error->status;
 }
@@ -236,12 +238,14 @@ static enum status send_values(struct device_coo *d, const struct coo *x,
     size_t bytes = sampled_bytes(x->value, x->nnz);
     bool lost = bytes == sizeof *x->value;
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
-    if (d->value && !lost)
-        send_narrow(d, x, bytes, &lost, staging, error);
-    if (error->status == STATUS_OK && lost)
-        device_staging_send(staging, d->value, d->nnz, sizeof *d->value, narrow_values, &wide,
-                            error);
-    return error->status;
+    if (!d->value)
+        return error->status;
+    if (!lost && send_narrow(d, x, bytes, &lost, staging, error) != STATUS_OK)
+        return error->status;
+    if (!lost)
+        return STATUS_OK;
+    const struct device_elements values = {d->value, d->nnz, sizeof *d->value};
+    return device_staging_send(staging, &values, narrow_values, &wide, error);
 }
 
 enum status device_coo_upload(struct device_coo *d, const struct coo *x,
@@ -249,9 +253,11 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
                               struct error *error)
 {
     device_coo_init(d, &x->shape, x->nnz, pool);
-    if (send_values(d, x, staging, error) != STATUS_OK ||
-        (d->ordering.line_bits <= 64 ? send_lines : send_coordinates)(d, x, staging, error) !=
-            STATUS_OK)
+    if (send_values(d, x, staging, error) != STATUS_OK)
+        goto done;
+    (d->ordering.line_bits <= 64 ? send_lines : send_coordinates)(d, x, staging, error);
+done:
+    if (error->status != STATUS_OK)
         device_coo_free(d);
     return error->status;
 }

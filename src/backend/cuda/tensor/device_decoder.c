@@ -14,10 +14,12 @@ static const char doing[] = "decoding the tensor on the GPU";
 static enum status take(struct device_decoder *d, uint64_t room, struct error *error)
 {
     const struct device_pool *pool = d->pool;
-    if ((d->bytes = device_pool_take(pool, d->size > room ? d->size : room, 1, error)) &&
-        (d->segment = device_pool_take(pool, d->segments, sizeof *d->segment, error)) &&
-        (d->spread = device_pool_take(pool, 1, sizeof *d->spread, error)))
-        d->damaged = device_pool_take(pool, 1, sizeof *d->damaged, error);
+    d->bytes = device_pool_take(pool, d->size > room ? d->size : room, 1, error);
+    if (!d->bytes)
+        return error->status;
+    d->segment = device_pool_take(pool, d->segments, sizeof *d->segment, error);
+    d->spread = device_pool_take(pool, 1, sizeof *d->spread, error);
+    d->damaged = device_pool_take(pool, 1, sizeof *d->damaged, error);
     return error->status;
 }
 
@@ -32,30 +34,26 @@ static enum status fill(struct device_decoder *d, const struct packed_spread *sp
     if (code == cudaSuccess)
         code = cudaMemsetAsync(d->damaged, 0, sizeof *d->damaged, stream);
     if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream); /* the caller's spread goes */
+        code = cudaStreamSynchronize(stream); /* the caller's spread ends */
     return cuda_status(code, doing, error);
 }
 
-enum status device_decoder_open(struct device_decoder *d, const struct blco_file *file,
-                                uint64_t *number, uint64_t segments,
-                                const struct packed_layout *layout, uint64_t room,
-                                const struct device_pool *pool, struct error *error)
+enum status device_decoder_open(struct device_decoder *d, uint64_t room, struct error *error)
 {
     struct packed_spread spread;
-    *d = (struct device_decoder){.file = file,
-                                 .pool = pool,
-                                 .layout = *layout,
-                                 .number = number,
-                                 .segments = segments,
-                                 .at_once = DEVICE_DECODER_NNZ / file->header->segment_nnz,
-                                 .host = memory_array(segments, sizeof *d->host, error)};
-    for (uint64_t k = 0; d->host && k < segments; k++) {
-        const struct blco_file_segment *s = &file->segment[number[k]];
+    d->at_once = DEVICE_DECODER_NNZ / d->file->header->segment_nnz;
+    d->host = memory_array(d->segments, sizeof *d->host, error);
+    if (!d->host)
+        return error->status;
+    for (uint64_t k = 0; k < d->segments; k++) {
+        const struct blco_file_segment *s = &d->file->segment[d->number[k]];
         d->host[k] = (struct unpack_segment){d->size, s->ngroups};
         d->size += s->bytes;
     }
-    decoded_layout_spread(&spread, layout, ORDERING_ALTO, &file->shape);
-    return d->host && take(d, room, error) == STATUS_OK ? fill(d, &spread, error) : error->status;
+    decoded_layout_spread(&spread, &d->layout, ORDERING_ALTO, &d->file->shape);
+    if (take(d, room, error) != STATUS_OK)
+        return error->status;
+    return fill(d, &spread, error);
 }
 
 /* The segments while they are sent. The staging cuts them into parts without regard to segments. */
@@ -76,10 +74,10 @@ static uint64_t segment_at(const struct device_decoder *d, uint64_t byte)
     return low;
 }
 
-/* device_staging_write: reads and checks the segments that have a share of the part, and copies
- * that share; a segment that two parts share is read for both. Parts are handed out in order, and a
- * part that was handed out is checked whatever other threads find, so the first damaged segment
- * that is reported is always the same. */
+/* device_staging_write: reads and checks the segments that have bytes in this part of the array,
+ * and copies these bytes; a segment in two parts is read for both. Parts are handed out in order,
+ * and each is checked whatever other threads find, so that always the same damaged segment, the
+ * first, is reported. */
 static bool copy_checked(const void *from, uint64_t first, uint64_t count, void *to)
 {
     const struct sending *t = from;
@@ -88,7 +86,7 @@ static bool copy_checked(const void *from, uint64_t first, uint64_t count, void 
     uint64_t k = segment_at(d, at);
     struct error own = {0};
     uint8_t *bytes = memory_array(d->file->most_bytes, 1, &own);
-    for (char *out = to; at < end && own.status == STATUS_OK; k++) {
+    for (char *out = to; bytes && at < end; k++) {
         uint64_t within = at - d->host[k].offset;
         uint64_t next = k + 1 < d->segments ? d->host[k + 1].offset : d->size;
         uint64_t some = (next < end ? next : end) - at;
@@ -115,11 +113,13 @@ enum status device_decoder_send(struct device_decoder *d, struct device_staging 
     uint64_t bad = UINT64_MAX;
     struct error worst = {0};
     const struct sending t = {d, &bad, &worst};
-    device_staging_send(staging, d->bytes, d->size / BLCO_SEGMENT_ALIGN, BLCO_SEGMENT_ALIGN,
-                        copy_checked, &t, error);
-    if (error->status == STATUS_OK && bad < UINT64_MAX)
-        error_set(error, worst.status, "%s", worst.message);
-    return error->status;
+    const struct device_elements bytes = {d->bytes, d->size / BLCO_SEGMENT_ALIGN,
+                                          BLCO_SEGMENT_ALIGN};
+    if (device_staging_send(staging, &bytes, copy_checked, &t, error) != STATUS_OK)
+        return error->status;
+    if (bad < UINT64_MAX)
+        return error_set(error, worst.status, "%s", worst.message);
+    return STATUS_OK;
 }
 
 /* Every segment of the file but the last is full. */

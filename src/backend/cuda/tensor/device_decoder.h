@@ -1,4 +1,4 @@
-/* Segments of a .blco file in device memory, as they are in the file; decoded there, some at a
+/* Copies segments of a .blco file to device memory as they are, and decodes them there, some at a
  * time. */
 #ifndef BLCO_DEVICE_DECODER_H
 #define BLCO_DEVICE_DECODER_H
@@ -14,7 +14,7 @@ struct device_decoder {
     const struct blco_file *file;   /* borrowed                                               */
     const struct device_pool *pool; /* of the arrays; borrowed                                */
     struct packed_layout layout;    /* of the words to which nonzeros are decoded             */
-    uint64_t *number;               /* (segments) of the segments in the file, ascending; owned */
+    uint64_t *number;               /* (segments) their numbers in the file, ascending; owned */
     uint64_t segments;
     uint64_t at_once;               /* segments that are decoded at a time                    */
     uint64_t size;                  /* bytes of all segments                                  */
@@ -25,17 +25,13 @@ struct device_decoder {
     uint8_t *bytes;                 /* device, owned                                          */
 };
 
-/* Takes room, and fills the tables, for the segments of these numbers (segments, ascending), whose
- * nonzeros become words of this layout. `number` is the decoder's from now on, after a failure too;
- * file and pool must outlive it. The segments' room has at least `room` bytes. The caller closes
- * *d, after a failure too. STATUS_MEMORY. */
-enum status device_decoder_open(struct device_decoder *d, const struct blco_file *file,
-                                uint64_t *number, uint64_t segments,
-                                const struct packed_layout *layout, uint64_t room,
-                                const struct device_pool *pool, struct error *error);
+/* Takes room and fills the tables. The caller has set d->file, pool, layout, number and segments;
+ * the other members are 0. *d owns `number` from now on, after a failure too. The segments' room
+ * has at least `room` bytes. The caller closes *d, after a failure too. STATUS_MEMORY. */
+enum status device_decoder_open(struct device_decoder *d, uint64_t room, struct error *error);
 
-/* Copies the segments to the device, and checks them meanwhile. STATUS_INPUT where one is damaged:
- * the first. */
+/* Copies the segments to the device, and checks them on the way. STATUS_INPUT where one is damaged;
+ * the message is about the first. */
 enum status device_decoder_send(struct device_decoder *d, struct device_staging *staging,
                                 struct error *error);
 

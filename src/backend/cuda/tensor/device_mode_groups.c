@@ -58,17 +58,20 @@ static enum status map_create(struct tuples_map *map, const struct device_coo *x
         return STATUS_OK;
     map->words = (possible + 63) / 64;
     map->bits = device_pool_take(x->pool, map->words, sizeof *map->bits, error);
-    if (map->bits)
-        map->before = device_pool_take(x->pool, map->words + 1, sizeof *map->before, error);
-    if (map->before) {
-        struct tuples_nonzeros nonzeros = nonzeros_of(x);
-        cudaError_t code =
-            cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, x->pool->stream);
-        if (code == cudaSuccess)
-            code = tuples_mark(&nonzeros, map, x->nnz, x->pool->stream);
-        if (cuda_status(code, doing, error) == STATUS_OK)
-            number_tuples(map, x->pool, error);
-    }
+    if (!map->bits)
+        goto done;
+    map->before = device_pool_take(x->pool, map->words + 1, sizeof *map->before, error);
+    if (!map->before)
+        goto done;
+    struct tuples_nonzeros nonzeros = nonzeros_of(x);
+    cudaError_t code =
+        cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, x->pool->stream);
+    if (code == cudaSuccess)
+        code = tuples_mark(&nonzeros, map, x->nnz, x->pool->stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    number_tuples(map, x->pool, error);
+done:
     if (error->status != STATUS_OK)
         map_free(map, x->pool);
     return error->status;
@@ -95,7 +98,7 @@ static enum status fetch_counts(uint32_t *host, const uint32_t *device, uint64_t
 }
 
 /* *count (device) = how many tuples of x's modes [first, last) are in a sample of all possible
- * ones; each counted tuple stands for *scale tuples. */
+ * tuples; each counted tuple stands for *scale tuples. */
 static enum status count_range(const struct device_coo *x, int first, int last, uint32_t *count,
                                double *scale, struct error *error)
 {
@@ -141,11 +144,13 @@ static enum status count_ranges(const struct device_coo *x, struct tuple_counts 
                 return error->status;
             range[ranges++] = to;
         }
-    if (error->status == STATUS_OK && ranges > 0)
-        fetch_counts(host, count, ranges, x->pool, error);
-    for (uint64_t i = 0; i < ranges && error->status == STATUS_OK; i++)
+    if (ranges == 0)
+        return STATUS_OK;
+    if (fetch_counts(host, count, ranges, x->pool, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t i = 0; i < ranges; i++)
         *range[i] = host[i] * scale[i];
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status device_mode_groups_choose(struct mode_groups *g, const struct device_coo *x,
@@ -156,9 +161,13 @@ enum status device_mode_groups_choose(struct mode_groups *g, const struct device
     if (!mode_groups_possible(x->shape.order))
         return STATUS_OK;
     uint32_t *count = device_pool_take(x->pool, RANGES, sizeof *count, error);
-    if (count && count_ranges(x, &tuples, count, error) == STATUS_OK)
-        mode_groups_decide(g, x->shape.order, x->nnz, &tuples, row_bytes, cache_bytes,
-                           MODE_GROUPS_BEYOND_CACHE);
+    if (!count)
+        return error->status;
+    if (count_ranges(x, &tuples, count, error) != STATUS_OK)
+        goto done;
+    mode_groups_decide(g, x->shape.order, x->nnz, &tuples, row_bytes, cache_bytes,
+                       MODE_GROUPS_BEYOND_CACHE);
+done:
     device_pool_give(x->pool, count);
     return error->status;
 }
@@ -169,14 +178,20 @@ static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const st
                               const struct device_coo *x, struct error *error)
 {
     uint32_t *count = device_pool_take(x->pool, MAX_ORDER, sizeof *count, error);
-    for (int k = 0; k < g->groups && error->status == STATUS_OK; k++)
-        if (map_create(&map[k], x, g->first[k], g->first[k + 1], error) == STATUS_OK && map[k].bits)
-            put_count(&map[k], count + k, x->pool, error);
-    if (error->status == STATUS_OK)
-        fetch_counts(tuples, count, (uint64_t)g->groups, x->pool, error);
+    if (!count)
+        return error->status;
+    for (int k = 0; k < g->groups; k++) {
+        if (map_create(&map[k], x, g->first[k], g->first[k + 1], error) != STATUS_OK)
+            goto done;
+        if (map[k].bits && put_count(&map[k], count + k, x->pool, error) != STATUS_OK)
+            goto done;
+    }
+    if (fetch_counts(tuples, count, (uint64_t)g->groups, x->pool, error) != STATUS_OK)
+        goto done;
     for (int k = 0; k < g->groups; k++)
         if (mode_groups_size(g, k) == 1)
             tuples[k] = (uint32_t)x->shape.dims[g->first[k]];
+done:
     device_pool_give(x->pool, count);
     return error->status;
 }
@@ -214,9 +229,11 @@ static enum status reduce(struct device_coo *x, const struct mode_groups *g,
     x->value = NULL;
     to.line = reduced.line;
     set_shifts(&to, &reduced);
-    if (error->status == STATUS_OK)
-        cuda_status(tuples_reduce(&nonzeros, map, g->groups, &to, x->nnz, x->pool->stream), doing,
-                    error);
+    if (error->status != STATUS_OK)
+        goto done;
+    cuda_status(tuples_reduce(&nonzeros, map, g->groups, &to, x->nnz, x->pool->stream), doing,
+                error);
+done:
     device_coo_free(x);
     *x = reduced;
     return error->status;
@@ -228,18 +245,23 @@ static enum status take_tuples(struct device_coo *d, uint32_t **coordinate,
                                struct tuples_target *to, struct error *error)
 {
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
+    if (!d->value)
+        return error->status;
     if (d->ordering.line_bits <= 64)
         to->line = d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
-    for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++) {
-        if (!d->line)
-            d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
-        to->index[n] = d->index[n];
-        if (n < d->shape.order - 1)
-            to->index[n] = coordinate[n] =
-                device_pool_keep(d->pool, d->nnz, sizeof *coordinate[n], error);
+    else
+        device_coo_take_indices(d, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < d->shape.order - 1; n++) {
+        coordinate[n] = device_pool_keep(d->pool, d->nnz, sizeof *coordinate[n], error);
+        if (!coordinate[n])
+            return error->status;
+        to->index[n] = coordinate[n];
     }
+    to->index[d->shape.order - 1] = d->index[d->shape.order - 1];
     set_shifts(to, d);
-    return error->status;
+    return STATUS_OK;
 }
 
 /* The tuples of one mode group as a tensor, and their coordinates. */
@@ -272,12 +294,15 @@ enum status device_mode_groups_apply(struct device_grouped_tensor *out, const st
     struct tuples_map map[MAX_ORDER] = {0};
     uint32_t tuples[MAX_ORDER];
     *out = (struct device_grouped_tensor){0};
-    if (map_groups(map, tuples, g, x, error) == STATUS_OK)
-        reduce(x, g, map, tuples, error);
-    for (int k = 0; k < g->groups && error->status == STATUS_OK; k++)
-        if (map[k].bits)
-            list_tuples(&out->tuples[k], &out->coordinate[g->first[k]], &map[k], tuples[k], pool,
-                        error);
+    if (map_groups(map, tuples, g, x, error) != STATUS_OK)
+        goto done;
+    if (reduce(x, g, map, tuples, error) != STATUS_OK)
+        goto done;
+    for (int k = 0; k < g->groups; k++)
+        if (map[k].bits && list_tuples(&out->tuples[k], &out->coordinate[g->first[k]], &map[k],
+                                       tuples[k], pool, error) != STATUS_OK)
+            goto done;
+done:
     for (int k = 0; k < g->groups; k++)
         map_free(&map[k], pool);
     if (error->status != STATUS_OK)

@@ -1,5 +1,5 @@
 /* Mode groups (mode_groups.h) of nonzeros on the device: tuples are counted and numbered there, so
- * that a tensor is copied once, with mode groups or without. */
+ * that a tensor crosses the bus once, with mode groups or without. */
 #ifndef BLCO_DEVICE_MODE_GROUPS_H
 #define BLCO_DEVICE_MODE_GROUPS_H
 

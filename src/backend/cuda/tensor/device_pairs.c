@@ -11,7 +11,9 @@ static enum status take_arrays(struct device_pairs *p, int i, const struct devic
 {
     if (!p->key[i])
         p->key[i] = device_pool_take(pool, p->n, sizeof *p->key[i], error);
-    if (p->key[i] && !p->payload[i])
+    if (!p->key[i])
+        return error->status;
+    if (!p->payload[i])
         p->payload[i] = device_pool_take(pool, p->n, (size_t)p->payload_size, error);
     return error->status;
 }

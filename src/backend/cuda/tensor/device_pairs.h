@@ -1,4 +1,4 @@
-/* Sorting keys with a payload on the device, as nonzeros are sorted along a line. */
+/* Sorts keys with a payload on the device, as nonzeros are sorted along a line. */
 #ifndef BLCO_DEVICE_PAIRS_H
 #define BLCO_DEVICE_PAIRS_H
 

@@ -26,20 +26,21 @@ static enum status count_bins(struct piecewise_sort *s, struct error *error)
     cudaStream_t stream = s->pool->stream;
     uint64_t *count = device_pool_take(s->pool, LINE_PIECES_BINS, sizeof *count, error);
     s->bin = memory_array(LINE_PIECES_BINS, sizeof *s->bin, error);
-    if (count && s->bin) {
-        cudaError_t code = line_pieces_bins(&s->x, count, stream);
-        if (code == cudaSuccess)
-            code = cudaMemcpyAsync(s->bin, count, LINE_PIECES_BINS * sizeof *s->bin,
-                                   cudaMemcpyDeviceToHost, stream);
-        if (code == cudaSuccess)
-            code = cudaStreamSynchronize(stream);
-        cuda_status(code, doing, error);
-    }
+    if (error->status != STATUS_OK)
+        goto done;
+    cudaError_t code = line_pieces_bins(&s->x, count, stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(s->bin, count, LINE_PIECES_BINS * sizeof *s->bin,
+                               cudaMemcpyDeviceToHost, stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(stream);
+    cuda_status(code, doing, error);
+done:
     device_pool_give(s->pool, count);
     return error->status;
 }
 
-/* The bin behind the last one of the piece that begins with bin `first`; *nnz = its nonzeros. */
+/* One more than the last bin of the piece that begins with bin `first`; *nnz = its nonzeros. */
 static uint32_t piece_end(const struct piecewise_sort *s, uint32_t first, uint64_t *nnz)
 {
     uint32_t bin = first;
@@ -62,9 +63,12 @@ static enum status take_room(struct piecewise_sort *s, struct error *error)
     cudaError_t code = select_scan(NULL, &s->bytes, NULL, s->tiles + 1, s->pool->stream);
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
-    if (device_pairs_take(&s->room, most, s->all->payload_size, s->pool, error) == STATUS_OK &&
-        (s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error)))
-        s->temporary = device_pool_take(s->pool, s->bytes, 1, error);
+    if (device_pairs_take(&s->room, most, s->all->payload_size, s->pool, error) != STATUS_OK)
+        return error->status;
+    s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error);
+    if (!s->count)
+        return error->status;
+    s->temporary = device_pool_take(s->pool, s->bytes, 1, error);
     return error->status;
 }
 
@@ -73,18 +77,18 @@ static void *value_at(const struct device_pairs *p, uint64_t i)
     return (char *)p->payload[0] + i * (uint64_t)p->payload_size;
 }
 
-/* Selects the nonzeros of bins [first, behind) to the pairs from `at` on. */
-static cudaError_t select_piece(struct piecewise_sort *s, uint32_t first, uint32_t behind,
-                                uint64_t at)
+/* Selects the nonzeros of bins [first, end) to the pairs from `at` on. */
+static cudaError_t select_piece(struct piecewise_sort *s, uint32_t first, uint32_t end, uint64_t at)
 {
     cudaStream_t stream = s->pool->stream;
-    cudaError_t code = line_pieces_count(&s->x, first, behind, s->count, stream);
-    if (code == cudaSuccess)
-        code = select_scan(s->temporary, &s->bytes, s->count, s->tiles, stream);
-    return code == cudaSuccess
-               ? line_pieces_select(&s->x, first, behind, s->count, s->all->key[0] + at,
-                                    value_at(s->all, at), s->all->payload_size, stream)
-               : code;
+    cudaError_t code = line_pieces_count(&s->x, first, end, s->count, stream);
+    if (code != cudaSuccess)
+        return code;
+    code = select_scan(s->temporary, &s->bytes, s->count, s->tiles, stream);
+    if (code != cudaSuccess)
+        return code;
+    return line_pieces_select(&s->x, first, end, s->count, s->all->key[0] + at,
+                              value_at(s->all, at), s->all->payload_size, stream);
 }
 
 /* Sorts the `nnz` pairs from `at` on, where they are. */
@@ -98,9 +102,10 @@ static enum status sort_piece(struct piecewise_sort *s, uint64_t at, uint64_t nn
                                  .payload_size = s->all->payload_size,
                                  .key = {key, s->room.key[0]},
                                  .payload = {value, s->room.payload[0]}};
-    if (device_pairs_sort(&piece, s->begin, s->end, s->pool, error) != STATUS_OK ||
-        piece.key[0] == key)
+    if (device_pairs_sort(&piece, s->begin, s->end, s->pool, error) != STATUS_OK)
         return error->status;
+    if (piece.key[0] == key)
+        return STATUS_OK;
     cudaStream_t stream = s->pool->stream;
     cudaError_t code =
         cudaMemcpyAsync(key, piece.key[0], nnz * sizeof *key, cudaMemcpyDeviceToDevice, stream);
@@ -113,13 +118,17 @@ static enum status sort_piece(struct piecewise_sort *s, uint64_t at, uint64_t nn
 static enum status sort_pieces(struct piecewise_sort *s, struct error *error)
 {
     uint64_t at = 0, nnz;
-    for (uint32_t b = 0, behind; b < LINE_PIECES_BINS && error->status == STATUS_OK; b = behind) {
-        behind = piece_end(s, b, &nnz);
-        if (nnz > 0 && cuda_status(select_piece(s, b, behind, at), doing, error) == STATUS_OK)
-            sort_piece(s, at, nnz, error);
+    for (uint32_t b = 0, end; b < LINE_PIECES_BINS; b = end) {
+        end = piece_end(s, b, &nnz);
+        if (nnz == 0)
+            continue;
+        if (cuda_status(select_piece(s, b, end, at), doing, error) != STATUS_OK)
+            return error->status;
+        if (sort_piece(s, at, nnz, error) != STATUS_OK)
+            return error->status;
         at += nnz;
     }
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status device_piecewise_sort(struct device_pairs *p, const struct line_pieces_nonzeros *x,
@@ -129,8 +138,12 @@ enum status device_piecewise_sort(struct device_pairs *p, const struct line_piec
     struct piecewise_sort s = {.x = *x, .pool = pool, .all = p, .begin = begin, .end = end};
     const int bin_bits = __builtin_ctz(LINE_PIECES_BINS);
     s.x.shift = end > bin_bits ? end - bin_bits : 0;
-    if (count_bins(&s, error) == STATUS_OK && take_room(&s, error) == STATUS_OK)
-        sort_pieces(&s, error);
+    if (count_bins(&s, error) != STATUS_OK)
+        goto done;
+    if (take_room(&s, error) != STATUS_OK)
+        goto done;
+    sort_pieces(&s, error);
+done:
     device_pool_give(pool, s.temporary);
     device_pool_give(pool, s.count);
     device_pairs_give(&s.room, pool);

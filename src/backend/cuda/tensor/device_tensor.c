@@ -8,8 +8,8 @@
 #include "kernels/mttkrp/chunks.h"
 #include "kernels/mttkrp/empty_rows.h"
 
-/* Nonzeros of the shortest chunks. Large tensors have enough chunks of a size that is worth
- * starting to fill the card; small ones are cut finer. */
+/* Nonzeros of the shortest chunks. Large tensors fill the GPU with chunks that are worth starting;
+ * small ones are cut finer. */
 #define SMALLEST_CHUNK 512
 #define FINEST_CHUNK   64                  /* of a small tensor            */
 #define SMALL_TENSOR   (UINT64_C(1) << 20) /* has fewer nonzeros than that */
@@ -19,8 +19,8 @@ uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table)
     return (uint32_t)(t->blco.nnz < SMALL_TENSOR ? FINEST_CHUNK : SMALLEST_CHUNK) << table;
 }
 
-/* Copies `bytes` of the host to `device`, which is NULL where taking it failed. Waits, so that the
- * host's array may be freed. */
+/* Copies `bytes` of the host to `device`; does nothing if that is NULL because it could not be
+ * taken. Waits, so that the host's array may be freed. */
 static enum status copy_table(void *device, const void *host, size_t bytes,
                               const struct device_pool *pool, struct error *error)
 {
@@ -77,8 +77,10 @@ static enum status build_tables(struct device_tensor *t, const struct device_poo
         start_blocks(&t->blco, device_tensor_chunk_size(t, i),
                      host + (uint64_t)i * (t->blco.nblocks + 1));
     device = device_pool_take(pool, entries, sizeof *device, error);
-    if (copy_table(device, host, entries * sizeof *host, pool, error) == STATUS_OK)
-        fill_tables(t, host, device, pool, error);
+    if (copy_table(device, host, entries * sizeof *host, pool, error) != STATUS_OK)
+        goto done;
+    fill_tables(t, host, device, pool, error);
+done:
     device_pool_give(pool, device);
     memory_free(host);
     return error->status;
@@ -122,8 +124,8 @@ static enum status keep_zero_rows(struct device_tensor *t, const uint32_t *row,
                        "keeping the rows without nonzeros", error);
 }
 
-/* The shortest chunks have the most ends, and the ends of longer chunks are among these: one list
- * of rows serves every table. */
+/* One list of rows serves every table: the ends of longer chunks are among those of the shortest.
+ */
 static enum status list_zero_rows(struct device_tensor *t, int mode, const struct device_pool *pool,
                                   struct error *error)
 {
@@ -135,13 +137,15 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
     cudaError_t code = empty_rows_temporary(rows, &bytes);
     void *temporary = device_pool_take(pool, bytes, 1, error);
     uint32_t *row = device_pool_take(pool, rows, sizeof *row, error);
-    if (temporary && row) {
-        if (code == cudaSuccess)
-            code = empty_rows_list(&args, rows, row, &t->zero_rows, temporary, bytes, pool->stream);
-        if (cuda_status(code, "listing the rows without nonzeros", error) == STATUS_OK &&
-            t->zero_rows > 0)
-            keep_zero_rows(t, row, pool, error);
-    }
+    if (error->status != STATUS_OK)
+        goto done;
+    if (code == cudaSuccess)
+        code = empty_rows_list(&args, rows, row, &t->zero_rows, temporary, bytes, pool->stream);
+    if (cuda_status(code, "listing the rows without nonzeros", error) != STATUS_OK)
+        goto done;
+    if (t->zero_rows > 0)
+        keep_zero_rows(t, row, pool, error);
+done:
     device_pool_give(pool, row);
     device_pool_give(pool, temporary);
     return error->status;
@@ -152,18 +156,21 @@ enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, i
 {
     const struct device_pool *pool = x->pool;
     memset(t, 0, sizeof *t);
-    enum status status = device_blco_build(&t->blco, x, kind, 0, precision, last, error);
-    if (status == STATUS_OK)
-        status = build_bases(t, pool, error);
-    if (status == STATUS_OK)
-        status = build_tables(t, pool, error);
-    if (status == STATUS_OK && kind != ORDERING_ALTO)
-        status = list_zero_rows(t, kind, pool, error);
-    if (status != STATUS_OK) {
+    const struct device_blco_options options = {.kind = kind, .precision = precision, .last = last};
+    if (device_blco_build(&t->blco, x, &options, error) != STATUS_OK)
+        goto done;
+    if (build_bases(t, pool, error) != STATUS_OK)
+        goto done;
+    if (build_tables(t, pool, error) != STATUS_OK)
+        goto done;
+    if (kind != ORDERING_ALTO)
+        list_zero_rows(t, kind, pool, error);
+done:
+    if (error->status != STATUS_OK) {
         (void)cudaStreamSynchronize(pool->stream);
         device_tensor_free(t);
     }
-    return status;
+    return error->status;
 }
 
 void device_tensor_free(struct device_tensor *t)

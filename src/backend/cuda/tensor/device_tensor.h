@@ -1,5 +1,5 @@
-/* A BLCO tensor in device memory with what the MTTKRP kernels need beside it: the bases of its
- * blocks, and tables that cut its nonzeros into chunks, each table in another size. */
+/* A BLCO tensor in device memory, with the bases of its blocks and tables of chunks for the MTTKRP
+ * kernels, each table with chunks of another size. */
 #ifndef BLCO_DEVICE_TENSOR_H
 #define BLCO_DEVICE_TENSOR_H
 
@@ -25,12 +25,12 @@ struct device_tensor {
 /* Most nonzeros of a chunk in table number `table` of t. */
 uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table);
 
-/* Builds the ordering `kind` from x (device_blco_build says what precision and `last` are), bases
- * and tables, from x's pool and on its stream. On failure *t is empty. STATUS_MEMORY. */
+/* Builds the ordering `kind` from x, bases and tables, from x's pool and on its stream; kind,
+ * precision and `last` as in struct device_blco_options. On failure *t is empty. STATUS_MEMORY. */
 enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
                                 enum precision precision, bool last, struct error *error);
 
-/* No work on the device may use it any more. */
+/* Only when no work on the device uses it any more. */
 void device_tensor_free(struct device_tensor *t);
 
 /* *args for the kernels: nonzeros, chunks, bases, and `mode` as the output; no gathers. */
