@@ -183,7 +183,7 @@ $(SIMD_AVX512:%=$O/src/backend/host/host_%.o): FLAGS += -mavx512f -mavx512dq
 $(SIMD): $O/%.o: $$(firstword $$(subst -, ,$$*)).c
 	@mkdir -p $(@D)
 	$(call NOTE,CC,$*)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -DSIMD_ENTRY=$(word 2,$(subst -, ,$*)) -DSIMD_WIDTH=$(word 3,$(subst -, ,$*)) -MMD -MP -c -o $@ $<
+	$(CC) $(FLAGS) -DSIMD_ENTRY=$(word 2,$(subst -, ,$*)) -DSIMD_WIDTH=$(word 3,$(subst -, ,$*)) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $O/%.o: %.c
 	@mkdir -p $(@D)

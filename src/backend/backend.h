@@ -24,8 +24,8 @@ struct backend {
                                      * from                                                */
     struct rank_tensor *own;        /* that tensor, where backend_open made it; owned, or NULL */
     struct comm *self;              /* likewise                                             */
-    enum precision precision;      /* of the factor matrices as they stand                 */
-    struct seam *seam;             /* of the seam's functions alone; owned                 */
+    enum precision precision;       /* of the factor matrices as they stand                 */
+    struct seam *seam;              /* of the seam's functions alone; owned                 */
 };
 
 /* What is booked so far. A GPU's operations are booked at the latest by the next fit, load,

@@ -58,7 +58,8 @@ enum status backend_load(struct backend *b, const struct ktensor *k, struct erro
 
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error)
 {
-    const struct model_source from = {.k = k, .precision = problem_first_precision(&b->options.problem)};
+    const struct model_source from = {.k = k,
+                                      .precision = problem_first_precision(&b->options.problem)};
     return load(b, from, error);
 }
 
@@ -76,8 +77,8 @@ enum status backend_resume(struct backend *b, const struct ktensor *k,
     const bool either = b->options.problem.single_first;
     const struct model_source from = {.k = k,
                                       .carried = carried,
-                                      .precision =
-                                          either ? carried->precision : b->options.problem.precision};
+                                      .precision = either ? carried->precision
+                                                          : b->options.problem.precision};
     return load(b, from, error);
 }
 

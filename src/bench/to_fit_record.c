@@ -62,7 +62,7 @@ static void put_way(struct json *j, const struct to_fit_way *way, int starts)
     json_put_string(j, "name", way->way->name);
     json_put_string(j, "precision", precision_of_run(way->way->precision, way->way->single_first));
     json_put_string(j, "accelerate",
-                way->way->acceleration == ACCELERATE_MOMENTUM ? "momentum" : "off");
+                    way->way->acceleration == ACCELERATE_MOMENTUM ? "momentum" : "off");
     json_put_number(j, "open_seconds", way->open_seconds);
     json_put_object(j, "built");
     run_record_built(j, &way->built);

@@ -45,7 +45,7 @@ static void put_ranks(struct json *j, const struct info_ranks *r)
     json_put_object(j, "ranks");
     json_put_unsigned(j, "count", (uint64_t)r->grid.ranks);
     json_put_string(j, "on",
-                word_of(cmd_on_words, r->machine.device ? CMD_ON_GPUS : CMD_ON_PROCESSORS));
+                    word_of(cmd_on_words, r->machine.device ? CMD_ON_GPUS : CMD_ON_PROCESSORS));
     json_put_unsigned(j, "threads", (uint64_t)r->machine.threads);
     json_put_bool(j, "one_host", r->machine.one_host || r->grid.ranks == 1);
     json_put_unsigneds(j, "grid", parts, (size_t)r->grid.shape.order);

@@ -82,8 +82,7 @@ enum status coordinate_keys_check_memory(int order, double count, double more, u
     if (needed > (double)memory)
         return error_set(error, STATUS_MEMORY,
                          "%.0f nonzeros take %s of memory to make, %s may be used", count,
-                         number_size(number_whole(needed), takes),
-                         number_size(memory, most));
+                         number_size(number_whole(needed), takes), number_size(memory, most));
     return STATUS_OK;
 }
 

@@ -10,11 +10,11 @@
 #include "numerics/precision.h"
 #include "numerics/rounded.h"
 
-#define FIT_BLIND_DOUBLE 1e-6 /* noise above this hides what a sweep gains or loses ... */
-#define FIT_BLIND_SINGLE 1e-4 /* ... and this in single precision                       */
+#define FIT_BLIND_DOUBLE 1e-6  /* noise above this hides what a sweep gains or loses ... */
+#define FIT_BLIND_SINGLE 1e-4  /* ... and this in single precision                       */
 #define FIT_SLACK_DOUBLE 1e-12 /* a fit that falls by less has not fallen ... */
 #define FIT_SLACK_SINGLE 1e-6  /* ... and this in single precision            */
-#define FIT_ROUNDINGS    4    /* epsilons by which a term may be off, about */
+#define FIT_ROUNDINGS    4     /* epsilons by which a term may be off, about */
 
 /* ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, of the tensor X and the model Y. */
 struct fit_terms {

@@ -38,10 +38,10 @@ struct plan_request {
     /* What the user wants. */
     uint64_t rank;
     enum precision precision;
-    enum conflict conflict; /* of all modes, or CONFLICT_AUTO                */
-    bool share;             /* modes may share partial products              */
-    uint64_t iterations;    /* of ALS, at most; 0: not known                 */
-    bool momentum;          /* sweeps may be extrapolated                    */
+    enum conflict conflict;   /* of all modes, or CONFLICT_AUTO                */
+    bool share;               /* modes may share partial products              */
+    uint64_t iterations;      /* of ALS, at most; 0: not known                 */
+    bool momentum;            /* sweeps may be extrapolated                    */
     bool previous[MAX_ORDER]; /* [n]: for that, the previous factor matrix of mode n stays */
 
     /* What the machine has. */

@@ -175,7 +175,8 @@ static void sweep(struct backend *b)
         must(backend_mttkrp(b, n, &error), &error);
         must(backend_update(b, n, &error), &error);
     }
-    must(backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), NULL, &fit, &error), &error);
+    must(backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), NULL, &fit, &error),
+         &error);
 }
 
 enum tested_rules { NO_RULES, NONNEG_MODES, FIXED_MODE, TESTED_RULES };

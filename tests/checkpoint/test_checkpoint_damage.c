@@ -244,11 +244,8 @@ static void test_unknown_sections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_damage),
-        IN_FOLDER(test_contradictions),
-        IN_FOLDER(test_momentum),
-        IN_FOLDER(test_best),
-        IN_FOLDER(test_unknown_sections),
+        IN_FOLDER(test_damage), IN_FOLDER(test_contradictions),   IN_FOLDER(test_momentum),
+        IN_FOLDER(test_best),   IN_FOLDER(test_unknown_sections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

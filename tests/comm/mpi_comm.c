@@ -59,7 +59,8 @@ static enum status work_and_fail(struct comm *c, const char *word, struct error 
         struct error second = {0};
         double x = 1;
         comm_abort(c, error);
-        if (comm_allreduce_sum(c, &x, 1, &second) != STATUS_MEMORY || comm_check(c, &second) != STATUS_MEMORY)
+        if (comm_allreduce_sum(c, &x, 1, &second) != STATUS_MEMORY ||
+            comm_check(c, &second) != STATUS_MEMORY)
             error->message[0] = '\0';
     }
     return error->status;

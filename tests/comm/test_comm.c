@@ -136,7 +136,8 @@ static bool may_fail(struct comm *c)
     const uint64_t first[] = {0, 1, 2, 3, 3};
     const struct comm_rows rows = {first, 1};
     if (comm_split(c, c->rank / 2, &part, &error) == STATUS_OK &&
-        comm_allreduce_sum(part, x, 3, &error) == STATUS_OK && comm_allreduce_sum(c, x, 3, &error) == STATUS_OK &&
+        comm_allreduce_sum(part, x, 3, &error) == STATUS_OK &&
+        comm_allreduce_sum(c, x, 3, &error) == STATUS_OK &&
         comm_allgather(c, x, sizeof *x, all, &error) == STATUS_OK)
         comm_reduce_scatter(c, x, &rows, &error);
     failed += error.status != STATUS_OK;

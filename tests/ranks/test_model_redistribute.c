@@ -43,8 +43,8 @@ static int owner_of_row(enum layout layout, int size, int n, uint64_t i, uint64_
 }
 
 /* Puts mode n's rows of rank k: two of someone's, then k's own shuffled with padding. */
-static uint64_t list_rows(uint64_t *row, struct mode_rows *own, enum layout layout, int k,
-                          int size, int n, uint64_t length)
+static uint64_t list_rows(uint64_t *row, struct mode_rows *own, enum layout layout, int k, int size,
+                          int n, uint64_t length)
 {
     uint64_t count = 0;
     if (layout == SHUFFLED) {

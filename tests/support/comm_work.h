@@ -18,8 +18,8 @@
 #define COMM_WORKS(X)                                                                              \
     X(sum)                                                                                         \
     X(agree)                                                                                       \
-    X(broadcast) X(scatter_and_gather) X(exchange) X(exchange_counts) X(gather_all) X(split)       \
-        X(settle) X(large)
+    X(broadcast)                                                                                   \
+    X(scatter_and_gather) X(exchange) X(exchange_counts) X(gather_all) X(split) X(settle) X(large)
 
 typedef bool comm_work(struct comm *c);
 
@@ -214,8 +214,8 @@ static bool settle_failures(struct comm *c, int first, int last)
         snprintf(expected, sizeof expected, "failure of %d", first);
     else if (c->rank == first)
         snprintf(expected, sizeof expected, "rank %d: failure of %d", first, first);
-    return comm_end_phase(c, &error) == statuses[first % 3] && error.status == statuses[first % 3] &&
-           strcmp(error.message, expected) == 0;
+    return comm_end_phase(c, &error) == statuses[first % 3] &&
+           error.status == statuses[first % 3] && strcmp(error.message, expected) == 0;
 }
 
 static bool settle(struct comm *c)

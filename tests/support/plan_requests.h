@@ -79,8 +79,8 @@ static inline void check_streamed(const struct plan *p)
     uint64_t orderings = (uint64_t)p->replicas + p->alto;
     int bits = ordering_line_bits(&r->tensor.shape);
     if (!r->tensor.alto_bytes)
-        assert_int_equal(p->host_bytes, orderings * packed_size_at_most(bits, r->tensor.nnz,
-                                                                         plan_segment_nnz(p)));
+        assert_int_equal(p->host_bytes,
+                         orderings * packed_size_at_most(bits, r->tensor.nnz, plan_segment_nnz(p)));
     assert_true(!p->replicate || (p->alto && r->conflict == CONFLICT_AUTO));
     assert_true(p->replicate || p->resident_bytes <= p->host_bytes);
     assert_true(p->batch_nnz > 0);

@@ -48,7 +48,7 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_put_number(j, "tolerance", s->tolerance);
     json_put_unsigned(j, "check_every", (uint64_t)s->check_every);
     json_put_string(j, "accelerate",
-                word_of(acceleration_words, momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF));
+                    word_of(acceleration_words, momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF));
     json_put_unsigned(j, "seed", s->seed);
     json_put_unsigned(j, "starts", (uint64_t)s->starts);
     json_put_string(j, "init", s->resume ? NULL : init);

@@ -10,7 +10,6 @@
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000
 
-
 const struct word cpd_format_words[] = {
     {"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}, {NULL, 0}};
 

@@ -46,8 +46,7 @@ static void test_npy(void **state)
                 assert_true(matrix[i * COLS + r] == (columns ? r * ROWS + i : i * COLS + r));
         assert_int_equal(truncate(path, BYTES - 1), 0);
         assert_int_equal(npy_matrix(&a, a.rows, matrix, &error), STATUS_INPUT);
-        assert_non_null(
-            strstr(error.message, "x.npy: became shorter while it was read"));
+        assert_non_null(strstr(error.message, "x.npy: became shorter while it was read"));
         npy_close(&a);
     }
 }
