@@ -33,6 +33,7 @@ struct rank_rows {
     struct part range; /* the rows of the rank's ranges, in the order of the tensor               */
     struct part part;  /* the rows that the rank has, once they are divided                       */
     bool divided;      /* rank_rows_divide, or _divide_mode for all modes, is done                */
+    double norm_sq; /* ||X||^2 over all ranks, where backends take the nonzeros from a file       */
     struct device_comm *devices; /* NCCL between the ranks' GPUs (backend_kind.h); borrowed, may be
                                   * NULL */
     struct mode_rows mode[MAX_ORDER];

@@ -243,3 +243,9 @@ start_long_run() {
     run ! grep -q '^fit' messages
     [ "$(ls long.*)" = long.lock ] # which the next run takes over
 }
+
+@test "one rank moves no rows, and says nothing of that" {
+    printf '%s\n' '1 1 1 1' '2 1 2 3' '2 2 1 2' >x.tns
+    "$BLCO" cpd x.tns -r 1 -i 3 --nowrite 2>messages
+    run ! grep 'moving rows' messages
+}

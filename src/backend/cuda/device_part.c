@@ -35,14 +35,18 @@ static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, 
     return error->status;
 }
 
-static enum status share(const struct device_coo *d, const struct tensor_source *source,
-                         double *norm_sq, double own_norm_sq, struct error *error)
+/* Every rank calls this once, however often it opens a backend. */
+static enum status divide(const struct device_coo *d, const struct tensor_source *source,
+                          struct error *error)
 {
-    *norm_sq = own_norm_sq;
-    check_all_read(d, source, norm_sq, error);
-    for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
-        divide_rows(d, source->ranks, n, error);
-    return error->status;
+    struct rank_rows *r = source->ranks;
+    r->norm_sq = d->norm_sq;
+    if (check_all_read(d, source, &r->norm_sq, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < d->shape.order; n++)
+        if (divide_rows(d, r, n, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
 /* The nonzeros get the numbers of the rows that are here. */
@@ -69,7 +73,8 @@ enum status device_part_read(struct device_coo *d, const struct tensor_source *s
     if (device_coo_decode_part(d, source->file, &r->range, staging, pool, error) != STATUS_OK)
         return error->status;
     if (!r->divided)
-        share(d, source, norm_sq, d->norm_sq, error);
+        divide(d, source, error);
+    *norm_sq = r->norm_sq;
     for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
         renumber(d, r, n, error);
     if (error->status == STATUS_OK) {

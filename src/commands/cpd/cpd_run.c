@@ -220,7 +220,7 @@ static enum status gather(struct work *w, struct error *error)
         return STATUS_OK;
     const struct rank_report *mine = &w->mine.report;
     memcpy(job->times.operation, mine->operation, sizeof job->times.operation);
-    job->times.communication = mine->communication;
+    job->times.communication = is_alone(w) ? 0 : mine->communication;
     if (job->outcomes > 0 && is_alone(w)) /* the tensor was there */
         return STATUS_OK;
     job->times.read = t->input.read_seconds;
