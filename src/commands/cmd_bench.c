@@ -49,7 +49,7 @@ static const struct cli_option bench_options[] = {
      CLI_GIVEN(struct job, against_to_fit)},
     {"--nonneg", 0, NULL, "keep all factor matrices nonnegative in ALS", CMD_NONNEG},
     {"--json", 0, "FILE", "write a record with every sample", CLI_FILE(struct job, json)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_option to_fit_options[] = {
     {"--to-fit", 0, NULL,
@@ -68,7 +68,7 @@ static const struct cli_option to_fit_options[] = {
      "end a run when the fit changes by less than X ({default});\n0: only after the last iteration",
      CLI_NUMBER(struct job, fit_request.tolerance), .initial = "1e-9",
      CLI_GIVEN(struct job, only_to_fit)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Benchmark", bench_options},
                                               {"Time to the answer", to_fit_options},

@@ -33,7 +33,7 @@ static const struct cli_option compare_options[] = {
     {"--no-weights", 0, NULL, "compare the columns alone, not the weights",
      CLI_FLAG(struct settings, no_weights)},
     {"--json", 0, NULL, "print JSON in place of a table", CLI_FLAG(struct settings, json)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Comparison", compare_options},
                                               {"Machine", cmd_threads_options},

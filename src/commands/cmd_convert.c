@@ -30,7 +30,7 @@ static const struct cli_option output_options[] = {
     {"--out-index-base", 0, "0|1", "first index of every mode in OUT (that of\n--index-base)",
      TEXT_OUTPUT_INDEX_BASE(struct settings, text)},
     TENSOR_TARGET_FORCE(struct settings, force),
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Input", cmd_input_options},
                                               {"Output", output_options},

@@ -59,7 +59,7 @@ static const struct cli_option size_options[] = {
      CLI_OWN(set_scale, double, struct settings, scale), .initial = "1",
      CLI_GIVEN(struct settings, scale_given)},
     {"--list", 0, NULL, "list the presets", CLI_FLAG(struct settings, list)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_option skew_options[] = {
     {"--skew", 0, "LIST",
@@ -74,7 +74,7 @@ static const struct cli_option skew_options[] = {
      "MODE:SHARE:LENGTH[:scattered], as 2:0.5:4: this share\nof the nonzeros comes in runs along a "
      "mode, of this\nmean length; scattered: with indices drawn by --skew",
      CLI_TEXT(struct settings, runs)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_option model_options[] = {
     {"--planted-rank", 0, "R", "instead of skew: a tensor of R sparse components",
@@ -85,7 +85,7 @@ static const struct cli_option model_options[] = {
     {"--collinearity", 0, "C",
      "components on the same indices instead, with this\ncosine of any two columns: 0 to 0.9999",
      CLI_NUMBER(struct settings, collinearity), CLI_GIVEN(struct settings, collinearity_given)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_option output_options[] = {
     {"--seed", 0, "S", "seed of the random numbers ({default})",
@@ -94,7 +94,7 @@ static const struct cli_option output_options[] = {
     {"--index-base", 0, "0|1", "first index of every mode in text ({default})",
      TEXT_OUTPUT_INDEX_BASE(struct settings, text), .initial = "1"},
     TENSOR_TARGET_FORCE(struct settings, force),
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Size", size_options},
                                               {"Skewed, with counts as values", skew_options},

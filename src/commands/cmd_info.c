@@ -23,7 +23,8 @@ struct settings {
 };
 
 static const struct cli_option info_options[] = {
-    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)}, {NULL}};
+    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
+    {.name = NULL}};
 
 static const struct cli_option plan_options[] = {
     {"--rank", 'r', "R", "show the memory plan for R components ({default})", CMD_RANK,
@@ -41,7 +42,7 @@ static const struct cli_option plan_options[] = {
     {"--on", 0, "WHAT",
      "what the ranks are: {words}, also where\nthis machine has none (as --backend)",
      CLI_CHOICE(struct settings, common.ranks.on, cmd_on_words)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_section sections[] = {
     {"Output", info_options},         {"Plan", plan_options},

@@ -73,7 +73,7 @@ static const struct cli_option report_options[] = {
     {"--top", 'n', "N",
      "show the N strongest entries of long modes that are\nnot drawn ({default})",
      CLI_UNSIGNED(struct job, top, 1, MAX_TOP), .initial = "10"},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_section sections[] = {
     {"Page", report_options}, {"General", cmd_general_options}, {NULL, NULL}};

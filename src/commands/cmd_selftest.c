@@ -33,7 +33,7 @@ static const struct cli_option selftest_options[] = {
     {"--verbose", 'v', NULL, "show each answer, and what was expected",
      CLI_FLAG(struct settings, verbose), .may_differ = true},
     {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_section sections[] = {
     {"Self-test", selftest_options}, {"General", cmd_plain_options}, {NULL, NULL}};

@@ -33,7 +33,7 @@ static const struct cli_option top_options[] = {
     {"--index-base", 0, "0|1", "the number of the first index ({default})",
      CLI_INT(struct settings, index_base, 0, 1), .initial = "1"},
     {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Entries", top_options},
                                               {"Machine", cmd_threads_options},

@@ -136,7 +136,7 @@ static const struct cli_option model_options[] = {
      "keep the factor matrices of these modes as --init\nSTEM gives them; other modes start at "
      "random\nwhere STEM's have another length, or no file",
      CLI_SETTINGS(set_fixed)},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_option output_options[] = {
     {"--stem", 'o', "STEM", "the names of the files begin with STEM\n(the tensor's name)",
@@ -160,7 +160,7 @@ static const struct cli_option output_options[] = {
      "a "
      "table of them",
      CLI_FLAG(struct cpd_settings, verbose), .may_differ = true},
-    {NULL}};
+    {.name = NULL}};
 
 static const struct cli_option checkpoint_options[] = {
     {"--checkpoint", 0, "FILE", "save the state of the run in FILE now and then, and\nat the end",
@@ -175,7 +175,7 @@ static const struct cli_option checkpoint_options[] = {
     {"--time-limit", 0, "TIME",
      "stop after the iteration in which TIME has passed\nsince the start, as 3h50m",
      CLI_DURATION(struct cpd_settings, time_limit)},
-    {NULL}};
+    {.name = NULL}};
 
 const struct cli_section cpd_sections[] = {
     {"Model", model_options},         {"Input", cmd_input_options},

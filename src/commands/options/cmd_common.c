@@ -86,7 +86,7 @@ const struct cli_option cmd_input_options[] = {
     {"--dims", 0, "LIST",
      "lengths of the modes, as 4,5,6 or 4x5x6\n(from the header, or the largest index of each)",
      CMD_DIMS},
-    {NULL}};
+    {.name = NULL}};
 
 const struct cli_option cmd_machine_options[] = {
     {"--backend", 0, "NAME", "{words} ({default}: cuda where a GPU\nanswers, else host)",
@@ -107,7 +107,7 @@ const struct cli_option cmd_machine_options[] = {
      "whether neighbouring modes share partial products:\n{words} ({default})",
      CLI_OWN(set_sharing, bool, struct cmd_common, options.no_sharing), .words = sharing_words,
      .initial = "auto"},
-    {NULL}};
+    {.name = NULL}};
 
 const struct cli_option cmd_ranks_options[] = {
     {"--gpus", 0, "N|all|LIST",
@@ -118,15 +118,15 @@ const struct cli_option cmd_ranks_options[] = {
      "cut mode 1 into A ranges of rows, mode 2 into B, ...,\none part for each GPU or process (the "
      "cheapest)",
      CMD_GRID},
-    {NULL}};
+    {.name = NULL}};
 
-const struct cli_option cmd_threads_options[] = {CMD_THREADS, {NULL}};
+const struct cli_option cmd_threads_options[] = {CMD_THREADS, {.name = NULL}};
 
 const struct cli_option cmd_host_options[] = {
     CMD_THREADS,
     {"--host-memory", 0, "SIZE", "memory to use, as 500M or 16G (four fifths of\nwhat is free)",
      CLI_SETTINGS(set_host_memory)},
-    {NULL}};
+    {.name = NULL}};
 
 const struct cli_option cmd_general_options[] = {
     {"--progress", 0, "HOW",
@@ -140,7 +140,7 @@ const struct cli_option cmd_general_options[] = {
      .words = help_words, .ends = true, .used_most = true, .may_differ = true},
     {"--version", 'V', NULL, "print the version", CLI_FLAG(struct cmd_common, version),
      .ends = true, .may_differ = true},
-    {NULL}};
+    {.name = NULL}};
 
 void cmd_help(FILE *stream, const struct command *command, bool all)
 {

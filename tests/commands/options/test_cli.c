@@ -163,11 +163,11 @@ static const struct cli_option options[] = {
     {"--word", 0, "WORD", "a word", CLI_WORD(struct seen, word, words)},
     {"--bits", 0, "LIST", "words", CLI_WORDS(struct seen, bits, words)},
     {"--quiet", 'q', NULL, "say nothing", CLI_FLAG(struct seen, quiet)},
-    {NULL}};
+    {.name = NULL}};
 static const struct cli_option answers[] = {{"--help", 'h', "[=all]", "print this help",
                                              CLI_FLAG(struct seen, help), .ends = true,
                                              .used_most = true},
-                                            {NULL}};
+                                            {.name = NULL}};
 static const struct cli_section sections[] = {
     {"Options", options}, {"General", answers}, {NULL, NULL}};
 
