@@ -177,8 +177,12 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct progress *progress, struct error *error)
 {
     struct comm *all = t->comm;
-    if (begin(b, kind, t, options, error) == STATUS_OK)
-        plan_and_read(b, t, progress, error);
+    begin(b, kind, t, options, error);
+    if (comm_end_phase(all, error) != STATUS_OK) { /* plan_and_read needs every rank */
+        backend_close(b);
+        return error->status;
+    }
+    plan_and_read(b, t, progress, error);
     if (comm_end_phase(all, error) == STATUS_OK && options->problem.acceleration == ACCELERATE_AUTO)
         agree_on_momentum(b, t, error);
     if (error->status != STATUS_OK)

@@ -85,8 +85,10 @@ static inline enum status work_together(struct comm *c, void *context, struct er
         options.host_memory = t->host_memory[c->rank];
     starts_create(&own, t->starts ? t->starts : 1, t->d.guess.seed,
                   t->d.spread ? &t->rows[c->rank] : t->models, error);
-    if (comm_end_phase(c, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK) {
+        starts_free(&own);
         return error->status;
+    }
     if (t->request.path)
         rank_tensor_open(&tensor, c, &t->request, NULL, error);
     else
