@@ -31,20 +31,37 @@ static void place_alto(struct ordering *o)
                 o->place[n][k] = place++;
 }
 
-/* Fills the line from the lowest place up: the longest mode first, `top` last. */
-static void place_mode(struct ordering *o, int top, const uint64_t *dims)
+/* Bits [begin, end) of mode n take the next places; returns the place after them. */
+static uint16_t place_bits(struct ordering *o, int n, int begin, int end, uint16_t place)
+{
+    for (int k = begin; k < end; k++)
+        o->place[n][k] = place++;
+    return place;
+}
+
+/* Fills the line from the lowest place up: the low bits of the tiled mode, if there is one, the
+ * longest of the other modes first, `top` last, and the upper bits of the tiled mode. */
+static void place_mode(struct ordering *o, int top, const struct tile *tile, const uint64_t *dims)
 {
     bool placed[MAX_ORDER] = {false};
-    uint16_t place = 0;
-    for (int i = 0; i < o->order; i++) {
+    const int upper = tile ? o->mode_bits[tile->mode] : 0;
+    const int low = tile && tile->bits < upper ? tile->bits : upper;
+    uint16_t place = tile ? place_bits(o, tile->mode, 0, low, 0) : 0;
+    int left = o->order;
+    if (tile) {
+        placed[tile->mode] = true;
+        left--;
+    }
+    for (; left > 0; left--) {
         int next = top;
-        for (int n = 0; n < o->order && i < o->order - 1; n++)
+        for (int n = 0; n < o->order && left > 1; n++)
             if (n != top && !placed[n] && (next == top || dims[n] >= dims[next]))
                 next = n;
         placed[next] = true;
-        for (int k = 0; k < o->mode_bits[next]; k++)
-            o->place[next][k] = place++;
+        place = place_bits(o, next, 0, o->mode_bits[next], place);
     }
+    if (tile)
+        place_bits(o, tile->mode, low, upper, place);
 }
 
 /* Bits of mode n that lie below the cut. */
@@ -96,30 +113,53 @@ static void pack_fields(struct ordering *o, const int *bits, const int *word)
     }
 }
 
-void ordering_create(struct ordering *o, int kind, const struct shape *shape, int index_bits)
+/* *o without places and fields. */
+static void begin(struct ordering *o, int kind, const struct shape *shape)
 {
     memset(o, 0, sizeof *o);
     o->kind = kind;
+    o->tiled = -1;
     o->order = shape->order;
     for (int n = 0; n < shape->order; n++) {
         o->mode_bits[n] = ordering_bits(shape->dims[n]);
         o->line_bits += o->mode_bits[n];
     }
-    if (kind == ORDERING_ALTO)
-        place_alto(o);
-    else
-        place_mode(o, kind, shape->dims);
+}
 
+/* The index has at most `index_bits` bits, all below the cut. */
+static void cut(struct ordering *o, int index_bits)
+{
     int bits[MAX_ORDER], word[MAX_ORDER] = {0};
     o->cut = index_bits < o->line_bits ? index_bits : o->line_bits;
     o->words = o->cut > 64 ? 2 : 1;
     for (;; o->cut--) {
-        for (int n = 0; n < shape->order; n++)
+        for (int n = 0; n < o->order; n++)
             bits[n] = stored_bits(o, n, o->cut);
-        if (o->words == 1 || assign_words(bits, shape->order, word))
+        if (o->words == 1 || assign_words(bits, o->order, word))
             break;
     }
     pack_fields(o, bits, word);
+}
+
+void ordering_create(struct ordering *o, int kind, const struct shape *shape, int index_bits)
+{
+    begin(o, kind, shape);
+    if (kind == ORDERING_ALTO)
+        place_alto(o);
+    else
+        place_mode(o, kind, NULL, shape->dims);
+    cut(o, index_bits);
+}
+
+bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile,
+                           const struct shape *shape)
+{
+    begin(o, mode, shape);
+    o->tiled = tile->mode;
+    const int bits = o->mode_bits[tile->mode], upper = bits > tile->bits ? bits - tile->bits : 0;
+    place_mode(o, mode, tile, shape->dims);
+    cut(o, o->line_bits - upper);
+    return o->words == 1;
 }
 
 void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint64_t *line)
@@ -192,6 +232,12 @@ static void add_by_shift(int up, const uint32_t *coordinate, uint64_t count, uin
     }
 }
 
+/* Whether the bits of each mode are neighbours on the line. */
+static bool moves_by_shifts(const struct ordering *o)
+{
+    return o->kind != ORDERING_ALTO && o->tiled < 0;
+}
+
 /* Whether no bit of mode n lies in this word of the line. */
 static bool misses_word(const struct ordering *o, int n, int word)
 {
@@ -234,7 +280,7 @@ enum status ordering_line_words(const struct ordering *o, const struct coo *x, i
                                 const uint64_t *position, uint64_t *key, struct error *error)
 {
     struct line_table *table = NULL;
-    if (o->kind == ORDERING_ALTO) {
+    if (!moves_by_shifts(o)) {
         table = memory_array(1, sizeof *table, error);
         if (!table)
             return error->status;
@@ -272,7 +318,7 @@ enum status line_encoder_create(struct line_encoder *e, const struct ordering *o
 {
     int words = (o->line_bits + 63) / 64;
     *e = (struct line_encoder){.ordering = *o};
-    if (o->kind != ORDERING_ALTO || words == 0)
+    if (moves_by_shifts(o) || words == 0)
         return STATUS_OK;
     e->table = memory_array((size_t)words, sizeof *e->table, error);
     for (int word = 0; word < words && e->table; word++)

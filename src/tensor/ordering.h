@@ -28,6 +28,7 @@ struct field {
 
 struct ordering {
     int kind;                      /* ORDERING_ALTO, or n for `mode n`                   */
+    int tiled;                     /* the mode in tiles of which the line is cut, or -1  */
     int order;                     /* N                                                  */
     int line_bits;                 /* B                                                  */
     int cut;                       /* line bits below the block key; at most 64 * words  */
@@ -44,6 +45,19 @@ struct ordering {
  * lowered until the stored bits of each mode fit into one word. In each word the modes stand in the
  * order of their lowest line bits. */
 void ordering_create(struct ordering *o, int kind, const struct shape *shape, int index_bits);
+
+/* Rows of a factor matrix whose numbers agree in all bits but the lowest `bits`. */
+struct tile {
+    int mode;
+    int bits;
+};
+
+/* Lays out the line of the ordering `mode` in tiles of another mode: on top the bits of that mode
+ * that number its tiles, below them the line of ordering `mode` without it, and at the bottom the
+ * mode's other bits. The block key is the number of the tile. False where an index would take more
+ * than one word; *o is then undefined. */
+bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile,
+                           const struct shape *shape);
 
 /* Writes the line of coordinates (order) to line[0..ceil(B/64)), least significant word first. */
 void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint64_t *line);

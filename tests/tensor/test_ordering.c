@@ -124,6 +124,48 @@ static void test_places_mode(void **state)
     assert_int_equal(o.place[4][0], 0);
 }
 
+/* From the top: mode 1's bits that number tiles of 4 rows, mode 0, mode 3 (4), mode 2 (8), and mode
+ * 1's two low bits. */
+static void test_places_tiled(void **state)
+{
+    (void)state;
+    static const uint64_t dims[4] = {5, 30, 8, 4};
+    static const uint16_t expected[4][5] = {{7, 8, 9}, {0, 1, 10, 11, 12}, {2, 3, 4}, {5, 6}};
+    const struct tile tile = {.mode = 1, .bits = 2};
+    struct ordering o;
+    assert_true(ordering_create_tiled(&o, 0, &tile, SHAPE(4, dims)));
+    assert_int_equal(o.line_bits, 13);
+    assert_int_equal(o.cut, 10);
+    for (int n = 0; n < 4; n++)
+        for (int k = 0; k < o.mode_bits[n]; k++)
+            assert_int_equal(o.place[n][k], expected[n][k]);
+    uint32_t coordinate[4] = {4, 23, 6, 3}, base[4];
+    uint64_t index, line;
+    ordering_split(&o, coordinate, &index, base);
+    assert_int_equal(base[1], 20);
+    assert_int_equal(base[0] | base[2] | base[3], 0);
+    assert_int_equal(index >> o.field[1].shift & o.field[1].mask, 3);
+    ordering_encode(&o, coordinate, &line);
+    assert_int_equal(line >> o.cut, 5);
+}
+
+/* A mode that fits into one tile has no bits on top; an index of more than a word is refused. */
+static void test_tiles_of_short_and_long_modes(void **state)
+{
+    (void)state;
+    static const uint64_t short_mode[3] = {5, 4, 8};
+    static const uint64_t wide[4] = {UINT64_C(1) << 30, UINT64_C(1) << 30, 1024, 4};
+    const struct tile four = {.mode = 1, .bits = 2}, more = {.mode = 1, .bits = 20};
+    struct ordering o;
+    assert_true(ordering_create_tiled(&o, 0, &four, SHAPE(3, short_mode)));
+    assert_int_equal(o.cut, o.line_bits);
+    assert_true(ordering_create_tiled(&o, 0, &more, SHAPE(3, short_mode)));
+    assert_int_equal(o.cut, o.line_bits);
+    assert_true(ordering_create_tiled(&o, 0, &more, SHAPE(4, wide)));
+    assert_false(
+        ordering_create_tiled(&o, 0, &(struct tile){.mode = 2, .bits = 9}, SHAPE(4, wide)));
+}
+
 static void check_bijection(const struct ordering *o)
 {
     bool taken[MAX_LINE_BITS] = {false};
@@ -333,6 +375,8 @@ int main(void)
         cmocka_unit_test(test_figure_6),
         cmocka_unit_test(test_places_alto),
         cmocka_unit_test(test_places_mode),
+        cmocka_unit_test(test_places_tiled),
+        cmocka_unit_test(test_tiles_of_short_and_long_modes),
         cmocka_unit_test(test_layout_of_random_shapes),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_line_words),

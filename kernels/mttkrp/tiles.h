@@ -1,0 +1,61 @@
+/* MTTKRP with the rows of one other mode, the tiled mode, in shared memory. The ordering has the
+ * upper bits of the tiled mode on top, then the output mode, then the other modes, and the tiled
+ * mode's low bits at the bottom (ordering_create_tiled): each block of the tensor is a tile, whose
+ * rows of the tiled factor matrix are loaded once, while all other rows are gathered from global
+ * memory. A row of M then has a sum for each tile; these partial sums are stored in slots, and a
+ * second pass adds them in a fixed order, so that M always has the same bits. Device pointers only.
+ */
+#ifndef BLCO_TILES_H
+#define BLCO_TILES_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/mttkrp/mttkrp_args.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TILE_BYTES (128 << 10) /* of shared memory, for the rows of a tile: 2^k rows */
+
+/* Rows of a tile where a row has so many 16-byte vectors: a power of two. */
+uint32_t tiles_rows(uint32_t vectors);
+
+/* Lane groups of a thread block: each works on a run of a chunk. */
+uint32_t tiles_lane_groups(uint32_t vectors);
+
+/* Thread blocks for each multiprocessor-wide pass over the tensor: rows wider than a panel take
+ * several. */
+uint32_t tiles_panels(uint32_t vectors);
+
+struct tiles_args {
+    struct mttkrp_args mttkrp; /* plain; the last gather is the tiled mode's; `base` has the first
+                                * row of each tile; m has one copy. chunk: of one block each, in the
+                                * order of the line */
+    uint64_t tiled_rows;       /* of the tiled factor matrix */
+    const uint32_t *span; /* (spans + 1): thread block s works on chunks span[s] to span[s + 1] */
+    uint32_t spans;
+    const uint32_t *slot;      /* (chunks x lane groups): the first slot of each run           */
+    void *partial;             /* (slots x vectors * 16 bytes): the partial sums               */
+    uint64_t rows;             /* of M */
+    const uint32_t *row_slots; /* (rows + 1): where each row's slots begin in `slots`      */
+    const uint32_t *slots;     /* the slots of each row, in the order of the line          */
+};
+
+/* count[run] (chunks x lane groups) = how many partial sums each run has. Asynchronous. */
+cudaError_t tiles_count(const struct tiles_args *args, uint32_t *count, cudaStream_t stream);
+
+/* row[slot] = the row of M that each partial sum belongs to; args->slot is there. Asynchronous. */
+cudaError_t tiles_list_rows(const struct tiles_args *args, uint32_t *row, cudaStream_t stream);
+
+/* Loads the kernels of tiles_launch. Once for each thread's device and number of vectors. */
+cudaError_t tiles_prepare(const struct tiles_args *args);
+
+/* M = X_(n) times the Khatri-Rao product, every row of it. Asynchronous. */
+cudaError_t tiles_launch(const struct tiles_args *args, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
