@@ -30,9 +30,10 @@ static enum status make_request(struct plan_request *request, const struct plan_
 {
     uint64_t available, all;
     int processors;
-    if (device_memory_free(options->device, &available, &all, error) != STATUS_OK ||
-        device_attribute(options->device, cudaDevAttrMultiProcessorCount, &processors, error) !=
-            STATUS_OK)
+    const int device = options->device;
+    if (device_memory_free(device, &available, &all, error) != STATUS_OK)
+        return error->status;
+    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
         return error->status;
     *request = (struct plan_request){
         .tensor = *tensor,
@@ -81,15 +82,16 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
 /* Small kernels on the side stream do not queue after MTTKRP's thread blocks. */
 static enum status open_streams(struct device_state *s, struct error *error)
 {
-    cudaError_t code = device_queue_create(&s->stream, QUEUE_LAST);
-    if (code == cudaSuccess)
-        code = device_queue_create(&s->side, QUEUE_FIRST);
-    if (code == cudaSuccess)
-        code = device_event_create(&s->solve.ready);
-    for (int i = 0; i < 2 && code == cudaSuccess; i++)
-        code = device_event_create_timed(&s->events.spare[i]);
-    if (cuda_status(code, "a stream", error) != STATUS_OK)
+    static const char doing[] = "a stream";
+    if (cuda_status(device_queue_create(&s->stream, QUEUE_LAST), doing, error) != STATUS_OK)
         return error->status;
+    if (cuda_status(device_queue_create(&s->side, QUEUE_FIRST), doing, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(device_event_create(&s->solve.ready), doing, error) != STATUS_OK)
+        return error->status;
+    for (int i = 0; i < 2; i++)
+        if (cuda_status(device_event_create_timed(&s->events.spare[i]), doing, error) != STATUS_OK)
+            return error->status;
     return device_staging_open(&s->staging, s->device, s->stream, error);
 }
 
@@ -214,24 +216,20 @@ static enum status record_event(void *queue, int event, struct error *error)
     *at = s->m_early ? s->events.swept : s->events.end;
     if (*at)
         return STATUS_OK;
-    cudaError_t code = *own ? cudaSuccess : device_event_create_timed(own);
-    if (code == cudaSuccess)
-        code = cudaEventRecord(*own, s->stream);
+    if (!*own && cuda_status(device_event_create_timed(own), "timing", error) != STATUS_OK)
+        return error->status;
     *at = *own;
-    return cuda_status(code, "timing", error);
+    return cuda_status(cudaEventRecord(*own, s->stream), "timing", error);
 }
 
 static enum status time_elapsed(void *queue, int from, int to, double *seconds, struct error *error)
 {
     struct device_state *s = queue;
-    float ms = 0;
+    *seconds = 0;
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    cudaError_t code = cudaEventSynchronize(s->events.at[to]);
-    if (code == cudaSuccess)
-        code = cudaEventElapsedTime(&ms, s->events.at[from], s->events.at[to]);
-    *seconds = ms / 1e3;
-    return cuda_status(code, "timing", error);
+    return cuda_status(device_event_seconds(s->events.at[from], s->events.at[to], seconds),
+                       "timing", error);
 }
 
 static void tell_built(void *state, struct backend_built *built)

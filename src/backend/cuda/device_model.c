@@ -184,20 +184,25 @@ struct rotated {
     size_t pitch, entry;
 };
 
+/* `bytes` of each row. */
+static enum status copy_columns(const struct device_state *s, const struct rotated *q, void *to,
+                                const void *from, size_t bytes, struct error *error)
+{
+    return cuda_status(cudaMemcpy2DAsync(to, q->pitch, from, q->pitch, bytes, q->rows,
+                                         cudaMemcpyDeviceToDevice, s->stream),
+                       "rotating columns", error);
+}
+
 static enum status rotate_columns(const struct device_state *s, const struct rotated *q,
                                   struct error *error)
 {
-    const size_t rest = (s->rank - 1) * q->entry, pitch = q->pitch;
+    const size_t rest = (s->rank - 1) * q->entry;
     char *a = q->a, *room = q->room;
-    cudaError_t code = cudaMemcpy2DAsync(room + q->entry, pitch, a, pitch, rest, q->rows,
-                                         cudaMemcpyDeviceToDevice, s->stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpy2DAsync(room, pitch, a + rest, pitch, q->entry, q->rows,
-                                 cudaMemcpyDeviceToDevice, s->stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpy2DAsync(a, pitch, room, pitch, rest + q->entry, q->rows,
-                                 cudaMemcpyDeviceToDevice, s->stream);
-    return cuda_status(code, "rotating columns", error);
+    if (copy_columns(s, q, room + q->entry, a, rest, error) != STATUS_OK)
+        return error->status;
+    if (copy_columns(s, q, room, a + rest, q->entry, error) != STATUS_OK)
+        return error->status;
+    return copy_columns(s, q, a, room, rest + q->entry, error);
 }
 
 enum status device_state_rotate(void *state, int mode, struct error *error)

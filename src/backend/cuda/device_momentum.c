@@ -117,11 +117,9 @@ static enum status queue_decision(struct device_state *s, int mode, const struct
                                            .rank = (uint32_t)s->rank};
     cudaError_t code = dense_momentum_decide(&fit, &s->scalars->momentum, s->model.lambda,
                                              &s->scalars->halt, s->side);
-    if (code == cudaSuccess && steps)
-        code = cudaEventRecord(s->momentum.decided, s->side);
-    if (code == cudaSuccess && steps)
-        code = cudaStreamWaitEvent(s->stream, s->momentum.decided, 0);
-    return cuda_status(code, doing, error);
+    if (cuda_status(code, doing, error) != STATUS_OK || !steps)
+        return error->status;
+    return cuda_status(device_queue_follow(s->stream, s->side, s->momentum.decided), doing, error);
 }
 
 /* What the step does to every mode that has a previous factor matrix. The Grams come from the rows

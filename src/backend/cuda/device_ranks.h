@@ -16,13 +16,13 @@
 /* NCCL's operations follow each other, whichever stream they are queued on (device_comm.h):
  * `moved` is recorded after each one, and the next one waits for `moved`. */
 struct device_ranks {
-    const struct rank_rows *ranks;          /* borrowed                                         */
-    struct device_comm *all;                /* NULL: this rank is alone; owned, or ranks->devices */
-    struct device_comm *sharing[MAX_ORDER]; /* `all`, or owned; NULL: nobody shares             */
-    cudaEvent_t moved;                      /* after the last operation                         */
-    cudaEvent_t begin[DEVICE_MOST_MOVES];   /* of the moves of rows since the host last waited; */
-    cudaEvent_t end[DEVICE_MOST_MOVES];     /* made when they are first needed                  */
-    int moves;                              /* of these                                         */
+    const struct rank_rows *ranks;        /* borrowed                                         */
+    struct device_comm *all;              /* NULL: this rank is alone; owned, or ranks->devices */
+    struct device_comm *peers[MAX_ORDER]; /* `all`, or owned; NULL: no other rank has its rows    */
+    cudaEvent_t moved;                    /* after the last operation                         */
+    cudaEvent_t begin[DEVICE_MOST_MOVES]; /* of the moves of rows since the host last waited; */
+    cudaEvent_t end[DEVICE_MOST_MOVES];   /* made when they are first needed                  */
+    int moves;                            /* of these                                         */
 };
 
 /* On the calling thread's device, of this number; every rank calls it. Waits until the GPUs have

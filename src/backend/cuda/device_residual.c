@@ -10,17 +10,6 @@
 
 static const char doing[] = "the residual";
 
-/* Copies an array of the device, once the stream has made it. */
-static enum status fetch(void *host, const void *device, uint64_t count, cudaStream_t stream,
-                         struct error *error)
-{
-    cudaError_t code = cudaMemcpyAsync(host, device, count * sizeof(struct double_double),
-                                       cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    return cuda_status(code, doing, error);
-}
-
 /* weight[r] = lambda[r] over the norms of all modes' columns. */
 static enum status find_weights(struct device_state *s, double *weight, struct error *error)
 {
@@ -61,7 +50,8 @@ static enum status add_gram(struct device_state *s, int n, struct double_double 
                                      slices, partial, s->stream);
     if (cuda_status(code, doing, error) != STATUS_OK)
         goto done;
-    if (fetch(host, partial, slices * size, s->stream, error) != STATUS_OK)
+    if (device_fetch(host, partial, slices * size * sizeof *host, s->stream, doing, error) !=
+        STATUS_OK)
         goto done;
     for (uint64_t i = 0; i < s->rank; i++)
         for (uint64_t j = i; j < s->rank; j++)
@@ -126,15 +116,16 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
         goto done;
     if (device_array_into(&weight, s->rank, sizeof *weight, error) != STATUS_OK)
         goto done;
-    cudaError_t code = cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight, cudaMemcpyHostToDevice,
-                               s->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
+    if (cuda_status(cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream), doing, error) !=
+        STATUS_OK)
+        goto done;
+    if (cuda_status(cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight,
+                                    cudaMemcpyHostToDevice, s->stream),
+                    doing, error) != STATUS_OK)
         goto done;
     if (queue_nonzeros(s, weight, sum, error) != STATUS_OK)
         goto done;
-    if (fetch(host, sum, sums, s->stream, error) != STATUS_OK)
+    if (device_fetch(host, sum, sums * sizeof *host, s->stream, doing, error) != STATUS_OK)
         goto done;
     for (uint64_t k = 0; k < sums; k++)
         r->nonzeros = dd_add(r->nonzeros, host[k]);

@@ -8,6 +8,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
+#include "backend/cuda/runtime/device_queue.h"
 
 #define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
 
@@ -51,15 +52,6 @@ static enum status queue_inverse(struct device_state *s, int mode, int last, str
                                 s->side, error);
 }
 
-/* `stream` waits for what the side stream has made. */
-static enum status wait_for_inverse(struct device_state *s, struct error *error)
-{
-    cudaError_t code = cudaEventRecord(s->solve.ready, s->side);
-    if (code == cudaSuccess)
-        code = cudaStreamWaitEvent(s->stream, s->solve.ready, 0);
-    return cuda_status(code, "V", error);
-}
-
 /* The rows of the factor matrix that this rank solves, from M's. */
 static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, struct error *error)
 {
@@ -89,7 +81,8 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
         return error->status;
     if (queue_inverse(s, mode, last, error) != STATUS_OK)
         return error->status;
-    if (wait_for_inverse(s, error) != STATUS_OK)
+    if (cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), "V", error) !=
+        STATUS_OK)
         return error->status;
     if (queue_rows(s, mode, fit_rows, error) != STATUS_OK)
         return error->status;

@@ -155,7 +155,8 @@ enum status device_comm_sum(struct device_comm *c, const double *from, double *t
 enum status device_comm_check(struct device_comm *c, struct error *error)
 {
     ncclResult_t result = 0;
-    enum status status = nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm,
-                                     "the GPUs' meeting", error);
-    return status == STATUS_OK ? nccl_status(result, c->comm, "the GPUs' meeting", error) : status;
+    if (nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm, "the GPUs' meeting",
+                    error) != STATUS_OK)
+        return error->status;
+    return nccl_status(result, c->comm, "the GPUs' meeting", error);
 }

@@ -21,6 +21,11 @@ enum status device_array_into(void *array, uint64_t count, size_t size, struct e
  * is ignored. */
 void device_free(void *array);
 
+/* Copies `bytes` of a device array to the host when the stream has made them; waits for the stream.
+ * `what`: the work that fails where this does (cuda_error.h). */
+enum status device_fetch(void *host, const void *device, size_t bytes, cudaStream_t stream,
+                         const char *what, struct error *error);
+
 /* Gives memory that the device's own pool keeps without need back to the device. Waits for all work
  * on the device. */
 void device_trim(void);

@@ -68,14 +68,13 @@ static enum status fetch_counts(struct device_row_counts *c, const struct counti
                                 const struct device_stream *s, cudaStream_t stream,
                                 struct error *error)
 {
-    cudaError_t code = cudaSuccess;
-    for (int n = 0; n < d->order && code == cudaSuccess; n++)
-        if (d->count[n])
-            code = cudaMemcpyAsync(c->count[n], d->count[n], lengths(s)[n] * sizeof *c->count[n],
-                                   cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    return cuda_status(code, doing, error);
+    for (int n = 0; n < d->order; n++)
+        if (d->count[n] && cuda_status(cudaMemcpyAsync(c->count[n], d->count[n],
+                                                       lengths(s)[n] * sizeof *c->count[n],
+                                                       cudaMemcpyDeviceToHost, stream),
+                                       doing, error) != STATUS_OK)
+            return error->status;
+    return cuda_status(cudaStreamSynchronize(stream), doing, error);
 }
 
 enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,
