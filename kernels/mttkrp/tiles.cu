@@ -319,13 +319,24 @@ __global__ void count_sums(const __grid_constant__ tiles_args t, uint32_t lane_g
     count[run] = sums;
 }
 
-__global__ void list_rows(const __grid_constant__ tiles_args t, uint32_t lane_groups, uint32_t *row)
+__global__ void list_rows(const __grid_constant__ tiles_args t, uint32_t lane_groups, uint64_t *row)
 {
     const uint64_t run = static_cast<uint64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
     if (run >= t.mttkrp.chunks * lane_groups)
         return;
     const uint32_t first = t.slot[run];
     each_sum(t, lane_groups, run, [&](uint32_t k, uint32_t r) { row[first + k] = r; });
+}
+
+/* begin[r] = the first of the sorted rows that is r or larger. */
+__global__ void begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin, uint64_t rows)
+{
+    const uint64_t i = static_cast<uint64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
+    if (i > count)
+        return;
+    const uint64_t from = i == 0 ? 0 : row[i - 1] + 1, to = i == count ? rows : row[i];
+    for (uint64_t r = from; r <= to; r++)
+        begin[r] = static_cast<uint32_t>(i);
 }
 
 /* The only list of specialisations. */
@@ -401,11 +412,19 @@ extern "C" cudaError_t tiles_count(const tiles_args *args, uint32_t *count, cuda
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t tiles_list_rows(const tiles_args *args, uint32_t *row, cudaStream_t stream)
+extern "C" cudaError_t tiles_list_rows(const tiles_args *args, uint64_t *row, cudaStream_t stream)
 {
     const uint32_t lane_groups = tiles_lane_groups(args->mttkrp.vectors);
     list_rows<<<thread_blocks(args->mttkrp.chunks * lane_groups, SUM_THREADS), SUM_THREADS, 0,
                 stream>>>(*args, lane_groups, row);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t tiles_begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin,
+                                        uint64_t rows, cudaStream_t stream)
+{
+    begin_rows<<<thread_blocks(count + 1, SUM_THREADS), SUM_THREADS, 0, stream>>>(row, count, begin,
+                                                                                  rows);
     return cudaGetLastError();
 }
 

@@ -47,7 +47,12 @@ struct tiles_args {
 cudaError_t tiles_count(const struct tiles_args *args, uint32_t *count, cudaStream_t stream);
 
 /* row[slot] = the row of M that each partial sum belongs to; args->slot is there. Asynchronous. */
-cudaError_t tiles_list_rows(const struct tiles_args *args, uint32_t *row, cudaStream_t stream);
+cudaError_t tiles_list_rows(const struct tiles_args *args, uint64_t *row, cudaStream_t stream);
+
+/* begin (rows + 1): begin[r] = the first of the sorted row[0..count), all below `rows`, that is r
+ * or larger. Asynchronous. */
+cudaError_t tiles_begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin, uint64_t rows,
+                             cudaStream_t stream);
 
 /* Loads the kernels of tiles_launch. Once for each thread's device and number of vectors. */
 cudaError_t tiles_prepare(const struct tiles_args *args);

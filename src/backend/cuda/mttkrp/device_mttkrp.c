@@ -90,6 +90,8 @@ static void list_variants(struct device_mttkrp *w)
             for (int t = 0; t < DEVICE_CHUNK_TABLES; t++)
                 add_variant(w, MTTKRP_PLAIN, t, fused);
     }
+    if (w->tiles)
+        w->variant[w->variants++] = (struct device_mttkrp_variant){.tiled = true};
 }
 
 /* w->unshared = the rows of which one chunk has all nonzeros, for the shortest chunks, so that it
@@ -119,10 +121,11 @@ done:
 }
 
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
-                               int mode, enum conflict conflict, cudaStream_t stream,
-                               struct error *error)
+                               const struct device_tiles *tiles, int mode, enum conflict conflict,
+                               cudaStream_t stream, struct error *error)
 {
-    *w = (struct device_mttkrp){.mode = mode, .conflict = conflict, .tensor = tensor, .timed = -1};
+    *w = (struct device_mttkrp){
+        .mode = mode, .conflict = conflict, .tensor = tensor, .tiles = tiles, .timed = -1};
     sort_gathers(w);
     find_fusion(w);
     list_variants(w);
@@ -223,6 +226,8 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
     const struct device_mttkrp_variant *v = &w->variant[variant];
     static const char doing[] = "MTTKRP";
     struct mttkrp_args args;
+    if (v->tiled)
+        return device_tiles_run(w->tiles, f, stream, error);
     set_args(w, v, f, &args);
     if (cuda_status(set_gathers(w, v->fused, f, &args, stream), doing, error) != STATUS_OK)
         return error->status;
@@ -239,6 +244,8 @@ static enum status load_kernels(const struct device_mttkrp *w, const struct devi
 {
     for (int v = 0; v < w->variants; v++) {
         struct mttkrp_args args;
+        if (w->variant[v].tiled)
+            continue;
         set_args(w, &w->variant[v], f, &args);
         if (cuda_status(mttkrp_prepare(&args), "loading the kernels", error) != STATUS_OK)
             return error->status;
@@ -300,6 +307,10 @@ void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *te
 {
     static const char *const paths[MTTKRP_PATHS] = {"plain", "sorted", "each"};
     const struct device_mttkrp_variant *v = &w->variant[variant];
+    if (v->tiled) {
+        device_tiles_describe(w->tiles, text, size);
+        return;
+    }
     snprintf(text, size, "%s x%u", v->fused ? "fused" : paths[v->path],
              device_tensor_chunk_size(w->tensor, v->table));
 }

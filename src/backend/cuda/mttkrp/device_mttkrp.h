@@ -4,35 +4,25 @@
 #ifndef BLCO_DEVICE_MTTKRP_H
 #define BLCO_DEVICE_MTTKRP_H
 
+#include "backend/cuda/mttkrp/device_factors.h"
+#include "backend/cuda/mttkrp/device_tiles.h"
 #include "backend/cuda/tensor/device_tensor.h"
-#include "numerics/precision.h"
 #include "plan/conflict.h"
 
-/* The arrays that the kernels read and write beside the tensor, all in device memory. */
-struct device_factors {
-    struct shape shape;
-    enum precision precision; /* of the matrices' entries                                */
-    bool wide_values;         /* the tensor's values are doubles even if the entries are floats */
-    uint32_t vectors;         /* 16-byte vectors in a row of every matrix                */
-    void *factor[MAX_ORDER];  /* (I_n x vectors * 16 bytes)                             */
-    void *m;                  /* (copies x longest I_n x vectors * 16 bytes)             */
-    uint32_t copies;          /* of M, for which `m` has room                            */
-    void *table;              /* (table_rows x vectors * 16 bytes): Khatri-Rao products  */
-    uint64_t table_rows;
-};
-
 struct device_mttkrp_variant {
+    bool tiled; /* by w->tiles; the members below are for the others */
     enum mttkrp_path path;
     int table; /* of chunks, in struct device_tensor                                  */
     int fused; /* 1: two neighbouring gathers are one, from their Khatri-Rao product  */
 };
 
-#define DEVICE_MTTKRP_VARIANTS (2 * DEVICE_CHUNK_TABLES)
+#define DEVICE_MTTKRP_VARIANTS (2 * DEVICE_CHUNK_TABLES + 1)
 
 struct device_mttkrp {
     int mode;
     enum conflict conflict;
     const struct device_tensor *tensor;
+    const struct device_tiles *tiles; /* NULL, or the same nonzeros in tiles */
     int gather[MAX_ORDER]; /* the other modes, the mode in the index's lowest bits last         */
     int fused;             /* gathers `fused` and `fused + 1` can be fused; -1: none             */
     uint32_t *unshared; /* (UNSHARED_ROWS_WORDS(I_n)) of unshared_rows.h, or NULL; device, owned */
@@ -48,10 +38,11 @@ struct device_mttkrp {
 /* Rows of the largest Khatri-Rao table that a variant of this mode would use; 0 for none. */
 uint64_t device_mttkrp_table_rows(const struct device_mttkrp *w);
 
-/* Prepares a mode; `tensor` is borrowed and must outlive *w. Waits for `stream` if the rows of one
+/* Prepares a mode; `tensor` and `tiles` (NULL where there are none) are borrowed and must outlive
+ * *w. Waits for `stream` if the rows of one
  * chunk are worth finding. The caller closes *w, also after a failure. */
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
-                               int mode, enum conflict conflict, cudaStream_t stream,
+                               const struct device_tiles *tiles, int mode, enum conflict conflict, cudaStream_t stream,
                                struct error *error);
 void device_mttkrp_close(struct device_mttkrp *w);
 

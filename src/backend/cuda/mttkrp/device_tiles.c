@@ -1,5 +1,6 @@
 #include "backend/cuda/mttkrp/device_tiles.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
@@ -202,7 +203,7 @@ done:
 static void forget(struct device_tiles *t)
 {
     struct tiles_args *a = &t->args;
-    const void *arrays[] = {a->mttkrp.chunk, a->mttkrp.base, a->span,  a->slot,
+    const void *arrays[] = {a->mttkrp.chunk, a->mttkrp.base, a->span, a->slot,
                             a->partial,      a->row_slots,   a->slots};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         device_free((void *)(uintptr_t)arrays[i]);
@@ -290,6 +291,11 @@ enum status device_tiles_run(const struct device_tiles *t, const struct device_f
     if (cuda_status(tiles_prepare(&args), "MTTKRP", error) != STATUS_OK)
         return error->status;
     return cuda_status(tiles_launch(&args, stream), "MTTKRP", error);
+}
+
+void device_tiles_describe(const struct device_tiles *t, char *text, size_t size)
+{
+    snprintf(text, size, "tiles x%u of mode %d", tiles_rows(t->vectors), t->tiled + 1);
 }
 
 void device_tiles_free(struct device_tiles *t)

@@ -10,9 +10,9 @@
 
 struct device_tiles {
     struct device_blco blco;
-    int mode;   /* of M */
-    int tiled;  /* the mode whose rows stand in shared memory */
-    uint32_t vectors;    /* of the rows that the arrays below are for; 0: they are not there yet */
+    int mode;         /* of M */
+    int tiled;        /* the mode whose rows stand in shared memory */
+    uint32_t vectors; /* of the rows that the arrays below are for; 0: they are not there yet */
     struct tiles_args args; /* all arrays: device, owned; M and the gathers are set by each run */
     uint64_t sums;          /* partial sums of a run */
 };
@@ -37,6 +37,9 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
  * Asynchronous. */
 enum status device_tiles_run(const struct device_tiles *t, const struct device_factors *f,
                              cudaStream_t stream, struct error *error);
+
+/* Writes the rows of a tile and the tiled mode into text: "tiles x512 of mode 3". */
+void device_tiles_describe(const struct device_tiles *t, char *text, size_t size);
 
 /* Only when no work on the device uses it any more. Accepts an empty one. */
 void device_tiles_free(struct device_tiles *t);

@@ -126,13 +126,24 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     uint64_t nblocks;
     if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
         return error->status;
-    if (w->options->index_bits == 0 && nblocks > 1 && b->nnz / nblocks < BLCO_FEW_NONZEROS) {
+    if (w->options->index_bits == 0 && !w->options->tile && nblocks > 1 && b->nnz / nblocks < BLCO_FEW_NONZEROS) {
         ordering_create(o, o->kind, &b->shape, 128);
         if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
             return error->status;
     }
     b->nblocks = nblocks;
     return device_block_finder_table(&w->blocks, o, nblocks, &b->block, error);
+}
+
+static enum status lay_out(struct device_blco *b, const struct device_blco_options *options,
+                           struct error *error)
+{
+    const int bits = options->index_bits ? options->index_bits : 64;
+    if (!options->tile)
+        ordering_create(&b->ordering, options->kind, &b->shape, bits);
+    else if (!ordering_create_tiled(&b->ordering, options->kind, options->tile, &b->shape))
+        return error_set(error, STATUS_INTERNAL, "%s: tiles of indices of two words", doing);
+    return STATUS_OK;
 }
 
 enum status device_blco_build(struct device_blco *b, struct device_coo *x,
@@ -142,9 +153,8 @@ enum status device_blco_build(struct device_blco *b, struct device_coo *x,
     struct build w = {
         .x = x, .pool = x->pool, .blocks = {.x = x}, .options = options, .stream = x->pool->stream};
     *b = (struct device_blco){.shape = x->shape, .nnz = x->nnz};
-    ordering_create(&b->ordering, options->kind, &x->shape,
-                    options->index_bits ? options->index_bits : 64);
-
+    if (lay_out(b, options, error) != STATUS_OK)
+        return error->status;
     if ((lines ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
         goto done;
     w.blocks.line = lines ? w.pairs.key[0] : NULL;
