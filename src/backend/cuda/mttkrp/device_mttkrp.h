@@ -42,8 +42,8 @@ uint64_t device_mttkrp_table_rows(const struct device_mttkrp *w);
  * *w. Waits for `stream` if the rows of one
  * chunk are worth finding. The caller closes *w, also after a failure. */
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
-                               const struct device_tiles *tiles, int mode, enum conflict conflict, cudaStream_t stream,
-                               struct error *error);
+                               const struct device_tiles *tiles, int mode, enum conflict conflict,
+                               cudaStream_t stream, struct error *error);
 void device_mttkrp_close(struct device_mttkrp *w);
 
 /* Tries every variant again in the next calls. */

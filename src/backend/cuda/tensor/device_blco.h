@@ -23,9 +23,9 @@ struct device_blco {
 
 struct device_blco_options {
     int kind, index_bits;     /* as in struct blco_options                             */
-    const struct tile *tile;  /* NULL, or the ordering is tiled, and blocks are tiles   */
     enum precision precision; /* of the values                                         */
     bool last;                /* x's arrays may become b's; x can then only be freed   */
+    const struct tile *tile;  /* NULL, or the ordering is tiled, and blocks are tiles  */
 };
 
 /* Builds the ordering options->kind with the layout, nonzeros and blocks that blco_build
