@@ -15,13 +15,13 @@ extern "C" {
 
 /* Whether V could be inverted, as the device says. */
 enum dense_inverse_status {
-    DENSE_WEIGHTS_DONE,
-    DENSE_WEIGHTS_SINGULAR,  /* not definite enough to be inverted: no W yet */
-    DENSE_WEIGHTS_NOT_FINITE /* V holds a NaN or an infinity: W is all NaN   */
+    DENSE_INVERSE_DONE,
+    DENSE_INVERSE_SINGULAR,  /* not definite enough to be inverted: no W yet */
+    DENSE_INVERSE_NOT_FINITE /* V holds a NaN or an infinity: W is all NaN   */
 };
 
 /* Largest R of dense_inverse_small. */
-#define DENSE_WEIGHTS_SMALL 64
+#define DENSE_INVERSE_SMALL 64
 
 /* Stops later steps on the device where V turns out singular, before the host knows: a kernel that
  * is given `halt` does nothing while *halt is not 0. NULL: nothing stops it. */

@@ -9,7 +9,7 @@
 #include "kernels/dense/dense_apply.h"
 #include "numerics/precision.h"
 
-/* Where the weights are in their array: W (width x width), and behind it rows of `width`. */
+/* Where `system` has W (width x width), and after it rows of `width`. */
 enum { SCALE_OF_M, SCALE_OF_A, LEAST, DIAGONAL, ROWS_BEHIND };
 
 /* The largest R of dense_nonneg_tiles. */

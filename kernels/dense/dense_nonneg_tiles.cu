@@ -19,7 +19,7 @@ template <typename Real> struct nonneg_args {
     Real *a;
     matrix_shape shape;
     bool fit_rows;
-    const double *weights;
+    const double *system;
     double *partial;
     const int *halt;
 };
@@ -46,24 +46,23 @@ template <typename S> struct nonneg_shared {
     double *behind;    /* ROWS_BEHIND rows                                                   */
 };
 
-template <typename S>
-__device__ void load_weights(const nonneg_shared<S> &to, const double *weights)
+template <typename S> __device__ void load_system(const nonneg_shared<S> &to, const double *system)
 {
     constexpr int W = S::WIDTH;
     for (int n = (int)threadIdx.x; n < S::OPERANDS; n += (int)blockDim.x) {
         const int lane = n % 32, inner = n / 32 % S::GROUPS, group = n / 32 / S::GROUPS;
         const int row = lane / 4, column = 2 * (lane % 4);
-        const double *w = weights + (8 * group + row) * W + 8 * inner + column;
+        const double *w = system + (8 * group + row) * W + 8 * inner + column;
         to.operands[n] = make_double2(inner == group && column < row ? 0 : -w[0],
                                       inner == group && column + 1 < row ? 0 : -w[1]);
     }
     for (int n = (int)threadIdx.x; n < S::TURNS; n += (int)blockDim.x) {
         const int quad = n % 4, half = n / 4 % 2, turn = n / 8 % 4, group = n / 32;
-        const double *w = weights + (8 * group + 2 * quad + half) * W + 8 * group + 2 * turn;
+        const double *w = system + (8 * group + 2 * quad + half) * W + 8 * group + 2 * turn;
         to.turns[n] = make_double2(-w[0], -w[1]);
     }
     for (int n = (int)threadIdx.x; n < ROWS_BEHIND * W; n += (int)blockDim.x)
-        to.behind[n] = weights[W * W + n];
+        to.behind[n] = system[W * W + n];
 }
 
 /* The lane's two entries of a row behind W, of a group of columns. */
@@ -319,7 +318,7 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>:
         fetch<S>(m_stages + s * S::STAGE, args.m, args.shape, tile + (uint64_t)s * step, lane);
         stage_commit();
     }
-    load_weights<S>(shared, args.weights);
+    load_system<S>(shared, args.system);
     __syncthreads();
 
     row_sums<S> sums = {};
@@ -410,7 +409,7 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
                                      (Real *)args->a,
                                      {args->rows, args->ld, args->rank},
                                      args->fit_rows != 0,
-                                     args->weights,
+                                     args->system,
                                      args->partial,
                                      args->halt};
     chosen.kernel<<<(uint32_t)blocks, (uint32_t)warps * 32,

@@ -19,7 +19,7 @@ template <typename Real> struct nonneg_args {
     uint64_t rows;
     uint32_t ld, rank;
     bool fit_rows;
-    const double *weights;
+    const double *system;
     const int *halt;
 };
 
@@ -122,7 +122,7 @@ __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COL
             if ((uint32_t)begin >= args.rank)
                 break;
             __syncthreads();
-            bring(w, args.weights + (uint64_t)begin * S::WIDTH, 2 * S::PART * S::WIDTH);
+            bring(w, args.system + (uint64_t)begin * S::WIDTH, 2 * S::PART * S::WIDTH);
             __syncthreads();
 #pragma unroll 1
             for (int l = 0; l < S::PART; l++)
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_ar
     double *behind = (double *)shared_bytes, *w = behind + ROWS_BEHIND * S::WIDTH;
     if (args.halt && *args.halt)
         return;
-    bring(behind, args.weights + (uint64_t)S::WIDTH * S::WIDTH, ROWS_BEHIND * S::WIDTH);
+    bring(behind, args.system + (uint64_t)S::WIDTH * S::WIDTH, ROWS_BEHIND * S::WIDTH);
     __syncthreads();
 
     /* All threads of the block take as many turns, for they bring W together. */
@@ -204,7 +204,7 @@ cudaError_t launch(const struct dense_nonneg_args *args, cudaStream_t stream)
     const auto kernel = nonneg_kernel<Real, COLUMNS, LANES>;
     const nonneg_args<Real> typed = {
         (const Real *)args->m, (Real *)args->a, args->rows, args->ld, args->rank,
-        args->fit_rows != 0,   args->weights,   args->halt};
+        args->fit_rows != 0,   args->system,    args->halt};
     const uint64_t enough = (args->rows + S::ROWS - 1) / S::ROWS;
     const uint64_t most = (uint64_t)args->processors * BLOCKS;
     const cudaError_t error =

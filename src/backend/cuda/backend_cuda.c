@@ -63,7 +63,7 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
         if (device_array_into(&s->model.norm[n], rank, sizeof(double), error) != STATUS_OK)
             return error->status;
     }
-    if (device_columns_open(&s->columns, s->device, rank, error) != STATUS_OK)
+    if (device_columns_open(&s->columns, s->device, rank, s->stream, error) != STATUS_OK)
         return error->status;
     if (device_array_into(&s->solve.inverse, square, sizeof(double), error) != STATUS_OK)
         return error->status;
@@ -135,10 +135,10 @@ static enum status open_dense(struct device_state *s, enum precision precision, 
 {
     struct device_dense **dense = &s->dense_of[precision];
     const uint64_t ld = device_row_bytes(s->rank, precision) / precision_bytes(precision);
-    if (device_dense_open(dense, s->device, s->rank, ld, precision, error) != STATUS_OK)
+    const struct device_dense_place place = {s->device, s->stream, s->side};
+    if (device_dense_open(dense, &place, s->rank, ld, precision, error) != STATUS_OK)
         return error->status;
-    return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, s->device, error)
-                                           : STATUS_OK;
+    return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, error) : STATUS_OK;
 }
 
 static enum status open_tensor(struct device_state *s, const struct tensor_source *source,

@@ -13,8 +13,11 @@
 static enum status make_gram(struct device_state *s, int n, struct error *error)
 {
     const struct mode_rows *rows = &s->ranks.ranks->mode[n];
-    const void *own = device_state_row(s, s->sweep.factors.factor[n], rows->first);
-    return device_dense_gram(s->dense, own, rows->count, s->model.gram[n], s->stream, error);
+    const struct device_dense_rows own = {
+        .a = device_state_row(s, s->sweep.factors.factor[n], rows->first),
+        .count = rows->count,
+        .raw = s->model.gram[n]};
+    return device_dense_gram(s->dense, &own, error);
 }
 
 /* From what each rank has, the Grams of all rows. If another rank fails, these sums never end,

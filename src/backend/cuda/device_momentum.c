@@ -36,8 +36,7 @@ enum status device_momentum_open(struct device_state *s, struct error *error)
         STATUS_OK)
         return error->status;
     for (int p = 0; p < 2; p++)
-        if (s->dense_of[p] &&
-            device_dense_open_extrapolate(s->dense_of[p], s->device, error) != STATUS_OK)
+        if (s->dense_of[p] && device_dense_open_extrapolate(s->dense_of[p], error) != STATUS_OK)
             return error->status;
     return cuda_status(device_event_create(&m->decided), "an event", error);
 }
@@ -154,13 +153,12 @@ static enum status queue_step(struct device_state *s, struct error *error)
     const struct dense_extrapolate_args args = step_of_modes(s);
     const uint64_t grams = (uint64_t)args.modes * s->rank * s->rank;
     double *raw = s->momentum.raw;
-    enum status status = device_dense_extrapolate(s->dense, &args, raw, s->stream, s->side, error);
+    if (device_dense_extrapolate(s->dense, &args, raw, error) != STATUS_OK)
+        return error->status;
     s->events.end = device_dense_passed(s->dense);
-    if (status != STATUS_OK)
-        return status;
     if (device_ranks_sum(&s->ranks, raw, raw, grams, s->side, error) != STATUS_OK)
         return error->status;
-    return device_dense_extrapolated(s->dense, &args, raw, s->side, error);
+    return device_dense_extrapolated(s->dense, &args, raw, error);
 }
 
 /* The side stream goes on after the step: there the next sweep's first V is made from its Grams,

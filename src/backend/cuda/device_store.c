@@ -139,7 +139,7 @@ static enum status measure(struct device_state *s, int n, const double *entry,
     if (args.row)
         args.row += own->first;
     if (device_columns_measure(&s->columns, &args, s->sweep.factors.precision, entry, &parts,
-                               s->stream, error) != STATUS_OK)
+                               error) != STATUS_OK)
         return error->status;
     for (uint64_t r = 0; r < s->rank; r++)
         column[r] = (struct column){0, 0, NO_ROW};

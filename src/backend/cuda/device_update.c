@@ -35,37 +35,47 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 
+/* The Grams and norms of the model, for the update of `mode`. */
+static struct dense_modes modes_of(const struct device_state *s, int mode)
+{
+    struct dense_modes modes = {.order = s->order, .mode = mode, .rank = (uint32_t)s->rank};
+    for (int n = 0; n < s->order; n++) {
+        modes.gram[n] = s->model.gram[n];
+        modes.norm[n] = s->model.norm[n];
+    }
+    return modes;
+}
+
 /* The inverse of V, on the side stream. last: the mode whose norms are lambda, or -1. */
 static enum status queue_inverse(struct device_state *s, int mode, int last, struct error *error)
 {
     const struct device_model *model = &s->model;
-    const double *const *gram = (const double *const *)model->gram;
-    const double *const *norm = (const double *const *)model->norm;
+    const struct dense_modes modes = modes_of(s, mode);
     double ridge = s->rules.ridge[mode];
     if (s->rules.nonneg[mode])
-        return device_dense_nonneg_weights(s->dense, s->order, mode, gram, norm, ridge,
+        return device_dense_prepare_nonneg(s->dense, &modes, ridge,
                                            last < 0 ? model->lambda : model->norm[last],
-                                           s->ranks.ranks->part.whole.dims[mode], s->side, error);
+                                           s->ranks.ranks->part.whole.dims[mode], error);
     if (!s->ahead.running && device_ranks_before_wait(&s->ranks, s->side, error) != STATUS_OK)
         return error->status;
-    return device_dense_inverse(s->dense, s->order, mode, gram, norm, ridge, s->solve.inverse,
-                                s->side, error);
+    return device_dense_inverse(s->dense, &modes, ridge, s->solve.inverse, error);
 }
 
 /* The rows of the factor matrix that this rank solves, from M's. */
 static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, struct error *error)
 {
-    const struct mode_rows *rows = &s->ranks.ranks->mode[mode];
-    const struct device_solve *solve = &s->solve;
-    void *m = device_state_row(s, s->sweep.factors.m, rows->first);
-    void *a = device_state_row(s, s->sweep.factors.factor[mode], rows->first);
-    enum status status = s->rules.nonneg[mode]
-                             ? device_dense_apply_nonneg(s->dense, m, a, rows->count, fit_rows,
-                                                         solve->raw, s->stream, s->side, error)
-                             : device_dense_apply(s->dense, m, solve->inverse, a, rows->count,
-                                                  solve->raw, s->stream, s->side, error);
+    const struct mode_rows *own = &s->ranks.ranks->mode[mode];
+    const struct device_dense_rows rows = {
+        .m = device_state_row(s, s->sweep.factors.m, own->first),
+        .a = device_state_row(s, s->sweep.factors.factor[mode], own->first),
+        .count = own->count,
+        .raw = s->solve.raw};
+    if (s->rules.nonneg[mode])
+        device_dense_apply_nonneg(s->dense, &rows, fit_rows, error);
+    else
+        device_dense_apply(s->dense, &rows, s->solve.inverse, error);
     s->events.end = device_ranks_alone(&s->ranks) ? device_dense_passed(s->dense) : NULL;
-    return status;
+    return error->status;
 }
 
 static enum status queue_solve(struct device_state *s, int mode, struct error *error)
@@ -100,8 +110,8 @@ static enum status queue_update(struct device_state *s, int mode, struct error *
         return error->status;
     if (device_ranks_sum(&s->ranks, raw, raw, s->rank * s->rank, s->side, error) != STATUS_OK)
         return error->status;
-    return device_dense_normalise(s->dense, raw, s->model.norm[mode], s->model.gram[mode], mode + 1,
-                                  &s->scalars->bad, s->side, error);
+    const struct device_dense_norms to = {raw, s->model.norm[mode], s->model.gram[mode]};
+    return device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error);
 }
 
 /* What was queued from the k-th update on, once more and waiting for every V. */
@@ -236,9 +246,9 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
 /* M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
 static enum status queue_fit(struct device_state *s, int mode, struct error *error)
 {
-    const struct device_model *model = &s->model;
+    const struct dense_modes modes = modes_of(s, mode);
     const double *inner;
-    if (device_dense_inner(s->dense, &inner, s->stream, s->side, error) != STATUS_OK)
+    if (device_dense_inner(s->dense, &inner, error) != STATUS_OK)
         return error->status;
     if (s->events.end)
         s->events.end = device_dense_passed(s->dense);
@@ -248,8 +258,7 @@ static enum status queue_fit(struct device_state *s, int mode, struct error *err
             return error->status;
         inner = s->solve.inner;
     }
-    return device_dense_model(s->dense, s->order, mode, inner, (const double *const *)model->gram,
-                              (const double *const *)model->norm, &s->scalars->fit, s->side, error);
+    return device_dense_model(s->dense, &modes, inner, &s->scalars->fit, error);
 }
 
 static double epsilon(const struct device_state *s, int mode)
