@@ -116,8 +116,11 @@ enum status device_state_store(void *state, const struct model_form *form, struc
     if (wait_for_model(s, error) != STATUS_OK)
         return error->status;
     double *room = memory_array(4, s->rank * sizeof *room, error);
-    for (int n = 0; n < s->order && error->status == STATUS_OK; n++)
-        store_mode(s, n, form, room, k->factor[n], error);
+    if (!room)
+        return error->status;
+    for (int n = 0; n < s->order; n++)
+        if (store_mode(s, n, form, room, k->factor[n], error) != STATUS_OK)
+            break;
     memory_free(room);
     return error->status;
 }
