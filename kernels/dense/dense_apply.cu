@@ -1,6 +1,5 @@
-/* The fused solve: each warp takes tiles of rows of M (row_tile.cuh) and computes the transposed
- * product A' = W' M'. Transposed, A's entries end up in the lanes in which the Gram's instructions
- * want both their operands, so A' A moves no data at all. */
+/* Each warp multiplies tiles of rows of M by W (row_tile.cuh), transposed: A' = W' M'. So each
+ * entry of A ends up in the lane that needs it for A' A, and no data moves between lanes. */
 #include "kernels/dense/dense_apply.h"
 
 #include "kernels/dense/early_load.cuh"
@@ -10,7 +9,8 @@ namespace
 {
 
 constexpr int WARPS = 4, THREADS = 32 * WARPS, STAGES = 2;
-/* At least, where there are more than a few thread blocks, which would cost more in their sums. */
+/* At least this many tiles for each warp, once there are FEW_BLOCKS thread blocks: more of these
+ * would cost more in their sums. */
 constexpr int TILES_PER_WARP = 4;
 constexpr uint64_t FEW_BLOCKS = 128;
 

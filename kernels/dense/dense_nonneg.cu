@@ -1,4 +1,4 @@
-/* What the rows of an update share, and which kernel takes them. */
+/* What all rows of an update need, and which kernel computes them. */
 #include "kernels/dense/dense_nonneg.h"
 
 #include <cfloat>
@@ -35,7 +35,7 @@ __global__ void prepare_kernel(const dense_modes modes, double ridge, const doub
     const uint64_t rank = modes.rank, r = e / width, s = e % width;
     const bool inside = r < rank && s < rank;
     const double diagonal = r < rank ? diagonal_of(modes, ridge, r) : 0;
-    const double inverse = diagonal < DBL_MIN ? 0 : 1 / diagonal; /* of a NaN, that */
+    const double inverse = diagonal < DBL_MIN ? 0 : 1 / diagonal; /* a NaN stays */
     system[e] = inside && r != s ? hadamard(modes, r * rank + s, false) * inverse : 0;
     if (r != s)
         return;

@@ -22,7 +22,7 @@ extern "C" {
 /* Doubles of `system` below. */
 uint64_t dense_nonneg_system_size(uint32_t rank);
 
-/* What the rows of an update share, into `system`: V with the ridge, divided by its diagonal, and
+/* What all rows of an update need, into `system`: V with the ridge, divided by its diagonal, and
  * the scales of M and A. lambda (R): of the model before. rows: of the whole factor matrix. Does
  * nothing where *halt is not 0; halt may be NULL. */
 cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,

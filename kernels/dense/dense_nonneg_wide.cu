@@ -1,8 +1,8 @@
 /* Rows of more than 64 entries: LANES lanes share a row, each with COLUMNS of its entries: pairs of
  * neighbouring columns, so that the lanes read and write a row together. The columns are taken in
- * turn: all lanes sum what their columns say of the next one, and the lane that has that column
- * changes it. The thread block brings W into shared memory in parts, which its rows share. Numbers
- * are doubles whatever the precision of M and A. */
+ * turn: all lanes sum the terms of their columns for the next one, and the lane that has that
+ * column changes it. The thread block brings W into shared memory in parts, for all of its rows.
+ * Numbers are doubles for either precision of M and A. */
 #include "kernels/dense/dense_nonneg_rows.h"
 
 #include "numerics/nonneg.h"
@@ -100,7 +100,7 @@ __device__ __forceinline__ double weighted_sum(const double *w, const double (&b
     return row_sum<LANES>((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-/* What a row's best multiple is made of. */
+/* The best multiple of a row is inner / square. */
 struct row_fit {
     double inner, square; /* m b' and b V b' */
 };

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* Memory for a build is asked for at once while it is this small, against what may be used too. */
+/* Memory for a build is taken at once up to this size, and up to this part of the budget. */
 #define RESERVE_MOST  (UINT64_C(1) << 30)
 #define RESERVE_SHARE 16
 
@@ -38,7 +38,7 @@ void device_orderings_free(struct device_orderings *o)
     memset(o, 0, sizeof *o);
 }
 
-/* The sweep of the plan without groups of modes. */
+/* Plans the sweep without mode groups. */
 static void decide_without_groups(struct device_orderings *o)
 {
     struct mode_groups none;
@@ -46,7 +46,7 @@ static void decide_without_groups(struct device_orderings *o)
     sweep_decide(&o->sweep, &o->plan, &none);
 }
 
-/* Waits for a stage and adds the seconds since *start, which becomes now. */
+/* Waits for a step, and adds the seconds since *start, which becomes now. */
 static enum status finish(cudaStream_t stream, double *start, double *seconds, struct error *error)
 {
     enum status status =
@@ -55,7 +55,7 @@ static enum status finish(cudaStream_t stream, double *start, double *seconds, s
     return status;
 }
 
-/* Makes building faster; goes without where there is no room for it. */
+/* Makes building faster; not done where there is no room for it. */
 static enum status presort(struct device_coo *x, struct error *error)
 {
     if (device_coo_sort(x, error) == STATUS_MEMORY)
@@ -87,7 +87,7 @@ static int list_orderings(int *kind, const struct wanted_orderings *w, const str
     return count;
 }
 
-/* Uses x up. */
+/* Builds the wanted orderings from x, which is used up. */
 static enum status build_orderings(const struct wanted_orderings *w, struct device_coo *x,
                                    struct progress *progress, struct error *error)
 {
@@ -151,7 +151,7 @@ static enum status build_tuples(struct device_orderings *o, int group, struct de
     return error->status;
 }
 
-/* x becomes the reduced tensor, and is used up. */
+/* The orderings with mode groups. x becomes the reduced tensor, and is used up. */
 static enum status build_shared(struct device_orderings *o, struct device_coo *x,
                                 struct progress *progress, struct error *error)
 {
@@ -174,7 +174,7 @@ done:
     return error->status;
 }
 
-/* Alto as the file has it, or packed. */
+/* Alto, loaded from the file or packed. */
 static enum status pack_alto(struct packed_tensor *p, const struct tensor_source *source,
                              const struct plan *plan, struct progress *progress,
                              struct error *error)
@@ -208,7 +208,7 @@ static enum status pack(struct device_orderings *o, struct packed_tensor *packed
     return STATUS_OK;
 }
 
-/* Orderings that the device builds later, in host memory beside alto. */
+/* Prepares for replicas, which the device builds later, in host memory beside alto. */
 static void expect_replicas(struct device_orderings *o, struct device_staging *staging)
 {
     const struct plan_request *r = &o->plan.request;
@@ -220,8 +220,8 @@ static void expect_replicas(struct device_orderings *o, struct device_staging *s
                                            .staging = staging};
 }
 
-/* Packed on the host; what fits stays on the device. Where a plan for the device's memory has
- * failed and this one needs more than the file has ready, its nonzeros are read after all. */
+/* Packed in host memory; what fits stays on the device. After a plan for device memory has failed,
+ * this one may need more orderings than the file has: then its nonzeros are read after all. */
 static enum status build_streamed(struct device_orderings *o, const struct tensor_source *source,
                                   struct device_staging *staging, struct progress *progress,
                                   struct error *error)
@@ -259,7 +259,7 @@ failed:
     return error->status;
 }
 
-/* The nonzeros to the device, from the arrays or packed. */
+/* Brings the nonzeros to the device, from arrays or packed. */
 static enum status upload(struct device_orderings *o, struct device_coo *coo,
                           const struct tensor_source *source, struct device_staging *staging,
                           struct error *error)
@@ -280,8 +280,7 @@ static enum status upload(struct device_orderings *o, struct device_coo *coo,
     return finish(staging->stream, &start, &o->seconds.upload, error);
 }
 
-/* Decides for groups of modes where they pay; for none where the device has no room for finding
- * them. */
+/* Chooses mode groups where they pay; none where the device has no room for finding them. */
 static enum status choose_groups(struct device_orderings *o, const struct device_coo *x, int device,
                                  struct error *error)
 {
@@ -308,8 +307,8 @@ static uint64_t bytes_to_reserve(const struct plan *plan)
     return few && !overflow ? bytes : 0;
 }
 
-/* To what takes less memory: no groups, fewer orderings, or the tensor on the host if it may be
- * streamed. False where there is nothing less. */
+/* Changes the plan to what takes less memory: no mode groups, fewer orderings, or streaming if that
+ * is allowed. False where nothing takes less. */
 static bool retreat(struct device_orderings *o, bool may_stream, int device)
 {
     struct plan smaller;
@@ -329,7 +328,7 @@ static bool retreat(struct device_orderings *o, bool may_stream, int device)
     return true;
 }
 
-/* As o->plan and o->sweep say. `first`: groups of modes are chosen, which no attempt did before. */
+/* Builds as o->plan and o->sweep say. The first attempt chooses mode groups. */
 static enum status build_once(struct device_orderings *o, const struct tensor_source *source,
                               struct device_staging *staging, bool first, struct progress *progress,
                               struct error *error)
@@ -345,8 +344,8 @@ done:
     return error->status;
 }
 
-/* Less than the plan asks for, as o->plan says then, where the device has less room than expected;
- * where o->plan becomes streamed, nothing is built. */
+/* Builds less where the device has less room than expected: o->plan is then changed. Where o->plan
+ * becomes streamed, nothing is built. */
 static enum status build_in_memory(struct device_orderings *o, const struct tensor_source *source,
                                    struct device_staging *staging, struct progress *progress,
                                    struct error *error)

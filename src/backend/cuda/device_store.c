@@ -1,5 +1,5 @@
-/* The model, and what else is asked of it, on the way out of the device. The device measures the
- * columns, and the threads that take the rows from it bring these into their form. */
+/* Storing models, and their Grams, weights and columns. The device measures the columns; the host
+ * threads that receive the rows bring them into their form. */
 #include "backend/cuda/device_state.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static enum status fetch(double *to, const double *from, uint64_t count, const c
                        error);
 }
 
-/* scale (R) = what gives the columns of factor matrix n unit length; 1 for a zero column. */
+/* scale (R) = the inverse of the column norms of factor matrix n; 1 for a zero column. */
 static enum status fetch_scales(const struct device_state *s, int n, double *scale,
                                 struct error *error)
 {
@@ -88,7 +88,7 @@ enum status device_state_save(void *state, struct ktensor *k, struct carried *ca
     return STATUS_OK;
 }
 
-/* The form of mode n. room (4 x R): scale, weight and bound, and what they are made from. */
+/* The form of mode n's columns. room (4 x R): their scale, weight and bound, and scratch. */
 static enum status find_form(const struct device_state *s, int n, const struct model_form *form,
                              double *room, struct column_form *of, struct error *error)
 {
@@ -154,7 +154,7 @@ static enum status measure(struct device_state *s, int n, const double *entry,
     return STATUS_OK;
 }
 
-/* The columns are measured in the order that they have. */
+/* Measures the columns in the order of the components on the device. */
 enum status device_state_columns(void *state, int mode, const struct model_form *form,
                                  struct column *column, struct error *error)
 {
@@ -173,8 +173,8 @@ done:
     return error->status;
 }
 
-/* scale (R) = what gives M of `mode` the columns that it has for unit columns of the others. one
- * (R): room. */
+/* scale (R) = what M's columns are multiplied by to be those of unit columns of the other modes.
+ * one (R): scratch. */
 static enum status fetch_scales_of_m(const struct device_state *s, int mode, double *scale,
                                      double *one, struct error *error)
 {

@@ -1,16 +1,14 @@
-/* The steps of an iteration.
- *
- * The host runs ahead of the GPU: it assumes that every V can be inverted. Where one cannot, the
- * GPU leaves everything after it undone; the host learns of that when it next waits anyway, and
- * repeats these steps, waiting for each V. While the host waits for the fit, the GPU already works
- * on the next sweep's first MTTKRP. */
+/* The steps of an iteration. The host queues work ahead of the GPU, as if every V could be
+ * inverted. Where one cannot, the GPU skips everything after it; the host learns of that at its
+ * next wait and repeats these steps, waiting for each V. While the host waits for the fit, the GPU
+ * already works on the next sweep's first MTTKRP. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_queue.h"
 
-#define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
+#define CAREFUL_UPDATES 64 /* after a singular V, each waiting for its V */
 
 _Static_assert(DEVICE_DENSE_PASSES > OPERATION_EVENTS + DEVICE_MOST_QUEUED,
                "events of passes time operations until they are read");
@@ -46,7 +44,7 @@ static struct dense_modes modes_of(const struct device_state *s, int mode)
     return modes;
 }
 
-/* The inverse of V, on the side stream. last: the mode whose norms are lambda, or -1. */
+/* Queues the inverse of V. last: the mode whose norms are lambda, or -1. */
 static enum status queue_inverse(struct device_state *s, int mode, int last, struct error *error)
 {
     const struct device_model *model = &s->model;
@@ -61,7 +59,7 @@ static enum status queue_inverse(struct device_state *s, int mode, int last, str
     return device_dense_inverse(s->dense, &modes, ridge, s->solve.inverse, error);
 }
 
-/* The rows of the factor matrix that this rank solves, from M's. */
+/* Queues the pass over the rows of M and the factor matrix that this rank solves. */
 static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, struct error *error)
 {
     const struct mode_rows *own = &s->ranks.ranks->mode[mode];
@@ -101,8 +99,8 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
     return device_ranks_gather(&s->ranks, mode, &a, s->stream, error);
 }
 
-/* lambda and the Gram of unit columns both follow from A_n' A_n, of which queue_solve has left in
- * `raw` the part of this rank's rows. */
+/* lambda and the Gram of unit columns follow from A_n' A_n. After queue_solve `raw` has that of
+ * this rank's rows. */
 static enum status queue_update(struct device_state *s, int mode, struct error *error)
 {
     double *raw = s->solve.raw;
@@ -114,7 +112,7 @@ static enum status queue_update(struct device_state *s, int mode, struct error *
     return device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error);
 }
 
-/* What was queued from the k-th update on, once more and waiting for every V. */
+/* Queues everything from the k-th update on once more, now waiting for every V. */
 static enum status repeat_updates(struct device_state *s, int k, struct error *error)
 {
     struct device_ahead *ahead = &s->ahead;
@@ -140,7 +138,7 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
     return STATUS_OK;
 }
 
-/* The scalars, when the GPU has done all; *repeated as below. */
+/* Fetches the scalars after all queued work; *repeated as below. */
 static enum status fetch_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
     cudaError_t code =
@@ -153,12 +151,12 @@ static enum status fetch_scalars(struct device_state *s, bool *repeated, struct 
     *repeated = s->result->halt != 0;
     if (!*repeated)
         return STATUS_OK;
-    device_momentum_drop(s); /* whose kernels have done nothing */
+    device_momentum_drop(s); /* its kernels have done nothing */
     return repeat_updates(s, s->result->halt, error);
 }
 
-/* Waits for the GPU and brings the scalars over. *repeated: updates had to be done once more, and
- * what was queued after them was in vain. */
+/* Waits for the GPU and fetches the scalars. *repeated: updates were repeated, and what was queued
+ * after them has no result. */
 static enum status wait_for_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
     struct device_ahead *ahead = &s->ahead;
@@ -208,7 +206,7 @@ enum status device_state_update(void *state, int mode, struct error *error)
     struct device_ahead *ahead = &s->ahead;
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    /* Where the host has waited since the MTTKRP, that is no longer noted. */
+    /* If the host has waited since the MTTKRP, the MTTKRP is no longer noted. */
     const bool noted = ahead->count > 0 && !ahead->queued[ahead->count - 1].updated;
     if (!noted && note_mttkrp(s, mode, error) != STATUS_OK)
         return error->status;
@@ -217,7 +215,7 @@ enum status device_state_update(void *state, int mode, struct error *error)
     return queue_update(s, mode, error);
 }
 
-/* The event after the sweep. */
+/* Sets events->swept, the event after the sweep. */
 static enum status record_sweep(struct device_events *events, cudaStream_t stream,
                                 struct error *error)
 {
@@ -229,8 +227,8 @@ static enum status record_sweep(struct device_events *events, cudaStream_t strea
     return cuda_status(cudaEventRecord(events->swept, stream), "MTTKRP", error);
 }
 
-/* The MTTKRP that the next sweep will begin with, unless it is streamed: if no sweep follows, the
- * wait for it would be long. */
+/* Queues the first MTTKRP of the next sweep, unless it is streamed: if no sweep follows, the wait
+ * for it would be long. */
 static enum status begin_next_sweep(struct device_state *s, struct error *error)
 {
     if (s->ahead.careful > 0 || s->sweep.orderings.plan.streamed)
@@ -243,7 +241,7 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
     return STATUS_OK;
 }
 
-/* M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
+/* Queues the fit. M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
 static enum status queue_fit(struct device_state *s, int mode, struct error *error)
 {
     const struct dense_modes modes = modes_of(s, mode);
@@ -266,7 +264,8 @@ static double epsilon(const struct device_state *s, int mode)
     return backend_fit_epsilon(s->ranks.ranks->part.whole.dims[mode], s->sweep.factors.precision);
 }
 
-/* The fit, the decision on the next sweep where *m is not NULL, and what that sweep begins with. */
+/* Queues the fit, the decision on the next sweep where m is not NULL, and the start of that sweep.
+ */
 static enum status queue_end(struct device_state *s, int mode, const struct momentum *m,
                              struct error *error)
 {
@@ -277,7 +276,7 @@ static enum status queue_end(struct device_state *s, int mode, const struct mome
     return begin_next_sweep(s, error);
 }
 
-/* *fit from what the GPU has left in s->result. */
+/* *fit from the scalars in s->result. */
 static enum status read_fit(const struct device_state *s, int mode, const struct momentum *m,
                             struct backend_fit *fit, struct error *error)
 {
