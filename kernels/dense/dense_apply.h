@@ -46,7 +46,7 @@ struct dense_apply_args {
 /* The streams of the pass and of its second stage, so that the pass's stream may go on at once. */
 struct dense_streams {
     cudaStream_t pass, sums;
-    cudaEvent_t passed; /* recorded behind the pass; unused where both are one stream */
+    cudaEvent_t passed; /* recorded after the pass; unused where both are one stream */
 };
 
 /* Later work on `sums` waits for the work now on `pass`. */

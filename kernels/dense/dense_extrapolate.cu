@@ -1,5 +1,5 @@
-/* Y = now A + before S of all modes in one launch: thread blocks are dealt to the modes by their
- * rows. Where rows are short, a warp reads A and S as the lanes want them for the Gram
+/* Y = now A + before S of all modes in one launch: each mode gets thread blocks in proportion to
+ * its rows. Where rows are short, a warp reads A and S into the lanes that need them for the Gram
  * (row_tile.cuh), so that Y'Y takes no pass of its own. */
 #include "kernels/dense/dense_extrapolate.h"
 
@@ -266,8 +266,8 @@ cudaError_t choose(uint64_t ld, enum precision precision, gram_kernel_choice *ch
     return precision == PRECISION_SINGLE ? choose<float>(ld, chosen) : choose<double>(ld, chosen);
 }
 
-/* One thread block for each mode, and of the others to each mode in proportion to its rows, as far
- * as there are rows. */
+/* One thread block for each mode; the others in proportion to the rows of the modes, as far as
+ * there are rows. */
 dense_parts deal(const struct dense_extrapolate_args *args, uint64_t rows_at_once, uint32_t blocks)
 {
     dense_parts parts = {args->modes, {0}};

@@ -1,8 +1,7 @@
-/* The CUDA backend: an iteration runs on the GPU, and only a few scalars come back.
- *
- * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
- * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. MTTKRP
- * needs the factors alone: all R x R work runs on a second stream beside the next MTTKRP. */
+/* The CUDA backend: an iteration runs on the GPU, and only a few scalars come back. Factor matrices
+ * are not rescaled: their column norms are kept beside them and enter the R x R matrix by which the
+ * next M is multiplied (device_dense.h). MTTKRP needs only factor matrices, so all R x R work runs
+ * on the side stream during the next MTTKRP. */
 #include "backend/backend_kind.h"
 
 #include <math.h>
@@ -21,8 +20,8 @@
 
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
 
-/* What a nonzero takes while it is sorted: key and value, twice. If the GPU has no room for that,
- * the tensor stays packed. */
+/* Bytes of a nonzero while it is sorted: key and value, twice. If the GPU has no room for that, the
+ * tensor stays packed. */
 #define BUILDING_BYTES 32
 
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
@@ -63,7 +62,7 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
         if (device_array_into(&s->model.norm[n], rank, sizeof(double), error) != STATUS_OK)
             return error->status;
     }
-    if (device_columns_open(&s->columns, s->device, rank, error) != STATUS_OK)
+    if (device_columns_open(&s->columns, s->device, rank, s->stream, error) != STATUS_OK)
         return error->status;
     if (device_array_into(&s->solve.inverse, square, sizeof(double), error) != STATUS_OK)
         return error->status;
@@ -79,7 +78,8 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
     return error->status;
 }
 
-/* Small kernels on the side stream do not queue after MTTKRP's thread blocks. */
+/* The small kernels of the side stream go first, so that they do not wait for MTTKRP's thread
+ * blocks. */
 static enum status open_streams(struct device_state *s, struct error *error)
 {
     static const char doing[] = "a stream";
@@ -130,15 +130,15 @@ static void close_device(void *state)
     memory_free(s);
 }
 
-/* For factors of this precision. */
+/* The dense steps for factor matrices of this precision. */
 static enum status open_dense(struct device_state *s, enum precision precision, struct error *error)
 {
     struct device_dense **dense = &s->dense_of[precision];
     const uint64_t ld = device_row_bytes(s->rank, precision) / precision_bytes(precision);
-    if (device_dense_open(dense, s->device, s->rank, ld, precision, error) != STATUS_OK)
+    const struct device_dense_place place = {s->device, s->stream, s->side};
+    if (device_dense_open(dense, &place, s->rank, ld, precision, error) != STATUS_OK)
         return error->status;
-    return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, s->device, error)
-                                           : STATUS_OK;
+    return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, error) : STATUS_OK;
 }
 
 static enum status open_tensor(struct device_state *s, const struct tensor_source *source,
@@ -151,7 +151,7 @@ static enum status open_tensor(struct device_state *s, const struct tensor_sourc
                         : STATUS_OK;
 }
 
-/* What works on factor matrices, in the precisions that they may have. */
+/* All that depends on the precisions that factor matrices may have. */
 static enum status open_model(struct device_state *s, const struct problem *problem,
                               struct error *error)
 {
@@ -205,8 +205,9 @@ static enum status open_device(void **state, const struct tensor_source *source,
     return STATUS_OK;
 }
 
-/* An early MTTKRP is no part of the operations before it. Where an event stands at the end of the
- * queue already, it serves: to record one costs the stream more than a microsecond. */
+/* An early MTTKRP does not count as part of the operations before it. An event that is already
+ * recorded at the end of the stream is used: to record one delays the stream by more than a
+ * microsecond. */
 static enum status record_event(void *queue, int event, struct error *error)
 {
     struct device_state *s = queue;

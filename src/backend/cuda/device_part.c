@@ -2,8 +2,9 @@
 
 #include "base/memory.h"
 
-/* Segments are chosen by lines that nothing has checked before; but each rank checks what it reads,
- * so that all ranks together read every nonzero, or a line is wrong. */
+/* Segments are chosen by lines of the file's directory, which nothing has checked. Since each rank
+ * checks the segments that it reads, a wrong line shows as a wrong number of nonzeros of all ranks.
+ */
 static enum status check_all_read(const struct device_coo *d, const struct tensor_source *source,
                                   double *norm_sq, struct error *error)
 {
@@ -18,7 +19,7 @@ static enum status check_all_read(const struct device_coo *d, const struct tenso
                      source->file->name, sum[0], (uintmax_t)nnz);
 }
 
-/* Divides the rows of mode n, by the marks of the rows that each rank touches. */
+/* Divides the rows of mode n, by which rows each rank has nonzeros in. */
 static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, int n,
                                struct error *error)
 {
@@ -50,7 +51,7 @@ static enum status divide(const struct device_coo *d, const struct tensor_source
     return STATUS_OK;
 }
 
-/* The nonzeros get the numbers of the rows that are here. */
+/* Gives the nonzeros the numbers of the rows that are here. */
 static enum status renumber(struct device_coo *d, const struct rank_rows *r, int n,
                             struct error *error)
 {

@@ -1,12 +1,11 @@
-/* Factor matrices from single precision to double, between two iterations. */
+/* From single precision to double, between two iterations. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "kernels/dense/dense_widen.h"
 
-/* Factor matrix n, by way of M's room: it takes more room than before, and so cannot be made in
- * place. */
+/* Widens factor matrix n, which needs more room than before, and so goes through M. */
 static enum status widen(struct device_state *s, int n, struct error *error)
 {
     const struct device_factors *f = &s->sweep.factors;

@@ -39,7 +39,7 @@ enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ra
     return STATUS_OK;
 }
 
-/* After this nothing on the device waits for other ranks. */
+/* Afterwards nothing on the device waits for other ranks. */
 static void give_up(struct device_ranks *r)
 {
     for (int n = 0; n < MAX_ORDER; n++)
@@ -74,7 +74,7 @@ uint64_t device_ranks_rows(const struct rank_rows *ranks, int n)
     return rows > 0 ? rows : 1;
 }
 
-/* Waits, in the queue, for the operation before this one. */
+/* Later work on the stream waits for the previous operation. */
 static enum status begin(struct device_ranks *r, cudaStream_t stream, struct error *error)
 {
     return cuda_status(cudaStreamWaitEvent(stream, r->moved, 0), "the order of moves", error);
@@ -177,8 +177,7 @@ static enum status book_moves(struct device_ranks *r, struct error *error)
     return STATUS_OK;
 }
 
-/* Looks whether the stream is empty, and, so that a rank which fails ends this one, whether that
- * has happened. */
+/* Waits until the stream is empty. A rank that fails meanwhile ends this one. */
 static enum status poll(struct device_ranks *r, cudaStream_t stream, struct error *error)
 {
     for (;;) {

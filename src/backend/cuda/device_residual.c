@@ -1,5 +1,5 @@
-/* The residual on the device: the pass over the nonzeros and the Grams run there, in thread blocks
- * whose sums the host adds. */
+/* The residual on the device: thread blocks sum over nonzeros and rows, and the host adds their
+ * sums. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
@@ -103,7 +103,7 @@ static enum status queue_nonzeros(struct device_state *s, const double *weight,
                             : queue_in_memory(o, &args, sum, s->stream, error);
 }
 
-/* r->nonzeros, by way of a sum for each thread block. */
+/* r->nonzeros, from a sum of each thread block. */
 static enum status sum_nonzeros(struct device_state *s, struct backend_residual *r,
                                 struct error *error)
 {
@@ -136,8 +136,8 @@ done:
     return error->status;
 }
 
-/* An MTTKRP that the GPU has begun early is begun again later: otherwise its time would count as
- * the residual's, and the residual's as the MTTKRP's. */
+/* An MTTKRP that was begun early is begun again later: otherwise its time would count as the
+ * residual's, and the residual's as the MTTKRP's. */
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error)
 {
     struct device_state *s = state;

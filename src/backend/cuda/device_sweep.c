@@ -201,7 +201,7 @@ static enum status run_within(struct device_sweep *s, int group, int mode, cudaS
     return device_mttkrp_run(&s->within[mode], &f, stream, error);
 }
 
-/* From alto, until orderings of the modes' own pay. */
+/* From alto, until it pays to build orderings of the modes. */
 static enum status run_streamed(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error)
 {

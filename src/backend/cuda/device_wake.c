@@ -8,7 +8,7 @@
 
 static const char too_old[] = "the GPU is too old for this build of blco";
 
-/* Whether this program has code for some GPU of so many. Asking takes no context. */
+/* Whether this program has code for one of `count` GPUs. This takes no context. */
 static bool has_code(int count)
 {
     for (int device = 0; device < count; device++) {

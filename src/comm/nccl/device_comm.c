@@ -10,22 +10,22 @@ struct device_comm {
     struct comm *host; /* borrowed */
     int device;
     ncclUniqueId id;
-    pthread_t thread; /* meets the other GPUs, which takes half a second */
+    pthread_t thread; /* connects the GPUs, which takes half a second    */
     bool meeting;     /* the thread has not been joined                  */
-    bool met;         /* every rank knows that all GPUs have met         */
+    bool met;         /* every rank knows that all GPUs are connected    */
     ncclResult_t result;
     ncclComm_t comm;
 };
 
-/* All ranks have the library before any rank waits within NCCL: no abort of `host` would end that.
- */
+/* All ranks load the library before any rank waits within NCCL: no abort of `host` would end that
+ * wait. */
 static enum status find_library(struct device_comm *d, struct error *error)
 {
     d->nccl = nccl_library(error);
     return comm_allreduce_error(d->host, error);
 }
 
-/* Rank 0 makes the id by which the GPUs meet, and sends it to all. */
+/* Rank 0 makes the id by which the GPUs connect, and sends it to all. */
 static enum status share_id(struct device_comm *d, struct error *error)
 {
     if (d->host->rank == 0)
@@ -43,7 +43,7 @@ static void *meet(void *context)
     return NULL;
 }
 
-/* From here on every rank meets the others, whatever fails elsewhere meanwhile. */
+/* From here on every rank connects, even if another step of it fails. */
 static void begin(struct device_comm *d)
 {
     d->meeting = pthread_create(&d->thread, NULL, meet, d) == 0;
@@ -112,8 +112,8 @@ void device_comm_leave(struct device_comm *c)
     memory_free(c);
 }
 
-/* A communicator of which not every rank knows that all GPUs have met stays to the end of the
- * process: another GPU may still be meeting, and would wait for ever. */
+/* A communicator stays to the end of the process unless every rank knows that all GPUs are
+ * connected: another GPU may still be connecting, and would wait for ever. */
 void device_comm_close(struct device_comm *c)
 {
     if (c)

@@ -224,7 +224,7 @@ done:
 
 void device_stream_vacate(struct device_stream *s, int ordering)
 {
-    s->ahead = false; /* the slots have batches that are not the first to flow any more */
+    s->ahead = false; /* the batches in the slots are no longer the first to flow */
     device_packed_tensor_drop(&s->ordering[ordering]);
 }
 

@@ -59,7 +59,8 @@ enum status device_decoder_open(struct device_decoder *d, uint64_t room, struct 
     return fill(d, &spread, error);
 }
 
-/* The segments while they are sent. The staging cuts them into parts without regard to segments. */
+/* The state of sending the segments. The staging cuts them into parts without regard to segments.
+ */
 struct sending {
     const struct device_decoder *decoder;
     uint8_t *room; /* (threads x the file's most_bytes): a segment of each thread; owned */

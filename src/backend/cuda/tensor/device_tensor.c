@@ -8,8 +8,8 @@
 #include "kernels/mttkrp/chunks.h"
 #include "kernels/mttkrp/empty_rows.h"
 
-/* Nonzeros of the shortest chunks. Large tensors fill the GPU with chunks that are worth starting;
- * small ones are cut finer. */
+/* Nonzeros of the shortest chunks. Chunks of large tensors are long enough to be worth a thread
+ * block; small tensors are cut finer to fill the GPU. */
 #define SMALLEST_CHUNK 512
 #define FINEST_CHUNK   64                  /* of a small tensor            */
 #define SMALL_TENSOR   (UINT64_C(1) << 20) /* has fewer nonzeros than that */
