@@ -4,7 +4,7 @@
 
 bool precision_is_first(const struct backend *b)
 {
-    return b->options.problem.single_first && b->precision == PRECISION_SINGLE;
+    return b->precision != precision_last(b->options.problem.precision);
 }
 
 /* The first change is that from no fit at all. */

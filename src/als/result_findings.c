@@ -28,7 +28,7 @@ void find_in_shape(struct findings *f, const struct shape *shape, uint64_t rank)
 
 void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance)
 {
-    if (options->problem.precision != PRECISION_SINGLE || tolerance <= 0 ||
+    if (options->problem.precision != POLICY_SINGLE || tolerance <= 0 ||
         tolerance >= SINGLE_RESOLVES)
         return;
     findings_add(f, FINDING_TOLERANCE, true, "--tol %g is below %g, what single precision resolves",

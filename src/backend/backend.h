@@ -74,8 +74,8 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
  * backend. Its model then is [lambda; A_1, ..., A_N] as given: backend_store returns the same. */
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error);
 
-/* The same at the beginning of a run of ALS: where the options say `single_first`, the factor
- * matrices have single precision until backend_widen. */
+/* The same at the beginning of a run of ALS: the factor matrices have the precision in which the
+ * run begins, until backend_widen. */
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error);
 
 /* backend_begin with the random model of ktensor_randomise, whose bits the backend makes itself;

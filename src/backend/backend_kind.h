@@ -134,7 +134,7 @@ struct backend_ops {
     enum status (*fetch)(void *state, int mode, double *m, struct error *error);
     enum status (*rotate)(void *state, int mode, struct error *error);
 
-    /* Only called with `single_first`, in single precision. M is lost. */
+    /* Only called in a run with POLICY_AUTO, in single precision. M is lost. */
     enum status (*widen)(void *state, struct error *error);
 
     void (*built)(void *state, struct backend_built *built);

@@ -52,14 +52,15 @@ static enum status load(struct backend *b, struct model_source from, struct erro
 
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
-    const struct model_source from = {.k = k, .precision = b->options.problem.precision};
+    const struct model_source from = {.k = k,
+                                      .precision = precision_last(b->options.problem.precision)};
     return load(b, from, error);
 }
 
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error)
 {
     const struct model_source from = {.k = k,
-                                      .precision = problem_first_precision(&b->options.problem)};
+                                      .precision = precision_first(b->options.problem.precision)};
     return load(b, from, error);
 }
 
@@ -67,18 +68,18 @@ enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_
                               struct error *error)
 {
     const struct model_source from = {
-        .init = init, .seed = seed, .precision = problem_first_precision(&b->options.problem)};
+        .init = init, .seed = seed, .precision = precision_first(b->options.problem.precision)};
     return load(b, from, error);
 }
 
 enum status backend_resume(struct backend *b, const struct ktensor *k,
                            const struct carried *carried, struct error *error)
 {
-    const bool either = b->options.problem.single_first;
+    const enum precision_policy policy = b->options.problem.precision;
     const struct model_source from = {.k = k,
                                       .carried = carried,
-                                      .precision = either ? carried->precision
-                                                          : b->options.problem.precision};
+                                      .precision = policy == POLICY_AUTO ? carried->precision
+                                                                         : precision_last(policy)};
     return load(b, from, error);
 }
 

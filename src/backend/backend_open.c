@@ -163,7 +163,7 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     *b = (struct backend){.kind = kind,
                           .options = *options,
                           .order = t->shape.order,
-                          .precision = options->problem.precision};
+                          .precision = precision_last(options->problem.precision)};
     b->seam = memory_zeros(1, sizeof *b->seam, error);
     if (!b->seam)
         return error->status;
@@ -201,7 +201,7 @@ static enum status sum_norms(struct tensor_source *known, struct error *error)
 static enum status take_norm(struct backend *b, struct tensor_source *known, struct coo *scaled,
                              struct error *error)
 {
-    const enum precision precision = problem_first_precision(&b->options.problem);
+    const enum precision precision = precision_first(b->options.problem.precision);
     if (sum_norms(known, error) != STATUS_OK)
         return error->status;
     if (value_scale_needed(known->norm_sq, known->x->shape.order, precision)) {

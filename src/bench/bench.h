@@ -57,7 +57,7 @@ struct bench_request {
 struct bench_result {
     struct shape shape;
     uint64_t nnz, rank;
-    enum precision precision; /* of what was measured: of single_first, that which comes first  */
+    enum precision precision; /* in which a run begins: that of what was measured */
     struct backend_rates rates;
     char reference[64]; /* what results were compared with, "the host"                 */
     int resolutions;    /* that were tried                                             */

@@ -28,8 +28,7 @@ static enum status choose(struct maker *s, const struct bench_request *request, 
     bool atomic_only = request->options.conflict == CONFLICT_ATOMIC;
     struct plan plan = {0};
     *s = (struct maker){.kind = kind, .options = request->options};
-    s->options.problem.precision = PRECISION_DOUBLE;
-    s->options.problem.single_first = false;
+    s->options.problem.precision = POLICY_DOUBLE;
     s->options.no_sharing = true;
     s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
     if (strcmp(kind->name, backend_host.name) == 0)

@@ -28,7 +28,7 @@ static struct bench_result empty_result(const struct bench_request *request)
 {
     const struct problem *problem = &request->options.problem;
     return (struct bench_result){.rank = problem->rank,
-                                 .precision = problem_first_precision(problem)};
+                                 .precision = precision_first(problem->precision)};
 }
 
 /* Refuses at once what cannot be measured. A rank alone reads the nonzeros, so that a reference can
@@ -48,11 +48,8 @@ static enum status prepare(const struct bench_request *q, struct progress *progr
 static enum status measure_limits(struct bench_result *r, const struct bench_request *request,
                                   struct progress *progress, struct error *error)
 {
-    struct backend_options options = request->options;
-    options.problem.precision = r->precision;
-    options.problem.single_first = false;
     progress_update(progress, -1, "limits of the machine");
-    return request->kind->rates(&r->shape, &options, &r->rates, error);
+    return request->kind->rates(&r->shape, &request->options, &r->rates, error);
 }
 
 static enum status run(struct bench_job *job, struct error *error)

@@ -60,7 +60,7 @@ static void put_way(struct json *j, const struct to_fit_way *way, int starts)
     const struct to_fit_summary *s = &way->summary;
     json_put_object(j, NULL);
     json_put_string(j, "name", way->way->name);
-    json_put_string(j, "precision", precision_of_run(way->way->precision, way->way->single_first));
+    json_put_string(j, "precision", word_of(precision_words, (int)way->way->precision));
     json_put_string(j, "accelerate",
                     way->way->acceleration == ACCELERATE_MOMENTUM ? "momentum" : "off");
     json_put_number(j, "open_seconds", way->open_seconds);

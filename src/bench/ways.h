@@ -6,8 +6,7 @@
 
 struct way {
     const char *name; /* "plain, double" */
-    enum precision precision;
-    bool single_first; /* --precision auto        */
+    enum precision_policy precision;
     enum acceleration acceleration;
 };
 

@@ -26,7 +26,7 @@ struct checkpoint_about {
     bool has_momentum;        /* the iterations were accelerated                 */
     struct momentum momentum; /* where they were                                 */
     int small_changes;        /* iterations in a row that changed the fit by little, likewise */
-    int single_iterations;    /* of those, in single precision, where problem.single_first */
+    int single_iterations;    /* of those, in single precision, where the policy is auto */
     enum precision factors;   /* of the factor matrices as they stand              */
     int best_iteration; /* after which the model was the best, where the run keeps a copy; else 0 */
     double best_fit;    /* of that model                                              */

@@ -33,11 +33,11 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
     if (then->rank != now->rank)
         return error_set(error, STATUS_INPUT, "%s: a checkpoint of rank %ju, but -r is %ju",
                          c->name, (uintmax_t)then->rank, (uintmax_t)now->rank);
-    if (then->precision != now->precision || then->single_first != now->single_first)
+    if (then->precision != now->precision)
         return error_set(error, STATUS_INPUT,
                          "%s: a checkpoint in %s precision, but this run has %s", c->name,
-                         precision_of_run(then->precision, then->single_first),
-                         precision_of_run(now->precision, now->single_first));
+                         word_of(precision_words, (int)then->precision),
+                         word_of(precision_words, (int)now->precision));
     if (check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error) != STATUS_OK)
         return error->status;
     return check_modes(c, "--fix", then->rules.fixed, now->rules.fixed, error);

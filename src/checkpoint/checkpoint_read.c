@@ -196,6 +196,13 @@ static void fill_momentum(struct checkpoint_about *a, const struct checkpoint_he
     a->small_changes = (int)h->small_changes;
 }
 
+static enum precision_policy policy_of(const struct checkpoint_header *h)
+{
+    if (h->precision == CHECKPOINT_DOUBLE)
+        return POLICY_DOUBLE;
+    return h->precision == CHECKPOINT_SINGLE ? POLICY_SINGLE : POLICY_AUTO;
+}
+
 static void fill_about(struct checkpoint *c)
 {
     const struct checkpoint_header *h = &c->page.header;
@@ -203,9 +210,7 @@ static void fill_about(struct checkpoint *c)
     c->about = (struct checkpoint_about){
         .tensor = {.shape = shape_of((int)h->order, h->dims), .nnz = h->nnz, .hash = h->hash},
         .problem.rank = h->rank,
-        .problem.precision =
-            h->precision == CHECKPOINT_SINGLE ? PRECISION_SINGLE : PRECISION_DOUBLE,
-        .problem.single_first = h->precision >= CHECKPOINT_AUTO_SINGLE,
+        .problem.precision = policy_of(h),
         .factors = h->precision == CHECKPOINT_SINGLE || h->precision == CHECKPOINT_AUTO_SINGLE
                        ? PRECISION_SINGLE
                        : PRECISION_DOUBLE,

@@ -128,9 +128,9 @@ static void put_momentum(struct checkpoint_header *h, const struct checkpoint_ab
 
 static uint32_t precision_of(const struct checkpoint_about *a)
 {
-    if (a->problem.single_first)
+    if (a->problem.precision == POLICY_AUTO)
         return a->factors == PRECISION_SINGLE ? CHECKPOINT_AUTO_SINGLE : CHECKPOINT_AUTO_DOUBLE;
-    return a->problem.precision == PRECISION_SINGLE ? CHECKPOINT_SINGLE : CHECKPOINT_DOUBLE;
+    return a->problem.precision == POLICY_SINGLE ? CHECKPOINT_SINGLE : CHECKPOINT_DOUBLE;
 }
 
 static struct checkpoint_header make_header(const struct checkpoint_about *a)

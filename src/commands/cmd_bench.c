@@ -117,7 +117,7 @@ static enum status prepare(struct job *job, struct error *error)
     if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
         return error->status;
     const bool als_only = job->request.als_only || job->common.gpus.count > 1;
-    if (job->common.options.problem.single_first && !als_only)
+    if (job->common.options.problem.precision == POLICY_AUTO && !als_only)
         return error_set(error, STATUS_INPUT, "--precision auto: --als expected, too");
     if (open_record(job, error) != STATUS_OK)
         return error->status;
@@ -273,8 +273,7 @@ static void show_tensor(const struct job *job)
     printf("\nnonzeros     %ju\nrank         %ju", (uintmax_t)nnz,
            (uintmax_t)options->problem.rank);
     if (!job->to_fit)
-        printf(", %s precision",
-               precision_of_run(options->problem.precision, options->problem.single_first));
+        printf(", %s precision", word_of(precision_words, (int)options->problem.precision));
     if (mode_rules_any(options->problem.rules.nonneg))
         printf(", nonnegative");
     printf("\n");

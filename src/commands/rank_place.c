@@ -112,9 +112,10 @@ static bool are_on_one_host(const struct rank_place *place, int ranks)
 struct rank_request rank_split(const struct cmd_common *common, const struct backend_kind *kind,
                                const struct rank_place *place, const struct comm *c)
 {
+    const enum precision precision = precision_last(common->options.problem.precision);
     struct rank_request request = {.modes = common->ranks.modes,
-                                   .row_bytes = common->options.problem.rank *
-                                                precision_bytes(common->options.problem.precision),
+                                   .row_bytes =
+                                       common->options.problem.rank * precision_bytes(precision),
                                    .packed = kind->takes_parts,
                                    .machine = {.device = kind->device != NULL,
                                                .one_host = are_on_one_host(place, c->size),

@@ -122,8 +122,7 @@ void run_record_tensor(struct json *j, const char *name, const struct shape *sha
 void run_record_options(struct json *j, const struct backend_options *options)
 {
     json_put_unsigned(j, "rank", options->problem.rank);
-    json_put_string(j, "precision",
-                    precision_of_run(options->problem.precision, options->problem.single_first));
+    json_put_string(j, "precision", word_of(precision_words, (int)options->problem.precision));
     json_put_string(j, "conflict", conflict_name(options->conflict));
     json_put_bool(j, "sharing", !options->no_sharing);
     json_put_unsigned(j, "memory", options->memory);

@@ -48,14 +48,14 @@ static void product_free(struct product *q)
 
 /* The caller frees *q, after a failure too. */
 static enum status product_make(struct product *q, const struct scattered_case *c,
-                                enum precision precision, struct error *error)
+                                enum precision_policy precision, struct error *error)
 {
     *q = (struct product){0};
     if (known_scattered(&q->x, &c->shape, c->nnz, 1, c->skewed, error) != STATUS_OK ||
         ktensor_create(&q->k, &c->shape, c->rank, error) != STATUS_OK)
         return error->status;
     ktensor_randomise(&q->k, KTENSOR_NORMAL, 7);
-    if (precision == PRECISION_SINGLE)
+    if (precision == POLICY_SINGLE)
         make_positive(q);
     for (int n = 0; n < c->shape.order; n++) {
         q->expected[n] = memory_array(c->shape.dims[n] * c->rank, sizeof *q->expected[n], error);
@@ -72,7 +72,7 @@ static enum status compare_mode(struct backend *b, const struct product *q, int 
                                 struct error *error)
 {
     const uint64_t entries = q->k.shape.dims[n] * q->k.rank;
-    const double most = options->problem.precision == PRECISION_SINGLE ? 1e-5 : 1e-12;
+    const double most = options->problem.precision == POLICY_SINGLE ? 1e-5 : 1e-12;
     double *m = memory_array(entries, sizeof *m, error);
     if (m && backend_mttkrp(b, n, error) == STATUS_OK && backend_fetch(b, n, m, error) == STATUS_OK)
         verdict_at_most(f, (double)naive_relative_error(m, q->expected[n], entries), most,
@@ -84,7 +84,7 @@ static enum status compare_mode(struct backend *b, const struct product *q, int 
 
 /* Two passes over all modes: a streamed tensor is in other places in the second. */
 static enum status compare_modes(const struct selftest_place *p, const struct product *q,
-                                 enum conflict conflict, enum precision precision,
+                                 enum conflict conflict, enum precision_policy precision,
                                  const struct plan_forced *forced, struct verdict *f,
                                  struct error *error)
 {
@@ -108,7 +108,7 @@ static enum status compare_modes(const struct selftest_place *p, const struct pr
 }
 
 /* Every case with every conflict resolution. */
-static enum status check_mttkrp(const struct selftest_place *p, enum precision precision,
+static enum status check_mttkrp(const struct selftest_place *p, enum precision_policy precision,
                                 struct verdict *f, struct error *error)
 {
     static const struct plan_forced nothing;
@@ -125,13 +125,13 @@ static enum status check_mttkrp(const struct selftest_place *p, enum precision p
 enum status check_mttkrp_double(const struct selftest_place *p, struct verdict *f,
                                 struct error *error)
 {
-    return check_mttkrp(p, PRECISION_DOUBLE, f, error);
+    return check_mttkrp(p, POLICY_DOUBLE, f, error);
 }
 
 enum status check_mttkrp_single(const struct selftest_place *p, struct verdict *f,
                                 struct error *error)
 {
-    return check_mttkrp(p, PRECISION_SINGLE, f, error);
+    return check_mttkrp(p, POLICY_SINGLE, f, error);
 }
 
 enum status check_mttkrp_streamed(const struct selftest_place *p, struct verdict *f,
@@ -148,11 +148,11 @@ enum status check_mttkrp_streamed(const struct selftest_place *p, struct verdict
     };
     for (int i = 0; i < SHORT_CASES && error->status == STATUS_OK; i++) {
         struct product q;
-        product_make(&q, &cases[i], PRECISION_DOUBLE, error);
+        product_make(&q, &cases[i], POLICY_DOUBLE, error);
         for (size_t w = 0; w < sizeof ways / sizeof *ways && error->status == STATUS_OK; w++) {
             struct plan_forced forced = ways[w].forced;
             forced.batch_nnz = q.x.nnz / 20 + 1;
-            compare_modes(p, &q, ways[w].conflict, PRECISION_DOUBLE, &forced, f, error);
+            compare_modes(p, &q, ways[w].conflict, POLICY_DOUBLE, &forced, f, error);
         }
         product_free(&q);
     }

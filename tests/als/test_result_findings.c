@@ -202,8 +202,8 @@ static void test_shape_and_tolerance(void **state)
     struct findings f = {0};
     find_in_shape(&f, &(struct shape){1, {5}}, 9);
     find_in_shape(&f, &(struct shape){3, {5, 6, 7}}, 6);
-    const struct backend_options single = {.problem.precision = PRECISION_SINGLE};
-    const struct backend_options both = {.problem.precision = PRECISION_DOUBLE};
+    const struct backend_options single = {.problem.precision = POLICY_SINGLE};
+    const struct backend_options both = {.problem.precision = POLICY_DOUBLE};
     find_in_tolerance(&f, &single, 1e-9);
     find_in_tolerance(&f, &single, 0);
     find_in_tolerance(&f, &single, 1e-6);

@@ -16,8 +16,8 @@
 
 #define STARTS 2
 
-static const struct way two[] = {{"one", .precision = PRECISION_DOUBLE},
-                                 {"other", .precision = PRECISION_SINGLE}};
+static const struct way two[] = {{"one", .precision = POLICY_DOUBLE},
+                                 {"other", .precision = POLICY_SINGLE}};
 
 /* A run with these fits, an iteration each `step` seconds. */
 static void add_run(struct to_fit_run *run, uint64_t seed, const double *fit, int count,

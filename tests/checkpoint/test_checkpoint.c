@@ -72,7 +72,7 @@ static void test_another_run(void **state)
     other.rank = 3;
     REFUSES(checkpoint_check_run(&c, &other, &error), "of rank 2, but -r is 3");
     other = e.about.problem;
-    other.precision = PRECISION_DOUBLE;
+    other.precision = POLICY_DOUBLE;
     REFUSES(checkpoint_check_run(&c, &other, &error), "single precision");
     other = e.about.problem;
     other.rules.nonneg[2] = true;

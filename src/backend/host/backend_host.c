@@ -20,21 +20,22 @@ static enum status available(struct error *error)
 /* Whether ALS has iterations in single precision. */
 static bool in_single(const struct backend_options *options)
 {
-    return options->problem.single_first || options->problem.precision == PRECISION_SINGLE;
+    return precision_first(options->problem.precision) == PRECISION_SINGLE;
 }
 
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
                                 const struct backend_options *options, struct error *error)
 {
+    const enum precision last = precision_last(options->problem.precision);
     (void)error;
     *request = (struct plan_request){
         .tensor = *tensor,
         .rank = options->problem.rank,
-        .precision = options->problem.precision,
+        .precision = last,
         .conflict = options->conflict,
         .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
         .iterations = options->iterations,
-        .row_bytes = options->problem.rank * precision_bytes(options->problem.precision),
+        .row_bytes = options->problem.rank * precision_bytes(last),
         .slice_bytes =
             host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
         .spends = options->spends,
@@ -136,7 +137,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
     if (!h->is_empty &&
         host_sweep_open(&h->sweep, x, source->spent, plan, progress, error) != STATUS_OK)
         goto failed;
-    h->sweep.precision = options->problem.precision;
+    h->sweep.precision = precision_last(options->problem.precision);
     if (allocate_matrices(h, options, error) != STATUS_OK)
         goto failed;
     if (plan->request.momentum && allocate_previous(h, error) != STATUS_OK)
@@ -164,7 +165,8 @@ static void tell_built(void *state, struct backend_built *built)
 static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
                                  struct backend_rates *rates, struct error *error)
 {
-    return host_rates(shape, options->problem.rank, options->problem.precision, rates, error);
+    return host_rates(shape, options->problem.rank, precision_first(options->problem.precision),
+                      rates, error);
 }
 
 static const struct backend_ops operations = {.load = host_state_load,

@@ -27,18 +27,6 @@ static enum status set_help(const struct cli_option *o, void *to, const char *te
     return text ? cli_choice(o->name, text, o->words, &all, error) : STATUS_OK;
 }
 
-static enum status set_precision(const struct cli_option *o, void *to, const char *text,
-                                 struct error *error)
-{
-    struct problem *problem = to;
-    int choice;
-    if (cli_choice(o->name, text, o->words, &choice, error) != STATUS_OK)
-        return error->status;
-    problem->single_first = choice == PRECISION_AUTO;
-    problem->precision = problem->single_first ? PRECISION_DOUBLE : (enum precision)choice;
-    return STATUS_OK;
-}
-
 static enum status set_sharing(const struct cli_option *o, void *to, const char *text,
                                struct error *error)
 {
@@ -101,8 +89,8 @@ const struct cli_option cmd_machine_options[] = {
      "atomic ({default})",
      CLI_CHOICE(struct cmd_common, options.conflict, conflict_words), .initial = "auto"},
     {"--precision", 0, "NAME", "double, single, or auto: first single ({default})",
-     CLI_OWN(set_precision, struct problem, struct cmd_common, options.problem),
-     .words = precision_words, .initial = "double", CLI_GIVEN(struct cmd_common, precision_given)},
+     CLI_CHOICE(struct cmd_common, options.problem.precision, precision_words), .initial = "double",
+     CLI_GIVEN(struct cmd_common, precision_given)},
     {"--sharing", 0, "NAME",
      "whether neighbouring modes share partial products:\n{words} ({default})",
      CLI_OWN(set_sharing, bool, struct cmd_common, options.no_sharing), .words = sharing_words,

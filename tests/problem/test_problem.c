@@ -1,0 +1,36 @@
+/* The precision policy: what a run begins and ends in, and its word. */
+#include "problem/problem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static void test_precision(void **state)
+{
+    (void)state;
+    assert_int_equal(precision_first(POLICY_DOUBLE), PRECISION_DOUBLE);
+    assert_int_equal(precision_last(POLICY_DOUBLE), PRECISION_DOUBLE);
+    assert_int_equal(precision_first(POLICY_SINGLE), PRECISION_SINGLE);
+    assert_int_equal(precision_last(POLICY_SINGLE), PRECISION_SINGLE);
+    assert_int_equal(precision_first(POLICY_AUTO), PRECISION_SINGLE);
+    assert_int_equal(precision_last(POLICY_AUTO), PRECISION_DOUBLE);
+}
+
+/* Records and messages have the words of --precision. */
+static void test_words(void **state)
+{
+    (void)state;
+    assert_string_equal(word_of(precision_words, POLICY_DOUBLE), "double");
+    assert_string_equal(word_of(precision_words, POLICY_SINGLE), "single");
+    assert_string_equal(word_of(precision_words, POLICY_AUTO), "auto");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_precision),
+                                       cmocka_unit_test(test_words)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
