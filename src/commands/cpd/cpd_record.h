@@ -12,15 +12,14 @@ const char *cpd_record_stop(enum cpals_stop stop);
 /* Without --record and --json these functions do nothing. One rank calls them, rank 0 or the only
  * one. */
 
-/* Opens the file, before the work, so that what cannot be written is refused early. STATUS_OUTPUT,
- * STATUS_MEMORY. */
-enum status cpd_record_open(struct cpd_job *job, struct error *error);
-
-/* Ends the record of one rank of -r: discards a file that was not written. */
-void cpd_record_close(struct cpd_job *job);
+/* Opens the file, before the work, so that what cannot be written is refused early. The caller ends
+ * with outfile_discard. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_record_open(const struct cpd_settings *s, struct outfile *file,
+                            struct error *error);
 
 /* Writes and prints the record, after the model's files and the summary. STATUS_OUTPUT,
  * STATUS_MEMORY, and errors of run_record_machine. */
-enum status cpd_record_write(struct cpd_job *job, struct error *error);
+enum status cpd_record_write(const struct cpd_inputs *in, const struct cpd_results *results,
+                             struct outfile *file, struct progress *progress, struct error *error);
 
 #endif

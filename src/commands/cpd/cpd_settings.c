@@ -242,6 +242,11 @@ enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct
     return error->status;
 }
 
+bool cpd_settings_last_rank(const struct cpd_settings *s)
+{
+    return s->common.options.problem.rank == s->ranks.last;
+}
+
 /* The models of all starts, and what a checkpoint is written from: the state, the model beside one
  * that is extrapolated, the best model. */
 static uint64_t models_kept(const struct cpd_settings *s)

@@ -51,6 +51,9 @@ enum status cpd_settings_parse(struct cpd_settings *s, struct cli_line *line, st
  * NAME.r8.json of NAME.json. STATUS_MEMORY. */
 enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error);
 
+/* Whether the present rank of -r is the last one. */
+bool cpd_settings_last_rank(const struct cpd_settings *s);
+
 /* From now on the run goes on from this checkpoint, whatever it was to start from. */
 void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint);
 

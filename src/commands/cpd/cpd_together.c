@@ -50,28 +50,29 @@ static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, 
     return STATUS_OK;
 }
 
-enum status cpd_choose_together(struct cpd_job *job, struct comm *c, const struct rank_tensor *t,
-                                struct error *error)
+enum status cpd_choose_together(bool *together, const struct cpd_settings *s, struct comm *c,
+                                const struct rank_tensor *t, struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
     if (c->shares_memory)
         return STATUS_OK;
     uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
     uint64_t room = room_for_whole(s, c, t);
-    bool together = bytes * (uint64_t)s->starts > room;
-    if (comm_bcast(c, 0, &together, sizeof together, error) != STATUS_OK ||
-        comm_bcast(c, 0, &room, sizeof room, error) != STATUS_OK || !together)
+    if (comm_bcast(c, 0, &room, sizeof room, error) != STATUS_OK)
         return error->status;
-    job->together = true;
-    if (check_settings(s, bytes, room, error) != STATUS_OK || s->nowrite)
+    *together = bytes * (uint64_t)s->starts > room;
+    if (!*together)
+        return STATUS_OK;
+    if (check_settings(s, bytes, room, error) != STATUS_OK)
         return error->status;
+    if (s->nowrite)
+        return STATUS_OK;
     return model_writable_together(t->shape.order, s->stem, c, error);
 }
 
-enum status cpd_write_together(struct cpd_job *job, struct comm *c, const char *stem,
+enum status cpd_write_together(struct cpd_results *results, struct comm *c, const char *stem,
                                struct stem_lock *lock, struct error *error)
 {
-    const struct ktensor_rows all = ktensor_rows_all(&job->model);
-    const struct model_rows rows = {&job->model, &all, &job->tensor.shape};
-    return model_write_together(&rows, c, stem, lock, &job->files, error);
+    const struct ktensor_rows all = ktensor_rows_all(&results->model);
+    const struct model_rows rows = {&results->model, &all, &results->tensor.shape};
+    return model_write_together(&rows, c, stem, lock, &results->files, error);
 }
