@@ -6,8 +6,8 @@
 #include "numerics/precision.h"
 #include "problem/mode_rules.h"
 
-/* Whether sweeps are extrapolated (als/momentum.h). Auto: where that does not change how memory
- * holds the tensor, on any rank. */
+/* Whether sweeps are extrapolated (als/momentum.h). Auto: yes, unless the memory for that would
+ * change how some rank holds the tensor. */
 enum acceleration { ACCELERATE_OFF, ACCELERATE_MOMENTUM, ACCELERATE_AUTO };
 extern const struct word acceleration_words[];
 

@@ -12,6 +12,7 @@
 #include "commands/cpd/cpd_job.h"
 #include "commands/cpd/cpd_machine.h"
 #include "commands/cpd/cpd_output.h"
+#include "commands/cpd/cpd_range.h"
 #include "commands/cpd/cpd_ranks_file.h"
 #include "commands/cpd/cpd_record.h"
 #include "commands/cpd/cpd_run.h"
@@ -26,7 +27,7 @@ static bool is_team(const struct cpd_settings *s)
     return !comm_world_expected() && s->common.gpus.count > 1;
 }
 
-/* Refuses several -r where each would read a pipe anew. */
+/* Refuses a range of -r where each rank of it would read a pipe again. */
 static enum status check_input(const struct cpd_settings *s, struct error *error)
 {
     bool anew = comm_world_expected() || is_team(s);
@@ -84,7 +85,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* The best start's model becomes the result; a signal ended the last start. Time is that of all. */
+/* The result is that of the best start, with the signal of the last one and the time of all. */
 static enum status take_best_start(struct cpd_results *r, struct error *error)
 {
     const struct starts *s = &r->starts;
@@ -97,8 +98,8 @@ static enum status take_best_start(struct cpd_results *r, struct error *error)
     return starts_take_best(&r->starts, &r->model, error);
 }
 
-/* Finds what there is to know of the result. The table of the starts of one rank of -r is a result,
- * which -q leaves; of several ranks of -r the table of the ranks is. */
+/* Shows the summary and the findings. The table of the starts is a result, which -q leaves; with a
+ * range of -r only the table of the range is one. */
 static void show_result(struct cpd_job *job)
 {
     const struct cpd_settings *s = &job->inputs.settings;
@@ -110,12 +111,12 @@ static void show_result(struct cpd_job *job)
     cpd_summarise(&run->progress, r, s->verbose);
     find_in_result(&r->findings, &r->result, &s->common.options, &als);
     cpd_show_findings(r, &run->progress);
-    cpd_tell_starts(to, &r->starts);
+    cpd_starts_show(to, &r->starts);
     find_in_starts(&r->findings, &r->starts, s->init_stem || s->resume);
     cpd_show_findings(r, to);
 }
 
-/* Writes the result and shows it: rank 0 does, but the model they may write together. */
+/* Writes the result and shows it. Rank 0 does that; the model may be written by all together. */
 static enum status finish(struct cpd_job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->inputs.settings;
@@ -135,9 +136,9 @@ static enum status finish(struct cpd_job *job, struct error *error)
     return error->status;
 }
 
-/* Decomposes with the present rank of -r. The processes wait for each other after each phase, so
+/* The present one of the ranks of -r. The processes wait for each other after each phase, so
  * that the failure of one is that of all. */
-static enum status run_rank(struct cpd_job *job, struct error *error)
+static enum status run_one(struct cpd_job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->inputs.settings;
     struct comm *world = job->run.world;
@@ -156,10 +157,10 @@ static enum status run_rank(struct cpd_job *job, struct error *error)
     return comm_end_phase(world, error);
 }
 
-/* Of several ranks of -r, notes what came of the present one. Where it broke down, which is no
- * reason against the next one, *error moves to *breakdown, which has the first such. */
-static void note_rank(uint64_t rank, struct cpd_results *r, struct error *breakdown,
-                      struct error *error)
+/* Notes the outcome of one of several ranks of -r. A breakdown is no reason against the next one:
+ * *error moves to *breakdown, which keeps the first. */
+static void note_one(uint64_t rank, struct cpd_results *r, struct error *breakdown,
+                     struct error *error)
 {
     struct rank_outcome of = {.rank = rank, .failure = *error};
     if (!r->outcome)
@@ -178,21 +179,21 @@ static void note_rank(uint64_t rank, struct cpd_results *r, struct error *breakd
     *error = (struct error){0};
 }
 
-/* Frees what the present rank of -r has; the file of a record that was not written goes. */
-static void end_rank(struct cpd_run *run, struct cpd_results *r)
+/* Frees what one of the ranks of -r has, and discards a record that was not written. */
+static void end_one(struct cpd_run *run, struct cpd_results *r)
 {
     stem_lock_release(&run->lock);
     outfile_discard(&run->record);
-    cpd_ranks_free(&r->ranks);
+    cpd_reports_free(&r->reports);
     findings_free(&r->findings);
     r->shown = 0;
     starts_free(&r->starts);
     ktensor_free(&r->model);
 }
 
-/* The table of the ranks and the suggestion, which stay in a file. Where the ranks have ended well,
- * all processes learn whether the file was written. */
-static void show_ranks(struct cpd_job *job, struct error *error)
+/* Shows and writes the table of -r and the suggestion. Where no error has ended the run, all
+ * processes learn whether the file was written. */
+static void show_range(struct cpd_job *job, struct error *error)
 {
     const struct cpd_settings *s = &job->inputs.settings;
     struct cpd_run *run = &job->run;
@@ -200,7 +201,7 @@ static void show_ranks(struct cpd_job *job, struct error *error)
     struct error lost = {0}, *of = error->status == STATUS_OK ? error : &lost;
     progress_clear(&run->progress);
     if (run->world->rank == 0) {
-        cpd_tell_ranks(&run->tables, r->outcome, r->outcomes,
+        cpd_range_show(&run->tables, r->outcome, r->outcomes,
                        r->outcomes < rank_range_count(&s->ranks), s->nowrite ? NULL : s->base_stem);
         cpd_ranks_file_write(&job->inputs, r, &run->progress, of);
     }
@@ -210,8 +211,8 @@ static void show_ranks(struct cpd_job *job, struct error *error)
         comm_end_phase(run->world, error);
 }
 
-/* With --require-converged, the model of each rank of -r must have converged, unless a signal has
- * ended the run. Every process comes to the same answer, and process 0 says so. */
+/* With --require-converged, each model must have converged, unless a signal has ended the run. All
+ * processes have the same answer; process 0 has the message. */
 static enum status check_converged(const struct cpd_settings *s, const struct cpd_results *r,
                                    struct error *error)
 {
@@ -224,9 +225,9 @@ static enum status check_converged(const struct cpd_settings *s, const struct cp
                                              "written");
 }
 
-/* Decomposes with one rank of -r after the other; a signal and the time limit end all. A rank that
- * breaks down has no model, and the next one follows. */
-static enum status run_ranks(struct cpd_job *job, struct error *error)
+/* One rank of -r after the other; a signal or the time limit ends them all. After one that breaks
+ * down, which has no model, the next one follows. */
+static enum status run_range(struct cpd_job *job, struct error *error)
 {
     struct cpd_settings *s = &job->inputs.settings;
     struct cpd_results *r = &job->results;
@@ -239,13 +240,13 @@ static enum status run_ranks(struct cpd_job *job, struct error *error)
         const uint64_t rank = s->ranks.first + (uint64_t)i * s->ranks.step;
         r->times = (struct cpd_times){.start = i > 0 ? clock_now() : job->inputs.began};
         if (cpd_settings_take_rank(s, rank, error) == STATUS_OK)
-            run_rank(job, error);
+            run_one(job, error);
         ended = starts_ended(&r->starts);
-        note_rank(rank, r, &breakdown, error);
-        end_rank(&job->run, r);
+        note_one(rank, r, &breakdown, error);
+        end_one(&job->run, r);
     }
     if (r->outcomes > 0)
-        show_ranks(job, error);
+        show_range(job, error);
     if (error->status == STATUS_OK)
         *error = breakdown;
     return error->status == STATUS_OK ? check_converged(s, r, error) : error->status;
@@ -263,8 +264,8 @@ static void open_progress(struct cpd_run *run, const struct cpd_settings *s)
                   PROGRESS_NEVER);
 }
 
-/* On all processes that a launcher has started, or on this one; *error says whether this one's
- * options are wrong. */
+/* On all processes that a launcher has started, or on this one. *error may have the failure of this
+ * process's options, which becomes that of all. */
 static enum status run(struct cpd_job *job, struct error *error)
 {
     struct cpd_settings *s = &job->inputs.settings;
@@ -275,7 +276,7 @@ static enum status run(struct cpd_job *job, struct error *error)
         return error->status;
     if (cpd_checkpoint_look(s, run->world, &run->progress, error) != STATUS_OK)
         return error->status;
-    run_ranks(job, error);
+    run_range(job, error);
     progress_clear(&run->progress);
     return error->status;
 }

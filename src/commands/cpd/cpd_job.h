@@ -7,7 +7,7 @@
 #include "als/result_findings.h"
 #include "base/outfile.h"
 #include "checkpoint/checkpoint.h"
-#include "commands/cpd/cpd_ranks.h"
+#include "commands/cpd/cpd_reports.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_times.h"
 #include "commands/machine_choice.h"
@@ -48,7 +48,7 @@ struct cpd_results {
     size_t shown;                 /* of the findings, the first so many were shown         */
     struct cpd_times times;       /* rank 0's                                              */
     struct backend_built built;   /* rank 0's                                              */
-    struct cpd_ranks ranks;       /* of several ranks; rank 0's                            */
+    struct cpd_reports reports;   /* of several ranks; rank 0's */
     struct ktensor_files files;   /* that were written                                     */
     struct rank_outcome *outcome; /* (ranks of -r), with several; owned                    */
     int outcomes;                 /* so far                                                */

@@ -29,7 +29,7 @@ static int list_rescues(const struct cpd_settings *s, const char *folder[3])
     return count;
 }
 
-/* Refuses a folder of --rescue in which nothing can be made. */
+/* Refuses a folder of --rescue in which no file can be made. */
 static enum status check_rescue(const struct cpd_settings *s, struct error *error)
 {
     char *path = s->rescue ? memory_text(error, "%s/" FOLDER, s->rescue) : NULL;

@@ -6,12 +6,12 @@
 #include "commands/cpd/cpd_job.h"
 
 /* Refuses an output of the run, model, checkpoint or record, that is one of its inputs or another
- * output (file_roles_check). One rank calls this, rank 0 or the only one. STATUS_INPUT,
+ * output (file_roles_check). Rank 0 calls this. STATUS_INPUT,
  * STATUS_MEMORY. */
 enum status cpd_output_check(const struct cpd_settings *s, struct error *error);
 
-/* Locks the stem, and checks what can be checked without the tensor. One rank calls this and the
- * next, rank 0 or the only one; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
+/* Locks the stem, and checks what can be checked without the tensor. Rank 0 calls this and the
+ * next; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock,
                             struct error *error);
 

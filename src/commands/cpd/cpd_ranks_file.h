@@ -6,8 +6,7 @@
 
 #include "commands/cpd/cpd_job.h"
 
-/* Of one rank of -r, and with --nowrite, these functions do nothing. One rank of several calls
- * them, rank 0 or the only one. */
+/* Without a range of -r, and with --nowrite, these functions do nothing. Rank 0 calls them. */
 
 /* The name of the file, which the caller frees; NULL where none is written, and on failure.
  * STATUS_MEMORY. */

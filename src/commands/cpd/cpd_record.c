@@ -156,17 +156,17 @@ static void put_seconds(struct json *j, const struct cpd_results *r)
             json_put_numbers(j, operation_name((enum operation)op), r->times.operation[op],
                              (size_t)order);
     json_end(j);
-    if (r->ranks.count > 0)
+    if (r->reports.count > 0)
         json_put_number(j, "communication", r->times.communication);
     json_end(j);
 }
 
-/* What the plan takes is known where one rank worked alone. */
+/* The bytes of the plan are known where one rank worked alone. */
 static void put_memory(struct json *j, const struct cpd_results *r)
 {
     json_put_object(j, "memory");
     json_put_unsigned(j, "peak_bytes", machine_memory_peak());
-    if (r->ranks.count == 0) {
+    if (r->reports.count == 0) {
         json_put_unsigned(j, "planned_bytes", r->built.plan.total_bytes);
         json_put_unsigned(j, "budget_bytes", r->built.plan.request.budget);
     }
@@ -174,34 +174,34 @@ static void put_memory(struct json *j, const struct cpd_results *r)
 }
 
 static void put_rank(struct json *j, const struct rank_place *place,
-                     const struct cpd_telling *telling, int order)
+                     const struct cpd_report *report, int order)
 {
-    const struct rank_report *report = &telling->report;
+    const struct rank_report *rank = &report->rank;
     json_put_object(j, NULL);
     json_put_string(j, "host", place->host);
     if (place->device_bus[0])
         json_put_unsigned(j, "gpu", (uint64_t)place->device);
     json_put_unsigned(j, "threads", (uint64_t)place->threads);
-    json_put_unsigned(j, "nonzeros", report->nnz);
-    json_put_numbers(j, "mttkrp", report->operation[OP_MTTKRP], (size_t)order);
-    json_put_numbers(j, "update", report->operation[OP_UPDATE], (size_t)order);
-    json_put_number(j, "communication", report->communication);
-    json_put_unsigned(j, "peak_bytes", telling->peak);
+    json_put_unsigned(j, "nonzeros", rank->nnz);
+    json_put_numbers(j, "mttkrp", rank->operation[OP_MTTKRP], (size_t)order);
+    json_put_numbers(j, "update", rank->operation[OP_UPDATE], (size_t)order);
+    json_put_number(j, "communication", rank->communication);
+    json_put_unsigned(j, "peak_bytes", report->peak);
     json_end(j);
 }
 
-static void put_ranks(struct json *j, const struct cpd_ranks *ranks, int order)
+static void put_ranks(struct json *j, const struct cpd_reports *reports, int order)
 {
     uint64_t parts[MAX_ORDER];
     for (int n = 0; n < order; n++)
-        parts[n] = (uint64_t)ranks->parts[n];
+        parts[n] = (uint64_t)reports->parts[n];
     json_put_object(j, "ranks");
-    json_put_unsigned(j, "count", (uint64_t)ranks->count);
+    json_put_unsigned(j, "count", (uint64_t)reports->count);
     json_put_unsigneds(j, "grid", parts, (size_t)order);
-    json_put_number(j, "imbalance", ranks->imbalance);
+    json_put_number(j, "imbalance", reports->imbalance);
     json_put_array(j, "each");
-    for (int k = 0; k < ranks->count; k++)
-        put_rank(j, &ranks->place[k], &ranks->telling[k], order);
+    for (int k = 0; k < reports->count; k++)
+        put_rank(j, &reports->place[k], &reports->report[k], order);
     json_end(j);
     json_end(j);
 }
@@ -250,15 +250,15 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
 {
     const struct cpd_settings *s = &in->settings;
     const int order = r->tensor.shape.order;
-    const struct rank_place *place = r->ranks.place; /* rank 0's; NULL: one rank works alone */
+    const struct rank_place *place = r->reports.place; /* rank 0's; NULL: one rank works alone */
     const int device = place ? place->device : s->common.options.device;
     const int threads = place ? place->threads : omp_get_max_threads();
     json_put_object(j, NULL);
     run_record_machine(j, "cpd", in->line.argv, in->choice.kind, device, threads);
     run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, &r->tensor.hash);
     put_options(j, s, r->result.momentum, order);
-    if (r->ranks.count > 0)
-        put_ranks(j, &r->ranks, order);
+    if (r->reports.count > 0)
+        put_ranks(j, &r->reports, order);
     else
         put_built(j, &r->built);
     put_result(j, &r->result);

@@ -1,4 +1,4 @@
-/* The record of a `blco cpd` (--record, --json): what was run, on what, and what came of it, as
+/* The record of a `blco cpd` (--record, --json): what was asked, the machine and the results, as
  * JSON for programs. The manual blco-record(5) describes it, data/schema/record.schema.json defines
  * it. */
 #ifndef BLCO_CPD_RECORD_H
@@ -9,8 +9,7 @@
 /* The name of a stop in records: "iteration_limit". */
 const char *cpd_record_stop(enum cpals_stop stop);
 
-/* Without --record and --json these functions do nothing. One rank calls them, rank 0 or the only
- * one. */
+/* Without --record and --json these functions do nothing. Rank 0 calls them. */
 
 /* Opens the file, before the work, so that what cannot be written is refused early. The caller ends
  * with outfile_discard. STATUS_OUTPUT, STATUS_MEMORY. */

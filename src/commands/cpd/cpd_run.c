@@ -19,14 +19,14 @@ struct work {
     struct cpd_job *job;
     struct comm *comm;
     struct progress *progress;   /* rank 0's; NULL on the others                       */
-    struct cpd_ranks ranks;      /* places and tellings of all ranks; owned            */
+    struct cpd_reports reports;  /* of all ranks; owned */
     struct device_comm *devices; /* owned                                              */
     struct rank_tensor *tensor;  /* the run's, where a rank is alone; else `part`      */
     struct rank_tensor part;
     struct starts *starts; /* this rank's account: that of the results, or `own` */
     struct starts own;
     struct backend backend;
-    struct cpd_telling mine;
+    struct cpd_report mine;
 };
 
 /* Whether the job is this rank's own; threads of one process leave the job to rank 0. */
@@ -53,10 +53,10 @@ static enum status find_places(struct work *w, struct rank_request *split, struc
     const struct backend_kind *kind = w->job->inputs.choice.kind;
     if (is_alone(w))
         return STATUS_OK;
-    if (rank_places(w->ranks.place, w->comm, common, kind, error) != STATUS_OK)
+    if (rank_places(w->reports.place, w->comm, common, kind, error) != STATUS_OK)
         return error->status;
-    rank_meet(&w->devices, kind, w->ranks.place, w->comm, error);
-    *split = rank_split(common, kind, w->ranks.place, w->comm);
+    rank_meet(&w->devices, kind, w->reports.place, w->comm, error);
+    *split = rank_split(common, kind, w->reports.place, w->comm);
     return comm_end_phase(w->comm, error);
 }
 
@@ -130,7 +130,7 @@ static struct backend_options make_options(const struct work *w)
     struct backend_options options = settings_of(w)->common.options;
     options.spends = !is_alone(w) || cpd_settings_last_rank(settings_of(w));
     if (!is_alone(w))
-        options.device = w->ranks.place[w->comm->rank].device;
+        options.device = w->reports.place[w->comm->rank].device;
     if (options.host_memory == 0 && w->comm->local_size > 1)
         options.host_memory = machine_memory_budget(0) / (uint64_t)w->comm->local_size;
     return options;
@@ -165,7 +165,7 @@ static enum status prepare(struct work *w, struct error *error)
 {
     struct cpd_job *job = w->job;
     struct rank_request request = {0};
-    cpd_ranks_create(&w->ranks, w->comm->size, error);
+    cpd_reports_create(&w->reports, w->comm->size, error);
     if (comm_end_phase(w->comm, error) != STATUS_OK)
         return error->status;
     if (find_places(w, &request, error) != STATUS_OK)
@@ -250,23 +250,23 @@ static enum status run_starts(struct work *w, struct error *error)
         .progress = w->progress};
     if (make_account(w, error) != STATUS_OK)
         return error->status;
-    return decompose(&w->backend, w->tensor, &d, w->starts, &w->mine.report, error);
+    return decompose(&w->backend, w->tensor, &d, w->starts, &w->mine.rank, error);
 }
 
 /* Tells rank 0 of all ranks. */
 static enum status gather(struct work *w, struct error *error)
 {
     const struct rank_tensor *t = w->tensor;
-    w->ranks.imbalance = t->cost.imbalance;
-    memcpy(w->ranks.parts, t->grid.parts, sizeof w->ranks.parts);
+    w->reports.imbalance = t->cost.imbalance;
+    memcpy(w->reports.parts, t->grid.parts, sizeof w->reports.parts);
     w->mine.peak = machine_memory_peak();
-    return comm_allgather(w->comm, &w->mine, sizeof w->mine, w->ranks.telling, error);
+    return comm_allgather(w->comm, &w->mine, sizeof w->mine, w->reports.report, error);
 }
 
 /* The times of rank 0. Where a rank alone has kept the tensor, it has not read it again. */
 static void take_times(struct cpd_times *times, const struct work *w)
 {
-    const struct rank_report *mine = &w->mine.report;
+    const struct rank_report *mine = &w->mine.rank;
     const struct rank_tensor *t = w->tensor;
     memcpy(times->operation, mine->operation, sizeof times->operation);
     times->communication = is_alone(w) ? 0 : mine->communication;
@@ -281,9 +281,8 @@ static void take_times(struct cpd_times *times, const struct work *w)
 static void show_kernels(const struct work *w)
 {
     for (int n = 0; n < w->tensor->shape.order; n++)
-        if (w->mine.report.kernel[n][0])
-            progress_note(w->progress, "mode %d: MTTKRP kernel %s", n + 1,
-                          w->mine.report.kernel[n]);
+        if (w->mine.rank.kernel[n][0])
+            progress_note(w->progress, "mode %d: MTTKRP kernel %s", n + 1, w->mine.rank.kernel[n]);
 }
 
 /* Rank 0 keeps what the summary and the record tell of the ranks. */
@@ -298,9 +297,9 @@ static void keep(struct work *w)
         return;
     }
     if (verbose)
-        cpd_ranks_show(w->progress, &w->ranks);
-    results->ranks = w->ranks;
-    w->ranks = (struct cpd_ranks){0};
+        cpd_reports_show(w->progress, &w->reports);
+    results->reports = w->reports;
+    w->reports = (struct cpd_reports){0};
 }
 
 static enum status run(struct work *w, struct error *error)
@@ -332,6 +331,6 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
     rank_tensor_close(&w.part);
     if (w.devices)
         job->inputs.choice.kind->leave(w.devices);
-    cpd_ranks_free(&w.ranks);
+    cpd_reports_free(&w.reports);
     return error->status;
 }

@@ -68,7 +68,7 @@ static enum status set_stem(const struct cli_option *o, void *to, const char *te
     return copy_stem(to, text, length, error);
 }
 
-/* A number of iterations as 50i, or a time. */
+/* A number of iterations, as 50i, or a time. */
 static enum status set_every(const struct cli_option *o, void *to, const char *text,
                              struct error *error)
 {
@@ -188,7 +188,7 @@ static bool several_ranks(const struct cpd_settings *s)
     return s->ranks.last > s->ranks.first;
 }
 
-/* Refuses what makes no sense with several starts or several ranks. */
+/* Refuses what makes no sense with several starts or a range of -r. */
 static enum status check_runs(const struct cpd_settings *s, struct error *error)
 {
     const char *several = several_ranks(s) ? "a range of -r" : "--starts";
@@ -218,7 +218,7 @@ void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint)
     s->guess = GUESS_RANDOM;
 }
 
-/* The name of a record among those of several ranks: the rank stands before the ending .json. */
+/* The name of one rank's record, with a range of -r: the rank stands before the ending .json. */
 static char *record_of_rank(const char *name, uint64_t rank, struct error *error)
 {
     size_t length = strlen(name);
@@ -247,14 +247,15 @@ bool cpd_settings_last_rank(const struct cpd_settings *s)
     return s->common.options.problem.rank == s->ranks.last;
 }
 
-/* The models of all starts, and what a checkpoint is written from: the state, the model beside one
- * that is extrapolated, the best model. */
+/* The models of all starts; for checkpoints also the state, the previous model (momentum) and the
+ * best one. */
 static uint64_t models_kept(const struct cpd_settings *s)
 {
     return (uint64_t)(s->starts > 0 ? s->starts : 1) + (s->checkpoint ? 3 : 0);
 }
 
-/* Of several ranks, the stem is the beginning of each rank's. */
+/* Begins with the first rank of -r. With a range of -r, the stem is the beginning of each rank's.
+ */
 static void begin_ranks(struct cpd_settings *s)
 {
     s->common.options.problem.rank = s->ranks.first;
@@ -292,7 +293,7 @@ const char *cpd_settings_init_word(const struct cpd_settings *s)
     return word_of(init_words, (int)s->guess);
 }
 
-/* Refuses options that contradict each other, and works out what follows from them. */
+/* Refuses options that contradict each other, and fills in what follows from them. */
 static enum status complete(struct cpd_settings *s, struct error *error)
 {
     if (s->ranks.first == 0)
@@ -343,9 +344,11 @@ static enum status check_most(const char *option, int most, int order, struct er
 
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error)
 {
-    if (check_most("--nonneg", s->common.most_nonneg, order, error) != STATUS_OK ||
-        check_most("--fix", s->most_fixed, order, error) != STATUS_OK ||
-        check_most("--ridge", s->most_ridge, order, error) != STATUS_OK)
+    if (check_most("--nonneg", s->common.most_nonneg, order, error) != STATUS_OK)
+        return error->status;
+    if (check_most("--fix", s->most_fixed, order, error) != STATUS_OK)
+        return error->status;
+    if (check_most("--ridge", s->most_ridge, order, error) != STATUS_OK)
         return error->status;
     return mode_rules_last(&s->common.options.problem.rules, order) >= 0
                ? STATUS_OK

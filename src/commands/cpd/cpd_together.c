@@ -5,8 +5,8 @@
 #include "formats/ktensor/ktensor_io.h"
 #include "ranks/model_write.h"
 
-/* Bytes that rank 0 has for the whole model beside the parts, of which the ranks of one host are
- * taken to have as much as rank 0. Nonzeros, which take memory now, are gone by then. */
+/* Bytes that rank 0 has for the whole model beside the parts of the ranks of its host, as if each
+ * were as large as its own. The nonzeros, which take memory now, are freed by then. */
 static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *c,
                                const struct rank_tensor *t)
 {

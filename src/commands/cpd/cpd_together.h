@@ -1,4 +1,4 @@
-/* Whether the processes of `blco cpd` write the model's files together, and writing them so. */
+/* The processes of `blco cpd` write the model's files together where it is too large for one. */
 #ifndef BLCO_CPD_TOGETHER_H
 #define BLCO_CPD_TOGETHER_H
 
@@ -6,7 +6,7 @@
 
 /* Sets *together where the ranks of c are processes and the whole model does not fit into the host
  * memory that rank 0 may use, or that is there. Every rank of c calls this as soon as *t is there.
- * Where the processes write together, what can be checked of their files is checked, too.
+ * Where they write together, also checks what can be checked of the files.
  * STATUS_MEMORY where the settings ask for what needs the whole model: another format than npy, or
  * a start from a model; errors of model_writable_together. All ranks fail alike. */
 enum status cpd_choose_together(bool *together, const struct cpd_settings *s, struct comm *c,
