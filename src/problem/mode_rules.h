@@ -23,7 +23,7 @@ int mode_rules_last(const struct mode_rules *r, int order);
 int mode_rules_first(const struct mode_rules *r, int order);
 
 /* Whether a sweep over `order` modes begins with the old factor matrix of mode n: false where the
- * mode is fixed, or solved first. A nonnegative mode is not solved but improved, from the old one. */
+ * mode is fixed, or solved first. A nonnegative one is never solved but improved, from the old. */
 bool mode_rules_begins(const struct mode_rules *r, int order, int n);
 
 /* Whether one of the flags (MAX_ORDER) is set. */
