@@ -1,5 +1,10 @@
 /* What the steps of `blco cpd` pass on: what the user asks, a run in progress, what comes out. A
- * step takes those of the three that it needs. */
+ * step takes those of the three that it needs.
+ *
+ * For each rank of -r, cmd_cpd.c checks the outputs and chooses the machine (cpd_machine.h); each
+ * rank of the communicator opens its part of the tensor, the plan and the backend, and makes the
+ * starts (cpd_run.h); rank 0 writes the model (cpd_output.h), shows the summary and the findings
+ * (cpd_summary.h) and writes the record (cpd_record.h). */
 #ifndef BLCO_CPD_JOB_H
 #define BLCO_CPD_JOB_H
 
@@ -48,8 +53,8 @@ struct cpd_results {
     size_t shown;                 /* of the findings, the first so many were shown         */
     struct cpd_times times;       /* rank 0's                                              */
     struct backend_built built;   /* rank 0's                                              */
-    struct cpd_reports reports;   /* of several ranks; rank 0's */
-    struct ktensor_files files;   /* that were written                                     */
+    struct cpd_reports reports;   /* of several ranks; rank 0's                            */
+    struct ktensor_files files;   /* of the model, as written                              */
     struct rank_outcome *outcome; /* (ranks of -r), with several; owned                    */
     int outcomes;                 /* so far                                                */
     bool unconverged;             /* the model of some rank of -r so far                   */

@@ -19,7 +19,7 @@ struct work {
     struct cpd_job *job;
     struct comm *comm;
     struct progress *progress;   /* rank 0's; NULL on the others                       */
-    struct cpd_reports reports;  /* of all ranks; owned */
+    struct cpd_reports reports;  /* of all ranks; owned                                */
     struct device_comm *devices; /* owned                                              */
     struct rank_tensor *tensor;  /* the run's, where a rank is alone; else `part`      */
     struct rank_tensor part;
