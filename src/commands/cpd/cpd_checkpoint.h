@@ -5,7 +5,7 @@
 #include "commands/cpd/cpd_job.h"
 
 /* Decides --resume-if-exists: all processes resume where process 0 sees the file. Every process
- * calls it. STATUS_INPUT where process 0 cannot tell; errors of comm_bcast. */
+ * calls it. STATUS_INPUT where process 0 cannot find out; errors of comm_bcast. */
 enum status cpd_checkpoint_look(struct cpd_settings *s, struct comm *world,
                                 struct progress *progress, struct error *error);
 

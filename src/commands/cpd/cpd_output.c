@@ -145,7 +145,8 @@ static enum status rescue_into(const struct output *o, const char *parent, char 
     return error->status;
 }
 
-/* Says in *error, which tells why the model cannot be written at its stem, where it went. */
+/* The model cannot be written at its stem, for the reason in *error: writes it elsewhere, and adds
+ * to *error where. */
 static void rescue(const struct output *o, struct error *error)
 {
     const char *folder[3];

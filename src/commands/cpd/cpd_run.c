@@ -253,7 +253,7 @@ static enum status run_starts(struct work *w, struct error *error)
     return decompose(&w->backend, w->tensor, &d, w->starts, &w->mine.rank, error);
 }
 
-/* Tells rank 0 of all ranks. */
+/* Each rank reports to rank 0. */
 static enum status gather(struct work *w, struct error *error)
 {
     const struct rank_tensor *t = w->tensor;
@@ -285,7 +285,7 @@ static void show_kernels(const struct work *w)
             progress_note(w->progress, "mode %d: MTTKRP kernel %s", n + 1, w->mine.rank.kernel[n]);
 }
 
-/* Rank 0 keeps what the summary and the record tell of the ranks. */
+/* Rank 0 keeps the times and reports of the ranks, for the summary and the record. */
 static void keep(struct work *w)
 {
     struct cpd_results *results = &w->job->results;

@@ -5,8 +5,9 @@
 #include "commands/cpd/cpd_job.h"
 
 /* Decomposes on c's rank, into job->results; every rank calls it. Ranks that are threads of one
- * process share the job. A failure is told once (comm_end_phase) or has ended the other ranks
- * (comm_abort). Errors of rank_tensor_open, cpd_choose_together, backend_prepare and decompose. */
+ * process share the job. One rank has the message of a failure (comm_end_phase), or it has ended
+ * the other ranks (comm_abort). Errors of rank_tensor_open, cpd_choose_together, backend_prepare
+ * and decompose. */
 enum status cpd_run(struct comm *c, void *job, struct error *error);
 
 #endif
