@@ -11,8 +11,8 @@ struct device_comm {
     int device;
     ncclUniqueId id;
     pthread_t thread; /* connects the GPUs, which takes half a second    */
-    bool meeting;     /* the thread has not been joined                  */
-    bool met;         /* every rank knows that all GPUs are connected    */
+    bool connecting;  /* the thread has not been joined                  */
+    bool connected;   /* every rank knows that all GPUs are connected    */
     ncclResult_t result;
     ncclComm_t comm;
 };
@@ -35,7 +35,7 @@ static enum status share_id(struct device_comm *d, struct error *error)
     return comm_bcast(d->host, 0, &d->id, sizeof d->id, error);
 }
 
-static void *meet(void *context)
+static void *connect_gpus(void *context)
 {
     struct device_comm *d = context;
     cudaSetDevice(d->device);
@@ -46,9 +46,9 @@ static void *meet(void *context)
 /* From here on every rank connects, even if another step of it fails. */
 static void begin(struct device_comm *d)
 {
-    d->meeting = pthread_create(&d->thread, NULL, meet, d) == 0;
-    if (!d->meeting)
-        meet(d);
+    d->connecting = pthread_create(&d->thread, NULL, connect_gpus, d) == 0;
+    if (!d->connecting)
+        connect_gpus(d);
 }
 
 enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
@@ -76,15 +76,15 @@ failed:
 
 static void join(struct device_comm *c)
 {
-    if (c->meeting)
+    if (c->connecting)
         pthread_join(c->thread, NULL);
-    c->meeting = false;
+    c->connecting = false;
 }
 
 enum status device_comm_wait(struct device_comm *c, struct error *error)
 {
     int failed = 0;
-    if (c->met)
+    if (c->connected)
         return STATUS_OK;
     join(c);
     if (nccl_status(c->result, NULL, "the GPUs' meeting", error) != STATUS_OK) {
@@ -93,16 +93,16 @@ enum status device_comm_wait(struct device_comm *c, struct error *error)
     }
     if (comm_allreduce_max(c->host, &failed, error) != STATUS_OK)
         return error->status;
-    c->met = true;
+    c->connected = true;
     return STATUS_OK;
 }
 
 void device_comm_abort(struct device_comm *c)
 {
-    if (c && c->met)
+    if (c && c->connected)
         c->nccl->ncclCommAbort(c->comm);
     if (c)
-        c->met = false;
+        c->connected = false;
 }
 
 void device_comm_leave(struct device_comm *c)
@@ -118,7 +118,7 @@ void device_comm_close(struct device_comm *c)
 {
     if (c)
         join(c);
-    if (c && c->met)
+    if (c && c->connected)
         c->nccl->ncclCommDestroy(c->comm);
     memory_free(c);
 }
