@@ -267,9 +267,9 @@ dense_parts deal(const struct dense_extrapolate_args *args, uint64_t rows_at_onc
         rows += (double)args->mode[n].rows;
     for (int n = 0; n < args->modes; n++) {
         const uint64_t of_mode = args->mode[n].rows;
-        const uint64_t share = rows > 0 ? (uint64_t)((double)others * ((double)of_mode / rows)) : 0;
+        const uint64_t more = rows > 0 ? (uint64_t)((double)others * ((double)of_mode / rows)) : 0;
         const uint64_t enough = of_mode > 0 ? (of_mode - 1) / rows_at_once : 0;
-        parts.first[n + 1] = parts.first[n] + 1 + (uint32_t)(share < enough ? share : enough);
+        parts.first[n + 1] = parts.first[n] + 1 + (uint32_t)(more < enough ? more : enough);
     }
     return parts;
 }

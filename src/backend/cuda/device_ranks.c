@@ -6,7 +6,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_queue.h"
 
-/* The communicator of the GPUs that share rows of mode n with this one. */
+/* The communicator of the GPUs that have the same range of mode n. */
 static enum status open_peers(struct device_ranks *r, int n, int device, struct error *error)
 {
     struct comm *peers = r->ranks->mode[n].peers;

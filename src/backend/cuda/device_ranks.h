@@ -15,8 +15,8 @@
  * `moved` is recorded after each one, and the next one waits for `moved`. */
 struct device_ranks {
     const struct rank_rows *ranks;        /* borrowed                                         */
-    struct device_comm *all;              /* NULL: this rank is alone; owned, or ranks->devices */
-    struct device_comm *peers[MAX_ORDER]; /* `all`, or owned; NULL: no other rank has its rows    */
+    struct device_comm *all;              /* owned, or ranks->devices; NULL: one rank         */
+    struct device_comm *peers[MAX_ORDER]; /* `all`, or owned; NULL: no other rank has them    */
     cudaEvent_t moved;                    /* after the last operation                         */
     cudaEvent_t begin[DEVICE_MOST_MOVES]; /* of the moves of rows since the host last waited; */
     cudaEvent_t end[DEVICE_MOST_MOVES];   /* made when they are first needed                  */
