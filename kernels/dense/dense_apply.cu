@@ -1,6 +1,5 @@
-/* The fused solve: each warp takes tiles of rows of M (row_tile.cuh) and computes the transposed
- * product A' = W' M'. Transposed, A's entries end up in the lanes in which the Gram's instructions
- * want both their operands, so A' A moves no data at all. */
+/* Each warp multiplies tiles of rows of M by W (row_tile.cuh), transposed: A' = W' M'. So each
+ * entry of A ends up in the lane that needs it for A' A, and no data moves between lanes. */
 #include "kernels/dense/dense_apply.h"
 
 #include "kernels/dense/early_load.cuh"
@@ -10,7 +9,8 @@ namespace
 {
 
 constexpr int WARPS = 4, THREADS = 32 * WARPS, STAGES = 2;
-/* At least, where there are more than a few thread blocks, which would cost more in their sums. */
+/* At least this many tiles for each warp, once there are FEW_BLOCKS thread blocks: more of these
+ * would cost more in their sums. */
 constexpr int TILES_PER_WARP = 4;
 constexpr uint64_t FEW_BLOCKS = 128;
 
@@ -27,18 +27,18 @@ template <typename Real> struct solve_args {
 template <typename Real, int WIDTH>
 struct solve_tile_of : row_tile<Real, WIDTH, WIDTH == 16 ? 2 : 1> {
     using T = row_tile<Real, WIDTH, WIDTH == 16 ? 2 : 1>;
-    static constexpr int WEIGHTS = WIDTH * WIDTH / 2; /* double2's */
-    static constexpr int SHARED = WEIGHTS * 16 + WARPS * STAGES * T::STAGE * 16;
+    static constexpr int W_PAIRS = WIDTH * WIDTH / 2; /* double2's */
+    static constexpr int SHARED = W_PAIRS * 16 + WARPS * STAGES * T::STAGE * 16;
     static constexpr int RESIDENT = WIDTH == 16 ? 6 : WIDTH == 32 ? 3 : 2; /* thread blocks */
     static_assert(T::PARTIAL * 8 <= SHARED, "the thread block's sum reuses the tiles' memory");
-    static constexpr int EACH = WEIGHTS / THREADS; /* a thread's weights, and at once */
+    static constexpr int EACH = W_PAIRS / THREADS; /* of a thread, and at once */
     static constexpr int AT_ONCE = EACH % 8 == 0 ? 8 : EACH;
-    static_assert(WEIGHTS % THREADS == 0, "all threads load as many weights");
+    static_assert(W_PAIRS % THREADS == 0, "all threads load as many");
 };
 
 /* Entry (i, j) of W, or of the identity; zero beyond the rank. The load depends on no condition, so
  * that many of them are in flight. */
-__device__ __forceinline__ double weight(const double *w, uint32_t rank, uint32_t i, uint32_t j)
+__device__ __forceinline__ double w_entry(const double *w, uint32_t rank, uint32_t i, uint32_t j)
 {
     double x = i == j ? 1 : 0;
     if (w)
@@ -48,9 +48,9 @@ __device__ __forceinline__ double weight(const double *w, uint32_t rank, uint32_
 
 /* Loads W in the order in which lanes want it as operands: [inner octet][16 columns][half][lane].
  */
-template <typename S> __device__ void load_weights(double2 *weights, const double *w, uint32_t rank)
+template <typename S> __device__ void load_w(double2 *w_pairs, const double *w, uint32_t rank)
 {
-    for (int first = (int)threadIdx.x; first < S::WEIGHTS; first += S::AT_ONCE * THREADS) {
+    for (int first = (int)threadIdx.x; first < S::W_PAIRS; first += S::AT_ONCE * THREADS) {
         double2 x[S::AT_ONCE];
 #pragma unroll
         for (int k = 0; k < S::AT_ONCE; k++) {
@@ -60,18 +60,18 @@ template <typename S> __device__ void load_weights(double2 *weights, const doubl
             const uint32_t i =
                 (uint32_t)((inner / S::LENGTH * 4 + lane % 4) * S::LENGTH + inner % S::LENGTH);
             const uint32_t j = (uint32_t)(16 * block + 2 * (lane / 4));
-            x[k] = make_double2(weight(w, rank, i, j), weight(w, rank, i, j + 1));
+            x[k] = make_double2(w_entry(w, rank, i, j), w_entry(w, rank, i, j + 1));
         }
 #pragma unroll
         for (int k = 0; k < S::AT_ONCE; k++)
-            weights[first + k * THREADS] = x[k];
+            w_pairs[first + k * THREADS] = x[k];
     }
 }
 
 /* c (A' of the tile) = W' M'. */
 template <typename S>
 __device__ __forceinline__ void solve_tile(double (&c)[S::OCTETS][S::BLOCKS][4],
-                                           const double2 *weights,
+                                           const double2 *w_pairs,
                                            const vector<typename S::Real> *stage, uint32_t lane)
 {
     using Real = typename S::Real;
@@ -86,7 +86,7 @@ __device__ __forceinline__ void solve_tile(double (&c)[S::OCTETS][S::BLOCKS][4],
 #pragma unroll
             for (int b = 0; b < S::BLOCKS; b++) {
                 const double2 *operand =
-                    weights + ((v * S::LENGTH + e) / 2 * S::BLOCKS + b) * 64 + lane;
+                    w_pairs + ((v * S::LENGTH + e) / 2 * S::BLOCKS + b) * 64 + lane;
                 const double2 low = operand[0], high = operand[32];
 #pragma unroll
                 for (int o = 0; o < S::OCTETS; o++)
@@ -124,8 +124,8 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
 {
     using S = solve_tile_of<Real, WIDTH>;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    double2 *weights = (double2 *)shared_bytes;
-    vector<Real> *stages = (vector<Real> *)(weights + S::WEIGHTS) + warp * STAGES * S::STAGE;
+    double2 *w_pairs = (double2 *)shared_bytes;
+    vector<Real> *stages = (vector<Real> *)(w_pairs + S::W_PAIRS) + warp * STAGES * S::STAGE;
     const uint64_t tiles = (args.shape.rows + S::ROWS - 1) / S::ROWS;
     const uint64_t step = (uint64_t)gridDim.x * WARPS;
     uint64_t tile = (uint64_t)blockIdx.x * WARPS + warp;
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
         fetch<S>(stages + s * S::STAGE, args.m, args.shape, tile + (uint64_t)s * step, lane);
         stage_commit();
     }
-    load_weights<S>(weights, args.w, args.shape.rank);
+    load_w<S>(w_pairs, args.w, args.shape.rank);
     __syncthreads();
     if (halted) {
         stage_wait<0>();
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
         double c[S::OCTETS][S::BLOCKS][4] = {};
         stage_wait<STAGES - 1>();
         __syncwarp(); /* add_inner reads other lanes' vectors */
-        solve_tile<S>(c, weights, stage, lane);
+        solve_tile<S>(c, w_pairs, stage, lane);
 #pragma unroll
         for (int i = 0; i < S::OCTETS * S::BLOCKS * 4; i++)
             c[i / 4 / S::BLOCKS][i / 4 % S::BLOCKS][i % 4] =
@@ -184,22 +184,12 @@ template <typename Real, int WIDTH> solve_kernel_choice<Real> choice()
 /* *chosen = the kernel for rows of ld entries; allows it the shared memory that it takes. */
 template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Real> *chosen)
 {
-    switch ((ld + 15) / 16) {
-    case 1:
-        *chosen = choice<Real, 16>();
-        break;
-    case 2:
-        *chosen = choice<Real, 32>();
-        break;
-    case 3:
-        *chosen = choice<Real, 48>();
-        break;
-    case 4:
-        *chosen = choice<Real, 64>();
-        break;
-    default:
+    if (ld > DENSE_SOLVE_LD)
         return cudaErrorInvalidValue;
-    }
+    *chosen = ld <= 16   ? choice<Real, 16>()
+              : ld <= 32 ? choice<Real, 32>()
+              : ld <= 48 ? choice<Real, 48>()
+                         : choice<Real, 64>();
     return cudaFuncSetAttribute(chosen->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 chosen->shared);
 }
@@ -207,25 +197,19 @@ template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Rea
 template <typename Real> cudaError_t solve_blocks(int device, uint64_t ld, uint32_t *blocks)
 {
     solve_kernel_choice<Real> chosen;
-    int multiprocessors, resident;
-    cudaError_t error = choose(ld, &chosen);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess)
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chosen.kernel, THREADS,
-                                                              (size_t)chosen.shared);
-    if (error == cudaSuccess)
-        *blocks = (uint32_t)multiprocessors * (uint32_t)(resident > 0 ? resident : 1);
-    return error;
+    const cudaError_t code = choose(ld, &chosen);
+    if (code != cudaSuccess)
+        return code;
+    return blocks_at_once(chosen.kernel, device, THREADS, (size_t)chosen.shared, blocks);
 }
 
 template <typename Real>
 cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense_streams *streams)
 {
     solve_kernel_choice<Real> chosen;
-    cudaError_t error = choose(args->ld, &chosen);
-    if (error != cudaSuccess)
-        return error;
+    cudaError_t code = choose(args->ld, &chosen);
+    if (code != cudaSuccess)
+        return code;
     const uint64_t tiles = (args->rows + (uint64_t)chosen.rows - 1) / (uint64_t)chosen.rows;
     const uint64_t most = (tiles + WARPS - 1) / WARPS, few = most < FEW_BLOCKS ? most : FEW_BLOCKS;
     const uint64_t shared = (most + TILES_PER_WARP - 1) / TILES_PER_WARP;
@@ -237,11 +221,10 @@ cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense
                                     (Real *)args->a,       {args->rows, args->ld, args->rank},
                                     args->partial,         args->halt};
     chosen.kernel<<<blocks, THREADS, (size_t)chosen.shared, streams->pass>>>(typed);
-    error = cudaGetLastError();
-    if (error == cudaSuccess)
-        error = dense_streams_join(streams);
-    if (error != cudaSuccess)
-        return error;
+    if ((code = cudaGetLastError()) != cudaSuccess)
+        return code;
+    if ((code = dense_streams_join(streams)) != cudaSuccess)
+        return code;
     return dense_sum_tiles(args->partial, blocks, chosen.column_blocks, args->rank, args->raw,
                            args->inner, args->halt, streams->sums);
 }

@@ -46,7 +46,7 @@ struct dense_apply_args {
 /* The streams of the pass and of its second stage, so that the pass's stream may go on at once. */
 struct dense_streams {
     cudaStream_t pass, sums;
-    cudaEvent_t passed; /* recorded behind the pass; unused where both are one stream */
+    cudaEvent_t passed; /* recorded after the pass; unused where both are one stream */
 };
 
 /* Later work on `sums` waits for the work now on `pass`. */
@@ -54,8 +54,8 @@ static inline cudaError_t dense_streams_join(const struct dense_streams *streams
 {
     if (streams->sums == streams->pass)
         return cudaSuccess;
-    cudaError_t error = cudaEventRecord(streams->passed, streams->pass);
-    return error == cudaSuccess ? cudaStreamWaitEvent(streams->sums, streams->passed, 0) : error;
+    cudaError_t code = cudaEventRecord(streams->passed, streams->pass);
+    return code == cudaSuccess ? cudaStreamWaitEvent(streams->sums, streams->passed, 0) : code;
 }
 
 /* The next pass must wait for the sums of this one, which read `partial`. */

@@ -12,7 +12,7 @@ __device__ __forceinline__ uint64_t row_number(const dense_columns_args &args, u
     return args.row ? args.row[i] : args.first + i;
 }
 
-/* The column that a thread block's column of threads has. */
+/* What a thread needs of its column. */
 struct own_column {
     double scale, weight, bound;
 };
@@ -24,7 +24,7 @@ __device__ __forceinline__ double entry_of(const Real *a, uint64_t at, const own
     return x * column.weight <= column.bound ? 0 : x;
 }
 
-/* Whether an entry counts before the largest so far. */
+/* Whether an entry takes the place of the largest so far. */
 __device__ __forceinline__ bool comes_first(double x, uint64_t row, double largest,
                                             uint64_t largest_row)
 {

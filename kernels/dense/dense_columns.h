@@ -1,6 +1,6 @@
-/* What the columns of a factor matrix tell: the entry of largest magnitude and the sum of squares
- * of each. Device pointers only; nothing of src/ is known here. Asynchronous; the launch's error is
- * returned. Results repeat bit for bit on one device. */
+/* Statistics of the columns of a factor matrix: the entry of largest magnitude and the sum of
+ * squares of each. Device pointers only; nothing of src/ is known here. Asynchronous; the launch's
+ * error is returned. Results repeat bit for bit on one device. */
 #ifndef BLCO_DENSE_COLUMNS_H
 #define BLCO_DENSE_COLUMNS_H
 
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* What some rows tell of a column. */
+/* Statistics of a column, of some rows. */
 struct dense_column {
     double largest; /* of the entries, with its sign; of equals, that of the lowest row number */
     double sum;     /* of the squares of the entries times column_scale(largest)               */

@@ -1,8 +1,8 @@
 /* Extrapolated factor matrices on the GPU (numerics/momentum_step.h), of all modes at once. Factor
  * matrices are row-major, `ld` entries (a multiple of 16 bytes) a row, of either precision; all
  * other arrays are double. Device pointers only; nothing of src/ is known here. Asynchronous; the
- * launch's error is returned. Nothing counts where *halt is not 0. Sums over rows repeat bit for
- * bit on one device. */
+ * launch's error is returned. S, norms and Grams stay where *halt is not 0. Sums over rows repeat
+ * bit for bit on one device. */
 #ifndef BLCO_DENSE_EXTRAPOLATE_H
 #define BLCO_DENSE_EXTRAPOLATE_H
 
@@ -38,9 +38,10 @@ struct dense_extrapolate_args {
     struct dense_extrapolate_mode mode[MAX_ORDER];
 };
 
-/* S = Y of every mode, from A and S of the columns' norms norm_a and norm_s (0 counts as 1), in one
- * pass and one launch; a column of A that is zero, as gram_a tells, stays so. For the step (1, 0),
- * S = A as it stands; for (0, 1), S stays. Columns R to ld of A are zero, those of S become so. */
+/* S = Y of every mode, in one pass and one launch, from A and S, whose columns have the norms
+ * norm_a and norm_s (0 counts as 1). A column of A that is zero by gram_a stays zero. For the step
+ * (1, 0), S = A unchanged; for (0, 1), S stays. Columns R to ld of A are zero, and those of S
+ * become zero. */
 cudaError_t dense_extrapolate(const struct dense_extrapolate_args *args, enum precision precision,
                               cudaStream_t stream);
 
@@ -57,8 +58,8 @@ cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
                                    enum precision precision, double *partial, uint32_t blocks,
                                    double *raw, const struct dense_streams *streams);
 
-/* Norms and Grams of unit columns of what a pass has made of S, into norm_s and gram_s: from raw
- * (modes x R x R); for the step (1, 0) those of A; for (0, 1) they stay. */
+/* Norms and Grams of unit columns of S after such a pass, into norm_s and gram_s: from raw (modes x
+ * R x R); for the step (1, 0) those of A; for (0, 1) they stay. */
 cudaError_t dense_extrapolated_norms(const struct dense_extrapolate_args *args, const double *raw,
                                      cudaStream_t stream);
 

@@ -151,22 +151,22 @@ __global__ void __launch_bounds__(SIDE *SIDE)
         scales[thread] = scale(modes, thread);
     const bool finite = __syncthreads_and(v.finite());
 
-    int result = finite ? DENSE_WEIGHTS_DONE : DENSE_WEIGHTS_NOT_FINITE;
-    for (uint32_t k = 0; k < rank && result == DENSE_WEIGHTS_DONE; k++) {
+    int result = finite ? DENSE_INVERSE_DONE : DENSE_INVERSE_NOT_FINITE;
+    for (uint32_t k = 0; k < rank && result == DENSE_INVERSE_DONE; k++) {
         double *pivots = row[k % 2]; /* the other row may still be read */
         v.show_row(k, pivots);
         __syncthreads();
         if (bad_pivot(pivots[k], diagonal[k], least))
-            result = DENSE_WEIGHTS_SINGULAR;
+            result = DENSE_INVERSE_SINGULAR;
         else
             v.sweep(k, pivots, 1 / pivots[k]);
     }
     if (thread == 0) {
         *status = result;
-        if (result == DENSE_WEIGHTS_SINGULAR && halt.halt)
+        if (result == DENSE_INVERSE_SINGULAR && halt.halt)
             atomicCAS(halt.halt, 0, halt.code);
     }
-    if (result == DENSE_WEIGHTS_SINGULAR)
+    if (result == DENSE_INVERSE_SINGULAR)
         return;
 #pragma unroll
     for (int i = 0; i < TILE; i++)
@@ -201,19 +201,19 @@ __global__ void check_kernel(const double *v, const double *factor, uint32_t ran
     finite = __syncthreads_and(finite);
     definite = __syncthreads_and(definite);
     if (threadIdx.x == 0)
-        *status = !finite    ? DENSE_WEIGHTS_NOT_FINITE
-                  : definite ? DENSE_WEIGHTS_DONE
-                             : DENSE_WEIGHTS_SINGULAR;
+        *status = !finite    ? DENSE_INVERSE_NOT_FINITE
+                  : definite ? DENSE_INVERSE_DONE
+                             : DENSE_INVERSE_SINGULAR;
 }
 
 __global__ void finish_kernel(const dense_modes modes, const double *inverse, const int *status,
                               double *w)
 {
     const uint64_t rank = modes.rank, e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (e >= rank * rank || *status == DENSE_WEIGHTS_SINGULAR)
+    if (e >= rank * rank || *status == DENSE_INVERSE_SINGULAR)
         return;
     const uint64_t i = e / rank, j = e % rank;
-    w[e] = *status == DENSE_WEIGHTS_DONE
+    w[e] = *status == DENSE_INVERSE_DONE
                ? scale(modes, (uint32_t)i) * inverse[min(i, j) * rank + max(i, j)]
                : NAN;
 }
@@ -329,7 +329,7 @@ cudaError_t dense_inverse_small(const struct dense_modes *modes, double ridge, d
                                 double *v, double *w, int *status, struct dense_halt halt,
                                 cudaStream_t stream)
 {
-    static_assert(DENSE_WEIGHTS_SMALL == 4 * SIDE, "the largest tile");
+    static_assert(DENSE_INVERSE_SMALL == 4 * SIDE, "the largest tile");
     const auto kernel = modes->rank <= SIDE       ? small_kernel<1>
                         : modes->rank <= 2 * SIDE ? small_kernel<2>
                         : modes->rank <= 3 * SIDE ? small_kernel<3>

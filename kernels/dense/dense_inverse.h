@@ -1,5 +1,5 @@
-/* R x R matrices of ALS on the device: the weights of a solve, unit columns, the model's norm. All
- * are double, full, leading dimension R. Device pointers only; nothing of src/ is known here.
+/* R x R matrices of ALS on the device: the inverse of V, unit columns, the model's norm. All are
+ * double, full, leading dimension R. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
 #ifndef BLCO_DENSE_INVERSE_H
 #define BLCO_DENSE_INVERSE_H
@@ -13,15 +13,15 @@
 extern "C" {
 #endif
 
-/* Whether V could be inverted, as the device says. */
+/* Whether V could be inverted. */
 enum dense_inverse_status {
-    DENSE_WEIGHTS_DONE,
-    DENSE_WEIGHTS_SINGULAR,  /* not definite enough to be inverted: no W yet */
-    DENSE_WEIGHTS_NOT_FINITE /* V holds a NaN or an infinity: W is all NaN   */
+    DENSE_INVERSE_DONE,
+    DENSE_INVERSE_SINGULAR,  /* not definite enough to be inverted: no W yet */
+    DENSE_INVERSE_NOT_FINITE /* V holds a NaN or an infinity: W is all NaN   */
 };
 
 /* Largest R of dense_inverse_small. */
-#define DENSE_WEIGHTS_SMALL 64
+#define DENSE_INVERSE_SMALL 64
 
 /* Stops later steps on the device where V turns out singular, before the host knows: a kernel that
  * is given `halt` does nothing while *halt is not 0. NULL: nothing stops it. */
@@ -47,18 +47,18 @@ cudaError_t dense_inverse_check(const double *v, const double *factor, uint32_t 
 cudaError_t dense_inverse_finish(const struct dense_modes *modes, const double *inverse,
                                  const int *status, double *w, cudaStream_t stream);
 
-/* scaled (R x R) = D V D, D being diagonal, of the powers of two (numerics/column_scale.h)
- * that bring V's diagonal near one: so that no length of a column counts for which eigenvalues are
- * zero.
- */
+/* scaled (R x R) = D V D. The diagonal matrix D has the powers of two (numerics/column_scale.h)
+ * that bring V's diagonal near one, so that the lengths of columns do not decide which eigenvalues
+ * count as zero. */
 cudaError_t dense_inverse_equilibrate(const double *v, uint32_t rank, double *scaled,
                                       cudaStream_t stream);
 
-/* From the eigenvalues of D V D and its eigenvectors, row e of `vectors` being the e-th, which
- * become those times D: W (r, k) = diag(prod of the other modes' 1/norm) (vectors (k, r)) /
- * (eigenvalue k), with zero columns for eigenvalues up to tolerance * (largest). W times `vectors`
- * is diag(..) V^+. Where V has a zero on its diagonal, of a component that is zero, D has, too, and
- * column r of `vectors` and row r of W become zero: rounding would be scaled to unit norm. */
+/* W of an ill-conditioned V, from the eigenvalues and eigenvectors of D V D. Row e of `vectors` is
+ * the e-th eigenvector, which becomes that times D. W (r, k) = diag(prod of the other modes'
+ * 1/norm) (vectors (k, r)) / (eigenvalue k), with zero columns for eigenvalues up to tolerance *
+ * (largest), so that W times `vectors` is diag(..) V^+. A component that is zero has a zero on the
+ * diagonals of V and D: its column of `vectors` and its row of W become zero, since otherwise
+ * rounding errors would be scaled to unit norm. */
 cudaError_t dense_inverse_eigenvectors(const struct dense_modes *modes, const double *v,
                                        double *vectors, const double *values, double tolerance,
                                        double *w, cudaStream_t stream);

@@ -1,4 +1,4 @@
-/* Grams and norms of all modes, for kernels. Device code of theirs is in dense_modes.cuh. */
+/* Grams and norms of all modes, for kernels. dense_modes.cuh has device code for them. */
 #ifndef BLCO_DENSE_MODES_H
 #define BLCO_DENSE_MODES_H
 

@@ -24,7 +24,7 @@ struct dense_momentum {
 
 /* A sweep. */
 struct dense_momentum_fit {
-    struct momentum before;              /* what the sweep before has left           */
+    struct momentum before;              /* what the previous sweep left             */
     const struct dense_fit_terms *terms; /* device                                   */
     double norm_sq, epsilon;             /* struct fit_terms                         */
     double ridge;                        /* of the mode that was updated last        */

@@ -1,4 +1,4 @@
-/* What the rows of an update share, and which kernel takes them. */
+/* What all rows of an update need, and which kernel computes them. */
 #include "kernels/dense/dense_nonneg.h"
 
 #include <cfloat>
@@ -26,7 +26,7 @@ __device__ double largest(const dense_modes &modes, double ridge, const double *
 }
 
 __global__ void prepare_kernel(const dense_modes modes, double ridge, const double *lambda,
-                               const nonneg_floor of, double rows, uint32_t width, double *weights,
+                               const nonneg_floor of, double rows, uint32_t width, double *system,
                                const int *halt)
 {
     const uint64_t e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -35,11 +35,11 @@ __global__ void prepare_kernel(const dense_modes modes, double ridge, const doub
     const uint64_t rank = modes.rank, r = e / width, s = e % width;
     const bool inside = r < rank && s < rank;
     const double diagonal = r < rank ? diagonal_of(modes, ridge, r) : 0;
-    const double inverse = diagonal < DBL_MIN ? 0 : 1 / diagonal; /* of a NaN, that */
-    weights[e] = inside && r != s ? hadamard(modes, r * rank + s, false) * inverse : 0;
+    const double inverse = diagonal < DBL_MIN ? 0 : 1 / diagonal; /* a NaN stays */
+    system[e] = inside && r != s ? hadamard(modes, r * rank + s, false) * inverse : 0;
     if (r != s)
         return;
-    double *behind = weights + (uint64_t)width * width + r;
+    double *behind = system + (uint64_t)width * width + r;
     const double norm = inside ? modes.norm[modes.mode][r] : 1;
     const double weight = inside ? lambda[r] : 0;
     const double of_m = inside ? scale(modes, (uint32_t)r) : 0;
@@ -54,7 +54,7 @@ __global__ void prepare_kernel(const dense_modes modes, double ridge, const doub
 
 extern "C" {
 
-uint64_t dense_nonneg_weights_size(uint32_t rank)
+uint64_t dense_nonneg_system_size(uint32_t rank)
 {
     const uint64_t width = nonneg_width(rank);
     return width * width + ROWS_BEHIND * width;
@@ -62,14 +62,14 @@ uint64_t dense_nonneg_weights_size(uint32_t rank)
 
 cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
                                  const double *lambda, uint64_t rows, enum precision precision,
-                                 double *weights, const int *halt, cudaStream_t stream)
+                                 double *system, const int *halt, cudaStream_t stream)
 {
     const nonneg_floor of =
         precision == PRECISION_SINGLE ? nonneg_floor_single : nonneg_floor_double;
     const uint32_t width = nonneg_width(modes->rank);
     const uint32_t blocks = (uint32_t)(((uint64_t)width * width + 255) / 256);
     prepare_kernel<<<blocks, 256, 0, stream>>>(*modes, ridge, lambda, of, (double)rows, width,
-                                               weights, halt);
+                                               system, halt);
     return cudaGetLastError();
 }
 

@@ -19,15 +19,15 @@ extern "C" {
 /* The largest R. */
 #define DENSE_NONNEG_RANK 1024
 
-/* Doubles of `weights` below. */
-uint64_t dense_nonneg_weights_size(uint32_t rank);
+/* Doubles of `system` below. */
+uint64_t dense_nonneg_system_size(uint32_t rank);
 
-/* What the rows of an update share, into `weights`: V with the ridge, divided by its diagonal, and
+/* What all rows of an update need, into `system`: V with the ridge, divided by its diagonal, and
  * the scales of M and A. lambda (R): of the model before. rows: of the whole factor matrix. Does
  * nothing where *halt is not 0; halt may be NULL. */
 cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
                                  const double *lambda, uint64_t rows, enum precision precision,
-                                 double *weights, const int *halt, cudaStream_t stream);
+                                 double *system, const int *halt, cudaStream_t stream);
 
 /* Whether dense_nonneg also leaves A' A and the inner products: up to a rank, registers have room
  * for them. */

@@ -12,9 +12,9 @@ struct dense_nonneg_args {
     void *a;
     uint64_t rows;
     uint32_t ld, rank;
-    int fit_rows;          /* begin by multiplying each row by the number that fits best */
-    const double *weights; /* of dense_nonneg_prepare                                    */
-    uint32_t processors;   /* multiprocessors of the device                              */
+    int fit_rows;         /* begin by multiplying each row by the number that fits best */
+    const double *system; /* of dense_nonneg_prepare                                    */
+    uint32_t processors;  /* multiprocessors of the device                              */
     double *partial;
     uint32_t blocks;
     double *raw;

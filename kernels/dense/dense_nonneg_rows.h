@@ -1,5 +1,5 @@
-/* The kernels behind dense_nonneg. Implemented in dense_nonneg_tiles.cu (rows of up to 64 entries,
- * by matrix instructions) and dense_nonneg_wide.cu (longer ones, by sums over lanes). */
+/* The kernels of dense_nonneg. Implemented in dense_nonneg_tiles.cu (rows of up to 64 entries, by
+ * matrix instructions) and dense_nonneg_wide.cu (longer ones, by sums over lanes). */
 #ifndef BLCO_DENSE_NONNEG_ROWS_H
 #define BLCO_DENSE_NONNEG_ROWS_H
 
@@ -9,13 +9,13 @@
 #include "kernels/dense/dense_apply.h"
 #include "numerics/precision.h"
 
-/* Where the weights are in their array: W (width x width), and behind it rows of `width`. */
+/* Where `system` has W (width x width), and after it rows of `width`. */
 enum { SCALE_OF_M, SCALE_OF_A, LEAST, DIAGONAL, ROWS_BEHIND };
 
 /* The largest R of dense_nonneg_tiles. */
 constexpr uint32_t NONNEG_TILE_RANK = DENSE_SOLVE_LD;
 
-/* The largest width of rows of which dense_nonneg_tiles also leaves the sums. */
+/* The largest width of rows for which dense_nonneg_tiles also leaves the sums. */
 constexpr uint32_t NONNEG_SUMS_WIDTH = 48;
 
 /* The width of the rows for which a kernel is compiled. */

@@ -1,9 +1,8 @@
-/* Rows of up to 64 entries: each warp takes tiles of rows of M and A (row_tile.cuh), whose columns
- * it takes in groups of 8. What all columns say of a group, T = M - B W' of the group, comes from
- * 16x8x8 matrix instructions, which leave a row's 8 entries with the four lanes of a quad, two
- * each. These change their columns in turn and tell each other the new entries. Behind the last
- * pass the rows go through shared memory to the lanes in which the Gram wants them. Numbers are
- * doubles whatever the precision of M and A. */
+/* Rows of up to 64 entries. Each warp takes tiles of rows of M and A (row_tile.cuh), and their
+ * columns in groups of 8. Matrix instructions of 16x8x8 compute T = M - B W' for a group and leave
+ * a row's 8 entries in the four lanes of a quad, two each. These lanes change their columns in turn
+ * and tell each other the new entries. After the last pass the rows go through shared memory to the
+ * lanes that need them for the Gram. Numbers are doubles for either precision of M and A. */
 #include "kernels/dense/dense_nonneg_rows.h"
 
 #include "kernels/dense/row_tile.cuh"
@@ -19,7 +18,7 @@ template <typename Real> struct nonneg_args {
     Real *a;
     matrix_shape shape;
     bool fit_rows;
-    const double *weights;
+    const double *system;
     double *partial;
     const int *halt;
 };
@@ -31,7 +30,7 @@ struct nonneg_tile_of : row_tile<Real, WIDTH, WIDTH <= 32 ? 4 : 2> {
     static constexpr bool SUMS = WIDTH <= NONNEG_SUMS_WIDTH; /* registers have room for the Gram */
     static constexpr int M_STAGES = WIDTH <= 48 ? 2 : 1;  /* tiles of M in shared memory        */
     static constexpr int OPERANDS = GROUPS * GROUPS * 32; /* double2's of W as operands,        */
-    static constexpr int TURNS = GROUPS * 4 * 2 * 4;      /* and of what a column tells a group */
+    static constexpr int TURNS = GROUPS * 4 * 2 * 4; /* and for changing a group by one column */
     static constexpr int FIXED = (OPERANDS + TURNS) * 16 + ROWS_BEHIND * WIDTH * 8;
     static constexpr int OF_A_WARP = (M_STAGES + 1) * T::STAGE * 16;
     static constexpr int RESIDENT = WIDTH == 16 ? 4 : 2; /* thread blocks on a multiprocessor */
@@ -39,34 +38,33 @@ struct nonneg_tile_of : row_tile<Real, WIDTH, WIDTH <= 32 ? 4 : 2> {
 
 /* Shared memory of a thread block. */
 template <typename S> struct nonneg_shared {
-    double2 *operands; /* [group][inner group][lane]: -W, for T = M + B (-W)', where, within a
-                        * group, a column hears of later ones only: earlier ones tell it in turn */
+    double2 *operands; /* [group][inner group][lane]: -W, for T = M + B (-W)'. Within a group only
+                        * later columns are in T: earlier ones are added in turn */
     double2 *turns;    /* [group][turn][column of the lane's two][lane of a quad]: -W, by which a
                         * lane's column changes with the two columns of lane `turn`          */
     double *behind;    /* ROWS_BEHIND rows                                                   */
 };
 
-template <typename S>
-__device__ void load_weights(const nonneg_shared<S> &to, const double *weights)
+template <typename S> __device__ void load_system(const nonneg_shared<S> &to, const double *system)
 {
     constexpr int W = S::WIDTH;
     for (int n = (int)threadIdx.x; n < S::OPERANDS; n += (int)blockDim.x) {
         const int lane = n % 32, inner = n / 32 % S::GROUPS, group = n / 32 / S::GROUPS;
         const int row = lane / 4, column = 2 * (lane % 4);
-        const double *w = weights + (8 * group + row) * W + 8 * inner + column;
+        const double *w = system + (8 * group + row) * W + 8 * inner + column;
         to.operands[n] = make_double2(inner == group && column < row ? 0 : -w[0],
                                       inner == group && column + 1 < row ? 0 : -w[1]);
     }
     for (int n = (int)threadIdx.x; n < S::TURNS; n += (int)blockDim.x) {
         const int quad = n % 4, half = n / 4 % 2, turn = n / 8 % 4, group = n / 32;
-        const double *w = weights + (8 * group + 2 * quad + half) * W + 8 * group + 2 * turn;
+        const double *w = system + (8 * group + 2 * quad + half) * W + 8 * group + 2 * turn;
         to.turns[n] = make_double2(-w[0], -w[1]);
     }
     for (int n = (int)threadIdx.x; n < ROWS_BEHIND * W; n += (int)blockDim.x)
-        to.behind[n] = weights[W * W + n];
+        to.behind[n] = system[W * W + n];
 }
 
-/* The lane's two entries of a row behind W, of a group of columns. */
+/* The lane's two entries of a row after W, of a group of columns. */
 template <typename S>
 __device__ __forceinline__ double2 behind(const nonneg_shared<S> &shared, int row, int group,
                                           uint32_t lane)
@@ -84,7 +82,7 @@ __device__ __forceinline__ double2 scaled(vector<typename S::Real> *stage, int o
     return make_double2((double)p.x[0] * scale.x, (double)p.x[1] * scale.y);
 }
 
-/* t, of a group of columns, += what the columns of group k say. */
+/* t, of a group of columns, += the terms of the columns of group k. */
 template <typename S>
 __device__ __forceinline__ void
 add_group(double (&t)[S::OCTETS][2], const double (&b)[S::OCTETS][S::GROUPS][2],
@@ -102,8 +100,8 @@ add_group(double (&t)[S::OCTETS][2], const double (&b)[S::OCTETS][S::GROUPS][2],
     }
 }
 
-/* The eight columns of a group in turn; t: what their entries would be without floor, by what all
- * but the earlier columns of the group say. */
+/* Changes the eight columns of a group in turn. t: their entries without floor, made of the terms
+ * of all columns but the earlier ones of the group. */
 template <typename S>
 __device__ __forceinline__ void take_turns(double (&b)[S::OCTETS][S::GROUPS][2],
                                            double (&t)[S::OCTETS][2],
@@ -319,7 +317,7 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>:
         fetch<S>(m_stages + s * S::STAGE, args.m, args.shape, tile + (uint64_t)s * step, lane);
         stage_commit();
     }
-    load_weights<S>(shared, args.weights);
+    load_system<S>(shared, args.system);
     __syncthreads();
 
     row_sums<S> sums = {};
@@ -381,11 +379,12 @@ template <typename Real> nonneg_kernel_choice<Real> choose(uint32_t width)
 template <typename Real> cudaError_t fit_warps(const nonneg_kernel_choice<Real> &chosen, int *warps)
 {
     int device, most;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    if (error != cudaSuccess)
-        return error;
+    cudaError_t code = cudaGetDevice(&device);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (code != cudaSuccess)
+        return code;
     *warps = MOST_WARPS;
     while (*warps > 1 && chosen.fixed + *warps * chosen.of_a_warp > most)
         --*warps;
@@ -398,9 +397,9 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
 {
     const auto chosen = choose<Real>(nonneg_width(args->rank));
     int warps;
-    cudaError_t error = fit_warps(chosen, &warps);
-    if (error != cudaSuccess)
-        return error;
+    cudaError_t code = fit_warps(chosen, &warps);
+    if (code != cudaSuccess)
+        return code;
     const uint64_t in_block = (uint64_t)chosen.rows * (uint64_t)warps;
     const uint64_t enough = args->rows ? (args->rows + in_block - 1) / in_block : 1;
     uint64_t blocks = (uint64_t)args->processors * (uint64_t)chosen.resident;
@@ -410,16 +409,16 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
                                      (Real *)args->a,
                                      {args->rows, args->ld, args->rank},
                                      args->fit_rows != 0,
-                                     args->weights,
+                                     args->system,
                                      args->partial,
                                      args->halt};
     chosen.kernel<<<(uint32_t)blocks, (uint32_t)warps * 32,
                     (size_t)(chosen.fixed + warps * chosen.of_a_warp), streams->pass>>>(typed);
-    error = cudaGetLastError();
-    if (error == cudaSuccess)
-        error = dense_streams_join(streams);
-    if (error != cudaSuccess || chosen.column_blocks == 0)
-        return error;
+    if ((code = cudaGetLastError()) != cudaSuccess)
+        return code;
+    code = dense_streams_join(streams);
+    if (code != cudaSuccess || chosen.column_blocks == 0)
+        return code;
     return dense_sum_tiles(args->partial, (uint32_t)blocks, chosen.column_blocks, args->rank,
                            args->raw, args->inner, args->halt, streams->sums);
 }

@@ -1,8 +1,8 @@
-/* Rows of more than 64 entries: LANES lanes share a row, each with COLUMNS of its entries: pairs of
+/* Rows of more than 64 entries: LANES lanes have a row, each COLUMNS of its entries: pairs of
  * neighbouring columns, so that the lanes read and write a row together. The columns are taken in
- * turn: all lanes sum what their columns say of the next one, and the lane that has that column
- * changes it. The thread block brings W into shared memory in parts, which its rows share. Numbers
- * are doubles whatever the precision of M and A. */
+ * turn: all lanes sum the terms of their columns for the next one, and the lane that has that
+ * column changes it. The thread block brings W into shared memory in parts, for all of its rows.
+ * Numbers are doubles for either precision of M and A. */
 #include "kernels/dense/dense_nonneg_rows.h"
 
 #include "numerics/nonneg.h"
@@ -19,7 +19,7 @@ template <typename Real> struct nonneg_args {
     uint64_t rows;
     uint32_t ld, rank;
     bool fit_rows;
-    const double *weights;
+    const double *system;
     const int *halt;
 };
 
@@ -100,7 +100,7 @@ __device__ __forceinline__ double weighted_sum(const double *w, const double (&b
     return row_sum<LANES>((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-/* What a row's best multiple is made of. */
+/* The best multiple of a row is inner / square. */
 struct row_fit {
     double inner, square; /* m b' and b V b' */
 };
@@ -122,7 +122,7 @@ __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COL
             if ((uint32_t)begin >= args.rank)
                 break;
             __syncthreads();
-            bring(w, args.weights + (uint64_t)begin * S::WIDTH, 2 * S::PART * S::WIDTH);
+            bring(w, args.system + (uint64_t)begin * S::WIDTH, 2 * S::PART * S::WIDTH);
             __syncthreads();
 #pragma unroll 1
             for (int l = 0; l < S::PART; l++)
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_ar
     double *behind = (double *)shared_bytes, *w = behind + ROWS_BEHIND * S::WIDTH;
     if (args.halt && *args.halt)
         return;
-    bring(behind, args.weights + (uint64_t)S::WIDTH * S::WIDTH, ROWS_BEHIND * S::WIDTH);
+    bring(behind, args.system + (uint64_t)S::WIDTH * S::WIDTH, ROWS_BEHIND * S::WIDTH);
     __syncthreads();
 
     /* All threads of the block take as many turns, for they bring W together. */
@@ -204,7 +204,7 @@ cudaError_t launch(const struct dense_nonneg_args *args, cudaStream_t stream)
     const auto kernel = nonneg_kernel<Real, COLUMNS, LANES>;
     const nonneg_args<Real> typed = {
         (const Real *)args->m, (Real *)args->a, args->rows, args->ld, args->rank,
-        args->fit_rows != 0,   args->weights,   args->halt};
+        args->fit_rows != 0,   args->system,    args->halt};
     const uint64_t enough = (args->rows + S::ROWS - 1) / S::ROWS;
     const uint64_t most = (uint64_t)args->processors * BLOCKS;
     const cudaError_t error =

@@ -1,11 +1,11 @@
-/* Loads that stand where they are written. The compiler moves other loads behind the branches that
- * need what they bring; in a kernel that has little to do they would then wait for each other. */
+/* Loads that stay where they are written. The compiler moves other loads after the branches that
+ * need them; in a short kernel they would then wait for each other. */
 #ifndef BLCO_EARLY_LOAD_CUH
 #define BLCO_EARLY_LOAD_CUH
 
 #include <cuda_runtime.h>
 
-/* Of global memory. Relaxed loads are those that ptxas leaves in their place, too. */
+/* From global memory. ptxas, too, leaves relaxed loads where they are. */
 static __device__ __forceinline__ double early_load(const double *from)
 {
     double x;

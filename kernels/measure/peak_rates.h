@@ -1,6 +1,6 @@
-/* Kernels that measure how fast the GPU copies, gathers random rows of 16-byte vectors, and adds to
- * random rows atomically, at most. Device pointers only; nothing of src/ is known here.
- * Asynchronous; the launch's error is returned. */
+/* Kernels that measure how fast the GPU can copy, gather random rows of 16-byte vectors, and add to
+ * random rows atomically. Device pointers only; nothing of src/ is known here. Asynchronous; the
+ * launch's error is returned. */
 #ifndef BLCO_PEAK_RATES_H
 #define BLCO_PEAK_RATES_H
 

@@ -49,9 +49,9 @@ cudaError_t select(void *temporary, size_t *bytes, const unsigned char *wanted, 
 extern "C" cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes)
 {
     size_t for_select = 0;
-    cudaError_t status = select(nullptr, &for_select, nullptr, nullptr, nullptr, rows, nullptr);
+    cudaError_t code = select(nullptr, &for_select, nullptr, nullptr, nullptr, rows, nullptr);
     *bytes = aligned(sizeof(uint64_t)) + aligned(rows) + aligned(for_select);
-    return status;
+    return code;
 }
 
 extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, uint32_t *row,
@@ -64,17 +64,19 @@ extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, u
     void *for_select = wanted + aligned(rows);
     size_t left = bytes - aligned(sizeof(uint64_t)) - aligned(rows);
 
-    cudaError_t status = cudaMemsetAsync(wanted, 1, rows, stream);
-    if (status == cudaSuccess && args->chunks) {
+    cudaError_t code = cudaMemsetAsync(wanted, 1, rows, stream);
+    if (code != cudaSuccess)
+        return code;
+    if (args->chunks) {
         clear_rows_with_nonzeros<<<static_cast<unsigned>(args->chunks), THREADS, 0, stream>>>(
             *args, wanted);
         mark_rows_at_ends<<<thread_blocks(args->chunks, THREADS), THREADS, 0, stream>>>(*args,
                                                                                         wanted);
-        status = cudaGetLastError();
+        if ((code = cudaGetLastError()) != cudaSuccess)
+            return code;
     }
-    if (status == cudaSuccess)
-        status = select(for_select, &left, wanted, row, selected, rows, stream);
-    if (status == cudaSuccess)
-        status = cudaMemcpyAsync(count, selected, sizeof *count, cudaMemcpyDeviceToHost, stream);
-    return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;
+    if ((code = select(for_select, &left, wanted, row, selected, rows, stream)) != cudaSuccess)
+        return code;
+    code = cudaMemcpyAsync(count, selected, sizeof *count, cudaMemcpyDeviceToHost, stream);
+    return code == cudaSuccess ? cudaStreamSynchronize(stream) : code;
 }

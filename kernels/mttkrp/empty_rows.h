@@ -15,9 +15,9 @@ extern "C" {
 /* *bytes = the temporary device memory that empty_rows_list takes. */
 cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes);
 
-/* row (room for `rows`) = the output rows in [0, rows), ascending, of no nonzero, or of the first
- * or the last nonzero of a chunk; *count (host) = how many. index, base, chunk and output
- * as in struct mttkrp_args. temporary (bytes). Synchronous. */
+/* row (room for `rows`) = the output rows in [0, rows), ascending, that have no nonzero, or the
+ * first or the last nonzero of a chunk; *count (host) = how many. index, base, chunk and output as
+ * in struct mttkrp_args. temporary (bytes). Synchronous. */
 cudaError_t empty_rows_list(const struct mttkrp_args *args, uint64_t rows, uint32_t *row,
                             uint64_t *count, void *temporary, size_t bytes, cudaStream_t stream);
 

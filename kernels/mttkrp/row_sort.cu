@@ -48,9 +48,10 @@ extern "C" cudaError_t row_sort_launch(const row_sort *s, mttkrp_args *args, uin
     cub::DoubleBuffer<uint32_t> position(s->position[0], s->position[1]);
     size_t bytes = s->temporary_bytes;
     cudaError_t code = cudaGetLastError();
-    if (code == cudaSuccess)
-        code = sort(s->temporary, &bytes, row, position, nnz,
-                    bits > ROW_SORT_BITS ? bits - ROW_SORT_BITS : 0, bits, stream);
+    if (code != cudaSuccess)
+        return code;
+    code = sort(s->temporary, &bytes, row, position, nnz,
+                bits > ROW_SORT_BITS ? bits - ROW_SORT_BITS : 0, bits, stream);
     args->position = position.Current();
     return code;
 }

@@ -46,9 +46,9 @@ extern "C" cudaError_t unshared_rows_mark(const mttkrp_args *args, uint64_t rows
                                           uint32_t *unshared, cudaStream_t stream)
 {
     cudaError_t code = cudaMemsetAsync(first, 0xff, rows * sizeof *first, stream);
-    if (code == cudaSuccess)
-        code =
-            cudaMemsetAsync(unshared, 0xff, UNSHARED_ROWS_WORDS(rows) * sizeof *unshared, stream);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaMemsetAsync(unshared, 0xff, UNSHARED_ROWS_WORDS(rows) * sizeof *unshared, stream);
     if (code != cudaSuccess)
         return code;
     if (args->chunks)

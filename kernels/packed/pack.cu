@@ -1,7 +1,7 @@
-/* A warp packs a group: lane k has its nonzeros k, k + 32, ... All groups are measured, from their
- * first and last lines and their values; then a warp per segment gives each group its place; and
- * when every segment's place is known, the groups are written. A lane that writes a word gathers
- * all fields with bits in that word, so that no two lanes write the same word. */
+/* A warp packs a group: lane k has its nonzeros k, k + 32, ... First all groups are measured, by
+ * their first and last lines and their values. Then a warp for each segment gives each group its
+ * place. When the places of all segments are known, the groups are written. A lane that writes a
+ * word gathers all fields with bits in that word, so that no two lanes write the same word. */
 #include "kernels/packed/pack.h"
 
 #include "numerics/thread_blocks.cuh"

@@ -1,8 +1,7 @@
-/* The CUDA backend: an iteration runs on the GPU, and only a few scalars come back.
- *
- * Factors stay as the solve leaves them; their column norms are kept beside them and enter the R x
- * R matrix by which the next M is multiplied (device_dense.h), so no pass only rescales. MTTKRP
- * needs the factors alone: all R x R work runs on a second stream beside the next MTTKRP. */
+/* The CUDA backend: an iteration runs on the GPU, and only a few scalars come back. Factor matrices
+ * are not rescaled: their column norms are kept beside them and enter the R x R matrix by which the
+ * next M is multiplied (device_dense.h). MTTKRP needs only factor matrices, so all R x R work runs
+ * on the side stream during the next MTTKRP. */
 #include "backend/backend_kind.h"
 
 #include <math.h>
@@ -21,8 +20,8 @@
 
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
 
-/* What a nonzero takes while it is sorted: key and value, twice. If the GPU has no room for that,
- * the tensor stays packed. */
+/* Bytes of a nonzero while it is sorted: key and value, twice. If the GPU has no room for that, the
+ * tensor stays packed. */
 #define BUILDING_BYTES 32
 
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
@@ -30,9 +29,10 @@ static enum status make_request(struct plan_request *request, const struct plan_
 {
     uint64_t available, all;
     int processors;
-    if (device_memory_free(options->device, &available, &all, error) != STATUS_OK ||
-        device_attribute(options->device, cudaDevAttrMultiProcessorCount, &processors, error) !=
-            STATUS_OK)
+    const int device = options->device;
+    if (device_memory_free(device, &available, &all, error) != STATUS_OK)
+        return error->status;
+    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
         return error->status;
     *request = (struct plan_request){
         .tensor = *tensor,
@@ -63,7 +63,7 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
         if (device_array_into(&s->model.norm[n], rank, sizeof(double), error) != STATUS_OK)
             return error->status;
     }
-    if (device_columns_open(&s->columns, s->device, rank, error) != STATUS_OK)
+    if (device_columns_open(&s->columns, s->device, rank, s->stream, error) != STATUS_OK)
         return error->status;
     if (device_array_into(&s->solve.inverse, square, sizeof(double), error) != STATUS_OK)
         return error->status;
@@ -79,18 +79,20 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
     return error->status;
 }
 
-/* Small kernels on the side stream do not queue after MTTKRP's thread blocks. */
+/* The small kernels of the side stream go first, so that they do not wait for MTTKRP's thread
+ * blocks. */
 static enum status open_streams(struct device_state *s, struct error *error)
 {
-    cudaError_t code = device_queue_create(&s->stream, QUEUE_LAST);
-    if (code == cudaSuccess)
-        code = device_queue_create(&s->side, QUEUE_FIRST);
-    if (code == cudaSuccess)
-        code = device_event_create(&s->solve.ready);
-    for (int i = 0; i < 2 && code == cudaSuccess; i++)
-        code = device_event_create_timed(&s->events.spare[i]);
-    if (cuda_status(code, "a stream", error) != STATUS_OK)
+    static const char doing[] = "a stream";
+    if (cuda_status(device_queue_create(&s->stream, QUEUE_LAST), doing, error) != STATUS_OK)
         return error->status;
+    if (cuda_status(device_queue_create(&s->side, QUEUE_FIRST), doing, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(device_event_create(&s->solve.ready), doing, error) != STATUS_OK)
+        return error->status;
+    for (int i = 0; i < 2; i++)
+        if (cuda_status(device_event_create_timed(&s->events.spare[i]), doing, error) != STATUS_OK)
+            return error->status;
     return device_staging_open(&s->staging, s->device, s->stream, error);
 }
 
@@ -129,15 +131,15 @@ static void close_device(void *state)
     memory_free(s);
 }
 
-/* For factors of this precision. */
+/* The dense steps for factor matrices of this precision. */
 static enum status open_dense(struct device_state *s, enum precision precision, struct error *error)
 {
     struct device_dense **dense = &s->dense_of[precision];
     const uint64_t ld = device_row_bytes(s->rank, precision) / precision_bytes(precision);
-    if (device_dense_open(dense, s->device, s->rank, ld, precision, error) != STATUS_OK)
+    const struct device_dense_place place = {s->device, s->stream, s->side};
+    if (device_dense_open(dense, &place, s->rank, ld, precision, error) != STATUS_OK)
         return error->status;
-    return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, s->device, error)
-                                           : STATUS_OK;
+    return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, error) : STATUS_OK;
 }
 
 static enum status open_tensor(struct device_state *s, const struct tensor_source *source,
@@ -150,7 +152,7 @@ static enum status open_tensor(struct device_state *s, const struct tensor_sourc
                         : STATUS_OK;
 }
 
-/* What works on factor matrices, in the precisions that they may have. */
+/* All that depends on the precisions that factor matrices may have. */
 static enum status open_model(struct device_state *s, const struct problem *problem,
                               struct error *error)
 {
@@ -206,8 +208,9 @@ static enum status open_device(void **state, const struct tensor_source *source,
     return STATUS_OK;
 }
 
-/* An early MTTKRP is no part of the operations before it. Where an event stands at the end of the
- * queue already, it serves: to record one costs the stream more than a microsecond. */
+/* An early MTTKRP does not count as part of the operations before it. An event that is already
+ * recorded at the end of the stream is used: to record one delays the stream by more than a
+ * microsecond. */
 static enum status record_event(void *queue, int event, struct error *error)
 {
     struct device_state *s = queue;
@@ -217,24 +220,20 @@ static enum status record_event(void *queue, int event, struct error *error)
     *at = s->m_early ? s->events.swept : s->events.end;
     if (*at)
         return STATUS_OK;
-    cudaError_t code = *own ? cudaSuccess : device_event_create_timed(own);
-    if (code == cudaSuccess)
-        code = cudaEventRecord(*own, s->stream);
+    if (!*own && cuda_status(device_event_create_timed(own), "timing", error) != STATUS_OK)
+        return error->status;
     *at = *own;
-    return cuda_status(code, "timing", error);
+    return cuda_status(cudaEventRecord(*own, s->stream), "timing", error);
 }
 
 static enum status time_elapsed(void *queue, int from, int to, double *seconds, struct error *error)
 {
     struct device_state *s = queue;
-    float ms = 0;
+    *seconds = 0;
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    cudaError_t code = cudaEventSynchronize(s->events.at[to]);
-    if (code == cudaSuccess)
-        code = cudaEventElapsedTime(&ms, s->events.at[from], s->events.at[to]);
-    *seconds = ms / 1e3;
-    return cuda_status(code, "timing", error);
+    return cuda_status(device_event_seconds(s->events.at[from], s->events.at[to], seconds),
+                       "timing", error);
 }
 
 static void tell_built(void *state, struct backend_built *built)

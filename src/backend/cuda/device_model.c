@@ -1,4 +1,4 @@
-/* Models on their way to the device. */
+/* Loading models. */
 #include "backend/cuda/device_state.h"
 
 #include <string.h>
@@ -9,16 +9,19 @@
 #include "kernels/dense/dense_random.h"
 #include "problem/initial_guess.h"
 
-/* The Gram of the factor as it stands, from the rows that this rank solves. */
+/* The Gram of a factor matrix, from the rows that this rank solves. */
 static enum status make_gram(struct device_state *s, int n, struct error *error)
 {
     const struct mode_rows *rows = &s->ranks.ranks->mode[n];
-    const void *own = device_state_row(s, s->sweep.factors.factor[n], rows->first);
-    return device_dense_gram(s->dense, own, rows->count, s->model.gram[n], s->stream, error);
+    const struct device_dense_rows own = {
+        .a = device_state_row(s, s->sweep.factors.factor[n], rows->first),
+        .count = rows->count,
+        .raw = s->model.gram[n]};
+    return device_dense_gram(s->dense, &own, error);
 }
 
-/* From what each rank has, the Grams of all rows. If another rank fails, these sums never end,
- * so nothing may wait for the stream before the ranks do. */
+/* Sums the Grams over all ranks. If another rank fails, these sums never end, so nothing may wait
+ * for the stream before device_ranks_wait. */
 static enum status sum_grams(struct device_state *s, struct error *error)
 {
     for (int n = 0; n < s->order; n++)
@@ -28,7 +31,7 @@ static enum status sum_grams(struct device_state *s, struct error *error)
     return device_ranks_wait(&s->ranks, s->stream, error);
 }
 
-/* norm (R) = what the scales of mode n undo: one where there are none. */
+/* norm (R) = the inverse of mode n's scales; one without `carried`. */
 static void norms_of(const struct device_state *s, int n, const struct carried *carried,
                      double *norm)
 {
@@ -36,7 +39,7 @@ static void norms_of(const struct device_state *s, int n, const struct carried *
         norm[r] = carried ? 1 / carried->scale[(uint64_t)n * s->rank + r] : 1;
 }
 
-/* Queues the Gram of factor matrix n; without `carried` that of this rank's rows. */
+/* Queues the Gram of factor matrix n: from `carried`, or of this rank's rows. */
 static enum status load_gram(struct device_state *s, int n, const struct carried *carried,
                              struct error *error)
 {
@@ -49,7 +52,7 @@ static enum status load_gram(struct device_state *s, int n, const struct carried
                        "the Grams", error);
 }
 
-/* The norms and the Gram of factor matrix n. norm (R): room, free again on return. */
+/* The norms and the Gram of factor matrix n. norm (R) is scratch. */
 static enum status load_norms(struct device_state *s, int n, const struct carried *carried,
                               double *norm, struct error *error)
 {
@@ -83,7 +86,7 @@ enum status device_state_send_rows(struct device_state *s, int n, const uint64_t
     return device_staging_send(&s->staging, &numbers, write_numbers, part->row[n], error);
 }
 
-/* Factor matrix n of random numbers that are uniform, and so never negative. */
+/* Factor matrix n of uniform random numbers, which are never negative. */
 static enum status make_rows(struct device_state *s, int n, uint64_t seed, struct error *error)
 {
     const struct part *part = &s->ranks.ranks->part;
@@ -108,8 +111,8 @@ static enum status upload_rows(struct device_state *s, int n, const double *rows
     return device_factor_upload(&s->staging, rows, &a, error);
 }
 
-/* Normal numbers take logarithms, whose last bits differ between GPU and host: the host makes them.
- */
+/* Normal random numbers need logarithms, whose last bits differ between GPU and host: the host
+ * makes them. */
 static enum status upload_normal(struct device_state *s, int n, uint64_t seed, struct error *error)
 {
     const struct part *part = &s->ranks.ranks->part;
@@ -134,7 +137,7 @@ static enum status load_rows(struct device_state *s, int n, const struct model_s
                                         : upload_normal(s, n, from->seed, error);
 }
 
-/* All factor matrices with their norms and Grams. norm (R): room. */
+/* All factor matrices with their norms and Grams. norm (R) is scratch. */
 static enum status load_modes(struct device_state *s, const struct model_source *from, double *norm,
                               struct error *error)
 {
@@ -148,8 +151,8 @@ static enum status load_modes(struct device_state *s, const struct model_source 
     return from->carried ? STATUS_OK : sum_grams(s, error);
 }
 
-/* The start counts as it stands: norms one, Grams of the columns as given. Its lambda, which is in
- * s->model.lambda, counts until the first update. */
+/* The model that is loaded is not normalised: norms are one, Grams are those of its columns.
+ * s->model.lambda is valid until the first update. */
 enum status device_state_load(void *state, const struct model_source *from, struct error *error)
 {
     struct device_state *s = state;
@@ -184,20 +187,25 @@ struct rotated {
     size_t pitch, entry;
 };
 
+/* `bytes` of each row. */
+static enum status copy_columns(const struct device_state *s, const struct rotated *q, void *to,
+                                const void *from, size_t bytes, struct error *error)
+{
+    return cuda_status(cudaMemcpy2DAsync(to, q->pitch, from, q->pitch, bytes, q->rows,
+                                         cudaMemcpyDeviceToDevice, s->stream),
+                       "rotating columns", error);
+}
+
 static enum status rotate_columns(const struct device_state *s, const struct rotated *q,
                                   struct error *error)
 {
-    const size_t rest = (s->rank - 1) * q->entry, pitch = q->pitch;
+    const size_t rest = (s->rank - 1) * q->entry;
     char *a = q->a, *room = q->room;
-    cudaError_t code = cudaMemcpy2DAsync(room + q->entry, pitch, a, pitch, rest, q->rows,
-                                         cudaMemcpyDeviceToDevice, s->stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpy2DAsync(room, pitch, a + rest, pitch, q->entry, q->rows,
-                                 cudaMemcpyDeviceToDevice, s->stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpy2DAsync(a, pitch, room, pitch, rest + q->entry, q->rows,
-                                 cudaMemcpyDeviceToDevice, s->stream);
-    return cuda_status(code, "rotating columns", error);
+    if (copy_columns(s, q, room + q->entry, a, rest, error) != STATUS_OK)
+        return error->status;
+    if (copy_columns(s, q, room, a + rest, q->entry, error) != STATUS_OK)
+        return error->status;
+    return copy_columns(s, q, a, room, rest + q->entry, error);
 }
 
 enum status device_state_rotate(void *state, int mode, struct error *error)

@@ -36,8 +36,7 @@ enum status device_momentum_open(struct device_state *s, struct error *error)
         STATUS_OK)
         return error->status;
     for (int p = 0; p < 2; p++)
-        if (s->dense_of[p] &&
-            device_dense_open_extrapolate(s->dense_of[p], s->device, error) != STATUS_OK)
+        if (s->dense_of[p] && device_dense_open_extrapolate(s->dense_of[p], error) != STATUS_OK)
             return error->status;
     return cuda_status(device_event_create(&m->decided), "an event", error);
 }
@@ -77,7 +76,8 @@ static void swap_all(struct device_state *s)
     }
 }
 
-/* The Y of a step, or S, become the factor matrices; s->model.lambda has lambda. */
+/* The previous factor matrices, which are Y or S, become the factor matrices; s->model.lambda has
+ * lambda. */
 static void begin_step(struct device_state *s)
 {
     swap_all(s);
@@ -103,8 +103,8 @@ void device_momentum_drop(struct device_state *s)
     device_state_drop_m(s);
 }
 
-/* The decision on the side stream, for which `stream` then waits, if `steps`. lambda moves to
- * s->model.lambda, since norms are soon those of Y. */
+/* Queues the decision on the side stream; `steps`: `stream` waits for it. lambda moves to
+ * s->model.lambda, since the norms will be those of Y. */
 static enum status queue_decision(struct device_state *s, int mode, const struct momentum *before,
                                   double epsilon, bool steps, struct error *error)
 {
@@ -117,15 +117,13 @@ static enum status queue_decision(struct device_state *s, int mode, const struct
                                            .rank = (uint32_t)s->rank};
     cudaError_t code = dense_momentum_decide(&fit, &s->scalars->momentum, s->model.lambda,
                                              &s->scalars->halt, s->side);
-    if (code == cudaSuccess && steps)
-        code = cudaEventRecord(s->momentum.decided, s->side);
-    if (code == cudaSuccess && steps)
-        code = cudaStreamWaitEvent(s->stream, s->momentum.decided, 0);
-    return cuda_status(code, doing, error);
+    if (cuda_status(code, doing, error) != STATUS_OK || !steps)
+        return error->status;
+    return cuda_status(device_queue_follow(s->stream, s->side, s->momentum.decided), doing, error);
 }
 
-/* What the step does to every mode that has a previous factor matrix. The Grams come from the rows
- * that this rank solves, summed. */
+/* The step, for every mode that has a previous factor matrix. Each rank makes the Grams of the rows
+ * that it solves; they are summed. */
 static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
 {
     const struct device_factors *f = &s->sweep.factors;
@@ -150,23 +148,22 @@ static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
     return args;
 }
 
-/* Y over the previous factor matrices, their norms and their Grams. */
+/* Writes Y over the previous factor matrices, with its norms and Grams. */
 static enum status queue_step(struct device_state *s, struct error *error)
 {
     const struct dense_extrapolate_args args = step_of_modes(s);
     const uint64_t grams = (uint64_t)args.modes * s->rank * s->rank;
     double *raw = s->momentum.raw;
-    enum status status = device_dense_extrapolate(s->dense, &args, raw, s->stream, s->side, error);
+    if (device_dense_extrapolate(s->dense, &args, raw, error) != STATUS_OK)
+        return error->status;
     s->events.end = device_dense_passed(s->dense);
-    if (status != STATUS_OK)
-        return status;
     if (device_ranks_sum(&s->ranks, raw, raw, grams, s->side, error) != STATUS_OK)
         return error->status;
-    return device_dense_extrapolated(s->dense, &args, raw, s->side, error);
+    return device_dense_extrapolated(s->dense, &args, raw, error);
 }
 
-/* The side stream goes on after the step: there the next sweep's first V is made from its Grams,
- * and where ranks sum them, the wait for the fit sees the failure of another rank. */
+/* The step's Grams are made on the side stream: the next sweep's first V needs them there, and
+ * where ranks sum them, the wait for the fit notices that another rank has failed. */
 enum status device_momentum_queue(struct device_state *s, int mode, const struct momentum *before,
                                   double epsilon, struct error *error)
 {
@@ -192,7 +189,7 @@ bool device_momentum_take(struct device_state *s)
     return true;
 }
 
-/* lambda stays in s->model.lambda, since norms are soon those of Y. */
+/* Keeps lambda in s->model.lambda, since the norms will be those of Y. */
 static enum status keep_lambda(struct device_state *s, struct error *error)
 {
     if (s->model.last_mode < 0)

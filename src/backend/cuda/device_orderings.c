@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* Memory for a build is asked for at once while it is this small, against what may be used too. */
+/* Memory for a build is taken at once up to this size, and up to this part of the budget. */
 #define RESERVE_MOST  (UINT64_C(1) << 30)
 #define RESERVE_SHARE 16
 
@@ -38,7 +38,7 @@ void device_orderings_free(struct device_orderings *o)
     memset(o, 0, sizeof *o);
 }
 
-/* The sweep of the plan without groups of modes. */
+/* Plans the sweep without mode groups. */
 static void decide_without_groups(struct device_orderings *o)
 {
     struct mode_groups none;
@@ -46,7 +46,7 @@ static void decide_without_groups(struct device_orderings *o)
     sweep_decide(&o->sweep, &o->plan, &none);
 }
 
-/* Waits for a stage and adds the seconds since *start, which becomes now. */
+/* Waits for a step, and adds the seconds since *start, which becomes now. */
 static enum status finish(cudaStream_t stream, double *start, double *seconds, struct error *error)
 {
     enum status status =
@@ -55,64 +55,76 @@ static enum status finish(cudaStream_t stream, double *start, double *seconds, s
     return status;
 }
 
-/* Makes building faster; goes without where there is no room for it. */
+/* Makes building faster; not done where there is no room for it. */
 static enum status presort(struct device_coo *x, struct error *error)
 {
-    enum status status = device_coo_sort(x, error);
-    if (status != STATUS_MEMORY)
-        return status;
-    *error = (struct error){0};
-    return STATUS_OK;
+    if (device_coo_sort(x, error) == STATUS_MEMORY)
+        *error = (struct error){0};
+    return error->status;
 }
 
-/* The orderings to build: alto, then those of the modes wanted; that in which x is sorted comes
+/* The orderings that are built from one tensor. */
+struct wanted_orderings {
+    struct device_tensor *alto;    /* NULL: not wanted                */
+    struct device_tensor *ordered; /* (order): one for each mode      */
+    const bool *mode;              /* (order): which modes want one   */
+    enum precision precision;
+    struct backend_seconds *seconds; /* of the steps */
+};
+
+/* The kinds of the orderings to build: alto, then those of modes; that in which x is sorted comes
  * last and is x itself. Returns how many. */
-static int list_orderings(int *kind, bool alto, const bool *wanted, const struct device_coo *x)
+static int list_orderings(int *kind, const struct wanted_orderings *w, const struct device_coo *x)
 {
     int count = 0;
-    if (alto)
+    if (w->alto)
         kind[count++] = ORDERING_ALTO;
     for (int n = 0; n < x->shape.order; n++)
-        if (wanted[n] && n != x->ordering.kind)
+        if (w->mode[n] && n != x->ordering.kind)
             kind[count++] = n;
-    if (wanted[x->ordering.kind])
+    if (w->mode[x->ordering.kind])
         kind[count++] = x->ordering.kind;
     return count;
 }
 
-/* The orderings of a tensor: alto where it is not NULL, and one for each of the modes wanted. x is
- * used up. `times` says how long each step took. */
-static enum status build_orderings(struct device_tensor *alto, struct device_tensor *ordered,
-                                   const bool *wanted, struct device_coo *x,
-                                   enum precision precision, struct backend_seconds *times,
+/* Builds the wanted orderings from x, which is used up. */
+static enum status build_orderings(const struct wanted_orderings *w, struct device_coo *x,
                                    struct progress *progress, struct error *error)
 {
     cudaStream_t stream = x->pool->stream;
-    int kind[MAX_ORDER + 1], count = list_orderings(kind, alto, wanted, x);
+    int kind[MAX_ORDER + 1], count = list_orderings(kind, w, x);
     double start = clock_now();
-    enum status status = count > 1 ? presort(x, error) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = finish(stream, &start, &times->presort, error);
-    for (int i = 0; i < count && status == STATUS_OK; i++) {
-        bool is_alto = kind[i] == ORDERING_ALTO;
-        status = device_tensor_build(is_alto ? alto : &ordered[kind[i]], x, kind[i], precision,
-                                     i == count - 1, error);
-        if (status == STATUS_OK)
-            status =
-                finish(stream, &start, is_alto ? &times->alto : &times->replica[kind[i]], error);
+    if (count > 1 && presort(x, error) != STATUS_OK)
+        goto done;
+    if (finish(stream, &start, &w->seconds->presort, error) != STATUS_OK)
+        goto done;
+    for (int i = 0; i < count; i++) {
+        const bool is_alto = kind[i] == ORDERING_ALTO;
+        struct device_tensor *built = is_alto ? w->alto : &w->ordered[kind[i]];
+        double *seconds = is_alto ? &w->seconds->alto : &w->seconds->replica[kind[i]];
+        if (device_tensor_build(built, x, kind[i], w->precision, i == count - 1, error) !=
+            STATUS_OK)
+            goto done;
+        if (finish(stream, &start, seconds, error) != STATUS_OK)
+            goto done;
         progress_update(progress, (double)(i + 1) / count, "ordering %d of %d", i + 1, count);
     }
+done:
     device_coo_free(x);
-    return status;
+    return error->status;
 }
 
 /* The orderings of x, the tensor or its reduced one, that the sweep asks for. x is used up. */
 static enum status build_decided(struct device_orderings *o, struct device_coo *x,
                                  struct progress *progress, struct error *error)
 {
+    const struct wanted_orderings wanted = {.alto = o->sweep.alto ? &o->alto : NULL,
+                                            .ordered = o->ordered,
+                                            .mode = o->sweep.ordered,
+                                            .precision = o->plan.request.precision,
+                                            .seconds = &o->seconds};
     memcpy(o->tuples, x->shape.dims, sizeof o->tuples);
-    return build_orderings(o->sweep.alto ? &o->alto : NULL, o->ordered, o->sweep.ordered, x,
-                           o->plan.request.precision, &o->seconds, progress, error);
+    return build_orderings(&wanted, x, progress, error);
 }
 
 /* Orderings of the tuples of one group, and room for its products. */
@@ -122,42 +134,47 @@ static enum status build_tuples(struct device_orderings *o, int group, struct de
     const struct device_pool *pool = tuples->pool;
     uint64_t row_bytes = o->plan.request.row_bytes;
     struct backend_seconds unused = {0};
-    bool wanted[MAX_ORDER] = {false};
+    bool modes[MAX_ORDER] = {false};
+    const struct wanted_orderings wanted = {.ordered =
+                                                &o->tuple_tensor[o->sweep.groups.first[group]],
+                                            .mode = modes,
+                                            .precision = o->plan.request.precision,
+                                            .seconds = &unused};
     for (int k = 0; k < tuples->shape.order - 1; k++)
-        wanted[k] = true;
-    enum status status =
-        build_orderings(NULL, &o->tuple_tensor[o->sweep.groups.first[group]], wanted, tuples,
-                        o->plan.request.precision, &unused, NULL, error);
-    if (status == STATUS_OK)
-        o->product[group] = device_pool_keep(pool, o->tuples[group], row_bytes, error);
-    if (o->product[group])
-        o->partial[group] = device_pool_keep(pool, o->tuples[group], row_bytes, error);
+        modes[k] = true;
+    if (build_orderings(&wanted, tuples, NULL, error) != STATUS_OK)
+        return error->status;
+    o->product[group] = device_pool_keep(pool, o->tuples[group], row_bytes, error);
+    if (!o->product[group])
+        return error->status;
+    o->partial[group] = device_pool_keep(pool, o->tuples[group], row_bytes, error);
     return error->status;
 }
 
-/* x becomes the reduced tensor, and is used up. */
+/* The orderings with mode groups. x becomes the reduced tensor, and is used up. */
 static enum status build_shared(struct device_orderings *o, struct device_coo *x,
                                 struct progress *progress, struct error *error)
 {
     const struct device_pool *pool = x->pool;
     const struct mode_groups *groups = &o->sweep.groups;
     struct device_grouped_tensor grouped;
-    enum status status = device_mode_groups_apply(&grouped, groups, x, error);
-    if (status != STATUS_OK) {
-        device_coo_free(x);
-        return status;
-    }
+    if (device_mode_groups_apply(&grouped, groups, x, error) != STATUS_OK)
+        goto done;
     memcpy(o->coordinate, grouped.coordinate, sizeof o->coordinate);
     memset(grouped.coordinate, 0, sizeof grouped.coordinate);
-    status = build_decided(o, x, progress, error);
-    for (int g = 0; g < groups->groups && status == STATUS_OK; g++)
-        if (mode_groups_size(groups, g) > 1)
-            status = build_tuples(o, g, &grouped.tuples[g], error);
+    if (build_decided(o, x, progress, error) != STATUS_OK)
+        goto done;
+    for (int g = 0; g < groups->groups; g++)
+        if (mode_groups_size(groups, g) > 1 &&
+            build_tuples(o, g, &grouped.tuples[g], error) != STATUS_OK)
+            goto done;
+done:
+    device_coo_free(x);
     device_mode_groups_free(&grouped, pool);
-    return status;
+    return error->status;
 }
 
-/* Alto as the file has it, or packed. */
+/* Alto, loaded from the file or packed. */
 static enum status pack_alto(struct packed_tensor *p, const struct tensor_source *source,
                              const struct plan *plan, struct progress *progress,
                              struct error *error)
@@ -167,28 +184,31 @@ static enum status pack_alto(struct packed_tensor *p, const struct tensor_source
                                               progress, error);
 }
 
-/* The orderings that a streamed plan asks for; *count of them are to be freed. */
-static enum status pack(struct packed_tensor *packed, int *count,
-                        const struct tensor_source *source, const struct plan *plan,
-                        struct backend_seconds *times, struct progress *progress,
+/* The orderings that a streamed plan asks for. The caller frees *count of them, also after a
+ * failure. */
+static enum status pack(struct device_orderings *o, struct packed_tensor *packed, int *count,
+                        const struct tensor_source *source, struct progress *progress,
                         struct error *error)
 {
+    const struct plan *plan = &o->plan;
     double start = clock_now();
-    enum status status = STATUS_OK;
     if (plan->alto) {
-        status = pack_alto(&packed[(*count)++], source, plan, progress, error);
-        times->alto = clock_lap(&start);
+        if (pack_alto(&packed[(*count)++], source, plan, progress, error) != STATUS_OK)
+            return error->status;
+        o->seconds.alto = clock_lap(&start);
     }
-    for (int n = 0; n < source->x->shape.order && status == STATUS_OK; n++)
-        if (plan->conflict[n] == CONFLICT_ORDERED) {
-            status = packed_tensor_build(&packed[(*count)++], source->x, n, plan_segment_nnz(plan),
-                                         progress, error);
-            times->replica[n] = clock_lap(&start);
-        }
-    return status;
+    for (int n = 0; n < source->x->shape.order; n++) {
+        if (plan->conflict[n] != CONFLICT_ORDERED)
+            continue;
+        if (packed_tensor_build(&packed[(*count)++], source->x, n, plan_segment_nnz(plan), progress,
+                                error) != STATUS_OK)
+            return error->status;
+        o->seconds.replica[n] = clock_lap(&start);
+    }
+    return STATUS_OK;
 }
 
-/* Orderings that the device builds later, in host memory beside alto. */
+/* Prepares for replicas, which the device builds later, in host memory beside alto. */
 static void expect_replicas(struct device_orderings *o, struct device_staging *staging)
 {
     const struct plan_request *r = &o->plan.request;
@@ -200,8 +220,8 @@ static void expect_replicas(struct device_orderings *o, struct device_staging *s
                                            .staging = staging};
 }
 
-/* Packed on the host; what fits stays on the device. Where a plan for the device's memory has
- * failed and this one needs more than the file has ready, its nonzeros are read after all. */
+/* Packed in host memory; what fits stays on the device. After a plan for device memory has failed,
+ * this one may need more orderings than the file has: then its nonzeros are read after all. */
 static enum status build_streamed(struct device_orderings *o, const struct tensor_source *source,
                                   struct device_staging *staging, struct progress *progress,
                                   struct error *error)
@@ -216,28 +236,30 @@ static enum status build_streamed(struct device_orderings *o, const struct tenso
             return error->status;
         from = (struct tensor_source){.x = &read};
     }
-    enum status status = pack(packed, &count, &from, plan, &o->seconds, progress, error);
+    pack(o, packed, &count, &from, progress, error);
     coo_free(&read);
+    if (error->status != STATUS_OK)
+        goto failed;
     double start = clock_now();
-    if (status == STATUS_OK && source->file)
+    if (source->file)
         o->norm_sq = packed_tensor_norm_sq(&packed[0]);
     const struct device_stream_request request = {.conflict = plan->conflict,
                                                   .sorted = plan->sorted,
                                                   .batch_nnz = plan->batch_nnz,
                                                   .bytes = plan->flow_bytes + plan->resident_bytes,
                                                   .precision = plan->request.precision};
-    if (status == STATUS_OK)
-        status = device_stream_open(&o->stream, packed, count, &request, error);
-    else
-        while (count > 0)
-            packed_tensor_free(&packed[--count]);
+    if (device_stream_open(&o->stream, packed, count, &request, error) != STATUS_OK)
+        return error->status;
     o->seconds.upload = clock_lap(&start);
-    if (status == STATUS_OK)
-        expect_replicas(o, staging);
-    return status;
+    expect_replicas(o, staging);
+    return STATUS_OK;
+failed:
+    while (count > 0)
+        packed_tensor_free(&packed[--count]);
+    return error->status;
 }
 
-/* The nonzeros to the device, from the arrays or packed. */
+/* Brings the nonzeros to the device, from arrays or packed. */
 static enum status upload(struct device_orderings *o, struct device_coo *coo,
                           const struct tensor_source *source, struct device_staging *staging,
                           struct error *error)
@@ -258,8 +280,7 @@ static enum status upload(struct device_orderings *o, struct device_coo *coo,
     return finish(staging->stream, &start, &o->seconds.upload, error);
 }
 
-/* Decides for groups of modes where they pay; for none where the device has no room for finding
- * them. */
+/* Chooses mode groups where they pay; none where the device has no room for finding them. */
 static enum status choose_groups(struct device_orderings *o, const struct device_coo *x, int device,
                                  struct error *error)
 {
@@ -267,16 +288,14 @@ static enum status choose_groups(struct device_orderings *o, const struct device
     struct mode_groups groups;
     if (!sweep_may_share(&o->plan))
         return STATUS_OK;
-    enum status status = device_attribute(device, cudaDevAttrL2CacheSize, &cache, error);
-    if (status == STATUS_OK)
-        status = device_mode_groups_choose(&groups, x, o->plan.request.row_bytes, (uint64_t)cache,
-                                           error);
-    if (status == STATUS_OK)
+    if (device_attribute(device, cudaDevAttrL2CacheSize, &cache, error) != STATUS_OK)
+        return error->status;
+    device_mode_groups_choose(&groups, x, o->plan.request.row_bytes, (uint64_t)cache, error);
+    if (error->status == STATUS_OK)
         sweep_decide(&o->sweep, &o->plan, &groups);
-    if (status != STATUS_MEMORY)
-        return status;
-    *error = (struct error){0};
-    return STATUS_OK;
+    if (error->status == STATUS_MEMORY)
+        *error = (struct error){0};
+    return error->status;
 }
 
 /* What a build takes, roughly: the nonzeros as they came, room to sort, tables. */
@@ -288,8 +307,8 @@ static uint64_t bytes_to_reserve(const struct plan *plan)
     return few && !overflow ? bytes : 0;
 }
 
-/* To what takes less memory: no groups, fewer orderings, or the tensor on the host if it may be
- * streamed. False where there is nothing less. */
+/* Changes the plan to what takes less memory: no mode groups, fewer orderings, or streaming if that
+ * is allowed. False where nothing takes less. */
 static bool retreat(struct device_orderings *o, bool may_stream, int device)
 {
     struct plan smaller;
@@ -309,31 +328,37 @@ static bool retreat(struct device_orderings *o, bool may_stream, int device)
     return true;
 }
 
-/* With shared partial products where they pay; less, as o->plan says then, where the device has
- * less room than the plan thought. */
+/* Builds as o->plan and o->sweep say. The first attempt chooses mode groups. */
+static enum status build_once(struct device_orderings *o, const struct tensor_source *source,
+                              struct device_staging *staging, bool first, struct progress *progress,
+                              struct error *error)
+{
+    struct device_coo coo = {0};
+    if (upload(o, &coo, source, staging, error) != STATUS_OK || coo.nnz == 0)
+        goto done;
+    if (first && choose_groups(o, &coo, staging->device, error) != STATUS_OK)
+        goto done;
+    (o->sweep.shared ? build_shared : build_decided)(o, &coo, progress, error);
+done:
+    device_coo_free(&coo);
+    return error->status;
+}
+
+/* Builds less where the device has less room than expected: o->plan is then changed. Where o->plan
+ * becomes streamed, nothing is built. */
 static enum status build_in_memory(struct device_orderings *o, const struct tensor_source *source,
                                    struct device_staging *staging, struct progress *progress,
                                    struct error *error)
 {
-    struct device_coo coo = {0};
-    enum status status;
-    for (bool first = true;; first = false) {
-        status = upload(o, &coo, source, staging, error);
-        if (status == STATUS_OK && coo.nnz == 0)
-            break;
-        if (status == STATUS_OK && first)
-            status = choose_groups(o, &coo, staging->device, error);
-        if (status == STATUS_OK)
-            status = (o->sweep.shared ? build_shared : build_decided)(o, &coo, progress, error);
-        if (status != STATUS_MEMORY || !retreat(o, !source->parts, staging->device))
-            break;
+    bool first = true;
+    while (!o->plan.streamed &&
+           build_once(o, source, staging, first, progress, error) == STATUS_MEMORY) {
+        if (!retreat(o, !source->parts, staging->device))
+            return error->status;
         *error = (struct error){0};
-        status = STATUS_OK;
-        if (o->plan.streamed)
-            break;
+        first = false;
     }
-    device_coo_free(&coo);
-    return status;
+    return error->status;
 }
 
 enum status device_orderings_build(struct device_orderings *o, const struct tensor_source *source,
@@ -341,7 +366,6 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
                                    struct progress *progress, struct error *error)
 {
     double start = clock_now();
-    enum status status = STATUS_OK;
     memset(o, 0, sizeof *o);
     o->shape = source->x->shape;
     o->nnz = source->x->nnz;
@@ -353,17 +377,19 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
         return STATUS_OK;
     }
     if (!plan->streamed) {
-        status = device_pool_open(&o->pool, staging->device, staging->stream,
-                                  bytes_to_reserve(plan), error);
-        if (status == STATUS_OK)
-            status = build_in_memory(o, source, staging, progress, error);
+        if (device_pool_open(&o->pool, staging->device, staging->stream, bytes_to_reserve(plan),
+                             error) != STATUS_OK)
+            goto done;
+        if (build_in_memory(o, source, staging, progress, error) != STATUS_OK)
+            goto done;
         device_pool_trim(&o->pool);
     }
-    if (status == STATUS_OK && o->plan.streamed)
-        status = build_streamed(o, source, staging, progress, error);
+    if (o->plan.streamed && build_streamed(o, source, staging, progress, error) != STATUS_OK)
+        goto done;
     if (plan->request.share)
         o->seconds.grouping = clock_now() - start - backend_build_seconds(&o->seconds);
-    if (status != STATUS_OK)
+done:
+    if (error->status != STATUS_OK)
         device_orderings_free(o);
-    return status;
+    return error->status;
 }

@@ -1,5 +1,5 @@
-/* From nonzeros to the orderings of a sweep: in device memory, with groups of modes or without, or
- * packed on the host, from where they flow. */
+/* From nonzeros to the orderings of a sweep: in device memory, with mode groups or without, or
+ * packed in host memory, from where they are streamed. */
 #ifndef BLCO_DEVICE_ORDERINGS_H
 #define BLCO_DEVICE_ORDERINGS_H
 
@@ -12,16 +12,16 @@
 #include "plan/sweep_steps.h"
 
 struct device_orderings {
-    struct shape shape; /* of the tensor that is here                                            */
+    struct shape shape; /* of the nonzeros that are here                                         */
     uint64_t nnz;       /* of it                                                                 */
     double norm_sq;     /* ||X||^2, of all ranks                                                 */
     struct plan plan;   /* that was followed                                                     */
-    struct sweep sweep; /* what is built of it in device memory, and the steps to M              */
-    struct device_pool pool; /* what the tensors were built in, and some stay in; owned          */
+    struct sweep sweep; /* what of it is built in device memory, and the steps to M              */
+    struct device_pool pool; /* for building the tensors, some of which stay in it; owned */
 
     /* The reduced tensor, per group; an ordering that was not built is empty. */
     struct device_tensor alto, ordered[MAX_ORDER];
-    uint64_t tuples[MAX_ORDER]; /* the group's, or the length of its one mode                    */
+    uint64_t tuples[MAX_ORDER]; /* of the group, or the length of its only mode                  */
     void *product[MAX_ORDER];   /* (tuples x row): products of the group's factors; owned        */
     void *partial[MAX_ORDER];   /* (tuples x row): partial products for the group; owned         */
 
@@ -36,11 +36,11 @@ struct device_orderings {
     struct backend_seconds seconds; /* of the stages */
 };
 
-/* Builds what the plan asks for, with shared partial products where they pay; less, as o->plan says
- * then, where the device has less room than the plan thought. The source is only read, by way of
- * `staging`, on whose device and stream everything is done, and which must outlive *o. Of a source
- * without nonzeros there is nothing to build. On failure *o is empty. STATUS_MEMORY, STATUS_INPUT
- * where a file is damaged, STATUS_INTERNAL. */
+/* Builds what the plan asks for, with shared partial products where they pay; or less where the
+ * device has less room than the plan assumed: o->plan is what was built. The source is only read,
+ * through `staging`, whose device and stream all work uses and which must outlive *o. A source
+ * without nonzeros has nothing to build. On failure *o is empty. STATUS_MEMORY, STATUS_INPUT where
+ * a file is damaged, STATUS_INTERNAL. */
 enum status device_orderings_build(struct device_orderings *o, const struct tensor_source *source,
                                    const struct plan *plan, struct device_staging *staging,
                                    struct progress *progress, struct error *error);

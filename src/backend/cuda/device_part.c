@@ -2,8 +2,9 @@
 
 #include "base/memory.h"
 
-/* Segments are chosen by lines that nothing has checked before; but each rank checks what it reads,
- * so that all ranks together read every nonzero, or a line is wrong. */
+/* Segments are chosen by lines of the file's directory, which nothing has checked. Since each rank
+ * checks the segments that it reads, a wrong line shows as a wrong number of nonzeros of all ranks.
+ */
 static enum status check_all_read(const struct device_coo *d, const struct tensor_source *source,
                                   double *norm_sq, struct error *error)
 {
@@ -18,19 +19,20 @@ static enum status check_all_read(const struct device_coo *d, const struct tenso
                      source->file->name, sum[0], (uintmax_t)nnz);
 }
 
-/* Divides the rows of mode n, by the marks of the rows that each rank touches. */
+/* Divides the rows of mode n, by which rows each rank has nonzeros in. */
 static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, int n,
                                struct error *error)
 {
     uint64_t rows = r->range.here.dims[n];
-    unsigned char *touched = NULL;
-    if (rank_rows_compares(r, n)) {
-        touched = memory_zeros(rows, sizeof *touched, error);
-        if (touched && d->nnz > 0)
-            device_coo_touched(d, n, touched, rows, error);
-    }
-    if (error->status == STATUS_OK)
-        rank_rows_divide_mode(r, n, touched, error);
+    if (!rank_rows_compares(r, n))
+        return rank_rows_divide_mode(r, n, NULL, error);
+    unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
+    if (!touched)
+        return error->status;
+    if (d->nnz > 0 && device_coo_touched(d, n, touched, rows, error) != STATUS_OK)
+        goto done;
+    rank_rows_divide_mode(r, n, touched, error);
+done:
     memory_free(touched);
     return error->status;
 }
@@ -49,7 +51,7 @@ static enum status divide(const struct device_coo *d, const struct tensor_source
     return STATUS_OK;
 }
 
-/* The nonzeros get the numbers of the rows that are here. */
+/* Gives the nonzeros the numbers of the rows that are here. */
 static enum status renumber(struct device_coo *d, const struct rank_rows *r, int n,
                             struct error *error)
 {
@@ -57,10 +59,10 @@ static enum status renumber(struct device_coo *d, const struct rank_rows *r, int
     if (!r->mode[n].row || d->nnz == 0)
         return STATUS_OK;
     uint32_t *place = memory_array(rows, sizeof *place, error);
-    if (place) {
-        rank_rows_places(r, n, place);
-        device_coo_renumber(d, n, place, rows, error);
-    }
+    if (!place)
+        return error->status;
+    rank_rows_places(r, n, place);
+    device_coo_renumber(d, n, place, rows, error);
     memory_free(place);
     return error->status;
 }
@@ -72,15 +74,15 @@ enum status device_part_read(struct device_coo *d, const struct tensor_source *s
     struct rank_rows *r = source->ranks;
     if (device_coo_decode_part(d, source->file, &r->range, staging, pool, error) != STATUS_OK)
         return error->status;
-    if (!r->divided)
-        divide(d, source, error);
+    if (!r->divided && divide(d, source, error) != STATUS_OK)
+        goto done;
     *norm_sq = r->norm_sq;
-    for (int n = 0; n < d->shape.order && error->status == STATUS_OK; n++)
-        renumber(d, r, n, error);
-    if (error->status == STATUS_OK) {
-        const struct shape here = part_shape(&r->part);
-        device_coo_linearise(d, &here, error);
-    }
+    for (int n = 0; n < d->shape.order; n++)
+        if (renumber(d, r, n, error) != STATUS_OK)
+            goto done;
+    const struct shape here = part_shape(&r->part);
+    device_coo_linearise(d, &here, error);
+done:
     if (error->status != STATUS_OK)
         device_coo_free(d);
     return error->status;

@@ -1,22 +1,22 @@
-/* Factor matrices from single precision to double, between two iterations. */
+/* From single precision to double, between two iterations. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "kernels/dense/dense_widen.h"
 
-/* Factor matrix n, by way of M's room: it takes more room than before, and so cannot be made in
- * place. */
+/* Widens factor matrix n, which needs more room than before, and so goes through M. */
 static enum status widen(struct device_state *s, int n, struct error *error)
 {
     const struct device_factors *f = &s->sweep.factors;
     const uint64_t rows = f->shape.dims[n], bytes = device_row_bytes(s->rank, PRECISION_DOUBLE);
+    static const char doing[] = "widening a factor matrix";
     cudaError_t code = dense_widen_rows(f->factor[n], s->ld, f->m, bytes / sizeof(double), rows,
                                         s->rank, s->stream);
-    if (code == cudaSuccess)
-        code =
-            cudaMemcpyAsync(f->factor[n], f->m, rows * bytes, cudaMemcpyDeviceToDevice, s->stream);
-    return cuda_status(code, "widening a factor matrix", error);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    code = cudaMemcpyAsync(f->factor[n], f->m, rows * bytes, cudaMemcpyDeviceToDevice, s->stream);
+    return cuda_status(code, doing, error);
 }
 
 void device_state_set_precision(struct device_state *s, enum precision precision)
@@ -28,7 +28,7 @@ void device_state_set_precision(struct device_state *s, enum precision precision
     device_state_forget(s);
 }
 
-/* What has been asked for is done before anything changes. */
+/* Queued work ends before anything changes. */
 enum status device_state_widen(void *state, struct error *error)
 {
     struct device_state *s = state;

@@ -6,15 +6,17 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_queue.h"
 
-static enum status open_sharing(struct device_ranks *r, int n, int device, struct error *error)
+/* The communicator of the GPUs that have the same range of mode n. */
+static enum status open_peers(struct device_ranks *r, int n, int device, struct error *error)
 {
-    struct comm *sharing = r->ranks->mode[n].peers;
-    if (sharing == r->ranks->all)
-        r->sharing[n] = r->all;
-    else if (sharing->size > 1 &&
-             device_comm_init(&r->sharing[n], sharing, device, error) == STATUS_OK)
-        return device_comm_wait(r->sharing[n], error);
-    return error->status;
+    struct comm *peers = r->ranks->mode[n].peers;
+    if (peers == r->ranks->all)
+        r->peers[n] = r->all;
+    if (r->peers[n] || peers->size == 1)
+        return STATUS_OK;
+    if (device_comm_init(&r->peers[n], peers, device, error) != STATUS_OK)
+        return error->status;
+    return device_comm_wait(r->peers[n], error);
 }
 
 enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ranks, int device,
@@ -23,24 +25,26 @@ enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ra
     *r = (struct device_ranks){.ranks = ranks, .all = ranks->devices};
     if (ranks->all->size == 1)
         return STATUS_OK;
-    enum status status = cuda_status(device_event_create(&r->moved), "an event", error);
-    if (status != STATUS_OK)
+    if (cuda_status(device_event_create(&r->moved), "an event", error) != STATUS_OK) {
         comm_abort(ranks->all, error);
-    else if (!r->all)
-        status = device_comm_init(&r->all, ranks->all, device, error);
-    if (status == STATUS_OK)
-        status = device_comm_wait(r->all, error);
-    for (int n = 0; n < ranks->part.whole.order && status == STATUS_OK; n++)
-        status = open_sharing(r, n, device, error);
-    return status;
+        return error->status;
+    }
+    if (!r->all && device_comm_init(&r->all, ranks->all, device, error) != STATUS_OK)
+        return error->status;
+    if (device_comm_wait(r->all, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < ranks->part.whole.order; n++)
+        if (open_peers(r, n, device, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
 }
 
-/* After this nothing on the device waits for other ranks. */
+/* Afterwards nothing on the device waits for other ranks. */
 static void give_up(struct device_ranks *r)
 {
     for (int n = 0; n < MAX_ORDER; n++)
-        if (r->sharing[n] != r->all)
-            device_comm_abort(r->sharing[n]);
+        if (r->peers[n] != r->all)
+            device_comm_abort(r->peers[n]);
     device_comm_abort(r->all);
 }
 
@@ -50,8 +54,8 @@ void device_ranks_close(struct device_ranks *r)
     if (r->all && comm_check(r->ranks->all, &aborted) != STATUS_OK)
         give_up(r);
     for (int n = 0; n < MAX_ORDER; n++)
-        if (r->sharing[n] != r->all)
-            device_comm_close(r->sharing[n]);
+        if (r->peers[n] != r->all)
+            device_comm_close(r->peers[n]);
     if (r->ranks && r->all != r->ranks->devices)
         device_comm_close(r->all);
     device_event_destroy(r->moved);
@@ -70,7 +74,7 @@ uint64_t device_ranks_rows(const struct rank_rows *ranks, int n)
     return rows > 0 ? rows : 1;
 }
 
-/* Waits, in the queue, for the operation before this one. */
+/* Later work on the stream waits for the previous operation. */
 static enum status begin(struct device_ranks *r, cudaStream_t stream, struct error *error)
 {
     return cuda_status(cudaStreamWaitEvent(stream, r->moved, 0), "the order of moves", error);
@@ -83,10 +87,9 @@ static enum status end(struct device_ranks *r, cudaStream_t stream, struct error
 
 static enum status record(cudaEvent_t *event, cudaStream_t stream, struct error *error)
 {
-    cudaError_t code = *event ? cudaSuccess : device_event_create_timed(event);
-    if (code == cudaSuccess)
-        code = cudaEventRecord(*event, stream);
-    return cuda_status(code, "timing", error);
+    if (!*event && cuda_status(device_event_create_timed(event), "timing", error) != STATUS_OK)
+        return error->status;
+    return cuda_status(cudaEventRecord(*event, stream), "timing", error);
 }
 
 typedef enum status collective(struct device_comm *c, const struct device_stripes *stripes,
@@ -98,13 +101,13 @@ static enum status move(struct device_ranks *r, int n, collective *call,
                         struct error *error)
 {
     bool timed = r->moves < DEVICE_MOST_MOVES;
-    if (!r->sharing[n] || stripes->stripe == 0)
+    if (!r->peers[n] || stripes->stripe == 0)
         return STATUS_OK;
     if (begin(r, stream, error) != STATUS_OK)
         return error->status;
     if (timed && record(&r->begin[r->moves], stream, error) != STATUS_OK)
         return error->status;
-    if (call(r->sharing[n], stripes, stream, error) != STATUS_OK)
+    if (call(r->peers[n], stripes, stream, error) != STATUS_OK)
         return error->status;
     if (timed && record(&r->end[r->moves], stream, error) != STATUS_OK)
         return error->status;
@@ -165,19 +168,16 @@ static enum status book_moves(struct device_ranks *r, struct error *error)
     const int moves = r->moves;
     r->moves = 0;
     for (int i = 0; i < moves; i++) {
-        float ms = 0;
-        cudaError_t code = cudaEventSynchronize(r->end[i]);
-        if (code == cudaSuccess)
-            code = cudaEventElapsedTime(&ms, r->begin[i], r->end[i]);
-        if (cuda_status(code, "timing", error) != STATUS_OK)
+        double seconds;
+        if (cuda_status(device_event_seconds(r->begin[i], r->end[i], &seconds), "timing", error) !=
+            STATUS_OK)
             return error->status;
-        r->ranks->all->seconds += ms / 1e3;
+        r->ranks->all->seconds += seconds;
     }
     return STATUS_OK;
 }
 
-/* Looks whether the stream is empty, and, so that a rank which fails ends this one, whether that
- * has happened. */
+/* Waits until the stream is empty. A rank that fails meanwhile ends this one. */
 static enum status poll(struct device_ranks *r, cudaStream_t stream, struct error *error)
 {
     for (;;) {
@@ -197,7 +197,9 @@ enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struc
 {
     if (!r->all)
         return cuda_status(cudaStreamSynchronize(stream), "an iteration", error);
-    return poll(r, stream, error) == STATUS_OK ? book_moves(r, error) : error->status;
+    if (poll(r, stream, error) != STATUS_OK)
+        return error->status;
+    return book_moves(r, error);
 }
 
 enum status device_ranks_before_wait(struct device_ranks *r, cudaStream_t stream,

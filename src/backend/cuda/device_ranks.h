@@ -1,5 +1,5 @@
-/* What the ranks of several GPUs do together in an iteration, queued like everything else. With one
- * rank nothing is queued. */
+/* Collective operations of an iteration, of ranks with a GPU each, queued like all other work. With
+ * one rank nothing is queued. */
 #ifndef BLCO_DEVICE_RANKS_H
 #define BLCO_DEVICE_RANKS_H
 
@@ -9,28 +9,27 @@
 #include "ranks/rank_rows.h"
 #include "comm/nccl/device_comm.h"
 
-#define DEVICE_MOST_MOVES                                                                          \
-    512 /* timed between two times that the host waits; more are not timed                         \
-         */
+#define DEVICE_MOST_MOVES 512 /* timed between two waits of the host; more are not timed */
 
 /* NCCL's operations follow each other, whichever stream they are queued on (device_comm.h):
  * `moved` is recorded after each one, and the next one waits for `moved`. */
 struct device_ranks {
-    const struct rank_rows *ranks;          /* borrowed                                         */
-    struct device_comm *all;                /* NULL: this rank is alone; owned, or ranks->devices */
-    struct device_comm *sharing[MAX_ORDER]; /* `all`, or owned; NULL: nobody shares             */
-    cudaEvent_t moved;                      /* after the last operation                         */
-    cudaEvent_t begin[DEVICE_MOST_MOVES];   /* of the moves of rows since the host last waited; */
-    cudaEvent_t end[DEVICE_MOST_MOVES];     /* made when they are first needed                  */
-    int moves;                              /* of these                                         */
+    const struct rank_rows *ranks;        /* borrowed                                         */
+    struct device_comm *all;              /* owned, or ranks->devices; NULL: one rank         */
+    struct device_comm *peers[MAX_ORDER]; /* `all`, or owned; NULL: no other rank has them    */
+    cudaEvent_t moved;                    /* after the last operation                         */
+    cudaEvent_t begin[DEVICE_MOST_MOVES]; /* of the moves of rows since the host last waited; */
+    cudaEvent_t end[DEVICE_MOST_MOVES];   /* made when they are first needed                  */
+    int moves;                            /* of these                                         */
 };
 
-/* On the calling thread's device, of this number; every rank calls it. Waits until the GPUs have
- * met. *r must be closed, after a failure too. Errors of device_comm_init and device_comm_wait. */
+/* On the calling thread's device, of this number; every rank calls it. Waits until the GPUs are
+ * connected. *r must be closed, also after a failure. Errors of device_comm_init and
+ * device_comm_wait. */
 enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ranks, int device,
                               struct error *error);
 
-/* Accepts an empty one. If a rank has aborted, what is still queued is given up. */
+/* Accepts an empty one. If a rank has aborted, queued work is dropped. */
 void device_ranks_close(struct device_ranks *r);
 
 /* Rows of mode n that an array has room for: those here, filled up to stripes of equal length. */
@@ -50,7 +49,7 @@ enum status device_ranks_sum(struct device_ranks *r, const double *from, double 
 bool device_ranks_alone(const struct device_ranks *r);
 
 /* Waits until the stream is empty, and adds the time of the moves of rows to ranks->all->seconds.
- * If a rank has aborted, its status and reason. */
+ * If a rank has aborted, returns its status and reason. */
 enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struct error *error);
 
 /* To be called before anything waits for the stream without looking for failures of other ranks:

@@ -1,5 +1,5 @@
-/* The residual on the device: the pass over the nonzeros and the Grams run there, in thread blocks
- * whose sums the host adds. */
+/* The residual on the device: thread blocks sum over nonzeros and rows, and the host adds their
+ * sums. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
@@ -9,17 +9,6 @@
 #include "base/memory.h"
 
 static const char doing[] = "the residual";
-
-/* Copies an array of the device, once the stream has made it. */
-static enum status fetch(void *host, const void *device, uint64_t count, cudaStream_t stream,
-                         struct error *error)
-{
-    cudaError_t code = cudaMemcpyAsync(host, device, count * sizeof(struct double_double),
-                                       cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    return cuda_status(code, doing, error);
-}
 
 /* weight[r] = lambda[r] over the norms of all modes' columns. */
 static enum status find_weights(struct device_state *s, double *weight, struct error *error)
@@ -61,7 +50,8 @@ static enum status add_gram(struct device_state *s, int n, struct double_double 
                                      slices, partial, s->stream);
     if (cuda_status(code, doing, error) != STATUS_OK)
         goto done;
-    if (fetch(host, partial, slices * size, s->stream, error) != STATUS_OK)
+    if (device_fetch(host, partial, slices * size * sizeof *host, s->stream, doing, error) !=
+        STATUS_OK)
         goto done;
     for (uint64_t i = 0; i < s->rank; i++)
         for (uint64_t j = i; j < s->rank; j++)
@@ -113,7 +103,7 @@ static enum status queue_nonzeros(struct device_state *s, const double *weight,
                             : queue_in_memory(o, &args, sum, s->stream, error);
 }
 
-/* r->nonzeros, by way of a sum for each thread block. */
+/* r->nonzeros, from a sum of each thread block. */
 static enum status sum_nonzeros(struct device_state *s, struct backend_residual *r,
                                 struct error *error)
 {
@@ -126,15 +116,16 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
         goto done;
     if (device_array_into(&weight, s->rank, sizeof *weight, error) != STATUS_OK)
         goto done;
-    cudaError_t code = cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight, cudaMemcpyHostToDevice,
-                               s->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
+    if (cuda_status(cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream), doing, error) !=
+        STATUS_OK)
+        goto done;
+    if (cuda_status(cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight,
+                                    cudaMemcpyHostToDevice, s->stream),
+                    doing, error) != STATUS_OK)
         goto done;
     if (queue_nonzeros(s, weight, sum, error) != STATUS_OK)
         goto done;
-    if (fetch(host, sum, sums, s->stream, error) != STATUS_OK)
+    if (device_fetch(host, sum, sums * sizeof *host, s->stream, doing, error) != STATUS_OK)
         goto done;
     for (uint64_t k = 0; k < sums; k++)
         r->nonzeros = dd_add(r->nonzeros, host[k]);
@@ -145,8 +136,8 @@ done:
     return error->status;
 }
 
-/* An MTTKRP that the GPU has begun early is begun again later: otherwise its time would count as
- * the residual's, and the residual's as the MTTKRP's. */
+/* An MTTKRP that was begun early is begun again later: otherwise its time would count as the
+ * residual's, and the residual's as the MTTKRP's. */
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error)
 {
     struct device_state *s = state;

@@ -1,6 +1,6 @@
-/* What the CUDA backend keeps, and the operations of an iteration. Implemented in backend_cuda.c
- * (what it keeps), device_model.c (models on their way in), device_store.c (and out),
- * device_update.c (the steps of an iteration), device_momentum.c (what the next one begins with),
+/* The state of the CUDA backend, and the operations of an iteration. Implemented in backend_cuda.c
+ * (opening and closing), device_model.c (loading a model), device_store.c (storing it),
+ * device_update.c (the steps of an iteration), device_momentum.c (the start of the next one),
  * device_residual.c (the residual) and device_precision.c (from single precision to double). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
@@ -19,11 +19,11 @@ struct device_scalars {
     struct dense_fit_terms fit;
     struct dense_momentum momentum;
     int bad;  /* first mode (one-based) with a norm that is not finite, or 0 */
-    int halt; /* which solve since the host last waited was not done, nor anything after
-               * it; or 0 */
+    int halt; /* number of the update, since the host last waited, that was not done, nor anything
+               * after it; or 0 */
 };
 
-#define DEVICE_MOST_QUEUED 64 /* between two times that the host waits */
+#define DEVICE_MOST_QUEUED 64 /* between two waits of the host */
 
 /* What the host has queued since it last waited, in order to repeat it. */
 struct device_ahead {
@@ -33,22 +33,21 @@ struct device_ahead {
         int before;   /* the mode that was updated last before that; -1: none */
     } queued[DEVICE_MOST_QUEUED];
     int count;    /* of these                                                          */
-    bool running; /* the host waits for no V                                           */
+    bool running; /* the host does not wait for V                                      */
     int careful;  /* updates left to run one by one, each waiting for its V; 0: none */
 };
 
-/* The model besides its factor matrices, which are those of struct device_factors; device, owned.
- */
+/* The model without its factor matrices, which struct device_factors has; device, owned. */
 struct device_model {
     double *lambda;   /* (R) of the model that was loaded, or of the last sweep that momentum has
-                       * accepted; counts where last_mode is -1                                  */
+                       * accepted; valid where last_mode is -1 */
     bool weights_fit; /* lambda comes from an update                                             */
     int last_mode;    /* the one updated last, whose norms are lambda; or -1                     */
     double *gram[MAX_ORDER]; /* (R x R), of unit columns                                         */
-    double *norm[MAX_ORDER]; /* (R), of the columns as they stand                                */
+    double *norm[MAX_ORDER]; /* (R), of the columns of the factor matrix                         */
 };
 
-/* Room of an update; device, owned. */
+/* Results of the steps of an update; device, owned. */
 struct device_solve {
     double *inverse;   /* (R x R): A_n = M inverse                            */
     double *raw;       /* (R x R): A_n' A_n before normalisation              */
@@ -59,23 +58,23 @@ struct device_solve {
 /* Timed events on `stream`. */
 struct device_events {
     cudaEvent_t own[OPERATION_EVENTS]; /* of struct event_ops; NULL until it is used; owned    */
-    cudaEvent_t at[OPERATION_EVENTS];  /* that one, or another which was recorded there        */
-    cudaEvent_t end;      /* one that stands at the end of `stream`, whoever has recorded it;
-                           * NULL: more has been queued, or the host has waited                */
+    cudaEvent_t at[OPERATION_EVENTS];  /* that one, or another that was recorded there         */
+    cudaEvent_t end; /* one after all work on `stream`, whoever has recorded it; NULL: more has been
+                      * queued, or the host has waited */
     cudaEvent_t swept;    /* the one after the last sweep                                      */
-    cudaEvent_t spare[2]; /* for that where `end` is NULL, by turns; owned                     */
+    cudaEvent_t spare[2]; /* for `swept` where `end` is NULL, by turns; owned                  */
     int turn;             /* 0 or 1                                                            */
 };
 
-/* The step to what the next sweep begins with is queued with the fit, before the host asks for it
+/* The step to the start of the next sweep. It is queued with the fit, before the host asks for it
  * (device_momentum.c). */
 struct device_momentum {
     enum {
         STEP_NONE,  /* no step is prepared                                            */
-        STEP_BEGUN, /* one is, and what it makes are the factor matrices              */
+        STEP_BEGUN, /* one is, and the factor matrices are its result                 */
         STEP_ASIDE  /* one is, but the model of the sweep is still the factor matrices */
     } prepared;
-    struct device_previous { /* of modes whose previous factor matrix stays; device, owned */
+    struct device_previous { /* of modes that keep their previous factor matrix; device, owned */
         void *factor;
         double *gram, *norm;
     } previous[MAX_ORDER];
@@ -85,7 +84,7 @@ struct device_momentum {
 };
 
 struct device_state {
-    int device; /* its number: every entry makes it the calling thread's (device_use) */
+    int device; /* its number; every operation makes it the calling thread's (device_use) */
     int order;
     uint64_t rank;
     uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
@@ -94,13 +93,12 @@ struct device_state {
     struct device_staging staging; /* on `stream`                                             */
     struct device_ranks ranks;
     struct device_sweep sweep; /* tensor, factors and M                                       */
-    int m_mode;                /* whose M stands in sweep.factors.m; -1: none's               */
+    int m_mode;                /* whose M is in sweep.factors.m; -1: none                     */
     bool m_early;              /* before it was asked for                                     */
     struct device_model model;
     struct device_momentum momentum;
-    struct device_dense *dense;       /* of the precision that the factors have now            */
-    struct device_dense *dense_of[2]; /* by precision; NULL where the factors never have it;
-                                       * owned                                                 */
+    struct device_dense *dense;       /* of the present precision */
+    struct device_dense *dense_of[2]; /* by precision; NULL where it is not needed; owned */
     struct device_solve solve;
     struct device_columns columns;
     struct device_scalars *scalars; /* device                                                  */
@@ -131,13 +129,13 @@ void device_state_swap(void *state);
 enum status device_state_gram(void *state, int mode, double *gram, struct error *error);
 enum status device_state_weights(void *state, double *lambda, struct error *error);
 
-/* Where row `row` of an array (rows x ld) of factors' entries begins. */
+/* Where row `row` of an array (rows x ld) of entries in the present precision begins. */
 static inline void *device_state_row(const struct device_state *s, void *array, uint64_t row)
 {
     return (char *)array + row * s->ld * precision_bytes(s->sweep.factors.precision);
 }
 
-/* The matrix of the rows of mode n that are here, in an array of factors' entries. */
+/* The matrix of the rows of mode n that are here, in an array of such entries. */
 static inline struct device_matrix device_state_matrix(const struct device_state *s, int n,
                                                        void *entries)
 {
@@ -148,54 +146,53 @@ static inline struct device_matrix device_state_matrix(const struct device_state
                                   .precision = s->sweep.factors.precision};
 }
 
-/* *row (device) = the numbers of the rows of mode n that are here, in the place of M, which is
- * lost; NULL where rows keep their order. Asynchronous. */
+/* *row (device) = the numbers of the rows of mode n that are here, written over M; NULL where rows
+ * keep their order. Asynchronous. */
 enum status device_state_send_rows(struct device_state *s, int n, const uint64_t **row,
                                    struct error *error);
 
-/* From now on the factor matrices, which are lost, have this precision. */
+/* Factor matrices, which become undefined, have this precision from now on. */
 void device_state_set_precision(struct device_state *s, enum precision precision);
 
 /* Allocates the previous factor matrices that the plan asks for. STATUS_MEMORY. */
 enum status device_momentum_open(struct device_state *s, struct error *error);
 
-/* Accepts what is open in part. */
+/* Accepts a half-opened one. */
 void device_momentum_close(struct device_momentum *m);
 
-/* Queues, after the fit of `mode`, the mode updated last, whose <X, Y> has the relative error
- * epsilon, the decision that follows *before, and its step. */
+/* Queues the decision on the next sweep, from *before, and its step, after the fit of `mode`, the
+ * mode updated last; epsilon is the relative error of <X, Y>. */
 enum status device_momentum_queue(struct device_state *s, int mode, const struct momentum *before,
                                   double epsilon, struct error *error);
 
 /* Makes the model of the last sweep the factor matrices again while a step is prepared. */
 void device_momentum_set_aside(struct device_state *s);
 
-/* Drops the step that is prepared: the model of the last sweep stays, an MTTKRP that was begun
- * early does not. */
+/* Drops the prepared step: the model of the last sweep stays; an early MTTKRP does not. */
 void device_momentum_drop(struct device_state *s);
 
-/* Takes the step that is prepared; false if none is. */
+/* Takes the prepared step; false if there is none. */
 bool device_momentum_take(struct device_state *s);
 
-/* Makes *step, when none is prepared and nothing is queued. */
+/* Makes *step. No step may be prepared, and nothing queued. */
 enum status device_momentum_step(struct device_state *s, const struct momentum_step *step,
                                  struct error *error);
 
-/* Forgets what was queued or prepared: the factor matrices are the model. */
+/* Forgets queued and prepared steps: the factor matrices are the model. */
 void device_state_forget(struct device_state *s);
 
-/* An M that was made of other factor matrices does not count. */
+/* M was made from other factor matrices, and is no longer valid. */
 static inline void device_state_drop_m(struct device_state *s)
 {
     s->m_mode = -1;
     s->m_early = false;
 }
 
-/* Waits until everything that was queued is done, V that cannot be inverted included. The factor
- * matrices are then those of the last sweep, whether the next step is prepared or not. */
+/* Waits until all queued work is done; updates with a V that could not be inverted are repeated.
+ * Then the factor matrices are those of the last sweep, also where the next step is prepared. */
 enum status device_state_wait(struct device_state *s, struct error *error);
 
-/* The M of `mode` into s->sweep.factors.m. Asynchronous. */
+/* Queues the MTTKRP of `mode`, into s->sweep.factors.m. */
 enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct error *error);
 
 #endif

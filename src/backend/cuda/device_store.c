@@ -1,5 +1,5 @@
-/* The model, and what else is asked of it, on the way out of the device. The device measures the
- * columns, and the threads that take the rows from it bring these into their form. */
+/* Storing models, and their Grams, weights and columns. The device measures the columns; the host
+ * threads that receive the rows bring them into their form. */
 #include "backend/cuda/device_state.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static enum status fetch(double *to, const double *from, uint64_t count, const c
                        error);
 }
 
-/* scale (R) = what gives the columns of factor matrix n unit length; 1 for a zero column. */
+/* scale (R) = the inverse of the column norms of factor matrix n; 1 for a zero column. */
 static enum status fetch_scales(const struct device_state *s, int n, double *scale,
                                 struct error *error)
 {
@@ -88,7 +88,7 @@ enum status device_state_save(void *state, struct ktensor *k, struct carried *ca
     return STATUS_OK;
 }
 
-/* The form of mode n. room (4 x R): scale, weight and bound, and what they are made from. */
+/* The form of mode n's columns. room (4 x R): their scale, weight and bound, and scratch. */
 static enum status find_form(const struct device_state *s, int n, const struct model_form *form,
                              double *room, struct column_form *of, struct error *error)
 {
@@ -116,8 +116,11 @@ enum status device_state_store(void *state, const struct model_form *form, struc
     if (wait_for_model(s, error) != STATUS_OK)
         return error->status;
     double *room = memory_array(4, s->rank * sizeof *room, error);
-    for (int n = 0; n < s->order && error->status == STATUS_OK; n++)
-        store_mode(s, n, form, room, k->factor[n], error);
+    if (!room)
+        return error->status;
+    for (int n = 0; n < s->order; n++)
+        if (store_mode(s, n, form, room, k->factor[n], error) != STATUS_OK)
+            break;
     memory_free(room);
     return error->status;
 }
@@ -139,7 +142,7 @@ static enum status measure(struct device_state *s, int n, const double *entry,
     if (args.row)
         args.row += own->first;
     if (device_columns_measure(&s->columns, &args, s->sweep.factors.precision, entry, &parts,
-                               s->stream, error) != STATUS_OK)
+                               error) != STATUS_OK)
         return error->status;
     for (uint64_t r = 0; r < s->rank; r++)
         column[r] = (struct column){0, 0, NO_ROW};
@@ -151,7 +154,7 @@ static enum status measure(struct device_state *s, int n, const double *entry,
     return STATUS_OK;
 }
 
-/* The columns are measured in the order that they have. */
+/* Measures the columns in the order of the components on the device. */
 enum status device_state_columns(void *state, int mode, const struct model_form *form,
                                  struct column *column, struct error *error)
 {
@@ -170,8 +173,8 @@ done:
     return error->status;
 }
 
-/* scale (R) = what gives M of `mode` the columns that it has for unit columns of the others. one
- * (R): room. */
+/* scale (R) = what M's columns are multiplied by to be those of unit columns of the other modes.
+ * one (R): scratch. */
 static enum status fetch_scales_of_m(const struct device_state *s, int mode, double *scale,
                                      double *one, struct error *error)
 {

@@ -15,18 +15,21 @@ static enum status open_mttkrps(struct device_sweep *s, cudaStream_t stream, str
 {
     const struct device_orderings *o = &s->orderings;
     const struct mode_groups *groups = &o->sweep.groups;
-    enum status status = STATUS_OK;
-    for (int g = 0; g < groups->groups && !o->plan.streamed && status == STATUS_OK; g++) {
+    if (s->is_empty || o->plan.streamed)
+        return STATUS_OK;
+    for (int g = 0; g < groups->groups; g++) {
         enum conflict conflict = o->sweep.conflict[g];
         const struct device_tensor *tensor =
             conflict == CONFLICT_ORDERED ? &o->ordered[g] : &o->alto;
-        status = device_mttkrp_open(&s->reduced[g], tensor, g, conflict, stream, error);
+        if (device_mttkrp_open(&s->reduced[g], tensor, g, conflict, stream, error) != STATUS_OK)
+            return error->status;
         int first = groups->first[g], size = mode_groups_size(groups, g);
-        for (int k = 0; k < size && size > 1 && status == STATUS_OK; k++)
-            status = device_mttkrp_open(&s->within[first + k], &o->tuple_tensor[first + k], k,
-                                        CONFLICT_ORDERED, stream, error);
+        for (int k = 0; k < size && size > 1; k++)
+            if (device_mttkrp_open(&s->within[first + k], &o->tuple_tensor[first + k], k,
+                                   CONFLICT_ORDERED, stream, error) != STATUS_OK)
+                return error->status;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static uint64_t longest_table(const struct device_sweep *s)
@@ -51,19 +54,18 @@ static enum status allocate_factors(struct device_sweep *s, const struct rank_ro
     f->shape = s->orderings.shape;
     f->precision = plan->request.precision;
     f->copies = (uint32_t)plan->request.copies;
-    for (int n = 0; n < f->shape.order && error->status == STATUS_OK; n++) {
+    for (int n = 0; n < f->shape.order; n++) {
         uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
         uint64_t stripes = device_ranks_rows(ranks, n), copied = copies * f->shape.dims[n];
         uint64_t rows = stripes > copied ? stripes : copied;
         longest = rows > longest ? rows : longest;
-        f->factor[n] = device_array(stripes, row_bytes(s), error);
+        if (device_array_into(&f->factor[n], stripes, row_bytes(s), error) != STATUS_OK)
+            return error->status;
     }
+    if (device_array_into(&f->m, longest, row_bytes(s), error) != STATUS_OK)
+        return error->status;
     f->table_rows = longest_table(s);
-    if (error->status == STATUS_OK)
-        f->m = device_array(longest, row_bytes(s), error);
-    if (error->status == STATUS_OK)
-        f->table = device_array(f->table_rows, row_bytes(s), error);
-    return error->status;
+    return device_array_into(&f->table, f->table_rows, row_bytes(s), error);
 }
 
 enum status device_sweep_open(struct device_sweep *s, const struct tensor_source *source,
@@ -72,16 +74,16 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
 {
     memset(s, 0, sizeof *s);
     s->factors.vectors = (uint32_t)(plan->request.row_bytes / VECTOR_BYTES);
-    enum status status =
-        device_orderings_build(&s->orderings, source, plan, staging, progress, error);
+    if (device_orderings_build(&s->orderings, source, plan, staging, progress, error) != STATUS_OK)
+        goto done;
     s->is_empty = s->orderings.nnz == 0;
-    if (status == STATUS_OK && !s->is_empty)
-        status = open_mttkrps(s, staging->stream, error);
-    if (status == STATUS_OK)
-        status = allocate_factors(s, source->ranks, error);
-    if (status != STATUS_OK)
+    if (open_mttkrps(s, staging->stream, error) != STATUS_OK)
+        goto done;
+    allocate_factors(s, source->ranks, error);
+done:
+    if (error->status != STATUS_OK)
         device_sweep_close(s);
-    return status;
+    return error->status;
 }
 
 void device_sweep_close(struct device_sweep *s)
@@ -196,19 +198,19 @@ static enum status run_within(struct device_sweep *s, int group, int mode, cudaS
     return device_mttkrp_run(&s->within[mode], &f, stream, error);
 }
 
-/* From alto, until orderings of the modes' own pay. */
+/* From alto, until it pays to build orderings of the modes. */
 static enum status run_streamed(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error)
 {
     struct device_orderings *o = &s->orderings;
     bool due;
-    enum status status = device_replicas_due(&o->replicas, &o->stream, mode, &due, error);
-    if (status == STATUS_OK && due) {
-        status = device_replicas_build(&o->replicas, &o->stream, error);
+    if (device_replicas_due(&o->replicas, &o->stream, mode, &due, error) != STATUS_OK)
+        return error->status;
+    if (due && device_replicas_build(&o->replicas, &o->stream, error) != STATUS_OK)
+        return error->status;
+    if (due)
         memcpy(o->seconds.replica, o->replicas.seconds, sizeof o->seconds.replica);
-    }
-    return status == STATUS_OK ? device_stream_mttkrp(&o->stream, mode, &s->factors, stream, error)
-                               : status;
+    return device_stream_mttkrp(&o->stream, mode, &s->factors, stream, error);
 }
 
 static enum status run_step(struct device_sweep *s, const struct sweep_step *step, int mode,
@@ -235,10 +237,11 @@ enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t s
     if (s->orderings.plan.streamed)
         return run_streamed(s, mode, stream, error);
     struct sweep_steps steps = sweep_steps(&s->orderings.sweep, mode);
-    enum status status = STATUS_OK;
-    for (int i = 0; i < steps.count && status == STATUS_OK; i++)
-        status = run_step(s, &steps.step[i], mode, stream, error);
-    if (status != STATUS_OK)
+    for (int i = 0; i < steps.count; i++)
+        if (run_step(s, &steps.step[i], mode, stream, error) != STATUS_OK)
+            goto done;
+done:
+    if (error->status != STATUS_OK)
         sweep_restart(&s->orderings.sweep);
-    return status;
+    return error->status;
 }

@@ -1,15 +1,14 @@
-/* The steps of an iteration.
- *
- * The host runs ahead of the GPU: it assumes that every V can be inverted. Where one cannot, the
- * GPU leaves everything after it undone; the host learns of that when it next waits anyway, and
- * repeats these steps, waiting for each V. While the host waits for the fit, the GPU already works
- * on the next sweep's first MTTKRP. */
+/* The steps of an iteration. The host queues work ahead of the GPU, as if every V could be
+ * inverted. Where one cannot, the GPU skips everything after it; the host learns of that at its
+ * next wait and repeats these steps, waiting for each V. While the host waits for the fit, the GPU
+ * already works on the next sweep's first MTTKRP. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
+#include "backend/cuda/runtime/device_queue.h"
 
-#define CAREFUL_UPDATES 64 /* that wait for their V after one that was singular */
+#define CAREFUL_UPDATES 64 /* after a singular V, each waiting for its V */
 
 _Static_assert(DEVICE_DENSE_PASSES > OPERATION_EVENTS + DEVICE_MOST_QUEUED,
                "events of passes time operations until they are read");
@@ -34,46 +33,47 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 
-/* The inverse of V, on the side stream. last: the mode whose norms are lambda, or -1. */
+/* The Grams and norms of the model, for the update of `mode`. */
+static struct dense_modes modes_of(const struct device_state *s, int mode)
+{
+    struct dense_modes modes = {.order = s->order, .mode = mode, .rank = (uint32_t)s->rank};
+    for (int n = 0; n < s->order; n++) {
+        modes.gram[n] = s->model.gram[n];
+        modes.norm[n] = s->model.norm[n];
+    }
+    return modes;
+}
+
+/* Queues the inverse of V. last: the mode whose norms are lambda, or -1. */
 static enum status queue_inverse(struct device_state *s, int mode, int last, struct error *error)
 {
     const struct device_model *model = &s->model;
-    const double *const *gram = (const double *const *)model->gram;
-    const double *const *norm = (const double *const *)model->norm;
+    const struct dense_modes modes = modes_of(s, mode);
     double ridge = s->rules.ridge[mode];
     if (s->rules.nonneg[mode])
-        return device_dense_nonneg_weights(s->dense, s->order, mode, gram, norm, ridge,
+        return device_dense_prepare_nonneg(s->dense, &modes, ridge,
                                            last < 0 ? model->lambda : model->norm[last],
-                                           s->ranks.ranks->part.whole.dims[mode], s->side, error);
+                                           s->ranks.ranks->part.whole.dims[mode], error);
     if (!s->ahead.running && device_ranks_before_wait(&s->ranks, s->side, error) != STATUS_OK)
         return error->status;
-    return device_dense_inverse(s->dense, s->order, mode, gram, norm, ridge, s->solve.inverse,
-                                s->side, error);
+    return device_dense_inverse(s->dense, &modes, ridge, s->solve.inverse, error);
 }
 
-/* `stream` waits for what the side stream has made. */
-static enum status wait_for_inverse(struct device_state *s, struct error *error)
-{
-    cudaError_t code = cudaEventRecord(s->solve.ready, s->side);
-    if (code == cudaSuccess)
-        code = cudaStreamWaitEvent(s->stream, s->solve.ready, 0);
-    return cuda_status(code, "V", error);
-}
-
-/* The rows of the factor matrix that this rank solves, from M's. */
+/* Queues the pass over the rows of M and the factor matrix that this rank solves. */
 static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, struct error *error)
 {
-    const struct mode_rows *rows = &s->ranks.ranks->mode[mode];
-    const struct device_solve *solve = &s->solve;
-    void *m = device_state_row(s, s->sweep.factors.m, rows->first);
-    void *a = device_state_row(s, s->sweep.factors.factor[mode], rows->first);
-    enum status status = s->rules.nonneg[mode]
-                             ? device_dense_apply_nonneg(s->dense, m, a, rows->count, fit_rows,
-                                                         solve->raw, s->stream, s->side, error)
-                             : device_dense_apply(s->dense, m, solve->inverse, a, rows->count,
-                                                  solve->raw, s->stream, s->side, error);
+    const struct mode_rows *own = &s->ranks.ranks->mode[mode];
+    const struct device_dense_rows rows = {
+        .m = device_state_row(s, s->sweep.factors.m, own->first),
+        .a = device_state_row(s, s->sweep.factors.factor[mode], own->first),
+        .count = own->count,
+        .raw = s->solve.raw};
+    if (s->rules.nonneg[mode])
+        device_dense_apply_nonneg(s->dense, &rows, fit_rows, error);
+    else
+        device_dense_apply(s->dense, &rows, s->solve.inverse, error);
     s->events.end = device_ranks_alone(&s->ranks) ? device_dense_passed(s->dense) : NULL;
-    return status;
+    return error->status;
 }
 
 static enum status queue_solve(struct device_state *s, int mode, struct error *error)
@@ -89,7 +89,8 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
         return error->status;
     if (queue_inverse(s, mode, last, error) != STATUS_OK)
         return error->status;
-    if (wait_for_inverse(s, error) != STATUS_OK)
+    if (cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), "V", error) !=
+        STATUS_OK)
         return error->status;
     if (queue_rows(s, mode, fit_rows, error) != STATUS_OK)
         return error->status;
@@ -98,8 +99,8 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
     return device_ranks_gather(&s->ranks, mode, &a, s->stream, error);
 }
 
-/* lambda and the Gram of unit columns both follow from A_n' A_n, of which queue_solve has left in
- * `raw` the part of this rank's rows. */
+/* lambda and the Gram of unit columns follow from A_n' A_n. After queue_solve `raw` has that of
+ * this rank's rows. */
 static enum status queue_update(struct device_state *s, int mode, struct error *error)
 {
     double *raw = s->solve.raw;
@@ -107,11 +108,11 @@ static enum status queue_update(struct device_state *s, int mode, struct error *
         return error->status;
     if (device_ranks_sum(&s->ranks, raw, raw, s->rank * s->rank, s->side, error) != STATUS_OK)
         return error->status;
-    return device_dense_normalise(s->dense, raw, s->model.norm[mode], s->model.gram[mode], mode + 1,
-                                  &s->scalars->bad, s->side, error);
+    const struct device_dense_norms to = {raw, s->model.norm[mode], s->model.gram[mode]};
+    return device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error);
 }
 
-/* What was queued from the k-th update on, once more and waiting for every V. */
+/* Queues everything from the k-th update on once more, now waiting for every V. */
 static enum status repeat_updates(struct device_state *s, int k, struct error *error)
 {
     struct device_ahead *ahead = &s->ahead;
@@ -137,7 +138,7 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
     return STATUS_OK;
 }
 
-/* The scalars, when the GPU has done all; *repeated as below. */
+/* Fetches the scalars after all queued work; *repeated as below. */
 static enum status fetch_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
     cudaError_t code =
@@ -150,12 +151,12 @@ static enum status fetch_scalars(struct device_state *s, bool *repeated, struct 
     *repeated = s->result->halt != 0;
     if (!*repeated)
         return STATUS_OK;
-    device_momentum_drop(s); /* whose kernels have done nothing */
+    device_momentum_drop(s); /* its kernels have done nothing */
     return repeat_updates(s, s->result->halt, error);
 }
 
-/* Waits for the GPU and brings the scalars over. *repeated: updates had to be done once more, and
- * what was queued after them was in vain. */
+/* Waits for the GPU and fetches the scalars. *repeated: updates were repeated, and what was queued
+ * after them has no result. */
 static enum status wait_for_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
     struct device_ahead *ahead = &s->ahead;
@@ -205,7 +206,7 @@ enum status device_state_update(void *state, int mode, struct error *error)
     struct device_ahead *ahead = &s->ahead;
     if (device_use(s->device, error) != STATUS_OK)
         return error->status;
-    /* Where the host has waited since the MTTKRP, that is no longer noted. */
+    /* If the host has waited since the MTTKRP, the MTTKRP is no longer noted. */
     const bool noted = ahead->count > 0 && !ahead->queued[ahead->count - 1].updated;
     if (!noted && note_mttkrp(s, mode, error) != STATUS_OK)
         return error->status;
@@ -214,7 +215,7 @@ enum status device_state_update(void *state, int mode, struct error *error)
     return queue_update(s, mode, error);
 }
 
-/* The event after the sweep. */
+/* Sets events->swept, the event after the sweep. */
 static enum status record_sweep(struct device_events *events, cudaStream_t stream,
                                 struct error *error)
 {
@@ -226,8 +227,8 @@ static enum status record_sweep(struct device_events *events, cudaStream_t strea
     return cuda_status(cudaEventRecord(events->swept, stream), "MTTKRP", error);
 }
 
-/* The MTTKRP that the next sweep will begin with, unless it is streamed: if no sweep follows, the
- * wait for it would be long. */
+/* Queues the first MTTKRP of the next sweep, unless it is streamed: if no sweep follows, the wait
+ * for it would be long. */
 static enum status begin_next_sweep(struct device_state *s, struct error *error)
 {
     if (s->ahead.careful > 0 || s->sweep.orderings.plan.streamed)
@@ -240,12 +241,12 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
     return STATUS_OK;
 }
 
-/* M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
+/* Queues the fit. M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
 static enum status queue_fit(struct device_state *s, int mode, struct error *error)
 {
-    const struct device_model *model = &s->model;
+    const struct dense_modes modes = modes_of(s, mode);
     const double *inner;
-    if (device_dense_inner(s->dense, &inner, s->stream, s->side, error) != STATUS_OK)
+    if (device_dense_inner(s->dense, &inner, error) != STATUS_OK)
         return error->status;
     if (s->events.end)
         s->events.end = device_dense_passed(s->dense);
@@ -255,8 +256,7 @@ static enum status queue_fit(struct device_state *s, int mode, struct error *err
             return error->status;
         inner = s->solve.inner;
     }
-    return device_dense_model(s->dense, s->order, mode, inner, (const double *const *)model->gram,
-                              (const double *const *)model->norm, &s->scalars->fit, s->side, error);
+    return device_dense_model(s->dense, &modes, inner, &s->scalars->fit, error);
 }
 
 static double epsilon(const struct device_state *s, int mode)
@@ -264,7 +264,8 @@ static double epsilon(const struct device_state *s, int mode)
     return backend_fit_epsilon(s->ranks.ranks->part.whole.dims[mode], s->sweep.factors.precision);
 }
 
-/* The fit, the decision on the next sweep where *m is not NULL, and what that sweep begins with. */
+/* Queues the fit, the decision on the next sweep where m is not NULL, and the start of that sweep.
+ */
 static enum status queue_end(struct device_state *s, int mode, const struct momentum *m,
                              struct error *error)
 {
@@ -275,7 +276,7 @@ static enum status queue_end(struct device_state *s, int mode, const struct mome
     return begin_next_sweep(s, error);
 }
 
-/* *fit from what the GPU has left in s->result. */
+/* *fit from the scalars in s->result. */
 static enum status read_fit(const struct device_state *s, int mode, const struct momentum *m,
                             struct backend_fit *fit, struct error *error)
 {

@@ -8,16 +8,16 @@
 
 static const char too_old[] = "the GPU is too old for this build of blco";
 
-/* Whether this program has code for some GPU of so many. Asking takes no context. */
+/* Whether this program has code for one of `count` GPUs. This takes no context. */
 static bool has_code(int count)
 {
     for (int device = 0; device < count; device++) {
         int major = 0, minor = 0;
-        cudaError_t code =
-            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-        if (code == cudaSuccess)
-            code = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-        if (code != cudaSuccess || 10 * major + minor >= mttkrp_oldest_capability())
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))
+            return true;
+        if (cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device))
+            return true;
+        if (10 * major + minor >= mttkrp_oldest_capability())
             return true;
     }
     return false;
@@ -40,15 +40,22 @@ enum status device_available(struct error *error)
     return has_code(count) ? STATUS_OK : error_set(error, STATUS_INPUT, too_old);
 }
 
-enum status device_wake(int device, const atomic_bool *unwanted, struct error *error)
+static cudaError_t wake(int device, const atomic_bool *unwanted)
 {
     /* Any kernel will do: an architecture that this binary has no code for shows here. */
     struct mttkrp_args args = {.vectors = 1};
     cudaError_t code = cudaSetDevice(device);
-    if (code == cudaSuccess)
-        code = cudaFree(NULL); /* makes the context, where choosing the GPU has not done so */
-    if (code == cudaSuccess && !atomic_load(unwanted))
-        code = mttkrp_prepare(&args);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaFree(NULL); /* makes the context, where choosing the GPU has not done so */
+    if (code != cudaSuccess || atomic_load(unwanted))
+        return code;
+    return mttkrp_prepare(&args);
+}
+
+enum status device_wake(int device, const atomic_bool *unwanted, struct error *error)
+{
+    cudaError_t code = wake(device, unwanted);
     (void)cudaGetLastError();
     if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction)
         return error_set(error, STATUS_INPUT, too_old);

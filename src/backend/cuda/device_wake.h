@@ -1,4 +1,4 @@
-/* Whether a GPU is there, and the first use of one, which takes some tenths of a second. */
+/* Whether there is a GPU; and its first use, which takes some tenths of a second. */
 #ifndef BLCO_DEVICE_WAKE_H
 #define BLCO_DEVICE_WAKE_H
 

@@ -10,22 +10,22 @@ struct device_comm {
     struct comm *host; /* borrowed */
     int device;
     ncclUniqueId id;
-    pthread_t thread; /* meets the other GPUs, which takes half a second */
-    bool meeting;     /* the thread has not been joined                  */
-    bool met;         /* every rank knows that all GPUs have met         */
+    pthread_t thread; /* connects the GPUs, which takes half a second    */
+    bool connecting;  /* the thread has not been joined                  */
+    bool connected;   /* every rank knows that all GPUs are connected    */
     ncclResult_t result;
     ncclComm_t comm;
 };
 
-/* All ranks have the library before any rank waits within NCCL: no abort of `host` would end that.
- */
+/* All ranks load the library before any rank waits within NCCL: no abort of `host` would end that
+ * wait. */
 static enum status find_library(struct device_comm *d, struct error *error)
 {
     d->nccl = nccl_library(error);
     return comm_allreduce_error(d->host, error);
 }
 
-/* Rank 0 makes the id by which the GPUs meet, and sends it to all. */
+/* Rank 0 makes the id by which the GPUs connect, and sends it to all. */
 static enum status share_id(struct device_comm *d, struct error *error)
 {
     if (d->host->rank == 0)
@@ -35,7 +35,7 @@ static enum status share_id(struct device_comm *d, struct error *error)
     return comm_bcast(d->host, 0, &d->id, sizeof d->id, error);
 }
 
-static void *meet(void *context)
+static void *connect_gpus(void *context)
 {
     struct device_comm *d = context;
     cudaSetDevice(d->device);
@@ -43,12 +43,12 @@ static void *meet(void *context)
     return NULL;
 }
 
-/* From here on every rank meets the others, whatever fails elsewhere meanwhile. */
+/* From here on every rank connects, even if another step of it fails. */
 static void begin(struct device_comm *d)
 {
-    d->meeting = pthread_create(&d->thread, NULL, meet, d) == 0;
-    if (!d->meeting)
-        meet(d);
+    d->connecting = pthread_create(&d->thread, NULL, connect_gpus, d) == 0;
+    if (!d->connecting)
+        connect_gpus(d);
 }
 
 enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
@@ -76,15 +76,15 @@ failed:
 
 static void join(struct device_comm *c)
 {
-    if (c->meeting)
+    if (c->connecting)
         pthread_join(c->thread, NULL);
-    c->meeting = false;
+    c->connecting = false;
 }
 
 enum status device_comm_wait(struct device_comm *c, struct error *error)
 {
     int failed = 0;
-    if (c->met)
+    if (c->connected)
         return STATUS_OK;
     join(c);
     if (nccl_status(c->result, NULL, "the GPUs' meeting", error) != STATUS_OK) {
@@ -93,16 +93,16 @@ enum status device_comm_wait(struct device_comm *c, struct error *error)
     }
     if (comm_allreduce_max(c->host, &failed, error) != STATUS_OK)
         return error->status;
-    c->met = true;
+    c->connected = true;
     return STATUS_OK;
 }
 
 void device_comm_abort(struct device_comm *c)
 {
-    if (c && c->met)
+    if (c && c->connected)
         c->nccl->ncclCommAbort(c->comm);
     if (c)
-        c->met = false;
+        c->connected = false;
 }
 
 void device_comm_leave(struct device_comm *c)
@@ -112,13 +112,13 @@ void device_comm_leave(struct device_comm *c)
     memory_free(c);
 }
 
-/* A communicator of which not every rank knows that all GPUs have met stays to the end of the
- * process: another GPU may still be meeting, and would wait for ever. */
+/* A communicator stays to the end of the process unless every rank knows that all GPUs are
+ * connected: another GPU may still be connecting, and would wait for ever. */
 void device_comm_close(struct device_comm *c)
 {
     if (c)
         join(c);
-    if (c && c->met)
+    if (c && c->connected)
         c->nccl->ncclCommDestroy(c->comm);
     memory_free(c);
 }
@@ -155,7 +155,8 @@ enum status device_comm_sum(struct device_comm *c, const double *from, double *t
 enum status device_comm_check(struct device_comm *c, struct error *error)
 {
     ncclResult_t result = 0;
-    enum status status = nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm,
-                                     "the GPUs' meeting", error);
-    return status == STATUS_OK ? nccl_status(result, c->comm, "the GPUs' meeting", error) : status;
+    if (nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm, "the GPUs' meeting",
+                    error) != STATUS_OK)
+        return error->status;
+    return nccl_status(result, c->comm, "the GPUs' meeting", error);
 }

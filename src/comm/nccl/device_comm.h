@@ -13,27 +13,27 @@
 
 struct device_comm;
 
-/* The GPUs of the ranks of `host`, which outlives *c; every rank of `host` calls it, each with the
- * number of its GPU. A thread meets the other GPUs meanwhile. The caller closes *c, which is NULL
- * on failure. STATUS_MEMORY; STATUS_INPUT where NCCL cannot be loaded; STATUS_INTERNAL where NCCL
- * fails. */
+/* Starts connecting the GPUs of the ranks of `host`, in a thread of its own. `host` must outlive
+ * *c; every rank of it calls this, each with the number of its GPU. The caller closes *c, which is
+ * NULL on failure. STATUS_MEMORY; STATUS_INPUT where NCCL cannot be loaded; STATUS_INTERNAL where
+ * NCCL fails. */
 enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
                              struct error *error);
 
-/* Waits until the GPUs have met, which the operations below need; every rank calls it. Returns at
- * once afterwards. STATUS_INTERNAL where NCCL fails, which ends the other ranks (comm_abort), and
- * what another rank fails with. */
+/* Waits until the GPUs are connected, which the operations below need; every rank calls it. Returns
+ * at once afterwards. STATUS_INTERNAL where NCCL fails, which ends the other ranks (comm_abort),
+ * and errors of other ranks. */
 enum status device_comm_wait(struct device_comm *c, struct error *error);
 
-/* Ends operations that wait for ranks which do not come; nothing may be queued afterwards. */
+/* Ends operations that wait for ranks that have failed; nothing may be queued afterwards. */
 void device_comm_abort(struct device_comm *c);
 
-/* Accepts NULL. Waits for the thread. Where nobody has aborted, all that was queued must be done.
- */
+/* Accepts NULL. Waits for the connecting thread. Unless a rank has aborted, queued work must be
+ * done. */
 void device_comm_close(struct device_comm *c);
 
-/* device_comm_close in a process that ends soon: NCCL's communicator stays until then, since ending
- * it takes as long as meeting. */
+/* device_comm_close in a process that ends soon: NCCL's communicator is left, since ending it takes
+ * as long as connecting. */
 void device_comm_leave(struct device_comm *c);
 
 /* An array in device memory of `size` stripes, one for each rank, of `stripe` numbers each, and

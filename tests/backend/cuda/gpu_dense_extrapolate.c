@@ -223,6 +223,8 @@ static void check(const struct model *m, const struct momentum_step *step, int h
     }
 }
 
+static const struct device_dense_place place = {0}; /* GPU 0, its default stream */
+
 /* By the dense steps, which know how wide rows are. */
 static void extrapolate(struct model *m, struct device_dense *d, const struct momentum_step *step,
                         int halted)
@@ -230,8 +232,8 @@ static void extrapolate(struct model *m, struct device_dense *d, const struct mo
     struct error error = {0};
     struct dense_extrapolate_args args = upload(m, step, halted);
     double *raw = uploaded(NULL, MODES * m->rank * m->rank * sizeof *raw);
-    ok(device_dense_extrapolate(d, &args, raw, NULL, NULL, &error), &error);
-    ok(device_dense_extrapolated(d, &args, raw, NULL, &error), &error);
+    ok(device_dense_extrapolate(d, &args, raw, &error), &error);
+    ok(device_dense_extrapolated(d, &args, raw, &error), &error);
     finish(m, &args);
     good(cudaFree(raw));
 }
@@ -247,8 +249,8 @@ static void test_steps(void **state)
             struct error error = {0};
             struct model m;
             model_make(&m, ranks[r], ld, precision);
-            ok(device_dense_open(&d, 0, ranks[r], ld, precision, &error), &error);
-            ok(device_dense_open_extrapolate(d, 0, &error), &error);
+            ok(device_dense_open(&d, &place, ranks[r], ld, precision, &error), &error);
+            ok(device_dense_open_extrapolate(d, &error), &error);
             for (size_t i = 0; i < COUNT(steps); i++)
                 for (int halted = 0; halted < 2; halted++) {
                     extrapolate(&m, d, &steps[i], halted);
@@ -298,9 +300,9 @@ static void test_out_of_memory(void **state)
     for (long k = 0, fired = 1; fired; k++) {
         struct device_dense *d;
         struct error error = {0};
-        ok(device_dense_open(&d, 0, 16, 16, PRECISION_DOUBLE, &error), &error);
+        ok(device_dense_open(&d, &place, 16, 16, PRECISION_DOUBLE, &error), &error);
         memory_hook_set(k);
-        enum status status = device_dense_open_extrapolate(d, 0, &error);
+        enum status status = device_dense_open_extrapolate(d, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

@@ -131,11 +131,11 @@ static void check_columns(uint64_t rank, uint64_t rows, enum precision precision
     const struct factor_rows on_host = {
         .a = plain, .rows = rows, .rank = rank, .first = 10, .row = ordered ? NULL : row};
     ok(factor_columns_measure(&on_host, expected, &error), &error);
-    ok(device_columns_open(&c, 0, rank, &error), &error);
+    ok(device_columns_open(&c, 0, rank, NULL, &error), &error);
     const struct dense_columns_args args = {
         .a = a, .rows = rows, .ld = (uint32_t)ld, .first = 10, .row = there};
     uint32_t parts = 0;
-    ok(device_columns_measure(&c, &args, precision, of, &parts, NULL, &error), &error);
+    ok(device_columns_measure(&c, &args, precision, of, &parts, &error), &error);
     for (uint64_t r = 0; r < rank; r++) {
         struct column found = {0, 0, NO_ROW};
         for (uint64_t p = 0; p < parts; p++) {

@@ -13,6 +13,7 @@
 #include "support/gpu_arrays.h"
 
 static const uint64_t lengths[] = {1, 2, 7, 24, 183, 1000, 100003};
+static const struct device_dense_place place = {0}; /* GPU 0, its default stream */
 
 /* ---- solve, gram, fit ------------------------------------------------------------------------ */
 
@@ -42,6 +43,11 @@ static void factors_make(struct factors *f, uint64_t rank, uint64_t ld, uint64_t
     f->dw = uploaded(f->w, rank * rank * sizeof(double));
     f->draw = uploaded(NULL, rank * rank * sizeof(double));
     f->dfit = uploaded(NULL, sizeof *f->dfit);
+}
+
+static struct device_dense_rows rows_of(const struct factors *f)
+{
+    return (struct device_dense_rows){f->dm, f->da, f->rows, f->draw};
 }
 
 static void factors_free(struct factors *f)
@@ -105,7 +111,8 @@ static void check_gram(const struct factors *f, const double *raw)
 static void solve(struct device_dense *d, struct factors *f, double *raw)
 {
     struct error error = {0};
-    ok(device_dense_apply(d, f->dm, f->dw, f->da, f->rows, f->draw, 0, 0, &error), &error);
+    const struct device_dense_rows rows = rows_of(f);
+    ok(device_dense_apply(d, &rows, f->dw, &error), &error);
     fetch(raw, f->draw, f->rank * f->rank * sizeof(double));
     fetch(f->a, f->da, f->bytes + f->bytes / f->rows);
 }
@@ -127,6 +134,7 @@ static void check_fit(struct device_dense *d, const struct factors *f)
     const uint64_t rank = f->rank, n = rank * rank;
     struct error error = {0};
     double *gram[3], *norm[3], *dgram[3], *dnorm[3];
+    struct dense_modes modes = {.order = 3, .mode = 1, .rank = (uint32_t)rank};
     struct dense_fit_terms fit;
     for (uint64_t m = 0; m < 3; m++) {
         gram[m] = random_matrix(rank, rank, rank, PRECISION_DOUBLE, m);
@@ -135,6 +143,8 @@ static void check_fit(struct device_dense *d, const struct factors *f)
             norm[m][r] = r == 4 ? 0 : 1.5 + norm[m][r];
         dgram[m] = uploaded(gram[m], n * sizeof(double));
         dnorm[m] = uploaded(norm[m], rank * sizeof(double));
+        modes.gram[m] = dgram[m];
+        modes.norm[m] = dnorm[m];
     }
     long double inner = 0, inner_size = 0, column_size = 0, model = 0, model_size = 0;
     for (uint64_t r = 0; r < rank; r++) {
@@ -157,14 +167,12 @@ static void check_fit(struct device_dense *d, const struct factors *f)
     }
     double *passed = uploaded(NULL, rank * sizeof(double));
     for (int solved = 0; solved < 2; solved++) {
-        const double *const *g = (const double *const *)dgram;
-        const double *const *v = (const double *const *)dnorm;
         const double *dinner = passed;
         if (solved)
-            ok(device_dense_inner(d, &dinner, 0, 0, &error), &error);
+            ok(device_dense_inner(d, &dinner, &error), &error);
         else
             inner_pass(f, passed);
-        ok(device_dense_model(d, 3, 1, dinner, g, v, f->dfit, 0, &error), &error);
+        ok(device_dense_model(d, &modes, dinner, f->dfit, &error), &error);
         fetch(&fit, f->dfit, sizeof fit);
         assert_true(fabsl(fit.inner - inner) <= 1e-12L * inner_size);
         assert_true(fabsl(fit.model_sq - model) <= 1e-12L * model_size);
@@ -194,7 +202,8 @@ static void check_steps(struct device_dense *d, uint64_t rank, uint64_t ld, uint
     check_gram(&f, raw);
     check_fit(d, &f);
 
-    ok(device_dense_gram(d, f.da, rows, f.draw, 0, &error), &error);
+    const struct device_dense_rows of_a = {.a = f.da, .count = rows, .raw = f.draw};
+    ok(device_dense_gram(d, &of_a, &error), &error);
     fetch(again, f.draw, gram_bytes);
     check_gram(&f, again);
 
@@ -220,7 +229,7 @@ static void test_steps(void **state)
             const uint64_t ld = row_length(ranks[r], precision, kind / 2);
             struct device_dense *d;
             struct error error = {0};
-            ok(device_dense_open(&d, 0, ranks[r], ld, precision, &error), &error);
+            ok(device_dense_open(&d, &place, ranks[r], ld, precision, &error), &error);
             for (uint64_t l = 0; l < COUNT(lengths); l++)
                 check_steps(d, ranks[r], ld, lengths[l], precision);
             device_dense_close(d);
@@ -229,8 +238,8 @@ static void test_steps(void **state)
 
 /* ---- two streams ----------------------------------------------------------------------------- */
 
-/* Behind every pass on its stream stands an event that tells the time: the pass takes some, and the
- * sums are there when their stream gets there. */
+/* After every pass on its stream an event is recorded that tells the time: the pass takes some, and
+ * the sums are there when the side stream gets there. */
 static void test_passed(void **state)
 {
     (void)state;
@@ -240,20 +249,21 @@ static void test_passed(void **state)
         struct device_dense *d;
         struct error error = {0};
         struct factors f;
-        cudaStream_t pass, sums;
+        struct device_dense_place two = {0};
         cudaEvent_t start, last = NULL;
         double *raw = host_array(square, sizeof *raw);
         factors_make(&f, rank, rank, 3000, PRECISION_DOUBLE);
-        good(cudaStreamCreateWithFlags(&pass, cudaStreamNonBlocking));
-        good(cudaStreamCreateWithFlags(&sums, cudaStreamNonBlocking));
+        good(cudaStreamCreateWithFlags(&two.pass, cudaStreamNonBlocking));
+        good(cudaStreamCreateWithFlags(&two.side, cudaStreamNonBlocking));
         good(cudaEventCreate(&start));
         good(cudaDeviceSynchronize());
-        ok(device_dense_open(&d, 0, rank, rank, PRECISION_DOUBLE, &error), &error);
+        const struct device_dense_rows rows = rows_of(&f);
+        ok(device_dense_open(&d, &two, rank, rank, PRECISION_DOUBLE, &error), &error);
         for (int k = 0; k < DEVICE_DENSE_PASSES + 2; k++) {
             float ms = -1, since = -1;
-            good(cudaEventRecord(start, pass));
-            ok(device_dense_apply(d, f.dm, f.dw, f.da, f.rows, f.draw, pass, sums, &error), &error);
-            good(cudaStreamSynchronize(sums));
+            good(cudaEventRecord(start, two.pass));
+            ok(device_dense_apply(d, &rows, f.dw, &error), &error);
+            good(cudaStreamSynchronize(two.side));
             cudaEvent_t passed = device_dense_passed(d);
             assert_ptr_not_equal(passed, last);
             good(cudaEventElapsedTime(&ms, start, passed));
@@ -270,8 +280,8 @@ static void test_passed(void **state)
         check_gram(&f, raw);
         device_dense_close(d);
         good(cudaEventDestroy(start));
-        good(cudaStreamDestroy(pass));
-        good(cudaStreamDestroy(sums));
+        good(cudaStreamDestroy(two.pass));
+        good(cudaStreamDestroy(two.side));
         factors_free(&f);
         memory_free(raw);
     }
@@ -288,7 +298,7 @@ static int failing_allocations(uint64_t rank, enum precision precision)
         struct error error = {0};
         memory_hook_set(k);
         enum status status =
-            device_dense_open(&d, 0, rank, row_length(rank, precision, 0), precision, &error);
+            device_dense_open(&d, &place, rank, row_length(rank, precision, 0), precision, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -309,7 +319,7 @@ static void test_open_fails(void **state)
     assert_int_equal(failing_allocations(8, PRECISION_DOUBLE), 8);
     assert_int_equal(failing_allocations(100, PRECISION_DOUBLE), 13);
     assert_int_equal(failing_allocations(100, PRECISION_SINGLE), 15);
-    assert_int_equal(device_dense_open(&d, 0, 1 << 20, 1 << 20, PRECISION_DOUBLE, &error),
+    assert_int_equal(device_dense_open(&d, &place, 1 << 20, 1 << 20, PRECISION_DOUBLE, &error),
                      STATUS_INPUT);
     assert_null(d);
     device_dense_close(NULL);

@@ -11,9 +11,11 @@
 #include "backend/cuda/dense/device_dense.h"
 #include "support/gpu_arrays.h"
 
-/* ---- weights --------------------------------------------------------------------------------- */
+/* ---- inverse --------------------------------------------------------------------------------- */
 
 #define MODES 4
+
+static const struct device_dense_place place = {0}; /* GPU 0, its default stream */
 
 struct modes {
     uint64_t rank;
@@ -73,7 +75,7 @@ static void solve_unit_matrix(struct device_dense *d, const double *w, uint64_t 
     double *dm = uploaded(m, rank * ld * sizeof *m);
     double *da = uploaded(NULL, rank * ld * sizeof *m);
     double *raw = uploaded(NULL, rank * rank * sizeof *raw);
-    ok(device_dense_apply(d, dm, w, da, rank, raw, 0, 0, &error), &error);
+    ok(device_dense_apply(d, &(struct device_dense_rows){dm, da, rank, raw}, w, &error), &error);
     fetch(m, da, rank * ld * sizeof *m);
     for (uint64_t i = 0; i < rank; i++)
         memcpy(total + i * rank, m + i * ld, rank * sizeof *m);
@@ -99,18 +101,27 @@ static void modes_leave_device(struct modes *p)
     }
 }
 
+static struct dense_modes modes_on_device(const struct modes *p)
+{
+    struct dense_modes modes = {.order = p->order, .mode = p->mode, .rank = (uint32_t)p->rank};
+    for (int m = 0; m < p->order; m++) {
+        modes.gram[m] = p->dgram[m];
+        modes.norm[m] = p->dnorm[m];
+    }
+    return modes;
+}
+
 /* p->w, computed twice: the same to the bit. */
-static void weigh(struct device_dense *d, struct modes *p)
+static void invert(struct device_dense *d, struct modes *p)
 {
     struct error error = {0};
     const size_t bytes = p->rank * p->rank * sizeof(double);
     double *first = host_array(p->rank * p->rank, sizeof *first);
     modes_upload(p);
+    const struct dense_modes modes = modes_on_device(p);
     for (int run = 0; run < 2; run++) {
         double *w = uploaded(NULL, bytes);
-        ok(device_dense_inverse(d, p->order, p->mode, (const double *const *)p->dgram,
-                                (const double *const *)p->dnorm, p->ridge, w, 0, &error),
-           &error);
+        ok(device_dense_inverse(d, &modes, p->ridge, w, &error), &error);
         solve_unit_matrix(d, w, p->rank, run ? p->w : first);
         good(cudaFree(w));
     }
@@ -143,7 +154,7 @@ static long double distance(const long double *a, const long double *b, uint64_t
 }
 
 /* W without its scales is V's pseudoinverse X by Penrose's conditions, to 1e-12 times |V| |X|. */
-static void check_weights(const struct modes *p)
+static void check_inverse(const struct modes *p)
 {
     const uint64_t rank = p->rank, n = rank * rank;
     long double *v = host_array(n, sizeof *v), *x = host_array(n, sizeof *x);
@@ -176,7 +187,7 @@ static void check_weights(const struct modes *p)
 }
 
 /* Regular V, with and without ridge; repeated columns; V of ones, without another mode; V = 0. */
-static void test_weights(void **state)
+static void test_inverse(void **state)
 {
     (void)state;
     for (uint64_t r = 0; r < COUNT(ranks); r++) {
@@ -184,21 +195,21 @@ static void test_weights(void **state)
         struct device_dense *d;
         struct error error = {0};
         struct modes p;
-        ok(device_dense_open(&d, 0, rank, row_length(rank, PRECISION_DOUBLE, 0), PRECISION_DOUBLE,
-                             &error),
+        ok(device_dense_open(&d, &place, rank, row_length(rank, PRECISION_DOUBLE, 0),
+                             PRECISION_DOUBLE, &error),
            &error);
         for (int order = 1; order <= MODES; order++)
             for (int ridge = 0; ridge < 2; ridge++)
                 for (int repeated = 0; repeated < 2; repeated++) {
                     modes_make(&p, rank, repeated ? (rank + 1) / 2 : rank, order, order / 2);
                     p.ridge = ridge ? 0.125 : 0;
-                    weigh(d, &p);
-                    check_weights(&p);
+                    invert(d, &p);
+                    check_inverse(&p);
                     modes_free(&p);
                 }
         modes_make(&p, rank, rank, 3, 0);
         memset(p.gram[1], 0, rank * rank * sizeof(double));
-        weigh(d, &p);
+        invert(d, &p);
         for (uint64_t e = 0; e < rank * rank; e++)
             assert_true(p.w[e] == 0);
         modes_free(&p);
@@ -207,7 +218,7 @@ static void test_weights(void **state)
 }
 
 /* A NaN or an infinity in V: no error and no hang, but nothing finite comes out either. */
-static void test_weights_not_finite(void **state)
+static void test_inverse_not_finite(void **state)
 {
     (void)state;
     const double poison[] = {(double)NAN, (double)INFINITY};
@@ -217,12 +228,12 @@ static void test_weights_not_finite(void **state)
             struct device_dense *d;
             struct error error = {0};
             struct modes p;
-            ok(device_dense_open(&d, 0, rank, row_length(rank, PRECISION_DOUBLE, 0),
+            ok(device_dense_open(&d, &place, rank, row_length(rank, PRECISION_DOUBLE, 0),
                                  PRECISION_DOUBLE, &error),
                &error);
             modes_make(&p, rank, rank, 3, 0);
             p.gram[1][rank - 1] = p.gram[1][(rank - 1) * rank] = poison[i];
-            weigh(d, &p);
+            invert(d, &p);
             for (uint64_t e = 0; e < rank * rank; e++)
                 assert_true(isnan(p.w[e]));
             modes_free(&p);
@@ -232,23 +243,22 @@ static void test_weights_not_finite(void **state)
 
 /* A singular V of a small rank takes memory of the host: where that is refused, an error, and the
  * next attempt works. */
-static void test_weights_refused(void **state)
+static void test_inverse_refused(void **state)
 {
     (void)state;
     struct device_dense *d;
     struct error error = {0};
     struct modes p;
     int failures = 0;
-    ok(device_dense_open(&d, 0, 8, 8, PRECISION_DOUBLE, &error), &error);
+    ok(device_dense_open(&d, &place, 8, 8, PRECISION_DOUBLE, &error), &error);
     modes_make(&p, 8, 4, 3, 0);
     modes_upload(&p);
+    const struct dense_modes modes = modes_on_device(&p);
     double *w = uploaded(NULL, 8 * 8 * sizeof *w);
     for (int fired = 1; fired; failures += fired) {
         error = (struct error){0};
         memory_hook_set(failures);
-        enum status status =
-            device_dense_inverse(d, p.order, p.mode, (const double *const *)p.dgram,
-                                 (const double *const *)p.dnorm, 0, w, 0, &error);
+        enum status status = device_dense_inverse(d, &modes, 0, w, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -257,8 +267,8 @@ static void test_weights_refused(void **state)
     assert_in_range(failures, 1, 10);
     good(cudaFree(w));
     modes_leave_device(&p);
-    weigh(d, &p);
-    check_weights(&p);
+    invert(d, &p);
+    check_inverse(&p);
     modes_free(&p);
     device_dense_close(d);
 }
@@ -273,7 +283,8 @@ static void normalise(struct device_dense *d, const double *raw, uint64_t rank, 
     double *dnorm = uploaded(NULL, rank * sizeof(double));
     double *dgram = uploaded(NULL, rank * rank * sizeof(double));
     int *dbad = uploaded(bad, sizeof *bad);
-    ok(device_dense_normalise(d, draw, dnorm, dgram, code, dbad, 0, &error), &error);
+    const struct device_dense_norms to = {draw, dnorm, dgram};
+    ok(device_dense_normalise(d, &to, code, dbad, &error), &error);
     fetch(norm, dnorm, rank * sizeof(double));
     fetch(gram, dgram, rank * rank * sizeof(double));
     fetch(bad, dbad, sizeof *bad);
@@ -331,7 +342,7 @@ static void test_normalise(void **state)
     for (uint64_t r = 0; r < COUNT(ranks); r++) {
         struct device_dense *d;
         struct error error = {0};
-        ok(device_dense_open(&d, 0, ranks[r], row_length(ranks[r], PRECISION_DOUBLE, 0),
+        ok(device_dense_open(&d, &place, ranks[r], row_length(ranks[r], PRECISION_DOUBLE, 0),
                              PRECISION_DOUBLE, &error),
            &error);
         check_normalise(d, ranks[r]);
@@ -342,9 +353,9 @@ static void test_normalise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_weights_not_finite),
-        cmocka_unit_test(test_weights_refused),
+        cmocka_unit_test(test_inverse),
+        cmocka_unit_test(test_inverse_not_finite),
+        cmocka_unit_test(test_inverse_refused),
         cmocka_unit_test(test_normalise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

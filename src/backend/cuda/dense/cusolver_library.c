@@ -26,7 +26,7 @@ static void load(void)
         {&library.dsyevd_room, "cusolverDnDsyevd_bufferSize"},
         {&library.dsyevd, "cusolverDnDsyevd"},
     };
-    cuda_library_load(FILE_OF(CUSOLVER_VER_MAJOR), NEED_ABOVE(DENSE_WEIGHTS_SMALL), functions,
+    cuda_library_load(FILE_OF(CUSOLVER_VER_MAJOR), NEED_ABOVE(DENSE_INVERSE_SMALL), functions,
                       sizeof functions / sizeof *functions, &failure);
 }
 

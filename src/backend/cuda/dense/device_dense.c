@@ -1,8 +1,8 @@
 #include "backend/cuda/dense/device_dense.h"
 
 #include "backend/cuda/dense/device_dense_extrapolate.h"
-#include "backend/cuda/dense/device_dense_nonneg.h"
 #include "backend/cuda/dense/device_dense_inverse.h"
+#include "backend/cuda/dense/device_dense_nonneg.h"
 #include "backend/cuda/dense/device_dense_wide.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
@@ -18,6 +18,7 @@
 #define INNER_BLOCKS 8     /* thread blocks of dense_inner for each multiprocessor */
 
 struct device_dense {
+    struct device_dense_place place;
     uint32_t rank;
     uint64_t ld;
     enum precision precision;
@@ -29,44 +30,45 @@ struct device_dense {
     double *partial;    /* results of solve_blocks or inner_blocks thread blocks; device, owned */
     double *inner;      /* (R): diagonal of M' A of the last solve; device, owned               */
     int products_known; /* whether `inner` holds that diagonal */
-    cudaEvent_t passed[DEVICE_DENSE_PASSES]; /* recorded behind passes, by turns; owned; NULL until
+    cudaEvent_t passed[DEVICE_DENSE_PASSES]; /* recorded after passes, by turns; owned; NULL until
                                               * it is used */
     int turn;                                /* the one recorded last */
-    const void *solved_m, *solved_a;
-    uint64_t solved_rows;
+    struct device_dense_rows solved;         /* those of the last solve; raw is not used */
+    struct device_dense_extrapolate extrapolate;
 
-    struct device_dense_inverse weights;         /* used on the stream of R x R work */
-    struct device_dense_nonneg nonneg;           /* likewise; its rows on the stream of passes */
-    struct device_dense_extrapolate extrapolate; /* used on the stream of passes       */
+    struct device_dense_inverse inverse; /* used on the side stream                        */
+    struct device_dense_nonneg nonneg;   /* likewise; its rows on the stream of passes */
 };
 
-/* The numbers of thread blocks in passes over a factor, and room for their partial results. */
-static enum status passes_open(struct device_dense *d, int device, struct error *error)
+/* The numbers of thread blocks in passes over a factor matrix, and room for their results. */
+static enum status open_passes(struct device_dense *d, struct error *error)
 {
+    const int device = d->place.device;
     int multiprocessors;
-    enum status status =
-        device_attribute(device, cudaDevAttrMultiProcessorCount, &multiprocessors, error);
-    if (status != STATUS_OK)
-        return status;
+    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &multiprocessors, error) !=
+        STATUS_OK)
+        return error->status;
     d->inner_blocks = (uint32_t)multiprocessors * INNER_BLOCKS;
-    uint64_t partial = (uint64_t)d->inner_blocks * d->rank;
     if (d->wide) {
-        status = device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->precision, error);
+        if (device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->precision, d->place.pass,
+                                   error) != STATUS_OK)
+            return error->status;
     } else {
-        status = cuda_status(dense_apply_blocks(device, d->ld, d->precision, &d->solve_blocks),
-                             "the solve's kernel", error);
-        if (status == STATUS_OK && d->solve_blocks * dense_apply_partial(d->ld) > partial)
-            partial = d->solve_blocks * dense_apply_partial(d->ld);
+        if (cuda_status(dense_apply_blocks(device, d->ld, d->precision, &d->solve_blocks),
+                        "the solve's kernel", error) != STATUS_OK)
+            return error->status;
     }
-    if (status == STATUS_OK)
-        status = device_array_into(&d->partial, partial, sizeof *d->partial, error);
-    if (status == STATUS_OK)
-        status = device_array_into(&d->inner, d->rank, sizeof *d->inner, error);
-    return status;
+    const uint64_t of_inner = (uint64_t)d->inner_blocks * d->rank;
+    const uint64_t of_solve = d->wide ? 0 : d->solve_blocks * dense_apply_partial(d->ld);
+    if (device_array_into(&d->partial, of_inner > of_solve ? of_inner : of_solve,
+                          sizeof *d->partial, error) != STATUS_OK)
+        return error->status;
+    return device_array_into(&d->inner, d->rank, sizeof *d->inner, error);
 }
 
-enum status device_dense_open(struct device_dense **opened, int device, uint64_t rank, uint64_t ld,
-                              enum precision precision, struct error *error)
+enum status device_dense_open(struct device_dense **opened, const struct device_dense_place *place,
+                              uint64_t rank, uint64_t ld, enum precision precision,
+                              struct error *error)
 {
     *opened = NULL;
     if (rank > MOST_RANK)
@@ -74,20 +76,21 @@ enum status device_dense_open(struct device_dense **opened, int device, uint64_t
                          (unsigned long long)rank, MOST_RANK);
     struct device_dense *d = memory_zeros(1, sizeof *d, error);
     if (!d)
-        return STATUS_MEMORY;
+        return error->status;
+    d->place = *place;
     d->rank = (uint32_t)rank;
     d->ld = ld;
     d->precision = precision;
     d->wide = ld > DENSE_SOLVE_LD;
-    enum status status = passes_open(d, device, error);
-    if (status == STATUS_OK)
-        status = device_dense_inverse_open(&d->weights, d->rank, precision, error);
-    if (status != STATUS_OK) {
-        device_dense_close(d);
-        return status;
-    }
+    if (open_passes(d, error) != STATUS_OK)
+        goto failed;
+    if (device_dense_inverse_open(&d->inverse, d->rank, precision, error) != STATUS_OK)
+        goto failed;
     *opened = d;
     return STATUS_OK;
+failed:
+    device_dense_close(d);
+    return error->status;
 }
 
 void device_dense_close(struct device_dense *d)
@@ -95,7 +98,7 @@ void device_dense_close(struct device_dense *d)
     if (!d)
         return;
     device_dense_wide_close(&d->by_blas);
-    device_dense_inverse_close(&d->weights);
+    device_dense_inverse_close(&d->inverse);
     device_dense_nonneg_close(&d->nonneg);
     device_dense_extrapolate_close(&d->extrapolate);
     for (int i = 0; i < DEVICE_DENSE_PASSES; i++)
@@ -105,46 +108,32 @@ void device_dense_close(struct device_dense *d)
     memory_free(d);
 }
 
-static struct dense_modes modes_of(const struct device_dense *d, int order, int mode,
-                                   const double *const *gram, const double *const *norm)
-{
-    struct dense_modes modes = {.order = order, .mode = mode, .rank = d->rank};
-    for (int m = 0; m < order; m++) {
-        modes.gram[m] = gram[m];
-        modes.norm[m] = norm[m];
-    }
-    return modes;
-}
-
 bool device_dense_run_ahead(struct device_dense *d, int *halt)
 {
-    bool able = d->rank <= DENSE_WEIGHTS_SMALL && !d->wide;
-    d->weights.halt = (struct dense_halt){able ? halt : NULL, 0};
+    bool able = d->rank <= DENSE_INVERSE_SMALL && !d->wide;
+    d->inverse.halt = (struct dense_halt){able ? halt : NULL, 0};
     return able && halt;
 }
 
 bool device_dense_singular(const struct device_dense *d)
 {
-    return d->weights.by_eigenvectors;
+    return d->inverse.by_eigenvectors;
 }
 
-enum status device_dense_inverse(struct device_dense *d, int order, int mode,
-                                 const double *const *gram, const double *const *norm, double ridge,
-                                 double *w, cudaStream_t stream, struct error *error)
+enum status device_dense_inverse(struct device_dense *d, const struct dense_modes *modes,
+                                 double ridge, double *w, struct error *error)
 {
-    const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
-    return device_dense_inverse_compute(&d->weights, &modes, ridge, w, stream, error);
+    return device_dense_inverse_compute(&d->inverse, modes, ridge, w, d->place.side, error);
 }
 
-/* *streams = those of a pass on `stream` that begins now, with the event that is to stand behind
- * the pass. */
-static enum status next_pass(struct device_dense *d, cudaStream_t stream, cudaStream_t sums,
-                             struct dense_streams *streams, struct error *error)
+/* *streams = those of a pass that begins now, with the event that is recorded after it. */
+static enum status next_pass(struct device_dense *d, struct dense_streams *streams,
+                             struct error *error)
 {
     d->turn = (d->turn + 1) % DEVICE_DENSE_PASSES;
     cudaEvent_t *passed = &d->passed[d->turn];
     cudaError_t code = *passed ? cudaSuccess : device_event_create_timed(passed);
-    *streams = (struct dense_streams){stream, sums, *passed};
+    *streams = (struct dense_streams){d->place.pass, d->place.side, *passed};
     return cuda_status(code, "an event", error);
 }
 
@@ -153,197 +142,203 @@ cudaEvent_t device_dense_passed(const struct device_dense *d)
     return d->passed[d->turn];
 }
 
-/* Later work on the stream of sums waits for the pass. */
+/* Later work on the side stream waits for the pass. */
 static enum status join(const struct dense_streams *streams, struct error *error)
 {
     return cuda_status(dense_streams_join(streams), "solve", error);
 }
 
-/* A (rows x ld) = M W and raw = A' A. */
-static enum status multiply(struct device_dense *d, const void *m, const double *w, void *a,
-                            uint64_t rows, double *raw, const struct dense_streams *streams,
+/* A = M W and raw = A' A. */
+static enum status multiply(struct device_dense *d, const struct device_dense_rows *rows,
+                            const double *w, const struct dense_streams *streams,
                             struct error *error)
 {
     if (d->wide) {
-        enum status status =
-            device_dense_wide_solve(&d->by_blas, m, w, a, rows, raw, streams->pass, error);
-        return status == STATUS_OK ? join(streams, error) : status;
+        if (device_dense_wide_solve(&d->by_blas, rows, w, error) != STATUS_OK)
+            return error->status;
+        return join(streams, error);
     }
-    const struct dense_apply_args args = {.m = m,
+    const struct dense_apply_args args = {.m = rows->m,
                                           .w = w,
-                                          .a = a,
-                                          .rows = rows,
+                                          .a = rows->a,
+                                          .rows = rows->count,
                                           .ld = (uint32_t)d->ld,
                                           .rank = d->rank,
                                           .partial = d->partial,
                                           .blocks = d->solve_blocks,
-                                          .raw = raw,
+                                          .raw = rows->raw,
                                           .inner = d->inner,
-                                          .halt = d->weights.halt.halt};
+                                          .halt = d->inverse.halt.halt};
     return cuda_status(dense_apply(&args, d->precision, streams), "solve", error);
 }
 
-/* A = (M W) Q', panel by panel of rows; Q' is the weights' `factor`. */
-static enum status multiply_twice(struct device_dense *d, const void *m, const double *w, void *a,
-                                  uint64_t rows, double *raw, const struct dense_streams *streams,
+/* The rows of A = (M W) Q', by way of `panel`, which has room for them; Q' is d->inverse.factor. */
+static enum status multiply_panel(struct device_dense *d, const struct device_dense_rows *rows,
+                                  const double *w, void *panel, struct error *error)
+{
+    const struct dense_streams alone = {d->place.pass, d->place.pass, NULL};
+    const struct device_dense_rows first = {rows->m, panel, rows->count, rows->raw};
+    const struct device_dense_rows second = {panel, rows->a, rows->count, rows->raw};
+    if (multiply(d, &first, w, &alone, error) != STATUS_OK)
+        return error->status;
+    return multiply(d, &second, d->inverse.factor, &alone, error);
+}
+
+/* A = (M W) Q', panel by panel of rows. */
+static enum status multiply_twice(struct device_dense *d, const struct device_dense_rows *rows,
+                                  const double *w, const struct dense_streams *streams,
                                   struct error *error)
 {
     const uint64_t row_bytes = d->ld * precision_bytes(d->precision);
-    const cudaStream_t stream = streams->pass;
-    const struct dense_streams alone = {stream, stream, NULL};
+    const cudaStream_t stream = d->place.pass;
     void *panel;
     cudaError_t code = memory_hook_fails()
                            ? cudaErrorMemoryAllocation
                            : cudaMallocAsync(&panel, PANEL_ROWS * row_bytes, stream);
-    enum status status = cuda_status(code, "solve", error);
-    if (status != STATUS_OK)
-        return status;
-    for (uint64_t i = 0; i < rows && status == STATUS_OK; i += PANEL_ROWS) {
-        const uint64_t count = rows - i < PANEL_ROWS ? rows - i : PANEL_ROWS;
-        status = multiply(d, (const char *)m + i * row_bytes, w, panel, count, raw, &alone, error);
-        if (status == STATUS_OK)
-            status = multiply(d, panel, d->weights.factor, (char *)a + i * row_bytes, count, raw,
-                              &alone, error);
+    if (cuda_status(code, "solve", error) != STATUS_OK)
+        return error->status;
+    for (uint64_t i = 0; i < rows->count; i += PANEL_ROWS) {
+        const uint64_t left = rows->count - i;
+        const struct device_dense_rows some = {.m = (const char *)rows->m + i * row_bytes,
+                                               .a = (char *)rows->a + i * row_bytes,
+                                               .count = left < PANEL_ROWS ? left : PANEL_ROWS,
+                                               .raw = rows->raw};
+        if (multiply_panel(d, &some, w, panel, error) != STATUS_OK)
+            break;
     }
     cudaFreeAsync(panel, stream);
-    if (status == STATUS_OK)
-        status = device_dense_gram(d, a, rows, raw, stream, error);
-    return status == STATUS_OK ? join(streams, error) : status;
-}
-
-enum status device_dense_apply(struct device_dense *d, const void *m, const double *w, void *a,
-                               uint64_t rows, double *raw, cudaStream_t stream, cudaStream_t sums,
-                               struct error *error)
-{
-    d->solved_m = m;
-    d->solved_a = a;
-    d->solved_rows = rows;
-    d->products_known = !d->wide && !d->weights.by_eigenvectors;
-    struct dense_streams streams;
-    if (next_pass(d, stream, sums, &streams, error) != STATUS_OK)
+    if (error->status != STATUS_OK)
         return error->status;
-    return d->weights.by_eigenvectors ? multiply_twice(d, m, w, a, rows, raw, &streams, error)
-                                      : multiply(d, m, w, a, rows, raw, &streams, error);
+    if (device_dense_gram(d, rows, error) != STATUS_OK)
+        return error->status;
+    return join(streams, error);
 }
 
-enum status device_dense_open_nonneg(struct device_dense *d, int device, struct error *error)
+enum status device_dense_apply(struct device_dense *d, const struct device_dense_rows *rows,
+                               const double *w, struct error *error)
 {
-    return device_dense_nonneg_open(&d->nonneg, device, d->rank, d->ld, d->precision, error);
+    struct dense_streams streams;
+    d->solved = *rows;
+    d->products_known = !d->wide && !d->inverse.by_eigenvectors;
+    if (next_pass(d, &streams, error) != STATUS_OK)
+        return error->status;
+    return (d->inverse.by_eigenvectors ? multiply_twice : multiply)(d, rows, w, &streams, error);
 }
 
-enum status device_dense_nonneg_weights(struct device_dense *d, int order, int mode,
-                                        const double *const *gram, const double *const *norm,
+enum status device_dense_open_nonneg(struct device_dense *d, struct error *error)
+{
+    return device_dense_nonneg_open(&d->nonneg, d->place.device, d->rank, d->ld, d->precision,
+                                    error);
+}
+
+enum status device_dense_prepare_nonneg(struct device_dense *d, const struct dense_modes *modes,
                                         double ridge, const double *lambda, uint64_t rows,
-                                        cudaStream_t stream, struct error *error)
+                                        struct error *error)
 {
-    const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
-    d->weights.halt.code++;
-    d->weights.by_eigenvectors = false;
-    return device_dense_nonneg_prepare(&d->nonneg, &modes, ridge, lambda, rows,
-                                       d->weights.halt.halt, stream, error);
+    d->inverse.halt.code++;
+    d->inverse.by_eigenvectors = false;
+    return cuda_status(dense_nonneg_prepare(modes, ridge, lambda, rows, d->precision,
+                                            d->nonneg.system, d->inverse.halt.halt, d->place.side),
+                       "V of nonnegative rows", error);
 }
 
-enum status device_dense_apply_nonneg(struct device_dense *d, const void *m, void *a, uint64_t rows,
-                                      bool fit_rows, double *raw, cudaStream_t stream,
-                                      cudaStream_t sums, struct error *error)
+enum status device_dense_apply_nonneg(struct device_dense *d, const struct device_dense_rows *rows,
+                                      bool fit_rows, struct error *error)
 {
-    d->solved_m = m;
-    d->solved_a = a;
-    d->solved_rows = rows;
-    d->products_known = dense_nonneg_sums(d->rank);
     struct dense_streams streams;
-    if (next_pass(d, stream, sums, &streams, error) != STATUS_OK)
+    d->solved = *rows;
+    d->products_known = dense_nonneg_sums(d->rank);
+    if (next_pass(d, &streams, error) != STATUS_OK)
         return error->status;
-    const struct dense_nonneg_args args = {.m = m,
-                                           .a = a,
-                                           .rows = rows,
+    const struct dense_nonneg_args args = {.m = rows->m,
+                                           .a = rows->a,
+                                           .rows = rows->count,
                                            .fit_rows = fit_rows,
                                            .partial = d->partial,
                                            .blocks = d->solve_blocks,
-                                           .raw = raw,
+                                           .raw = rows->raw,
                                            .inner = d->inner,
-                                           .halt = d->weights.halt.halt};
-    enum status status = device_dense_nonneg_rows(&d->nonneg, &args, &streams, error);
-    if (status != STATUS_OK || d->products_known)
-        return status;
-    if (device_dense_gram(d, a, rows, raw, stream, error) != STATUS_OK)
+                                           .halt = d->inverse.halt.halt};
+    if (device_dense_nonneg_rows(&d->nonneg, &args, &streams, error) != STATUS_OK)
+        return error->status;
+    if (d->products_known)
+        return STATUS_OK;
+    if (device_dense_gram(d, rows, error) != STATUS_OK)
         return error->status;
     return join(&streams, error);
 }
 
-enum status device_dense_open_extrapolate(struct device_dense *d, int device, struct error *error)
+enum status device_dense_open_extrapolate(struct device_dense *d, struct error *error)
 {
-    return device_dense_extrapolate_open(&d->extrapolate, device, d->ld, d->precision,
+    return device_dense_extrapolate_open(&d->extrapolate, d->place.device, d->ld, d->precision,
                                          d->wide ? &d->by_blas : NULL, error);
 }
 
 enum status device_dense_extrapolate(struct device_dense *d,
                                      const struct dense_extrapolate_args *asked, double *raw,
-                                     cudaStream_t stream, cudaStream_t sums, struct error *error)
+                                     struct error *error)
 {
     struct dense_extrapolate_args args = *asked;
     struct dense_streams streams;
     args.ld = (uint32_t)d->ld;
     args.rank = d->rank;
-    if (next_pass(d, stream, sums, &streams, error) != STATUS_OK)
+    if (next_pass(d, &streams, error) != STATUS_OK)
         return error->status;
     return device_dense_extrapolate_rows(&d->extrapolate, &args, raw, &streams, error);
 }
 
 enum status device_dense_extrapolated(struct device_dense *d,
                                       const struct dense_extrapolate_args *asked, const double *raw,
-                                      cudaStream_t stream, struct error *error)
+                                      struct error *error)
 {
     struct dense_extrapolate_args args = *asked;
     args.rank = d->rank;
-    return cuda_status(dense_extrapolated_norms(&args, raw, stream), "extrapolation", error);
+    return cuda_status(dense_extrapolated_norms(&args, raw, d->place.side), "extrapolation", error);
 }
 
-enum status device_dense_gram(struct device_dense *d, const void *a, uint64_t rows, double *raw,
-                              cudaStream_t stream, struct error *error)
+enum status device_dense_gram(struct device_dense *d, const struct device_dense_rows *rows,
+                              struct error *error)
 {
     if (d->wide)
-        return device_dense_wide_gram(&d->by_blas, a, rows, raw, stream, error);
-    const struct dense_apply_args args = {.m = a,
-                                          .rows = rows,
+        return device_dense_wide_gram(&d->by_blas, rows, error);
+    const struct dense_apply_args args = {.m = rows->a,
+                                          .rows = rows->count,
                                           .ld = (uint32_t)d->ld,
                                           .rank = d->rank,
                                           .partial = d->partial,
                                           .blocks = d->solve_blocks,
-                                          .raw = raw};
-    const struct dense_streams streams = {stream, stream, NULL};
-    return cuda_status(dense_apply(&args, d->precision, &streams), "Gram", error);
+                                          .raw = rows->raw};
+    const struct dense_streams alone = {d->place.pass, d->place.pass, NULL};
+    return cuda_status(dense_apply(&args, d->precision, &alone), "Gram", error);
 }
 
-enum status device_dense_normalise(struct device_dense *d, const double *raw, double *norm,
-                                   double *gram, int code, int *bad, cudaStream_t stream,
-                                   struct error *error)
+enum status device_dense_normalise(struct device_dense *d, const struct device_dense_norms *to,
+                                   int code, int *bad, struct error *error)
 {
-    return cuda_status(
-        dense_normalise(raw, d->rank, norm, gram, code, bad, d->weights.halt.halt, stream),
-        "normalise", error);
+    return cuda_status(dense_normalise(to->raw, d->rank, to->norm, to->gram, code, bad,
+                                       d->inverse.halt.halt, d->place.side),
+                       "normalise", error);
 }
 
-enum status device_dense_inner(struct device_dense *d, const double **inner, cudaStream_t stream,
-                               cudaStream_t sums, struct error *error)
+enum status device_dense_inner(struct device_dense *d, const double **inner, struct error *error)
 {
+    const struct device_dense_rows *rows = &d->solved;
+    struct dense_streams streams;
     *inner = d->inner;
     if (d->products_known)
         return STATUS_OK;
-    struct dense_streams streams;
-    if (next_pass(d, stream, sums, &streams, error) != STATUS_OK)
+    if (next_pass(d, &streams, error) != STATUS_OK)
         return error->status;
-    const cudaError_t code =
-        dense_inner(d->solved_m, d->solved_a, d->solved_rows, d->ld, d->rank, d->precision,
-                    d->partial, d->inner_blocks, d->inner, stream);
-    return cuda_status(code, "fit", error) == STATUS_OK ? join(&streams, error) : error->status;
+    if (cuda_status(dense_inner(rows->m, rows->a, rows->count, d->ld, d->rank, d->precision,
+                                d->partial, d->inner_blocks, d->inner, d->place.pass),
+                    "fit", error) != STATUS_OK)
+        return error->status;
+    return join(&streams, error);
 }
 
-enum status device_dense_model(struct device_dense *d, int order, int mode, const double *inner,
-                               const double *const *gram, const double *const *norm,
-                               struct dense_fit_terms *terms, cudaStream_t stream,
+enum status device_dense_model(struct device_dense *d, const struct dense_modes *modes,
+                               const double *inner, struct dense_fit_terms *terms,
                                struct error *error)
 {
-    const struct dense_modes modes = modes_of(d, order, mode, gram, norm);
-    return cuda_status(dense_model(&modes, inner, terms, stream), "fit", error);
+    return cuda_status(dense_model(modes, inner, terms, d->place.side), "fit", error);
 }

@@ -12,18 +12,20 @@
 static const char doing[] = "measuring columns";
 
 enum status device_columns_open(struct device_columns *c, int device, uint64_t rank,
-                                struct error *error)
+                                cudaStream_t stream, struct error *error)
 {
     int processors = 0;
-    *c = (struct device_columns){.rank = rank};
+    *c = (struct device_columns){.stream = stream, .rank = rank};
     if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
         return error->status;
     uint64_t blocks = (uint64_t)processors * BLOCKS_PER_PROCESSOR, most = MOST_PARTIALS / rank;
     blocks = blocks < most ? blocks : most;
     c->blocks = blocks > 0 ? (uint32_t)blocks : 1;
-    if (device_array_into(&c->entry, 3 * rank, sizeof *c->entry, error) == STATUS_OK &&
-        device_array_into(&c->partial, c->blocks * rank, sizeof *c->partial, error) == STATUS_OK)
-        c->found = memory_array(c->blocks * rank, sizeof *c->found, error);
+    if (device_array_into(&c->entry, 3 * rank, sizeof *c->entry, error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&c->partial, c->blocks * rank, sizeof *c->partial, error) != STATUS_OK)
+        return error->status;
+    c->found = memory_array(c->blocks * rank, sizeof *c->found, error);
     return error->status;
 }
 
@@ -37,9 +39,10 @@ void device_columns_close(struct device_columns *c)
 
 enum status device_columns_measure(struct device_columns *c, const struct dense_columns_args *args,
                                    enum precision precision, const double *entry, uint32_t *parts,
-                                   cudaStream_t stream, struct error *error)
+                                   struct error *error)
 {
     struct dense_columns_args pass = *args;
+    const size_t bytes = 3 * c->rank * sizeof *entry;
     uint64_t blocks = args->rows / BLOCK_ROWS + 1;
     pass.rank = (uint32_t)c->rank;
     pass.blocks = blocks < c->blocks ? (uint32_t)blocks : c->blocks;
@@ -48,14 +51,11 @@ enum status device_columns_measure(struct device_columns *c, const struct dense_
     pass.bound = c->entry + 2 * c->rank;
     pass.partial = c->partial;
     *parts = pass.blocks;
-    cudaError_t code = cudaMemcpyAsync(c->entry, entry, 3 * c->rank * sizeof *entry,
-                                       cudaMemcpyHostToDevice, stream);
-    if (code == cudaSuccess)
-        code = dense_columns(&pass, precision, stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(c->found, c->partial, pass.blocks * c->rank * sizeof *c->found,
-                               cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    return cuda_status(code, doing, error);
+    cudaError_t code = cudaMemcpyAsync(c->entry, entry, bytes, cudaMemcpyHostToDevice, c->stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(dense_columns(&pass, precision, c->stream), doing, error) != STATUS_OK)
+        return error->status;
+    return device_fetch(c->found, c->partial, pass.blocks * c->rank * sizeof *c->found, c->stream,
+                        doing, error);
 }

@@ -1,4 +1,4 @@
-/* What the columns of a factor matrix on the device tell, in parts that the caller merges. */
+/* Statistics of the columns of a factor matrix on the device, in parts that the caller merges. */
 #ifndef BLCO_DEVICE_DENSE_COLUMNS_H
 #define BLCO_DEVICE_DENSE_COLUMNS_H
 
@@ -6,6 +6,7 @@
 #include "kernels/dense/dense_columns.h"
 
 struct device_columns {
+    cudaStream_t stream;
     uint64_t rank;
     uint32_t blocks;              /* of a pass, at most                                   */
     double *entry;                /* (3 x R): scale, weight and bound; device, owned      */
@@ -13,18 +14,19 @@ struct device_columns {
     struct dense_column *found;   /* (blocks x R): the same, on the host; owned           */
 };
 
-/* On the device of this number, which is the calling thread's. The caller closes *c, after a
- * failure too. STATUS_MEMORY. */
+/* For work on `stream` of the device of this number, which is the calling thread's. The caller
+ * closes *c, also after a failure. STATUS_MEMORY. */
 enum status device_columns_open(struct device_columns *c, int device, uint64_t rank,
-                                struct error *error);
+                                cudaStream_t stream, struct error *error);
 
 /* Accepts a zeroed one. */
 void device_columns_close(struct device_columns *c);
 
-/* c->found (*parts x R) = what parts of the rows tell. Of *args a, rows, ld, first and row are
- * given; entry (3 x R, host) has scale, weight and bound of each column. Waits for the stream. */
+/* c->found (*parts x R) = the statistics of *parts parts of the rows. The caller sets a, rows, ld,
+ * first and row of *args; entry (3 x R, host) has scale, weight and bound of each column. Waits for
+ * the stream. */
 enum status device_columns_measure(struct device_columns *c, const struct dense_columns_args *args,
                                    enum precision precision, const double *entry, uint32_t *parts,
-                                   cudaStream_t stream, struct error *error);
+                                   struct error *error);
 
 #endif

@@ -12,10 +12,9 @@ enum status device_dense_extrapolate_open(struct device_dense_extrapolate *d, in
     *d = (struct device_dense_extrapolate){.precision = precision, .wide = wide};
     if (wide)
         return STATUS_OK;
-    enum status status =
-        cuda_status(dense_extrapolate_blocks(device, ld, precision, &d->blocks), doing, error);
-    if (status != STATUS_OK)
-        return status;
+    if (cuda_status(dense_extrapolate_blocks(device, ld, precision, &d->blocks), doing, error) !=
+        STATUS_OK)
+        return error->status;
     const uint64_t most = d->blocks > MAX_ORDER ? d->blocks : MAX_ORDER;
     return device_array_into(&d->partial, most * dense_apply_partial(ld), sizeof *d->partial,
                              error);
@@ -31,16 +30,20 @@ static enum status wide_rows(struct device_dense_extrapolate *d,
                              const struct dense_extrapolate_args *args, double *raw,
                              const struct dense_streams *streams, struct error *error)
 {
-    const cudaStream_t stream = streams->pass;
     const uint64_t square = (uint64_t)args->rank * args->rank;
     const uint64_t row_bytes = args->ld * precision_bytes(d->precision);
-    enum status status = cuda_status(dense_extrapolate(args, d->precision, stream), doing, error);
-    for (int n = 0; n < args->modes && status == STATUS_OK; n++) {
+    if (cuda_status(dense_extrapolate(args, d->precision, streams->pass), doing, error) !=
+        STATUS_OK)
+        return error->status;
+    for (int n = 0; n < args->modes; n++) {
         const struct dense_extrapolate_mode *mode = &args->mode[n];
-        status = device_dense_wide_gram(d->wide, (const char *)mode->s + mode->first * row_bytes,
-                                        mode->count, raw + (uint64_t)n * square, stream, error);
+        const struct device_dense_rows rows = {.a = (char *)mode->s + mode->first * row_bytes,
+                                               .count = mode->count,
+                                               .raw = raw + (uint64_t)n * square};
+        if (device_dense_wide_gram(d->wide, &rows, error) != STATUS_OK)
+            return error->status;
     }
-    return status == STATUS_OK ? cuda_status(dense_streams_join(streams), doing, error) : status;
+    return cuda_status(dense_streams_join(streams), doing, error);
 }
 
 enum status device_dense_extrapolate_rows(struct device_dense_extrapolate *d,

@@ -7,35 +7,35 @@
 #include "base/memory.h"
 #include "lapack/symmetric_eigen.h"
 
+#define LOWER CUBLAS_FILL_MODE_LOWER
+
+static const char doing[] = "the inverse of V";
+
 /* Where the flags are in their array. */
 enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
 
 /* Loads and starts cuSOLVER, which takes long and is needed only for large R. */
-static enum status solver_open(struct device_dense_inverse *d, struct error *error)
+static enum status open_solver(struct device_dense_inverse *d, struct error *error)
 {
     const int n = (int)d->rank;
     int cholesky = 0, inverse = 0, eigen = 0;
     d->cusolver = cusolver_library(error);
     if (!d->cusolver)
         return error->status;
-    enum status status = cusolver_status(memory_hook_fails() ? CUSOLVER_STATUS_ALLOC_FAILED
-                                                             : d->cusolver->create(&d->solver),
-                                         "starting cuSOLVER", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(
-            d->cusolver->dpotrf_room(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor, n, &cholesky),
-            "Cholesky", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(
-            d->cusolver->dpotri_room(d->solver, CUBLAS_FILL_MODE_LOWER, n, d->factor, n, &inverse),
-            "inverse", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(d->cusolver->dsyevd_room(d->solver, CUSOLVER_EIG_MODE_VECTOR,
-                                                          CUBLAS_FILL_MODE_LOWER, n, d->factor, n,
-                                                          d->values, &eigen),
-                                 "eigendecomposition", error);
-    if (status != STATUS_OK)
-        return status;
+    if (cusolver_status(memory_hook_fails() ? CUSOLVER_STATUS_ALLOC_FAILED
+                                            : d->cusolver->create(&d->solver),
+                        "starting cuSOLVER", error) != STATUS_OK)
+        return error->status;
+    if (cusolver_status(d->cusolver->dpotrf_room(d->solver, LOWER, n, d->factor, n, &cholesky),
+                        "Cholesky", error) != STATUS_OK)
+        return error->status;
+    if (cusolver_status(d->cusolver->dpotri_room(d->solver, LOWER, n, d->factor, n, &inverse),
+                        "inverse", error) != STATUS_OK)
+        return error->status;
+    if (cusolver_status(d->cusolver->dsyevd_room(d->solver, CUSOLVER_EIG_MODE_VECTOR, LOWER, n,
+                                                 d->factor, n, d->values, &eigen),
+                        "eigendecomposition", error) != STATUS_OK)
+        return error->status;
     d->work_size = cholesky > inverse ? cholesky : inverse;
     if (eigen > d->work_size)
         d->work_size = eigen;
@@ -45,22 +45,20 @@ static enum status solver_open(struct device_dense_inverse *d, struct error *err
 enum status device_dense_inverse_open(struct device_dense_inverse *d, uint32_t rank,
                                       enum precision precision, struct error *error)
 {
+    const uint64_t entries = (uint64_t)rank * rank;
     *d = (struct device_dense_inverse){.rank = rank, .precision = precision};
-    const uint64_t entries = (uint64_t)d->rank * d->rank;
-    enum status status = device_array_into(&d->v, entries, sizeof *d->v, error);
-    if (status == STATUS_OK)
-        status = device_array_into(&d->factor, entries, sizeof *d->factor, error);
-    if (status == STATUS_OK)
-        status = device_array_into(&d->values, d->rank, sizeof *d->values, error);
-    if (status == STATUS_OK)
-        status = device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error);
-    if (status == STATUS_OK) {
-        d->host_flags = device_pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
-        status = error->status;
-    }
-    if (status == STATUS_OK && d->rank > DENSE_WEIGHTS_SMALL)
-        status = solver_open(d, error);
-    return status;
+    if (device_array_into(&d->v, entries, sizeof *d->v, error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&d->factor, entries, sizeof *d->factor, error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&d->values, rank, sizeof *d->values, error) != STATUS_OK)
+        return error->status;
+    if (device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error) != STATUS_OK)
+        return error->status;
+    d->host_flags = device_pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
+    if (!d->host_flags)
+        return error->status;
+    return rank > DENSE_INVERSE_SMALL ? open_solver(d, error) : STATUS_OK;
 }
 
 void device_dense_inverse_close(struct device_dense_inverse *d)
@@ -77,62 +75,59 @@ void device_dense_inverse_close(struct device_dense_inverse *d)
     *d = (struct device_dense_inverse){0};
 }
 
-/* V is inverted where that costs few digits of A V = M: the rows of M times an explicit inverse are
- * off by cond(V) eps. Otherwise M is multiplied by V's eigenvectors, which keeps A V close to M
- * whatever the condition. */
+/* V is inverted where that costs few digits of A V = M: multiplying M by an explicit inverse has a
+ * relative error of cond(V) eps. Otherwise M is multiplied by V's eigenvectors, which keeps A V
+ * close to M for any condition. */
 static double least_pivot(const struct device_dense_inverse *d)
 {
     return d->precision == PRECISION_SINGLE ? 1e-4 : 1e-6;
 }
 
-/* Eigenvalues up to this share of the largest are noise: of V itself, or beside the rounding of M
- * and A to float. */
+/* Eigenvalues up to this times the largest are rounding errors: of V, or of M and A as floats. */
 static double eigenvalue_tolerance(const struct device_dense_inverse *d)
 {
     return d->rank * (d->precision == PRECISION_SINGLE ? (double)FLT_EPSILON : DBL_EPSILON);
 }
 
-/* Waits for the stream and copies the flags to the host. */
-static enum status read_flags(struct device_dense_inverse *d, cudaStream_t stream,
-                              struct error *error)
+/* Copies the flags to the host; waits for the stream. */
+static enum status fetch_flags(struct device_dense_inverse *d, cudaStream_t stream,
+                               struct error *error)
 {
-    enum status status =
-        cuda_status(cudaMemcpyAsync(d->host_flags, d->flags, FLAG_COUNT * sizeof(int),
-                                    cudaMemcpyDeviceToHost, stream),
-                    "weights", error);
-    if (status == STATUS_OK)
-        status = cuda_status(cudaStreamSynchronize(stream), "weights", error);
-    return status;
+    return device_fetch(d->host_flags, d->flags, FLAG_COUNT * sizeof(int), stream, doing, error);
 }
 
 /* W by cuSOLVER's Cholesky decomposition. */
-static enum status weights_by_cholesky(struct device_dense_inverse *d,
-                                       const struct dense_modes *modes, double ridge, double *w,
-                                       cudaStream_t stream, struct error *error)
+static enum status invert_large(struct device_dense_inverse *d, const struct dense_modes *modes,
+                                double ridge, double *w, cudaStream_t stream, struct error *error)
 {
     const int n = (int)d->rank;
-    int *status_flag = d->flags + FLAG_STATUS, *info = d->flags + FLAG_INFO;
-    enum status status =
-        cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_inverse_hadamard(modes, ridge, d->v, d->factor, stream),
-                             "Hadamard product", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(d->cusolver->dpotrf(d->solver, CUBLAS_FILL_MODE_LOWER, n,
-                                                     d->factor, n, d->work, d->work_size, info),
-                                 "Cholesky", error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_inverse_check(d->v, d->factor, d->rank, least_pivot(d), info,
-                                                 status_flag, stream),
-                             "Cholesky", error);
-    if (status == STATUS_OK)
-        status = cusolver_status(d->cusolver->dpotri(d->solver, CUBLAS_FILL_MODE_LOWER, n,
-                                                     d->factor, n, d->work, d->work_size, info),
-                                 "inverse", error);
-    if (status == STATUS_OK)
-        status = cuda_status(dense_inverse_finish(modes, d->factor, status_flag, w, stream),
-                             "weights", error);
-    return status;
+    int *flag = d->flags + FLAG_STATUS, *info = d->flags + FLAG_INFO;
+    if (cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(dense_inverse_hadamard(modes, ridge, d->v, d->factor, stream),
+                    "Hadamard product", error) != STATUS_OK)
+        return error->status;
+    if (cusolver_status(
+            d->cusolver->dpotrf(d->solver, LOWER, n, d->factor, n, d->work, d->work_size, info),
+            "Cholesky", error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(
+            dense_inverse_check(d->v, d->factor, d->rank, least_pivot(d), info, flag, stream),
+            "Cholesky", error) != STATUS_OK)
+        return error->status;
+    if (cusolver_status(
+            d->cusolver->dpotri(d->solver, LOWER, n, d->factor, n, d->work, d->work_size, info),
+            "inverse", error) != STATUS_OK)
+        return error->status;
+    return cuda_status(dense_inverse_finish(modes, d->factor, flag, w, stream), doing, error);
+}
+
+static enum status invert_small(struct device_dense_inverse *d, const struct dense_modes *modes,
+                                double ridge, double *w, cudaStream_t stream, struct error *error)
+{
+    return cuda_status(dense_inverse_small(modes, ridge, least_pivot(d), d->v, w,
+                                           d->flags + FLAG_STATUS, d->halt, stream),
+                       doing, error);
 }
 
 /* factor, values = eigenvectors and eigenvalues of factor, by cuSOLVER. Waits for the stream. */
@@ -140,20 +135,19 @@ static enum status decompose_large(struct device_dense_inverse *d, cudaStream_t 
                                    struct error *error)
 {
     const int n = (int)d->rank;
-    enum status status =
-        cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error);
-    if (status == STATUS_OK)
-        status =
-            cusolver_status(d->cusolver->dsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR,
-                                                CUBLAS_FILL_MODE_LOWER, n, d->factor, n, d->values,
-                                                d->work, d->work_size, d->flags + FLAG_INFO),
-                            "eigendecomposition", error);
-    if (status == STATUS_OK)
-        status = read_flags(d, stream, error);
-    if (status == STATUS_OK && d->host_flags[FLAG_INFO] != 0)
-        return error_set(error, STATUS_NUMERICAL,
-                         "the eigendecomposition of the Grams' product does not converge");
-    return status;
+    if (cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error) != STATUS_OK)
+        return error->status;
+    if (cusolver_status(d->cusolver->dsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR, LOWER, n,
+                                            d->factor, n, d->values, d->work, d->work_size,
+                                            d->flags + FLAG_INFO),
+                        "eigendecomposition", error) != STATUS_OK)
+        return error->status;
+    if (fetch_flags(d, stream, error) != STATUS_OK)
+        return error->status;
+    if (d->host_flags[FLAG_INFO] == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_NUMERICAL,
+                     "the eigendecomposition of the Grams' product does not converge");
 }
 
 /* The same by LAPACK on the host: for a small V, loading cuSOLVER would take longer than the rest
@@ -167,28 +161,26 @@ static enum status decompose_small(struct device_dense_inverse *d, cudaStream_t 
     if (!d->host_v)
         return error->status;
     double *values = d->host_v + n * n;
-    cudaError_t code = cudaMemcpyAsync(d->host_v, d->factor, bytes, cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    if (cuda_status(code, "weights", error) != STATUS_OK ||
-        symmetric_eigen(d->host_v, n, values, error) != STATUS_OK)
+    if (device_fetch(d->host_v, d->factor, bytes, stream, doing, error) != STATUS_OK)
         return error->status;
-    code = cudaMemcpyAsync(d->factor, d->host_v, bytes, cudaMemcpyHostToDevice, stream);
-    if (code == cudaSuccess)
-        code =
-            cudaMemcpyAsync(d->values, values, n * sizeof *values, cudaMemcpyHostToDevice, stream);
-    return cuda_status(code, "weights", error);
+    if (symmetric_eigen(d->host_v, n, values, error) != STATUS_OK)
+        return error->status;
+    cudaError_t code = cudaMemcpyAsync(d->factor, d->host_v, bytes, cudaMemcpyHostToDevice, stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    code = cudaMemcpyAsync(d->values, values, n * sizeof *values, cudaMemcpyHostToDevice, stream);
+    return cuda_status(code, doing, error);
 }
 
 /* W from the eigendecomposition of the V that is in d->v. */
-static enum status weights_by_eigenvalues(struct device_dense_inverse *d,
-                                          const struct dense_modes *modes, double *w,
-                                          cudaStream_t stream, struct error *error)
+static enum status decompose(struct device_dense_inverse *d, const struct dense_modes *modes,
+                             double *w, cudaStream_t stream, struct error *error)
 {
-    const bool is_large = d->rank > DENSE_WEIGHTS_SMALL;
+    const bool is_large = d->rank > DENSE_INVERSE_SMALL;
     if (cuda_status(dense_inverse_equilibrate(d->v, d->rank, d->factor, stream),
-                    "eigendecomposition", error) != STATUS_OK ||
-        (is_large ? decompose_large : decompose_small)(d, stream, error) != STATUS_OK)
+                    "eigendecomposition", error) != STATUS_OK)
+        return error->status;
+    if ((is_large ? decompose_large : decompose_small)(d, stream, error) != STATUS_OK)
         return error->status;
     return cuda_status(dense_inverse_eigenvectors(modes, d->v, d->factor, d->values,
                                                   eigenvalue_tolerance(d), w, stream),
@@ -199,21 +191,15 @@ enum status device_dense_inverse_compute(struct device_dense_inverse *d,
                                          const struct dense_modes *modes, double ridge, double *w,
                                          cudaStream_t stream, struct error *error)
 {
-    enum status status;
+    const bool is_large = d->rank > DENSE_INVERSE_SMALL;
     d->halt.code++;
     d->by_eigenvectors = false;
-    if (d->rank <= DENSE_WEIGHTS_SMALL)
-        status = cuda_status(dense_inverse_small(modes, ridge, least_pivot(d), d->v, w,
-                                                 d->flags + FLAG_STATUS, d->halt, stream),
-                             "weights", error);
-    else
-        status = weights_by_cholesky(d, modes, ridge, w, stream, error);
-    if (status != STATUS_OK || d->halt.halt)
-        return status;
-    status = read_flags(d, stream, error);
-    d->by_eigenvectors =
-        status == STATUS_OK && d->host_flags[FLAG_STATUS] == DENSE_WEIGHTS_SINGULAR;
-    if (d->by_eigenvectors)
-        status = weights_by_eigenvalues(d, modes, w, stream, error);
-    return status;
+    if ((is_large ? invert_large : invert_small)(d, modes, ridge, w, stream, error) != STATUS_OK)
+        return error->status;
+    if (d->halt.halt)
+        return STATUS_OK;
+    if (fetch_flags(d, stream, error) != STATUS_OK)
+        return error->status;
+    d->by_eigenvectors = d->host_flags[FLAG_STATUS] == DENSE_INVERSE_SINGULAR;
+    return d->by_eigenvectors ? decompose(d, modes, w, stream, error) : STATUS_OK;
 }

@@ -1,5 +1,5 @@
-/* The R x R work of a solve on the device: V = the Hadamard product of the other modes' Grams, and
- * the W by which M is multiplied, by Cholesky, or where V is ill-conditioned by V's eigenvectors.
+/* The R x R work of an update on the device: V = the Hadamard product of the other modes' Grams,
+ * and W, by which M is multiplied, by Cholesky, or where V is ill-conditioned by V's eigenvectors.
  * Used by device_dense.c alone. */
 #ifndef BLCO_DEVICE_DENSE_INVERSE_H
 #define BLCO_DEVICE_DENSE_INVERSE_H
@@ -21,8 +21,8 @@ struct device_dense_inverse {
     double *values;           /* (R): eigenvalues                                */
     int *flags;               /* enum dense_inverse_status, cuSOLVER's info      */
     int *host_flags;          /* (2), pinned                                     */
-    bool by_eigenvectors;     /* the last W is to be followed by V's eigenvectors, in factor */
-    struct dense_halt halt; /* stops later steps, where weights do not wait; code: of the last W */
+    bool by_eigenvectors;     /* after W, M is multiplied by V's eigenvectors, in factor */
+    struct dense_halt halt;   /* stops later steps where nothing waits; code: of the last W */
     const struct cusolver_library *cusolver; /* NULL where R is small                    */
     cusolverDnHandle_t solver;               /* likewise                                 */
     double *work;                            /* (work_size) for cuSOLVER                 */

@@ -16,24 +16,13 @@ enum status device_dense_nonneg_open(struct device_dense_nonneg *d, int device, 
     if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
         return error->status;
     d->processors = (uint32_t)processors;
-    return device_array_into(&d->weights, dense_nonneg_weights_size(rank), sizeof *d->weights,
-                             error);
+    return device_array_into(&d->system, dense_nonneg_system_size(rank), sizeof *d->system, error);
 }
 
 void device_dense_nonneg_close(struct device_dense_nonneg *d)
 {
-    device_free(d->weights);
+    device_free(d->system);
     *d = (struct device_dense_nonneg){0};
-}
-
-enum status device_dense_nonneg_prepare(struct device_dense_nonneg *d,
-                                        const struct dense_modes *modes, double ridge,
-                                        const double *lambda, uint64_t rows, const int *halt,
-                                        cudaStream_t stream, struct error *error)
-{
-    return cuda_status(
-        dense_nonneg_prepare(modes, ridge, lambda, rows, d->precision, d->weights, halt, stream),
-        "nonnegative weights", error);
 }
 
 enum status device_dense_nonneg_rows(const struct device_dense_nonneg *d,
@@ -43,7 +32,7 @@ enum status device_dense_nonneg_rows(const struct device_dense_nonneg *d,
     struct dense_nonneg_args args = *asked;
     args.ld = (uint32_t)d->ld;
     args.rank = d->rank;
-    args.weights = d->weights;
+    args.system = d->system;
     args.processors = d->processors;
     return cuda_status(dense_nonneg(&args, d->precision, streams), "nonnegative rows", error);
 }

@@ -15,7 +15,7 @@ struct device_dense_nonneg {
     uint64_t ld;
     enum precision precision;
     uint32_t processors; /* multiprocessors of the device                   */
-    double *weights;     /* of dense_nonneg_prepare; NULL until it is opened; device, owned */
+    double *system;      /* of dense_nonneg_prepare; NULL until it is opened; device, owned */
 };
 
 /* The caller closes *d, also after a failure. STATUS_INPUT where R is too large, STATUS_MEMORY. */
@@ -25,14 +25,8 @@ enum status device_dense_nonneg_open(struct device_dense_nonneg *d, int device, 
 /* Accepts a zeroed one. */
 void device_dense_nonneg_close(struct device_dense_nonneg *d);
 
-/* Makes d->weights, on `stream`. `rows` are those of the whole factor matrix. */
-enum status device_dense_nonneg_prepare(struct device_dense_nonneg *d,
-                                        const struct dense_modes *modes, double ridge,
-                                        const double *lambda, uint64_t rows, const int *halt,
-                                        cudaStream_t stream, struct error *error);
-
-/* The rows of A, as dense_nonneg makes them, with d->weights. Of *asked, what d knows counts not.
- */
+/* The rows of A, as dense_nonneg makes them, with d->system. ld, rank, system and processors of
+ * *asked are not used. */
 enum status device_dense_nonneg_rows(const struct device_dense_nonneg *d,
                                      const struct dense_nonneg_args *asked,
                                      const struct dense_streams *streams, struct error *error);

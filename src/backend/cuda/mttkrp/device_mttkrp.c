@@ -97,21 +97,25 @@ static void list_variants(struct device_mttkrp *w)
 static enum status find_unshared_rows(struct device_mttkrp *w, cudaStream_t stream,
                                       struct error *error)
 {
+    static const char doing[] = "finding the rows of one chunk";
     const uint64_t rows = w->tensor->blco.shape.dims[w->mode];
     struct mttkrp_args args;
     device_tensor_args(w->tensor, 0, w->mode, &args);
     uint32_t *first = device_array(rows, sizeof *first, error);
-    if (first)
-        w->unshared = device_array(UNSHARED_ROWS_WORDS(rows), sizeof *w->unshared, error);
-    cudaError_t code = cudaSuccess;
-    if (w->unshared)
-        code = unshared_rows_mark(&args, rows, first, w->unshared, stream);
-    if (w->unshared && code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
+    if (!first)
+        goto done;
+    if (device_array_into(&w->unshared, UNSHARED_ROWS_WORDS(rows), sizeof *w->unshared, error) !=
+        STATUS_OK)
+        goto done;
+    if (cuda_status(unshared_rows_mark(&args, rows, first, w->unshared, stream), doing, error) !=
+        STATUS_OK)
+        goto done;
+    cuda_status(cudaStreamSynchronize(stream), doing, error);
+done:
     device_free(first);
-    if (error->status == STATUS_MEMORY)
+    if (error->status == STATUS_MEMORY && !w->unshared)
         *error = (struct error){0};
-    return cuda_status(code, "finding the rows of one chunk", error);
+    return error->status;
 }
 
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
@@ -217,58 +221,59 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
                                       struct error *error)
 {
     const struct device_mttkrp_variant *v = &w->variant[variant];
+    static const char doing[] = "MTTKRP";
     struct mttkrp_args args;
     set_args(w, v, f, &args);
-    cudaError_t code = set_gathers(w, v->fused, f, &args, stream);
-    if (code == cudaSuccess)
-        code = zero_m(w, &args, stream);
-    if (code == cudaSuccess)
-        code = mttkrp_launch(&args, stream);
-    if (code == cudaSuccess)
-        code = device_mttkrp_merge(&args, stream);
-    return cuda_status(code, "MTTKRP", error);
+    if (cuda_status(set_gathers(w, v->fused, f, &args, stream), doing, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(zero_m(w, &args, stream), doing, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(mttkrp_launch(&args, stream), doing, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(device_mttkrp_merge(&args, stream), doing, error);
 }
 
 /* Loads every variant's kernel, so that no trial's time includes the loading. */
 static enum status load_kernels(const struct device_mttkrp *w, const struct device_factors *f,
                                 struct error *error)
 {
-    cudaError_t code = cudaSuccess;
-    for (int v = 0; v < w->variants && code == cudaSuccess; v++) {
+    for (int v = 0; v < w->variants; v++) {
         struct mttkrp_args args;
         set_args(w, &w->variant[v], f, &args);
-        code = mttkrp_prepare(&args);
+        if (cuda_status(mttkrp_prepare(&args), "loading the kernels", error) != STATUS_OK)
+            return error->status;
     }
-    return cuda_status(code, "loading the kernels", error);
+    return STATUS_OK;
 }
 
 void device_mttkrp_retry(struct device_mttkrp *w)
 {
     w->calls = w->best = 0;
-    w->best_ms = 0;
+    w->best_seconds = 0;
     w->timed = -1;
 }
 
+static const char timing[] = "timing MTTKRP";
+
 /* Takes the time of the previous trial; waits if that has not ended. */
-static cudaError_t finish_trial(struct device_mttkrp *w)
+static enum status finish_trial(struct device_mttkrp *w, struct error *error)
 {
-    float ms;
-    cudaError_t code = cudaEventSynchronize(w->stop);
-    if (code == cudaSuccess)
-        code = cudaEventElapsedTime(&ms, w->start, w->stop);
-    if (code == cudaSuccess && (w->best_ms == 0 || ms < w->best_ms)) {
-        w->best_ms = ms;
-        w->best = w->timed;
-    }
+    const int trial = w->timed;
+    double seconds;
     w->timed = -1;
-    return code;
+    if (cuda_status(device_event_seconds(w->start, w->stop, &seconds), timing, error) != STATUS_OK)
+        return error->status;
+    if (w->best_seconds == 0 || seconds < w->best_seconds) {
+        w->best_seconds = seconds;
+        w->best = trial;
+    }
+    return STATUS_OK;
 }
 
 enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_factors *f,
                               cudaStream_t stream, struct error *error)
 {
-    cudaError_t code = w->timed >= 0 ? finish_trial(w) : cudaSuccess;
-    if (cuda_status(code, "timing MTTKRP", error) != STATUS_OK)
+    if (w->timed >= 0 && finish_trial(w, error) != STATUS_OK)
         return error->status;
     /* Call k tries variant k - 1: the first call only warms up. */
     int trial = w->variants > 1 && w->calls > 0 && w->calls <= w->variants ? w->calls - 1 : -1;
@@ -279,11 +284,11 @@ enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_facto
         return device_mttkrp_run_variant(w, w->best, f, stream, error);
 
     w->timed = trial;
-    if (cuda_status(cudaEventRecord(w->start, stream), "timing MTTKRP", error) != STATUS_OK)
+    if (cuda_status(cudaEventRecord(w->start, stream), timing, error) != STATUS_OK)
         return error->status;
     if (device_mttkrp_run_variant(w, trial, f, stream, error) != STATUS_OK)
         return error->status;
-    return cuda_status(cudaEventRecord(w->stop, stream), "timing MTTKRP", error);
+    return cuda_status(cudaEventRecord(w->stop, stream), timing, error);
 }
 
 bool device_mttkrp_tried(const struct device_mttkrp *w)

@@ -40,7 +40,7 @@ struct device_mttkrp {
     int variants;
     int calls; /* of device_mttkrp_run so far                                       */
     int best;  /* variant                                                           */
-    float best_ms;
+    double best_seconds;
     int timed;               /* variant between the events start and stop, or -1                  */
     cudaEvent_t start, stop; /* owned */
 };

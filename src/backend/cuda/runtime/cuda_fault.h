@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 #include <stdbool.h>
 
-/* After the next k answers of the device (codes that cuda_status gets), one answer is replaced by
+/* After the next k answers of the GPU (codes passed to cuda_status), one answer is replaced by
  * `code`, and if `lasting` all later ones; a negative k switches this off. cuda_fault_fired:
  * whether an answer was replaced since the last cuda_fault_set. */
 void cuda_fault_set(long k, cudaError_t code, bool lasting);

@@ -1,6 +1,6 @@
 /* Loads libraries of CUDA when a rank first needs them (CUDA's runtime is linked into the program).
- * cuBLAS and cuSOLVER have some hundred MB and take longer to load than a small tensor takes to
- * decompose. */
+ * cuBLAS and cuSOLVER have some hundred MB; loading them takes longer than decomposing a small
+ * tensor. */
 #ifndef BLCO_CUDA_LIBRARY_H
 #define BLCO_CUDA_LIBRARY_H
 
@@ -17,8 +17,8 @@ enum status cuda_library_load(const char *file, const char *need,
                               const struct library_function *functions, size_t count,
                               struct error *error);
 
-/* For a call to a library: STATUS_OK where the GPU works; if the call has failed because the GPU is
- * lost, the GPU's error, which every later call gets, too. */
+/* Why a call to a library has failed: the GPU's error where the GPU is lost, which every later call
+ * gets, too; otherwise STATUS_OK. */
 enum status cuda_library_gpu(bool call_failed, const char *what, struct error *error);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* A matrix on its way, as entries of the device's matrix, so that rows of any length can be cut
+/* A matrix that is copied, as entries of the device's matrix, so that rows of any length can be cut
  * into parts. */
 struct rows {
     double *host;        /* (rows x columns) */
@@ -120,7 +120,7 @@ enum status device_factor_download(struct device_staging *s, const struct device
     return device_staging_fetch(s, &entries, read_entries, &r, error);
 }
 
-/* Whole rows on their way. */
+/* Whole rows that are copied. */
 struct formed_rows {
     double *host; /* (rows x columns) */
     const struct column_form *form;

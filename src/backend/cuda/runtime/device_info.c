@@ -55,15 +55,16 @@ enum status device_info(int device, struct backend_device *info, struct error *e
     int driver, runtime;
     struct cudaDeviceProp properties;
     char module[40];
-    cudaError_t code = cudaGetDeviceProperties(&properties, device);
-    if (code == cudaSuccess)
-        code = cudaDeviceGetPCIBusId(info->bus, (int)sizeof info->bus, device);
-    if (code == cudaSuccess)
-        code = cudaDriverGetVersion(&driver);
-    if (code == cudaSuccess)
-        code = cudaRuntimeGetVersion(&runtime);
-    if (code != cudaSuccess)
-        return cuda_status(code, "asking for the device's name", error);
+    static const char doing[] = "asking for the GPU's name";
+    if (cuda_status(cudaGetDeviceProperties(&properties, device), doing, error) != STATUS_OK)
+        return error->status;
+    const int bus_bytes = (int)sizeof info->bus;
+    if (cuda_status(cudaDeviceGetPCIBusId(info->bus, bus_bytes, device), doing, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(cudaDriverGetVersion(&driver), doing, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(cudaRuntimeGetVersion(&runtime), doing, error) != STATUS_OK)
+        return error->status;
     module_version(module, sizeof module);
     snprintf(info->name, sizeof info->name, "%s", properties.name);
     snprintf(info->driver, sizeof info->driver, "%s%sCUDA %d.%d", module, module[0] ? ", " : "",

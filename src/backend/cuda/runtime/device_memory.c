@@ -41,6 +41,13 @@ static cudaError_t find_pool(int device, cudaMemPool_t *pool)
     return code == cudaSuccess && supported ? cudaDeviceGetDefaultMemPool(pool, device) : code;
 }
 
+enum status device_fetch(void *host, const void *device, size_t bytes, cudaStream_t stream,
+                         const char *what, struct error *error)
+{
+    cudaError_t code = cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream);
+    return cuda_status(code == cudaSuccess ? cudaStreamSynchronize(stream) : code, what, error);
+}
+
 void device_trim(void)
 {
     int device;
@@ -117,20 +124,20 @@ static cudaError_t create_pool(int device, cudaMemPool_t *pool)
         .location = {.type = cudaMemLocationTypeDevice, .id = device}};
     cudaError_t code =
         memory_hook_fails() ? cudaErrorMemoryAllocation : cudaMemPoolCreate(pool, &properties);
-    if (code == cudaSuccess)
-        code = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &most);
-    return code;
+    if (code != cudaSuccess)
+        return code;
+    return cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &most);
 }
 
 enum status device_pool_open(struct device_pool *p, int device, cudaStream_t stream, uint64_t bytes,
                              struct error *error)
 {
+    static const char doing[] = "opening a pool of memory";
     *p = (struct device_pool){.stream = stream};
-    cudaError_t code = find_pool(device, &p->kept);
-    if (code == cudaSuccess && p->kept)
-        code = create_pool(device, &p->work);
-    if (code != cudaSuccess)
-        return cuda_status(code, "opening a pool of memory", error);
+    if (cuda_status(find_pool(device, &p->kept), doing, error) != STATUS_OK)
+        return error->status;
+    if (p->kept && cuda_status(create_pool(device, &p->work), doing, error) != STATUS_OK)
+        return error->status;
     void *all = NULL;
     if (p->work && bytes > 0) {
         if (cudaMallocFromPoolAsync(&all, bytes, p->work, stream) == cudaSuccess)

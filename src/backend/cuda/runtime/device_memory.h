@@ -21,8 +21,13 @@ enum status device_array_into(void *array, uint64_t count, size_t size, struct e
  * is ignored. */
 void device_free(void *array);
 
-/* Gives memory that the device's own pool keeps without need back to the device. Waits for all work
- * on the device. */
+/* Copies `bytes` of a device array to the host when the stream has made them; waits for the stream.
+ * `what`: the work that fails where this does (cuda_error.h). */
+enum status device_fetch(void *host, const void *device, size_t bytes, cudaStream_t stream,
+                         const char *what, struct error *error);
+
+/* Returns memory that the device's own pool keeps unused to the device. Waits for all work on the
+ * device. */
 void device_trim(void);
 
 /* As device_array, in pinned host memory, which copy engines can reach. Freed by
@@ -32,9 +37,9 @@ void *device_pinned_array(uint64_t count, size_t size, struct error *error);
 void device_pinned_free(void *array);
 
 /* Device arrays in the order of one stream: an array that is handed back serves the next request at
- * once. Neither step waits for the device or asks the driver, which would take as long for a large
- * array as a kernel takes to fill it. Arrays that stay come from another pool than arrays that come
- * and go, so that no small array blocks the room of a large one that is gone. */
+ * once. Neither step waits for the device or asks the driver, which for a large array would take as
+ * long as a kernel that fills it. Arrays that stay come from another pool than working arrays, so
+ * that a small array that stays does not block the room of large ones. */
 struct device_pool {
     cudaStream_t stream;
     cudaMemPool_t work; /* owned; NULL where the device has no pools: every array is the driver's */

@@ -42,3 +42,21 @@ void device_event_destroy(cudaEvent_t event)
     if (event)
         (void)cudaEventDestroy(event);
 }
+
+cudaError_t device_queue_follow(cudaStream_t queue, cudaStream_t other, cudaEvent_t event)
+{
+    cudaError_t code = cudaEventRecord(event, other);
+    return code == cudaSuccess ? cudaStreamWaitEvent(queue, event, 0) : code;
+}
+
+cudaError_t device_event_seconds(cudaEvent_t begin, cudaEvent_t end, double *seconds)
+{
+    float ms = 0;
+    *seconds = 0;
+    cudaError_t code = cudaEventSynchronize(end);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaEventElapsedTime(&ms, begin, end);
+    *seconds = ms / 1e3;
+    return code;
+}

@@ -18,4 +18,10 @@ cudaError_t device_event_create_timed(cudaEvent_t *event);
 void device_queue_destroy(cudaStream_t queue);
 void device_event_destroy(cudaEvent_t event);
 
+/* Later work in `queue` waits for the work that is now in `other`. Records `event` there. */
+cudaError_t device_queue_follow(cudaStream_t queue, cudaStream_t other, cudaEvent_t event);
+
+/* *seconds = the time between two timed events; 0 on failure. Waits for `end`. */
+cudaError_t device_event_seconds(cudaEvent_t begin, cudaEvent_t end, double *seconds);
+
 #endif

@@ -16,6 +16,12 @@
 #define COPY_BYTES   (1ull << 30) /* of each of the arrays: far more than caches hold            */
 #define UPLOAD_BYTES (128ull << 20)
 
+/* cuda_status of a step of a measurement. */
+static enum status step(cudaError_t code, struct error *error)
+{
+    return cuda_status(code, "measuring the GPU", error);
+}
+
 struct rate_timer {
     const struct device_rates_request *request;
     cudaStream_t stream;
@@ -33,13 +39,12 @@ static enum status open_timer(struct rate_timer *t, struct error *error)
         return error->status;
     if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
         return error->status;
-    cudaError_t code = device_queue_create(&t->stream, QUEUE_NORMAL);
-    if (code == cudaSuccess)
-        code = device_event_create_timed(&t->start);
-    if (code == cudaSuccess)
-        code = device_event_create_timed(&t->stop);
-    if (code != cudaSuccess)
-        return cuda_status(code, "preparing to measure the GPU", error);
+    if (step(device_queue_create(&t->stream, QUEUE_NORMAL), error) != STATUS_OK)
+        return error->status;
+    if (step(device_event_create_timed(&t->start), error) != STATUS_OK)
+        return error->status;
+    if (step(device_event_create_timed(&t->stop), error) != STATUS_OK)
+        return error->status;
     t->processors = (uint32_t)processors;
     t->free_bytes = free_bytes;
     if (t->request->memory && t->request->memory < free_bytes)
@@ -54,20 +59,17 @@ static void close_timer(struct rate_timer *t)
     device_queue_destroy(t->stream);
 }
 
-/* *seconds = the time between the events start and stop; waits for stop. `code` is the error of the
- * work between them. */
-static enum status stop_timer(struct rate_timer *t, cudaError_t code, double *seconds,
-                              struct error *error)
+static enum status start_timer(struct rate_timer *t, struct error *error)
 {
-    float ms = 0;
-    if (code == cudaSuccess)
-        code = cudaEventRecord(t->stop, t->stream);
-    if (code == cudaSuccess)
-        code = cudaEventSynchronize(t->stop);
-    if (code == cudaSuccess)
-        code = cudaEventElapsedTime(&ms, t->start, t->stop);
-    *seconds = ms / 1e3;
-    return cuda_status(code, "measuring the GPU", error);
+    return step(cudaEventRecord(t->start, t->stream), error);
+}
+
+/* *seconds = the time since start_timer; waits for the stream. */
+static enum status stop_timer(struct rate_timer *t, double *seconds, struct error *error)
+{
+    if (step(cudaEventRecord(t->stop, t->stream), error) != STATUS_OK)
+        return error->status;
+    return step(device_event_seconds(t->start, t->stop, seconds), error);
 }
 
 typedef cudaError_t (*row_launcher)(struct peak_rows *r, cudaStream_t stream);
@@ -85,13 +87,14 @@ static enum status measure_rows(struct rate_timer *t, row_launcher launch, void 
                           .count = FIRST_COUNT};
     double seconds = 0;
     *rate = 0;
-    if (cuda_status(launch(&r, t->stream), "measuring the GPU", error) != STATUS_OK)
+    if (step(launch(&r, t->stream), error) != STATUS_OK)
         return error->status;
     for (int repeat = 0; repeat < REPEATS;) {
-        cudaError_t code = cudaEventRecord(t->start, t->stream);
-        if (code == cudaSuccess)
-            code = launch(&r, t->stream);
-        if (stop_timer(t, code, &seconds, error) != STATUS_OK)
+        if (start_timer(t, error) != STATUS_OK)
+            return error->status;
+        if (step(launch(&r, t->stream), error) != STATUS_OK)
+            return error->status;
+        if (stop_timer(t, &seconds, error) != STATUS_OK)
             return error->status;
         if (seconds < ENOUGH && r.count < MOST_ROWS) {
             r.count *= 4;
@@ -129,7 +132,7 @@ static enum status measure_modes(struct rate_timer *t, struct backend_rates *rat
     if (!table)
         return error->status;
     cudaError_t code = peak_fill(table, longest * request->vectors, request->precision, t->stream);
-    if (cuda_status(code, "measuring the GPU", error) != STATUS_OK)
+    if (step(code, error) != STATUS_OK)
         goto done;
     for (int n = 0; n < request->shape->order; n++) {
         uint64_t rows = request->shape->dims[n] < longest ? request->shape->dims[n] : longest;
@@ -151,14 +154,14 @@ static enum status measure_copy(struct rate_timer *t, double *bytes_per_second, 
     *bytes_per_second = 0;
     if (error->status != STATUS_OK)
         goto done;
-    cudaError_t code = peak_fill(from, count, PRECISION_DOUBLE, t->stream);
-    if (cuda_status(code, "measuring the GPU", error) != STATUS_OK)
+    if (step(peak_fill(from, count, PRECISION_DOUBLE, t->stream), error) != STATUS_OK)
         goto done;
     for (int repeat = 0; repeat <= REPEATS; repeat++) {
-        code = cudaEventRecord(t->start, t->stream);
-        if (code == cudaSuccess)
-            code = peak_copy(to, from, count, t->stream);
-        if (stop_timer(t, code, &seconds, error) != STATUS_OK)
+        if (start_timer(t, error) != STATUS_OK)
+            goto done;
+        if (step(peak_copy(to, from, count, t->stream), error) != STATUS_OK)
+            goto done;
+        if (stop_timer(t, &seconds, error) != STATUS_OK)
             goto done;
         double rate = 2 * (double)(count * VECTOR_BYTES) / seconds;
         if (repeat > 0 && rate > *bytes_per_second) /* the first launch loads the kernel */
@@ -181,10 +184,12 @@ static enum status measure_upload(struct rate_timer *t, uint64_t bytes, double *
         goto done;
     memset(from, 1, bytes);
     for (int repeat = 0; repeat < REPEATS; repeat++) {
-        cudaError_t code = cudaEventRecord(t->start, t->stream);
-        if (code == cudaSuccess)
-            code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, t->stream);
-        if (stop_timer(t, code, &seconds, error) != STATUS_OK)
+        if (start_timer(t, error) != STATUS_OK)
+            goto done;
+        if (step(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, t->stream), error) !=
+            STATUS_OK)
+            goto done;
+        if (stop_timer(t, &seconds, error) != STATUS_OK)
             goto done;
         if ((double)bytes / seconds > *bytes_per_second)
             *bytes_per_second = (double)bytes / seconds;

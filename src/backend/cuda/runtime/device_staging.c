@@ -31,15 +31,15 @@ static enum status open_slot(struct device_staging *s, struct error *error)
     if (!slot.buffer[0])
         return error->status;
     slot.buffer[1] = slot.buffer[0] + DEVICE_STAGING_BYTES;
-    cudaError_t code = device_event_create(&slot.moved[0]);
-    if (code == cudaSuccess)
-        code = device_event_create(&slot.moved[1]);
-    if (code != cudaSuccess) {
-        close_slot(&slot);
-        return cuda_status(code, "opening the staging buffers", error);
-    }
+    for (int b = 0; b < 2; b++)
+        if (cuda_status(device_event_create(&slot.moved[b]), "opening the staging buffers",
+                        error) != STATUS_OK)
+            goto failed;
     s->slot[s->slots++] = slot;
     return STATUS_OK;
+failed:
+    close_slot(&slot);
+    return error->status;
 }
 
 enum status device_staging_open(struct device_staging *s, int device, cudaStream_t stream,
@@ -129,13 +129,13 @@ static cudaError_t send_parts(struct transfer *t, struct device_staging_slot *sl
     cudaError_t code = cudaSetDevice(t->number);
     uint64_t first, elements;
     for (int b = 0; code == cudaSuccess && take_part(t, &first, &elements); b ^= 1) {
-        code = cudaEventSynchronize(slot->moved[b]);
-        if (code == cudaSuccess && !write(host, first, elements, slot->buffer[b])) {
+        if ((code = cudaEventSynchronize(slot->moved[b])) != cudaSuccess)
+            return code;
+        if (!write(host, first, elements, slot->buffer[b])) {
             __atomic_store_n(&t->next, t->count, __ATOMIC_RELAXED);
-            break;
+            return cudaSuccess;
         }
-        if (code == cudaSuccess)
-            code = move_part(t, slot, b, first, elements, cudaMemcpyHostToDevice);
+        code = move_part(t, slot, b, first, elements, cudaMemcpyHostToDevice);
     }
     return code;
 }
@@ -151,10 +151,13 @@ static cudaError_t fetch_parts(struct transfer *t, struct device_staging_slot *s
             elements = 0;
         if (elements > 0)
             code = move_part(t, slot, b, first, elements, cudaMemcpyDeviceToHost);
-        if (waiting > 0 && code == cudaSuccess)
-            code = cudaEventSynchronize(slot->moved[b ^ 1]);
-        if (waiting > 0 && code == cudaSuccess)
+        if (code != cudaSuccess)
+            return code;
+        if (waiting > 0) {
+            if ((code = cudaEventSynchronize(slot->moved[b ^ 1])) != cudaSuccess)
+                return code;
             read(host, before, waiting, slot->buffer[b ^ 1]);
+        }
         if (elements == 0)
             break;
         before = first;

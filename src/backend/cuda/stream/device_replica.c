@@ -63,7 +63,7 @@ static enum status estimate(struct device_replicas *r, struct device_stream *s, 
         if (s->conflict[n] == CONFLICT_ORDERED)
             continue;
         device_replica_build_cost(&cost, s, &q, error);
-        if (error->status == STATUS_MEMORY) /* this mode will go without a replica */
+        if (error->status == STATUS_MEMORY) /* this mode will have no replica */
             *error = (struct error){0};
         if (error->status != STATUS_OK)
             return error->status;
@@ -110,7 +110,7 @@ bool device_replicas_decided(const struct device_replicas *r)
     return !r->wanted || r->choice.sweeps > 1;
 }
 
-/* STATUS_MEMORY where the mode has to go without. */
+/* STATUS_MEMORY: the mode gets no replica. */
 static enum status build_one(struct device_replicas *r, struct device_stream *s, int original,
                              int mode, struct device_row_counts *counts, struct error *error)
 {

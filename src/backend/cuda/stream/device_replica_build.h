@@ -43,10 +43,10 @@ enum status device_replica_build_cost(struct device_replica_cost *cost, struct d
                                       const struct device_replica_request *q, struct error *error);
 
 /* Builds the ordering into *replica, which the caller frees: the bytes of packed_tensor_build with
- * the original's segment_nnz, but for the segments' checksums, which are 0. The original's
- * coordinates must have been checked (device_packed_tensor.h). Waits until all is done. On failure
- * *replica is empty. STATUS_MEMORY where memory is too short, or a row has more nonzeros than a
- * replica piece; STATUS_INPUT where the original's segments do not stand in its order. */
+ * the original's segment_nnz, except that checksums of segments are 0. The original's coordinates
+ * must have been checked (device_packed_tensor.h). Waits until all is done. On failure *replica is
+ * empty. STATUS_MEMORY where memory is too short, or a row has more nonzeros than a replica piece;
+ * STATUS_INPUT where the original's segments are not in its order. */
 enum status device_replica_build(struct packed_tensor *replica, struct device_stream *s,
                                  const struct device_replica_request *q, struct error *error);
 

@@ -85,17 +85,14 @@ enum status device_replica_piece_open(struct device_replica_piece *p, const stru
                                        .arena_bytes = arena_size(map, room, arena_least),
                                        .stream = stream};
     for (int i = 0; i < 2; i++) {
-        p->arena[i] = device_array(p->arena_bytes, 1, error);
-        if (!p->arena[i])
+        if (device_array_into(&p->arena[i], p->arena_bytes, 1, error) != STATUS_OK)
             return error->status;
     }
-    p->appended = device_array(1, sizeof *p->appended, error);
-    if (!p->appended)
+    if (device_array_into(&p->appended, 1, sizeof *p->appended, error) != STATUS_OK)
         return error->status;
     if (temporary_size(map, room, &p->temporary_bytes, error) != STATUS_OK)
         return error->status;
-    p->temporary = device_array(p->temporary_bytes, 1, error);
-    return error->status;
+    return device_array_into(&p->temporary, p->temporary_bytes, 1, error);
 }
 
 void device_replica_piece_close(struct device_replica_piece *p)
@@ -124,19 +121,16 @@ enum status device_replica_piece_begin(const struct device_replica_piece *p, uin
 
 enum status device_replica_piece_sort(struct device_replica_piece *p, struct error *error)
 {
-    cudaError_t code =
-        cudaMemcpyAsync(&p->count, p->appended, sizeof p->count, cudaMemcpyDeviceToHost, p->stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(p->stream);
-    if (code == cudaSuccess && p->count > p->room)
+    if (device_fetch(&p->count, p->appended, sizeof p->count, p->stream, doing, error) != STATUS_OK)
+        return error->status;
+    if (p->count > p->room)
         return error_set(error, STATUS_INTERNAL, "%s: %ju of them, where %ju were expected", doing,
                          (uintmax_t)p->count, (uintmax_t)p->room);
     void *line[2] = {p->arena[0], p->arena[1]};
     double *value[2] = {values_of(p, 0), values_of(p, 1)};
     size_t bytes = p->temporary_bytes;
-    if (code == cudaSuccess)
-        code = replica_sort(p->temporary, &bytes, line, value, p->count, p->map.words, p->map.bits,
-                            p->stream);
+    cudaError_t code = replica_sort(p->temporary, &bytes, line, value, p->count, p->map.words,
+                                    p->map.bits, p->stream);
     p->arena[0] = line[0];
     p->arena[1] = line[1];
     return cuda_status(code, doing, error);
@@ -146,17 +140,17 @@ enum status device_replica_piece_carry(struct device_replica_piece *p, uint64_t 
                                        struct error *error)
 {
     uint64_t left = p->count - first, size = line_bytes(&p->map);
-    cudaError_t code = cudaSuccess;
-    if (first > 0) {
-        code = cudaMemcpyAsync(p->arena[1], p->arena[0] + first * size, left * size,
-                               cudaMemcpyDeviceToDevice, p->stream);
-        if (code == cudaSuccess)
-            code = cudaMemcpyAsync(values_of(p, 1), values_of(p, 0) + first, left * sizeof(double),
-                                   cudaMemcpyDeviceToDevice, p->stream);
-        uint8_t *emptied = p->arena[0];
-        p->arena[0] = p->arena[1];
-        p->arena[1] = emptied;
-    }
+    uint8_t *emptied = p->arena[0];
     p->count = left;
+    if (first == 0)
+        return STATUS_OK;
+    cudaError_t code = cudaMemcpyAsync(p->arena[1], emptied + first * size, left * size,
+                                       cudaMemcpyDeviceToDevice, p->stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    code = cudaMemcpyAsync(values_of(p, 1), values_of(p, 0) + first, left * sizeof(double),
+                           cudaMemcpyDeviceToDevice, p->stream);
+    p->arena[0] = p->arena[1];
+    p->arena[1] = emptied;
     return cuda_status(code, doing, error);
 }

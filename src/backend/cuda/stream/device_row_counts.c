@@ -54,8 +54,7 @@ static enum status open_counts(struct counting *d, struct device_row_counts *c, 
         if (!c->count[n])
             return error->status;
         device_replica_piece_map(&d->map[n], &s->layout, &s->ordering[0].packed.shape, n);
-        d->count[n] = device_array(length, sizeof *d->count[n], error);
-        if (!d->count[n])
+        if (device_array_into(&d->count[n], length, sizeof *d->count[n], error) != STATUS_OK)
             return error->status;
         cudaError_t code = cudaMemsetAsync(d->count[n], 0, length * sizeof *d->count[n], stream);
         if (cuda_status(code, doing, error) != STATUS_OK)
@@ -68,14 +67,13 @@ static enum status fetch_counts(struct device_row_counts *c, const struct counti
                                 const struct device_stream *s, cudaStream_t stream,
                                 struct error *error)
 {
-    cudaError_t code = cudaSuccess;
-    for (int n = 0; n < d->order && code == cudaSuccess; n++)
-        if (d->count[n])
-            code = cudaMemcpyAsync(c->count[n], d->count[n], lengths(s)[n] * sizeof *c->count[n],
-                                   cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    return cuda_status(code, doing, error);
+    for (int n = 0; n < d->order; n++)
+        if (d->count[n] && cuda_status(cudaMemcpyAsync(c->count[n], d->count[n],
+                                                       lengths(s)[n] * sizeof *c->count[n],
+                                                       cudaMemcpyDeviceToHost, stream),
+                                       doing, error) != STATUS_OK)
+            return error->status;
+    return cuda_status(cudaStreamSynchronize(stream), doing, error);
 }
 
 enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,

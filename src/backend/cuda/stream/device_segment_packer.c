@@ -51,12 +51,11 @@ enum status device_segment_packer_open(struct device_segment_packer *k, struct p
     k->host_offset = memory_array(segments + 1, sizeof *k->host_offset, error);
     if (error->status != STATUS_OK)
         return error->status;
-    k->group = device_array(groups, sizeof *k->group, error);
-    if (!k->group)
+    if (device_array_into(&k->group, groups, sizeof *k->group, error) != STATUS_OK)
         return error->status;
-    k->bytes = device_array(segments, sizeof *k->bytes, error);
-    k->offset = device_array(segments + 1, sizeof *k->offset, error);
-    return error->status;
+    if (device_array_into(&k->bytes, segments, sizeof *k->bytes, error) != STATUS_OK)
+        return error->status;
+    return device_array_into(&k->offset, segments + 1, sizeof *k->offset, error);
 }
 
 void device_segment_packer_close(struct device_segment_packer *k)
@@ -74,14 +73,11 @@ static enum status measure(struct device_segment_packer *k, const struct pack_ar
                            uint64_t segments, struct error *error)
 {
     cudaStream_t stream = k->staging->stream;
-    cudaError_t code = pack_measure(args, stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(k->host_bytes, k->bytes, segments * sizeof *k->bytes,
-                               cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    if (code != cudaSuccess)
-        return cuda_status(code, doing, error);
+    if (cuda_status(pack_measure(args, stream), doing, error) != STATUS_OK)
+        return error->status;
+    if (device_fetch(k->host_bytes, k->bytes, segments * sizeof *k->bytes, stream, doing, error) !=
+        STATUS_OK)
+        return error->status;
     k->host_offset[0] = 0;
     for (uint64_t s = 0; s < segments; s++)
         k->host_offset[s + 1] = k->host_offset[s] + k->host_bytes[s];
@@ -106,11 +102,11 @@ static enum status fetch(struct device_segment_packer *k, const struct pack_args
     struct packed_tensor *to = k->to;
     uint64_t bytes = k->host_offset[end] - k->host_offset[first];
     cudaStream_t stream = k->staging->stream;
-    cudaError_t code = cudaMemsetAsync(out, 0, bytes, stream);
-    if (code == cudaSuccess)
-        code = pack_write(args, first, end - first, k->offset, out, stream);
-    if (code != cudaSuccess)
-        return cuda_status(code, doing, error);
+    if (cuda_status(cudaMemsetAsync(out, 0, bytes, stream), doing, error) != STATUS_OK)
+        return error->status;
+    cudaError_t code = pack_write(args, first, end - first, k->offset, out, stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
     const struct device_elements packed = {out, bytes, 1};
     if (device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error) !=
         STATUS_OK)

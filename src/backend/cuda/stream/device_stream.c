@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/device_queue.h"
 #include "tensor/ordering.h"
 
 static const char doing[] = "streaming the tensor";
@@ -59,9 +61,11 @@ static cudaError_t run_mttkrp(void *context, const struct device_packed_tensor *
     if (product->sorted)
         code = device_batch_sort_run(&workspace->sort, args, device_packed_tensor_nnz(o, b),
                                      workspace->stream);
-    if (code == cudaSuccess)
-        code = device_stream_workspace_ready(workspace);
-    return code == cudaSuccess ? mttkrp_launch(args, workspace->product) : code;
+    if (code != cudaSuccess)
+        return code;
+    if ((code = device_stream_workspace_ready(workspace)) != cudaSuccess)
+        return code;
+    return mttkrp_launch(args, workspace->product);
 }
 
 /* Checks the coordinates of an ordering after all of its batches have been decoded. */
@@ -69,21 +73,20 @@ static enum status check(struct device_stream *s, struct device_packed_tensor *o
                          cudaStream_t stream, struct error *error)
 {
     int mode = 0;
-    cudaError_t code =
-        cudaMemcpyAsync(&mode, s->damaged, sizeof mode, cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
+    if (device_fetch(&mode, s->damaged, sizeof mode, stream, doing, error) != STATUS_OK)
+        return error->status;
     if (mode)
         return error_set(error, STATUS_INPUT,
                          "the tensor is damaged: a coordinate beyond the length of mode %d", mode);
-    o->checked = code == cudaSuccess;
-    return cuda_status(code, doing, error);
+    o->checked = true;
+    return STATUS_OK;
 }
 
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error)
 {
     struct device_packed_tensor *o = &s->ordering[s->serves[mode]];
+    static const char multiplying[] = "MTTKRP of a streamed tensor";
     struct product product = {.sorted = s->sorted[mode]};
     struct mttkrp_args *args = &product.args;
     const struct device_stream_pass pass = {.ordering = s->serves[mode],
@@ -91,20 +94,19 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
                                             .precision = s->precision,
                                             .consume = run_mttkrp,
                                             .context = &product};
-    set_args(s, mode, f, args);
-    cudaError_t code = mttkrp_prepare(args);
-    if (code == cudaSuccess)
-        code = cudaEventRecord(s->started[mode], stream);
-    if (code == cudaSuccess)
-        code = device_mttkrp_zero(args, stream);
-    if (code == cudaSuccess)
-        code = device_stream_pass(s, &pass, stream);
-    if (code == cudaSuccess)
-        code = device_mttkrp_merge(args, stream);
-    if (code == cudaSuccess)
-        code = cudaEventRecord(s->ended[mode], stream);
     s->last_mode = mode;
-    if (cuda_status(code, "MTTKRP of a streamed tensor", error) != STATUS_OK)
+    set_args(s, mode, f, args);
+    if (cuda_status(mttkrp_prepare(args), multiplying, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(cudaEventRecord(s->started[mode], stream), multiplying, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(device_mttkrp_zero(args, stream), multiplying, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(device_stream_pass(s, &pass, stream), multiplying, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(device_mttkrp_merge(args, stream), multiplying, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(cudaEventRecord(s->ended[mode], stream), multiplying, error) != STATUS_OK)
         return error->status;
     return o->checked ? STATUS_OK : check(s, o, stream, error);
 }
@@ -112,12 +114,8 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
 enum status device_stream_seconds(const struct device_stream *s, int mode, double *seconds,
                                   struct error *error)
 {
-    float milliseconds = 0;
-    cudaError_t code = cudaEventSynchronize(s->ended[mode]);
-    if (code == cudaSuccess)
-        code = cudaEventElapsedTime(&milliseconds, s->started[mode], s->ended[mode]);
-    *seconds = (double)milliseconds / 1e3;
-    return cuda_status(code, doing, error);
+    return cuda_status(device_event_seconds(s->started[mode], s->ended[mode], seconds), doing,
+                       error);
 }
 
 uint64_t device_stream_bytes(const struct device_stream *s, int mode)

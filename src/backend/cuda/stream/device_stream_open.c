@@ -87,31 +87,38 @@ static enum status build_buffers(struct device_stream *s, struct error *error)
 static cudaError_t open_workspace(struct device_stream_workspace *workspace)
 {
     cudaError_t code = device_queue_create(&workspace->stream, QUEUE_FIRST);
-    if (code == cudaSuccess)
-        code = device_queue_create(&workspace->product, QUEUE_LAST);
-    if (code == cudaSuccess)
-        code = device_event_create(&workspace->ready);
-    return code == cudaSuccess ? device_event_create(&workspace->done) : code;
+    if (code != cudaSuccess)
+        return code;
+    if ((code = device_queue_create(&workspace->product, QUEUE_LAST)) != cudaSuccess)
+        return code;
+    if ((code = device_event_create(&workspace->ready)) != cudaSuccess)
+        return code;
+    return device_event_create(&workspace->done);
 }
 
-static enum status open_streams(struct device_stream *s, struct error *error)
+static cudaError_t open_streams(struct device_stream *s)
 {
     cudaError_t code = device_queue_create(&s->copy, QUEUE_NORMAL);
-    if (code == cudaSuccess)
-        code = device_event_create(&s->begun);
-    for (int n = 0; n < s->order && code == cudaSuccess; n++) {
-        code = device_event_create_timed(&s->started[n]);
-        if (code == cudaSuccess)
-            code = device_event_create_timed(&s->ended[n]);
+    if (code != cudaSuccess)
+        return code;
+    if ((code = device_event_create(&s->begun)) != cudaSuccess)
+        return code;
+    for (int n = 0; n < s->order; n++) {
+        if ((code = device_event_create_timed(&s->started[n])) != cudaSuccess)
+            return code;
+        if ((code = device_event_create_timed(&s->ended[n])) != cudaSuccess)
+            return code;
     }
-    for (int k = 0; k < PLAN_WORKSPACES && code == cudaSuccess; k++)
-        code = open_workspace(&s->workspace[k]);
-    for (int k = 0; k < PLAN_SLOTS && code == cudaSuccess; k++) {
-        code = device_event_create(&s->slot[k].arrived);
-        if (code == cudaSuccess)
-            code = device_event_create(&s->slot[k].emptied);
+    for (int k = 0; k < PLAN_WORKSPACES; k++)
+        if ((code = open_workspace(&s->workspace[k])) != cudaSuccess)
+            return code;
+    for (int k = 0; k < PLAN_SLOTS; k++) {
+        if ((code = device_event_create(&s->slot[k].arrived)) != cudaSuccess)
+            return code;
+        if ((code = device_event_create(&s->slot[k].emptied)) != cudaSuccess)
+            return code;
     }
-    return cuda_status(code, doing, error);
+    return cudaSuccess;
 }
 
 uint64_t device_stream_room(const struct device_stream *s)
@@ -140,7 +147,7 @@ static enum status build(struct device_stream *s, struct error *error)
         return error->status;
     if (keep_batches(s, error) != STATUS_OK)
         return error->status;
-    return open_streams(s, error);
+    return cuda_status(open_streams(s), doing, error);
 }
 
 /* Computes each mode from the ordering of its kind, or from alto. */
@@ -217,7 +224,7 @@ done:
 
 void device_stream_vacate(struct device_stream *s, int ordering)
 {
-    s->ahead = false; /* the slots have batches that are not the first to flow any more */
+    s->ahead = false; /* the batches in the slots are no longer the first to flow */
     device_packed_tensor_drop(&s->ordering[ordering]);
 }
 

@@ -1,6 +1,7 @@
 /* A pass over batches of a streamed ordering: the ring of slots through which batches flow, and the
  * workspaces in which batches are decoded. */
 #include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_queue.h"
 #include "backend/cuda/stream/device_stream.h"
 
 /* All batches of an ordering. */
@@ -37,9 +38,10 @@ static cudaError_t fill_slot(struct device_stream *s)
     const struct device_packed_tensor *o = &s->ordering[s->flow.ordering];
     uint64_t b = number_of(&s->flow, s->flow.resident + s->next++);
     cudaError_t code = cudaStreamWaitEvent(s->copy, slot->emptied, 0);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(slot->bytes, o->packed.bytes + device_packed_tensor_at(o, b),
-                               device_packed_tensor_bytes(o, b), cudaMemcpyHostToDevice, s->copy);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaMemcpyAsync(slot->bytes, o->packed.bytes + device_packed_tensor_at(o, b),
+                           device_packed_tensor_bytes(o, b), cudaMemcpyHostToDevice, s->copy);
     return code == cudaSuccess ? cudaEventRecord(slot->arrived, s->copy) : code;
 }
 
@@ -97,23 +99,24 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed_te
 static cudaError_t decode_flowing(struct device_stream *s, const struct device_stream_pass *pass,
                                   uint64_t b, const struct device_stream_workspace *workspace)
 {
-    cudaError_t code = fill_slots(s, pass);
+    const struct device_packed_tensor *o = &s->ordering[pass->ordering];
     struct device_stream_slot *slot = &s->slot[s->emptied % PLAN_SLOTS];
-    if (code == cudaSuccess)
-        code = cudaStreamWaitEvent(workspace->stream, slot->arrived, 0);
-    if (code == cudaSuccess)
-        code = decode(s, &s->ordering[pass->ordering], b, slot->bytes, pass->precision, workspace);
-    if (code == cudaSuccess)
-        code = cudaEventRecord(slot->emptied, workspace->stream);
+    cudaError_t code = fill_slots(s, pass);
+    if (code != cudaSuccess)
+        return code;
+    if ((code = cudaStreamWaitEvent(workspace->stream, slot->arrived, 0)) != cudaSuccess)
+        return code;
+    if ((code = decode(s, o, b, slot->bytes, pass->precision, workspace)) != cudaSuccess)
+        return code;
+    if ((code = cudaEventRecord(slot->emptied, workspace->stream)) != cudaSuccess)
+        return code;
     s->emptied++;
-    return code == cudaSuccess ? fill_slots(s, pass) : code;
+    return fill_slots(s, pass);
 }
 
 cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *workspace)
 {
-    cudaError_t code = cudaEventRecord(workspace->ready, workspace->stream);
-    return code == cudaSuccess ? cudaStreamWaitEvent(workspace->product, workspace->ready, 0)
-                               : code;
+    return device_queue_follow(workspace->product, workspace->stream, workspace->ready);
 }
 
 /* Step t of a pass: batches that stay on the device come evenly between batches that flow. */
@@ -135,8 +138,9 @@ static cudaError_t run_batch(struct device_stream *s, const struct device_stream
         b = number_of(batches, batches->resident + t - before);
         code = decode_flowing(s, pass, b, workspace);
     }
-    if (code == cudaSuccess)
-        code = pass->consume(pass->context, o, b, workspace);
+    if (code != cudaSuccess)
+        return code;
+    code = pass->consume(pass->context, o, b, workspace);
     return code == cudaSuccess ? cudaEventRecord(workspace->done, workspace->product) : code;
 }
 

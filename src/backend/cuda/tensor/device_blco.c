@@ -47,17 +47,18 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
     const double *value = w->x->value;
     struct device_pairs *p = &w->pairs;
     struct bit_moves moves;
-    cudaError_t code = cudaSuccess;
     if (take_pairs(w, b->nnz, error) != STATUS_OK)
         return error->status;
     ordering_moves_create(&moves, &w->x->ordering, &b->ordering, ORDERING_LINE, 0);
-    if (p->key[0] != line || !ordering_moves_identity(&moves, b->ordering.line_bits))
-        code = linearise_words(line, p->key[0], b->nnz, &moves, w->stream);
-    if (code == cudaSuccess && p->payload[0] != value)
-        code = linearise_gather(value, sizeof *value, NULL, 0, p->payload[0], p->payload_size,
-                                b->nnz, w->stream);
-    if (code != cudaSuccess)
-        return cuda_status(code, doing, error);
+    const bool same = p->key[0] == line && ordering_moves_identity(&moves, b->ordering.line_bits);
+    if (!same && cuda_status(linearise_words(line, p->key[0], b->nnz, &moves, w->stream), doing,
+                             error) != STATUS_OK)
+        return error->status;
+    if (p->payload[0] != value &&
+        cuda_status(linearise_gather(value, sizeof *value, NULL, 0, p->payload[0], p->payload_size,
+                                     b->nnz, w->stream),
+                    doing, error) != STATUS_OK)
+        return error->status;
     int sorted = device_coo_sorted_bits(w->x, &b->ordering), bits = b->ordering.line_bits;
     if (device_pairs_sort(p, sorted, bits, w->pool, error) != STATUS_MEMORY || w->options->last)
         return error->status;
@@ -96,10 +97,10 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
     const struct device_coo *x = w->x;
     struct linearise_coordinates coordinates = device_coo_coordinates(x);
     const void *position = w->pairs.payload[0];
-    int size = w->pairs.payload_size;
-    cudaError_t code = cudaSuccess;
+    const int size = w->pairs.payload_size, bytes = (int)precision_bytes(w->options->precision);
+    cudaError_t code;
     device_pairs_give_keys(&w->pairs, w->pool);
-    for (int word = 0; word < b->ordering.words && code == cudaSuccess; word++) {
+    for (int word = 0; word < b->ordering.words; word++) {
         struct bit_moves moves;
         b->index[word] = device_pool_take(w->pool, b->nnz, sizeof *b->index[word], error);
         if (!b->index[word])
@@ -107,15 +108,14 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
         ordering_moves_create(&moves, NULL, &b->ordering, ORDERING_INDEX, word);
         code = linearise_gather_words(&coordinates, position, size, b->index[word], b->nnz, &moves,
                                       w->stream);
-    }
-    if (code == cudaSuccess) {
-        int bytes = (int)precision_bytes(w->options->precision);
-        b->value = device_pool_take(w->pool, b->nnz, (size_t)bytes, error);
-        if (!b->value)
+        if (cuda_status(code, doing, error) != STATUS_OK)
             return error->status;
-        code = linearise_gather(x->value, sizeof *x->value, position, size, b->value, bytes, b->nnz,
-                                w->stream);
     }
+    b->value = device_pool_take(w->pool, b->nnz, (size_t)bytes, error);
+    if (!b->value)
+        return error->status;
+    code = linearise_gather(x->value, sizeof *x->value, position, size, b->value, bytes, b->nnz,
+                            w->stream);
     return cuda_status(code, doing, error);
 }
 

@@ -47,13 +47,9 @@ enum status device_block_finder_count(struct device_block_finder *f, const struc
     if (!f->flag || !f->count)
         return error->status;
 
-    cudaError_t code = flag_blocks(f, o);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(nblocks, f->count, sizeof *nblocks, cudaMemcpyDeviceToHost,
-                               stream_of(f));
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream_of(f));
-    return cuda_status(code, doing, error);
+    if (cuda_status(flag_blocks(f, o), doing, error) != STATUS_OK)
+        return error->status;
+    return device_fetch(nblocks, f->count, sizeof *nblocks, stream_of(f), doing, error);
 }
 
 /* first (nblocks, device) = the first nonzero of each block. */
@@ -62,8 +58,8 @@ static enum status find_first(struct device_block_finder *f, uint64_t *first, st
     size_t bytes = 0;
     uint64_t nnz = f->x->nnz;
     cudaError_t code = linearise_select(NULL, &bytes, f->flag, first, f->count, nnz, stream_of(f));
-    if (code != cudaSuccess)
-        return cuda_status(code, doing, error);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
     void *temporary = device_pool_take(f->x->pool, bytes, 1, error);
     if (!temporary)
         return error->status;
@@ -93,18 +89,22 @@ static cudaError_t fetch_lines(struct device_block_finder *f, const struct order
     const void *from = f->line ? (const void *)f->line : f->position;
     cudaError_t code = linearise_gather(from, size, first, sizeof *first, f->line ? line : at, size,
                                         nblocks, stream_of(f));
-    for (int w = 0; 64 * w < o->line_bits && code == cudaSuccess; w++) {
-        if (!f->line) {
-            struct bit_moves moves;
-            ordering_moves_create(&moves, NULL, o, ORDERING_LINE, w);
+    if (code != cudaSuccess)
+        return code;
+    for (int w = 0; 64 * w < o->line_bits; w++) {
+        struct bit_moves moves;
+        ordering_moves_create(&moves, NULL, o, ORDERING_LINE, w);
+        if (!f->line)
             code =
                 linearise_gather_words(&coordinates, at, size, line, nblocks, &moves, stream_of(f));
-        }
-        if (code == cudaSuccess)
-            code = cudaMemcpyAsync(host + (uint64_t)w * nblocks, line, nblocks * sizeof *line,
-                                   cudaMemcpyDeviceToHost, stream_of(f));
+        if (code != cudaSuccess)
+            return code;
+        code = cudaMemcpyAsync(host + (uint64_t)w * nblocks, line, nblocks * sizeof *line,
+                               cudaMemcpyDeviceToHost, stream_of(f));
+        if (code != cudaSuccess)
+            return code;
     }
-    return code;
+    return cudaSuccess;
 }
 
 static void fill_table(const struct ordering *o, uint64_t nnz, const uint64_t *first,
@@ -140,11 +140,11 @@ static enum status find_blocks(struct device_block_finder *f, const struct order
         goto done;
     cudaError_t code = cudaMemcpyAsync(n.host_first, n.first, nblocks * sizeof *n.first,
                                        cudaMemcpyDeviceToHost, stream_of(f));
-    if (code == cudaSuccess)
-        code = fetch_lines(f, o, &n);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream_of(f));
     if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    if (cuda_status(fetch_lines(f, o, &n), doing, error) != STATUS_OK)
+        goto done;
+    if (cuda_status(cudaStreamSynchronize(stream_of(f)), doing, error) != STATUS_OK)
         goto done;
     fill_table(o, f->x->nnz, n.host_first, n.host_line, nblocks, block);
 done:

@@ -41,9 +41,8 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
 /* As device_coo_upload, from a .blco file: its segments cross the bus as they are and are decoded
  * on the device, so the host needs no memory for coordinates. The tensor's coordinates must fit
  * into words (decoded_layout_create). The segments are checked while they are copied. Sets
- * d->norm_sq. STATUS_INPUT where the file is damaged. Device memory while it runs, beyond the
- * result: the file's bytes, or 8 a nonzero where that is more; and 64 MB where lines have more than
- * 64 bits. */
+ * d->norm_sq. STATUS_INPUT where the file is damaged. Needs device memory beyond the result: the
+ * file's bytes, or 8 a nonzero where that is more; and 64 MB where lines have more than 64 bits. */
 enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error);
@@ -51,14 +50,14 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
 /* As device_coo_decode, for the nonzeros in `part` alone; only segments that may have some cross
  * the bus. Coordinates count from the first row of each range, part->here has the lengths, and
  * every nonzero has its coordinates (d->index), until device_coo_linearise. d->norm_sq is that of
- * the part. Without nonzeros there are no arrays. Device memory while it runs, beyond the result:
- * the segments' bytes and 160 MB. */
+ * the part. Without nonzeros there are no arrays. Needs device memory beyond the result: the
+ * segments' bytes and 160 MB. */
 enum status device_coo_decode_part(struct device_coo *d, const struct blco_file *f,
                                    const struct part *part, struct device_staging *staging,
                                    const struct device_pool *pool, struct error *error);
 
-/* touched[i] (`rows`, host) = 1 where some nonzero has coordinate i of mode n, which has its
- * coordinates (d->index), else 0. STATUS_MEMORY. */
+/* touched[i] (`rows`, host) = 1 where some nonzero has coordinate i of mode n, else 0; d->index[n]
+ * has these coordinates. STATUS_MEMORY. */
 enum status device_coo_touched(const struct device_coo *d, int n, unsigned char *touched,
                                uint64_t rows, struct error *error);
 

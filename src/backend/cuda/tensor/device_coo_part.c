@@ -94,19 +94,18 @@ static enum status add_up(struct selection *s, uint64_t *nnz, struct error *erro
     size_t bytes = 0;
     cudaStream_t stream = s->pool->stream;
     cudaError_t code = select_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
-    if (code != cudaSuccess)
-        return cuda_status(code, doing, error);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
     void *temporary = device_pool_take(s->pool, bytes, 1, error);
     if (!temporary)
         return error->status;
     code = select_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
-    if (code == cudaSuccess)
-        code =
-            cudaMemcpyAsync(nnz, s->count + s->tiles, sizeof *nnz, cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    device_fetch(nnz, s->count + s->tiles, sizeof *nnz, stream, doing, error);
+done:
     device_pool_give(s->pool, temporary);
-    return cuda_status(code, doing, error);
+    return error->status;
 }
 
 static enum status count(struct selection *s, uint64_t *nnz, struct error *error)
@@ -164,8 +163,9 @@ static enum status sum_squares(struct device_coo *d, struct error *error)
     if (!temporary)
         goto done;
     code = part_norm_sq(temporary, &bytes, d->value, d->nnz, sum, stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(&d->norm_sq, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    code = cudaMemcpyAsync(&d->norm_sq, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
     cuda_status(code, doing, error);
 done:
     device_pool_give(d->pool, temporary);
@@ -216,15 +216,14 @@ enum status device_coo_touched(const struct device_coo *d, int n, unsigned char 
     uint8_t *marks = device_pool_take(d->pool, rows, sizeof *marks, error);
     if (!marks)
         return error->status;
-    cudaError_t code = cudaMemsetAsync(marks, 0, rows, stream);
-    if (code == cudaSuccess)
-        code = part_touch(d->index[n], d->nnz, marks, stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(touched, marks, rows, cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
+    if (cuda_status(cudaMemsetAsync(marks, 0, rows, stream), doing, error) != STATUS_OK)
+        goto done;
+    if (cuda_status(part_touch(d->index[n], d->nnz, marks, stream), doing, error) != STATUS_OK)
+        goto done;
+    device_fetch(touched, marks, rows, stream, doing, error);
+done:
     device_pool_give(d->pool, marks);
-    return cuda_status(code, doing, error);
+    return error->status;
 }
 
 enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *place, uint64_t rows,
@@ -236,12 +235,14 @@ enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *pla
         return error->status;
     cudaError_t code =
         cudaMemcpyAsync(to, place, rows * sizeof *to, cudaMemcpyHostToDevice, stream);
-    if (code == cudaSuccess)
-        code = part_renumber(d->index[n], d->nnz, to, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    if (cuda_status(part_renumber(d->index[n], d->nnz, to, stream), doing, error) != STATUS_OK)
+        goto done;
+    cuda_status(cudaStreamSynchronize(stream), doing, error);
+done:
     device_pool_give(d->pool, to);
-    return cuda_status(code, doing, error);
+    return error->status;
 }
 
 enum status device_coo_linearise(struct device_coo *d, const struct shape *shape,

@@ -181,7 +181,7 @@ VECTOR_CLONES static bool narrow_to_float(const double *restrict value, uint64_t
 struct value_form {
     const double *value;
     size_t bytes; /* of a value: 1, 4 or 8  */
-    bool *lost;   /* becomes true if so many bytes do not hold some value */
+    bool *lost;   /* becomes true if some value does not fit */
 };
 
 static bool narrow_values(const void *from, uint64_t first, uint64_t count, void *to)
@@ -213,7 +213,7 @@ static size_t sampled_bytes(const double *value, uint64_t nnz)
     return whole ? sizeof(uint8_t) : exact ? sizeof(float) : sizeof *value;
 }
 
-/* Sends the values in `bytes` each. *lost = true if that does not hold them all; d->value is then
+/* Sends the values in `bytes` bytes each. *lost = true if some value does not fit; d->value is then
  * undefined. */
 static enum status send_narrow(struct device_coo *d, const struct coo *x, size_t bytes, bool *lost,
                                struct device_staging *staging, struct error *error)

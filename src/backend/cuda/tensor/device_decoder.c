@@ -1,5 +1,6 @@
 #include "backend/cuda/tensor/device_decoder.h"
 
+#include <omp.h>
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
@@ -27,15 +28,17 @@ static enum status fill(struct device_decoder *d, const struct packed_spread *sp
                         struct error *error)
 {
     cudaStream_t stream = d->pool->stream;
-    cudaError_t code = cudaMemcpyAsync(d->segment, d->host, d->segments * sizeof *d->host,
-                                       cudaMemcpyHostToDevice, stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(d->spread, spread, sizeof *spread, cudaMemcpyHostToDevice, stream);
-    if (code == cudaSuccess)
-        code = cudaMemsetAsync(d->damaged, 0, sizeof *d->damaged, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream); /* the caller's spread ends */
-    return cuda_status(code, doing, error);
+    const size_t bytes = d->segments * sizeof *d->host;
+    cudaError_t code = cudaMemcpyAsync(d->segment, d->host, bytes, cudaMemcpyHostToDevice, stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    code = cudaMemcpyAsync(d->spread, spread, sizeof *spread, cudaMemcpyHostToDevice, stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    code = cudaMemsetAsync(d->damaged, 0, sizeof *d->damaged, stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(cudaStreamSynchronize(stream), doing, error); /* `spread` is the caller's */
 }
 
 enum status device_decoder_open(struct device_decoder *d, uint64_t room, struct error *error)
@@ -56,10 +59,12 @@ enum status device_decoder_open(struct device_decoder *d, uint64_t room, struct 
     return fill(d, &spread, error);
 }
 
-/* The segments while they are sent. The staging cuts them into parts without regard to segments. */
+/* The state of sending the segments. The staging cuts them into parts without regard to segments.
+ */
 struct sending {
     const struct device_decoder *decoder;
-    uint64_t *bad; /* the first segment that is damaged */
+    uint8_t *room; /* (threads x the file's most_bytes): a segment of each thread; owned */
+    uint64_t *bad; /* the first segment that is damaged                                  */
     struct error *worst;
 };
 
@@ -85,8 +90,8 @@ static bool copy_checked(const void *from, uint64_t first, uint64_t count, void 
     uint64_t at = first * BLCO_SEGMENT_ALIGN, end = (first + count) * BLCO_SEGMENT_ALIGN;
     uint64_t k = segment_at(d, at);
     struct error own = {0};
-    uint8_t *bytes = memory_array(d->file->most_bytes, 1, &own);
-    for (char *out = to; bytes && at < end; k++) {
+    uint8_t *bytes = t->room + (uint64_t)omp_get_thread_num() * d->file->most_bytes;
+    for (char *out = to; at < end; k++) {
         uint64_t within = at - d->host[k].offset;
         uint64_t next = k + 1 < d->segments ? d->host[k + 1].offset : d->size;
         uint64_t some = (next < end ? next : end) - at;
@@ -96,7 +101,6 @@ static bool copy_checked(const void *from, uint64_t first, uint64_t count, void 
         out += some;
         at += some;
     }
-    memory_free(bytes);
     if (own.status == STATUS_OK)
         return true;
 #pragma omp critical(device_decoder_bad)
@@ -112,14 +116,19 @@ enum status device_decoder_send(struct device_decoder *d, struct device_staging 
 {
     uint64_t bad = UINT64_MAX;
     struct error worst = {0};
-    const struct sending t = {d, &bad, &worst};
+    uint8_t *room = memory_array((uint64_t)staging->most, d->file->most_bytes, error);
+    const struct sending t = {d, room, &bad, &worst};
     const struct device_elements bytes = {d->bytes, d->size / BLCO_SEGMENT_ALIGN,
                                           BLCO_SEGMENT_ALIGN};
-    if (device_staging_send(staging, &bytes, copy_checked, &t, error) != STATUS_OK)
+    if (!room)
         return error->status;
+    if (device_staging_send(staging, &bytes, copy_checked, &t, error) != STATUS_OK)
+        goto done;
     if (bad < UINT64_MAX)
-        return error_set(error, worst.status, "%s", worst.message);
-    return STATUS_OK;
+        error_set(error, worst.status, "%s", worst.message);
+done:
+    memory_free(room);
+    return error->status;
 }
 
 /* Every segment of the file but the last is full. */
@@ -150,16 +159,12 @@ enum status device_decoder_unpack(const struct device_decoder *d, uint64_t begin
 enum status device_decoder_finish(const struct device_decoder *d, struct error *error)
 {
     int mode = 0;
-    cudaStream_t stream = d->pool->stream;
-    cudaError_t code =
-        cudaMemcpyAsync(&mode, d->damaged, sizeof mode, cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    if (code == cudaSuccess && mode)
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: a coordinate beyond the length of mode %d", d->file->name,
-                         mode);
-    return cuda_status(code, doing, error);
+    if (device_fetch(&mode, d->damaged, sizeof mode, d->pool->stream, doing, error) != STATUS_OK)
+        return error->status;
+    if (mode == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s: damaged: a coordinate beyond the length of mode %d",
+                     d->file->name, mode);
 }
 
 void device_decoder_close(struct device_decoder *d)

@@ -33,8 +33,8 @@ static enum status number_tuples(const struct tuples_map *map, const struct devi
 {
     size_t bytes = 0;
     cudaError_t code = tuples_number(NULL, &bytes, map, pool->stream);
-    if (code != cudaSuccess)
-        return cuda_status(code, doing, error);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
     void *temporary = device_pool_take(pool, bytes, 1, error);
     if (!temporary)
         return error->status;
@@ -66,8 +66,9 @@ static enum status map_create(struct tuples_map *map, const struct device_coo *x
     struct tuples_nonzeros nonzeros = nonzeros_of(x);
     cudaError_t code =
         cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, x->pool->stream);
-    if (code == cudaSuccess)
-        code = tuples_mark(&nonzeros, map, x->nnz, x->pool->stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        goto done;
+    code = tuples_mark(&nonzeros, map, x->nnz, x->pool->stream);
     if (cuda_status(code, doing, error) != STATUS_OK)
         goto done;
     number_tuples(map, x->pool, error);
@@ -86,17 +87,6 @@ static enum status put_count(const struct tuples_map *map, uint32_t *count,
                        doing, error);
 }
 
-/* host (entries) = device (entries); waits for the stream. */
-static enum status fetch_counts(uint32_t *host, const uint32_t *device, uint64_t entries,
-                                const struct device_pool *pool, struct error *error)
-{
-    cudaError_t code =
-        cudaMemcpyAsync(host, device, entries * sizeof *host, cudaMemcpyDeviceToHost, pool->stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(pool->stream);
-    return cuda_status(code, doing, error);
-}
-
 /* *count (device) = how many tuples of x's modes [first, last) are in a sample of all possible
  * tuples; each counted tuple stands for *scale tuples. */
 static enum status count_range(const struct device_coo *x, int first, int last, uint32_t *count,
@@ -113,14 +103,17 @@ static enum status count_range(const struct device_coo *x, int first, int last, 
     if (!bits)
         return error->status;
     const struct tuples_nonzeros nonzeros = nonzeros_of(x);
-    cudaError_t code = cudaMemsetAsync(bits, 0, words * sizeof *bits, x->pool->stream);
-    if (code == cudaSuccess)
-        code = cudaMemsetAsync(count, 0, sizeof *count, x->pool->stream);
-    if (code == cudaSuccess)
-        code = tuples_count(&nonzeros, &map, sample, x->nnz, bits, count, x->pool->stream);
-    device_pool_give(x->pool, bits);
+    const cudaStream_t stream = x->pool->stream;
     *scale = (double)(1 << s.skipped_bits);
-    return cuda_status(code, doing, error);
+    if (cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error) !=
+        STATUS_OK)
+        goto done;
+    if (cuda_status(cudaMemsetAsync(count, 0, sizeof *count, stream), doing, error) != STATUS_OK)
+        goto done;
+    cuda_status(tuples_count(&nonzeros, &map, sample, x->nnz, bits, count, stream), doing, error);
+done:
+    device_pool_give(x->pool, bits);
+    return error->status;
 }
 
 #define RANGES (MAX_ORDER * (MAX_ORDER + 1))
@@ -146,7 +139,8 @@ static enum status count_ranges(const struct device_coo *x, struct tuple_counts 
         }
     if (ranges == 0)
         return STATUS_OK;
-    if (fetch_counts(host, count, ranges, x->pool, error) != STATUS_OK)
+    if (device_fetch(host, count, ranges * sizeof *host, x->pool->stream, doing, error) !=
+        STATUS_OK)
         return error->status;
     for (uint64_t i = 0; i < ranges; i++)
         *range[i] = host[i] * scale[i];
@@ -186,7 +180,8 @@ static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const st
         if (map[k].bits && put_count(&map[k], count + k, x->pool, error) != STATUS_OK)
             goto done;
     }
-    if (fetch_counts(tuples, count, (uint64_t)g->groups, x->pool, error) != STATUS_OK)
+    if (device_fetch(tuples, count, (size_t)g->groups * sizeof *count, x->pool->stream, doing,
+                     error) != STATUS_OK)
         goto done;
     for (int k = 0; k < g->groups; k++)
         if (mode_groups_size(g, k) == 1)
@@ -278,13 +273,14 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
     device_coo_init(d, SHAPE(size + 1, dims), tuples, pool);
     if (take_tuples(d, coordinate, &to, error) != STATUS_OK)
         return error->status;
-    cudaError_t code = tuples_list(map, &to, pool->stream);
-    for (int n = 0; n < size && !d->line && code == cudaSuccess; n++)
-        code = cudaMemcpyAsync(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n],
-                               cudaMemcpyDeviceToDevice, pool->stream);
-    if (code == cudaSuccess)
-        code = tuples_ones(d->value, d->nnz, pool->stream);
-    return cuda_status(code, doing, error);
+    if (cuda_status(tuples_list(map, &to, pool->stream), doing, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < size && !d->line; n++)
+        if (cuda_status(cudaMemcpyAsync(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n],
+                                        cudaMemcpyDeviceToDevice, pool->stream),
+                        doing, error) != STATUS_OK)
+            return error->status;
+    return cuda_status(tuples_ones(d->value, d->nnz, pool->stream), doing, error);
 }
 
 enum status device_mode_groups_apply(struct device_grouped_tensor *out, const struct mode_groups *g,

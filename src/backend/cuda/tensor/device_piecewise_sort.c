@@ -28,13 +28,9 @@ static enum status count_bins(struct piecewise_sort *s, struct error *error)
     s->bin = memory_array(LINE_PIECES_BINS, sizeof *s->bin, error);
     if (error->status != STATUS_OK)
         goto done;
-    cudaError_t code = line_pieces_bins(&s->x, count, stream);
-    if (code == cudaSuccess)
-        code = cudaMemcpyAsync(s->bin, count, LINE_PIECES_BINS * sizeof *s->bin,
-                               cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    cuda_status(code, doing, error);
+    if (cuda_status(line_pieces_bins(&s->x, count, stream), doing, error) != STATUS_OK)
+        goto done;
+    device_fetch(s->bin, count, LINE_PIECES_BINS * sizeof *s->bin, stream, doing, error);
 done:
     device_pool_give(s->pool, count);
     return error->status;
@@ -61,8 +57,8 @@ static enum status take_room(struct piecewise_sort *s, struct error *error)
     }
     s->tiles = (s->x.nnz + SELECT_TILE - 1) / SELECT_TILE;
     cudaError_t code = select_scan(NULL, &s->bytes, NULL, s->tiles + 1, s->pool->stream);
-    if (code != cudaSuccess)
-        return cuda_status(code, doing, error);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
     if (device_pairs_take(&s->room, most, s->all->payload_size, s->pool, error) != STATUS_OK)
         return error->status;
     s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error);
@@ -109,9 +105,9 @@ static enum status sort_piece(struct piecewise_sort *s, uint64_t at, uint64_t nn
     cudaStream_t stream = s->pool->stream;
     cudaError_t code =
         cudaMemcpyAsync(key, piece.key[0], nnz * sizeof *key, cudaMemcpyDeviceToDevice, stream);
-    if (code == cudaSuccess)
-        code =
-            cudaMemcpyAsync(value, piece.payload[0], value_bytes, cudaMemcpyDeviceToDevice, stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    code = cudaMemcpyAsync(value, piece.payload[0], value_bytes, cudaMemcpyDeviceToDevice, stream);
     return cuda_status(code, doing, error);
 }
 

@@ -8,8 +8,8 @@
 #include "kernels/mttkrp/chunks.h"
 #include "kernels/mttkrp/empty_rows.h"
 
-/* Nonzeros of the shortest chunks. Large tensors fill the GPU with chunks that are worth starting;
- * small ones are cut finer. */
+/* Nonzeros of the shortest chunks. Chunks of large tensors are long enough to be worth a thread
+ * block; small tensors are cut finer to fill the GPU. */
 #define SMALLEST_CHUNK 512
 #define FINEST_CHUNK   64                  /* of a small tensor            */
 #define SMALL_TENSOR   (UINT64_C(1) << 20) /* has fewer nonzeros than that */
@@ -26,10 +26,11 @@ static enum status copy_table(void *device, const void *host, size_t bytes,
 {
     if (!device)
         return error->status;
+    static const char doing[] = "copying a table to the GPU";
     cudaError_t code = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, pool->stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(pool->stream);
-    return cuda_status(code, "copying a table to the GPU", error);
+    if (cuda_status(code, doing, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
 }
 
 /* at[k] = the first chunk and the first nonzero of block k where chunks have at most `size`
@@ -56,14 +57,16 @@ static enum status fill_tables(struct device_tensor *t, const struct chunk_block
     struct mttkrp_chunk *chunk = t->chunk = device_pool_keep(pool, all, sizeof *chunk, error);
     if (!chunk)
         return error->status;
-    cudaError_t code = cudaSuccess;
-    for (int i = 0; i < DEVICE_CHUNK_TABLES && code == cudaSuccess; i++) {
+    for (int i = 0; i < DEVICE_CHUNK_TABLES; i++) {
         t->table[i].chunk = chunk;
-        code = chunks_list(chunk, t->table[i].count, device + (uint64_t)i * (nblocks + 1), nblocks,
-                           device_tensor_chunk_size(t, i), pool->stream);
+        cudaError_t code =
+            chunks_list(chunk, t->table[i].count, device + (uint64_t)i * (nblocks + 1), nblocks,
+                        device_tensor_chunk_size(t, i), pool->stream);
+        if (cuda_status(code, "cutting the blocks into chunks", error) != STATUS_OK)
+            return error->status;
         chunk += t->table[i].count;
     }
-    return cuda_status(code, "cutting the blocks into chunks", error);
+    return STATUS_OK;
 }
 
 static enum status build_tables(struct device_tensor *t, const struct device_pool *pool,
@@ -133,15 +136,17 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
     struct mttkrp_args args;
     device_tensor_args(t, 0, mode, &args);
 
+    static const char doing[] = "listing the rows without nonzeros";
     size_t bytes = 0;
-    cudaError_t code = empty_rows_temporary(rows, &bytes);
+    if (cuda_status(empty_rows_temporary(rows, &bytes), doing, error) != STATUS_OK)
+        return error->status;
     void *temporary = device_pool_take(pool, bytes, 1, error);
     uint32_t *row = device_pool_take(pool, rows, sizeof *row, error);
     if (error->status != STATUS_OK)
         goto done;
-    if (code == cudaSuccess)
-        code = empty_rows_list(&args, rows, row, &t->zero_rows, temporary, bytes, pool->stream);
-    if (cuda_status(code, "listing the rows without nonzeros", error) != STATUS_OK)
+    cudaError_t code =
+        empty_rows_list(&args, rows, row, &t->zero_rows, temporary, bytes, pool->stream);
+    if (cuda_status(code, doing, error) != STATUS_OK)
         goto done;
     if (t->zero_rows > 0)
         keep_zero_rows(t, row, pool, error);

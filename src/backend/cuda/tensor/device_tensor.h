@@ -30,14 +30,14 @@ uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table);
 enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
                                 enum precision precision, bool last, struct error *error);
 
-/* Only when no work on the device uses it any more. */
+/* No work on the device may use it any more. */
 void device_tensor_free(struct device_tensor *t);
 
 /* *args for the kernels: nonzeros, chunks, bases, and `mode` as the output; no gathers. */
 void device_tensor_args(const struct device_tensor *t, int table, int mode,
                         struct mttkrp_args *args);
 
-/* Where mode n's row number stands in the index. */
+/* The place of mode n's row number in the index. */
 struct mttkrp_field device_tensor_field(const struct device_tensor *t, int n);
 
 #endif
