@@ -15,7 +15,7 @@ enum finding_kind {
     FINDING_RANDOM_MODE,      /* a mode starts at random although a model was given         */
     FINDING_TOLERANCE,        /* below what single precision resolves                       */
     FINDING_RESUMED,          /* the iterations before had other options                    */
-    FINDING_NOT_CONVERGED,    /* the run ended before the fit settled                       */
+    FINDING_NOT_CONVERGED,    /* the run ended before it converged                           */
     FINDING_FIT_CHECKED,      /* fits came from the residual                                */
     FINDING_ROUNDING,         /* rounding has taken digits of the fit                       */
     FINDING_FIT_FELL,         /* by more than rounding explains                             */

@@ -79,7 +79,7 @@ enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *reques
 /* Fills in t->best, which levels the runs reached, and the summaries, from fits and traces. A run
  * reaches a level with the first iteration whose fit is within the level of the best one; where
  * run->off_by is more than a level, the run never reaches it. STATUS_MEMORY. */
-enum status to_fit_settle(struct to_fit *t, struct error *error);
+enum status to_fit_reach(struct to_fit *t, struct error *error);
 
 /* Accepts an empty *t. */
 void to_fit_free(struct to_fit *t);

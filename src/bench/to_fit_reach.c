@@ -72,7 +72,7 @@ static void compare(struct to_fit_way *way, const struct to_fit_way *first, int 
     }
 }
 
-enum status to_fit_settle(struct to_fit *t, struct error *error)
+enum status to_fit_reach(struct to_fit *t, struct error *error)
 {
     double *room = memory_array((size_t)t->starts, sizeof *room, error);
     if (!room)

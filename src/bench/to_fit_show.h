@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "bench/to_fit.h"
 
-/* Prints the summaries of a settled *t to `stream`, at most 100 columns wide. */
+/* Prints the summaries of *t to `stream`, at most 100 columns wide. */
 void to_fit_table(FILE *stream, const struct to_fit *t);
 
 /* Adds to the object that is open in j: tensor (with the name `tensor`), options, to_fit, and of
