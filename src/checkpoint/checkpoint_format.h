@@ -59,6 +59,28 @@ struct checkpoint_header {
     uint32_t best_precision; /* enum precision, of its factor matrices                       */
 };
 
+/* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
+ * reader copy what stands here: X(about's, header's). The second list counts with momentum only. */
+#define CHECKPOINT_FIELDS(X)                                                                       \
+    X(tensor.nnz, nnz)                                                                             \
+    X(tensor.hash, hash)                                                                           \
+    X(problem.rank, rank)                                                                          \
+    X(seed, seed)                                                                                  \
+    X(init, init)                                                                                  \
+    X(iterations, iterations)                                                                      \
+    X(fit, fit)                                                                                    \
+    X(change, change)                                                                              \
+    X(single_iterations, single_iterations)                                                        \
+    X(best_iteration, best_iteration)                                                              \
+    X(best_fit, best_fit)                                                                          \
+    X(best_factors, best_precision)
+#define CHECKPOINT_MOMENTUM_FIELDS(X)                                                              \
+    X(momentum.t, momentum_t)                                                                      \
+    X(momentum.objective, momentum_objective)                                                      \
+    X(momentum.noise, momentum_noise)                                                              \
+    X(momentum.restarts, restarts)                                                                 \
+    X(small_changes, small_changes)
+
 enum checkpoint_momentum {
     CHECKPOINT_MOMENTUM = 1,
     CHECKPOINT_EXTRAPOLATED = 2,
