@@ -4,7 +4,7 @@
 
 #include "problem/initial_guess.h"
 
-/* The copy that the checkpoint's run kept: of an earlier iteration, or of the last one. */
+/* Copies the best model of the checkpoint, which may be that of its last iteration. */
 static void copy_checkpoint(struct best_model *best, const struct backend *b,
                             const struct checkpoint *from)
 {
@@ -13,7 +13,7 @@ static void copy_checkpoint(struct best_model *best, const struct backend *b,
         checkpoint_has_best(about) ? CHECKPOINT_BEST : checkpoint_last(about);
     const struct carried *carried = &from->model[which].carried;
     const uint64_t order = (uint64_t)b->order, rank = about->problem.rank;
-    if (which != CHECKPOINT_STATE) /* which k has already */
+    if (which != CHECKPOINT_STATE) /* k has that already */
         ktensor_copy_rows(best->k, &from->model[which].rows);
     memcpy(best->carried.scale, carried->scale, order * rank * sizeof *carried->scale);
     memcpy(best->carried.gram, carried->gram, order * rank * rank * sizeof *carried->gram);

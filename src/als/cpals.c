@@ -38,13 +38,13 @@ static enum status sweep(struct run *run, struct backend_fit *fit, struct error 
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
     bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
-    double small = precision_is_first(run->b) ? 0 : options->tolerance; /* that ends no run */
+    double small = precision_is_first(run->b) ? 0 : options->tolerance; /* 0: cannot end the run */
     if (cpals_sweep(run->b, momentum_state(&run->momentum), fit, error) != STATUS_OK)
         return error->status;
     return fit_trust_check(&result->trust, run->b, due, small, fit, error);
 }
 
-/* One iteration: a sweep, and what its fit decides. */
+/* One iteration: a sweep, then the fit decides whether to keep it. */
 static enum status iterate(struct run *run, struct error *error)
 {
     struct backend_fit fit;
@@ -58,7 +58,7 @@ static enum status iterate(struct run *run, struct error *error)
     return fit_trace_note(run->options->trace, result->fit, error);
 }
 
-/* Loads the start: a random model, the model k, or what a checkpoint has kept of a run. */
+/* Loads the start: a random model, the model k, or the state in a checkpoint. */
 static enum status load_start(struct run *run, struct ktensor *k, struct error *error)
 {
     const struct checkpoint *from = run->options->resume;
@@ -66,8 +66,10 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     *result = (struct cpals_result){.momentum = run->b->plan.request.momentum};
     if (momentum_begin(&run->momentum, run->b, k, run->options->random, from, error) != STATUS_OK)
         return error->status;
-    if (best_model_create(&run->best, run->b, k, from, error) != STATUS_OK || !from)
+    if (best_model_create(&run->best, run->b, k, from, error) != STATUS_OK)
         return error->status;
+    if (!from)
+        return STATUS_OK;
     result->iterations = from->about.iterations;
     result->fit = from->about.fit;
     result->change = from->about.change;
@@ -77,7 +79,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     return STATUS_OK;
 }
 
-/* The model is written once the device is done, and the host has nothing to do until then. */
+/* While the device iterates, the host has time to touch the pages that will receive the model. */
 static void touch_model(struct run *run, const struct ktensor *k)
 {
     page_touch_begin(&run->pages);
@@ -159,8 +161,9 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
     if (run_end_sweeps(&run, error) != STATUS_OK)
         goto done;
     result->seconds = clock_now() - start;
-    if (model_health(&result->health, b, &run.weights, result->iterations, error) == STATUS_OK)
-        tell(result, progress);
+    if (model_health(&result->health, b, &run.weights, result->iterations, error) != STATUS_OK)
+        goto done;
+    tell(result, progress);
 done:
     page_touch_end(&run.pages);
     weight_history_free(&run.weights);
@@ -168,7 +171,7 @@ done:
     return error->status;
 }
 
-/* A run that was ended ends soon. */
+/* Whoever ended the run does not want to wait for the core consistency. */
 static bool wants_core(const struct cpals_options *options, const struct cpals_result *result)
 {
     bool ended = result->stop == CPALS_INTERRUPTED || result->stop == CPALS_TIME_LIMIT;
@@ -189,12 +192,13 @@ static enum status arrange(const struct backend *b, struct ktensor *k, struct er
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result, struct error *error)
 {
+    const struct core_limits limits = {options->core_passes, options->interrupted,
+                                       options->deadline};
     if (!wants_core(options, result))
         return backend_store_arranged(b, k, error);
-    if (backend_store(b, k, error) != STATUS_OK ||
-        core_consistency(&result->core, b, k,
-                         options->core_passes ? options->core_passes : CORE_PASSES,
-                         options->interrupted, options->deadline, progress, error) != STATUS_OK)
+    if (backend_store(b, k, error) != STATUS_OK)
+        return error->status;
+    if (core_consistency(&result->core, b, k, &limits, progress, error) != STATUS_OK)
         return error->status;
     return arrange(b, k, error);
 }
