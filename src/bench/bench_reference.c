@@ -8,7 +8,7 @@
 
 #define HOST_PRODUCTS (UINT64_C(1) << 29) /* nonzeros x rank, at most, for the host to be quick */
 
-/* What computes the reference: a backend with these options, or, where there is none, some rows. */
+/* How the reference is computed: by a backend of this kind, or, if that is NULL, by some rows. */
 struct maker {
     const struct backend_kind *kind;
     struct backend_options options;

@@ -1,5 +1,5 @@
-/* The state that one iteration of ALS leaves to the next beside lambda and the factor matrices: the
- * scales of columns, which are not multiplied into the rows, and the Grams. */
+/* The state that one iteration of ALS leaves to the next besides lambda and the factor matrices:
+ * the column scales, which are not multiplied into the rows, and the Grams. */
 #ifndef BLCO_CARRIED_H
 #define BLCO_CARRIED_H
 
