@@ -1,3 +1,19 @@
+/* CP-ALS (BLCO paper, Algorithm 1), and where each step is:
+ *
+ *   load the start                                              load_start
+ *   repeat                                                      iterate_all
+ *       for n = 1, ..., N                                       cpals_sweep
+ *           M = X_(n) (A_N kr ... A_n+1 kr A_n-1 ... kr A_1)    backend_mttkrp
+ *           V = G_1 * ... (without n) ... * G_N                 backend_update
+ *           A_n = M V^+
+ *           lambda_r = ||A_n(:,r)||;  A_n(:,r) /= lambda_r
+ *           G_n = A_n'A_n
+ *       fit = 1 - ||X - Y|| / ||X||                             backend_fit
+ *   until the fit changes little, or a limit is reached         run_go_on
+ *
+ * kr is the Khatri-Rao product, * the elementwise product, Y = [lambda; A_1, ..., A_N] the model.
+ * Between sweeps, run_note_sweep accepts or rejects a sweep (momentum), and run_switch_precision
+ * changes from single precision to double. */
 #include "als/cpals.h"
 
 #include "als/precision_switch.h"
@@ -6,29 +22,20 @@
 #include "model/fit_text.h"
 #include "ranks/model_arrange.h"
 
-/* The least-squares step of mode n: A_n changes, all other factor matrices stay. */
-static enum status update_mode(struct backend *b, int n, struct error *error)
-{
-    /* M = X_(n) (A_N kr ... A_n+1 kr A_n-1 ... kr A_1) */
-    if (backend_mttkrp(b, n, error) != STATUS_OK)
-        return error->status;
-    /* V = G_1 * ... (without n) ... * G_N;  A_n = M V^+
-     * lambda_r = ||A_n(:,r)||;  A_n(:,r) /= lambda_r;  G_n = A_n'A_n */
-    return backend_update(b, n, error);
-}
-
 enum status cpals_sweep(struct backend *b, const struct momentum *m, struct backend_fit *fit,
                         struct error *error)
 {
     for (int n = 0; n < b->order; n++) {
         if (b->options.problem.rules.fixed[n])
             continue;
-        if (update_mode(b, n, error) != STATUS_OK)
+        if (backend_mttkrp(b, n, error) != STATUS_OK)
+            return error->status;
+        if (backend_update(b, n, error) != STATUS_OK)
             return error->status;
     }
-    /* fit = 1 - ||X - Y|| / ||X|| with the model Y = [lambda; A_1, ..., A_N] and n the mode that
-     * was updated last: ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2,
-     * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r, ||Y||^2 = lambda' (G_1 * ... * G_N) lambda */
+    /* ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, without a pass over the nonzeros:
+     * ||Y||^2 = lambda' (G_1 * ... * G_N) lambda, and with M of the mode n that was updated last,
+     * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r. */
     return backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), m, fit, error);
 }
 

@@ -26,7 +26,7 @@ struct to_fit_run {
     enum cpals_stop stop;
     int reached[TO_FIT_LEVELS];            /* iterations until the level was reached; 0: never  */
     double reached_seconds[TO_FIT_LEVELS]; /* likewise; INFINITY: never                         */
-    struct fit_trace trace; /* of every iteration; of several ranks, rank 0's; owned            */
+    struct fit_trace trace; /* of every iteration, on rank 0; owned                             */
 };
 
 /* Summary of the runs of one way. A median is INFINITY if half of the runs or more never reach the

@@ -11,7 +11,7 @@ static enum status damaged(const struct checkpoint *c, const char *what, struct 
     return error_set(error, STATUS_INPUT, "%s: damaged: %s", c->name, what);
 }
 
-/* Copies the first page, or what there is of it. */
+/* Copies the first page, which may be cut off. */
 static enum status copy_page(struct checkpoint *c, struct error *error)
 {
     size_t size = c->map.size;
@@ -108,7 +108,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
            (size - h->directory_offset) % sizeof(struct checkpoint_piece) == 0;
 }
 
-/* Whether the pieces from *next on have the rows of the matrix, without a gap; *next = the piece
+/* Whether the pieces from *next on are the rows of the matrix, without a gap; *next = the piece
  * after them. */
 static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout *l,
                      const struct checkpoint_matrix *m, uint64_t *next)
@@ -127,7 +127,7 @@ static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout 
     return true;
 }
 
-/* Pieces that fill the file from the last matrix to the directory, of kinds that may be skipped. */
+/* The pieces from the last matrix to the directory have no gap, and kinds that may be skipped. */
 static enum status check_other_pieces(const struct checkpoint *c, uint64_t next, uint64_t end,
                                       struct error *error)
 {

@@ -41,7 +41,7 @@ static bool take_distances(double *fit, size_t count, double most)
     return any;
 }
 
-/* Where the trace of the record has the numbers of its iterations. */
+/* The trace has the iterations first, first + every, ... */
 struct iterations {
     double first, every;
 };
