@@ -56,8 +56,8 @@ static void choose_modes(struct core *c)
             c->fixed = n;
 }
 
-/* weights (R x R) = G_n^+ diag(lambda^(-1/N)); false if the columns, scaled to about unit length,
- * are dependent. w (2 R): scratch. */
+/* weights (R x R) = G_n^+ diag(lambda^(-1/N)); false after an error, and if the columns, scaled to
+ * about unit length, are dependent. w (2 R): scratch. */
 static bool invert_gram(double *weights, double *gram, const double *lambda, double *w,
                         const struct core *c, struct error *error)
 {
@@ -68,7 +68,9 @@ static bool invert_gram(double *weights, double *gram, const double *lambda, dou
     for (uint64_t i = 0; i < rank; i++)
         for (uint64_t j = 0; j < rank; j++)
             gram[i * rank + j] *= d[i] * d[j];
-    if (symmetric_eigen(gram, rank, w, error) != STATUS_OK || !(w[0] > DEPENDENT * w[rank - 1]))
+    if (symmetric_eigen(gram, rank, w, error) != STATUS_OK)
+        return false;
+    if (!(w[0] > DEPENDENT * w[rank - 1]))
         return false;
     memset(weights, 0, rank * rank * sizeof *weights);
     for (uint64_t e = 0; e < rank; e++)

@@ -30,7 +30,7 @@ static enum status allocate_als(struct bench_als *als, int order, uint64_t count
                                 struct error *error)
 {
     als->seconds = memory_array(count, sizeof *als->seconds, error);
-    for (int n = 0; n < order && error->status == STATUS_OK; n++)
+    for (int n = 0; n < order; n++)
         als->own.mode[n].seconds = memory_array(count, sizeof *als->seconds, error);
     return error->status;
 }
