@@ -190,19 +190,24 @@ static void put_link(FILE *to, const char *name, const char *shown)
     fputs("</a>", to);
 }
 
-/* The page of the model where there is one, or how to make it. */
+/* A link to the page of the model if there is one, or the command that makes it. */
 static enum status put_page(FILE *to, const struct page_ranks *page, double rank,
                             struct error *error)
 {
-    char *model = memory_text(error, "%s.r%.0f", page->stem, rank);
-    char *path = model ? memory_text(error, "%s.html", model) : NULL;
-    if (path && page->beside && access(path, F_OK) == 0) {
+    char *path = NULL, *model = memory_text(error, "%s.r%.0f", page->stem, rank);
+    if (!model)
+        goto done;
+    path = memory_text(error, "%s.html", model);
+    if (!path)
+        goto done;
+    if (page->beside && access(path, F_OK) == 0) {
         put_link(to, page_file_name(path), page_file_name(model));
-    } else if (path) {
+    } else {
         fputs("<code>blco report ", to);
         html_text(to, model, HTML_LABEL);
         fputs("</code>", to);
     }
+done:
     memory_free(path);
     memory_free(model);
     return error->status;
