@@ -5,7 +5,7 @@
 
 #include "als/starts.h"
 
-/* What the ranks decompose with; the same on all, but for the progress. */
+/* The options of a decomposition, the same on all ranks except for the progress. */
 struct decomposition {
     struct initial_guess guess; /* of the first start; the others are random                      */
     struct cpals_options als;   /* the trace counts on rank 0 alone                               */

@@ -9,10 +9,10 @@
 #define PIECE  (UINT64_C(1) << 20) /* nonzeros of a piece, which has sums of its own */
 #define FILTER 4096                /* entries of a table that rules out most rows    */
 
-/* Hands the nonzeros over, a piece at a time. */
+/* The nonzeros, loaded a piece at a time. */
 struct pieces {
     const struct tensor_input *input;
-    const struct rank_rows *ranks; /* whose part is taken from the file; else NULL          */
+    const struct rank_rows *ranks; /* NULL, unless a rank takes its part from the file      */
     uint32_t *place[MAX_ORDER];    /* (rows of the range): see rank_rows_places; owned  */
     bool *wanted;     /* (pieces) whether a piece may have nonzeros of the part; owned */
     uint64_t nnz;     /* of all pieces, before the part is taken from them             */
@@ -39,7 +39,7 @@ static enum status find_places(struct pieces *p, struct error *error)
     return STATUS_OK;
 }
 
-/* Pieces without a segment that the part may be in are never loaded. */
+/* Marks the pieces with a segment that may have nonzeros of the part; others are never loaded. */
 static enum status find_wanted(struct pieces *p, struct error *error)
 {
     const struct blco_file *f = &p->input->file;
@@ -154,7 +154,7 @@ static void insert(struct bench_reference_rows *s, int n, uint32_t row)
     s->rows[n]++;
 }
 
-/* The rows of some nonzeros, evenly spread; of a piece that has none of the part, no rows. */
+/* Chooses the rows of some nonzeros, evenly spread; none from a piece without nonzeros here. */
 static enum status choose_rows(struct bench_reference_rows *s, struct pieces *p,
                                struct error *error)
 {

@@ -10,7 +10,7 @@
 
 #define WARM_ITERATIONS 12 /* of the throw-away run: enough for all that is built later */
 
-/* What one way works on. */
+/* The backend and the start of one way. */
 struct place {
     struct backend b;
     struct ktensor start; /* of the rows that are here */

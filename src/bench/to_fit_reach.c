@@ -37,7 +37,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of numbers that may be INFINITY; sorts them. */
+/* Sorts the numbers, which may be INFINITY. */
 static double median(double *value, int count)
 {
     qsort(value, (size_t)count, sizeof *value, by_value);

@@ -86,7 +86,7 @@ enum checkpoint_momentum {
     CHECKPOINT_REJECTED = 4
 };
 
-/* Of the run. */
+/* The precision of a run, and of its factor matrices. */
 enum checkpoint_precision {
     CHECKPOINT_DOUBLE,
     CHECKPOINT_SINGLE,
