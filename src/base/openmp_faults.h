@@ -1,6 +1,6 @@
-/* Errors of libgomp. By itself, libgomp prints them, and ends the program with exit code 1 if a
- * thread cannot be started. The Makefile links libgomp into the program so that it calls the
- * functions of openmp_faults.c instead. */
+/* What libgomp finds wrong. On its own it prints, and ends the program with exit code 1 where a
+ * thread cannot be started. Where libgomp is a part of the program (the Makefile), the linker leads
+ * its calls here instead. */
 #ifndef BLCO_OPENMP_FAULTS_H
 #define BLCO_OPENMP_FAULTS_H
 
