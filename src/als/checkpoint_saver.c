@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "ranks/model_redistribute.h"
 #include "base/clock.h"
@@ -51,12 +50,10 @@ bool saver_is_due(const struct saver *s, int iterations)
 /* Copies the best model so far. */
 static void copy_best(struct ktensor *k, struct carried *carried, const struct best_model *best)
 {
-    const uint64_t order = (uint64_t)k->shape.order, rank = k->rank;
-    memory_copy(k->lambda, best->k->lambda, rank * sizeof *k->lambda);
-    for (uint64_t n = 0; n < order; n++)
-        memory_copy(k->factor[n], best->k->factor[n], k->shape.dims[n] * rank * sizeof(double));
-    memcpy(carried->scale, best->carried.scale, order * rank * sizeof *carried->scale);
-    memcpy(carried->gram, best->carried.gram, order * rank * rank * sizeof *carried->gram);
+    memory_copy(k->lambda, best->k->lambda, k->rank * sizeof *k->lambda);
+    for (int n = 0; n < k->shape.order; n++)
+        memory_copy(k->factor[n], best->k->factor[n], k->shape.dims[n] * k->rank * sizeof(double));
+    carried_copy(carried, &best->carried, k->shape.order, k->rank);
 }
 
 /* *model = consecutive rows, one range for each rank, of the best model, or of the backend's model

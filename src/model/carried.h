@@ -19,6 +19,9 @@ struct carried {
  * STATUS_MEMORY. */
 enum status carried_create(struct carried *c, int order, uint64_t rank, struct error *error);
 
+/* *to, which carried_create made for this order and rank, becomes a copy of *from. */
+void carried_copy(struct carried *to, const struct carried *from, int order, uint64_t rank);
+
 /* Accepts an empty one. */
 void carried_free(struct carried *c);
 
