@@ -38,7 +38,7 @@ void find_in_tolerance(struct findings *f, const struct backend_options *options
 
 /* --- a result --- */
 
-/* Without a tolerance, the limit of iterations is where the run was to end. */
+/* Without a tolerance, a run is meant to end at the limit of iterations. */
 static void find_end(struct findings *f, const struct cpals_result *result,
                      const struct cpals_options *als)
 {
@@ -80,7 +80,7 @@ static void find_digits(struct findings *f, const struct fit_trust *t)
     findings_advise(f, "--check-every 1 gives all");
 }
 
-/* A ridge that is larger than the one that did not help. */
+/* A ridge that helps, larger than the one that did not. */
 static double better_ridge(const struct cpals_result *result, const struct backend_options *options)
 {
     return fmax(result->health.ridge,

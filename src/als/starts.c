@@ -105,9 +105,13 @@ enum status starts_take_best(struct starts *s, struct ktensor *best, struct erro
 {
     struct ktensor *of = &s->model[s->best];
     s->start[s->best].score = 1;
-    for (int i = 0; i < s->made && error->status == STATUS_OK; i++)
-        if (i != s->best && s->start[i].result.stop != CPALS_BREAKDOWN)
-            ktensor_score(&s->model[i], of, 0, &s->start[i].score, NULL, error);
+    for (int i = 0; i < s->made; i++) {
+        if (i == s->best || s->start[i].result.stop == CPALS_BREAKDOWN)
+            continue;
+        if (ktensor_score(&s->model[i], of, 0, &s->start[i].score, NULL, error) != STATUS_OK)
+            goto done;
+    }
+done:
     *best = *of;
     *of = (struct ktensor){0};
     free_models(s);

@@ -35,7 +35,7 @@ struct backend_options {
                            * take longer to build                                              */
     int device;           /* the number of the device to work on, where the kind has several   */
     uint64_t memory;      /* bytes of device memory that may be used; 0: 15/16 of what is free */
-    uint64_t host_memory; /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
+    uint64_t host_memory; /* bytes of host memory that may be used; 0: MACHINE_MEMORY_FRACTION of
                            * what is available                                                 */
     bool spends;     /* the nonzeros that the backend is opened from are not needed afterwards */
     uint64_t models; /* models that the caller keeps in host memory beside the backend         */

@@ -29,9 +29,10 @@ enum status bench_prepare_check(struct bench_job *job, struct error *error)
         STATUS_OK)
         return error->status;
     ktensor_randomise(&job->start, KTENSOR_RANDOM, SEED);
-    bench_reference_create(&job->reference, q, &job->start, job->progress, error);
+    if (bench_reference_create(&job->reference, q, &job->start, job->progress, error) != STATUS_OK)
+        return error->status;
     memcpy(job->result->reference, job->reference.name, sizeof job->result->reference);
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status bench_open(struct bench_job *job, struct backend *b,

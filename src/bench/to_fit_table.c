@@ -5,7 +5,7 @@
 
 #define NUMBER_TEXT 16 /* bytes of a number's text */
 
-/* About four digits: "0.0012", "17.82", "1782"; of what is never reached "never". */
+/* About four digits: "0.0012", "17.82", "1782"; "never" for INFINITY. */
 static const char *short_number(double value, char *text)
 {
     int decimals = value < 10 ? 4 : value < 100 ? 2 : value < 1000 ? 1 : 0;

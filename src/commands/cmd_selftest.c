@@ -116,11 +116,21 @@ static enum status run_together(const struct settings *s, struct selftest *t,
     struct device_comm *devices = NULL;
     struct rank_place *place = memory_zeros((size_t)c->size, sizeof *place, error);
     snprintf(where, sizeof where, "%s, %d processes", kind->devices ? "GPUs" : "host", c->size);
-    if (comm_end_phase(c, error) == STATUS_OK &&
-        rank_places(place, c, &s->common, kind, error) == STATUS_OK &&
-        rank_meet(&devices, kind, place, c, error) == STATUS_OK)
-        selftest_run_processes(t, kind, c, place[c->rank].device, devices,
-                               machine_memory_budget(0) / (uint64_t)c->local_size, where, error);
+    if (comm_end_phase(c, error) != STATUS_OK)
+        goto done;
+    if (rank_places(place, c, &s->common, kind, error) != STATUS_OK)
+        goto done;
+    if (rank_meet(&devices, kind, place, c, error) != STATUS_OK)
+        goto done;
+    const struct selftest_place here = {.kind = kind,
+                                        .device = place[c->rank].device,
+                                        .host_memory =
+                                            machine_memory_budget(0) / (uint64_t)c->local_size,
+                                        .comm = c,
+                                        .devices = devices,
+                                        .folder = t->folder};
+    selftest_run_rank(t, &here, where, error);
+done:
     if (devices)
         kind->leave(devices);
     memory_free(place);

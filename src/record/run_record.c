@@ -63,9 +63,8 @@ static enum status put_device(struct json *j, const struct backend_kind *kind, i
     struct backend_device device;
     if (!kind->device)
         return STATUS_OK;
-    enum status status = kind->device(number, &device, error);
-    if (status != STATUS_OK)
-        return status;
+    if (kind->device(number, &device, error) != STATUS_OK)
+        return error->status;
     json_put_object(j, "device");
     json_put_string(j, "name", device.name);
     json_put_string(j, "driver", device.driver);

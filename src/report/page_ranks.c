@@ -175,13 +175,6 @@ static enum status put_plots(FILE *to, const struct page_ranks *page, struct err
 
 /* --- the table --- */
 
-/* What follows the last slash. */
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* A file beside the page; in a link, a name that begins like "a:" would be an address. */
 static void put_link(FILE *to, const char *name, const char *shown)
 {
@@ -197,19 +190,24 @@ static void put_link(FILE *to, const char *name, const char *shown)
     fputs("</a>", to);
 }
 
-/* The page of the model where there is one, or how to make it. */
+/* A link to the page of the model if there is one, or the command that makes it. */
 static enum status put_page(FILE *to, const struct page_ranks *page, double rank,
                             struct error *error)
 {
-    char *model = memory_text(error, "%s.r%.0f", page->stem, rank);
-    char *path = model ? memory_text(error, "%s.html", model) : NULL;
-    if (path && page->beside && access(path, F_OK) == 0) {
-        put_link(to, name_of(path), name_of(model));
-    } else if (path) {
+    char *path = NULL, *model = memory_text(error, "%s.r%.0f", page->stem, rank);
+    if (!model)
+        goto done;
+    path = memory_text(error, "%s.html", model);
+    if (!path)
+        goto done;
+    if (page->beside && access(path, F_OK) == 0) {
+        put_link(to, page_file_name(path), page_file_name(model));
+    } else {
         fputs("<code>blco report ", to);
         html_text(to, model, HTML_LABEL);
         fputs("</code>", to);
     }
+done:
     memory_free(path);
     memory_free(model);
     return error->status;
@@ -220,7 +218,7 @@ static void put_files(FILE *to, const struct page_ranks *page, const json_t *ran
     const json_t *files = json_object_get(rank, "files"), *file;
     size_t i;
     json_array_foreach(files, i, file) {
-        const char *path = json_string_value(file), *name = name_of(path ? path : "");
+        const char *path = json_string_value(file), *name = page_file_name(path ? path : "");
         fputs(i > 0 ? " " : "", to);
         if (page->beside)
             put_link(to, name, name);

@@ -22,7 +22,7 @@ static void end_fact(FILE *to)
     fputs("</td></tr>\n", to);
 }
 
-/* A fact that is a text of the record's; nothing where it is not there. */
+/* A fact that is a text in the record; nothing if the record lacks it. */
 static void put_fact(FILE *to, const char *name, const char *text)
 {
     if (!text)

@@ -17,7 +17,7 @@ static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *
         sharers = (uint64_t)c->local_size;
         budget = machine_memory_budget(0);
         if (budget < UINT64_MAX / 2)
-            budget += (uint64_t)(MACHINE_MEMORY_SHARE * (double)(sharers * nonzeros));
+            budget += (uint64_t)(MACHINE_MEMORY_FRACTION * (double)(sharers * nonzeros));
     }
     return budget > sharers * part ? budget - sharers * part : 0;
 }

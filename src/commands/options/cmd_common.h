@@ -111,7 +111,8 @@ void cmd_print_json(const struct json *j);
  * the same cores. Returns how many, at least one. */
 int cmd_set_threads(int threads, int sharers);
 
-/* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_SHARE of the available memory. */
+/* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_FRACTION of the available memory.
+ */
 uint64_t cmd_host_memory(const struct cmd_common *common);
 
 #endif
