@@ -95,11 +95,12 @@ enum status check_model_files(const struct selftest_place *p, struct verdict *f,
     ktensor_arrange(&k, error);
     for (int i = 0; i < KTENSOR_FORMAT_COUNT && error->status == STATUS_OK; i++) {
         const struct ktensor_format *format = &ktensor_formats[i];
+        const char *name = word_of(ktensor_format_words, (int)format->flag);
         struct ktensor read = {0};
-        char *stem = memory_text(error, "%s/%s", p->folder, format->name);
+        char *stem = memory_text(error, "%s/%s", p->folder, name);
         if (stem && write_model(&k, stem, format->flag, error) == STATUS_OK &&
             ktensor_read(&read, stem, 3, error) == STATUS_OK)
-            verdict_same_model(f, &read, &k, 0, format->name);
+            verdict_same_model(f, &read, &k, 0, name);
         ktensor_free(&read);
         memory_free(stem);
     }

@@ -26,7 +26,7 @@ void cpd_record_close(struct cpd_job *job)
 static void put_formats(struct json *j, unsigned formats)
 {
     json_put_array(j, "format");
-    for (const struct word *w = cpd_format_words; w->text; w++)
+    for (const struct word *w = ktensor_format_words; w->text; w++)
         if (formats & (unsigned)w->value)
             json_put_string(j, NULL, w->text);
     json_end(j);

@@ -10,9 +10,6 @@
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000
 
-const struct word cpd_format_words[] = {
-    {"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}, {NULL, 0}};
-
 static const struct word init_words[] = {
     {"random", GUESS_RANDOM}, {"normal", GUESS_NORMAL}, {"nvecs", GUESS_NVECS}, {NULL, 0}};
 
@@ -141,8 +138,8 @@ static const struct cli_option model_options[] = {
 static const struct cli_option output_options[] = {
     {"--stem", 'o', "STEM", "the names of the files begin with STEM\n(the tensor's name)",
      CLI_SETTINGS(set_stem), .used_most = true},
-    {"--format", 0, "LIST", "one or more of text, npy, ktns, separated by\ncommas ({default})",
-     CLI_WORDS(struct cpd_settings, formats, cpd_format_words), .initial = "text",
+    {"--format", 0, "LIST", "{words}, or several of them separated\nby commas ({default})",
+     CLI_WORDS(struct cpd_settings, formats, ktensor_format_words), .initial = "text",
      .used_most = true},
     {"--nowrite", 0, NULL, "write no files", CLI_FLAG(struct cpd_settings, nowrite)},
     {"--rescue", 0, "DIR",
