@@ -28,7 +28,7 @@ static enum status set_at_least(const struct cli_option *o, void *to, const char
 }
 
 static const struct cli_option compare_options[] = {
-    {"--at-least", 0, "X", "exit with 6 where the score is below X (0 to 1)",
+    {"--at-least", 0, "X", "exit with status 6 if the score is below X (0 to 1)",
      CLI_OWN(set_at_least, double, struct settings, at_least)},
     {"--no-weights", 0, NULL, "compare the columns alone, not the weights",
      CLI_FLAG(struct settings, no_weights)},
@@ -110,14 +110,13 @@ static int run_command(int argc, char **argv, struct error *error)
 const struct command cmd_compare = {
     .name = "compare",
     .summary = "say how alike two models are",
-    .usage = "Usage: blco compare A B [OPTION]...\n\n"
-             "Finds which components of two models belong together, and says how alike they\n"
-             "are (factor match score; 1: the same but for order and signs). A and B are the\n"
-             "beginning of the names of a model's files, as blco cpd -o has it, or .ktns\n"
-             "files. Of models with different ranks, all components of the smaller one get\n"
-             "partners.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\n"
-              "below --at-least. More in blco-compare(1).\n",
+    .usage =
+        "Usage: blco compare A B [OPTION]...\n\nPairs the components of two models and shows how "
+        "alike they are (factor match\nscore; 1: the same except for order and signs). A and B are "
+        "the beginnings of\nthe names of the models' files, as given to blco cpd -o, or .ktns "
+        "files. If the\nranks differ, each component of the smaller model gets a partner.\n",
+    .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\nbelow "
+              "--at-least. More in blco-compare(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_MODELS,

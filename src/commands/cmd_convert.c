@@ -184,8 +184,8 @@ static enum status refuse(void *settings, struct coo *piece, struct error *error
 {
     const struct settings *s = settings;
     return error_set(error, STATUS_MEMORY,
-                     "%s: more than the %ju entries that the memory to use holds: convert it to "
-                     ".blco, and that to text",
+                     "%s: more than the %ju entries that memory has room for: convert it to .blco "
+                     "first, and that to text",
                      s->in, (uintmax_t)piece->nnz);
 }
 
@@ -258,14 +258,14 @@ static int run_command(int argc, char **argv, struct error *error)
 const struct command cmd_convert = {
     .name = "convert",
     .summary = "write a tensor file as another kind of tensor file",
-    .usage = "Usage: blco convert IN OUT [OPTION]...\n\n"
-             "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or\n"
-             "- for text to standard output. IN is text (.tns), plain or gzip, a .blco file,\n"
-             "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
-             "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
-             "temporary file in the folder of OUT.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
-              "blco-convert(1).\n",
+    .usage =
+        "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
+        "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
+        "is text (.tns), plain\nor gzip, a .blco file, or - for text from standard input. "
+        "Duplicates are summed\nand zeros dropped. IN may be larger than memory if IN or OUT is a "
+        ".blco file;\ntext is then sorted in a temporary file in the folder of OUT.\n",
+    .ending =
+        "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_TENSORS,

@@ -51,7 +51,7 @@ static enum status set_scale(const struct cli_option *o, void *to, const char *t
 
 static const struct cli_option size_options[] = {
     {"--dims", 0, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6", CMD_DIMS},
-    {"--nnz", 0, "N", "how many nonzeros", CLI_UNSIGNED(struct settings, nnz, 1, MAX_NNZ)},
+    {"--nnz", 0, "N", "number of nonzeros", CLI_UNSIGNED(struct settings, nnz, 1, MAX_NNZ)},
     {"--preset", 0, "NAME",
      "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them",
      CLI_TEXT(struct settings, preset), .name_at = preset_name},
@@ -63,16 +63,15 @@ static const struct cli_option size_options[] = {
 
 static const struct cli_option skew_options[] = {
     {"--skew", 0, "LIST",
-     "Zipf exponent of each mode (0: uniform), or `even`\nwhere the indices are used alike and in "
-     "order",
+     "Zipf exponent of each mode (0: uniform), or `even`:\nall indices equally often, and in order",
      CLI_TEXT(struct settings, skew)},
     {"--fibers", 0, "SPEC",
-     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: the\nindices of these modes come together, as "
-     "one of\nCOUNT combinations, chosen by a Zipf exponent (0)",
+     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: take\nthe indices of these modes from COUNT "
+     "combinations,\nwhich are drawn by a Zipf exponent (0)",
      CLI_TEXT(struct settings, fibers)},
     {"--runs", 0, "SPEC",
-     "MODE:SHARE:LENGTH[:scattered], as 2:0.5:4: this share\nof the nonzeros comes in runs along a "
-     "mode, of this\nmean length; scattered: with indices drawn by --skew",
+     "MODE:FRACTION:LENGTH[:scattered], as 2:0.5:4: this\nfraction of the nonzeros is in runs "
+     "along the mode,\nof this mean length; scattered: indices from --skew",
      CLI_TEXT(struct settings, runs)},
     {.name = NULL}};
 
@@ -83,7 +82,7 @@ static const struct cli_option model_options[] = {
      "norm of Gaussian noise on the nonzeros, relative\nto the model's ({default})",
      CLI_NUMBER(struct settings, noise), .initial = "0", CLI_GIVEN(struct settings, noise_given)},
     {"--collinearity", 0, "C",
-     "components on the same indices instead, with this\ncosine of any two columns: 0 to 0.9999",
+     "components that share all indices, with this cosine\nbetween any two columns: 0 to 0.9999",
      CLI_NUMBER(struct settings, collinearity), CLI_GIVEN(struct settings, collinearity_given)},
     {.name = NULL}};
 
@@ -289,8 +288,8 @@ const struct command cmd_generate = {
              "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
              "to standard output. The same arguments give the same file whatever the number\n"
              "of threads and the memory. A skewed tensor may be larger than memory.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
-              "blco-generate(1).\n",
+    .ending =
+        "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-generate(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_TENSORS,

@@ -30,8 +30,7 @@ static const struct cli_option plan_options[] = {
     {"--rank", 'r', "R", "show the memory plan for R components ({default})", CMD_RANK,
      .initial = "16"},
     {"--accelerate", 0, "HOW",
-     "show the memory plan for this --accelerate of blco\ncpd: momentum takes more memory "
-     "({default})",
+     "show the memory plan for this --accelerate of blco\ncpd: {words} ({default})",
      CMD_ACCELERATE},
     {"--ranks", 0, "N", "show how N ranks (GPUs or processes) would share the\nwork",
      CLI_INT(struct settings, common.ranks.ranks, 1, MAX_RANKS)},
@@ -40,7 +39,7 @@ static const struct cli_option plan_options[] = {
      "cheapest grid)",
      CMD_GRID},
     {"--on", 0, "WHAT",
-     "what the ranks are: {words}, also where\nthis machine has none (as --backend)",
+     "what the ranks are: {words}, even if\nthis machine has none (as --backend)",
      CLI_CHOICE(struct settings, common.ranks.on, cmd_on_words)},
     {.name = NULL}};
 
@@ -304,8 +303,8 @@ const struct command cmd_info = {
              "takes.\n"
              "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
              "A .blco file may be larger than memory.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, also where the tensor does "
-              "not\nfit, 5 output. More in blco-info(1).\n",
+    .ending = "\nExit status: 0 done, 2 usage or input, 3 memory or a tensor that does not fit,\n5 "
+              "output. More in blco-info(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_TENSORS,

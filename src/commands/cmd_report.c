@@ -57,21 +57,20 @@ static enum status set_ordered(const struct cli_option *o, void *to, const char 
 }
 
 static const struct cli_option report_options[] = {
-    {"--output", 'o', "FILE", "the page (STEM.html); -: standard output",
+    {"--output", 'o', "FILE", "name of the page (STEM.html); -: standard output",
      CLI_NAME(struct job, output)},
-    {"--record", 0, "FILE",
-     "the record of the run, from blco cpd --record\n(STEM.json, where there is one)",
+    {"--record", 0, "FILE", "record of the run, from blco cpd --record\n(STEM.json, if it exists)",
      CLI_FILE(struct job, record)},
     {"--labels", 0, "MODE=FILE",
-     "the labels of a mode, one on each text line; for\nseveral modes, separated by commas",
+     "labels of a mode, one on each text line; for several\nmodes, separate them by commas or "
+     "repeat the option",
      CLI_OWN(set_labels, struct labels, struct job, labels)},
     {"--ordered", 0, "LIST",
-     "the modes whose indices have an order, as 1,3; they\nare drawn as lines (none; modes in "
-     "which "
-     "neighbours\nare alike)",
+     "modes whose indices have an order, as 1,3, or none;\nlong ones are plotted as curves (modes "
+     "in which\nneighbours are alike)",
      CLI_SETTINGS(set_ordered)},
     {"--top", 'n', "N",
-     "show the N strongest entries of long modes that are\nnot drawn ({default})",
+     "show the N strongest entries of a long mode that has\nno curve ({default})",
      CLI_UNSIGNED(struct job, top, 1, MAX_TOP), .initial = "10"},
     {.name = NULL}};
 
@@ -263,12 +262,11 @@ done:
 const struct command cmd_report = {
     .name = "report",
     .summary = "write a page about a model",
-    .usage = "Usage: blco report STEM [-o FILE] [OPTION]...\n\n"
-             "Writes a page (HTML) about the model whose files begin with STEM: what was "
-             "run,\nhow it came near its best fit, weights, and each component in each "
-             "mode.\nOf a range of ranks (blco cpd -r A:B): how the models compare.\n"
-             "The page is one file and needs no network.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
+    .usage = "Usage: blco report STEM [-o FILE] [OPTION]...\n\nWrites a page (HTML) about the "
+             "model whose files begin with STEM: what was run,\nhow the fit converged, the "
+             "weights, and each component in each mode.\nFor a range of ranks (blco cpd -r A:B): "
+             "how the models compare.\nThe page is one file and needs no network.\n",
+    .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_MODELS,

@@ -28,7 +28,7 @@ static const struct cli_option selftest_options[] = {
     {"--backend", 0, "NAME", "{words} ({default}: host, and cuda where a\nGPU answers)",
      CMD_BACKEND},
     {"--gpus", 0, "N|all|LIST",
-     "test N GPUs of this machine, all, or those of these\nnumbers, as 0,2 (all)", CMD_GPUS},
+     "test N GPUs of this machine, all, or those with these\nnumbers, as 0,2 (all)", CMD_GPUS},
     CMD_THREADS,
     {"--verbose", 'v', NULL, "show each answer, and what was expected",
      CLI_FLAG(struct settings, verbose), .may_differ = true},
@@ -250,15 +250,14 @@ static int run_command(int argc, char **argv, struct error *error)
 const struct command cmd_selftest = {
     .name = "selftest",
     .summary = "check known answers on every backend and device of this machine",
-    .usage = "Usage: blco selftest [OPTION]...\n\n"
-             "Checks known answers on the host, on each GPU of this machine, on all of them\n"
-             "together, and on several ranks; in processes that mpirun or srun starts, on\n"
-             "these together. One line for each check: PASS or FAIL, what, where, how long,\n"
-             "and, of a check that fails, what came out and what was expected. With -q only\n"
-             "checks that fail are told. Takes less than a minute. Its files are in the\n"
-             "temporary folder (TMPDIR), and are removed.\n",
-    .ending = "\nExit codes: 0 every check has passed, 1 one has failed, 2 usage, 3 memory,\n"
-              "5 the temporary folder cannot be used. More in blco-selftest(1).\n",
+    .usage = "Usage: blco selftest [OPTION]...\n\nChecks known answers on the host, on each GPU of "
+             "this machine, on all GPUs\ntogether, and on several ranks; if mpirun or srun starts "
+             "several processes, on\nall of them together. Prints one line for each check: PASS or "
+             "FAIL, what, where,\nhow long, and for a failed check the answer and the expected "
+             "one. With -q, only\nfailed checks are shown. Takes less than a minute. Its files are "
+             "in the\ntemporary folder (TMPDIR) and are removed.\n",
+    .ending = "\nExit status: 0 all checks passed, 1 a check failed, 2 usage, 3 memory, 5 "
+              "the\ntemporary folder cannot be used. More in blco-selftest(1).\n",
     .sections = sections,
     .run = run_command,
     .together = true,

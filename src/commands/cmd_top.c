@@ -25,7 +25,7 @@ static const struct cli_option top_options[] = {
      CLI_UNSIGNED(struct settings, count, 1, MAX_LENGTH), .initial = "10"},
     {"--labels", 0, "MODE=FILE",
      "show labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
-     "several files\nseparated by commas, or several times",
+     "for several\nmodes, separate them by commas or repeat the option",
      CLI_OWN(set_labels, struct labels, struct settings, labels)},
     {"--component", 0, "N", "only component N",
      CLI_UNSIGNED(struct settings, component, 1, UINT64_MAX - 1)},
@@ -123,11 +123,11 @@ done:
 const struct command cmd_top = {
     .name = "top",
     .summary = "show the strongest entries of each component of a model",
-    .usage = "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] [OPTION]...\n\n"
-             "Prints the entries of largest magnitude of each component in each mode, the\n"
-             "strongest first. STEM is the beginning of the names of a model's files, as\n"
-             "blco cpd -o has it, or a .ktns file.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n",
+    .usage = "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] "
+             "[OPTION]...\n\nPrints the entries of largest magnitude of each component in each "
+             "mode, the\nstrongest first. STEM is the beginning of the names of a model's files, "
+             "as\ngiven to blco cpd -o, or a .ktns file.\n",
+    .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_MODELS,

@@ -96,7 +96,7 @@ static bool may_be_one(enum file_role a, enum file_role b)
            (a == FILE_CHECKPOINT_READ && b == FILE_CHECKPOINT);
 }
 
-/* Refuses file i, an output, which is file k, too. */
+/* Refuses output i, which is the same file as k. */
 static enum status refuse(const struct file_roles *f, int i, int k, struct error *error)
 {
     const char *path = strcmp(f->path[i], "-") == 0 ? "on standard output" : f->path[i];

@@ -75,11 +75,10 @@ enum status generate_parse_fibers(const char *text, struct generate_spec *spec, 
     }
     skew->pool_modes = modes;
     if (!good || *rest)
-        return error_set(
-            error, STATUS_INPUT,
-            "--fibers: '%s', expected the number of tuples, different modes from 1 to %d "
-            "and perhaps a Zipf exponent, as 100000:1,2:0.5",
-            text, spec->shape.order);
+        return error_set(error, STATUS_INPUT,
+                         "--fibers: '%s', expected the number of combinations, different modes "
+                         "from 1 to %d and perhaps a Zipf exponent, as 100000:1,2:0.5",
+                         text, spec->shape.order);
     return STATUS_OK;
 }
 
@@ -97,8 +96,8 @@ enum status generate_parse_runs(const char *text, struct generate_spec *spec, st
     skew->run_scattered = good && strcmp(rest, "scattered") == 0;
     if (!good || (*rest && !skew->run_scattered) || (!*rest && rest[-1] == ':'))
         return error_set(error, STATUS_INPUT,
-                         "--runs: '%s', expected a mode from 1 to %d, a share from 0 to 1, a mean "
-                         "length of 1 or more and perhaps `scattered`, as 2:0.5:4",
+                         "--runs: '%s', expected a mode from 1 to %d, a fraction from 0 to 1, a "
+                         "mean length of 1 or more and perhaps `scattered`, as 2:0.5:4",
                          text, spec->shape.order);
     return STATUS_OK;
 }

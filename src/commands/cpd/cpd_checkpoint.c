@@ -37,7 +37,7 @@ enum status cpd_checkpoint_look(struct cpd_job *job, struct comm *world, struct 
     if (exists)
         cpd_settings_resume(&job->settings, path);
     else
-        progress_note(&job->progress, "%s does not exist yet: the run begins anew", path);
+        progress_note(&job->progress, "%s does not exist yet: this is a new run", path);
     return STATUS_OK;
 }
 
@@ -100,7 +100,7 @@ enum status cpd_checkpoint_agree(const struct cpd_job *job, struct comm *c, stru
 {
     uint64_t crc = job->resume.crc;
     if (comm_bcast(c, 0, &crc, sizeof crc, error) == STATUS_OK && crc != job->resume.crc)
-        error_set(error, STATUS_INPUT, "%s: another checkpoint than the one that rank 0 reads",
+        error_set(error, STATUS_INPUT, "%s: not the checkpoint that rank 0 reads",
                   job->settings.resume);
     return comm_allreduce_error(c, error);
 }
@@ -115,14 +115,14 @@ void cpd_checkpoint_note_resumed(struct cpd_job *job)
                   a->iterations, a->iterations == 1 ? "" : "s", fit_text(a->fit, 0, 9, fit));
     if (a->has_momentum != (job->settings.common.options.problem.acceleration != ACCELERATE_OFF))
         findings_add(&job->findings, FINDING_RESUMED, true,
-                     "the iterations before had --accelerate %s, the next have %s",
+                     "the checkpoint is from a run with --accelerate %s, this run has %s",
                      a->has_momentum ? "momentum" : "off", a->has_momentum ? "off" : "momentum");
     const double *ridge = job->settings.common.options.problem.rules.ridge;
     for (int n = 0; n < a->tensor.shape.order; n++)
         if (a->problem.rules.ridge[n] != ridge[n])
             findings_add(&job->findings, FINDING_RESUMED, true,
-                         "mode %d: the iterations before had --ridge %g, the next have %g", n + 1,
-                         a->problem.rules.ridge[n], ridge[n]);
+                         "mode %d: the checkpoint is from a run with --ridge %g, this run has %g",
+                         n + 1, a->problem.rules.ridge[n], ridge[n]);
     cpd_tell_findings(job, &job->progress);
 }
 
