@@ -100,9 +100,9 @@ static enum status open_record(struct job *job, struct error *error)
     file_roles_add(&files, FILE_RECORD, job->json, error);
     file_roles_check(&files, error);
     file_roles_free(&files);
-    if (error->status == STATUS_OK && job->json)
-        outfile_open(&job->file, job->json, error);
-    return error->status;
+    if (error->status != STATUS_OK || !job->json)
+        return error->status;
+    return outfile_open(&job->file, job->json, error);
 }
 
 /* Checks all that can be checked before the tensor is read. */
@@ -215,8 +215,10 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
                      .comm = c,
                      .request = job->request,
                      .progress = c->rank == 0 ? &job->progress : NULL};
-    if (open_tensor(&w, error) == STATUS_OK)
-        (job->to_fit ? measure_fits : measure_bench)(&w, error);
+    if (open_tensor(&w, error) != STATUS_OK)
+        goto done;
+    (job->to_fit ? measure_fits : measure_bench)(&w, error);
+done:
     rank_tensor_close(&w.tensor);
     if (w.devices)
         w.request.kind->leave(w.devices);
@@ -253,8 +255,12 @@ static enum status write_record(struct job *job, struct error *error)
                      job->ranks.ranks > 0 ? &job->ranks : NULL);
     }
     json_end(&j);
-    if (error->status == STATUS_OK && outfile_write(&job->file, j.text, j.used, error) == STATUS_OK)
-        outfile_commit(&job->file, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    if (outfile_write(&job->file, j.text, j.used, error) != STATUS_OK)
+        goto done;
+    outfile_commit(&job->file, error);
+done:
     json_free(&j);
     return error->status;
 }
@@ -315,20 +321,25 @@ static void show_tables(const struct job *job)
 static enum status show(const struct job *job, struct error *error)
 {
     show_tensor(job);
-    if (show_machine(job, error) == STATUS_OK)
-        show_tables(job);
-    return error->status;
+    if (show_machine(job, error) != STATUS_OK)
+        return error->status;
+    show_tables(job);
+    return STATUS_OK;
 }
 
 static enum status run(struct job *job, struct error *error)
 {
     cmd_show_progress(&job->progress, &job->common);
-    if (prepare(job, error) == STATUS_OK && measure(job, error) == STATUS_OK &&
-        write_record(job, error) == STATUS_OK) {
-        if (!job->to_fit)
-            progress_done(&job->progress, "done");
-        show(job, error);
-    }
+    if (prepare(job, error) != STATUS_OK)
+        goto done;
+    if (measure(job, error) != STATUS_OK)
+        goto done;
+    if (write_record(job, error) != STATUS_OK)
+        goto done;
+    if (!job->to_fit)
+        progress_done(&job->progress, "done");
+    show(job, error);
+done:
     progress_clear(&job->progress);
     return error->status;
 }

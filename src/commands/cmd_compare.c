@@ -78,17 +78,20 @@ static enum status compare(const struct settings *s, struct error *error)
 {
     struct ktensor model[2] = {{.rank = 0}, {.rank = 0}};
     struct ktensor_match match = {0};
-    if (cmd_read_model(&model[0], s->name[0], &s->common, error) == STATUS_OK &&
-        cmd_read_model(&model[1], s->name[1], &s->common, error) == STATUS_OK &&
-        ktensor_match(&match, &model[0], &model[1], !s->no_weights, error) == STATUS_OK) {
-        if (s->json)
-            print_json(s, model, &match, error);
-        else
-            print_text(s, model, &match);
-        if (match.score < s->at_least)
-            error_set(error, STATUS_UNLIKE, "score %.9g, expected %.9g or more", match.score,
-                      s->at_least);
-    }
+    if (cmd_read_model(&model[0], s->name[0], &s->common, error) != STATUS_OK)
+        goto done;
+    if (cmd_read_model(&model[1], s->name[1], &s->common, error) != STATUS_OK)
+        goto done;
+    if (ktensor_match(&match, &model[0], &model[1], !s->no_weights, error) != STATUS_OK)
+        goto done;
+    if (s->json)
+        print_json(s, model, &match, error);
+    else
+        print_text(s, model, &match);
+    if (match.score < s->at_least)
+        error_set(error, STATUS_UNLIKE, "score %.9g, expected %.9g or more", match.score,
+                  s->at_least);
+done:
     ktensor_match_free(&match);
     ktensor_free(&model[0]);
     ktensor_free(&model[1]);

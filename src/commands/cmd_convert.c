@@ -121,9 +121,12 @@ static enum status blco_to_blco(const struct settings *s, struct progress *progr
     if (blco_file_open(&f, s->in, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "writing %s", s->out);
-    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) == STATUS_OK &&
-        blco_copy(&f, s->out, s->memory, &bytes, progress, error) == STATUS_OK)
-        show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
+    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) != STATUS_OK)
+        goto done;
+    if (blco_copy(&f, s->out, s->memory, &bytes, progress, error) != STATUS_OK)
+        goto done;
+    show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
+done:
     blco_file_close(&f);
     return error->status;
 }
@@ -219,9 +222,11 @@ static enum status convert(struct settings *s, struct error *error)
 {
     enum tensor_format from, to;
     struct progress progress;
-    if (output_format(s, &to, error) != STATUS_OK ||
-        tensor_format(s->in, &from, error) != STATUS_OK ||
-        tensor_target_check(s->out, s->in, s->force, error) != STATUS_OK)
+    if (output_format(s, &to, error) != STATUS_OK)
+        return error->status;
+    if (tensor_format(s->in, &from, error) != STATUS_OK)
+        return error->status;
+    if (tensor_target_check(s->out, s->in, s->force, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
     if (threads_start(error) != STATUS_OK)

@@ -150,9 +150,11 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
     spec->shape.order = s->common.tns.ndims;
     memcpy(spec->shape.dims, s->common.tns.dims, sizeof spec->shape.dims);
     spec->nnz = s->nnz;
-    if ((s->skew && generate_parse_skew(s->skew, spec, error) != STATUS_OK) ||
-        (s->fibers && generate_parse_fibers(s->fibers, spec, error) != STATUS_OK) ||
-        (s->runs && generate_parse_runs(s->runs, spec, error) != STATUS_OK))
+    if (s->skew && generate_parse_skew(s->skew, spec, error) != STATUS_OK)
+        return error->status;
+    if (s->fibers && generate_parse_fibers(s->fibers, spec, error) != STATUS_OK)
+        return error->status;
+    if (s->runs && generate_parse_runs(s->runs, spec, error) != STATUS_OK)
         return error->status;
     return STATUS_OK;
 }
@@ -167,14 +169,21 @@ static void list_presets(void)
     }
 }
 
+/* The file that is made. */
+struct output {
+    const char *path;
+    uint64_t nnz;
+    struct tns_write_report report;
+    struct progress progress;
+};
+
 static enum status append(void *context, struct coo *piece, struct error *error)
 {
     return tensor_writer_append(context, piece, error);
 }
 
 static enum status write_skewed(const struct settings *s, const struct generate_spec *spec,
-                                const char *path, struct tns_write_report *report,
-                                struct progress *progress, struct error *error)
+                                struct output *out, struct error *error)
 {
     struct tensor_writer writer;
     const uint64_t memory = cmd_host_memory(&s->common);
@@ -183,22 +192,24 @@ static enum status write_skewed(const struct settings *s, const struct generate_
                                      .memory = memory - options.memory,
                                      .take = append,
                                      .context = &writer,
-                                     .progress = progress};
-    progress_stage(progress, "writing %s", path);
-    if (tensor_writer_open(&writer, path, &spec->shape, spec->nnz, &options, error) != STATUS_OK)
+                                     .progress = &out->progress};
+    out->nnz = spec->nnz;
+    progress_stage(&out->progress, "writing %s", out->path);
+    if (tensor_writer_open(&writer, out->path, &spec->shape, spec->nnz, &options, error) !=
+        STATUS_OK)
         goto done;
     if (generate_skewed(spec, &run, error) != STATUS_OK)
         goto done;
-    tensor_writer_commit(&writer, report, error);
+    tensor_writer_commit(&writer, &out->report, error);
 done:
     tensor_writer_free(&writer);
     return error->status;
 }
 
 static enum status write_planted(const struct settings *s, const struct generate_spec *spec,
-                                 const char *path, struct tns_write_report *report,
-                                 struct progress *progress, uint64_t *nnz, struct error *error)
+                                 struct output *out, struct error *error)
 {
+    struct progress *progress = &out->progress;
     struct coo x;
     struct external_sort sort;
     struct external_sort_report written = {0};
@@ -211,16 +222,16 @@ static enum status write_planted(const struct settings *s, const struct generate
                                    .collinearity = s->collinearity};
     struct tns_write_options options = s->text.options;
     options.progress = progress;
-    external_sort_init(&sort, path, memory, progress);
+    external_sort_init(&sort, out->path, memory, progress);
     if (generate_planted(&x, &plant, s->seed, memory, progress, error) != STATUS_OK)
         goto done;
-    *nnz = x.nnz;
-    if (tensor_format_named(path) == TENSOR_BLCO) {
-        progress_stage(progress, "writing %s", path);
+    out->nnz = x.nnz;
+    if (tensor_format_named(out->path) == TENSOR_BLCO) {
+        progress_stage(progress, "writing %s", out->path);
         external_sort_write(&sort, &x, &written, error);
-        report->file_bytes = written.bytes;
+        out->report.file_bytes = written.bytes;
     } else {
-        tns_write(&x, path, &options, report, error);
+        tns_write(&x, out->path, &options, &out->report, error);
     }
 done:
     external_sort_free(&sort);
@@ -238,28 +249,25 @@ static enum status check_output(const struct settings *s, const char *path, stru
 static enum status generate(const struct settings *s, const char *path, struct error *error)
 {
     struct generate_spec spec;
-    struct progress progress;
-    struct tns_write_report report = {0};
-    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
-    if (make_spec(s, &spec, error) != STATUS_OK || check_output(s, path, error) != STATUS_OK)
+    struct output out = {.path = path};
+    char how_fast[PACE_TEXT];
+    if (make_spec(s, &spec, error) != STATUS_OK)
+        return error->status;
+    if (check_output(s, path, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
     if (threads_start(error) != STATUS_OK)
         return error->status;
-    cmd_show_progress(&progress, &s->common);
+    cmd_show_progress(&out.progress, &s->common);
     double start = clock_now();
-    uint64_t nnz = spec.nnz;
-    if (s->rank)
-        write_planted(s, &spec, path, &report, &progress, &nnz, error);
-    else
-        write_skewed(s, &spec, path, &report, &progress, error);
-    if (error->status == STATUS_OK) {
-        progress_done(&progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
-                      (uintmax_t)nnz, number_size(report.file_bytes, size),
-                      (double)report.file_bytes / (double)nnz, (uintmax_t)s->seed,
-                      pace((double)nnz / 1e6, "million a second", clock_now() - start, how_fast));
-    }
-    progress_clear(&progress);
+    if ((s->rank ? write_planted : write_skewed)(s, &spec, &out, error) != STATUS_OK)
+        goto done;
+    progress_done(&out.progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
+                  (uintmax_t)out.nnz, NUMBER_SIZE(out.report.file_bytes),
+                  (double)out.report.file_bytes / (double)out.nnz, (uintmax_t)s->seed,
+                  pace((double)out.nnz / 1e6, "million a second", clock_now() - start, how_fast));
+done:
+    progress_clear(&out.progress);
     return error->status;
 }
 

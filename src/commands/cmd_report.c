@@ -123,9 +123,9 @@ static enum status check_output(const struct job *job, struct error *error)
     file_roles_add(&files, FILE_PAGE, job->output_path, error);
     file_roles_check(&files, error);
     file_roles_free(&files);
-    if (error->status == STATUS_OK && !on_standard_output(job))
-        outfile_check(job->output_path, error);
-    return error->status;
+    if (error->status != STATUS_OK || on_standard_output(job))
+        return error->status;
+    return outfile_check(job->output_path, error);
 }
 
 static enum status check_ordered(const struct job *job, struct error *error)
@@ -140,9 +140,11 @@ static enum status check_ordered(const struct job *job, struct error *error)
 static enum status read_all(struct job *job, struct error *error)
 {
     progress_stage(&job->progress, "reading %s", job->stem);
-    if (ktensor_read(&job->model, job->stem, 0, error) != STATUS_OK ||
-        check_ordered(job, error) != STATUS_OK ||
-        labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
+    if (ktensor_read(&job->model, job->stem, 0, error) != STATUS_OK)
+        return error->status;
+    if (check_ordered(job, error) != STATUS_OK)
+        return error->status;
+    if (labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
         return error->status;
     if (job->record_path) {
         if (json_read(&job->json, job->record_path, error) != STATUS_OK)
@@ -181,9 +183,9 @@ static enum status prepare(struct job *job, struct error *error)
 {
     if (job->ranks_path)
         return read_ranks(job, error);
-    if (read_all(job, error) == STATUS_OK)
-        mode_views_make(job->view, &job->model, job->order, job->top, error);
-    return error->status;
+    if (read_all(job, error) != STATUS_OK)
+        return error->status;
+    return mode_views_make(job->view, &job->model, job->order, job->top, error);
 }
 
 /* Whether two files are in one folder, as far as their names tell. */
@@ -215,13 +217,14 @@ static enum status write_page(struct job *job, struct error *error)
         put_page(stdout, job, error);
         return error->status;
     }
-    if (outfile_open(&job->file, job->output_path, error) != STATUS_OK ||
-        outfile_stream_open(&stream, &job->file, error) != STATUS_OK)
+    if (outfile_open(&job->file, job->output_path, error) != STATUS_OK)
+        return error->status;
+    if (outfile_stream_open(&stream, &job->file, error) != STATUS_OK)
         return error->status;
     put_page(stream.stream, job, error);
-    if (outfile_stream_close(&stream) == STATUS_OK)
-        outfile_commit(&job->file, error);
-    return error->status;
+    if (outfile_stream_close(&stream) != STATUS_OK)
+        return error->status;
+    return outfile_commit(&job->file, error);
 }
 
 static enum status run(struct job *job, struct error *error)
@@ -230,10 +233,17 @@ static enum status run(struct job *job, struct error *error)
     if (threads_start(error) != STATUS_OK)
         return error->status;
     cmd_show_progress(&job->progress, &job->common);
-    if (name_files(job, error) == STATUS_OK && check_output(job, error) == STATUS_OK &&
-        prepare(job, error) == STATUS_OK && write_page(job, error) == STATUS_OK)
-        progress_done(&job->progress, "%s",
-                      on_standard_output(job) ? "standard output" : job->output_path);
+    if (name_files(job, error) != STATUS_OK)
+        goto done;
+    if (check_output(job, error) != STATUS_OK)
+        goto done;
+    if (prepare(job, error) != STATUS_OK)
+        goto done;
+    if (write_page(job, error) != STATUS_OK)
+        goto done;
+    progress_done(&job->progress, "%s",
+                  on_standard_output(job) ? "standard output" : job->output_path);
+done:
     progress_clear(&job->progress);
     return error->status;
 }

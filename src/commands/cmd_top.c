@@ -90,15 +90,19 @@ static enum status show_top(struct settings *s, const char *stem, struct error *
     struct top_entries top[MAX_ORDER] = {{0}};
     struct top_view view = {
         .model = &model, .labels = &s->labels, .top = top, .index_base = s->index_base};
-    if (cmd_read_model(&model, stem, &s->common, error) == STATUS_OK &&
-        choose(s, &view, error) == STATUS_OK &&
-        labels_read(&s->labels, &model.shape, error) == STATUS_OK &&
-        find_entries(s, &view, top, error) == STATUS_OK) {
-        if (s->json)
-            print_json(stem, &view, error);
-        else
-            top_print(stdout, &view);
-    }
+    if (cmd_read_model(&model, stem, &s->common, error) != STATUS_OK)
+        goto done;
+    if (choose(s, &view, error) != STATUS_OK)
+        goto done;
+    if (labels_read(&s->labels, &model.shape, error) != STATUS_OK)
+        goto done;
+    if (find_entries(s, &view, top, error) != STATUS_OK)
+        goto done;
+    if (s->json)
+        print_json(stem, &view, error);
+    else
+        top_print(stdout, &view);
+done:
     for (int n = 0; n < MAX_ORDER; n++)
         top_entries_free(&top[n]);
     ktensor_free(&model);

@@ -77,6 +77,17 @@ static int count_sharers(const struct rank_place *place, int ranks, int r)
     return sharers;
 }
 
+/* Sets place[] of all ranks to where they are. */
+static enum status exchange_places(struct rank_place *place, const struct rank_place *mine,
+                                   struct comm *c, struct error *error)
+{
+    if (comm_allgather(c, mine, sizeof *mine, place, error) != STATUS_OK)
+        return error->status;
+    if (check_kinds(place, c->size, error) != STATUS_OK)
+        return error->status;
+    return check_devices(place, c->size, error);
+}
+
 enum status rank_places(struct rank_place *place, struct comm *c, const struct cmd_common *common,
                         const struct backend_kind *kind, struct error *error)
 {
@@ -85,9 +96,7 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
     find_device(&mine, c, &common->gpus, kind, error);
     if (comm_end_phase(c, error) != STATUS_OK)
         return error->status;
-    if (comm_allgather(c, &mine, sizeof mine, place, error) == STATUS_OK &&
-        check_kinds(place, c->size, error) == STATUS_OK)
-        check_devices(place, c->size, error);
+    exchange_places(place, &mine, c, error);
     if (comm_end_phase(c, error) != STATUS_OK)
         return error->status;
     mine.threads = omp_get_max_threads(); /* of threads of one process, already divided */
