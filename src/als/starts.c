@@ -72,7 +72,7 @@ enum status starts_check(const struct starts *s, struct error *error)
     const char *why = s->start[0].result.breakdown.message;
     if (s->asked == 1)
         return error_set(error, STATUS_NUMERICAL, "%s", why);
-    return error_set(error, STATUS_NUMERICAL, "no start of %d came to a model; start 1: %s",
+    return error_set(error, STATUS_NUMERICAL, "none of %d starts gave a model; start 1: %s",
                      s->made, why);
 }
 

@@ -1,4 +1,4 @@
-/* What went wrong: a status, which is also the exit code of blco, and one sentence for the user. */
+/* What went wrong: a status, which is also the exit status, and one sentence for the user. */
 #ifndef BLCO_ERROR_H
 #define BLCO_ERROR_H
 

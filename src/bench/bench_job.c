@@ -16,7 +16,7 @@ enum status bench_check(const struct bench_job *job, struct backend *b, int mode
     if (!(s->difference <= tolerance))
         return error_set(error, STATUS_INTERNAL,
                          "mode %d, %s: the result is wrong: it differs by %.1e from that of %s, "
-                         "expected %.1e at the most",
+                         "expected %.1e at most",
                          mode + 1, conflict_name(conflict), s->difference, job->reference.name,
                          tolerance);
     return STATUS_OK;

@@ -22,7 +22,7 @@ static enum status check_modes(const struct checkpoint *c, const char *option, c
     if (had == has)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT,
-                     "%s: a checkpoint of a run with other modes of %s: %s, but this run has %s",
+                     "%s: a checkpoint of a run with other modes in %s: %s, but this run has %s",
                      c->name, option, name_modes(before, had), name_modes(after, has));
 }
 

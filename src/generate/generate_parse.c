@@ -77,7 +77,7 @@ enum status generate_parse_fibers(const char *text, struct generate_spec *spec, 
     if (!take_fibers(text, (uint64_t)spec->shape.order, &spec->skew))
         return error_set(
             error, STATUS_INPUT,
-            "--fibers: '%s', expected the number of tuples, different modes from 1 to %d "
+            "--fibers: '%s', expected the number of combinations, different modes from 1 to %d "
             "and perhaps a Zipf exponent, as 100000:1,2:0.5",
             text, spec->shape.order);
     return STATUS_OK;
@@ -104,8 +104,8 @@ enum status generate_parse_runs(const char *text, struct generate_spec *spec, st
 {
     if (!take_runs(text, (uint64_t)spec->shape.order, &spec->skew))
         return error_set(error, STATUS_INPUT,
-                         "--runs: '%s', expected a mode from 1 to %d, a share from 0 to 1, a mean "
-                         "length of 1 or more and perhaps `scattered`, as 2:0.5:4",
+                         "--runs: '%s', expected a mode from 1 to %d, a fraction from 0 to 1, a "
+                         "mean length of 1 or more and perhaps `scattered`, as 2:0.5:4",
                          text, spec->shape.order);
     return STATUS_OK;
 }

@@ -162,8 +162,8 @@ static enum status check_fixed(const struct grid_request *q, int order, struct e
     if (q->parts[0] == 0 || product == q->ranks)
         return STATUS_OK;
     process_grid_name(q->parts, order, name, sizeof name);
-    return error_set(error, STATUS_INPUT, "a grid of %s is not one of %d rank%s", name, q->ranks,
-                     q->ranks == 1 ? "" : "s");
+    return error_set(error, STATUS_INPUT,
+                     "a grid of %s, expected a product of %d, the number of ranks", name, q->ranks);
 }
 
 enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,

@@ -75,7 +75,7 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
     fputs("</strong></p>\n", to);
     if (complete && !json_is_true(complete))
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
-    fputs("<p>The fit grows with every component and says nothing of the rank by itself. The "
+    fputs("<p>The fit grows with every component, so that it cannot tell the right rank alone. The "
           "suggestion follows the core consistency; sparse counts often have components that mean "
           "something although it is low.</p>\n<table class=\"facts\"><caption>What was "
           "run</caption><tbody>\n",
@@ -117,7 +117,7 @@ static const struct quantity quantities[] = {
     {core, "Core consistency against rank",
      "Near 100, the components stand for themselves; about 50 is doubtful; near 0 or below it, "
      "they only describe the tensor together, mostly because there are too many of them. Values "
-     "below 0 stand at 0.",
+     "below 0 are drawn at 0.",
      true},
     {agreement, "Starts that agree with the best, in per cent, against rank",
      "Where few agree, the result depends on the start.", true}};
@@ -282,13 +282,13 @@ static enum status put_table(FILE *to, const struct page_ranks *page, struct err
 {
     const json_t *ranks = at(page, "ranks"), *rank;
     size_t i;
-    fputs("<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of "
-          "each rank; of the other starts, so many lead to its components</caption>\n<thead><tr>"
-          "<th scope=\"col\" class=\"n\">Rank</th><th scope=\"col\" class=\"n\">Fit</th>"
-          "<th scope=\"col\" class=\"n\">Core consistency</th><th scope=\"col\" class=\"n\">Starts "
-          "that agree</th><th scope=\"col\">Page</th><th scope=\"col\">Files</th></tr></thead>\n"
-          "<tbody>",
-          to);
+    fputs(
+        "<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of each "
+        "rank, and how many of the other starts lead to its components</caption>\n<thead><tr><th "
+        "scope=\"col\" class=\"n\">Rank</th><th scope=\"col\" class=\"n\">Fit</th><th "
+        "scope=\"col\" class=\"n\">Core consistency</th><th scope=\"col\" class=\"n\">Starts that "
+        "agree</th><th scope=\"col\">Page</th><th scope=\"col\">Files</th></tr></thead>\n<tbody>",
+        to);
     json_array_foreach(ranks, i, rank)
         if (put_rank(to, page, rank, error) != STATUS_OK)
             return error->status;

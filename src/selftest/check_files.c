@@ -108,14 +108,15 @@ static enum status check_model_file(const struct selftest_place *p, const struct
                                     struct error *error)
 {
     struct ktensor read = {0};
-    char *stem = memory_text(error, "%s/%s", p->folder, format->name);
+    const char *name = word_of(ktensor_format_words, (int)format->flag);
+    char *stem = memory_text(error, "%s/%s", p->folder, name);
     if (!stem)
         return error->status;
     if (write_model(k, stem, format->flag, error) != STATUS_OK)
         goto done;
     if (ktensor_read(&read, stem, 3, error) != STATUS_OK)
         goto done;
-    verdict_same_model(f, &read, k, 0, format->name);
+    verdict_same_model(f, &read, k, 0, name);
 done:
     ktensor_free(&read);
     memory_free(stem);

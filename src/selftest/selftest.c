@@ -84,7 +84,7 @@ static enum status run_check(struct selftest *t, int number, const struct selfte
 
 static void tell_left_out(const struct selftest *t, int number, const char *where)
 {
-    static const char why[] = "the hosts see no folder in common; TMPDIR may name one";
+    static const char why[] = "the hosts share no temporary folder; TMPDIR can name one";
     if (t->json) {
         put(t->json, checks[number].name, where, "not tested", why);
         json_end(t->json);

@@ -156,8 +156,8 @@ static void test_table(void **state)
     fclose(stream);
     assert_string_equal(
         text,
-        "\nMedians of 2 starts until the fit is near the best that any way ends with from the "
-        "same\nstart, and how many runs never came so near:\n\n"
+        "\nMedians of 2 starts until the fit is near the best of all ways from the same start, "
+        "and\nhow many runs never came that near:\n\n"
         "                         within 1e-3       within 1e-4       within 1e-6    never within\n"
         "way                   seconds  iter.    seconds  iter.    seconds  iter.    1e-3 1e-4 "
         "1e-6\n"
@@ -165,7 +165,7 @@ static void test_table(void **state)
         "0\n"
         "other                  0.3750    1.5      never  never      never  never       0    1    "
         "1\n"
-        "\nRuns that ended with another fit than \"one\" from the same start:\n\n"
+        "\nRuns whose last fit differs from that of \"one\" from the same start:\n\n"
         "                        worse by   better by\n"
         "way                  1e-3 1e-4   1e-3 1e-4\n"
         "other                   0    1      0    0\n"

@@ -49,7 +49,7 @@ single() { sed -nE 's/^([0-9]+) of these iterations ran in single precision$/\1/
 
 @test "blco bench measures one precision, of auto the first, in ALS" {
     three
-    fails 2 "--precision auto: --als expected, too" bench x.tns -r 2 --precision auto
+    fails 2 "--precision auto needs --als" bench x.tns -r 2 --precision auto
     "$BLCO" bench x.tns -r 2 --samples 1 --backend host --precision single >table
     grep -q 'single precision' table
     "$BLCO" bench x.tns -q -r 2 --als --samples 2 --backend host --precision auto --json auto.json >table

@@ -281,7 +281,7 @@ static void test_fixed(void **state)
         memcpy(q.parts, wrong[i], sizeof wrong[i]);
         assert_int_equal(process_grid_choose(&g, NULL, &q, &shape, c.x.nnz, c.count, &c.x, &error),
                          STATUS_INPUT);
-        assert_non_null(strstr(error.message, " is not one of 12 ranks"));
+        assert_non_null(strstr(error.message, ", expected a product of 12, the number of ranks"));
         assert_null(g.cut[0]);
     }
     free_counted(&c);

@@ -82,8 +82,8 @@ static void *watch_start(void *watch)
     end.tv_sec += (time_t)(w->seconds + w->pause);
     if (pthread_mutex_timedlock(&w->gate, &end) == ETIMEDOUT) {
         int length = snprintf(text, sizeof text,
-                              "%s: %.0f s have passed without the other processes: each one that "
-                              "the launcher starts must run the same command\n",
+                              "%s: waited %.0f s for the other processes: all that the launcher "
+                              "starts must run the same command\n",
                               program_invocation_short_name, w->seconds);
         if (write(STDERR_FILENO, text, (size_t)length) >= 0)
             _exit(STATUS_INPUT);

@@ -17,7 +17,7 @@ enum status mpi_life_start(double patience, int rank, struct error *error);
  * MPI's own message and `what` ("adding up"). */
 enum status mpi_life_check(int code, const char *what, struct error *error);
 
-/* Makes the end of this process end all processes, with its exit code or, where that is 0, the
+/* Makes the end of this process end all processes, with its exit status or, where that is 0, the
  * status of `reason`. Only the first call counts. */
 void mpi_life_abort(const struct error *reason);
 

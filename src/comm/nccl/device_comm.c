@@ -29,7 +29,7 @@ static enum status find_library(struct device_comm *d, struct error *error)
 static enum status share_id(struct device_comm *d, struct error *error)
 {
     if (d->host->rank == 0)
-        nccl_status(d->nccl->ncclGetUniqueId(&d->id), NULL, "the GPUs' meeting", error);
+        nccl_status(d->nccl->ncclGetUniqueId(&d->id), NULL, "connecting the GPUs", error);
     if (comm_allreduce_error(d->host, error) != STATUS_OK)
         return error->status;
     return comm_bcast(d->host, 0, &d->id, sizeof d->id, error);
@@ -87,7 +87,7 @@ enum status device_comm_wait(struct device_comm *c, struct error *error)
     if (c->connected)
         return STATUS_OK;
     join(c);
-    if (nccl_status(c->result, NULL, "the GPUs' meeting", error) != STATUS_OK) {
+    if (nccl_status(c->result, NULL, "connecting the GPUs", error) != STATUS_OK) {
         comm_abort(c->host, error);
         return error->status;
     }
@@ -155,8 +155,8 @@ enum status device_comm_sum(struct device_comm *c, const double *from, double *t
 enum status device_comm_check(struct device_comm *c, struct error *error)
 {
     ncclResult_t result = 0;
-    if (nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm, "the GPUs' meeting",
-                    error) != STATUS_OK)
+    if (nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm,
+                    "connecting the GPUs", error) != STATUS_OK)
         return error->status;
-    return nccl_status(result, c->comm, "the GPUs' meeting", error);
+    return nccl_status(result, c->comm, "connecting the GPUs", error);
 }

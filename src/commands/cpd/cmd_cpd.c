@@ -33,8 +33,8 @@ static enum status check_input(const struct cpd_settings *s, struct error *error
     bool anew = comm_world_expected() || is_team(s);
     if (anew && s->ranks.last > s->ranks.first && strcmp(s->tensor, "-") == 0)
         error_set(error, STATUS_INPUT,
-                  "-: several GPUs or processes read the tensor anew for each rank of -r, "
-                  "which standard input does not allow; a file expected");
+                  "a range of -r on several GPUs or processes reads the tensor once per rank: name "
+                  "a file, not standard input");
     return error->status;
 }
 
@@ -303,14 +303,13 @@ const struct command cmd_cpd = {
              "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
              "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
              "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n",
-    .ending = "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
-              "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
-              "for each process. More in blco-cluster(7).\n"
-              "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the\n"
-              "model so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit\n"
-              "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 7 not\n"
-              "converged (--require-converged), 129, 130 or 143 interrupted. More in\n"
-              "blco-cpd(1).\n",
+    .ending = "\nProcesses that mpirun or srun starts work on one tensor together, each with\na "
+              "GPU of its own where there are GPUs. The memory options apply to each GPU "
+              "or\nprocess, -t to each process. More in blco-cluster(7).\n\nAfter SIGINT, SIGTERM "
+              "or SIGHUP, the run finishes the current iteration and\nwrites the model, and with "
+              "--checkpoint a checkpoint; SIGUSR1 asks for a\ncheckpoint. Exit status: 0 done, 2 "
+              "usage or input, 3 memory, 4 numerical\nbreakdown, 5 output, 7 not converged "
+              "(--require-converged), 129, 130 or 143\ninterrupted. More in blco-cpd(1).\n",
     .short_ending = "\nblco cpd --help=all shows every option, blco-cpd(1) explains them.\n",
     .sections = cpd_sections,
     .run = run_command,

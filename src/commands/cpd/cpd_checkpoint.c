@@ -39,7 +39,7 @@ enum status cpd_checkpoint_look(struct cpd_settings *s, struct comm *world,
     if (exists)
         cpd_settings_resume(s, path);
     else
-        progress_note(progress, "%s does not exist yet: the run begins anew", path);
+        progress_note(progress, "%s does not exist yet: this is a new run", path);
     return STATUS_OK;
 }
 
@@ -107,7 +107,7 @@ enum status cpd_checkpoint_agree(const struct cpd_inputs *in, struct comm *c, st
 {
     uint64_t crc = in->resume.crc;
     if (comm_bcast(c, 0, &crc, sizeof crc, error) == STATUS_OK && crc != in->resume.crc)
-        error_set(error, STATUS_INPUT, "%s: another checkpoint than the one that rank 0 reads",
+        error_set(error, STATUS_INPUT, "%s: not the checkpoint that rank 0 reads",
                   in->settings.resume);
     return comm_allreduce_error(c, error);
 }
@@ -124,13 +124,13 @@ void cpd_checkpoint_note_resumed(const struct cpd_inputs *in, struct progress *p
                   a->iterations, a->iterations == 1 ? "" : "s", fit_text(a->fit, 0, 9, fit));
     if (a->has_momentum != (problem->acceleration != ACCELERATE_OFF))
         findings_add(findings, FINDING_RESUMED, true,
-                     "the iterations before had --accelerate %s, the next have %s",
+                     "the checkpoint is from a run with --accelerate %s, this run has %s",
                      a->has_momentum ? "momentum" : "off", a->has_momentum ? "off" : "momentum");
     for (int n = 0; n < a->tensor.shape.order; n++)
         if (a->problem.rules.ridge[n] != problem->rules.ridge[n])
             findings_add(findings, FINDING_RESUMED, true,
-                         "mode %d: the iterations before had --ridge %g, the next have %g", n + 1,
-                         a->problem.rules.ridge[n], problem->rules.ridge[n]);
+                         "mode %d: the checkpoint is from a run with --ridge %g, this run has %g",
+                         n + 1, a->problem.rules.ridge[n], problem->rules.ridge[n]);
 }
 
 void cpd_checkpoint_note_saved(const struct cpd_settings *s, const struct cpals_result *r,

@@ -40,8 +40,7 @@ enum status cpd_guess_compare(const struct cpd_inputs *in, struct comm *world, s
     const uint64_t mine = hash_model(&in->start);
     uint64_t first = mine;
     if (comm_bcast(world, 0, &first, sizeof first, error) == STATUS_OK && first != mine)
-        error_set(error, STATUS_INPUT, "--init %s: another model than the one that rank 0 reads",
-                  stem);
+        error_set(error, STATUS_INPUT, "--init %s: not the model that rank 0 reads", stem);
     return comm_end_phase(world, error);
 }
 

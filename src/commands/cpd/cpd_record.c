@@ -19,7 +19,7 @@ enum status cpd_record_open(const struct cpd_settings *s, struct outfile *file, 
 static void put_formats(struct json *j, unsigned formats)
 {
     json_put_array(j, "format");
-    for (const struct word *w = cpd_format_words; w->text; w++)
+    for (const struct word *w = ktensor_format_words; w->text; w++)
         if (formats & (unsigned)w->value)
             json_put_string(j, NULL, w->text);
     json_end(j);

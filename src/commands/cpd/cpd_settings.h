@@ -64,9 +64,6 @@ enum status cpd_settings_check_order(const struct cpd_settings *s, int order, st
 /* The word of --init, where the start is no model. */
 const char *cpd_settings_init_word(const struct cpd_settings *s);
 
-/* The words of --format. */
-extern const struct word cpd_format_words[];
-
 void cpd_settings_free(struct cpd_settings *s);
 
 #endif

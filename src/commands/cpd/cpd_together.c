@@ -32,20 +32,20 @@ static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, 
     if (s->init_stem)
         return error_set(
             error, STATUS_MEMORY,
-            "the model of %s does not fit into the %s of host memory that rank 0 has "
-            "beside its part: --init %s, which every rank needs whole, cannot be the start",
+            "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
+            "part: --init %s is impossible, since every rank needs the whole start",
             model, memory, s->init_stem);
     if (s->starts > 1)
         return error_set(
             error, STATUS_MEMORY,
             "%d models of %s, one for each of --starts, do not fit into the %s of host "
-            "memory that rank 0 has beside its part",
+            "memory that rank 0 has besides its part",
             s->starts, model, memory);
     if (!s->nowrite && s->formats != KTENSOR_NPY)
         return error_set(
             error, STATUS_MEMORY,
-            "the model of %s does not fit into the %s of host memory that rank 0 has "
-            "beside its part: the ranks can write the model together, by --format npy only",
+            "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
+            "part: use --format npy, in which the ranks write the model together",
             model, memory);
     return STATUS_OK;
 }
