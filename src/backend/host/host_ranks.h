@@ -1,5 +1,5 @@
 /* Rows of M and of a factor matrix on their way to other ranks: those of doubles go as they are,
- * others as doubles, by way of h->sent. */
+ * others as doubles, by way of h->solve.sent. */
 #ifndef BLCO_HOST_RANKS_H
 #define BLCO_HOST_RANKS_H
 

@@ -57,12 +57,12 @@ static void read_coordinates(const struct host_sweep *s, const struct host_slice
     }
 }
 
-static struct double_double part_sum(const struct host_residual_terms *model,
+static struct double_double part_sum(const struct host_residual_kernels *kernel,
+                                     const struct host_residual_terms *model,
                                      const struct host_sweep *s, const struct host_slices *slices,
                                      uint64_t first, uint64_t last)
 {
     struct host_residual_terms p = *model;
-    const struct host_residual_kernels *kernel = kernels(p.rank, s->precision);
     struct double_double sum = {0, 0};
     uint32_t decoded[MAX_ORDER][READ_NNZ];
     const uint32_t *at[MAX_ORDER];
@@ -77,17 +77,18 @@ static struct double_double part_sum(const struct host_residual_terms *model,
     return sum;
 }
 
-struct double_double host_residual_nonzeros(const struct host_sweep *s, void *const *factor,
-                                            const double *weight)
+struct double_double host_residual_nonzeros(const struct host_sweep *s,
+                                            const struct host_rows *factors, const double *weight)
 {
+    const struct host_residual_kernels *kernel = kernels(factors->rank, factors->precision);
     const struct host_slices *slices = any_slices(s);
     const uint64_t nnz = slices ? slices->nnz : s->alto.nnz;
     struct host_residual_terms model = {.order = s->shape.order,
-                                        .rank = s->rank,
+                                        .rank = factors->rank,
                                         .weight = weight,
                                         .value = slices ? slices->value : s->alto.value};
     for (int n = 0; n < model.order; n++) {
-        model.rows[n] = factor[n];
+        model.rows[n] = factors->of[n];
         model.tuple[n] = s->coordinate[n];
     }
     struct double_double sum = {0, 0}, part[PARTS_AT_ONCE];
@@ -97,7 +98,7 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s, void *co
 #pragma omp parallel for schedule(dynamic) if (count > 1)
         for (uint64_t k = 0; k < count; k++) {
             uint64_t first = (done + k) * PART_NNZ;
-            part[k] = part_sum(&model, s, slices, first, least_of(nnz, first + PART_NNZ));
+            part[k] = part_sum(kernel, &model, s, slices, first, least_of(nnz, first + PART_NNZ));
         }
         for (uint64_t k = 0; k < count; k++)
             sum = dd_add(sum, part[k]);

@@ -28,11 +28,6 @@ void host_sweep_close(struct host_sweep *s)
     memset(s, 0, sizeof *s);
 }
 
-static uint64_t row_bytes(const struct host_sweep *s)
-{
-    return s->rank * precision_bytes(s->precision);
-}
-
 /* The orderings of a tensor that are being built. */
 struct building {
     const struct coo *x;
@@ -140,8 +135,8 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
         .x = tuples, .ordered = &s->tuple_tensor[first], .wanted = wanted, .times = &unused};
     if (build_orderings(&b, error) != STATUS_OK)
         return error->status;
-    s->product[group] = memory_array(tuples->nnz, row_bytes(s), error);
-    s->partial[group] = memory_array(tuples->nnz, row_bytes(s), error);
+    s->product[group] = memory_array(tuples->nnz, s->row_bytes, error);
+    s->partial[group] = memory_array(tuples->nnz, s->row_bytes, error);
     for (int k = 0; k < size; k++) {
         s->coordinate[first + k] = tuples->index[k];
         tuples->index[k] = NULL;
@@ -270,7 +265,7 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
             need_scratch(&rows, &s->within[n]);
         }
     }
-    s->scratch = memory_array(rows, row_bytes(s), error);
+    s->scratch = memory_array(rows, s->row_bytes, error);
     return error->status;
 }
 
@@ -280,10 +275,11 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct co
     struct mode_groups none;
     memset(s, 0, sizeof *s);
     s->shape = x->shape;
-    s->rank = plan->request.rank;
-    s->precision = plan->request.precision;
+    s->row_bytes = plan->request.row_bytes;
     mode_groups_none(&none, x->shape.order);
     sweep_decide(&s->sweep, plan, &none);
+    if (x->nnz == 0)
+        return STATUS_OK;
     if (build(s, x, spent, plan, progress, error) != STATUS_OK)
         goto failed;
     if (prepare_mttkrps(s, plan->request.copies, error) != STATUS_OK)
@@ -300,58 +296,60 @@ void host_sweep_changed(struct host_sweep *s, int mode)
 }
 
 /* Row t of product[group] = the elementwise product of the rows of the factors of tuple t. */
-static void make_products(struct host_sweep *s, int group, void *const *factor)
+static void make_products(struct host_sweep *s, int group, const struct host_rows *factors)
 {
     const int first = s->sweep.groups.first[group], end = s->sweep.groups.first[group + 1];
-    const enum precision precision = s->precision;
-    const uint64_t rank = s->rank;
+    const enum precision precision = factors->precision;
+    const uint64_t rank = factors->rank, bytes = rank * precision_bytes(precision);
 #pragma omp parallel for schedule(static) if (s->tuples[group] * rank > LONG_PRODUCT)
     for (uint64_t t = 0; t < s->tuples[group]; t++) {
         void *to = host_entry(s->product[group], t * rank, precision);
-        memcpy(to, host_entry_of(factor[first], s->coordinate[first][t] * rank, precision),
-               row_bytes(s));
-        for (int n = first + 1; n < end; n++)
-            host_entries_multiply(to,
-                                  host_entry_of(factor[n], s->coordinate[n][t] * rank, precision),
-                                  rank, precision);
+        memcpy(to, host_entry_of(factors->of[first], s->coordinate[first][t] * rank, precision),
+               bytes);
+        for (int n = first + 1; n < end; n++) {
+            const uint64_t at = s->coordinate[n][t] * rank;
+            host_entries_multiply(to, host_entry_of(factors->of[n], at, precision), rank,
+                                  precision);
+        }
     }
 }
 
 /* MTTKRP of the reduced tensor: the group's partial products, or m where the group is one mode. */
-static void run_reduced(struct host_sweep *s, int group, void *const *factor, void *m)
+static void run_reduced(struct host_sweep *s, int group, const struct host_rows *factors, void *m)
 {
     const struct mode_groups *groups = &s->sweep.groups;
-    struct host_rows rows = {.rank = s->rank, .precision = s->precision};
+    struct host_rows rows = {.rank = factors->rank, .precision = factors->precision};
     for (int g = 0; g < groups->groups; g++)
-        rows.of[g] = s->product[g] ? s->product[g] : factor[groups->first[g]];
+        rows.of[g] = s->product[g] ? s->product[g] : factors->of[groups->first[g]];
     host_mttkrp(&s->reduced[group], &rows, s->partial[group] ? s->partial[group] : m, s->scratch);
 }
 
 /* m = MTTKRP of the group's tuples, with the partial products as one more factor. */
-static void run_within(struct host_sweep *s, int group, int mode, void *const *factor, void *m)
+static void run_within(struct host_sweep *s, int group, int mode, const struct host_rows *factors,
+                       void *m)
 {
     int first = s->sweep.groups.first[group], size = mode_groups_size(&s->sweep.groups, group);
-    struct host_rows rows = {.rank = s->rank, .precision = s->precision};
+    struct host_rows rows = {.rank = factors->rank, .precision = factors->precision};
     for (int k = 0; k < size; k++)
-        rows.of[k] = factor[first + k];
+        rows.of[k] = factors->of[first + k];
     rows.of[size] = s->partial[group];
     host_mttkrp(&s->within[mode], &rows, m, s->scratch);
 }
 
-void host_sweep_mttkrp(struct host_sweep *s, int mode, void *const *factor, void *m)
+void host_sweep_mttkrp(struct host_sweep *s, int mode, const struct host_rows *factors, void *m)
 {
     struct sweep_steps steps = sweep_steps(&s->sweep, mode);
     for (int i = 0; i < steps.count; i++) {
         int group = steps.step[i].group;
         switch (steps.step[i].action) {
         case SWEEP_PRODUCTS:
-            make_products(s, group, factor);
+            make_products(s, group, factors);
             break;
         case SWEEP_REDUCED:
-            run_reduced(s, group, factor, m);
+            run_reduced(s, group, factors, m);
             break;
         case SWEEP_TUPLES:
-            run_within(s, group, mode, factor, m);
+            run_within(s, group, mode, factors, m);
             break;
         }
     }
