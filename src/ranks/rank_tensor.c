@@ -50,8 +50,7 @@ static enum status choose_grid(struct rank_tensor *t, const struct coo_census *c
         error_set(error, STATUS_INPUT, "a grid of %d number%s, expected %d, one for each mode",
                   request->modes, request->modes == 1 ? "" : "s", t->shape.order);
     else if (t->comm->rank == 0)
-        process_grid_choose(&t->grid, &t->cost, &q, &t->shape, t->nnz, census->count,
-                            &census->sample, error);
+        process_grid_choose(&t->grid, &t->cost, &q, census, t->nnz, error);
     if (comm_allreduce_error(t->comm, error) != STATUS_OK || bcast_grid(t, error) != STATUS_OK)
         return error->status;
     t->part = process_grid_part(&t->grid, t->comm->rank);

@@ -58,7 +58,7 @@ enum status row_owners_find(struct row_owners *s, struct comm *peers, const unsi
             goto done;
         set_owners(s, peers, mark, first, some);
     }
-    s->pays = rows > 0 && (double)s->common <= GRID_MOST_SHARED * (double)rows;
+    s->pays = rows > 0 && (double)s->common <= GRID_MOST_COMMON * (double)rows;
 done:
     memory_free(mark);
     if (error->status != STATUS_OK)

@@ -211,10 +211,12 @@ static enum status build_grouped(struct host_sweep *s, const struct mode_groups 
 static enum status try_shared(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                               struct progress *progress, struct error *error)
 {
+    const struct gather_cost cost = {.row_bytes = plan->request.row_bytes,
+                                     .cache_bytes = CACHES * machine_core_cache(),
+                                     .beyond = BEYOND};
     struct mode_groups groups;
     double start = clock_now();
-    if (mode_groups_choose(&groups, x, plan->request.row_bytes, CACHES * machine_core_cache(),
-                           BEYOND, error) != STATUS_OK)
+    if (mode_groups_choose(&groups, x, &cost, error) != STATUS_OK)
         return error->status;
     const bool some = groups.groups < x->shape.order;
     if (some && build_grouped(s, &groups, x, plan, progress, error) != STATUS_OK)
