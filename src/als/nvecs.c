@@ -77,14 +77,14 @@ static enum status find_vectors(struct sketch *s, int n, struct error *error)
     const struct factor_rows own = {.a = s->m + skip, .rows = rows->count, .rank = rank};
     if (backend_mttkrp(s->b, n, error) != STATUS_OK ||
         backend_fetch(s->b, n, s->m, error) != STATUS_OK ||
-        rank_rows_scatter(ranks, n, s->m, rank, error) != STATUS_OK ||
+        rank_rows_reduce_scatter(ranks, n, s->m, rank, error) != STATUS_OK ||
         factor_columns_products(&own, &own, s->gram, error) != STATUS_OK ||
         comm_allreduce_sum(ranks->all, s->gram, rank * rank, error) != STATUS_OK ||
         symmetric_eigen(s->gram, rank, s->values, error) != STATUS_OK)
         return error->status;
     choose_weights(s, n);
     factor_columns_multiply(s->m + skip, rows->count, rank, s->weights, s->k->factor[n] + skip);
-    return rank_rows_gather(ranks, n, s->k->factor[n], rank, error);
+    return rank_rows_allgather(ranks, n, s->k->factor[n], rank, error);
 }
 
 /* Random combinations of the vectors that were found. */

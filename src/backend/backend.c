@@ -180,6 +180,6 @@ void backend_close(struct backend *b)
     if (b->own)
         rank_tensor_close(b->own);
     memory_free(b->own);
-    comm_close(b->self);
+    comm_finalize(b->self);
     memset(b, 0, sizeof *b);
 }

@@ -266,6 +266,6 @@ failed:
     if (t)
         rank_tensor_close(t);
     memory_free(t);
-    comm_close(self);
+    comm_finalize(self);
     return error->status;
 }

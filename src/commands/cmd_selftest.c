@@ -220,7 +220,7 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
     if (error->status == STATUS_OK)
         conclude(&t, start, world, error);
     json_free(&j);
-    comm_close(world);
+    comm_finalize(world);
     return error->status;
 }
 

@@ -181,7 +181,7 @@ void rank_rows_close(struct rank_rows *r)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
         if (r->mode[n].peers != r->all)
-            comm_close(r->mode[n].peers);
+            comm_finalize(r->mode[n].peers);
         memory_free(r->mode[n].stripe_first);
         memory_free(r->mode[n].row);
     }
@@ -206,8 +206,8 @@ static void copy_stripe(const struct mode_rows *m, double *rows, uint64_t rank, 
                (mine[1] - mine[0]) * rank * sizeof *rows);
 }
 
-enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
-                              struct error *error)
+enum status rank_rows_reduce_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
+                                     struct error *error)
 {
     const struct mode_rows *mode = &r->mode[n];
     const struct comm_rows rows = {mode->stripe_first, rank};
@@ -217,8 +217,8 @@ enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint6
     return STATUS_OK;
 }
 
-enum status rank_rows_gather(const struct rank_rows *r, int n, double *a, uint64_t rank,
-                             struct error *error)
+enum status rank_rows_allgather(const struct rank_rows *r, int n, double *a, uint64_t rank,
+                                struct error *error)
 {
     const struct mode_rows *mode = &r->mode[n];
     const struct comm_rows rows = {mode->stripe_first, rank};

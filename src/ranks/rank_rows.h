@@ -75,12 +75,12 @@ double rank_rows_seconds(const struct rank_rows *r);
 
 /* m (part.here rows x R) has this rank's sums. The rows that this rank solves become the sums over
  * all ranks. Errors of comm_reduce_scatter. */
-enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
-                              struct error *error);
+enum status rank_rows_reduce_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
+                                     struct error *error);
 
 /* Completes a (part.here rows x R), where this rank has solved its rows, by the common rows that
  * other ranks have solved. Errors of comm_allgatherv. */
-enum status rank_rows_gather(const struct rank_rows *r, int n, double *a, uint64_t rank,
-                             struct error *error);
+enum status rank_rows_allgather(const struct rank_rows *r, int n, double *a, uint64_t rank,
+                                struct error *error);
 
 #endif

@@ -129,7 +129,7 @@ void selftest_run_alone(struct selftest *t, const struct backend_kind *kind, int
         run_checks(t, &place, kind->devices ? ALONE | DEVICE : ALONE, where, &error);
     else
         error_set(&t->lack, error.status, "%s", error.message);
-    comm_close(place.comm);
+    comm_finalize(place.comm);
 }
 
 /* What the ranks of a team share. */

@@ -265,7 +265,7 @@ static enum status choose_groups(struct device_orderings *o, const struct device
 {
     int cache = 0;
     struct mode_groups groups;
-    if (!sweep_may_share(&o->plan))
+    if (!sweep_may_group(&o->plan))
         return STATUS_OK;
     enum status status = device_attribute(device, cudaDevAttrL2CacheSize, &cache, error);
     if (status == STATUS_OK)
@@ -295,7 +295,7 @@ static bool retreat(struct device_orderings *o, bool may_stream, int device)
     struct plan smaller;
     struct error ignored = {0};
     uint64_t available = UINT64_MAX, all;
-    bool shared = o->sweep.shared;
+    bool shared = o->sweep.grouped;
     free_tensors(o);
     o->seconds = (struct backend_seconds){.upload = o->seconds.upload};
     if (!shared) {
@@ -324,7 +324,7 @@ static enum status build_in_memory(struct device_orderings *o, const struct tens
         if (status == STATUS_OK && first)
             status = choose_groups(o, &coo, staging->device, error);
         if (status == STATUS_OK)
-            status = (o->sweep.shared ? build_shared : build_decided)(o, &coo, progress, error);
+            status = (o->sweep.grouped ? build_shared : build_decided)(o, &coo, progress, error);
         if (status != STATUS_MEMORY || !retreat(o, !source->parts, staging->device))
             break;
         *error = (struct error){0};
@@ -361,7 +361,7 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
     }
     if (status == STATUS_OK && o->plan.streamed)
         status = build_streamed(o, source, staging, progress, error);
-    if (plan->request.share)
+    if (plan->request.group)
         o->seconds.grouping = clock_now() - start - backend_build_seconds(&o->seconds);
     if (status != STATUS_OK)
         device_orderings_free(o);

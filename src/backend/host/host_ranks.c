@@ -31,31 +31,31 @@ static void write_rows(struct host_state *h, void *to, uint64_t first, uint64_t 
                        count * model->rank, model->precision);
 }
 
-enum status host_ranks_scatter(struct host_state *h, int mode, void *m, struct error *error)
+enum status host_ranks_reduce_scatter(struct host_state *h, int mode, void *m, struct error *error)
 {
     const struct mode_rows *rows = &h->ranks->mode[mode];
     if (h->model.precision == PRECISION_DOUBLE)
-        return rank_rows_scatter(h->ranks, mode, m, h->model.rank, error);
+        return rank_rows_reduce_scatter(h->ranks, mode, m, h->model.rank, error);
     if (rows->peers->size == 1)
         return STATUS_OK;
     const struct common_rows common = common_rows(rows);
     read_rows(h, m, 0, common.all);
-    if (rank_rows_scatter(h->ranks, mode, h->solve.sent, h->model.rank, error) != STATUS_OK)
+    if (rank_rows_reduce_scatter(h->ranks, mode, h->solve.sent, h->model.rank, error) != STATUS_OK)
         return error->status;
     write_rows(h, m, common.first, common.mine);
     return STATUS_OK;
 }
 
-enum status host_ranks_gather(struct host_state *h, int mode, void *a, struct error *error)
+enum status host_ranks_allgather(struct host_state *h, int mode, void *a, struct error *error)
 {
     const struct mode_rows *rows = &h->ranks->mode[mode];
     if (h->model.precision == PRECISION_DOUBLE)
-        return rank_rows_gather(h->ranks, mode, a, h->model.rank, error);
+        return rank_rows_allgather(h->ranks, mode, a, h->model.rank, error);
     if (rows->peers->size == 1)
         return STATUS_OK;
     const struct common_rows common = common_rows(rows);
     read_rows(h, a, common.first, common.mine);
-    if (rank_rows_gather(h->ranks, mode, h->solve.sent, h->model.rank, error) != STATUS_OK)
+    if (rank_rows_allgather(h->ranks, mode, h->solve.sent, h->model.rank, error) != STATUS_OK)
         return error->status;
     write_rows(h, a, 0, common.all);
     return STATUS_OK;

@@ -5,10 +5,10 @@
 
 #include "backend/host/host_state.h"
 
-/* As rank_rows_scatter, of entries. */
-enum status host_ranks_scatter(struct host_state *h, int mode, void *m, struct error *error);
+/* As rank_rows_reduce_scatter, of entries. */
+enum status host_ranks_reduce_scatter(struct host_state *h, int mode, void *m, struct error *error);
 
-/* As rank_rows_gather, of entries. */
-enum status host_ranks_gather(struct host_state *h, int mode, void *a, struct error *error);
+/* As rank_rows_allgather, of entries. */
+enum status host_ranks_allgather(struct host_state *h, int mode, void *a, struct error *error);
 
 #endif

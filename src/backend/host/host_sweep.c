@@ -144,8 +144,8 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
     return error->status;
 }
 
-static enum status build_shared(struct host_sweep *s, struct grouped_tensor *grouped,
-                                struct progress *progress, struct error *error)
+static enum status build_reduced(struct host_sweep *s, struct grouped_tensor *grouped,
+                                 struct progress *progress, struct error *error)
 {
     if (build_decided(s, &grouped->reduced, NULL, progress, error) != STATUS_OK)
         return error->status;
@@ -200,15 +200,15 @@ static enum status build_grouped(struct host_sweep *s, const struct mode_groups 
         return error->status;
     if (groups_fit(&grouped, plan)) {
         sweep_decide(&s->sweep, plan, groups);
-        build_shared(s, &grouped, progress, error);
+        build_reduced(s, &grouped, progress, error);
     }
     grouped_tensor_free(&grouped);
     return error->status;
 }
 
-/* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.shared
+/* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.grouped
  * stays false. */
-static enum status try_shared(struct host_sweep *s, const struct coo *x, const struct plan *plan,
+static enum status try_groups(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                               struct progress *progress, struct error *error)
 {
     const struct gather_cost cost = {.row_bytes = plan->request.row_bytes,
@@ -228,10 +228,10 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
 static enum status build(struct host_sweep *s, const struct coo *x, struct coo *spent,
                          const struct plan *plan, struct progress *progress, struct error *error)
 {
-    const bool may_share = sweep_may_share(plan) && grouping_fits(plan);
-    if (may_share && try_shared(s, x, plan, progress, error) != STATUS_OK)
+    const bool may_group = sweep_may_group(plan) && grouping_fits(plan);
+    if (may_group && try_groups(s, x, plan, progress, error) != STATUS_OK)
         return error->status;
-    return s->sweep.shared ? STATUS_OK : build_decided(s, x, spent, progress, error);
+    return s->sweep.grouped ? STATUS_OK : build_decided(s, x, spent, progress, error);
 }
 
 /* Raises *rows to the scratch rows that this MTTKRP needs. */

@@ -81,13 +81,13 @@ static enum status solve_rows(struct host_state *h, int mode, const struct host_
                                         .precision = model->precision};
     uint64_t square = model->rank * model->rank;
     double *gram = model->factor[mode].gram, *inner = gram + square;
-    if (host_ranks_scatter(h, mode, h->solve.m, error) != STATUS_OK)
+    if (host_ranks_reduce_scatter(h, mode, h->solve.m, error) != STATUS_OK)
         return error->status;
     if (host_solver_rows(s, &own, gram, inner, error) != STATUS_OK)
         return error->status;
     if (comm_allreduce_sum(h->ranks->all, gram, square + model->rank, error) != STATUS_OK)
         return error->status;
-    return host_ranks_gather(h, mode, a, error);
+    return host_ranks_allgather(h, mode, a, error);
 }
 
 /* From what solve_rows has left: scales, the Gram of the scaled columns, and <X, model>. */

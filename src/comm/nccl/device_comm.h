@@ -13,10 +13,10 @@
 
 struct device_comm;
 
-/* The GPUs of the ranks of `host`, which outlives *c; every rank of `host` calls it, each with the
- * number of its GPU. A thread meets the other GPUs meanwhile. The caller closes *c, which is NULL
- * on failure. STATUS_MEMORY; STATUS_INPUT where NCCL cannot be loaded; STATUS_INTERNAL where NCCL
- * fails. */
+/* *c = the communicator of the GPUs of the ranks of `host`, which outlives *c. Every rank of `host`
+ * calls it, with the number of its GPU. A thread goes on to meet the other GPUs in the background.
+ * The caller ends *c with device_comm_finalize; it is NULL on failure. STATUS_MEMORY; STATUS_INPUT
+ * where NCCL cannot be loaded; STATUS_INTERNAL where NCCL fails. */
 enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
                              struct error *error);
 
@@ -25,15 +25,14 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
  * what another rank fails with. */
 enum status device_comm_wait(struct device_comm *c, struct error *error);
 
-/* Ends operations that wait for ranks which do not come; nothing may be queued afterwards. */
+/* Ends operations that wait for ranks that have failed; nothing may be queued afterwards. */
 void device_comm_abort(struct device_comm *c);
 
-/* Accepts NULL. Waits for the thread. Where nobody has aborted, all that was queued must be done.
- */
-void device_comm_close(struct device_comm *c);
+/* Waits for the thread. Without an abort, all that was queued must be done. Accepts NULL. */
+void device_comm_finalize(struct device_comm *c);
 
-/* device_comm_close in a process that ends soon: NCCL's communicator stays until then, since ending
- * it takes as long as meeting. */
+/* device_comm_finalize for a process that ends soon: NCCL's communicator stays until then, since
+ * ending it takes as long as meeting. */
 void device_comm_leave(struct device_comm *c);
 
 /* An array in device memory of `size` stripes, one for each rank, of `stripe` numbers each, and
@@ -52,13 +51,13 @@ enum status device_comm_reduce_scatter(struct device_comm *c, const struct devic
                                        cudaStream_t stream, struct error *error);
 
 /* Every stripe of a->numbers is copied from the `own` of the rank that the stripe belongs to. */
-enum status device_comm_all_gather(struct device_comm *c, const struct device_stripes *a,
-                                   cudaStream_t stream, struct error *error);
+enum status device_comm_allgather(struct device_comm *c, const struct device_stripes *a,
+                                  cudaStream_t stream, struct error *error);
 
 /* to[0..count) = the sum of all ranks' from[0..count), the same bits on every rank; `to` may be
  * `from`. */
-enum status device_comm_sum(struct device_comm *c, const double *from, double *to, uint64_t count,
-                            cudaStream_t stream, struct error *error);
+enum status device_comm_allreduce_sum(struct device_comm *c, const double *from, double *to,
+                                      uint64_t count, cudaStream_t stream, struct error *error);
 
 /* Whether NCCL has found an error in what was queued: STATUS_INTERNAL. Does not wait. */
 enum status device_comm_check(struct device_comm *c, struct error *error);

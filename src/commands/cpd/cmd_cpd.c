@@ -248,8 +248,8 @@ static void run_world(struct cpd_job *job, struct error *error)
     struct comm *world;
     if (ranks_join(&world, &job->line, cpd_sections, error) == STATUS_OK &&
         cpd_checkpoint_look(job, world, error) == STATUS_OK)
-        run_ranks(job, world, error); /* before comm_close(), which may end the process */
-    comm_close(world);
+        run_ranks(job, world, error); /* before comm_finalize(), which may end the process */
+    comm_finalize(world);
 }
 
 static void run(struct cpd_job *job, struct error *error)

@@ -168,7 +168,7 @@ void cpd_job_free(struct cpd_job *job)
     backend_wake_end(&job->wake);
     checkpoint_close(&job->resume);
     rank_tensor_close(&job->input);
-    comm_close(job->self);
+    comm_finalize(job->self);
     ktensor_free(&job->start);
     ktensor_free(&job->model);
     memory_free(job->outcome);
