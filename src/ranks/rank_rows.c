@@ -116,8 +116,10 @@ enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned cha
     else
         divide_evenly(r, n, error);
     row_owners_free(&s);
-    r->divided = n + 1 == r->range.whole.order && error->status == STATUS_OK;
-    return error->status;
+    if (error->status != STATUS_OK)
+        return error->status;
+    r->divided = n + 1 == r->range.whole.order;
+    return STATUS_OK;
 }
 
 /* The sums of a stripe come after the stripe's rows; the first place of a row is the one that

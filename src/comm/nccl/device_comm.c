@@ -154,8 +154,8 @@ enum status device_comm_allreduce_sum(struct device_comm *c, const double *from,
 
 enum status device_comm_check(struct device_comm *c, struct error *error)
 {
-    ncclResult_t result = 0;
-    enum status status = nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm,
-                                     "the GPUs' meeting", error);
-    return status == STATUS_OK ? nccl_status(result, c->comm, "the GPUs' meeting", error) : status;
+    ncclResult_t result = 0, code = c->nccl->ncclCommGetAsyncError(c->comm, &result);
+    if (nccl_status(code, c->comm, "the GPUs' meeting", error) != STATUS_OK)
+        return error->status;
+    return nccl_status(result, c->comm, "the GPUs' meeting", error);
 }
