@@ -45,7 +45,7 @@ struct comm_engine {
 struct comm {
     const struct comm_engine *engine;
     int rank, size;
-    int local_rank, local_size; /* this rank's place among those of c on its host; their number  */
+    int local_rank, local_size; /* this rank's place among the ranks on its host; their number   */
     bool shares_memory;         /* the ranks are threads of one process */
     double seconds;             /* that this rank has spent in operations, waiting included */
     void *state;                /* the engine's */

@@ -56,7 +56,7 @@ struct tuple_counts {
     double count[MAX_ORDER][MAX_ORDER + 1];
 };
 
-/* The functions from here to mode_groups_decide are for a backend that counts tuples itself. */
+/* The functions up to mode_groups_decide are for a backend that counts tuples itself. */
 
 /* Whether a tensor of this order can have groups of several modes at all. */
 bool mode_groups_possible(int order);

@@ -23,7 +23,7 @@ struct process_grid {
                                * cut[n][c + 1] - 1, which may be none; owned                     */
 };
 
-/* What a grid is chosen by. */
+/* The numbers by which a grid is chosen. */
 struct grid_request {
     int ranks;                     /* 1 to MAX_RANKS                                            */
     int parts[MAX_ORDER];          /* fixed by the user, their product is `ranks`; or 0: chosen */
@@ -73,11 +73,11 @@ enum status process_grid_alone(struct process_grid *g, const struct shape *shape
 /* Accepts an empty one. */
 void process_grid_free(struct process_grid *g);
 
-/* The range of each mode, coordinate[0..order), that is this rank's; the last mode's runs fastest.
- */
+/* coordinate[0..order) = the number of this rank's range in each mode; that of the last mode
+ * changes fastest from rank to rank. */
 void process_grid_coordinates(const struct process_grid *g, int rank, int *coordinate);
 
-/* The rows that are this rank's. */
+/* The rows in this rank's ranges. */
 struct part process_grid_part(const struct process_grid *g, int rank);
 
 /* The rank that has the nonzero with these indices (order). */

@@ -1,4 +1,4 @@
-/* Writes a checkpoint of a run in which each rank has some rows of the model. */
+/* Writes a checkpoint of a model that is spread over the ranks: each has some rows. */
 #ifndef BLCO_CHECKPOINT_TOGETHER_H
 #define BLCO_CHECKPOINT_TOGETHER_H
 

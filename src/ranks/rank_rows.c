@@ -47,7 +47,7 @@ static void place_rows(struct rank_rows *r, int n, const struct row_owners *s)
     memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
 }
 
-/* Rows that one rank alone touches are its own. */
+/* Rows that only one rank touches are its own. */
 static enum status divide_by_owners(struct rank_rows *r, int n, const struct row_owners *s,
                                     struct error *error)
 {
@@ -65,7 +65,7 @@ static enum status divide_by_owners(struct rank_rows *r, int n, const struct row
     return STATUS_OK;
 }
 
-/* A communicator costs much to make, so `all` serves where all ranks are peers. */
+/* Where all ranks are peers, `all` serves: making a communicator takes long. */
 static enum status find_peers(struct rank_rows *r, int n, const struct process_grid *grid,
                               int coordinate, struct error *error)
 {
@@ -122,8 +122,7 @@ enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned cha
     return STATUS_OK;
 }
 
-/* The sums of a stripe come after the stripe's rows; the first place of a row is the one that
- * counts. */
+/* A row of this rank's stripe has two places, its own and that of its sums; the first counts. */
 void rank_rows_places(const struct rank_rows *r, int n, uint32_t *place)
 {
     const struct mode_rows *m = &r->mode[n];

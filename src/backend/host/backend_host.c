@@ -7,8 +7,8 @@
 #include "lapack/lapack_library.h"
 #include "model/ktensor.h"
 
-/* Private copies of M for `hierarchical`: not as many as there are threads, so that neither the
- * plan nor a sum depends on these. */
+/* Private copies of M for `hierarchical`. Their number is not that of the threads, so that neither
+ * the plan nor a sum depends on the threads. */
 #define COPIES 64
 
 static enum status available(struct error *error)

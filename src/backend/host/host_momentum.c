@@ -1,4 +1,4 @@
-/* What the next sweep begins with, on the host. */
+/* The factor matrices with which the next sweep begins, on the host. */
 #include "backend/host/host_state.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ static void copy_mode(const struct host_model *model, int n, struct host_factor 
                 model->shape.dims[n] * rank * precision_bytes(model->precision));
 }
 
-/* What a row of Y is made of. */
+/* How a row of Y is made: y = now a + before s. */
 struct combination {
     const double *now, *before; /* (R) */
     bool clip;                  /* negative entries become zero */

@@ -1,5 +1,5 @@
-/* Rows of M and of a factor matrix on their way to other ranks: those of doubles go as they are,
- * others as doubles, by way of h->solve.sent. */
+/* Exchanges rows of M and of a factor matrix with other ranks. Doubles are sent as they are; floats
+ * are converted to doubles in h->solve.sent first. */
 #ifndef BLCO_HOST_RANKS_H
 #define BLCO_HOST_RANKS_H
 

@@ -11,7 +11,7 @@
 /* Where parts are cut does not depend on the number of threads. */
 #define PART_NNZ      4096                /* nonzeros that a thread takes             */
 #define READ_NNZ      256                 /* nonzeros whose coordinates are read at a time */
-#define PARTS_AT_ONCE 256                 /* parts that the threads share at a time   */
+#define PARTS_AT_ONCE 256                 /* parts that the threads work on at a time */
 #define PART_ROWS     4096                /* rows of a factor matrix, about           */
 #define FEW_TERMS     4096                /* of a Gram: not worth several threads     */
 #define MOST_SUMS     (UINT64_C(1) << 20) /* entries of all parts' Grams */
@@ -40,8 +40,8 @@ static const struct host_slices *any_slices(const struct host_sweep *s)
     return s->sweep.alto ? NULL : &s->ordered[g];
 }
 
-/* at[g] (count): the coordinates of nonzeros [first, first + count) in group g: those of *slices,
- * or decoded ones, which stand in `decoded`. */
+/* at[g] (count) = the coordinates of nonzeros [first, first + count) in group g: an array of
+ * *slices, or decoded ones in `decoded`. */
 static void read_coordinates(const struct host_sweep *s, const struct host_slices *slices,
                              uint64_t first, uint64_t count, uint32_t decoded[][READ_NNZ],
                              const uint32_t **at)
@@ -106,8 +106,7 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s,
     return sum;
 }
 
-/* The number of parts of the rows; their Grams take no more than MOST_SUMS entries where there are
- * several. */
+/* Into how many parts the rows are cut; several parts' Grams take at most MOST_SUMS entries. */
 static uint64_t gram_parts(uint64_t rows, uint64_t rank)
 {
     uint64_t parts = least_of(rows / PART_ROWS + 1, MOST_SUMS / (rank * rank));

@@ -1,6 +1,6 @@
-/* What the host backend keeps, and the operations of an iteration. Implemented in backend_host.c
- * (what it keeps), host_model.c (models on their way in), host_store.c (and out), host_update.c
- * (the steps of an iteration) and host_momentum.c (what the next sweep begins with). */
+/* The state of the host backend, and its operations. Implemented in backend_host.c (opening),
+ * host_model.c (loading models), host_store.c (storing them), host_update.c (the steps of an
+ * iteration) and host_momentum.c (extrapolation). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
