@@ -79,7 +79,7 @@ static enum status find_vectors(struct sketch *s, int n, struct error *error)
         return error->status;
     if (backend_fetch(s->b, n, s->m, error) != STATUS_OK)
         return error->status;
-    if (rank_rows_scatter(ranks, n, s->m, rank, error) != STATUS_OK)
+    if (rank_rows_reduce_scatter(ranks, n, s->m, rank, error) != STATUS_OK)
         return error->status;
     if (factor_columns_products(&own, &own, s->gram, error) != STATUS_OK)
         return error->status;
@@ -89,7 +89,7 @@ static enum status find_vectors(struct sketch *s, int n, struct error *error)
         return error->status;
     choose_weights(s, n);
     factor_columns_multiply(s->m + skip, rows->count, rank, s->weights, s->k->factor[n] + skip);
-    return rank_rows_gather(ranks, n, s->k->factor[n], rank, error);
+    return rank_rows_allgather(ranks, n, s->k->factor[n], rank, error);
 }
 
 /* Replaces the vectors in k by random combinations of them. */

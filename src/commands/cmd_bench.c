@@ -234,7 +234,7 @@ static enum status measure(struct job *job, struct error *error)
     if (!self)
         return error->status;
     measure_rank(self, job, error);
-    comm_close(self);
+    comm_finalize(self);
     return error->status;
 }
 

@@ -237,7 +237,7 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
     conclude(&t, start, world, error);
 done:
     json_free(&j);
-    comm_close(world);
+    comm_finalize(world);
     return error->status;
 }
 

@@ -46,8 +46,7 @@ enum status info_ranks_choose(struct info_ranks *r, const struct cmd_ranks *rank
                              .is_chosen = ranks->modes == 0,
                              .is_estimated = census->sample.nnz < tensor->nnz};
     rank_rates(&request, &tensor->shape, &r->machine);
-    return process_grid_choose(&r->grid, &r->cost, &request, &tensor->shape, tensor->nnz,
-                               census->count, &census->sample, error);
+    return process_grid_choose(&r->grid, &r->cost, &request, census, tensor->nnz, error);
 }
 
 static struct shape longest_ranges(const struct process_grid *g)

@@ -66,7 +66,7 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
         append(t, "in addition: %s for the model\n", NUMBER_SIZE(plan->request.model_bytes));
 }
 
-/* What it will be when each mode has its own ordering, which is taken to be as large as alto. */
+/* The bytes once each mode has its own ordering, if these are as large as alto. */
 static void describe_replicas(const struct plan *plan, struct text *t)
 {
     const uint64_t all = (uint64_t)plan->request.tensor.shape.order * plan->host_bytes;

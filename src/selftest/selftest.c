@@ -130,7 +130,7 @@ void selftest_run_alone(struct selftest *t, const struct backend_kind *kind, int
         return;
     }
     run_checks(t, &place, kind->devices ? ALONE | DEVICE : ALONE, where, &error);
-    comm_close(place.comm);
+    comm_finalize(place.comm);
 }
 
 enum status selftest_run_rank(struct selftest *t, const struct selftest_place *p, const char *where,

@@ -48,7 +48,7 @@ all_operations() {
 
 @test "a rank that fails without a word to the others ends them" {
     needs_mpi
-    for word in leave close; do # without comm_close, and with it
+    for word in leave close; do # without comm_finalize, and with it
         SECONDS=0
         run ranks 3 $word
         told "rank 2: no memory left"

@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     else if (comm_world(&c, strcmp(word, "absent") == 0 ? 3 : 60, &error) == STATUS_OK)
         work(c, word, &error);
     if (strcmp(word, "leave") != 0) /* without a word to anybody */
-        comm_close(c);
+        comm_finalize(c);
     if (error.status != STATUS_OK && comm_world_tells(&error))
         fprintf(stderr, "mpi_comm: %s\n", error.message);
     return (int)error.status;

@@ -194,7 +194,7 @@ static bool split(struct comm *c)
                 expected += k;
             right = right && x == expected;
         }
-        comm_close(part);
+        comm_finalize(part);
         if (!right || !sum(c))
             return false;
     }
@@ -266,7 +266,7 @@ static bool large(struct comm *c)
         right = x && move_large(part, x, x + count, count);
         free(x);
     }
-    comm_close(part);
+    comm_finalize(part);
     return right;
 }
 

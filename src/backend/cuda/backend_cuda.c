@@ -39,7 +39,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .rank = options->problem.rank,
         .precision = precision_last(options->problem.precision),
         .conflict = options->conflict,
-        .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+        .group = options->conflict == CONFLICT_AUTO && !options->no_sharing,
         .iterations = options->iterations,
         .row_bytes =
             device_row_bytes(options->problem.rank, precision_last(options->problem.precision)),

@@ -35,7 +35,8 @@ void device_ranks_close(struct device_ranks *r);
 /* Rows of mode n that an array has room for: those here, filled up to stripes of equal length. */
 uint64_t device_ranks_rows(const struct rank_rows *ranks, int n);
 
-/* rank_rows_scatter and rank_rows_gather of a matrix in an array (device_ranks_rows x ld). */
+/* rank_rows_reduce_scatter and rank_rows_allgather of a matrix in an array (device_ranks_rows x
+ * ld). */
 enum status device_ranks_scatter(struct device_ranks *r, int n, const struct device_matrix *m,
                                  cudaStream_t stream, struct error *error);
 enum status device_ranks_gather(struct device_ranks *r, int n, const struct device_matrix *a,

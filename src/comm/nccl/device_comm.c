@@ -17,8 +17,8 @@ struct device_comm {
     ncclComm_t comm;
 };
 
-/* All ranks load the library before any rank waits within NCCL: no abort of `host` would end that
- * wait. */
+/* All ranks load the library before any rank waits within NCCL, where no abort of `host` could end
+ * the wait. */
 static enum status find_library(struct device_comm *d, struct error *error)
 {
     d->nccl = nccl_library(error);
@@ -26,7 +26,7 @@ static enum status find_library(struct device_comm *d, struct error *error)
 }
 
 /* Rank 0 makes the id by which the GPUs connect, and sends it to all. */
-static enum status share_id(struct device_comm *d, struct error *error)
+static enum status bcast_id(struct device_comm *d, struct error *error)
 {
     if (d->host->rank == 0)
         nccl_status(d->nccl->ncclGetUniqueId(&d->id), NULL, "connecting the GPUs", error);
@@ -64,7 +64,7 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
     d->device = device;
     if (find_library(d, error) != STATUS_OK)
         goto failed;
-    if (share_id(d, error) != STATUS_OK)
+    if (bcast_id(d, error) != STATUS_OK)
         goto failed;
     begin(d);
     *c = d;
@@ -114,7 +114,7 @@ void device_comm_leave(struct device_comm *c)
 
 /* A communicator stays to the end of the process unless every rank knows that all GPUs are
  * connected: another GPU may still be connecting, and would wait for ever. */
-void device_comm_close(struct device_comm *c)
+void device_comm_finalize(struct device_comm *c)
 {
     if (c)
         join(c);
@@ -136,16 +136,16 @@ enum status device_comm_reduce_scatter(struct device_comm *c, const struct devic
                        c->comm, "the sum of M", error);
 }
 
-enum status device_comm_all_gather(struct device_comm *c, const struct device_stripes *a,
-                                   cudaStream_t stream, struct error *error)
+enum status device_comm_allgather(struct device_comm *c, const struct device_stripes *a,
+                                  cudaStream_t stream, struct error *error)
 {
     return nccl_status(c->nccl->ncclAllGather(a->own, a->numbers, a->stripe, type_of(a->precision),
                                               c->comm, stream),
                        c->comm, "the rows of a factor", error);
 }
 
-enum status device_comm_sum(struct device_comm *c, const double *from, double *to, uint64_t count,
-                            cudaStream_t stream, struct error *error)
+enum status device_comm_allreduce_sum(struct device_comm *c, const double *from, double *to,
+                                      uint64_t count, cudaStream_t stream, struct error *error)
 {
     return nccl_status(
         c->nccl->ncclAllReduce(from, to, count, NCCL_DOUBLE, NCCL_SUM, c->comm, stream), c->comm,

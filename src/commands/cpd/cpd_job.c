@@ -37,7 +37,7 @@ static void free_run(struct cpd_run *run)
 {
     backend_wake_end(&run->wake);
     rank_tensor_close(&run->tensor);
-    comm_close(run->world);
+    comm_finalize(run->world);
 }
 
 static void free_results(struct cpd_results *results)
