@@ -179,11 +179,12 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct rank_tensor *t, const struct backend_options *options,
                             struct progress *progress, struct error *error)
 {
+    struct comm *all = t->comm; /* *t is empty after a read that fails */
     begin(b, kind, t, options, error);
-    if (comm_end_phase(t->comm, error) != STATUS_OK) /* plan_and_read needs every rank */
+    if (comm_end_phase(all, error) != STATUS_OK) /* plan_and_read needs every rank */
         goto done;
     plan_and_read(b, t, progress, error);
-    if (comm_end_phase(t->comm, error) != STATUS_OK)
+    if (comm_end_phase(all, error) != STATUS_OK)
         goto done;
     if (options->problem.acceleration == ACCELERATE_AUTO)
         agree_on_momentum(b, t, error);
