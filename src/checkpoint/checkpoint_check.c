@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* "1,3", or "none". */
 static const char *name_modes(char text[64], unsigned bits)
@@ -33,11 +34,13 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
     if (then->rank != now->rank)
         return error_set(error, STATUS_INPUT, "%s: a checkpoint of rank %ju, but -r is %ju",
                          c->name, (uintmax_t)then->rank, (uintmax_t)now->rank);
-    if (then->precision != now->precision)
-        return error_set(error, STATUS_INPUT,
-                         "%s: a checkpoint in %s precision, but this run has %s", c->name,
-                         word_of(precision_words, (int)then->precision),
-                         word_of(precision_words, (int)now->precision));
+    for (const struct problem_choice *choice = problem_choices; choice->name; choice++) {
+        const char *had = problem_word(then, choice), *has = problem_word(now, choice);
+        if (strcmp(had, has) != 0)
+            return error_set(error, STATUS_INPUT,
+                             "%s: a checkpoint with --%s %s, but this run has %s", c->name,
+                             choice->name, had, has);
+    }
     if (check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error) != STATUS_OK)
         return error->status;
     return check_modes(c, "--fix", then->rules.fixed, now->rules.fixed, error);

@@ -27,4 +27,16 @@ struct problem {
     enum acceleration acceleration;
 };
 
+/* A member of a problem whose values have words, as the option of this name takes them. Records
+ * show it, and a checkpoint goes on only with the value that it has. */
+struct problem_choice {
+    const char *name; /* of the option, without --, and in records; NULL ends the table */
+    const struct word *words;
+    size_t at; /* of the member, an enum, in struct problem */
+};
+extern const struct problem_choice problem_choices[];
+
+/* The word of p's value. */
+const char *problem_word(const struct problem *p, const struct problem_choice *c);
+
 #endif

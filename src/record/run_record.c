@@ -121,7 +121,8 @@ void run_record_tensor(struct json *j, const char *name, const struct shape *sha
 void run_record_options(struct json *j, const struct backend_options *options)
 {
     json_put_unsigned(j, "rank", options->problem.rank);
-    json_put_string(j, "precision", word_of(precision_words, (int)options->problem.precision));
+    for (const struct problem_choice *c = problem_choices; c->name; c++)
+        json_put_string(j, c->name, problem_word(&options->problem, c));
     json_put_string(j, "conflict", conflict_name(options->conflict));
     json_put_bool(j, "sharing", !options->no_sharing);
     json_put_unsigned(j, "memory", options->memory);

@@ -73,7 +73,8 @@ static void test_another_run(void **state)
     REFUSES(checkpoint_check_run(&c, &other, &error), "of rank 2, but -r is 3");
     other = e.about.problem;
     other.precision = POLICY_DOUBLE;
-    REFUSES(checkpoint_check_run(&c, &other, &error), "single precision");
+    REFUSES(checkpoint_check_run(&c, &other, &error),
+            "with --precision single, but this run has double");
     other = e.about.problem;
     other.rules.nonneg[2] = true;
     REFUSES(checkpoint_check_run(&c, &other, &error),

@@ -32,7 +32,7 @@ single() { sed -nE 's/^([0-9]+) of these iterations ran in single precision$/\1/
     cpd x.tns -r 3 -i 6 --tol 0 --precision auto --checkpoint c --nowrite
     [ "$(single)" -eq 5 ]
     before=$(fit)
-    fails 2 "a checkpoint in auto precision, but this run has double" \
+    fails 2 "a checkpoint with --precision auto, but this run has double" \
         cpd x.tns -r 3 -i 12 --resume c --nowrite
     cpd x.tns -r 3 -i 12 --tol 0 --precision auto --resume c --nowrite
     [ "$(single)" -eq 5 ]

@@ -19,13 +19,17 @@ static void test_precision(void **state)
     assert_int_equal(precision_last(POLICY_AUTO), PRECISION_DOUBLE);
 }
 
-/* Records and messages have the words of --precision. */
+/* Records and messages have the word that the option takes. */
 static void test_words(void **state)
 {
     (void)state;
-    assert_string_equal(word_of(precision_words, POLICY_DOUBLE), "double");
-    assert_string_equal(word_of(precision_words, POLICY_SINGLE), "single");
-    assert_string_equal(word_of(precision_words, POLICY_AUTO), "auto");
+    static const enum precision_policy policies[] = {POLICY_DOUBLE, POLICY_SINGLE, POLICY_AUTO};
+    static const char *const words[] = {"double", "single", "auto"};
+    assert_string_equal(problem_choices[0].name, "precision");
+    for (int i = 0; i < 3; i++) {
+        const struct problem p = {.rank = 7, .precision = policies[i]};
+        assert_string_equal(problem_word(&p, &problem_choices[0]), words[i]);
+    }
 }
 
 int main(void)
