@@ -71,7 +71,7 @@ all_operations() {
 
 @test "a failure that the ranks agree on is printed once, with its exit status" {
     needs_mpi
-    run ranks 4 settle
+    run ranks 4 end_phase
     told "rank 3: no room left"
     [ "$status" -eq 5 ]
 }

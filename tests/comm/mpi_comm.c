@@ -70,7 +70,7 @@ static enum status work(struct comm *c, const char *word, struct error *error)
 {
     if (strcmp(word, "all") == 0)
         return work_all(c, error);
-    if (strcmp(word, "settle") == 0) {
+    if (strcmp(word, "end_phase") == 0) {
         if (c->rank == c->size - 1)
             error_set(error, STATUS_OUTPUT, "no room left");
         return comm_end_phase(c, error);
