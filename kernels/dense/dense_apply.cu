@@ -184,22 +184,12 @@ template <typename Real, int WIDTH> solve_kernel_choice<Real> choice()
 /* *chosen = the kernel for rows of ld entries; allows it the shared memory that it takes. */
 template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Real> *chosen)
 {
-    switch ((ld + 15) / 16) {
-    case 1:
-        *chosen = choice<Real, 16>();
-        break;
-    case 2:
-        *chosen = choice<Real, 32>();
-        break;
-    case 3:
-        *chosen = choice<Real, 48>();
-        break;
-    case 4:
-        *chosen = choice<Real, 64>();
-        break;
-    default:
+    if (ld > DENSE_SOLVE_LD)
         return cudaErrorInvalidValue;
-    }
+    *chosen = ld <= 16   ? choice<Real, 16>()
+              : ld <= 32 ? choice<Real, 32>()
+              : ld <= 48 ? choice<Real, 48>()
+                         : choice<Real, 64>();
     return cudaFuncSetAttribute(chosen->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 chosen->shared);
 }
@@ -207,25 +197,19 @@ template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Rea
 template <typename Real> cudaError_t solve_blocks(int device, uint64_t ld, uint32_t *blocks)
 {
     solve_kernel_choice<Real> chosen;
-    int multiprocessors, resident;
-    cudaError_t error = choose(ld, &chosen);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess)
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chosen.kernel, THREADS,
-                                                              (size_t)chosen.shared);
-    if (error == cudaSuccess)
-        *blocks = (uint32_t)multiprocessors * (uint32_t)(resident > 0 ? resident : 1);
-    return error;
+    const cudaError_t code = choose(ld, &chosen);
+    if (code != cudaSuccess)
+        return code;
+    return blocks_at_once(chosen.kernel, device, THREADS, (size_t)chosen.shared, blocks);
 }
 
 template <typename Real>
 cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense_streams *streams)
 {
     solve_kernel_choice<Real> chosen;
-    cudaError_t error = choose(args->ld, &chosen);
-    if (error != cudaSuccess)
-        return error;
+    cudaError_t code = choose(args->ld, &chosen);
+    if (code != cudaSuccess)
+        return code;
     const uint64_t tiles = (args->rows + (uint64_t)chosen.rows - 1) / (uint64_t)chosen.rows;
     const uint64_t most = (tiles + WARPS - 1) / WARPS, few = most < FEW_BLOCKS ? most : FEW_BLOCKS;
     const uint64_t shared = (most + TILES_PER_WARP - 1) / TILES_PER_WARP;
@@ -237,11 +221,10 @@ cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense
                                     (Real *)args->a,       {args->rows, args->ld, args->rank},
                                     args->partial,         args->halt};
     chosen.kernel<<<blocks, THREADS, (size_t)chosen.shared, streams->pass>>>(typed);
-    error = cudaGetLastError();
-    if (error == cudaSuccess)
-        error = dense_streams_join(streams);
-    if (error != cudaSuccess)
-        return error;
+    if ((code = cudaGetLastError()) != cudaSuccess)
+        return code;
+    if ((code = dense_streams_join(streams)) != cudaSuccess)
+        return code;
     return dense_sum_tiles(args->partial, blocks, chosen.column_blocks, args->rank, args->raw,
                            args->inner, args->halt, streams->sums);
 }

@@ -54,8 +54,8 @@ static inline cudaError_t dense_streams_join(const struct dense_streams *streams
 {
     if (streams->sums == streams->pass)
         return cudaSuccess;
-    cudaError_t error = cudaEventRecord(streams->passed, streams->pass);
-    return error == cudaSuccess ? cudaStreamWaitEvent(streams->sums, streams->passed, 0) : error;
+    cudaError_t code = cudaEventRecord(streams->passed, streams->pass);
+    return code == cudaSuccess ? cudaStreamWaitEvent(streams->sums, streams->passed, 0) : code;
 }
 
 /* The next pass must wait for the sums of this one, which read `partial`. */

@@ -242,22 +242,12 @@ template <typename Real, int WIDTH> gram_kernel_choice choice()
 
 template <typename Real> cudaError_t choose(uint64_t ld, gram_kernel_choice *chosen)
 {
-    switch ((ld + 15) / 16) {
-    case 1:
-        *chosen = choice<Real, 16>();
-        break;
-    case 2:
-        *chosen = choice<Real, 32>();
-        break;
-    case 3:
-        *chosen = choice<Real, 48>();
-        break;
-    case 4:
-        *chosen = choice<Real, 64>();
-        break;
-    default:
+    if (ld > DENSE_SOLVE_LD)
         return cudaErrorInvalidValue;
-    }
+    *chosen = ld <= 16   ? choice<Real, 16>()
+              : ld <= 32 ? choice<Real, 32>()
+              : ld <= 48 ? choice<Real, 48>()
+                         : choice<Real, 64>();
     return cudaSuccess;
 }
 
@@ -277,9 +267,9 @@ dense_parts deal(const struct dense_extrapolate_args *args, uint64_t rows_at_onc
         rows += (double)args->mode[n].rows;
     for (int n = 0; n < args->modes; n++) {
         const uint64_t of_mode = args->mode[n].rows;
-        const uint64_t share = rows > 0 ? (uint64_t)((double)others * ((double)of_mode / rows)) : 0;
+        const uint64_t more = rows > 0 ? (uint64_t)((double)others * ((double)of_mode / rows)) : 0;
         const uint64_t enough = of_mode > 0 ? (of_mode - 1) / rows_at_once : 0;
-        parts.first[n + 1] = parts.first[n] + 1 + (uint32_t)(share < enough ? share : enough);
+        parts.first[n + 1] = parts.first[n] + 1 + (uint32_t)(more < enough ? more : enough);
     }
     return parts;
 }
@@ -322,15 +312,10 @@ cudaError_t dense_extrapolate_blocks(int device, uint64_t ld, enum precision pre
                                      uint32_t *blocks)
 {
     gram_kernel_choice chosen;
-    int multiprocessors, resident;
-    cudaError_t error = choose(ld, precision, &chosen);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess)
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chosen.kernel, THREADS, 0);
-    if (error == cudaSuccess)
-        *blocks = (uint32_t)multiprocessors * (uint32_t)(resident > 0 ? resident : 1);
-    return error;
+    const cudaError_t code = choose(ld, precision, &chosen);
+    if (code != cudaSuccess)
+        return code;
+    return blocks_at_once(chosen.kernel, device, THREADS, 0, blocks);
 }
 
 cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
@@ -338,17 +323,17 @@ cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
                                    double *raw, const struct dense_streams *streams)
 {
     gram_kernel_choice chosen;
-    cudaError_t error = choose(args->ld, precision, &chosen);
-    if (error != cudaSuccess || args->modes == 0)
-        return error;
+    cudaError_t code = choose(args->ld, precision, &chosen);
+    if (code != cudaSuccess || args->modes == 0)
+        return code;
     const dense_parts parts = deal(args, chosen.rows, blocks);
     chosen.kernel<<<parts.first[args->modes], THREADS, 0, streams->pass>>>(*args, parts, partial);
-    error = cudaGetLastError();
-    if (error == cudaSuccess)
-        error = dense_streams_join(streams);
-    return error == cudaSuccess ? dense_sum_tiles_of(&parts, partial, chosen.column_blocks,
-                                                     args->rank, raw, args->halt, streams->sums)
-                                : error;
+    if ((code = cudaGetLastError()) != cudaSuccess)
+        return code;
+    if ((code = dense_streams_join(streams)) != cudaSuccess)
+        return code;
+    return dense_sum_tiles_of(&parts, partial, chosen.column_blocks, args->rank, raw, args->halt,
+                              streams->sums);
 }
 
 cudaError_t dense_extrapolated_norms(const struct dense_extrapolate_args *args, const double *raw,

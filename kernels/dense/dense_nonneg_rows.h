@@ -1,5 +1,5 @@
-/* The kernels of dense_nonneg, in dense_nonneg_tiles.cu (rows of up to 64 entries, by matrix
- * instructions) and dense_nonneg_wide.cu (longer ones, by sums over lanes). */
+/* The kernels of dense_nonneg. Implemented in dense_nonneg_tiles.cu (rows of up to 64 entries, by
+ * matrix instructions) and dense_nonneg_wide.cu (longer ones, by sums over lanes). */
 #ifndef BLCO_DENSE_NONNEG_ROWS_H
 #define BLCO_DENSE_NONNEG_ROWS_H
 

@@ -379,11 +379,12 @@ template <typename Real> nonneg_kernel_choice<Real> choose(uint32_t width)
 template <typename Real> cudaError_t fit_warps(const nonneg_kernel_choice<Real> &chosen, int *warps)
 {
     int device, most;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    if (error != cudaSuccess)
-        return error;
+    cudaError_t code = cudaGetDevice(&device);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (code != cudaSuccess)
+        return code;
     *warps = MOST_WARPS;
     while (*warps > 1 && chosen.fixed + *warps * chosen.of_a_warp > most)
         --*warps;
@@ -396,9 +397,9 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
 {
     const auto chosen = choose<Real>(nonneg_width(args->rank));
     int warps;
-    cudaError_t error = fit_warps(chosen, &warps);
-    if (error != cudaSuccess)
-        return error;
+    cudaError_t code = fit_warps(chosen, &warps);
+    if (code != cudaSuccess)
+        return code;
     const uint64_t in_block = (uint64_t)chosen.rows * (uint64_t)warps;
     const uint64_t enough = args->rows ? (args->rows + in_block - 1) / in_block : 1;
     uint64_t blocks = (uint64_t)args->processors * (uint64_t)chosen.resident;
@@ -413,11 +414,11 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
                                      args->halt};
     chosen.kernel<<<(uint32_t)blocks, (uint32_t)warps * 32,
                     (size_t)(chosen.fixed + warps * chosen.of_a_warp), streams->pass>>>(typed);
-    error = cudaGetLastError();
-    if (error == cudaSuccess)
-        error = dense_streams_join(streams);
-    if (error != cudaSuccess || chosen.column_blocks == 0)
-        return error;
+    if ((code = cudaGetLastError()) != cudaSuccess)
+        return code;
+    code = dense_streams_join(streams);
+    if (code != cudaSuccess || chosen.column_blocks == 0)
+        return code;
     return dense_sum_tiles(args->partial, (uint32_t)blocks, chosen.column_blocks, args->rank,
                            args->raw, args->inner, args->halt, streams->sums);
 }

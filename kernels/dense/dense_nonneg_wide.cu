@@ -1,4 +1,4 @@
-/* Rows of more than 64 entries: LANES lanes share a row, each with COLUMNS of its entries: pairs of
+/* Rows of more than 64 entries: LANES lanes have a row, each COLUMNS of its entries: pairs of
  * neighbouring columns, so that the lanes read and write a row together. The columns are taken in
  * turn: all lanes sum the terms of their columns for the next one, and the lane that has that
  * column changes it. The thread block brings W into shared memory in parts, for all of its rows.

@@ -38,6 +38,20 @@ struct matrix_shape {
     uint32_t ld, rank;
 };
 
+/* *blocks = the thread blocks of a kernel that run at once on the device of this number. */
+template <typename Kernel>
+cudaError_t blocks_at_once(Kernel kernel, int device, int threads, size_t shared, uint32_t *blocks)
+{
+    int multiprocessors, resident = 0;
+    cudaError_t code =
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared);
+    *blocks = (uint32_t)multiprocessors * (uint32_t)(resident > 0 ? resident : 1);
+    return code;
+}
+
 /* Copies `bytes` of 16 to shared memory and sets the rest to zero; where the device can,
  * asynchronously, until stage_wait. */
 template <typename Real>

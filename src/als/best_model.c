@@ -1,23 +1,17 @@
 #include "als/best_model.h"
 
-#include <string.h>
-
 #include "problem/initial_guess.h"
 
-/* The copy that the checkpoint's run kept: of an earlier iteration, or of the last one. */
+/* Copies the best model of the checkpoint, which may be that of its last iteration. */
 static void copy_checkpoint(struct best_model *best, const struct backend *b,
                             const struct checkpoint *from)
 {
     const struct checkpoint_about *about = &from->about;
     const enum checkpoint_model which =
         checkpoint_has_best(about) ? CHECKPOINT_BEST : checkpoint_last(about);
-    const struct carried *carried = &from->model[which].carried;
-    const uint64_t order = (uint64_t)b->order, rank = about->problem.rank;
-    if (which != CHECKPOINT_STATE) /* which k has already */
+    if (which != CHECKPOINT_STATE) /* k has that already */
         ktensor_copy_rows(best->k, &from->model[which].rows);
-    memcpy(best->carried.scale, carried->scale, order * rank * sizeof *carried->scale);
-    memcpy(best->carried.gram, carried->gram, order * rank * rank * sizeof *carried->gram);
-    best->carried.precision = carried->precision;
+    carried_copy(&best->carried, &from->model[which].carried, b->order, about->problem.rank);
     best->iteration = about->best_iteration;
     best->fit = about->best_fit;
 }

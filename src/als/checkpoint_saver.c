@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "ranks/model_redistribute.h"
 #include "base/clock.h"
@@ -51,16 +50,14 @@ bool saver_is_due(const struct saver *s, int iterations)
 /* Copies the best model so far. */
 static void copy_best(struct ktensor *k, struct carried *carried, const struct best_model *best)
 {
-    const uint64_t order = (uint64_t)k->shape.order, rank = k->rank;
-    memory_copy(k->lambda, best->k->lambda, rank * sizeof *k->lambda);
-    for (uint64_t n = 0; n < order; n++)
-        memory_copy(k->factor[n], best->k->factor[n], k->shape.dims[n] * rank * sizeof(double));
-    memcpy(carried->scale, best->carried.scale, order * rank * sizeof *carried->scale);
-    memcpy(carried->gram, best->carried.gram, order * rank * rank * sizeof *carried->gram);
+    memory_copy(k->lambda, best->k->lambda, k->rank * sizeof *k->lambda);
+    for (int n = 0; n < k->shape.order; n++)
+        memory_copy(k->factor[n], best->k->factor[n], k->shape.dims[n] * k->rank * sizeof(double));
+    carried_copy(carried, &best->carried, k->shape.order, k->rank);
 }
 
-/* *model = the best model, or, where that is NULL, what the backend hands out: of several ranks
- * each gets consecutive rows of all. */
+/* *model = consecutive rows, one range for each rank, of the best model, or of the backend's model
+ * if that is NULL. */
 static enum status take_rows(struct checkpoint_rows *model, struct backend *b,
                              const struct best_model *best, uint64_t rank, struct error *error)
 {
@@ -68,18 +65,20 @@ static enum status take_rows(struct checkpoint_rows *model, struct backend *b,
     struct ktensor part = {0};
     ktensor_create_part(&part, &b->ranks->part, rank, error);
     carried_create(&model->carried, b->order, rank, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK) {
-        if (best)
-            copy_best(&part, &model->carried, best);
-        else
-            backend_save(b, &part, &model->carried, error);
-        comm_allreduce_error(c, error);
-    }
-    if (c->size == 1 || error->status != STATUS_OK) {
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    if (best)
+        copy_best(&part, &model->carried, best);
+    else
+        backend_save(b, &part, &model->carried, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    if (c->size == 1) {
         model->rows = part;
-        return error->status;
+        return STATUS_OK;
     }
     model_redistribute(&model->rows, &part, b->ranks, true, error);
+done:
     ktensor_free(&part);
     return error->status;
 }
@@ -95,9 +94,11 @@ static enum status take_state(struct writing *w, struct backend *b, const struct
         backend_swap(b);
         take_rows(&w->model[CHECKPOINT_PREVIOUS], b, NULL, rank, error);
         backend_swap(b);
+        if (error->status != STATUS_OK)
+            return error->status;
     }
-    if (error->status != STATUS_OK || !checkpoint_has_best(&w->about))
-        return error->status;
+    if (!checkpoint_has_best(&w->about))
+        return STATUS_OK;
     return take_rows(&w->model[CHECKPOINT_BEST], b, best, rank, error);
 }
 
@@ -160,21 +161,22 @@ static void write_beside(struct saver *s, struct writing *w)
     writing_free(w);
 }
 
+/* A copy of the state, which may be NULL or half made on failure. */
 static struct writing *begin(const struct saver *s, struct backend *b,
                              const struct checkpoint_about *about, const struct best_model *best,
                              struct error *error)
 {
     struct writing *w = memory_zeros(1, sizeof *w, error);
-    if (comm_allreduce_error(b->ranks->all, error) == STATUS_OK) {
-        w->path = s->options->path;
-        w->about = *about;
-        if (best->iteration > 0) {
-            w->about.best_iteration = best->iteration;
-            w->about.best_fit = best->fit;
-            w->about.best_factors = best->carried.precision;
-        }
-        take_state(w, b, best, error);
+    if (comm_allreduce_error(b->ranks->all, error) != STATUS_OK)
+        return w;
+    w->path = s->options->path;
+    w->about = *about;
+    if (best->iteration > 0) {
+        w->about.best_iteration = best->iteration;
+        w->about.best_fit = best->fit;
+        w->about.best_factors = best->carried.precision;
     }
+    take_state(w, b, best, error);
     return w;
 }
 
@@ -188,11 +190,11 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
     s->last_iteration = about->iterations;
     s->asked = s->options->asked ? *s->options->asked : 0;
     struct writing *w = begin(s, b, about, best, &error);
+    if (error.status == STATUS_OK && c->size > 1)
+        checkpoint_write_together(w->path, &w->about, w->model, c, &error);
     if (error.status == STATUS_OK && c->size == 1) {
         write_beside(s, w);
     } else {
-        if (error.status == STATUS_OK)
-            checkpoint_write_together(w->path, &w->about, w->model, c, &error);
         note_end(s, &error, about->iterations);
         writing_free(w);
     }

@@ -1,6 +1,6 @@
-/* Saves checkpoints while ALS runs: when one is due, and how the ranks write it. A rank that is
- * alone copies its state, and a thread writes the copy while the iterations go on. Several ranks
- * write together, each its rows at their places in one file, before the next iteration begins. */
+/* Saves checkpoints while ALS runs: decides when one is due, and writes it. One rank copies its
+ * state, and a thread writes the copy while the iterations go on. Several ranks write their rows
+ * into one file together before the next iteration begins. */
 #ifndef BLCO_CHECKPOINT_SAVER_H
 #define BLCO_CHECKPOINT_SAVER_H
 
@@ -10,44 +10,44 @@
 #include "backend/backend.h"
 #include "checkpoint/checkpoint.h"
 
-/* The same on all ranks. Zero is what a field has where the user does not ask for it. */
+/* The same on all ranks. Zero in a field: not asked for. */
 struct checkpoint_options {
     const char *path; /* borrowed                                                            */
     double seconds;   /* between two checkpoints                                             */
     int iterations;   /* between two checkpoints                                             */
-    double share;     /* of the time that saving may take: `seconds` are stretched           */
+    double share;     /* largest part of the time that saving may take: `seconds` grow to that */
 
     /* How many checkpoints the user has asked for; borrowed; may be NULL. */
     const volatile sig_atomic_t *asked;
 
-    struct checkpoint_about about; /* but for what the iterations change                     */
+    struct checkpoint_about about; /* without what the iterations change                     */
 };
 
 struct saver {
     const struct checkpoint_options *options; /* NULL: nothing is saved                      */
-    struct progress *progress;                /* NULL: nothing is told                       */
-    double last, cost;       /* when the last one was begun, by clock_now; seconds that it took
-                              * from the iterations                                          */
-    int last_iteration;      /* of the last one that was begun, or that the run went on from */
-    int asked;               /* *options->asked, when the last one was begun                 */
-    struct writing *writing; /* by a thread; NULL: none; owned                               */
-    struct error error;      /* of the last one that was ended; empty where it was written   */
+    struct progress *progress;                /* may be NULL                                 */
+    double last, cost;       /* when the last one began, by clock_now; seconds for which it held
+                              * up the iterations                                            */
+    int last_iteration;      /* of the last one that began, or that the run resumed from     */
+    int asked;               /* *options->asked when the last one began                      */
+    struct writing *writing; /* that a thread writes; NULL: none; owned                      */
+    struct error error;      /* of the last one that ended; empty if it was written          */
     int saved;               /* the iteration of the last one that was written; 0: none      */
 };
 
-/* A saver for a run of which `iterations` iterations are made. `options` and `progress` may be
- * NULL; they are borrowed. The caller calls saver_close. */
+/* A saver for a run that has made `iterations` iterations. `options` and `progress` may be NULL;
+ * they are borrowed. The caller calls saver_close. */
 void saver_open(struct saver *s, const struct checkpoint_options *options, int iterations,
                 struct progress *progress);
 
 /* Whether this rank wants a checkpoint after so many iterations. */
 bool saver_is_due(const struct saver *s, int iterations);
 
-/* Saves the state of b after about->iterations iterations, and the best model so far where that
- * is an earlier one; every rank of b->ranks calls it. The last checkpoint of a
- * run is there when saver_save returns. A failure leaves the checkpoint before untouched and is
- * kept in s->error, the same on all ranks: the run can go on. The user is warned, of a thread's
- * failure when the next checkpoint is saved. */
+/* Saves the state of b after about->iterations iterations, and the best model if that is an earlier
+ * one. Every rank of b->ranks calls it. If `is_last`, the checkpoint is written when saver_save
+ * returns. A failure leaves the previous checkpoint untouched and stays in s->error, the same on
+ * all ranks, and the run can go on. s->progress shows a warning; after a thread's failure, when the
+ * next checkpoint is saved. */
 void saver_save(struct saver *s, struct backend *b, const struct checkpoint_about *about,
                 const struct best_model *best, bool is_last);
 

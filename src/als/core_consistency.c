@@ -15,25 +15,22 @@
  * this part of the largest: their inverse would be rounding. */
 #define DEPENDENT 1e-12
 
-/* What is computed of a model. */
+/* One computation. */
 struct core {
     struct backend *b;
+    const struct core_limits *limits;
+    struct progress *progress;
+    struct core_consistency *answer;
     uint64_t rank;
-    struct ktensor inverse;   /* the matrices B, of the rows that are here; lambda one */
-    int output;               /* the mode of the MTTKRPs: the shortest                 */
-    int fixed;                /* whose columns stay: the longest of the others         */
-    double *m;                /* (rows here of `output` x R)                           */
-    double *product;          /* (R x R and one): entries of G; ranks that are to end  */
-    double *whole[MAX_ORDER]; /* of an estimate: the matrices B of the modes that are probed, while
-                               * `inverse` has them multiplied by signs; else NULL */
-    double *signs;            /* likewise (R x R): signs of one mode                  */
-    double *expected;         /* likewise (R): what T has where G of a probe is T     */
-};
-
-/* What ends the computation early. */
-struct limits {
-    const volatile sig_atomic_t *interrupted; /* may be NULL      */
-    double deadline;                          /* 0: there is none */
+    struct ktensor inverse;   /* the matrices B, of the rows that are here; lambda one   */
+    int output;               /* the mode of the MTTKRPs: the shortest                   */
+    int fixed;                /* the mode that is never rotated: the longest of the rest */
+    double *m;                /* (rows here of `output` x R)                             */
+    double *product;          /* (R x R and one): entries of G; ranks that want to stop  */
+    double *whole[MAX_ORDER]; /* for an estimate: the matrices B of the probed modes; `inverse` has
+                               * them multiplied by signs. Else NULL */
+    double *signs;            /* likewise (R x R): signs of one mode                     */
+    double *expected;         /* likewise (R): the superdiagonal of the probe if G is T  */
 };
 
 uint64_t core_consistency_passes(int order, uint64_t rank)
@@ -44,7 +41,8 @@ uint64_t core_consistency_passes(int order, uint64_t rank)
     return passes <= CORE_PASSES ? passes : CORE_PASSES + 1;
 }
 
-/* The shortest mode's M has the fewest rows to fetch; the longest of the other modes stays. */
+/* The shortest mode's M has the fewest rows to fetch; the longest of the other modes would take
+ * longest to rotate. */
 static void choose_modes(struct core *c)
 {
     const uint64_t *length = c->b->ranks->part.whole.dims;
@@ -58,8 +56,8 @@ static void choose_modes(struct core *c)
             c->fixed = n;
 }
 
-/* weights (R x R) = G_n^+ diag(lambda^(-1/N)); false where the columns, whatever their lengths, are
- * dependent. w (2 R): room. */
+/* weights (R x R) = G_n^+ diag(lambda^(-1/N)); false after an error, and if the columns, scaled to
+ * about unit length, are dependent. w (2 R): scratch. */
 static bool invert_gram(double *weights, double *gram, const double *lambda, double *w,
                         const struct core *c, struct error *error)
 {
@@ -70,7 +68,9 @@ static bool invert_gram(double *weights, double *gram, const double *lambda, dou
     for (uint64_t i = 0; i < rank; i++)
         for (uint64_t j = 0; j < rank; j++)
             gram[i * rank + j] *= d[i] * d[j];
-    if (symmetric_eigen(gram, rank, w, error) != STATUS_OK || !(w[0] > DEPENDENT * w[rank - 1]))
+    if (symmetric_eigen(gram, rank, w, error) != STATUS_OK)
+        return false;
+    if (!(w[0] > DEPENDENT * w[rank - 1]))
         return false;
     memset(weights, 0, rank * rank * sizeof *weights);
     for (uint64_t e = 0; e < rank; e++)
@@ -83,41 +83,50 @@ static bool invert_gram(double *weights, double *gram, const double *lambda, dou
     return true;
 }
 
-/* The matrices B_n = A_n weights from k; *core tells where there are none. */
-static enum status invert(struct core *c, const struct ktensor *k, struct core_consistency *core,
-                          struct error *error)
+/* The matrices B_n = A_n weights from k, or, in the answer, why there are none. */
+static enum status invert(struct core *c, const struct ktensor *k, struct error *error)
 {
     uint64_t square = c->rank * c->rank;
+    for (uint64_t r = 0; r < c->rank; r++)
+        if (!(k->lambda[r] > 0)) {
+            c->answer->state = CORE_ZERO;
+            return STATUS_OK;
+        }
     double *gram = memory_array(2 * square + 2 * c->rank, sizeof *gram, error);
-    for (uint64_t r = 0; gram && r < c->rank; r++)
-        if (!(k->lambda[r] > 0))
-            core->state = CORE_ZERO;
-    for (int n = 0; gram && n < c->b->order && core->state == CORE_KNOWN; n++) {
+    if (!gram)
+        return error->status;
+    for (int n = 0; n < c->b->order; n++) {
         double *weights = gram + square, *w = weights + square;
         if (backend_gram(c->b, n, gram, error) != STATUS_OK)
-            break;
+            goto done;
         bool inverted = invert_gram(weights, gram, k->lambda, w, c, error);
         if (error->status != STATUS_OK)
-            break;
-        if (inverted)
-            factor_columns_multiply(k->factor[n], k->shape.dims[n], c->rank, weights,
-                                    c->inverse.factor[n]);
-        else
-            *core = (struct core_consistency){.state = CORE_DEPENDENT, .mode = n};
+            goto done;
+        if (!inverted) {
+            *c->answer = (struct core_consistency){.state = CORE_DEPENDENT, .mode = n};
+            goto done;
+        }
+        factor_columns_multiply(k->factor[n], k->shape.dims[n], c->rank, weights,
+                                c->inverse.factor[n]);
     }
+done:
     memory_free(gram);
     return error->status;
 }
 
-/* product (R x R) = B' M of the output mode, for what the backend has. M that no double holds makes
- * the product NaN, on every rank. *stop: some rank is to end. */
-static enum status multiply(struct core *c, const struct limits *limits, bool *stop,
-                            struct error *error)
+static bool wants_to_stop(const struct core_limits *limits)
+{
+    return (limits->interrupted && *limits->interrupted) ||
+           (limits->deadline > 0 && clock_now() >= limits->deadline);
+}
+
+/* product (R x R) = B' M of the output mode, with the model that the backend has. Where M
+ * overflows, the product is NaN on every rank. *stop: some rank wants to stop. */
+static enum status multiply(struct core *c, bool *stop, struct error *error)
 {
     const struct ktensor *k = &c->inverse;
+    const bool stops = wants_to_stop(c->limits);
     uint64_t rank = c->rank, square = rank * rank, rows = k->shape.dims[c->output];
-    bool ends = (limits->interrupted && *limits->interrupted) ||
-                (limits->deadline > 0 && clock_now() >= limits->deadline);
     if (backend_mttkrp(c->b, c->output, error) != STATUS_OK)
         return error->status;
     if (backend_fetch(c->b, c->output, c->m, error) == STATUS_NUMERICAL) {
@@ -131,28 +140,36 @@ static enum status multiply(struct core *c, const struct limits *limits, bool *s
     const struct factor_rows m = {.a = c->m, .rows = rows, .rank = rank};
     if (factor_columns_products(&inverse, &m, c->product, error) != STATUS_OK)
         return error->status;
-    c->product[square] = ends;
+    c->product[square] = stops;
     if (comm_allreduce_sum(c->b->ranks->all, c->product, square + 1, error) != STATUS_OK)
         return error->status;
     *stop = c->product[square] > 0;
     return STATUS_OK;
 }
 
-/* From rotation `pass` to the next: one mode's columns move on by one, and where they have come
- * round, those of the next mode, too. */
-static enum status rotate(struct core *c, uint64_t pass, struct error *error)
+/* Whether a mode is rotated, or multiplied by signs. */
+static bool is_probed(const struct core *c, int n)
 {
-    for (int n = 0; n < c->b->order && error->status == STATUS_OK; n++) {
-        if (n == c->output || n == c->fixed)
-            continue;
-        backend_rotate(c->b, n, error);
-        if ((pass + 1) % c->rank != 0)
-            break;
-        pass = (pass + 1) / c->rank - 1;
-    }
-    return error->status;
+    return n != c->output && n != c->fixed;
 }
 
+/* From rotation `pass` to the next, like the digits of a counter: the first mode's columns move on
+ * by one, and after R moves those of the next mode, too. */
+static enum status rotate(struct core *c, uint64_t pass, struct error *error)
+{
+    for (int n = 0; n < c->b->order; n++) {
+        if (!is_probed(c, n))
+            continue;
+        if (backend_rotate(c->b, n, error) != STATUS_OK)
+            return error->status;
+        if ((pass + 1) % c->rank != 0)
+            return STATUS_OK;
+        pass = (pass + 1) / c->rank - 1;
+    }
+    return STATUS_OK;
+}
+
+/* misfit = ||G - T||^2 / R, and its standard error. */
 static void take_misfit(struct core_consistency *core, double misfit, double error)
 {
     core->percent = 100 * (1 - misfit);
@@ -163,41 +180,38 @@ static void take_misfit(struct core_consistency *core, double misfit, double err
 
 /* ||G - T||^2 from all entries of G: ||G||^2 - 2 sum of the superdiagonal + R. The entries on the
  * superdiagonal come with the first product. */
-static enum status sum_entries(struct core *c, struct core_consistency *core,
-                               const struct limits *limits, struct progress *progress,
-                               struct error *error)
+static enum status sum_entries(struct core *c, struct error *error)
 {
     uint64_t passes = core_consistency_passes(c->b->order, c->rank);
     double squares = 0, diagonal = 0, rank = (double)c->rank;
     bool stop = false;
+    if (backend_load(c->b, &c->inverse, error) != STATUS_OK)
+        return error->status;
     for (uint64_t pass = 0; pass < passes && !stop; pass++) {
-        if (multiply(c, limits, &stop, error) != STATUS_OK || rotate(c, pass, error) != STATUS_OK)
+        if (multiply(c, &stop, error) != STATUS_OK)
+            return error->status;
+        if (rotate(c, pass, error) != STATUS_OK)
             return error->status;
         for (uint64_t i = 0; i < c->rank * c->rank; i++)
             squares += c->product[i] * c->product[i];
         for (uint64_t r = 0; pass == 0 && r < c->rank; r++)
             diagonal += c->product[r * c->rank + r];
-        progress_update(progress, (double)(pass + 1) / (double)passes, "MTTKRP %ju of %ju",
+        progress_update(c->progress, (double)(pass + 1) / (double)passes, "MTTKRP %ju of %ju",
                         (uintmax_t)pass + 1, (uintmax_t)passes);
     }
     if (stop)
-        core->state = CORE_ENDED;
+        c->answer->state = CORE_ENDED;
     else
-        take_misfit(core, (squares - 2 * diagonal + rank) / rank, 0);
+        take_misfit(c->answer, (squares - 2 * diagonal + rank) / rank, 0);
     return STATUS_OK;
 }
 
-static bool is_probed(const struct core *c, int n)
-{
-    return n != c->output && n != c->fixed;
-}
-
-/* Room for the matrices B that signs multiply. */
+/* Room for the matrices B multiplied by signs. */
 static enum status create_probes(struct core *c, struct error *error)
 {
     c->signs = memory_array(c->rank, c->rank * sizeof *c->signs, error);
     c->expected = memory_array(c->rank, sizeof *c->expected, error);
-    for (int n = 0; n < c->b->order && error->status == STATUS_OK; n++) {
+    for (int n = 0; n < c->b->order; n++) {
         if (!is_probed(c, n))
             continue;
         c->whole[n] = c->inverse.factor[n];
@@ -207,8 +221,8 @@ static enum status create_probes(struct core *c, struct error *error)
     return error->status;
 }
 
-/* Column r of each probed mode becomes B times signs of its own. Of T, which has ones where all
- * indices are r, the product of the signs r is left. */
+/* Column r of each probed mode becomes B times signs of its own. T has ones where all indices are
+ * r; the probe makes of each the product of its modes' signs. */
 static enum status load_probe(struct core *c, uint64_t probe, struct error *error)
 {
     for (uint64_t r = 0; r < c->rank; r++)
@@ -225,10 +239,8 @@ static enum status load_probe(struct core *c, uint64_t probe, struct error *erro
     return backend_load(c->b, &c->inverse, error);
 }
 
-/* ||G - T||^2 as the mean of what probes give. */
-static enum status estimate(struct core *c, struct core_consistency *core,
-                            const struct limits *limits, struct progress *progress,
-                            struct error *error)
+/* ||G - T||^2 as the mean of probes. */
+static enum status estimate(struct core *c, struct error *error)
 {
     struct core_mean misfit = {0};
     double rank = (double)c->rank;
@@ -237,26 +249,27 @@ static enum status estimate(struct core *c, struct core_consistency *core,
         return error->status;
     for (uint64_t probe = 0; probe < CORE_PROBES && !stop; probe++) {
         double squares = 0;
-        if (load_probe(c, probe, error) != STATUS_OK ||
-            multiply(c, limits, &stop, error) != STATUS_OK)
+        if (load_probe(c, probe, error) != STATUS_OK)
+            return error->status;
+        if (multiply(c, &stop, error) != STATUS_OK)
             return error->status;
         for (uint64_t r = 0; r < c->rank; r++)
             c->product[r * c->rank + r] -= c->expected[r];
         for (uint64_t i = 0; i < c->rank * c->rank; i++)
             squares += c->product[i] * c->product[i];
         core_mean_add(&misfit, squares);
-        progress_update(progress, (double)(probe + 1) / CORE_PROBES, "probe %ju of %d",
+        progress_update(c->progress, (double)(probe + 1) / CORE_PROBES, "probe %ju of %d",
                         (uintmax_t)probe + 1, CORE_PROBES);
     }
-    core->estimated = true;
+    c->answer->estimated = true;
     if (stop)
-        core->state = CORE_ENDED;
+        c->answer->state = CORE_ENDED;
     else
-        take_misfit(core, misfit.mean / rank, core_mean_error(&misfit) / rank);
+        take_misfit(c->answer, misfit.mean / rank, core_mean_error(&misfit) / rank);
     return STATUS_OK;
 }
 
-/* Room for the matrices B and for what one MTTKRP gives. */
+/* Room for the matrices B and the output of one MTTKRP. */
 static enum status create(struct core *c, const struct ktensor *k, struct error *error)
 {
     choose_modes(c);
@@ -265,6 +278,19 @@ static enum status create(struct core *c, const struct ktensor *k, struct error 
     c->m = memory_array(k->shape.dims[c->output], c->rank * sizeof *c->m, error);
     c->product = memory_array(c->rank * c->rank + 1, sizeof *c->product, error);
     return error->status;
+}
+
+static enum status compute(struct core *c, const struct ktensor *k, bool exact, struct error *error)
+{
+    if (create(c, k, error) != STATUS_OK)
+        return error->status;
+    if (invert(c, k, error) != STATUS_OK)
+        return error->status;
+    if (c->answer->state != CORE_KNOWN)
+        return STATUS_OK;
+    if (exact)
+        return sum_entries(c, error);
+    return estimate(c, error);
 }
 
 static void free_core(struct core *c)
@@ -298,12 +324,12 @@ static void tell(const struct core_consistency *core, struct progress *progress)
 }
 
 enum status core_consistency(struct core_consistency *core, struct backend *b,
-                             const struct ktensor *k, uint64_t most,
-                             const volatile sig_atomic_t *interrupted, double deadline,
+                             const struct ktensor *k, const struct core_limits *limits,
                              struct progress *progress, struct error *error)
 {
-    const struct limits limits = {interrupted, deadline};
-    struct core c = {.b = b, .rank = k->rank};
+    struct core c = {
+        .b = b, .limits = limits, .progress = progress, .answer = core, .rank = k->rank};
+    const uint64_t most = limits->passes ? limits->passes : CORE_PASSES;
     bool exact = core_consistency_passes(b->order, k->rank) <= most;
     *core = (struct core_consistency){.state = CORE_KNOWN};
     if (b->order < 3)
@@ -313,14 +339,7 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
     if (core->state != CORE_KNOWN)
         return STATUS_OK;
     progress_stage(progress, "core consistency");
-    if (create(&c, k, error) == STATUS_OK && invert(&c, k, core, error) == STATUS_OK &&
-        core->state == CORE_KNOWN) {
-        if (!exact)
-            estimate(&c, core, &limits, progress, error);
-        else if (backend_load(b, &c.inverse, error) == STATUS_OK)
-            sum_entries(&c, core, &limits, progress, error);
-    }
-    if (error->status == STATUS_OK)
+    if (compute(&c, k, exact, error) == STATUS_OK)
         tell(core, progress);
     free_core(&c);
     return error->status;

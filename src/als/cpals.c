@@ -1,3 +1,19 @@
+/* CP-ALS (BLCO paper, Algorithm 1), and where each step is:
+ *
+ *   load the start                                              load_start
+ *   repeat                                                      iterate_all
+ *       for n = 1, ..., N                                       cpals_sweep
+ *           M = X_(n) (A_N kr ... A_n+1 kr A_n-1 ... kr A_1)    backend_mttkrp
+ *           V = G_1 * ... (without n) ... * G_N                 backend_update
+ *           A_n = M V^+
+ *           lambda_r = ||A_n(:,r)||;  A_n(:,r) /= lambda_r
+ *           G_n = A_n'A_n
+ *       fit = 1 - ||X - Y|| / ||X||                             backend_fit
+ *   until the fit changes little, or a limit is reached         run_go_on
+ *
+ * kr is the Khatri-Rao product, * the elementwise product, Y = [lambda; A_1, ..., A_N] the model.
+ * Between sweeps, run_note_sweep accepts or rejects a sweep (momentum), and run_switch_precision
+ * changes from single precision to double. */
 #include "als/cpals.h"
 
 #include "als/precision_switch.h"
@@ -6,29 +22,20 @@
 #include "model/fit_text.h"
 #include "ranks/model_arrange.h"
 
-/* The least-squares step of mode n: A_n changes, all other factor matrices stay. */
-static enum status update_mode(struct backend *b, int n, struct error *error)
-{
-    /* M = X_(n) (A_N kr ... A_n+1 kr A_n-1 ... kr A_1) */
-    if (backend_mttkrp(b, n, error) != STATUS_OK)
-        return error->status;
-    /* V = G_1 * ... (without n) ... * G_N;  A_n = M V^+
-     * lambda_r = ||A_n(:,r)||;  A_n(:,r) /= lambda_r;  G_n = A_n'A_n */
-    return backend_update(b, n, error);
-}
-
 enum status cpals_sweep(struct backend *b, const struct momentum *m, struct backend_fit *fit,
                         struct error *error)
 {
     for (int n = 0; n < b->order; n++) {
         if (b->options.problem.rules.fixed[n])
             continue;
-        if (update_mode(b, n, error) != STATUS_OK)
+        if (backend_mttkrp(b, n, error) != STATUS_OK)
+            return error->status;
+        if (backend_update(b, n, error) != STATUS_OK)
             return error->status;
     }
-    /* fit = 1 - ||X - Y|| / ||X|| with the model Y = [lambda; A_1, ..., A_N] and n the mode that
-     * was updated last: ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2,
-     * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r, ||Y||^2 = lambda' (G_1 * ... * G_N) lambda */
+    /* ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, without a pass over the nonzeros:
+     * ||Y||^2 = lambda' (G_1 * ... * G_N) lambda, and with M of the mode n that was updated last,
+     * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r. */
     return backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), m, fit, error);
 }
 
@@ -38,13 +45,13 @@ static enum status sweep(struct run *run, struct backend_fit *fit, struct error 
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
     bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
-    double small = precision_is_first(run->b) ? 0 : options->tolerance; /* that ends no run */
+    double small = precision_is_first(run->b) ? 0 : options->tolerance; /* 0: cannot end the run */
     if (cpals_sweep(run->b, momentum_state(&run->momentum), fit, error) != STATUS_OK)
         return error->status;
     return fit_trust_check(&result->trust, run->b, due, small, fit, error);
 }
 
-/* One iteration: a sweep, and what its fit decides. */
+/* One iteration: a sweep, then the fit decides whether to keep it. */
 static enum status iterate(struct run *run, struct error *error)
 {
     struct backend_fit fit;
@@ -58,7 +65,7 @@ static enum status iterate(struct run *run, struct error *error)
     return fit_trace_note(run->options->trace, result->fit, error);
 }
 
-/* Loads the start: a random model, the model k, or what a checkpoint has kept of a run. */
+/* Loads the start: a random model, the model k, or the state in a checkpoint. */
 static enum status load_start(struct run *run, struct ktensor *k, struct error *error)
 {
     const struct checkpoint *from = run->options->resume;
@@ -66,8 +73,10 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     *result = (struct cpals_result){.momentum = run->b->plan.request.momentum};
     if (momentum_begin(&run->momentum, run->b, k, run->options->random, from, error) != STATUS_OK)
         return error->status;
-    if (best_model_create(&run->best, run->b, k, from, error) != STATUS_OK || !from)
+    if (best_model_create(&run->best, run->b, k, from, error) != STATUS_OK)
         return error->status;
+    if (!from)
+        return STATUS_OK;
     result->iterations = from->about.iterations;
     result->fit = from->about.fit;
     result->change = from->about.change;
@@ -77,7 +86,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     return STATUS_OK;
 }
 
-/* The model is written once the device is done, and the host has nothing to do until then. */
+/* While the device iterates, the host has time to touch the pages that will receive the model. */
 static void touch_model(struct run *run, const struct ktensor *k)
 {
     page_touch_begin(&run->pages);
@@ -159,8 +168,9 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
     if (run_end_sweeps(&run, error) != STATUS_OK)
         goto done;
     result->seconds = clock_now() - start;
-    if (model_health(&result->health, b, &run.weights, result->iterations, error) == STATUS_OK)
-        tell(result, progress);
+    if (model_health(&result->health, b, &run.weights, result->iterations, error) != STATUS_OK)
+        goto done;
+    tell(result, progress);
 done:
     page_touch_end(&run.pages);
     weight_history_free(&run.weights);
@@ -168,7 +178,7 @@ done:
     return error->status;
 }
 
-/* A run that was ended ends soon. */
+/* Whoever ended the run does not want to wait for the core consistency. */
 static bool wants_core(const struct cpals_options *options, const struct cpals_result *result)
 {
     bool ended = result->stop == CPALS_INTERRUPTED || result->stop == CPALS_TIME_LIMIT;
@@ -189,12 +199,13 @@ static enum status arrange(const struct backend *b, struct ktensor *k, struct er
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result, struct error *error)
 {
+    const struct core_limits limits = {options->core_passes, options->interrupted,
+                                       options->deadline};
     if (!wants_core(options, result))
         return backend_store_arranged(b, k, error);
-    if (backend_store(b, k, error) != STATUS_OK ||
-        core_consistency(&result->core, b, k,
-                         options->core_passes ? options->core_passes : CORE_PASSES,
-                         options->interrupted, options->deadline, progress, error) != STATUS_OK)
+    if (backend_store(b, k, error) != STATUS_OK)
+        return error->status;
+    if (core_consistency(&result->core, b, k, &limits, progress, error) != STATUS_OK)
         return error->status;
     return arrange(b, k, error);
 }

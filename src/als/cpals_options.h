@@ -1,4 +1,4 @@
-/* What is asked of a run of CP-ALS, and its result. */
+/* Options of a run of CP-ALS, and its result. */
 #ifndef BLCO_CPALS_OPTIONS_H
 #define BLCO_CPALS_OPTIONS_H
 
@@ -16,23 +16,22 @@
 struct cpals_options {
     int max_iterations; /* 1 or more */
     double tolerance;   /* stop when an iteration changes the fit by less than this; 0: never */
-    int check_every;    /* compute the fit of every so many iterations, and of the last one, from
-                         * the residual; 0: only where rounding could pass for convergence    */
+    int check_every;    /* compute the fit of every check_every-th iteration, and of the last one,
+                         * from the residual; 0: only where rounding could pass for convergence */
     const volatile sig_atomic_t *interrupted; /* stop after the iteration in which this turns
                                                  nonzero; borrowed; may be NULL */
     double deadline; /* stop after the iteration that ends at this time of clock_now or later;
                       * 0: never                                                              */
     const struct checkpoint_options *saving; /* checkpoints to write; borrowed; may be NULL   */
-    const struct checkpoint *resume; /* go on from this one, which counts for the iterations, too;
-                                      * borrowed; may be NULL                                 */
-    const struct initial_guess *random; /* where not NULL, the run starts from the random model that
-                                         * this tells, which the backend makes, and not from k;
-                                         * borrowed. NULL where the run resumes               */
-    struct fit_trace *trace; /* receives the fit of each iteration; borrowed; may be NULL, and
-                              * is with several ranks but on rank 0 (decompose sees to it) */
-    bool core_consistency; /* compute it behind the last iteration, unless the run was ended ... */
-    double core_above;     /* ... where the fit is above this                                  */
-    uint64_t core_passes;  /* estimate it where it takes more MTTKRPs than these; 0: CORE_PASSES */
+    const struct checkpoint *resume;    /* go on from this one, and count on from its iterations;
+                                         * borrowed; may be NULL                              */
+    const struct initial_guess *random; /* start from this random model, which the backend makes,
+                                         * instead of k; borrowed. NULL: k, or the run resumes */
+    struct fit_trace *trace; /* receives the fit of each iteration; borrowed; NULL on all ranks but
+                              * rank 0, where it may be NULL (decompose sees to it) */
+    bool core_consistency; /* compute it after the last iteration, unless the run was interrupted */
+    double core_above;     /* ... and only if the fit is above this                            */
+    uint64_t core_passes;  /* as of struct core_limits                                         */
 };
 
 enum cpals_stop {
@@ -45,15 +44,15 @@ enum cpals_stop {
 };
 
 struct cpals_result {
-    int iterations;               /* that were made, those before a resumed checkpoint included */
-    int single_iterations;        /* of these, the first so many ran in single precision, of a run
-                                   * that goes on in double                               */
+    int iterations;               /* made, including those before a resumed checkpoint    */
+    int single_iterations;        /* how many of these ran in single precision before the run went
+                                   * on in double                                         */
     double fit;                   /* 1 - ||X - model|| / ||X||                           */
-    int best_iteration;           /* of which the model is; 0: of the last one           */
-    double last_fit;              /* with best_iteration: after the last one             */
+    int best_iteration;           /* the model is that of this iteration; 0: of the last */
+    double last_fit;              /* if best_iteration is not 0: after the last iteration */
     double change;                /* of the fit in the last iteration                    */
     bool momentum;                /* the iterations were accelerated */
-    int restarts;                 /* of momentum: iterations that were rejected, and so lost */
+    int restarts;                 /* of momentum: rejected iterations                    */
     struct fit_trust trust;       /* how far the fits can be trusted         */
     struct model_health health;   /* of the model after the last iteration   */
     struct core_consistency core; /* likewise, where it was asked for          */

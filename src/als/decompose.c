@@ -6,14 +6,13 @@
 #include "ranks/model_collect.h"
 #include "ranks/model_redistribute.h"
 
-/* What goes along with the starts on one rank. */
+/* The state of decompose on one rank. */
 struct work {
     struct backend *b;
     const struct rank_tensor *tensor;
     const struct decomposition *d;
     struct starts *starts;
-    struct ktensor part;  /* this rank's rows of the model of the start made last, until it is
-                           * brought together */
+    struct ktensor part;  /* this rank's rows of the last start's model, until it is collected */
     double communication; /* struct rank_report */
 };
 
@@ -33,7 +32,7 @@ static enum status build(struct backend *b, struct rank_tensor *t, const struct 
     return STATUS_OK;
 }
 
-/* Only the first start begins with a model or with singular vectors. */
+/* Starts after the first one are random. */
 static struct initial_guess guess_of(const struct work *w)
 {
     const struct starts *s = w->starts;
@@ -44,7 +43,7 @@ static struct initial_guess guess_of(const struct work *w)
     return guess;
 }
 
-/* Room for the model, and in it what the start begins with, unless the backend makes that. */
+/* Room for the model, filled with the initial guess unless the backend makes that. */
 static enum status make_guess(struct work *w, const struct initial_guess *guess,
                               struct error *error)
 {
@@ -59,7 +58,7 @@ static enum status make_guess(struct work *w, const struct initial_guess *guess,
     return STATUS_OK;
 }
 
-/* Makes a start, to this rank's rows of its model. */
+/* Makes a start; w->part = this rank's rows of its model. */
 static enum status run_start(struct work *w, struct cpals_result *result, struct error *error)
 {
     const struct decomposition *d = w->d;
@@ -77,8 +76,8 @@ static enum status run_start(struct work *w, struct cpals_result *result, struct
     return cpals_store(w->b, &w->part, &als, d->progress, result, error);
 }
 
-/* The next start. A numerical breakdown is that of all ranks at the same step: they find it in sums
- * of all ranks, which have the same bits. */
+/* Makes the next start, and notes its result. A numerical breakdown happens on all ranks at the
+ * same step, because all find it in the same sums over the ranks. */
 static enum status make_start(struct work *w, struct error *error)
 {
     struct starts *s = w->starts;
@@ -92,7 +91,7 @@ static enum status make_start(struct work *w, struct error *error)
     return s->asked > 1 ? error_prefix(error, "start %d: ", s->made + 1) : error->status;
 }
 
-/* Brings the rows of the start made last together in its model, unless it has none. */
+/* Collects the rows of the last start's model, if it has one. */
 static enum status collect_last(struct work *w, struct error *error)
 {
     const struct rank_rows *rows = &w->tensor->rows;
@@ -105,7 +104,8 @@ static enum status collect_last(struct work *w, struct error *error)
     return model_redistribute(model, &w->part, rows, w->d->spread, error);
 }
 
-/* Makes all starts; the last one's rows stay in w->part, until the backend has made room. */
+/* Makes all starts. The last one's rows stay in w->part until the backend is closed, which makes
+ * room for its model. */
 static enum status make_starts(struct work *w, struct error *error)
 {
     while (starts_go_on(w->starts)) {
@@ -145,7 +145,7 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
     if (starts_check(s, error) != STATUS_OK)
         return comm_end_phase(t->comm, error);
     return STATUS_OK;
-failed: /* before the backend closes, the ranks that may wait for this one learn of it */
+failed: /* the other ranks learn of it before the backend closes */
     comm_abort(t->comm, error);
     backend_close(b);
     ktensor_free(&w.part);

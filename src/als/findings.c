@@ -38,10 +38,12 @@ const char *finding_name(enum finding_kind kind)
 static enum status make_room(struct findings *f)
 {
     size_t room = f->room ? 2 * f->room : FIRST_ROOM;
-    if (f->count == f->room &&
-        memory_resize(&f->finding, room, sizeof *f->finding, &f->error) == STATUS_OK)
-        f->room = room;
-    return f->error.status;
+    if (f->count < f->room)
+        return STATUS_OK;
+    if (memory_resize(&f->finding, room, sizeof *f->finding, &f->error) != STATUS_OK)
+        return f->error.status;
+    f->room = room;
+    return STATUS_OK;
 }
 
 void findings_add(struct findings *f, enum finding_kind kind, bool warning, const char *format, ...)
@@ -51,7 +53,9 @@ void findings_add(struct findings *f, enum finding_kind kind, bool warning, cons
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    if (f->error.status != STATUS_OK || make_room(f) != STATUS_OK)
+    if (f->error.status != STATUS_OK)
+        return;
+    if (make_room(f) != STATUS_OK)
         return;
     struct finding of = {kind, warning, memory_text(&f->error, "%s", sentence), NULL};
     if (of.sentence)

@@ -1,6 +1,5 @@
-/* What there is to know of a result beside its fit: one list, made once, which the terminal, the
- * record and the page show alike. Made by result_findings.c and, of what the user has asked for, by
- * the command. */
+/* What a user should know about a result besides its fit: a list that terminal, record and page
+ * show. result_findings.c and blco cpd add to it. */
 #ifndef BLCO_FINDINGS_H
 #define BLCO_FINDINGS_H
 
@@ -13,19 +12,19 @@ enum finding_kind {
     FINDING_VECTOR,           /* a tensor of one mode                                       */
     FINDING_SHORT_MODE,       /* a mode is shorter than the rank                            */
     FINDING_RANDOM_MODE,      /* a mode starts at random although a model was given         */
-    FINDING_TOLERANCE,        /* below what single precision resolves                       */
+    FINDING_TOLERANCE,        /* it is below what single precision resolves                 */
     FINDING_RESUMED,          /* the iterations before had other options                    */
-    FINDING_NOT_CONVERGED,    /* the run ended before the fit settled                       */
+    FINDING_NOT_CONVERGED,    /* the run ended before it converged                           */
     FINDING_FIT_CHECKED,      /* fits came from the residual                                */
     FINDING_ROUNDING,         /* rounding has taken digits of the fit                       */
-    FINDING_FIT_FELL,         /* by more than rounding explains                             */
+    FINDING_FIT_FELL,         /* it fell by more than rounding explains                     */
     FINDING_BEST_EARLIER,     /* the model is that of an earlier iteration                  */
     FINDING_DEGENERATE,       /* components cancel each other                               */
     FINDING_ZERO,             /* components became zero                                     */
-    FINDING_NO_MOMENTUM,      /* memory has no room for it                                  */
+    FINDING_NO_MOMENTUM,      /* memory has no room for momentum                            */
     FINDING_CORE,             /* what the core consistency means                            */
-    FINDING_CORE_UNKNOWN,     /* why it is not known                                        */
-    FINDING_ONE_START,        /* nothing tells whether the result depends on the start      */
+    FINDING_CORE_UNKNOWN,     /* why the core consistency is not known                      */
+    FINDING_ONE_START,        /* it is not known whether the result depends on the start    */
     FINDING_STARTS_CUT,       /* not all starts were made                                   */
     FINDING_STARTS_AGREE,     /* all lead to the same components                            */
     FINDING_STARTS_DIFFER,    /* some lead to components that fit less                      */
@@ -56,7 +55,7 @@ const char *finding_name(enum finding_kind kind);
 void findings_add(struct findings *f, enum finding_kind kind, bool warning, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Says what helps against the finding that was added last. */
+/* Adds advice to the last finding. */
 void findings_advise(struct findings *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -21,10 +21,12 @@ void fit_trace_begin(struct fit_trace *trace, int first)
 static enum status make_room(struct fit_trace *trace, struct error *error)
 {
     size_t room = trace->room ? 2 * trace->room : FIRST_ROOM;
-    if (memory_resize(&trace->fit, room, sizeof *trace->fit, error) == STATUS_OK &&
-        memory_resize(&trace->seconds, room, sizeof *trace->seconds, error) == STATUS_OK)
-        trace->room = room;
-    return error->status;
+    if (memory_resize(&trace->fit, room, sizeof *trace->fit, error) != STATUS_OK)
+        return error->status;
+    if (memory_resize(&trace->seconds, room, sizeof *trace->seconds, error) != STATUS_OK)
+        return error->status;
+    trace->room = room;
+    return STATUS_OK;
 }
 
 /* Leaves every other iteration. */

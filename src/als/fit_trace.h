@@ -1,5 +1,5 @@
-/* The fit after the iterations of a run, and when: after each one, or, of a run of more than
- * FIT_TRACE_MOST iterations, after every second, fourth, ... of them. */
+/* Fit and time of each iteration of a run; in a run of more than FIT_TRACE_MOST iterations, of
+ * every second, fourth, ... iteration. */
 #ifndef BLCO_FIT_TRACE_H
 #define BLCO_FIT_TRACE_H
 
@@ -26,10 +26,10 @@ struct fit_trace {
 /* Forgets what the trace has; iteration `first` is the next. */
 void fit_trace_begin(struct fit_trace *trace, int first);
 
-/* Notes the fit of the iteration that has ended. STATUS_MEMORY. */
+/* Appends the fit of the iteration that has just ended. STATUS_MEMORY. */
 enum status fit_trace_note(struct fit_trace *trace, double fit, struct error *error);
 
-/* The fit of the last iteration turned out to be this. */
+/* Corrects the fit of the last iteration. */
 void fit_trace_correct(struct fit_trace *trace, double fit);
 
 /* Exchanges two traces. */

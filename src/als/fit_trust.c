@@ -2,16 +2,17 @@
 
 #include <math.h>
 
-#define NOISE_SHARE 0.1 /* of the tolerance: so much noise stops no run early */
+#define NOISE_PART 0.1 /* of the tolerance: less noise cannot pass for convergence */
 
 enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, double tolerance,
                             struct backend_fit *fit, struct error *error)
 {
     double exact;
-    bool drowned = tolerance > 0 && fit->noise > NOISE_SHARE * tolerance;
+    bool drowned = tolerance > 0 && fit->noise > NOISE_PART * tolerance;
     t->blind = fit_is_blind(fit->noise, b->precision);
-    bool asked = due || drowned || t->blind;
-    if (!asked || backend_residual(b, &exact, error) != STATUS_OK)
+    if (!due && !drowned && !t->blind)
+        return STATUS_OK;
+    if (backend_residual(b, &exact, error) != STATUS_OK)
         return error->status;
     t->checks++;
     t->error = fmax(t->error, fabs(fit->value - exact));

@@ -34,7 +34,7 @@ enum status weight_history_note(struct weight_history *h, struct backend *b, int
     return backend_weights(b, h->recent, error);
 }
 
-/* What is computed of a model. */
+/* One model's numbers. */
 struct examination {
     uint64_t rank;
     bool sorted;        /* the arranged model has descending weights        */
@@ -63,7 +63,9 @@ static enum status examine(struct examination *e, struct backend *b, struct erro
     e->gram = memory_array(e->rank, e->rank * sizeof *e->gram, error);
     e->weight = memory_array(e->rank, sizeof *e->weight, error);
     e->norm = memory_array(e->rank, sizeof *e->norm, error);
-    if (error->status != STATUS_OK || backend_weights(b, e->weight, error) != STATUS_OK)
+    if (error->status != STATUS_OK)
+        return error->status;
+    if (backend_weights(b, e->weight, error) != STATUS_OK)
         return error->status;
     for (uint64_t i = 0; i < entries; i++)
         e->congruence[i] = 1;
@@ -109,8 +111,8 @@ static void find_degenerate(struct model_health *health, const struct examinatio
         }
 }
 
-/* Components of weight zero; weights belong to fixed columns as they are, which may have any norm.
- */
+/* Counts components of weight zero. Columns of fixed modes may have any norm, which is not in the
+ * weight. */
 static uint64_t count_zero(const struct examination *e)
 {
     double least = 0;
@@ -130,12 +132,13 @@ enum status model_health(struct model_health *health, struct backend *b,
     bool recent = iteration > history->recent_at;
     *health = (struct model_health){.since = recent ? history->recent_at : history->older_at};
     e.then = recent ? history->recent : history->older;
-    if (examine(&e, b, error) == STATUS_OK) {
-        health->zero = count_zero(&e);
-        if (health->since > 0)
-            find_degenerate(health, &e);
-        health->ridge = (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) / 54;
-    }
+    if (examine(&e, b, error) != STATUS_OK)
+        goto done;
+    health->zero = count_zero(&e);
+    if (health->since > 0)
+        find_degenerate(health, &e);
+    health->ridge = (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) / 54;
+done:
     memory_free(e.congruence);
     memory_free(e.gram);
     memory_free(e.weight);

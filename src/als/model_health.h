@@ -1,11 +1,11 @@
-/* What a model's weights and Grams tell of its components: whether some cancel each other, or have
- * died. R x R work; no pass over rows or nonzeros.
+/* Whether components of a model cancel each other, or became zero, by its weights and Grams. R x R
+ * work; no pass over rows or nonzeros.
  *
  * The congruence of two components is the product over the modes of the cosines of the angles
- * between their columns: the cosine of the angle between the components themselves. Components of
- * a congruence near -1 cancel each other but for a small rest. Where their weights go on growing,
- * the tensor has no best model of this rank, or the way to it is very long: such components are
- * called degenerate and mean nothing by themselves (J. B. Kruskal, R. A. Harshman, M. E. Lundy: How
+ * between their columns: the cosine of the angle between the components themselves. Components with
+ * a congruence near -1 nearly cancel each other. If their weights go on growing, the tensor has no
+ * best model of this rank, or the way to it is very long: such components are called degenerate and
+ * mean nothing by themselves (J. B. Kruskal, R. A. Harshman, M. E. Lundy: How
  * 3-MFA data can cause degenerate PARAFAC solutions, among other relationships, Multiway Data
  * Analysis, 1989). */
 #ifndef BLCO_MODEL_HEALTH_H
@@ -22,16 +22,16 @@
 
 struct model_health {
     uint64_t degenerate; /* pairs of components                                              */
-    uint64_t pair[2];    /* the pair of the lowest congruence among them: numbers, from 1, in
-                          * the arranged model                                               */
+    uint64_t pair[2];    /* the pair with the lowest congruence: numbers, from 1, in the arranged
+                          * model                                                            */
     double congruence;   /* of that pair                                                     */
-    double growth;       /* of that pair: by which the weights' product has grown ...        */
+    double growth;       /* of that pair: the factor by which its weights' product grew ...  */
     int since;           /* ... since this iteration                                         */
     uint64_t zero;       /* components of weight zero                                        */
-    double ridge;        /* that keeps components from degenerating, see model_health        */
+    double ridge;        /* a ridge that would help, see model_health                        */
 };
 
-/* The weights as they were after two earlier iterations: those that are powers of two. */
+/* The weights after two earlier iterations: the last ones whose numbers are powers of two. */
 struct weight_history {
     uint64_t rank;
     double *recent, *older;  /* (R): after iterations recent_at and older_at; owned */
@@ -44,7 +44,7 @@ enum status weight_history_create(struct weight_history *h, uint64_t rank, struc
 /* Accepts an empty one. */
 void weight_history_free(struct weight_history *h);
 
-/* To be called after each iteration, from 1. Errors of backend_weights. */
+/* Call it after each iteration, from 1. Errors of backend_weights. */
 enum status weight_history_note(struct weight_history *h, struct backend *b, int iteration,
                                 struct error *error);
 

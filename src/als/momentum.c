@@ -2,7 +2,7 @@
 
 #include "problem/initial_guess.h"
 
-#define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gather */
+#define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gain speed */
 
 /* Loads the model after the last iteration of a checkpoint. */
 static enum status load_model(struct backend *b, const struct checkpoint *from, struct error *error)
@@ -31,8 +31,10 @@ static enum status resume(struct momentum_run *m, struct backend *b, const struc
     m->stepped = true;
     if (!about->momentum.extrapolated)
         return backend_resume(b, k, carried, error);
-    if (load_model(b, from, error) != STATUS_OK || !m->on)
+    if (load_model(b, from, error) != STATUS_OK)
         return error->status;
+    if (!m->on)
+        return STATUS_OK;
     backend_swap(b);
     return backend_resume(b, k, carried, error);
 }
@@ -40,8 +42,9 @@ static enum status resume(struct momentum_run *m, struct backend *b, const struc
 static enum status load_start(struct backend *b, const struct ktensor *k,
                               const struct initial_guess *random, struct error *error)
 {
-    return random ? backend_randomise(b, guess_numbers(random->kind), random->seed, error)
-                  : backend_begin(b, k, error);
+    if (random)
+        return backend_randomise(b, guess_numbers(random->kind), random->seed, error);
+    return backend_begin(b, k, error);
 }
 
 enum status momentum_begin(struct momentum_run *m, struct backend *b, const struct ktensor *k,
@@ -127,8 +130,10 @@ enum status momentum_end(struct momentum_run *m, struct backend *b, struct backe
 {
     const int first = mode_rules_first(&b->options.problem.rules, b->order);
     *again = m->on && m->state.rejected;
-    if (momentum_pause(m, b, error) != STATUS_OK || !*again)
+    if (momentum_pause(m, b, error) != STATUS_OK)
         return error->status;
+    if (!*again)
+        return STATUS_OK;
     if (backend_mttkrp(b, first, error) != STATUS_OK)
         return error->status;
     if (backend_update(b, first, error) != STATUS_OK)

@@ -48,8 +48,8 @@ static void destroy(struct sketch *s)
     memory_free(s->values);
 }
 
-/* weights: M weights has orthonormal columns, those of the largest singular values first; random
- * combinations of these where M has no more. */
+/* Chooses weights so that the columns of M weights are the left singular vectors of M, the largest
+ * singular values first, and then random combinations of these. */
 static void choose_weights(struct sketch *s, int n)
 {
     uint64_t rank = s->k->rank, kept = 0;
@@ -61,33 +61,38 @@ static void choose_weights(struct sketch *s, int n)
             double sum = 0;
             for (uint64_t e = 0; e < kept; e++) {
                 const double *vector = q + (rank - 1 - e) * rank;
-                double share = c < kept ? c == e : mix[e * rank + c] / sqrt((double)kept);
-                sum += share * vector[i] / sqrt(w[rank - 1 - e]);
+                double part = c < kept ? c == e : mix[e * rank + c] / sqrt((double)kept);
+                sum += part * vector[i] / sqrt(w[rank - 1 - e]);
             }
             s->weights[i * rank + c] = sum;
         }
 }
 
-/* Factor matrix n of k = the left singular vectors of X_(n) W, W being what the backend has. */
+/* Factor matrix n of k = the left singular vectors of X_(n) W, where the backend has W. */
 static enum status find_vectors(struct sketch *s, int n, struct error *error)
 {
     const struct rank_rows *ranks = s->b->ranks;
     const struct mode_rows *rows = &ranks->mode[n];
     uint64_t rank = s->k->rank, skip = rows->first * rank;
     const struct factor_rows own = {.a = s->m + skip, .rows = rows->count, .rank = rank};
-    if (backend_mttkrp(s->b, n, error) != STATUS_OK ||
-        backend_fetch(s->b, n, s->m, error) != STATUS_OK ||
-        rank_rows_scatter(ranks, n, s->m, rank, error) != STATUS_OK ||
-        factor_columns_products(&own, &own, s->gram, error) != STATUS_OK ||
-        comm_allreduce_sum(ranks->all, s->gram, rank * rank, error) != STATUS_OK ||
-        symmetric_eigen(s->gram, rank, s->values, error) != STATUS_OK)
+    if (backend_mttkrp(s->b, n, error) != STATUS_OK)
+        return error->status;
+    if (backend_fetch(s->b, n, s->m, error) != STATUS_OK)
+        return error->status;
+    if (rank_rows_reduce_scatter(ranks, n, s->m, rank, error) != STATUS_OK)
+        return error->status;
+    if (factor_columns_products(&own, &own, s->gram, error) != STATUS_OK)
+        return error->status;
+    if (comm_allreduce_sum(ranks->all, s->gram, rank * rank, error) != STATUS_OK)
+        return error->status;
+    if (symmetric_eigen(s->gram, rank, s->values, error) != STATUS_OK)
         return error->status;
     choose_weights(s, n);
     factor_columns_multiply(s->m + skip, rows->count, rank, s->weights, s->k->factor[n] + skip);
-    return rank_rows_gather(ranks, n, s->k->factor[n], rank, error);
+    return rank_rows_allgather(ranks, n, s->k->factor[n], rank, error);
 }
 
-/* Random combinations of the vectors that were found. */
+/* Replaces the vectors in k by random combinations of them. */
 static void mix_vectors(struct sketch *s)
 {
     const struct ktensor *k = s->k;
@@ -98,26 +103,37 @@ static void mix_vectors(struct sketch *s)
     }
 }
 
+/* One sketch of each unfolding, with W from k. */
+static enum status find_all_vectors(struct sketch *s, struct error *error)
+{
+    if (backend_load(s->b, s->k, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < s->b->order; n++)
+        if (find_vectors(s, n, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
 enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
                         struct progress *progress, struct error *error)
 {
     struct sketch s = {.b = b, .k = k};
     progress_stage(progress, "sketching");
-    if (create(&s, error) == STATUS_OK)
-        ktensor_randomise(k, KTENSOR_NORMAL, seed);
-    for (int sketch = 0; sketch < NVECS_SKETCHES && error->status == STATUS_OK; sketch++) {
-        ktensor_randomise(&s.mix, KTENSOR_NORMAL, seed + (uint64_t)sketch);
-        if (sketch > 0)
+    if (create(&s, error) != STATUS_OK)
+        goto done;
+    ktensor_randomise(k, KTENSOR_NORMAL, seed);
+    for (int i = 0; i < NVECS_SKETCHES; i++) {
+        ktensor_randomise(&s.mix, KTENSOR_NORMAL, seed + (uint64_t)i);
+        if (i > 0)
             mix_vectors(&s);
-        backend_load(b, k, error);
-        for (int n = 0; n < b->order && error->status == STATUS_OK; n++)
-            find_vectors(&s, n, error);
+        if (find_all_vectors(&s, error) != STATUS_OK)
+            goto done;
     }
     for (int n = 0; n < b->order; n++)
         if (b->options.problem.rules.nonneg[n])
             ktensor_drop_signs(k, n);
+    progress_done(progress, "%d sketches of each unfolding", NVECS_SKETCHES);
+done:
     destroy(&s);
-    if (error->status == STATUS_OK)
-        progress_done(progress, "%d sketches of each unfolding", NVECS_SKETCHES);
     return error->status;
 }

@@ -4,10 +4,10 @@
 
 bool precision_is_first(const struct backend *b)
 {
-    return b->options.problem.single_first && b->precision == PRECISION_SINGLE;
+    return b->precision != precision_last(b->options.problem.precision);
 }
 
-/* The first change is that from no fit at all. */
+/* The change of the first iteration does not count: there was no fit before. */
 bool precision_is_due(const struct backend *b, const struct precision_progress *run)
 {
     const double small = fmax(fmax(run->tolerance, SINGLE_RESOLVES), run->noise);

@@ -1,26 +1,27 @@
-/* When a run that begins in single precision goes on in double: where an iteration changes the fit
- * by no more than floats resolve, or than the run asks for, and for the last iteration of all. */
+/* When a run that begins in single precision goes on in double: before its last iteration, or after
+ * an iteration that changed the fit by no more than single precision resolves, or than the run's
+ * tolerance. */
 #ifndef BLCO_PRECISION_SWITCH_H
 #define BLCO_PRECISION_SWITCH_H
 
 #include "backend/backend.h"
 
-/* Smaller changes of the fit are not told from rounding in single precision. */
+/* In single precision, smaller changes of the fit may be rounding. */
 #define SINGLE_RESOLVES 1e-6
 
-/* How far a run has come, and what it asks for. */
+/* The progress of a run, and its limits. */
 struct precision_progress {
-    int iterations, most; /* that were made; that are allowed                      */
-    double change;        /* of the fit in the last one                            */
-    double noise;         /* by which rounding may have changed that fit           */
+    int iterations, most; /* made; allowed                                         */
+    double change;        /* of the fit in the last iteration                      */
+    double noise;         /* estimate of the rounding error of that fit            */
     double tolerance;     /* the change that ends the run                          */
 };
 
-/* Whether the iterations of b are still those in single precision that others in double follow. */
+/* Whether b iterates in single precision and will go on in double. */
 bool precision_is_first(const struct backend *b);
 
-/* Between two iterations: whether the backend is to go on in double after those of *run. All ranks
- * do so after the same iteration, since their fits are the same. */
+/* Whether the next iteration is the first in double. The same on all ranks, whose fits are the
+ * same. */
 bool precision_is_due(const struct backend *b, const struct precision_progress *run);
 
 #endif

@@ -1,10 +1,10 @@
-/* Which of several ranks the models of a tensor speak for. */
+/* Suggests one of several ranks R, by the models that were found with each. */
 #ifndef BLCO_RANK_CHOICE_H
 #define BLCO_RANK_CHOICE_H
 
 #include "als/starts.h"
 
-/* What the models of one rank have come to. */
+/* The result of one rank R. */
 struct rank_outcome {
     uint64_t rank;
     struct cpals_result result; /* of the best start                                           */
@@ -12,20 +12,18 @@ struct rank_outcome {
     struct error failure; /* why there is no model; else empty                                 */
 };
 
-/* The place in outcome (count) of the largest rank whose core consistency is known and CORE_SOUND
- * or more, and with whose best start at least half of the other starts agree; -1 where there is
- * none.
- */
+/* The index in outcome (count) of the largest rank whose core consistency is CORE_SOUND or more and
+ * where at least half of the other starts agree with the best one; -1 if there is none. */
 int rank_choice(const struct rank_outcome *outcome, int count);
 
-/* Whether some rank has a model; and whether some rank has had several starts to compare. */
+/* Whether some rank has a model; whether some rank had several starts to compare. */
 bool rank_any_model(const struct rank_outcome *outcome, int count);
 bool rank_any_agreement(const struct rank_outcome *outcome, int count);
 
 #define RANK_CHOICE_TEXT 256
 
-/* The rank that is suggested, 0 where none is: a choice of rank 1, whose core consistency is always
- * 100, says nothing. text (RANK_CHOICE_TEXT) = one sentence that says so, and why. */
+/* Returns the rank to suggest, or 0. Rank 1 is never suggested, because its core consistency is
+ * always 100. text (RANK_CHOICE_TEXT) = a sentence with the suggestion and its reason. */
 uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text);
 
 #endif

@@ -16,8 +16,8 @@ void find_in_shape(struct findings *f, const struct shape *shape, uint64_t rank)
 {
     if (shape->order == 1)
         findings_add(f, FINDING_VECTOR, true,
-                     "a tensor of one mode is a vector: one component gives fit 1 and any further "
-                     "ones say nothing");
+                     "a tensor of one mode is a vector: one component gives fit 1, and more "
+                     "components add nothing");
     for (int n = 0; shape->order > 1 && n < shape->order; n++)
         if (shape->dims[n] < rank)
             findings_add(f, FINDING_SHORT_MODE, true,
@@ -28,17 +28,18 @@ void find_in_shape(struct findings *f, const struct shape *shape, uint64_t rank)
 
 void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance)
 {
-    if (options->problem.precision != PRECISION_SINGLE || tolerance <= 0 ||
+    if (options->problem.precision != POLICY_SINGLE || tolerance <= 0 ||
         tolerance >= SINGLE_RESOLVES)
         return;
-    findings_add(f, FINDING_TOLERANCE, true, "--tol %g is below %g, what single precision resolves",
-                 tolerance, SINGLE_RESOLVES);
+    findings_add(f, FINDING_TOLERANCE, true,
+                 "--tol %g is below %g, the resolution of single precision", tolerance,
+                 SINGLE_RESOLVES);
     findings_advise(f, "--precision auto ends in double precision");
 }
 
 /* --- a result --- */
 
-/* Without a tolerance, the limit of iterations is where the run was to end. */
+/* Without a tolerance, a run is meant to end at the limit of iterations. */
 static void find_end(struct findings *f, const struct cpals_result *result,
                      const struct cpals_options *als)
 {
@@ -57,7 +58,7 @@ static void find_end(struct findings *f, const struct cpals_result *result,
     if (result->stop == CPALS_ITERATIONS)
         findings_advise(f, "-i allows more iterations");
     else
-        findings_advise(f, "from a --checkpoint, --resume goes on");
+        findings_advise(f, "--resume goes on from a --checkpoint");
 }
 
 /* Decimal digits after the point that an error of this size leaves. */
@@ -69,10 +70,11 @@ static int digits(double error)
 static void find_digits(struct findings *f, const struct fit_trust *t)
 {
     if (t->checks > 0)
-        findings_add(f, FINDING_FIT_CHECKED, false,
-                     "the residual gave the fit of %d iteration%s: %d digits of the other way to "
-                     "compute it can be trusted (off by %.1e at most)",
-                     t->checks, plural((uint64_t)t->checks), digits(t->error), t->error);
+        findings_add(
+            f, FINDING_FIT_CHECKED, false,
+            "the residual gave the fit of %d iteration%s; the usual formula gave %d correct "
+            "digits there (off by %.1e at most)",
+            t->checks, plural((uint64_t)t->checks), digits(t->error), t->error);
     if (t->exact || t->noise <= PRINTED)
         return;
     findings_add(f, FINDING_ROUNDING, true, "rounding leaves %d digits of this fit",
@@ -80,7 +82,7 @@ static void find_digits(struct findings *f, const struct fit_trust *t)
     findings_advise(f, "--check-every 1 gives all");
 }
 
-/* A ridge that is larger than the one that did not help. */
+/* A ridge that helps, larger than the one that did not. */
 static double better_ridge(const struct cpals_result *result, const struct backend_options *options)
 {
     return fmax(result->health.ridge,
@@ -141,9 +143,9 @@ static void find_momentum(struct findings *f, const struct cpals_result *result,
 {
     if (options->problem.acceleration == ACCELERATE_OFF || result->momentum)
         return;
-    findings_add(f, FINDING_NO_MOMENTUM, false,
-                 "the iterations ran without momentum, for which memory has no room beside the "
-                 "tensor");
+    findings_add(
+        f, FINDING_NO_MOMENTUM, false,
+        "the iterations ran without momentum: memory has no room for it beside the tensor");
     findings_advise(f, "--accelerate momentum makes room");
 }
 
@@ -179,7 +181,7 @@ static void find_unknown_core(struct findings *f, const struct core_consistency 
         [CORE_FEW_MODES] = "it takes three modes or more",
         [CORE_ZERO] = "a component is zero",
         [CORE_OVERFLOW] = "its numbers are more than a double holds",
-        [CORE_ENDED] = "the run was ended before",
+        [CORE_ENDED] = "the run ended before it was computed",
     };
     if (core->state == CORE_DEPENDENT)
         findings_add(f, FINDING_CORE_UNKNOWN, false,
@@ -218,7 +220,7 @@ static void find_agreement(struct findings *f, const struct starts *s)
         findings_add(f, FINDING_STARTS_AGREE, false,
                      "all starts%s lead to the same components (score %.2f or more): others would "
                      "hardly find better ones",
-                     s->modelled < s->made ? " that came to a model" : "", STARTS_SAME);
+                     s->modelled < s->made ? " that gave a model" : "", STARTS_SAME);
     } else if (a.different > 0) {
         findings_add(f, FINDING_STARTS_AMBIGUOUS, true,
                      "%d of %d other starts fit as well (within %g %%) with other components: the "
@@ -248,7 +250,7 @@ void find_in_starts(struct findings *f, const struct starts *s, bool given)
     }
     if (s->made < s->asked)
         findings_add(f, FINDING_STARTS_CUT, false,
-                     "%d of %d starts were begun before the end of the run", s->made, s->asked);
+                     "only %d of %d starts began before the run ended", s->made, s->asked);
     if (s->modelled > 1)
         find_agreement(f, s);
 }

@@ -1,5 +1,5 @@
-/* A run of ALS: what goes along with the loop in cpals.c. Implemented in run_fit.c (which fit and
- * which model count) and run_stop.c (when the run stops, and what it saves then). */
+/* The state of a run of ALS, for the loop in cpals.c. Implemented in run_fit.c (which fit and which
+ * model count) and run_stop.c (when the run stops, and what it saves then). */
 #ifndef BLCO_RUN_H
 #define BLCO_RUN_H
 
@@ -23,23 +23,23 @@ struct run {
  * one, from one in single precision to one in double, and within single do not count. */
 bool run_changed_little(const struct run *run);
 
-/* After a sweep: takes its fit for that of the model, unless the sweep is rejected, which leaves
- * the fit of the sweep before. Errors of best_model_note. */
+/* After a sweep: accepts its fit, or rejects the sweep and keeps the fit of the sweep before.
+ * Errors of best_model_note. */
 enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struct error *error);
 
-/* Between two sweeps: from single precision to double, where that is due after the iterations so
- * far. Errors of backend_widen, backend_residual and backend_save. */
+/* Between two sweeps: changes from single precision to double when that is due. Errors of
+ * backend_widen, backend_residual and backend_save. */
 enum status run_switch_precision(struct run *run, struct error *error);
 
-/* After the last sweep: makes the model that counts, of the last accepted sweep or of the best one,
- * that of the backend. Errors of momentum_end, backend_residual and best_model_restore. */
+/* After the last sweep: loads the result, the model of the last accepted sweep or of the best one,
+ * into the backend. Errors of momentum_end, backend_residual and best_model_restore. */
 enum status run_end_sweeps(struct run *run, struct error *error);
 
-/* What the iterations so far say of going on. */
+/* Whether the run has converged or reached its last iteration. */
 enum cpals_stop run_stop(const struct run *run);
 
-/* Decides, alike on all ranks, whether the run stops, begins the next sweep unless the run has
- * converged, and saves a checkpoint where one is due or the run stops. Errors of
+/* Decides whether the run stops, the same on all ranks; prepares the next sweep unless the run has
+ * converged; saves a checkpoint if one is due or the run stops. Errors of
  * backend_extrapolate; another rank's failure. */
 enum status run_go_on(struct run *run, struct error *error);
 

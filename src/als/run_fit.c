@@ -12,8 +12,7 @@ bool run_changed_little(const struct run *run)
            fabs(result->change) < run->options->tolerance;
 }
 
-/* Notes the model for the best one, and copies it if it is and `copy`, into pages that may still be
- * touched. */
+/* As best_model_note. A copy needs the pages of k, which must not be touched any more. */
 static enum status keep_best(struct run *run, bool copy, struct error *error)
 {
     const struct cpals_result *result = run->result;
@@ -36,7 +35,7 @@ enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struc
     return keep_best(run, result->trust.blind, error);
 }
 
-/* Takes the residual's fit for that of the model, as of fit_trust_check. */
+/* Replaces the fit of the model by that from the residual, as fit_trust_check does. */
 static enum status check_fit(struct run *run, bool due, double tolerance, struct error *error)
 {
     struct cpals_result *result = run->result;
@@ -53,8 +52,8 @@ static enum status check_fit(struct run *run, bool due, double tolerance, struct
     return STATUS_OK;
 }
 
-/* The model of the last iteration in single precision, whose fit is the residual's where rounding
- * hid that: a sweep in double may fall below it. */
+/* Keeps the model of the last iteration in single precision, because a sweep in double may fall
+ * below its fit. Where rounding hides that fit, the residual gives it. */
 static enum status keep_single(struct run *run, struct error *error)
 {
     struct cpals_result *result = run->result;
@@ -64,7 +63,6 @@ static enum status keep_single(struct run *run, struct error *error)
     return keep_best(run, result->trust.exact, error);
 }
 
-/* Momentum begins anew then. */
 enum status run_switch_precision(struct run *run, struct error *error)
 {
     const struct cpals_result *result = run->result;
@@ -91,8 +89,10 @@ static enum status end_momentum(struct run *run, struct error *error)
     struct cpals_result *result = run->result;
     struct backend_fit fit;
     bool again;
-    if (momentum_end(&run->momentum, run->b, &fit, &again, error) != STATUS_OK || !again)
+    if (momentum_end(&run->momentum, run->b, &fit, &again, error) != STATUS_OK)
         return error->status;
+    if (!again)
+        return STATUS_OK;
     if (fit_trust_check(&result->trust, run->b, false, 0, &fit, error) != STATUS_OK)
         return error->status;
     result->change = fit.value - result->fit;

@@ -37,7 +37,7 @@ static void save(struct run *run)
     saver_save(&run->saver, run->b, &about, &run->best, result->stop != CPALS_GOES_ON);
 }
 
-/* *wish becomes that of all ranks. A run that has converged needs none. */
+/* *wish becomes the maximum over all ranks, unless the run has converged. */
 static enum status decide_stop(struct run *run, int *wish, struct error *error)
 {
     struct cpals_result *result = run->result;

@@ -72,7 +72,7 @@ enum status starts_check(const struct starts *s, struct error *error)
     const char *why = s->start[0].result.breakdown.message;
     if (s->asked == 1)
         return error_set(error, STATUS_NUMERICAL, "%s", why);
-    return error_set(error, STATUS_NUMERICAL, "no start of %d came to a model; start 1: %s",
+    return error_set(error, STATUS_NUMERICAL, "none of %d starts gave a model; start 1: %s",
                      s->made, why);
 }
 
@@ -105,9 +105,13 @@ enum status starts_take_best(struct starts *s, struct ktensor *best, struct erro
 {
     struct ktensor *of = &s->model[s->best];
     s->start[s->best].score = 1;
-    for (int i = 0; i < s->made && error->status == STATUS_OK; i++)
-        if (i != s->best && s->start[i].result.stop != CPALS_BREAKDOWN)
-            ktensor_score(&s->model[i], of, 0, &s->start[i].score, NULL, error);
+    for (int i = 0; i < s->made; i++) {
+        if (i == s->best || s->start[i].result.stop == CPALS_BREAKDOWN)
+            continue;
+        if (ktensor_score(&s->model[i], of, 0, &s->start[i].score, NULL, error) != STATUS_OK)
+            goto done;
+    }
+done:
     *best = *of;
     *of = (struct ktensor){0};
     free_models(s);

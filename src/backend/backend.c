@@ -22,7 +22,7 @@ static void note(struct backend *b, enum operation op, int mode)
     b->seam->last.mode = mode;
 }
 
-/* An operation on `mode` needs what the operation `op`, or `what`, on that mode has left. */
+/* Fails unless the last operation was `op` (in messages `what`) on this mode. */
 static enum status need(const struct backend *b, enum operation op, int mode, const char *what,
                         struct error *error)
 {
@@ -137,7 +137,7 @@ enum status backend_fetch(struct backend *b, int mode, double *m, struct error *
     return value_scale_undo(m, entries, s->exponent, error);
 }
 
-/* The backend has waited for its queue: now its events can be read. */
+/* ops->rotate has waited for the queue, so that its events can be read. */
 enum status backend_rotate(struct backend *b, int mode, struct error *error)
 {
     struct seam *s = b->seam;
@@ -180,6 +180,6 @@ void backend_close(struct backend *b)
     if (b->own)
         rank_tensor_close(b->own);
     memory_free(b->own);
-    comm_close(b->self);
+    comm_finalize(b->self);
     memset(b, 0, sizeof *b);
 }

@@ -1,6 +1,6 @@
 /* The seam between the ALS loop and the machine: an open backend and its operations. The backend
- * owns every array (orderings of the tensor, factor matrices, Grams, M); the loop speaks of modes
- * only, which count from zero. Implemented in backend_open.c (from a tensor to an open backend),
+ * owns every array (orderings of the tensor, factor matrices, Grams, M); the loop names only modes,
+ * from 0 on. Implemented in backend_open.c (from a tensor to an open backend),
  * backend_model.c (models on their way in and out) and backend.c (all else).
  *
  * Beside the errors that a function names, a GPU can cause STATUS_MEMORY and STATUS_INTERNAL in
@@ -17,22 +17,22 @@ struct seam;
 /* An open backend; callers only read it. */
 struct backend {
     const struct backend_kind *kind;
-    struct plan plan; /* made before opening; backend_built tells which one was followed */
+    struct plan plan; /* made before opening; backend_built gives the one that was followed */
     int order;
     struct backend_options options; /* it was opened with                                  */
-    const struct rank_rows *ranks;  /* the rows that are here: of the tensor that it was opened
-                                     * from                                                */
+    const struct rank_rows *ranks;  /* of the tensor that it was opened from: the rows that are
+                                     * here                                                */
     struct rank_tensor *own;        /* that tensor, where backend_open made it; owned, or NULL */
-    struct comm *self;              /* likewise                                             */
+    struct comm *self;              /* of `own`; owned, or NULL                             */
     enum precision precision;       /* of the factor matrices as they stand                 */
-    struct seam *seam;              /* of the seam's functions alone; owned                 */
+    struct seam *seam;              /* only backend*.c uses it; owned                       */
 };
 
-/* What is booked so far. A GPU's operations are booked at the latest by the next fit, load,
- * residual or store. */
+/* The times booked so far. A GPU's operations are booked by the next fit, load, residual or store
+ * at the latest. */
 const struct operation_times *backend_times(const struct backend *b);
 
-/* Sets what is booked to zero. */
+/* Sets all times to zero. */
 void backend_clear_times(struct backend *b);
 
 /* *plan = the plan that opening this tensor would follow; nothing is built. Where the nonzeros of a
@@ -48,8 +48,8 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
  * unless the backend builds from the bytes of the .blco file. backend_build builds from them;
  * afterwards the nonzeros may be freed (rank_tensor_free_nonzeros), but *t must outlive *b. Models
  * have the rows of t->rows.part (ktensor_create_part). `progress` may be NULL. The caller closes *b
- * with backend_close; on failure *b is closed. Where backend_prepare fails, it fails on all ranks,
- * and the failure is told once (comm_end_phase). After a failure of backend_build or of any
+ * with backend_close; on failure *b is closed. If backend_prepare fails on one rank, it fails on
+ * all, and one of them has the message (comm_end_phase). After a failure of backend_build or of any
  * operation of *b, the caller calls comm_abort before backend_close. STATUS_MEMORY where nothing
  * fits, with the rank that would fit in the message; STATUS_INPUT as backend_plan, and where the
  * file is damaged; STATUS_INPUT and STATUS_NUMERICAL as backend_check_norm. */
@@ -59,8 +59,8 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
 enum status backend_build(struct backend *b, struct rank_tensor *t, struct progress *progress,
                           struct error *error);
 
-/* STATUS_MEMORY and STATUS_INPUT, as backend_prepare, where it would refuse this tensor; nothing is
- * read. */
+/* Fails as backend_prepare where that would refuse this tensor: STATUS_MEMORY, STATUS_INPUT. Reads
+ * nothing. */
 enum status backend_check_fits(const struct backend_kind *kind, const struct rank_tensor *t,
                                const struct backend_options *options, struct error *error);
 
@@ -74,23 +74,23 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
  * backend. Its model then is [lambda; A_1, ..., A_N] as given: backend_store returns the same. */
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error);
 
-/* The same at the beginning of a run of ALS: where the options say `single_first`, the factor
- * matrices have single precision until backend_widen. */
+/* The same at the beginning of a run of ALS: the factor matrices have the precision in which the
+ * run begins, until backend_widen. */
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error);
 
-/* backend_begin with the random model of ktensor_randomise, whose bits the backend makes itself;
- * the entries of nonnegative modes are magnitudes. */
+/* backend_begin with the random model of ktensor_randomise, which the backend makes itself, bit for
+ * bit; in nonnegative modes, with the absolute values of its entries. */
 enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
                               struct error *error);
 
-/* The factor matrices, of single precision, become equal ones of double precision; without effect
- * where they are double. To be called between iterations. Booked as a load. */
+/* Converts factor matrices of single precision to double; does nothing where they are double. To
+ * be called between iterations. Booked as a load. */
 enum status backend_widen(struct backend *b, struct error *error);
 
-/* Loads what backend_save has stored, perhaps from another backend or with another number of ranks:
+/* Loads what backend_save has saved, perhaps from another backend or with another number of ranks:
  * k has the factor matrices as they stand (carried.h), and no scale is zero. The next operations
- * give what they would have given after that backend_save; on the host, with the same ranks and
- * grid, the same bits. */
+ * give the results that they would have given after that backend_save; on the host, with the same
+ * ranks and grid, to the bit. */
 enum status backend_resume(struct backend *b, const struct ktensor *k,
                            const struct carried *carried, struct error *error);
 
@@ -116,18 +116,18 @@ enum status backend_update(struct backend *b, int mode, struct error *error);
 enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
                         struct backend_fit *fit, struct error *error);
 
-/* *fit = the same of the model as it stands, from a pass over the nonzeros, to all digits
- * (backend_residual.h). On a GPU in single precision, for the tensor rounded to that precision.
+/* *fit = the fit of the model as it stands, from a pass over the nonzeros, to all digits
+ * (backend_residual.h). On a GPU in single precision, it is that of the tensor rounded to floats.
  * STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error);
 
-/* Makes what the next sweep begins with (numerics/momentum_step.h), where the plan has momentum.
- * A_n are the unit columns of the factor matrices, S_n the previous ones, of the modes that the
- * next sweep depends on (mode_rules_begins). A_n becomes Y_n = now A_n + before S_n, without its
- * negative entries if the mode is nonnegative, and S_n becomes A_n. The step (0, 1) swaps A_n and
- * S_n; lambda is then that of S_n. After a fit with momentum that is not blind, *step is that of
- * the fit. No MTTKRP may come between the fit and this. The time is booked as the fit's.
- * STATUS_INTERNAL without a sweep before. */
+/* Makes the factor matrices with which the next sweep begins (numerics/momentum_step.h), where the
+ * plan has momentum. Of the modes that the next sweep depends on (mode_rules_begins), A_n are the
+ * factor matrices with unit columns, and S_n the previous ones. A_n becomes Y_n = now A_n + before
+ * S_n, with 0 for negative entries if the mode is nonnegative, and S_n becomes A_n. The step (0, 1)
+ * swaps A_n and S_n, and lambda with that of S_n. After a fit with momentum that is not blind,
+ * *step is that of the fit. No MTTKRP may come between the fit and this. The time is booked as the
+ * fit's. STATUS_INTERNAL without a sweep before. */
 enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,
                                 struct error *error);
 
@@ -136,8 +136,8 @@ enum status backend_extrapolate(struct backend *b, const struct momentum_step *s
  * the previous ones. No time is booked. */
 void backend_swap(struct backend *b);
 
-/* gram (R x R) = the inner products of the columns of factor matrix `mode`, of unit length, or as
- * they were loaded where no update has changed them; a zero column has zeros. No time is booked. */
+/* gram (R x R) = the inner products of the columns of factor matrix `mode`. The columns have unit
+ * length after an update, before that the length that was loaded. No time is booked. */
 enum status backend_gram(struct backend *b, int mode, double *gram, struct error *error);
 
 /* lambda (R) = the weights of the components, in the backend's order. No time is booked. */
@@ -148,14 +148,13 @@ enum status backend_weights(struct backend *b, double *lambda, struct error *err
  * STATUS_MEMORY. */
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
 
-/* backend_store in the standard form of the whole model (ktensor_arrange; of all ranks), of which k
- * has the rows of ranks->part: the rows leave the backend arranged. The backend keeps its model,
- * but the next operation must be a load or an MTTKRP. Every rank calls it. STATUS_MEMORY. */
+/* backend_store in the standard form (ktensor_arrange) of the whole model of all ranks; k gets the
+ * rows of ranks->part. The backend keeps its model, but the next operation must be a load or an
+ * MTTKRP. Every rank calls it. STATUS_MEMORY. */
 enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error);
 
-/* Copies what the next iteration begins with into k and carried, which have the backend's shape and
- * rank: lambda, the factor matrices as they stand, scales and Grams. The backend's state stays. To
- * be called between iterations. */
+/* Copies the state between two iterations into k and carried, which have the backend's shape and
+ * rank: lambda, the factor matrices as they stand, scales and Grams. The state does not change. */
 enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
                          struct error *error);
 
@@ -163,18 +162,18 @@ enum status backend_save(struct backend *b, struct ktensor *k, struct carried *c
  * time is booked. STATUS_INTERNAL where that M is not there. */
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error);
 
-/* Column r of factor matrix `mode` becomes column r + 1, the last one the first; lambda, Grams and
- * the other factor matrices stay. Until the next load only MTTKRPs may follow: each gives other
- * products of columns. No time is booked. */
+/* Moves column r of factor matrix `mode` to r + 1, and the last column to the first; lambda, Grams
+ * and the other factor matrices stay. Until the next load only MTTKRPs may follow, each of which
+ * then multiplies other columns with each other. No time is booked. */
 enum status backend_rotate(struct backend *b, int mode, struct error *error);
 
-/* *built = what was built so far, and which kernels compute MTTKRP; orderings of a streamed tensor
- * may be built later. */
+/* *built = what has been built, and which kernels compute MTTKRP; more orderings of a streamed
+ * tensor may follow. */
 void backend_built(struct backend *b, struct backend_built *built);
 
 /* Runs MTTKRP of `mode` `count` times (fewer than OPERATION_EVENTS); seconds[i] (count) = the time
- * of call i. Where the backend works on after its calls have returned, all calls are queued before
- * the first one is waited for. Errors as backend_mttkrp. */
+ * of call i. A backend with a queue gets all calls before this waits for the first. Errors as
+ * backend_mttkrp. */
 enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, double *seconds,
                                 struct error *error);
 

@@ -1,5 +1,5 @@
-/* The fit from the terms that both backends have at the end of an iteration, its error, and what
- * momentum makes of it. */
+/* The fit, and its error, from the terms that every backend has at the end of an iteration; with
+ * momentum, also the decision on the next sweep. */
 #ifndef BLCO_BACKEND_FIT_H
 #define BLCO_BACKEND_FIT_H
 
@@ -10,21 +10,21 @@
 #include "numerics/momentum_step.h"
 #include "numerics/precision.h"
 
-/* 1 - ||X - Y|| / ||X||, of the tensor X and the model Y; with momentum, also what the next sweep
- * begins with. */
+/* The fit 1 - ||X - Y|| / ||X|| of the model Y of the tensor X; with momentum, also the step to the
+ * next sweep. */
 struct backend_fit {
     double value;
-    double noise;     /* by how much rounding may have changed `value`, about           */
-    double objective; /* the same with the last step's ridge (struct fit_numbers), which a GPU
-                       * counts with momentum only                                      */
-    double penalty;   /* what that ridge adds to ||X - Y||^2 / ||X||^2                  */
-    bool exact;       /* from the residual                                              */
-    struct momentum momentum;  /* what momentum_next has noted of this fit, and ...     */
-    struct momentum_step step; /* ... its step; both zero without momentum              */
+    double noise;             /* by how much rounding may have changed `value`, about           */
+    double objective;         /* the fit with the last step's ridge counted in (struct fit_numbers);
+                               * a GPU counts it only with momentum                             */
+    double penalty;           /* the ridge's part of ||X - Y||^2 / ||X||^2 there                 */
+    bool exact;               /* from the residual                                              */
+    struct momentum momentum; /* the state after this fit (momentum_next), and ...     */
+    struct momentum_step step; /* ... the next step; both zero without momentum         */
 };
 
-/* The relative error of <X, Y> from an M of so many rows, of all ranks: entries that are rounded to
- * floats are so independently of each other, so that errors of many rows cancel. */
+/* The relative error of <X, Y> from an M of this precision, of `rows` rows on all ranks. Entries
+ * are rounded to floats independently of each other, so that the errors of many rows cancel. */
 double backend_fit_epsilon(uint64_t rows, enum precision precision);
 
 /* *fit from the terms (fit_of_terms). STATUS_NUMERICAL, with the (one-based) mode, where the
@@ -32,11 +32,10 @@ double backend_fit_epsilon(uint64_t rows, enum precision precision);
 enum status backend_fit_of(struct backend_fit *fit, const struct fit_terms *terms, int mode,
                            struct error *error);
 
-/* Decides on the next sweep after *m, which the sweep before has left; NULL: without momentum. */
+/* Decides on the next sweep, where *m is the state after the sweep before; NULL: no momentum. */
 void backend_fit_decide(struct backend_fit *fit, const struct momentum *m);
 
-/* The fit of the same model, `value` of which comes from the residual, which decides if *fit was
- * blind. */
+/* *fit with the exact `value`, from the residual; if *fit was blind, decides with that. */
 struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value);
 
 #endif

@@ -45,9 +45,8 @@ enum status backend_check_norm(double norm_sq, const char *file, struct error *e
         return STATUS_OK;
     if (file)
         return error_set(error, STATUS_INPUT,
-                         "%s: the squared norm of the tensor is %g: values are too %s for a file "
-                         "that goes to the GPU as it is; from text, as `blco convert` makes it, "
-                         "they are scaled",
+                         "%s: the squared norm of the tensor is %g: values are too %s for a GPU to "
+                         "read from a .blco file: convert it to text, whose values are scaled",
                          file, norm_sq, norm_sq < 1 ? "small" : "large");
     if (isfinite(norm_sq))
         return error_set(error, STATUS_INPUT,

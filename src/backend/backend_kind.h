@@ -1,5 +1,5 @@
 /* A kind of backend: what it does without a tensor, how it is opened, and the operations of an open
- * one. Callers use backend.h; backend.c and backend_model.c alone call the operations. */
+ * one. Callers use backend.h; only backend.c and backend_model.c call the operations. */
 #ifndef BLCO_BACKEND_KIND_H
 #define BLCO_BACKEND_KIND_H
 
@@ -25,17 +25,17 @@
 
 struct blco_file;
 
-/* What a backend is opened with: what the user asks for, and what the machine may spend on that.
- * Zero is the default of every field but the rank. */
+/* What the user asks of a backend, and what it may use of the machine. Zero is the default of every
+ * field but the rank. */
 struct backend_options {
     struct problem problem;
     enum conflict conflict;
-    bool no_sharing;      /* no partial products shared between modes (mode_groups.h)          */
-    uint64_t iterations;  /* of ALS, at most; 0: not known. More of them pay for orderings that
-                           * take longer to build                                              */
+    bool no_sharing;      /* no mode groups (mode_groups.h)                                    */
+    uint64_t iterations;  /* of ALS, at most; 0: not known. Orderings that take long to build pay
+                           * only with many                                                    */
     int device;           /* the number of the device to work on, where the kind has several   */
     uint64_t memory;      /* bytes of device memory that may be used; 0: 15/16 of what is free */
-    uint64_t host_memory; /* bytes of host memory that may be used; 0: MACHINE_MEMORY_SHARE of
+    uint64_t host_memory; /* bytes of host memory that may be used; 0: MACHINE_MEMORY_FRACTION of
                            * what is available                                                 */
     bool spends;     /* the nonzeros that the backend is opened from are not needed afterwards */
     uint64_t models; /* models that the caller keeps in host memory beside the backend         */
@@ -55,15 +55,15 @@ struct backend_rates {
 struct backend_mttkrp_kernel {
     char name[96];      /* of the kernel variant ("plain x2048", in chunks of 2048 nonzeros); empty
                          * where there is only one */
-    bool chosen;        /* no other variant is still to be tried                                 */
+    bool chosen;        /* all variants have been tried                                          */
     uint64_t bus_bytes; /* of the tensor, that one MTTKRP copies from host memory to the device */
 };
 
-/* What was built, and in what time. */
+/* What was built, and how long that took. */
 struct backend_built {
     struct plan plan;          /* the plan that was followed: the one given to open, or a smaller
                                 * one where the device turned out to have less room            */
-    struct mode_groups groups; /* whose modes share partial products */
+    struct mode_groups groups; /* modes that share partial products  */
     uint64_t nnz;              /* the nonzeros that are here         */
     struct backend_mttkrp_kernel kernel[MAX_ORDER]; /* of each mode */
     struct backend_seconds { /* of the stages; 0 where there was none                            */
@@ -89,11 +89,11 @@ struct tensor_source {
     struct coo *spent; /* NULL, or x, whose arrays opening may take or free (blco.h)             */
     const struct blco_file *file;
     const char *file_name; /* of the file, for messages; not owned                              */
-    bool parts; /* the file has the nonzeros of all ranks; x has about the number of this rank's
-                 * nonzeros and the shape of its ranges; opening divides the rows
+    bool parts; /* the file has the nonzeros of all ranks; x->nnz estimates those of this rank,
+                 * x->shape is that of its ranges; opening divides the rows
                  * (rank_rows_divide_mode)                                                 */
     struct rank_rows *ranks; /* outlives the backend                                       */
-    double norm_sq;          /* ||X||^2; 0 with a file, whose norm only opening it tells */
+    double norm_sq;          /* ||X||^2; 0 with a file, whose norm `open` computes       */
 };
 
 /* What a model is loaded from: *k, or random numbers (ktensor_randomise), without signs where a
@@ -114,9 +114,9 @@ struct backend_ops {
     enum status (*save)(void *state, struct ktensor *k, struct carried *carried,
                         struct error *error);
 
-    /* store: the factor matrices, of the rows that are here, into k in this form, but not lambda.
-     * columns: column (R) = what the rows of `mode` that this rank solves tell of the columns in
-     * this form; M may be lost. */
+    /* store: copies the factor matrices' rows that are here into k in this form, but not lambda.
+     * columns: column (R) = the statistics of the columns in this form, over the rows of `mode`
+     * that this rank solves; may overwrite M. */
     enum status (*store)(void *state, const struct model_form *form, struct ktensor *k,
                          struct error *error);
     enum status (*columns)(void *state, int mode, const struct model_form *form,
@@ -134,7 +134,7 @@ struct backend_ops {
     enum status (*fetch)(void *state, int mode, double *m, struct error *error);
     enum status (*rotate)(void *state, int mode, struct error *error);
 
-    /* Only called with `single_first`, in single precision. M is lost. */
+    /* Only called in a run with POLICY_AUTO, in single precision. Overwrites M. */
     enum status (*widen)(void *state, struct error *error);
 
     void (*built)(void *state, struct backend_built *built);
@@ -200,7 +200,7 @@ struct backend_kind {
 extern const struct backend_kind backend_host;
 extern const struct backend_kind backend_cuda;
 
-/* What backend_choose takes: "auto", and the numbers of the kinds in the list of backend_kind.c. */
+/* The names that backend_choose takes. */
 extern const struct word backend_words[];
 
 /* *kind = the kind of this name: "host", "cuda", or "auto", which is cuda where it is available,

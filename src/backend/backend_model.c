@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "ranks/model_arrange.h"
 
-/* Another model is about to be loaded. */
+/* Called before another model is loaded. */
 static void forget_model(struct backend *b, const struct model_source *from)
 {
     const struct mode_rules *rules = &b->options.problem.rules;
@@ -35,7 +35,7 @@ static enum status load_timed(struct backend *b, const struct model_source *from
     return operation_end(&s->clock, OP_LOAD, 0, error);
 }
 
-/* The weights are divided as the tensor is; those of a random model are one. */
+/* The weights are divided by 2^exponent, as the tensor is; those of a random model are 1. */
 static enum status load(struct backend *b, struct model_source from, struct error *error)
 {
     const uint64_t rank = b->options.problem.rank;
@@ -52,14 +52,15 @@ static enum status load(struct backend *b, struct model_source from, struct erro
 
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error)
 {
-    const struct model_source from = {.k = k, .precision = b->options.problem.precision};
+    const struct model_source from = {.k = k,
+                                      .precision = precision_last(b->options.problem.precision)};
     return load(b, from, error);
 }
 
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error)
 {
     const struct model_source from = {.k = k,
-                                      .precision = problem_first_precision(&b->options.problem)};
+                                      .precision = precision_first(b->options.problem.precision)};
     return load(b, from, error);
 }
 
@@ -67,18 +68,18 @@ enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_
                               struct error *error)
 {
     const struct model_source from = {
-        .init = init, .seed = seed, .precision = problem_first_precision(&b->options.problem)};
+        .init = init, .seed = seed, .precision = precision_first(b->options.problem.precision)};
     return load(b, from, error);
 }
 
 enum status backend_resume(struct backend *b, const struct ktensor *k,
                            const struct carried *carried, struct error *error)
 {
-    const bool either = b->options.problem.single_first;
+    const enum precision_policy policy = b->options.problem.precision;
     const struct model_source from = {.k = k,
                                       .carried = carried,
-                                      .precision = either ? carried->precision
-                                                          : b->options.problem.precision};
+                                      .precision = policy == POLICY_AUTO ? carried->precision
+                                                                         : precision_last(policy)};
     return load(b, from, error);
 }
 
@@ -136,8 +137,8 @@ done:
     return error->status;
 }
 
-/* diagonal (R) = that of V in an update of mode n, with the ridge. Columns of fixed modes alone may
- * be no unit columns. */
+/* diagonal (R) = the diagonal of V in an update of mode n, with the ridge. Only columns of fixed
+ * modes may be no unit columns, so only their Grams count. */
 static enum status find_diagonal(struct backend *b, int n, double *diagonal, struct error *error)
 {
     const uint64_t rank = b->options.problem.rank;
@@ -174,7 +175,7 @@ static enum status find_zeros(struct backend *b, struct model_form *form, double
     return STATUS_OK;
 }
 
-/* The standard form, from what the columns of all ranks' rows tell. */
+/* The standard form, from the statistics of the columns in all ranks' rows. */
 static enum status decide_form(struct backend *b, const struct ktensor *k,
                                const struct model_form *form, struct arrangement *a,
                                struct error *error)

@@ -102,8 +102,8 @@ enum status backend_check_fits(const struct backend_kind *kind, const struct ran
     return plan_or_refuse(&plan, kind, t, options, error);
 }
 
-/* Whether the backend builds from the bytes of the file. A rank of several takes its part from
- * them. */
+/* Whether the backend builds from the bytes of the file; with several ranks, each takes its part
+ * from them. */
 static bool builds_from_file(const struct backend *b, const struct rank_tensor *t)
 {
     if (!t->input.unread || !b->plan.fits || !plan_takes_packed(&b->plan))
@@ -119,9 +119,10 @@ static enum status read_estimated(struct backend *b, struct rank_tensor *t,
     struct comm *all = t->comm;
     const struct plan_tensor tensor = rank_tensor_for_plan(t);
     backend_plan(&b->plan, b->kind, &tensor, &b->options, error);
+    if (comm_allreduce_error(all, error) != STATUS_OK)
+        return error->status;
     int needed = !builds_from_file(b, t);
-    if (comm_allreduce_error(all, error) != STATUS_OK ||
-        comm_allreduce_max(all, &needed, error) != STATUS_OK)
+    if (comm_allreduce_max(all, &needed, error) != STATUS_OK)
         return error->status;
     return needed ? rank_tensor_read(t, progress, error) : STATUS_OK;
 }
@@ -150,9 +151,11 @@ static enum status agree_on_momentum(struct backend *b, const struct rank_tensor
     struct backend_options plain = b->options;
     plain.problem.acceleration = ACCELERATE_OFF;
     int without = !b->plan.request.momentum;
-    if (comm_allreduce_max(t->comm, &without, error) == STATUS_OK && without &&
-        b->plan.request.momentum)
+    if (comm_allreduce_max(t->comm, &without, error) != STATUS_OK)
+        goto done;
+    if (without && b->plan.request.momentum)
         plan_or_refuse(&b->plan, b->kind, t, &plain, error);
+done:
     return comm_end_phase(t->comm, error);
 }
 
@@ -163,7 +166,7 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     *b = (struct backend){.kind = kind,
                           .options = *options,
                           .order = t->shape.order,
-                          .precision = options->problem.precision};
+                          .precision = precision_last(options->problem.precision)};
     b->seam = memory_zeros(1, sizeof *b->seam, error);
     if (!b->seam)
         return error->status;
@@ -176,15 +179,16 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct rank_tensor *t, const struct backend_options *options,
                             struct progress *progress, struct error *error)
 {
-    struct comm *all = t->comm;
+    struct comm *all = t->comm; /* *t is empty after a read that fails */
     begin(b, kind, t, options, error);
-    if (comm_end_phase(all, error) != STATUS_OK) { /* plan_and_read needs every rank */
-        backend_close(b);
-        return error->status;
-    }
+    if (comm_end_phase(all, error) != STATUS_OK) /* plan_and_read needs every rank */
+        goto done;
     plan_and_read(b, t, progress, error);
-    if (comm_end_phase(all, error) == STATUS_OK && options->problem.acceleration == ACCELERATE_AUTO)
+    if (comm_end_phase(all, error) != STATUS_OK)
+        goto done;
+    if (options->problem.acceleration == ACCELERATE_AUTO)
         agree_on_momentum(b, t, error);
+done:
     if (error->status != STATUS_OK)
         backend_close(b);
     return error->status;
@@ -196,23 +200,23 @@ static enum status sum_norms(struct tensor_source *known, struct error *error)
     return comm_allreduce_sum(known->ranks->all, &known->norm_sq, 1, error);
 }
 
-/* Sets the norm of nonzeros in memory, and scales them where it takes that; *scaled then has the
+/* Sets the norm of nonzeros in memory, and scales them where that is needed; *scaled then has the
  * values that *known points to. The caller frees scaled->value. */
 static enum status take_norm(struct backend *b, struct tensor_source *known, struct coo *scaled,
                              struct error *error)
 {
-    const enum precision precision = problem_first_precision(&b->options.problem);
+    const enum precision precision = precision_first(b->options.problem.precision);
     if (sum_norms(known, error) != STATUS_OK)
         return error->status;
-    if (value_scale_needed(known->norm_sq, known->x->shape.order, precision)) {
-        if (value_scale_apply(scaled, &b->seam->exponent, known->x, known->ranks->all, error) !=
-            STATUS_OK)
-            return error->status;
-        known->x = scaled;
-        known->spent = NULL;
-        if (sum_norms(known, error) != STATUS_OK)
-            return error->status;
-    }
+    if (!value_scale_needed(known->norm_sq, known->x->shape.order, precision))
+        return backend_check_norm(known->norm_sq, NULL, error);
+    if (value_scale_apply(scaled, &b->seam->exponent, known->x, known->ranks->all, error) !=
+        STATUS_OK)
+        return error->status;
+    known->x = scaled;
+    known->spent = NULL;
+    if (sum_norms(known, error) != STATUS_OK)
+        return error->status;
     return backend_check_norm(known->norm_sq, NULL, error);
 }
 
@@ -254,10 +258,13 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
     struct rank_tensor *t = memory_zeros(1, sizeof *t, error);
     struct comm *self = comm_self(error);
     *b = (struct backend){0};
-    if (error->status != STATUS_OK || rank_tensor_share(t, self, x, NULL, error) != STATUS_OK)
+    if (error->status != STATUS_OK)
         goto failed;
-    if (backend_prepare(b, kind, t, options, progress, error) != STATUS_OK ||
-        backend_build(b, t, progress, error) != STATUS_OK)
+    if (rank_tensor_share(t, self, x, NULL, error) != STATUS_OK)
+        goto failed;
+    if (backend_prepare(b, kind, t, options, progress, error) != STATUS_OK)
+        goto failed;
+    if (backend_build(b, t, progress, error) != STATUS_OK)
         goto failed;
     b->own = t;
     b->self = self;
@@ -266,6 +273,6 @@ failed:
     if (t)
         rank_tensor_close(t);
     memory_free(t);
-    comm_close(self);
+    comm_finalize(self);
     return error->status;
 }

@@ -10,7 +10,7 @@ enum status backend_residual_create(struct backend_residual *r, int order, uint6
 {
     *r = (struct backend_residual){.order = order, .rank = rank};
     r->weight = memory_zeros(rank, sizeof *r->weight, error);
-    for (int n = 0; n < order && error->status == STATUS_OK; n++)
+    for (int n = 0; n < order; n++)
         r->gram[n] = memory_zeros(rank, rank * sizeof *r->gram[n], error);
     if (error->status != STATUS_OK)
         backend_residual_free(r);
@@ -33,14 +33,18 @@ static enum status sum_ranks(struct comm *c, struct double_double *x, uint64_t c
     if (c->size == 1)
         return STATUS_OK;
     struct double_double *all = memory_array((size_t)c->size, bytes, error);
-    if (!all)
+    if (!all) {
         comm_abort(c, error);
-    else if (comm_allgather(c, x, bytes, all, error) == STATUS_OK)
-        for (uint64_t i = 0; i < count; i++) {
-            x[i] = all[i];
-            for (int k = 1; k < c->size; k++)
-                x[i] = dd_add(x[i], all[(uint64_t)k * count + i]);
-        }
+        return error->status;
+    }
+    if (comm_allgather(c, x, bytes, all, error) != STATUS_OK)
+        goto done;
+    for (uint64_t i = 0; i < count; i++) {
+        x[i] = all[i];
+        for (int k = 1; k < c->size; k++)
+            x[i] = dd_add(x[i], all[(uint64_t)k * count + i]);
+    }
+done:
     memory_free(all);
     return error->status;
 }

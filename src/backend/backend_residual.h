@@ -1,15 +1,14 @@
 /* The fit from the residual itself: ||X - Y||^2 of the tensor X and the model Y, from a pass over
  * the nonzeros, in twice the digits of a double.
  *
- * A formula with doubles gives ||X - Y||^2 to about 1e-16 ||X||^2, so that the fit of a Y near X
- * has half of its digits. The cells without a nonzero, which no pass can visit one by one, come in
- * by
+ * Computed in doubles, ||X - Y||^2 has an error of about 1e-16 ||X||^2, so that the fit of a Y near
+ * X has only half of its digits. The cells without a nonzero, too many to visit, are counted by
  * ||Y||^2:
  *
  *   ||X - Y||^2 = sum over the nonzeros x, where Y has the value y, of x (x - 2 y), plus ||Y||^2
  *
- * These terms cancel too, but with twice the digits what is left is known to about 1e-30 ||X||^2,
- * and the fit to more digits than it is printed with. */
+ * These terms cancel too, but with twice the digits the error is about 1e-30 ||X||^2, and the fit
+ * has more digits than are printed. */
 #ifndef BLCO_BACKEND_RESIDUAL_H
 #define BLCO_BACKEND_RESIDUAL_H
 
@@ -39,9 +38,8 @@ enum status backend_residual_create(struct backend_residual *r, int order, uint6
 /* Accepts an empty one. */
 void backend_residual_free(struct backend_residual *r);
 
-/* *fit = the fit, from what all ranks of c have in their *r, which is used up; the same bits on all
- * ranks, each of which calls it. STATUS_NUMERICAL where the residual is not finite; errors of
- * comm_allgather. */
+/* *fit = the fit, from the *r of all ranks of c, which this changes. Every rank calls it and gets
+ * the same bits. STATUS_NUMERICAL where the residual is not finite; errors of comm_allgather. */
 enum status backend_residual_fit(struct backend_residual *r, struct comm *c, double *fit,
                                  struct error *error);
 

@@ -1,5 +1,5 @@
-/* In which form a model leaves a backend: columns of unit length, in another order, with zeros
- * where entries are no more than rounding, divided. */
+/* The form in which a model leaves a backend: its columns have unit length, then get another order
+ * and a divisor each, and entries that are no more than rounding become 0. */
 #ifndef BLCO_COLUMN_FORM_H
 #define BLCO_COLUMN_FORM_H
 
@@ -7,8 +7,8 @@
 #include "numerics/precision.h"
 
 /* Entry x of unit column r of mode n counts as zero where bound[n] is not NULL and x lambda[r] <=
- * bound[n][r] (nonneg_zeros.h). Then the columns are ordered and divided as the arrangement says.
- * All but the arrangement is in the backend's order. */
+ * bound[n][r] (nonneg_zeros.h). Then the arrangement gives the order and the divisors of
+ * the columns. All but the arrangement is in the backend's order. */
 struct model_form {
     const double *lambda;           /* (R) */
     const double *bound[MAX_ORDER]; /* (R) */

@@ -4,7 +4,7 @@
 
 #include "numerics/precision.h"
 
-/* What an update of a mode has left. */
+/* An update of a mode, or what it has left. */
 struct nonneg_update {
     const double *lambda;     /* (R)                                          */
     const double *diagonal;   /* (R): V(r,r), the ridge included              */
@@ -12,8 +12,11 @@ struct nonneg_update {
     enum precision precision; /* of the update                                */
 };
 
-/* bound (R): an entry x of unit column r stands at the floor (numerics/nonneg.h), or so near
- * that rounding hides it, where x lambda[r] <= bound[r]. */
+/* floor (R): the least entry of each column of A diag(lambda) in the update (numerics/nonneg.h). */
+void nonneg_floors(const struct nonneg_update *u, uint64_t rank, double *floor);
+
+/* bound (R): an entry x of unit column r is at the floor, or so near that rounding hides it, where
+ * x lambda[r] <= bound[r]. */
 void nonneg_bounds(const struct nonneg_update *u, uint64_t rank, double *bound);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "tensor/shape.h"
 
-/* What time is booked for. */
+/* The operations whose time is booked. */
 enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
 
 /* The operation's name as records and summaries print it ("mttkrp"). */
@@ -18,7 +18,7 @@ const char *operation_name(enum operation op);
 /* Whether an iteration does the operation once for each mode. */
 bool operation_has_modes(enum operation op);
 
-/* What is booked. Operations without a mode use [0]. */
+/* The times booked. Operations without a mode use [0]. */
 struct operation_times {
     double seconds[OP_COUNT][MAX_ORDER];
     uint64_t calls[OP_COUNT][MAX_ORDER];
@@ -50,10 +50,10 @@ struct operation_clock {
     } operation[OPERATION_EVENTS]; /* [i]: between the events i - 1 and i */
 };
 
-/* To be called before and after each operation that succeeds; `end` books it, now or when the queue
- * has done it: after a fit, which waits for the queue in any case, before a load, a residual or a
- * store, which end when their calls return, or when no event is left. Errors of struct event_ops.
- */
+/* To be called before and after each operation that succeeds. `end` books it at once or, if it is
+ * queued, later: after a fit, which waits for the queue in any case; before a load, a residual or a
+ * store, which are done when their calls return; or when no event is left. Errors of struct
+ * event_ops. */
 enum status operation_begin(struct operation_clock *c, enum operation op, struct error *error);
 enum status operation_end(struct operation_clock *c, enum operation op, int mode,
                           struct error *error);

@@ -5,15 +5,16 @@
 #include "backend/backend_kind.h"
 #include "backend/operation_times.h"
 
-/* What the next operation may go on from: M of `mode` after OP_MTTKRP, the new factor matrix of
- * `mode` after OP_UPDATE; otherwise neither. */
+/* The last operation: after OP_MTTKRP the backend has M of `mode`, after OP_UPDATE the new factor
+ * matrix of `mode`, otherwise neither. */
 struct last_operation {
     enum operation op;
     int mode;
     bool rotated; /* since the last load: the Grams are those of other columns */
 };
 
-/* Modes in which entries may be at the floor of an update (nonneg_zeros.h), and its precision. */
+/* In which modes entries may be at the floor of an update (nonneg_zeros.h), and the precision of
+ * that update. */
 struct floors {
     bool may[MAX_ORDER];
     enum precision precision[MAX_ORDER];

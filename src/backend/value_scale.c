@@ -42,15 +42,17 @@ enum status value_scale_apply(struct coo *scaled, int *exponent, const struct co
     *scaled = *x;
     *exponent = exponent_of(x);
     scaled->value = memory_array(x->nnz, sizeof *x->value, error);
-    if (comm_allreduce_error(all, error) == STATUS_OK &&
-        comm_allreduce_max(all, exponent, error) == STATUS_OK) {
-        if (*exponent == INT_MIN || *exponent == INT_MAX)
-            *exponent = 0;
+    if (comm_allreduce_error(all, error) != STATUS_OK)
+        goto failed;
+    if (comm_allreduce_max(all, exponent, error) != STATUS_OK)
+        goto failed;
+    if (*exponent == INT_MIN || *exponent == INT_MAX)
+        *exponent = 0;
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++)
-            scaled->value[i] = ldexp(x->value[i], -*exponent);
-        return STATUS_OK;
-    }
+    for (uint64_t i = 0; i < x->nnz; i++)
+        scaled->value[i] = ldexp(x->value[i], -*exponent);
+    return STATUS_OK;
+failed:
     memory_free(scaled->value);
     scaled->value = NULL;
     return error->status;

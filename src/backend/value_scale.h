@@ -1,6 +1,6 @@
-/* Values whose squares or products are beyond the range of numbers: a backend works on such a
- * tensor divided by a power of two, which changes no digit, and the weights are multiplied by it in
- * the end. CP-ALS is linear in the tensor: factor matrices and fit stay the same. */
+/* Tensors whose values have squares or products beyond the range of numbers: a backend works on
+ * such a tensor divided by a power of two, which changes no digit, and the weights are multiplied
+ * by it in the end. CP-ALS is linear in the tensor, so factor matrices and fit stay the same. */
 #ifndef BLCO_VALUE_SCALE_H
 #define BLCO_VALUE_SCALE_H
 

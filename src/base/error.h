@@ -1,4 +1,4 @@
-/* What went wrong: a status, which is also the exit code of blco, and one sentence for the user. */
+/* What went wrong: a status, which is also the exit status, and one sentence for the user. */
 #ifndef BLCO_ERROR_H
 #define BLCO_ERROR_H
 
@@ -10,13 +10,13 @@ enum status {
     STATUS_NUMERICAL = 4,   /* a NaN or an infinity turned up in the computation */
     STATUS_OUTPUT = 5,      /* writing a result failed                           */
     STATUS_UNLIKE = 6,      /* models are less alike than the user asked for     */
-    STATUS_UNCONVERGED = 7, /* a run was to converge, and has not                */
+    STATUS_UNCONVERGED = 7, /* a run had to converge, and did not                */
     STATUS_UNREAD = 141     /* nobody reads standard output any more: 128 + SIGPIPE */
 };
 
 struct error {
     enum status status;
-    char message[1024]; /* no newline, no program name; empty where another process tells it */
+    char message[1024]; /* no newline, no program name; empty if another process reports it */
 };
 
 /* Records the cause and returns the status that *error holds. Only the first call counts: the user

@@ -178,24 +178,29 @@ void json_put_bool(struct json *j, const char *name, bool value)
     put_text(j, value ? "true" : "false");
 }
 
+/* Adds an array on one text line, each value by `put`. */
+#define PUT_ARRAY(put)                                                                             \
+    do {                                                                                           \
+        put_lead(j, name);                                                                         \
+        put_text(j, "[");                                                                          \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            put_text(j, i > 0 ? ", " : "");                                                        \
+            put;                                                                                   \
+        }                                                                                          \
+        put_text(j, "]");                                                                          \
+    } while (0)
+
 void json_put_numbers(struct json *j, const char *name, const double *value, size_t count)
 {
-    put_lead(j, name);
-    put_text(j, "[");
-    for (size_t i = 0; i < count; i++) {
-        put_text(j, i > 0 ? ", " : "");
-        put_number(j, value[i]);
-    }
-    put_text(j, "]");
+    PUT_ARRAY(put_number(j, value[i]));
 }
 
 void json_put_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count)
 {
-    put_lead(j, name);
-    put_text(j, "[");
-    for (size_t i = 0; i < count; i++) {
-        put_text(j, i > 0 ? ", " : "");
-        put_unsigned(j, value[i]);
-    }
-    put_text(j, "]");
+    PUT_ARRAY(put_unsigned(j, value[i]));
+}
+
+void json_put_counts(struct json *j, const char *name, const int *value, size_t count)
+{
+    PUT_ARRAY(put_unsigned(j, (uint64_t)value[i]));
 }

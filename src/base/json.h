@@ -37,6 +37,7 @@ void json_put_bool(struct json *j, const char *name, bool value);
 /* Adds an array of `count` numbers, on one text line. */
 void json_put_numbers(struct json *j, const char *name, const double *value, size_t count);
 void json_put_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count);
+void json_put_counts(struct json *j, const char *name, const int *value, size_t count); /* >= 0 */
 
 /* Ends the innermost open object or array; a newline follows the outermost. */
 void json_end(struct json *j);

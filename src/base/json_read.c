@@ -6,8 +6,8 @@
 #include "base/infile.h"
 #include "base/memory.h"
 
-/* What Jansson allocates for each byte of text at most: 248 bytes for the three of "{},", rounded
- * up. */
+/* The most that Jansson allocates for a byte of text: 248 bytes for the three of "{},", rounded up.
+ */
 #define BYTES_PER_BYTE 96
 
 /* Jansson skips some bytes of value 0. */

@@ -15,7 +15,7 @@ void last_words_begin(const char *program)
     rewrites = progress_rewrites(STDERR_FILENO);
 }
 
-/* Appends what there is room for, but for the newline. */
+/* Appends as much as fits, and leaves room for the newline. */
 static void append(char *line, size_t size, size_t *used, const char *more)
 {
     size_t length = strlen(more), room = size - 1 - *used;

@@ -1,21 +1,20 @@
-/* What the machine has: memory, as far as this process may take it, and caches; and the text files
- * in which the system says so. Implemented in machine.c, and memory_limits.c: the memory that this
- * process may take, and what limits it: control groups and resource limits. */
+/* Memory that this process may take, and sizes of caches, as the system reports them. Implemented
+ * in machine.c and, for the limits of memory (control groups and resource limits), memory_limits.c.
+ */
 #ifndef BLCO_MACHINE_H
 #define BLCO_MACHINE_H
 
 #include <stdint.h>
 
-/* Bytes of memory that this process may still take: what the system calls available, or what the
- * limits below leave, whichever is less; UINT64_MAX where neither is known. */
+/* Bytes of memory that this process may still take: the memory that the system calls available, or
+ * less if the limits below leave less; UINT64_MAX if neither is known. */
 uint64_t machine_memory_available(void);
 
-/* The fraction of machine_memory_available(), and of what this process has taken of it, that is
- * used without --host-memory. */
-#define MACHINE_MEMORY_SHARE 0.8
+/* Without --host-memory, this fraction of the memory that is available or already taken is used. */
+#define MACHINE_MEMORY_FRACTION 0.8
 
-/* Bytes of memory that this process may have in all, what it has now included: `limit`, or where
- * `limit` is 0, MACHINE_MEMORY_SHARE of what it has and of what is available. */
+/* Bytes of memory that this process may use in all: `limit`, or if that is 0,
+ * MACHINE_MEMORY_FRACTION of the memory that it has taken and that is available. */
 uint64_t machine_memory_budget(uint64_t limit);
 
 /* Bytes that this process holds in memory now, without mapped files; 0 where the system does not
@@ -33,11 +32,11 @@ uint64_t machine_shared_cache(void);
 /* Largest number of bytes of memory that this process has held so far, mapped files included. */
 uint64_t machine_memory_peak(void);
 
-/* Bytes that the control groups of this process leave to it: of the group and of all groups around
- * it, as far as they can be seen, the least of what is below the limit. Page cache that the system
- * can take back counts as free. Both versions of control groups are read ("Control Group v2" and
- * "Memory Resource Controller" in the documentation of Linux). UINT64_MAX without a limit. `root`
- * stands before the path of every file: "" for this machine, a folder in tests. */
+/* Bytes that the control groups of this process leave to it: the least that its group, or any
+ * visible group around that one, leaves below its limit. Page cache that the system can take back
+ * counts as free. Both versions of control groups are read ("Control Group v2" and "Memory Resource
+ * Controller" in the documentation of Linux). UINT64_MAX without a limit. `root` stands before the
+ * path of every file: "" for this machine, a folder in tests. */
 uint64_t memory_limits_groups(const char *root);
 
 /* Bytes that RLIMIT_AS (ulimit -v) and RLIMIT_DATA (ulimit -d) leave, less MEMORY_LIMITS_LIBRARIES;

@@ -45,12 +45,12 @@ void memory_return_freed(void);
 void memory_give_back(void);
 
 /* Tests only: the allocation after the next `k` fails, once; a negative k switches the hook off.
- * memory_hook_fired says whether an allocation has failed so since the last memory_hook_set. */
+ * memory_hook_fired: whether an allocation has failed for this reason since memory_hook_set. */
 void memory_hook_set(long k);
 int memory_hook_fired(void);
 
-/* For allocators of other memory, such as a GPU's: counts an allocation; true where the hook lets
- * this allocation fail. */
+/* For allocators of other memory, such as a GPU's: counts an allocation; true if the hook lets it
+ * fail. */
 int memory_hook_fails(void);
 
 #endif

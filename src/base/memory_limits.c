@@ -193,5 +193,5 @@ uint64_t machine_memory_available(void)
 uint64_t machine_memory_budget(uint64_t limit)
 {
     double had = (double)machine_memory_available() + (double)machine_memory_in_use();
-    return limit ? limit : (uint64_t)fmin(MACHINE_MEMORY_SHARE * had, (double)(UINT64_MAX / 2));
+    return limit ? limit : (uint64_t)fmin(MACHINE_MEMORY_FRACTION * had, (double)(UINT64_MAX / 2));
 }

@@ -20,8 +20,9 @@ void openmp_faults_note(const char *format, ...)
 
 enum status openmp_faults_check(struct error *error)
 {
-    return noted.status == STATUS_OK ? STATUS_OK
-                                     : error_set(error, noted.status, "%s", noted.message);
+    if (noted.status == STATUS_OK)
+        return STATUS_OK;
+    return error_set(error, noted.status, "%s", noted.message);
 }
 
 /* The linker's names (ld --wrap) for libgomp's gomp_error, which it calls while it reads its

@@ -1,4 +1,4 @@
-/* What libgomp finds wrong. On its own it prints, and ends the program with exit code 1 where a
+/* What libgomp finds wrong. On its own it prints, and ends the program with exit status 1 where a
  * thread cannot be started. Where libgomp is a part of the program (the Makefile), the linker leads
  * its calls here instead. */
 #ifndef BLCO_OPENMP_FAULTS_H

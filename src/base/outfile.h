@@ -12,7 +12,7 @@ struct outfile {
     int fd;          /* -1 where no file is open                                           */
     int named;       /* the file has the name `temporary`; a file without a name vanishes
                         however the process ends                                           */
-    int old;         /* what had the name `path` before: enum old of outfile_set.c         */
+    int old;         /* which file had the name `path` before: enum old of outfile_set.c   */
     uint64_t key;    /* from which the hidden names are made                               */
     char *path;      /* final name; owned                                                  */
     char *folder;    /* that of the path, as "FOLDER/." or "."; owned                     */
@@ -57,11 +57,11 @@ enum status outfile_write_at(struct outfile *f, const void *bytes, size_t size, 
 enum status outfile_read_at(const struct outfile *f, void *bytes, size_t size, size_t offset,
                             struct error *error);
 
-/* Makes the file `size` bytes long; bytes that were not there are zero. STATUS_OUTPUT. */
+/* Makes the file `size` bytes long; new bytes are zero. STATUS_OUTPUT. */
 enum status outfile_resize(struct outfile *f, size_t size, struct error *error);
 
-/* Lets the disk begin with `size` bytes at `offset`, and does not wait: a hint, so that a later
- * sync finds less to do. */
+/* Asks the disk to begin writing `size` bytes at `offset`, and does not wait: a hint, so that a
+ * later sync has less to do. */
 void outfile_begin_sync(struct outfile *f, size_t size, size_t offset);
 
 /* Brings the bytes that were written here onto the disk. STATUS_OUTPUT. */

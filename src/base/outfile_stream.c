@@ -2,11 +2,13 @@
 
 #include "base/memory.h"
 
-/* stdio takes 0 for a failure. */
+/* Returns 0 on failure, as stdio expects. */
 static ssize_t write_bytes(void *cookie, const char *bytes, size_t size)
 {
     struct outfile_stream *s = cookie;
-    if (s->error->status != STATUS_OK || outfile_write(s->file, bytes, size, s->error) != STATUS_OK)
+    if (s->error->status != STATUS_OK)
+        return 0;
+    if (outfile_write(s->file, bytes, size, s->error) != STATUS_OK)
         return 0;
     return (ssize_t)size;
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define PACE_TEXT  64
-#define PACE_LEAST 0.01 /* seconds: what took less says nothing of the machine */
+#define PACE_LEAST 0.01 /* seconds: shorter times are too noisy to show */
 
 /* Writes " in 1.23 s, 456 million a second", where `amount` is counted in millions and `unit` is
  * "million a second"; " in 1.23 s" where `unit` is NULL; nothing where it took less than

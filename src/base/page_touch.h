@@ -20,7 +20,7 @@ struct page_touch {
     size_t piece; /* bytes that a thread takes at a time */
     pthread_t thread[PAGE_TOUCH_THREADS];
     int threads;
-    atomic_size_t next; /* the next piece of the arrays, counted through */
+    atomic_size_t next; /* the next piece, counted over all arrays */
     atomic_bool ended;
 };
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What printable() needs at most for a text of so many bytes. */
+/* The most bytes that printable() writes for a text of so many bytes. */
 #define PRINTABLE_ROOM(bytes) (4 * (bytes) + 1)
 
 /* Whether the character at `text`, `length` bytes of valid UTF-8, can be shown as it is: no control

@@ -1,5 +1,5 @@
-/* The lock on a stem, with which the names of files that belong together begin: the file STEM.lock
- * says which process writes these files, and has a log of what is being done to them. */
+/* The lock on a stem, the common beginning of the names of files that belong together. The file
+ * STEM.lock says which process writes these files, and has a log of what it does to them. */
 #ifndef BLCO_STEM_LOCK_H
 #define BLCO_STEM_LOCK_H
 

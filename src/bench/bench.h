@@ -7,8 +7,8 @@
 #include "bench/bench_statistics.h"
 #include "ranks/rank_tensor.h"
 
-/* Samples of an MTTKRP where the user gives no number: at least BENCH_SAMPLES, and more, up to
- * BENCH_MOST, until they have taken BENCH_SECONDS. ALS makes BENCH_SAMPLES iterations. */
+/* Samples of an MTTKRP if the user gives no number: at least BENCH_SAMPLES, and up to BENCH_MOST
+ * until they have taken BENCH_SECONDS. ALS makes BENCH_SAMPLES iterations. */
 #define BENCH_SAMPLES     20
 #define BENCH_MOST        100
 #define BENCH_SECONDS     0.2
@@ -16,8 +16,8 @@
 
 /* MTTKRP of one mode with one conflict resolution. */
 struct bench_series {
-    bool measured;      /* false where the mode cannot have this resolution; all else is 0 then */
-    char variant[96];   /* the kernel that was chosen; empty where there is no choice           */
+    bool measured;      /* false: the mode cannot have this resolution, and all else is 0       */
+    char variant[96];   /* the chosen kernel; empty if there is no choice                       */
     double difference;  /* ||M - reference|| / ||reference||                                    */
     uint64_t bus_bytes; /* of the tensor, that one MTTKRP copies from host memory               */
     uint64_t count;     /* number of samples                                                    */
@@ -29,8 +29,8 @@ struct bench_series {
 struct bench_resolution {
     const char *name; /* of the conflict resolution, or "in ALS"; borrowed   */
     enum conflict conflict;
-    bool fits;                           /* false where memory has no room; nothing is measured */
-    double open_seconds;                 /* 0 where no backend was opened                       */
+    bool fits;                           /* false: memory has no room, and nothing is measured  */
+    double open_seconds;                 /* 0: no backend was opened                            */
     struct backend_seconds build;        /* of the stages of building                           */
     struct bench_series mode[MAX_ORDER]; /* [n]: mode n                                         */
 };
@@ -48,8 +48,8 @@ struct bench_als {
 
 struct bench_request {
     const struct backend_kind *kind;
-    struct rank_tensor *tensor; /* its nonzeros are read where a plan needs them; borrowed     */
-    bool als_only;              /* no MTTKRP but those of the iterations; so with ranks        */
+    struct rank_tensor *tensor; /* its nonzeros are read if a plan needs them; borrowed        */
+    bool als_only;              /* only MTTKRPs of iterations; always so on several ranks      */
     struct backend_options options; /* conflict: CONFLICT_AUTO for all, else the only one      */
     uint64_t samples;               /* of each series, and iterations of ALS; 0: as above      */
 };
@@ -57,20 +57,20 @@ struct bench_request {
 struct bench_result {
     struct shape shape;
     uint64_t nnz, rank;
-    enum precision precision; /* of what was measured: of single_first, that which comes first  */
+    enum precision precision; /* in which a run begins: that of what was measured */
     struct backend_rates rates;
     char reference[64]; /* what results were compared with, "the host"                 */
-    int resolutions;    /* that were tried                                             */
+    int resolutions;    /* how many were tried                                         */
     struct bench_resolution resolution[BENCH_RESOLUTIONS]; /* (resolutions) */
     struct bench_als als;
     double communication; /* mean seconds of an iteration in which rows and sums moved        */
 };
 
-/* Measures everything into *r; the limits of the machine come last. Of several ranks every rank
- * calls it with its own part and measures itself; the iterations are made together. `progress` may
- * be NULL. The caller frees *r with bench_free, after a failure too. STATUS_INTERNAL where a result
- * is wrong, that is, differs from the reference by more than bench_tolerance; STATUS_MEMORY where
- * nothing fits; errors as backend_open and its operations. */
+/* Measures everything into *r, the limits of the machine last. Every rank calls it with its own
+ * part and measures itself; the iterations are made together. `progress` may be NULL. The caller
+ * frees *r with bench_free, after a failure too. STATUS_INTERNAL if a result differs from the
+ * reference by more than bench_tolerance; STATUS_MEMORY if nothing fits; errors as backend_open and
+ * its operations. */
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error);
 

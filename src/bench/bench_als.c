@@ -6,29 +6,31 @@
 #include "als/cpals.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/bench_settle.h"
+#include "bench/bench_warm_up.h"
 
 /* Verifies MTTKRP of all modes for the start, with the kernels that were chosen. */
 static enum status check_sweep(struct bench_job *job, struct backend *b, struct error *error)
 {
     struct backend_built built;
     backend_built(b, &built);
-    enum status status = backend_begin(b, &job->start, error);
-    for (int n = 0; n < b->order && status == STATUS_OK; n++) {
+    if (backend_begin(b, &job->start, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < b->order; n++) {
         struct bench_series *s = &job->result->als.own.mode[n];
         memcpy(s->variant, built.kernel[n].name, sizeof s->variant);
-        status = backend_mttkrp(b, n, error);
-        if (status == STATUS_OK)
-            status = bench_check(job, b, n, built.plan.conflict[n], s, error);
+        if (backend_mttkrp(b, n, error) != STATUS_OK)
+            return error->status;
+        if (bench_check(job, b, n, built.plan.conflict[n], s, error) != STATUS_OK)
+            return error->status;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status allocate_als(struct bench_als *als, int order, uint64_t count,
                                 struct error *error)
 {
     als->seconds = memory_array(count, sizeof *als->seconds, error);
-    for (int n = 0; n < order && error->status == STATUS_OK; n++)
+    for (int n = 0; n < order; n++)
         als->own.mode[n].seconds = memory_array(count, sizeof *als->seconds, error);
     return error->status;
 }
@@ -39,13 +41,14 @@ static enum status time_sweep(struct backend *b, struct bench_als *als, struct e
     const struct operation_times *times = backend_times(b);
     double before[MAX_ORDER], start = clock_now();
     memcpy(before, times->seconds[OP_MTTKRP], sizeof before);
-    enum status status = cpals_sweep(b, NULL, &als->fit, error);
+    if (cpals_sweep(b, NULL, &als->fit, error) != STATUS_OK)
+        return error->status;
     als->seconds[als->count++] = clock_now() - start;
     for (int n = 0; n < b->order; n++) {
         struct bench_series *s = &als->own.mode[n];
         s->seconds[s->count++] = times->seconds[OP_MTTKRP][n] - before[n];
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status summarise_als(struct backend *b, struct bench_als *als, struct error *error)
@@ -62,29 +65,30 @@ static enum status summarise_als(struct backend *b, struct bench_als *als, struc
 }
 
 /* Warms up, verifies, and times iterations on an open backend. The first iteration after the check
- * still belongs to the warming up and is not timed. */
+ * is still part of the warm-up. */
 static enum status run_als(struct bench_job *job, struct backend *b, struct error *error)
 {
     struct bench_als *als = &job->result->als;
     uint64_t wanted = job->request->samples ? job->request->samples : BENCH_SAMPLES;
-    enum status status = allocate_als(als, b->order, wanted, error);
-    if (status == STATUS_OK)
-        status = backend_begin(b, &job->start, error);
-    if (status == STATUS_OK)
-        status = bench_settle(b, &als->fit, error);
-    if (status == STATUS_OK)
-        status = check_sweep(job, b, error);
-    if (status == STATUS_OK)
-        status = cpals_sweep(b, NULL, &als->fit, error);
+    if (allocate_als(als, b->order, wanted, error) != STATUS_OK)
+        return error->status;
+    if (backend_begin(b, &job->start, error) != STATUS_OK)
+        return error->status;
+    if (bench_warm_up(b, &als->fit, error) != STATUS_OK)
+        return error->status;
+    if (check_sweep(job, b, error) != STATUS_OK)
+        return error->status;
+    if (cpals_sweep(b, NULL, &als->fit, error) != STATUS_OK)
+        return error->status;
     backend_clear_times(b);
     double moving = rank_rows_seconds(b->ranks);
-    while (als->count < wanted && status == STATUS_OK) {
+    while (als->count < wanted) {
         progress_update(job->progress, -1, "ALS iteration %d", (int)als->count + 1);
-        status = time_sweep(b, als, error);
+        if (time_sweep(b, als, error) != STATUS_OK)
+            return error->status;
     }
-    job->result->communication =
-        als->count ? (rank_rows_seconds(b->ranks) - moving) / (double)als->count : 0;
-    return status == STATUS_OK ? summarise_als(b, als, error) : status;
+    job->result->communication = (rank_rows_seconds(b->ranks) - moving) / (double)als->count;
+    return summarise_als(b, als, error);
 }
 
 /* Measures ALS on a backend that is opened as a decomposition would open it. */
@@ -95,15 +99,16 @@ enum status bench_measure_als(struct bench_job *job, struct error *error)
     struct backend_options options = q->options;
     struct backend b = {0};
     options.iterations = UINT64_MAX; /* so that what pays in long runs is built */
-    enum status status = bench_open(job, &b, &options, error);
-    if (status == STATUS_OK) {
-        als->own.name = "in ALS";
-        als->own.fits = true;
-        als->own.open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
-        status = run_als(job, &b, error);
-        backend_built(&b, &als->built); /* some orderings are built later */
-        als->own.build = als->built.seconds;
-    }
+    if (bench_open(job, &b, &options, error) != STATUS_OK)
+        goto done;
+    als->own.name = "in ALS";
+    als->own.fits = true;
+    als->own.open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
+    if (run_als(job, &b, error) != STATUS_OK)
+        goto done;
+    backend_built(&b, &als->built); /* some orderings are built later */
+    als->own.build = als->built.seconds;
+done:
     backend_close(&b);
-    return status;
+    return error->status;
 }

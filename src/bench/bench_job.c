@@ -16,7 +16,7 @@ enum status bench_check(const struct bench_job *job, struct backend *b, int mode
     if (!(s->difference <= tolerance))
         return error_set(error, STATUS_INTERNAL,
                          "mode %d, %s: the result is wrong: it differs by %.1e from that of %s, "
-                         "expected %.1e at the most",
+                         "expected %.1e at most",
                          mode + 1, conflict_name(conflict), s->difference, job->reference.name,
                          tolerance);
     return STATUS_OK;
@@ -29,9 +29,10 @@ enum status bench_prepare_check(struct bench_job *job, struct error *error)
         STATUS_OK)
         return error->status;
     ktensor_randomise(&job->start, KTENSOR_RANDOM, SEED);
-    bench_reference_create(&job->reference, q, &job->start, job->progress, error);
+    if (bench_reference_create(&job->reference, q, &job->start, job->progress, error) != STATUS_OK)
+        return error->status;
     memcpy(job->result->reference, job->reference.name, sizeof job->result->reference);
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status bench_open(struct bench_job *job, struct backend *b,

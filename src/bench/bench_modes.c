@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "bench/bench_settle.h"
+#include "bench/bench_warm_up.h"
 
 #define BATCH 16 /* calls that are queued before their times are read    */
 
@@ -12,7 +12,7 @@
 static enum status warm_up(struct backend *b, int mode, struct bench_series *s, struct error *error)
 {
     struct backend_built built = {0};
-    for (int call = 0; call < BENCH_MOST_WARMUP && !built.kernel[mode].chosen; call++) {
+    for (int call = 0; call < BENCH_MOST_WARM_UP && !built.kernel[mode].chosen; call++) {
         if (backend_mttkrp(b, mode, error) != STATUS_OK)
             return error->status;
         backend_built(b, &built);
@@ -48,31 +48,41 @@ static bool resolves(const struct plan *plan, int mode, enum conflict conflict)
     return plan->conflict[mode] == conflict || (plan->replicate && conflict == CONFLICT_ORDERED);
 }
 
-/* Measures the modes to which the open backend gives the resolution c->conflict. Each mode is
- * warmed up, then verified, then timed. */
+/* Warms up, verifies and times MTTKRP of one mode. */
+static enum status measure_mode(struct bench_job *job, struct backend *b,
+                                struct bench_resolution *c, int n, struct error *error)
+{
+    struct bench_series *s = &c->mode[n];
+    progress_update(job->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
+    if (warm_up(b, n, s, error) != STATUS_OK)
+        return error->status;
+    if (backend_mttkrp(b, n, error) != STATUS_OK)
+        return error->status;
+    if (bench_check(job, b, n, c->conflict, s, error) != STATUS_OK)
+        return error->status;
+    if (backend_mttkrp(b, n, error) != STATUS_OK)
+        return error->status;
+    if (take_samples(b, n, job->request->samples, s, error) != STATUS_OK)
+        return error->status;
+    s->measured = true;
+    return STATUS_OK;
+}
+
+/* Measures the modes to which the open backend gives the resolution c->conflict. */
 static enum status measure_modes(struct bench_job *job, struct backend *b,
                                  struct bench_resolution *c, struct error *error)
 {
     struct backend_built built;
     backend_built(b, &built);
-    enum status status = backend_load(b, &job->start, error);
-    for (int n = 0; n < b->order && status == STATUS_OK; n++) {
-        struct bench_series *s = &c->mode[n];
+    if (backend_load(b, &job->start, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < b->order; n++) {
         if (!resolves(&built.plan, n, c->conflict))
             continue;
-        progress_update(job->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
-        status = warm_up(b, n, s, error);
-        if (status == STATUS_OK)
-            status = backend_mttkrp(b, n, error);
-        if (status == STATUS_OK)
-            status = bench_check(job, b, n, c->conflict, s, error);
-        if (status == STATUS_OK)
-            status = backend_mttkrp(b, n, error);
-        if (status == STATUS_OK)
-            status = take_samples(b, n, job->request->samples, s, error);
-        s->measured = status == STATUS_OK;
+        if (measure_mode(job, b, c, n, error) != STATUS_OK)
+            return error->status;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* How a backend is opened so that modes get this conflict resolution: with CONFLICT_AUTO, `ordered`
@@ -116,14 +126,15 @@ enum status bench_measure_modes(struct bench_job *job, enum conflict conflict, s
         return STATUS_OK;
 
     struct backend b = {0};
-    enum status status = bench_open(job, &b, &options, error);
-    if (status == STATUS_OK) {
-        struct backend_built built;
-        c->open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
-        status = measure_modes(job, &b, c, error);
-        backend_built(&b, &built);
-        c->build = built.seconds;
-    }
+    struct backend_built built;
+    if (bench_open(job, &b, &options, error) != STATUS_OK)
+        goto done;
+    c->open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
+    if (measure_modes(job, &b, c, error) != STATUS_OK)
+        goto done;
+    backend_built(&b, &built); /* some orderings are built later */
+    c->build = built.seconds;
+done:
     backend_close(&b);
-    return status;
+    return error->status;
 }

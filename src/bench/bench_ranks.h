@@ -25,13 +25,13 @@ struct bench_ranks {
     struct bench_rank *rank;               /* (ranks); owned                                    */
 };
 
-/* *ranks = what all ranks of t have measured, of which *result is what this rank has, of its part;
- * every rank calls it. The caller frees *ranks with bench_ranks_free, after a failure too.
- * STATUS_MEMORY, and what another rank fails with. */
+/* *ranks = the results of all ranks of t; *result is that of this rank, for its part. Every rank
+ * calls it. The caller frees *ranks with bench_ranks_free, after a failure too.
+ * STATUS_MEMORY; the failure of another rank. */
 enum status bench_ranks_gather(struct bench_ranks *ranks, const struct rank_tensor *t,
                                const struct bench_result *result, struct error *error);
 
-/* Seconds of the MTTKRPs of an iteration, those of the slowest rank in each mode. */
+/* Seconds of the MTTKRPs of an iteration: the sum over modes of the slowest rank. */
 double bench_ranks_mttkrp(const struct bench_ranks *ranks, int order);
 
 /* Accepts an empty one. */

@@ -124,13 +124,10 @@ static void put_rank(struct json *j, const struct bench_rank *rank, int order)
 
 static void put_ranks(struct json *j, const struct bench_ranks *ranks, int order)
 {
-    uint64_t parts[MAX_ORDER];
-    for (int n = 0; n < order; n++)
-        parts[n] = (uint64_t)ranks->parts[n];
     json_put_object(j, "ranks");
     json_put_unsigned(j, "count", (uint64_t)ranks->ranks);
     json_put_unsigned(j, "nonzeros", ranks->nnz);
-    json_put_unsigneds(j, "grid", parts, (size_t)order);
+    json_put_counts(j, "grid", ranks->parts, (size_t)order);
     json_put_number(j, "imbalance", ranks->imbalance);
     json_put_number(j, "read_seconds", ranks->read_seconds);
     json_put_number(j, "exchange_seconds", ranks->exchange_seconds);

@@ -8,13 +8,7 @@
 
 #define HOST_PRODUCTS (UINT64_C(1) << 29) /* nonzeros x rank, at most, for the host to be quick */
 
-static enum status allocate_other(struct bench_reference *f, struct error *error)
-{
-    f->other = memory_array(shape_longest(&f->shape), f->rank * sizeof(double), error);
-    return error->status;
-}
-
-/* What computes the reference: a backend with these options, or, where there is none, some rows. */
+/* How the reference is computed: by a backend of this kind, or, if that is NULL, by some rows. */
 struct maker {
     const struct backend_kind *kind;
     struct backend_options options;
@@ -28,8 +22,7 @@ static enum status choose(struct maker *s, const struct bench_request *request, 
     bool atomic_only = request->options.conflict == CONFLICT_ATOMIC;
     struct plan plan = {0};
     *s = (struct maker){.kind = kind, .options = request->options};
-    s->options.problem.precision = PRECISION_DOUBLE;
-    s->options.problem.single_first = false;
+    s->options.problem.precision = POLICY_DOUBLE;
     s->options.no_sharing = true;
     s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
     if (strcmp(kind->name, backend_host.name) == 0)
@@ -62,22 +55,24 @@ static enum status compute(struct bench_reference *f, const struct maker *s, con
                            struct error *error)
 {
     struct backend b = {0};
-    enum status status = STATUS_OK;
-    for (int n = 0; n < f->shape.order && status == STATUS_OK; n++) {
+    for (int n = 0; n < f->shape.order; n++) {
         f->m[n] = memory_array(f->shape.dims[n], f->rank * sizeof(double), error);
-        status = error->status;
+        if (!f->m[n])
+            return error->status;
     }
-    if (status == STATUS_OK)
-        status = backend_open(&b, s->kind, x, &s->options, progress, error);
-    if (status == STATUS_OK)
-        status = backend_load(&b, start, error);
-    for (int n = 0; n < f->shape.order && status == STATUS_OK; n++) {
-        status = backend_mttkrp(&b, n, error);
-        if (status == STATUS_OK)
-            status = backend_fetch(&b, n, f->m[n], error);
+    if (backend_open(&b, s->kind, x, &s->options, progress, error) != STATUS_OK)
+        goto done;
+    if (backend_load(&b, start, error) != STATUS_OK)
+        goto done;
+    for (int n = 0; n < f->shape.order; n++) {
+        if (backend_mttkrp(&b, n, error) != STATUS_OK)
+            goto done;
+        if (backend_fetch(&b, n, f->m[n], error) != STATUS_OK)
+            goto done;
     }
+done:
     backend_close(&b);
-    return status;
+    return error->status;
 }
 
 enum status bench_reference_create(struct bench_reference *f, const struct bench_request *request,
@@ -88,12 +83,16 @@ enum status bench_reference_create(struct bench_reference *f, const struct bench
     const struct rank_tensor *t = request->tensor;
     *f = (struct bench_reference){.shape = part_shape(&t->rows.part),
                                   .rank = request->options.problem.rank};
-    if (choose(&maker, request, error) != STATUS_OK || allocate_other(f, error) != STATUS_OK)
+    if (choose(&maker, request, error) != STATUS_OK)
+        return error->status;
+    f->other = memory_array(shape_longest(&f->shape), f->rank * sizeof *f->other, error);
+    if (!f->other)
         return error->status;
     name_it(f, &maker);
     progress_update(progress, -1, "reference: %s", f->name);
-    return maker.kind ? compute(f, &maker, &t->input.x, start, progress, error)
-                      : bench_reference_rows_create(&f->sample, t, start, error);
+    if (!maker.kind)
+        return bench_reference_rows_create(&f->sample, t, start, error);
+    return compute(f, &maker, &t->input.x, start, progress, error);
 }
 
 /* Adds the squared differences of two arrays, and the squares of the expected one, to the sums. */

@@ -1,9 +1,10 @@
-/* What MTTKRP must give, computed in double precision and in another way than the measured one:
- * for nonzeros that are not read from their file, and for a large streamed tensor, some rows by
- * their definition (bench_reference_rows.h); otherwise, to check a GPU, by the host, unless that
- * would take long; otherwise by the same backend with `atomic`, which adds every nonzero by itself.
- * `atomic` is then confirmed by the other resolutions; where it is the only one measured, it is
- * compared with `register`. */
+/* The right results of MTTKRP, in double precision, computed in another way than the measured ones:
+ *
+ *   - some rows by their definition (bench_reference_rows.h), for nonzeros that stay in their file
+ *     and for a large streamed tensor;
+ *   - otherwise, to check a GPU, by the host, unless that would take long;
+ *   - otherwise by the same backend with `atomic`, which adds every nonzero by itself. The other
+ *     resolutions then confirm `atomic`; if it is the only one measured, by `register`. */
 #ifndef BLCO_BENCH_REFERENCE_H
 #define BLCO_BENCH_REFERENCE_H
 
@@ -14,13 +15,13 @@ struct bench_reference {
     char name[64]; /* "the host", "atomic on cuda"            */
     struct shape shape;
     uint64_t rank;
-    double *m[MAX_ORDER];               /* (I_n x R) each; NULL where there is a sample; owned */
-    struct bench_reference_rows sample; /* empty where m is there */
+    double *m[MAX_ORDER];               /* (I_n x R) each; NULL if there is a sample; owned */
+    struct bench_reference_rows sample; /* empty if there is m */
     double *other;                      /* (longest mode x R): scratch, the M to compare; owned */
 };
 
-/* *f = M of every mode for the factors of `start`, to check what the request's kind of backend
- * computes of its tensor, whose rows are divided (rank_rows.h). The caller frees *f with
+/* *f = M of every mode of the request's tensor, whose rows must be divided (rank_rows.h), with the
+ * factor matrices of `start`. The caller frees *f with
  * bench_reference_free, after a failure too. STATUS_MEMORY, and errors as backend_open and
  * bench_reference_rows_create. */
 enum status bench_reference_create(struct bench_reference *f, const struct bench_request *request,

@@ -9,10 +9,10 @@
 #define PIECE  (UINT64_C(1) << 20) /* nonzeros of a piece, which has sums of its own */
 #define FILTER 4096                /* entries of a table that rules out most rows    */
 
-/* Hands the nonzeros over, a piece at a time. */
+/* The nonzeros, loaded a piece at a time. */
 struct pieces {
     const struct tensor_input *input;
-    const struct rank_rows *ranks; /* whose part is taken from the file; else NULL          */
+    const struct rank_rows *ranks; /* NULL, unless a rank takes its part from the file      */
     uint32_t *place[MAX_ORDER];    /* (rows of the range): see rank_rows_places; owned  */
     bool *wanted;     /* (pieces) whether a piece may have nonzeros of the part; owned */
     uint64_t nnz;     /* of all pieces, before the part is taken from them             */
@@ -30,20 +30,23 @@ struct mode_sums {
 
 static enum status find_places(struct pieces *p, struct error *error)
 {
-    for (int n = 0; p->ranks && n < p->piece.shape.order && error->status == STATUS_OK; n++) {
+    for (int n = 0; p->ranks && n < p->piece.shape.order; n++) {
         p->place[n] = memory_array(p->ranks->range.here.dims[n], sizeof *p->place[n], error);
-        if (p->place[n])
-            rank_rows_places(p->ranks, n, p->place[n]);
+        if (!p->place[n])
+            return error->status;
+        rank_rows_places(p->ranks, n, p->place[n]);
     }
-    return error->status;
+    return STATUS_OK;
 }
 
-/* Pieces without a segment that the part may be in are never loaded. */
+/* Marks the pieces with a segment that may have nonzeros of the part; others are never loaded. */
 static enum status find_wanted(struct pieces *p, struct error *error)
 {
     const struct blco_file *f = &p->input->file;
     uint64_t *number, count, segments = p->length / f->header->segment_nnz;
-    if (!p->ranks || segment_rows_of_part(&number, &count, f, &p->ranks->range, error) != STATUS_OK)
+    if (!p->ranks)
+        return STATUS_OK;
+    if (segment_rows_of_part(&number, &count, f, &p->ranks->range, error) != STATUS_OK)
         return error->status;
     p->wanted = memory_zeros(p->nnz / p->length + 1, sizeof *p->wanted, error);
     for (uint64_t k = 0; p->wanted && k < count; k++)
@@ -66,10 +69,11 @@ static enum status pieces_open(struct pieces *p, const struct rank_tensor *t, st
     p->nnz = input->file.header->nnz;
     p->length = segment * (segment < PIECE ? PIECE / segment : 1);
     uint64_t room = p->length < p->nnz ? p->length : p->nnz;
-    return coo_create(&p->room, &input->file.shape, room, error) == STATUS_OK &&
-                   find_places(p, error) == STATUS_OK
-               ? find_wanted(p, error)
-               : error->status;
+    if (coo_create(&p->room, &input->file.shape, room, error) != STATUS_OK)
+        return error->status;
+    if (find_places(p, error) != STATUS_OK)
+        return error->status;
+    return find_wanted(p, error);
 }
 
 static void pieces_close(struct pieces *p)
@@ -105,11 +109,15 @@ static enum status decode_piece(struct pieces *p, uint64_t i, struct error *erro
     uint64_t begin = i * segments, end = begin + segments < all ? begin + segments : all;
     memcpy(p->piece.index, p->room.index, sizeof p->piece.index);
     p->piece.value = p->room.value;
-    if (p->wanted && !p->wanted[i])
+    if (p->wanted && !p->wanted[i]) {
         p->piece.nnz = 0;
-    else if (blco_file_decode(f, begin, end, &p->room, error) == STATUS_OK && p->ranks)
+        return STATUS_OK;
+    }
+    if (blco_file_decode(f, begin, end, &p->room, error) != STATUS_OK)
+        return error->status;
+    if (p->ranks)
         take_part(p);
-    return error->status;
+    return STATUS_OK;
 }
 
 /* Loads piece i into p->piece. */
@@ -146,7 +154,7 @@ static void insert(struct bench_reference_rows *s, int n, uint32_t row)
     s->rows[n]++;
 }
 
-/* The rows of some nonzeros, evenly spread; of a piece that has none of the part, no rows. */
+/* Chooses the rows of some nonzeros, evenly spread; none from a piece without nonzeros here. */
 static enum status choose_rows(struct bench_reference_rows *s, struct pieces *p,
                                struct error *error)
 {
@@ -164,17 +172,17 @@ static enum status choose_rows(struct bench_reference_rows *s, struct pieces *p,
 }
 
 /* part (R) += value * elementwise product of the other modes' rows. product (R) is scratch. */
-static void add_nonzero(const struct bench_reference_rows *s, const struct coo *x, uint64_t i,
-                        int mode, const struct ktensor *k, double *product, double *part)
+static void add_nonzero(const struct coo *x, uint64_t i, int mode, const struct ktensor *k,
+                        double *product, double *part)
 {
-    for (uint64_t r = 0; r < s->rank; r++)
+    for (uint64_t r = 0; r < k->rank; r++)
         product[r] = x->value[i];
-    for (int n = 0; n < s->order; n++) {
-        const double *row = k->factor[n] + (uint64_t)x->index[n][i] * s->rank;
-        for (uint64_t r = 0; n != mode && r < s->rank; r++)
+    for (int n = 0; n < x->shape.order; n++) {
+        const double *row = k->factor[n] + (uint64_t)x->index[n][i] * k->rank;
+        for (uint64_t r = 0; n != mode && r < k->rank; r++)
             product[r] *= row[r];
     }
-    for (uint64_t r = 0; r < s->rank; r++)
+    for (uint64_t r = 0; r < k->rank; r++)
         part[r] += product[r];
 }
 
@@ -187,7 +195,7 @@ static void add_piece(struct bench_reference_rows *s, const struct coo *x, int m
         uint32_t row = x->index[mode][i];
         uint64_t place = sums->filter[row % FILTER] ? place_of(s, mode, row) : s->rows[mode];
         if (place < s->rows[mode])
-            add_nonzero(s, x, i, mode, k, sums->product, sums->part + place * s->rank);
+            add_nonzero(x, i, mode, k, sums->product, sums->part + place * s->rank);
     }
     for (uint64_t i = 0; i < entries; i++)
         s->m[mode][i] += sums->part[i];
@@ -230,10 +238,17 @@ enum status bench_reference_rows_create(struct bench_reference_rows *s, const st
     struct pieces p = {0};
     *s = (struct bench_reference_rows){.order = t->shape.order, .rank = k->rank};
     struct mode_sums *sums = memory_zeros((size_t)s->order, sizeof *sums, error);
-    if (sums && pieces_open(&p, t, error) == STATUS_OK && choose_rows(s, &p, error) == STATUS_OK &&
-        allocate(s, sums, error) == STATUS_OK)
-        add_pieces(s, &p, k, sums, error);
-    for (int n = 0; sums && n < s->order; n++) {
+    if (!sums)
+        return error->status;
+    if (pieces_open(&p, t, error) != STATUS_OK)
+        goto done;
+    if (choose_rows(s, &p, error) != STATUS_OK)
+        goto done;
+    if (allocate(s, sums, error) != STATUS_OK)
+        goto done;
+    add_pieces(s, &p, k, sums, error);
+done:
+    for (int n = 0; n < s->order; n++) {
         memory_free(sums[n].part);
         memory_free(sums[n].product);
     }

@@ -6,19 +6,27 @@
 #include "base/memory.h"
 #include "bench/bench_job.h"
 
+/* Whether the request asks for this conflict resolution, by name or by asking for none. `atomic`
+ * rounds once for each nonzero: in single precision only by name. */
+static bool is_wanted(const struct bench_job *job, enum conflict conflict)
+{
+    const enum conflict only = job->request->options.conflict;
+    if (job->request->als_only)
+        return false;
+    if (only != CONFLICT_AUTO)
+        return only == conflict;
+    return conflict != CONFLICT_ATOMIC || job->result->precision == PRECISION_DOUBLE;
+}
+
 static enum status measure_all(struct bench_job *job, struct error *error)
 {
     static const enum conflict all[BENCH_RESOLUTIONS] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
                                                          CONFLICT_REGISTER, CONFLICT_ATOMIC};
-    const struct bench_request *q = job->request;
-    enum conflict only = q->options.conflict;
-    for (int i = 0; i < BENCH_RESOLUTIONS && !q->als_only; i++) {
-        /* `atomic` rounds once for each nonzero: in single precision only where asked for. */
-        bool wanted = only == CONFLICT_AUTO &&
-                      (all[i] != CONFLICT_ATOMIC || job->result->precision == PRECISION_DOUBLE);
-        if (wanted || only == all[i])
-            if (bench_measure_modes(job, all[i], error) != STATUS_OK)
-                return error->status;
+    for (int i = 0; i < BENCH_RESOLUTIONS; i++) {
+        if (!is_wanted(job, all[i]))
+            continue;
+        if (bench_measure_modes(job, all[i], error) != STATUS_OK)
+            return error->status;
     }
     return bench_measure_als(job, error);
 }
@@ -28,7 +36,7 @@ static struct bench_result empty_result(const struct bench_request *request)
 {
     const struct problem *problem = &request->options.problem;
     return (struct bench_result){.rank = problem->rank,
-                                 .precision = problem_first_precision(problem)};
+                                 .precision = precision_first(problem->precision)};
 }
 
 /* Refuses at once what cannot be measured. A rank alone reads the nonzeros, so that a reference can
@@ -42,17 +50,16 @@ static enum status prepare(const struct bench_request *q, struct progress *progr
         return error->status;
     bool read = q->tensor->comm->size == 1 && !b.plan.streamed && plan_can_unpack(&b.plan.request);
     backend_close(&b);
-    return read ? rank_tensor_read(q->tensor, progress, error) : STATUS_OK;
+    if (!read)
+        return STATUS_OK;
+    return rank_tensor_read(q->tensor, progress, error);
 }
 
 static enum status measure_limits(struct bench_result *r, const struct bench_request *request,
                                   struct progress *progress, struct error *error)
 {
-    struct backend_options options = request->options;
-    options.problem.precision = r->precision;
-    options.problem.single_first = false;
     progress_update(progress, -1, "limits of the machine");
-    return request->kind->rates(&r->shape, &options, &r->rates, error);
+    return request->kind->rates(&r->shape, &request->options, &r->rates, error);
 }
 
 static enum status run(struct bench_job *job, struct error *error)
@@ -77,7 +84,9 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     run(&job, error);
     bench_reference_free(&job.reference);
     ktensor_free(&job.start);
-    return error->status == STATUS_OK ? measure_limits(r, request, progress, error) : error->status;
+    if (error->status != STATUS_OK)
+        return error->status;
+    return measure_limits(r, request, progress, error);
 }
 
 void bench_free(struct bench_result *r)

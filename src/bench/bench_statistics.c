@@ -11,10 +11,10 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* At `share` (0 to 1) of the way from the first to the last of the sorted samples. */
-static double quantile(const double *sorted, uint64_t count, double share)
+/* At `part` (0 to 1) of the way from the first to the last of the sorted samples. */
+static double quantile(const double *sorted, uint64_t count, double part)
 {
-    double place = share * (double)(count - 1);
+    double place = part * (double)(count - 1);
     uint64_t below = (uint64_t)place, above = below + 1 < count ? below + 1 : below;
     return sorted[below] + (place - (double)below) * (sorted[above] - sorted[below]);
 }

@@ -36,7 +36,8 @@ static void show_limits(FILE *stream, const struct bench_result *r)
     }
 }
 
-/* What was measured on backend number i: one backend per conflict resolution, then that of ALS. */
+/* The measurements on backend number i: one backend for each conflict resolution, then that of ALS.
+ */
 static const struct bench_resolution *opened(const struct bench_result *r, int i)
 {
     return i < r->resolutions ? &r->resolution[i] : &r->als.own;
@@ -81,8 +82,8 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
     }
 }
 
-/* What each MTTKRP of a streamed tensor moves over the bus, compared with the rate of a plain
- * transfer. Prints nothing where the tensor was not streamed. */
+/* The bytes that each MTTKRP of a streamed tensor moves over the bus, compared with the rate of a
+ * plain transfer. Prints nothing if the tensor was not streamed. */
 static void show_bus(FILE *stream, const struct bench_result *r)
 {
     bool head = false;
@@ -123,8 +124,7 @@ static double stage_seconds(const struct backend_seconds *build, int stage)
     }
 }
 
-/* Prints a row with the time of one stage on every backend; no row where no backend had the stage.
- */
+/* Prints a row with the time of one stage on every backend, unless no backend had the stage. */
 static void show_stage(FILE *stream, const struct bench_result *r, const char *name, int stage)
 {
     bool any = false;

@@ -9,8 +9,8 @@
 /* Prints all of *r to `stream`, at most 100 columns wide; times in milliseconds. */
 void bench_table(FILE *stream, const struct bench_result *r);
 
-/* Prints the grid of several ranks, what each rank measured, and what the model predicts. order: of
- * the tensor. */
+/* Prints the grid, the measurements of each rank, and the predictions of the model. order: of the
+ * tensor. */
 void bench_table_ranks(FILE *stream, const struct bench_ranks *ranks, int order);
 
 #endif

@@ -5,12 +5,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/bench_settle.h"
+#include "bench/bench_warm_up.h"
 #include "problem/initial_guess.h"
 
-#define WARM_ITERATIONS 12 /* of the throw-away run: enough for whatever begins later to begin */
+#define WARM_ITERATIONS 12 /* of the throw-away run: enough for all that is built later */
 
-/* What one way works on. */
+/* The backend and the start of one way. */
 struct place {
     struct backend b;
     struct ktensor start; /* of the rows that are here */
@@ -20,8 +20,9 @@ static enum status open_place(struct place *p, const struct to_fit_request *q,
                               const struct backend_options *options, struct progress *progress,
                               struct error *error)
 {
-    if (backend_prepare(&p->b, q->kind, q->tensor, options, progress, error) != STATUS_OK ||
-        backend_build(&p->b, q->tensor, progress, error) != STATUS_OK)
+    if (backend_prepare(&p->b, q->kind, q->tensor, options, progress, error) != STATUS_OK)
+        return error->status;
+    if (backend_build(&p->b, q->tensor, progress, error) != STATUS_OK)
         return error->status;
     return ktensor_create_part(&p->start, &q->tensor->rows.part, options->problem.rank, error);
 }
@@ -39,7 +40,7 @@ static void make_start(struct place *p, uint64_t seed)
                        p->b.options.problem.rules.nonneg);
 }
 
-/* Kernels are chosen, libraries loaded, and what is built late is built. */
+/* A throw-away run: kernels are chosen, libraries loaded, and late orderings built. */
 static enum status warm_up(struct place *p, const struct way *way, const struct to_fit_request *q,
                            struct error *error)
 {
@@ -47,22 +48,21 @@ static enum status warm_up(struct place *p, const struct way *way, const struct 
     struct cpals_result result;
     const struct cpals_options options = way_options(way, WARM_ITERATIONS, 0, NULL);
     make_start(p, q->seed);
-    if (backend_load(&p->b, &p->start, error) != STATUS_OK ||
-        bench_settle(&p->b, &fit, error) != STATUS_OK)
+    if (backend_load(&p->b, &p->start, error) != STATUS_OK)
+        return error->status;
+    if (bench_warm_up(&p->b, &fit, error) != STATUS_OK)
         return error->status;
     return cpals_iterate(&p->b, &p->start, &options, NULL, &result, error);
 }
 
-/* The least seconds of each iteration count: whatever else the machine does makes an iteration
- * longer. */
+/* Keeps the least seconds of each iteration: other work of the machine only makes it longer. */
 static void take_least(struct fit_trace *trace, const struct fit_trace *again)
 {
     for (size_t i = 0; i < trace->count && i < again->count; i++)
         trace->seconds[i] = fmin(trace->seconds[i], again->seconds[i]);
 }
 
-/* Makes the run that has taken `taken` seconds again, where it was so short that its time says
- * little. */
+/* Repeats a run that took `taken` seconds if that is too short to measure it well. */
 static enum status repeat_run(struct place *p, const struct way *way,
                               const struct to_fit_request *q, struct fit_trace *trace, double taken,
                               struct error *error)
@@ -70,23 +70,26 @@ static enum status repeat_run(struct place *p, const struct way *way,
     struct fit_trace again = {0};
     const struct cpals_options options =
         way_options(way, q->iterations, q->tolerance, trace ? &again : NULL);
-    for (int runs = 1; error->status == STATUS_OK; runs++) {
+    for (int runs = 1;; runs++) {
         struct cpals_result result;
         int go_on = taken < TO_FIT_SECONDS && runs < q->repeats; /* on any rank */
-        if (comm_allreduce_max(p->b.ranks->all, &go_on, error) != STATUS_OK || !go_on)
-            break;
+        if (comm_allreduce_max(p->b.ranks->all, &go_on, error) != STATUS_OK)
+            goto done;
+        if (!go_on)
+            goto done;
         if (cpals_iterate(&p->b, &p->start, &options, NULL, &result, error) != STATUS_OK)
-            break;
+            goto done;
         if (trace)
             take_least(trace, &again);
         taken += result.seconds;
     }
+done:
     fit_trace_free(&again);
     return error->status;
 }
 
-/* Where more fits than the last one were computed from the residual, they were those that rounding
- * could have hidden, and they replaced the others in the trace. */
+/* By how much the last fit was off before the residual gave it. Where the residual gave more fits
+ * than that, rounding was in the way, and the trace has the residual's. */
 static double fits_off_by(const struct fit_trust *trust)
 {
     return trust->checks == 1 ? trust->error : 0;
@@ -99,9 +102,10 @@ static enum status make_run(struct place *p, const struct way *way, const struct
     struct fit_trace *trace = q->tensor->comm->rank == 0 ? &run->trace : NULL;
     const struct cpals_options options = way_options(way, q->iterations, q->tolerance, trace);
     make_start(p, run->seed);
-    if (cpals_iterate(&p->b, &p->start, &options, NULL, &result, error) != STATUS_OK ||
-        repeat_run(p, way, q, trace, result.seconds, error) != STATUS_OK)
-        return error_prefix(error, "%s, seed %ju: ", way->name, (uintmax_t)run->seed);
+    if (cpals_iterate(&p->b, &p->start, &options, NULL, &result, error) != STATUS_OK)
+        return error->status;
+    if (repeat_run(p, way, q, trace, result.seconds, error) != STATUS_OK)
+        return error->status;
     run->iterations = result.iterations;
     run->fit = result.fit;
     run->off_by = fits_off_by(&result.trust);
@@ -117,16 +121,18 @@ static enum status make_runs(struct place *p, struct to_fit *t, struct to_fit_wa
     double start = clock_now();
     progress_stage(progress, "%s", way->way->name);
     way->open_seconds = backend_times(&p->b)->seconds[OP_OPEN][0];
-    enum status status = warm_up(p, way->way, q, error);
-    for (int s = 0; s < t->starts && status == STATUS_OK; s++) {
+    if (warm_up(p, way->way, q, error) != STATUS_OK)
+        return error->status;
+    for (int s = 0; s < t->starts; s++) {
+        struct to_fit_run *run = &way->run[s];
         progress_update(progress, (double)s / t->starts, "start %d of %d", s + 1, t->starts);
-        status = make_run(p, way->way, q, &way->run[s], error);
+        if (make_run(p, way->way, q, run, error) != STATUS_OK)
+            return error_prefix(error, "%s, seed %ju: ", way->way->name, (uintmax_t)run->seed);
     }
     backend_built(&p->b, &way->built); /* some orderings are built later */
-    if (status == STATUS_OK)
-        progress_done(progress, "%d run%s, %.2f s", t->starts, t->starts == 1 ? "" : "s",
-                      clock_now() - start);
-    return status;
+    progress_done(progress, "%d run%s, %.2f s", t->starts, t->starts == 1 ? "" : "s",
+                  clock_now() - start);
+    return STATUS_OK;
 }
 
 static void describe(struct to_fit *t, const struct rank_tensor *tensor)
@@ -137,15 +143,17 @@ static void describe(struct to_fit *t, const struct rank_tensor *tensor)
     memcpy(t->parts, tensor->grid.parts, sizeof t->parts);
 }
 
-/* Before the backend closes, whoever may wait for this rank learns of its failure. */
+/* Measures one way. If that fails, the other ranks learn of it before the backend closes. */
 static enum status go(struct to_fit *t, struct to_fit_way *way, const struct to_fit_request *q,
                       struct progress *progress, struct error *error)
 {
     struct place p = {0};
     struct backend_options options = way_backend(way->way, &q->options);
     options.iterations = (uint64_t)q->iterations;
-    if (open_place(&p, q, &options, progress, error) == STATUS_OK)
-        make_runs(&p, t, way, q, progress, error);
+    if (open_place(&p, q, &options, progress, error) != STATUS_OK)
+        goto done;
+    make_runs(&p, t, way, q, progress, error);
+done:
     if (error->status != STATUS_OK)
         comm_abort(q->tensor->comm, error);
     close_place(&p);
@@ -161,18 +169,20 @@ static enum status create(struct to_fit *t, const struct to_fit_request *q, stru
     t->starts = q->starts;
     t->best = memory_zeros(starts, sizeof *t->best, error);
     t->way = memory_zeros((size_t)count, sizeof *t->way, error);
-    for (int w = 0; w < count && error->status == STATUS_OK; w++) {
+    if (error->status != STATUS_OK)
+        return error->status;
+    for (int w = 0; w < count; w++) {
         if (!way_possible(&ways[w], q->kind, &q->options))
             continue;
         struct to_fit_way *way = &t->way[t->ways++];
         way->way = &ways[w];
         way->run = memory_zeros(starts, sizeof *way->run, error);
-        for (size_t s = 0; way->run && s < starts; s++)
+        if (!way->run)
+            return error->status;
+        for (size_t s = 0; s < starts; s++)
             way->run[s].seed = q->seed + s;
     }
-    if (error->status != STATUS_OK)
-        comm_abort(q->tensor->comm, error);
-    return error->status;
+    return STATUS_OK;
 }
 
 enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *request,
@@ -180,10 +190,14 @@ enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *reques
 {
     *t = (struct to_fit){0};
     describe(t, request->tensor);
-    enum status status = create(t, request, error);
-    for (int w = 0; w < t->ways && status == STATUS_OK; w++)
-        status = go(t, &t->way[w], request, progress, error);
-    return status == STATUS_OK ? to_fit_settle(t, error) : status;
+    if (create(t, request, error) != STATUS_OK) {
+        comm_abort(request->tensor->comm, error);
+        return error->status;
+    }
+    for (int w = 0; w < t->ways; w++)
+        if (go(t, &t->way[w], request, progress, error) != STATUS_OK)
+            return error->status;
+    return to_fit_reach(t, error);
 }
 
 void to_fit_free(struct to_fit *t)

@@ -16,23 +16,24 @@
 extern const double to_fit_level[TO_FIT_LEVELS]; /* how near to the best fit: 1e-3, 1e-4, 1e-6 */
 extern const double to_fit_gap[TO_FIT_GAPS];     /* by which answers differ: 1e-3, 1e-4        */
 
-/* What one run has come to. */
+/* The result of one run. */
 struct to_fit_run {
     uint64_t seed;
-    int iterations; /* that were made, lost ones included                                  */
-    double seconds; /* until the last one had ended                                        */
-    double fit;     /* that the run ended with, computed from the residual                 */
-    double off_by; /* by which the last fit of the iterations was off; 0 where it is not known    */
+    int iterations; /* made, including rejected ones                                       */
+    double seconds; /* until the end of the last one                                       */
+    double fit;     /* at the end of the run, computed from the residual                   */
+    double off_by;  /* error of the last fit before the residual gave it; 0: not known     */
     enum cpals_stop stop;
     int reached[TO_FIT_LEVELS];            /* iterations until the level was reached; 0: never  */
     double reached_seconds[TO_FIT_LEVELS]; /* likewise; INFINITY: never                         */
-    struct fit_trace trace; /* of every iteration; of several ranks, rank 0's; owned            */
+    struct fit_trace trace; /* of every iteration, on rank 0; owned                             */
 };
 
-/* What the runs of one way come to. A median may be INFINITY: half of the runs or more never. */
+/* Summary of the runs of one way. A median is INFINITY if half of the runs or more never reach the
+ * level. */
 struct to_fit_summary {
     double iterations[TO_FIT_LEVELS], seconds[TO_FIT_LEVELS]; /* medians of the runs          */
-    int never[TO_FIT_LEVELS]; /* runs that did not reach the level                             */
+    int never[TO_FIT_LEVELS]; /* runs that never reach the level                               */
     int worse[TO_FIT_GAPS];   /* runs that ended with a fit lower by more than the gap than that
                                * of the first way from the same seed                           */
     int better[TO_FIT_GAPS];  /* likewise, higher                                              */
@@ -51,10 +52,10 @@ struct to_fit_request {
     struct backend_options options; /* of all ways, but for what makes a way                    */
     int starts;                     /* 1 or more, of the seeds `seed`, `seed` + 1, ...          */
     uint64_t seed;
-    int iterations;             /* of a run, at most: 1 to FIT_TRACE_MOST                       */
+    int iterations;             /* most of a run: 1 to FIT_TRACE_MOST                           */
     double tolerance;           /* ways.h                                                       */
-    int repeats;                /* how often a run is made, at most, until all have taken
-                                 * TO_FIT_SECONDS: the least seconds count; 1 or more           */
+    int repeats;                /* how often a run is made at most, until all have taken
+                                 * TO_FIT_SECONDS; the least seconds count; 1 or more           */
     struct rank_tensor *tensor; /* borrowed; its nonzeros stay */
 };
 
@@ -68,18 +69,18 @@ struct to_fit {
     double *best;           /* (starts): the best fit of the runs of each seed; owned      */
 };
 
-/* Goes all ways that the backend can go, one after the other; each opens a backend of its own. Not
- * timed: reading, opening, loading the start, and a throw-away run, in which kernels are chosen.
- * Of several ranks every rank calls it, and rank 0's *t is filled in. `progress` may be NULL. The
- * caller frees *t with to_fit_free, after a failure too. Errors as backend_prepare,
- * backend_build and cpals_iterate. */
+/* Measures all ways that the backend can go, one after the other; each opens a backend of its own.
+ * Not timed: reading, opening, loading the start, and a throw-away run, in which kernels are
+ * chosen. Every rank calls it, and rank 0's *t is complete. `progress` may be NULL. The caller
+ * frees *t with to_fit_free, after a failure too. Errors as backend_prepare, backend_build and
+ * cpals_iterate. */
 enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *request,
                            struct progress *progress, struct error *error);
 
-/* Fills in t->best, which levels the runs reached, and the summaries, from fits and traces. A run
- * reaches a level with the first iteration whose fit is within the level of the best one; where
- * run->off_by is more than a level, the run never reaches it. STATUS_MEMORY. */
-enum status to_fit_settle(struct to_fit *t, struct error *error);
+/* Computes t->best, the levels that the runs reach, and the summaries, from fits and traces. A run
+ * reaches a level with the first iteration whose fit is within the level of the best one; it never
+ * does if run->off_by is more than the level. STATUS_MEMORY. */
+enum status to_fit_reach(struct to_fit *t, struct error *error);
 
 /* Accepts an empty *t. */
 void to_fit_free(struct to_fit *t);

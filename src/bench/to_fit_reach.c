@@ -37,7 +37,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of numbers that may be INFINITY; sorts them. */
+/* Sorts the numbers, which may be INFINITY. */
 static double median(double *value, int count)
 {
     qsort(value, (size_t)count, sizeof *value, by_value);
@@ -72,7 +72,7 @@ static void compare(struct to_fit_way *way, const struct to_fit_way *first, int 
     }
 }
 
-enum status to_fit_settle(struct to_fit *t, struct error *error)
+enum status to_fit_reach(struct to_fit *t, struct error *error)
 {
     double *room = memory_array((size_t)t->starts, sizeof *room, error);
     if (!room)

@@ -17,23 +17,12 @@ static void put_options(struct json *j, const struct to_fit_request *q, int orde
 
 static void put_ranks(struct json *j, const struct to_fit *t)
 {
-    uint64_t parts[MAX_ORDER];
     if (t->ranks == 0)
         return;
-    for (int n = 0; n < t->shape.order; n++)
-        parts[n] = (uint64_t)t->parts[n];
     json_put_object(j, "ranks");
     json_put_unsigned(j, "count", (uint64_t)t->ranks);
-    json_put_unsigneds(j, "grid", parts, (size_t)t->shape.order);
+    json_put_counts(j, "grid", t->parts, (size_t)t->shape.order);
     json_end(j);
-}
-
-static void put_counts(struct json *j, const char *name, const int *count, size_t number)
-{
-    uint64_t value[TO_FIT_LEVELS];
-    for (size_t i = 0; i < number; i++)
-        value[i] = (uint64_t)count[i];
-    json_put_unsigneds(j, name, value, number);
 }
 
 static void put_run(struct json *j, const struct to_fit_run *run)
@@ -60,7 +49,7 @@ static void put_way(struct json *j, const struct to_fit_way *way, int starts)
     const struct to_fit_summary *s = &way->summary;
     json_put_object(j, NULL);
     json_put_string(j, "name", way->way->name);
-    json_put_string(j, "precision", precision_of_run(way->way->precision, way->way->single_first));
+    json_put_string(j, "precision", word_of(precision_words, (int)way->way->precision));
     json_put_string(j, "accelerate",
                     way->way->acceleration == ACCELERATE_MOMENTUM ? "momentum" : "off");
     json_put_number(j, "open_seconds", way->open_seconds);
@@ -69,9 +58,9 @@ static void put_way(struct json *j, const struct to_fit_way *way, int starts)
     json_end(j);
     json_put_numbers(j, "median_iterations", s->iterations, TO_FIT_LEVELS);
     json_put_numbers(j, "median_seconds", s->seconds, TO_FIT_LEVELS);
-    put_counts(j, "never", s->never, TO_FIT_LEVELS);
-    put_counts(j, "worse", s->worse, TO_FIT_GAPS);
-    put_counts(j, "better", s->better, TO_FIT_GAPS);
+    json_put_counts(j, "never", s->never, TO_FIT_LEVELS);
+    json_put_counts(j, "worse", s->worse, TO_FIT_GAPS);
+    json_put_counts(j, "better", s->better, TO_FIT_GAPS);
     json_put_array(j, "runs");
     for (int i = 0; i < starts; i++)
         put_run(j, &way->run[i]);

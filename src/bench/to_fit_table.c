@@ -5,7 +5,7 @@
 
 #define NUMBER_TEXT 16 /* bytes of a number's text */
 
-/* About four digits: "0.0012", "17.82", "1782"; of what is never reached "never". */
+/* About four digits: "0.0012", "17.82", "1782"; "never" for INFINITY. */
 static const char *short_number(double value, char *text)
 {
     int decimals = value < 10 ? 4 : value < 100 ? 2 : value < 1000 ? 1 : 0;
@@ -48,8 +48,8 @@ static void show_way(FILE *stream, const struct to_fit_way *way)
 static void show_medians(FILE *stream, const struct to_fit *t)
 {
     fprintf(stream,
-            "\nMedians of %d start%s until the fit is near the best that any way ends with from "
-            "the same\nstart, and how many runs never came so near:\n\n%-18s",
+            "\nMedians of %d start%s until the fit is near the best of all ways from the same "
+            "start, and\nhow many runs never came that near:\n\n%-18s",
             t->starts, t->starts == 1 ? "" : "s", "");
     for (int level = 0; level < TO_FIT_LEVELS; level++)
         fprintf(stream, "       within 1e%.0f", log10(to_fit_level[level]));
@@ -68,7 +68,8 @@ static void show_answers(FILE *stream, const struct to_fit *t)
 {
     if (t->ways < 2)
         return;
-    fprintf(stream, "\nRuns that ended with another fit than \"%s\" from the same start:\n\n%-18s",
+    fprintf(stream,
+            "\nRuns whose last fit differs from that of \"%s\" from the same start:\n\n%-18s",
             t->way[0].way->name, "");
     fprintf(stream, "      worse by   better by\n%-18s", "way");
     for (int i = 0; i < 2; i++) {

@@ -3,19 +3,17 @@
 #include <limits.h>
 
 const struct way ways[] = {
-    {"plain, double", .precision = PRECISION_DOUBLE},
-    {"plain, auto", .precision = PRECISION_DOUBLE, .single_first = true},
-    {"plain, single", .precision = PRECISION_SINGLE},
-    {"momentum, double", .precision = PRECISION_DOUBLE, .acceleration = ACCELERATE_MOMENTUM},
-    {"momentum, auto", .precision = PRECISION_DOUBLE, .single_first = true,
-     .acceleration = ACCELERATE_MOMENTUM},
-    {NULL, .precision = PRECISION_DOUBLE}};
+    {"plain, double", .precision = POLICY_DOUBLE},
+    {"plain, auto", .precision = POLICY_AUTO},
+    {"plain, single", .precision = POLICY_SINGLE},
+    {"momentum, double", .precision = POLICY_DOUBLE, .acceleration = ACCELERATE_MOMENTUM},
+    {"momentum, auto", .precision = POLICY_AUTO, .acceleration = ACCELERATE_MOMENTUM},
+    {NULL, .precision = POLICY_DOUBLE}};
 
 struct backend_options way_backend(const struct way *way, const struct backend_options *options)
 {
     struct backend_options of = *options;
     of.problem.precision = way->precision;
-    of.problem.single_first = way->single_first;
     of.problem.acceleration = way->acceleration;
     return of;
 }
@@ -33,7 +31,7 @@ bool way_possible(const struct way *way, const struct backend_kind *kind,
 struct cpals_options way_options(const struct way *way, int iterations, double tolerance,
                                  struct fit_trace *trace)
 {
-    bool drowned = way->precision == PRECISION_SINGLE && tolerance < WAY_LEAST_TOLERANCE;
+    bool drowned = way->precision == POLICY_SINGLE && tolerance < WAY_LEAST_TOLERANCE;
     return (struct cpals_options){.max_iterations = iterations,
                                   .tolerance = drowned ? 0 : tolerance,
                                   .check_every = INT_MAX, /* the last one only */

@@ -1,4 +1,4 @@
-/* The ways in which `blco bench --to-fit` lets ALS come to an answer. */
+/* The ways of ALS that `blco bench --to-fit` compares. */
 #ifndef BLCO_WAYS_H
 #define BLCO_WAYS_H
 
@@ -6,18 +6,17 @@
 
 struct way {
     const char *name; /* "plain, double" */
-    enum precision precision;
-    bool single_first; /* --precision auto        */
+    enum precision_policy precision;
     enum acceleration acceleration;
 };
 
 /* The first way is the one that the others are compared with. A NULL name ends the table. */
 extern const struct way ways[];
 
-/* What a backend that goes this way is opened with: *options, but for what makes the way. */
+/* The options with which a backend is opened for this way: *options, changed as the way says. */
 struct backend_options way_backend(const struct way *way, const struct backend_options *options);
 
-/* Whether this kind of backend can go this way, for these options. */
+/* Whether this kind of backend can go this way with these options. */
 bool way_possible(const struct way *way, const struct backend_kind *kind,
                   const struct backend_options *options);
 

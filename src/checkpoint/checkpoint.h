@@ -1,6 +1,6 @@
-/* Checkpoints: the state of an ALS run in a file, from which another run goes on. The state is that
- * of the whole tensor, in its own rows, whatever the number of ranks. Implemented in
- * checkpoint_read.c, checkpoint_check.c and checkpoint_write.c. */
+/* Checkpoints: the state of an ALS run in a file, from which another run resumes. The file has the
+ * rows of the whole tensor, whatever the number of ranks. Implemented in checkpoint_read.c,
+ * checkpoint_check.c and checkpoint_write.c. */
 #ifndef BLCO_CHECKPOINT_H
 #define BLCO_CHECKPOINT_H
 
@@ -15,37 +15,37 @@
 #include "problem/problem.h"
 #include "tensor/fingerprint.h"
 
-/* What a checkpoint says of the tensor and of the run. */
+/* The tensor and the run of a checkpoint. */
 struct checkpoint_about {
     struct fingerprint tensor;
-    struct problem problem;   /* but for the acceleration    */
-    uint64_t seed;            /* for information, as is init */
-    enum guess init;          /* how the run began           */
-    int iterations;           /* that were made              */
-    double fit, change;       /* after the last of them, and from the one before */
-    bool has_momentum;        /* the iterations were accelerated                 */
-    struct momentum momentum; /* where they were                                 */
-    int small_changes;        /* iterations in a row that changed the fit by little, likewise */
-    int single_iterations;    /* of those, in single precision, where problem.single_first */
-    enum precision factors;   /* of the factor matrices as they stand              */
-    int best_iteration; /* after which the model was the best, where the run keeps a copy; else 0 */
-    double best_fit;    /* of that model                                              */
+    struct problem problem;      /* without the acceleration    */
+    uint64_t seed;               /* for information, as is init */
+    enum guess init;             /* how the run began           */
+    int iterations;              /* made so far                 */
+    double fit, change;          /* after the last iteration; from the one before   */
+    bool has_momentum;           /* the iterations were accelerated                 */
+    struct momentum momentum;    /* if they were                                    */
+    int small_changes;           /* likewise: iterations in a row that changed the fit by little */
+    int single_iterations;       /* of those, in single precision, where the policy is auto */
+    enum precision factors;      /* of the factor matrices as they stand              */
+    int best_iteration;          /* of the best model that the run keeps a copy of; 0: no copy */
+    double best_fit;             /* of that model                                     */
     enum precision best_factors; /* of its factor matrices                            */
 };
 
-/* Whether the best model is apart from that of the last iteration. */
+/* Whether the file has a best model besides that of the last iteration. */
 static inline bool checkpoint_has_best(const struct checkpoint_about *a)
 {
     return a->best_iteration > 0 && a->best_iteration < a->iterations;
 }
 
-/* Which model is that after the last iteration. */
+/* The model after the last iteration. */
 static inline enum checkpoint_model checkpoint_last(const struct checkpoint_about *a)
 {
     return a->momentum.extrapolated ? CHECKPOINT_PREVIOUS : CHECKPOINT_STATE;
 }
 
-/* Lambda and rows of the factor matrices as they stand, with scales and Grams. */
+/* Lambda and rows of the factor matrices as the backend has them, with scales and Grams. */
 struct checkpoint_rows {
     struct ktensor rows;
     struct carried carried;
@@ -54,28 +54,29 @@ struct checkpoint_rows {
 /* A checkpoint that was read. Arrays are in the map, not to be written to. */
 struct checkpoint {
     const char *name;   /* for messages; not owned                                             */
-    struct filemap map; /* may change with the file: what is judged is copied, the arrays below
-                         * are numbers of any kind                                             */
+    struct filemap map; /* may change with the file; so all that is checked was copied first. The
+                         * arrays below may have any values                                    */
     union {
         struct checkpoint_header header;
         char bytes[CHECKPOINT_PAGE];
     } page; /* a copy of the first page */
     struct checkpoint_about about;
-    uint64_t crc; /* of the header, which has the others: tells checkpoints apart */
-    struct checkpoint_rows model[CHECKPOINT_MODELS]; /* those that there are: all rows */
+    uint64_t crc; /* of the header, which has the other checksums: identifies a checkpoint */
+    struct checkpoint_rows model[CHECKPOINT_MODELS]; /* all rows of the models in the file */
 };
 
-/* Maps the file and checks it, but of the pieces' checksums
- * only those of a share: of `shares` processes each is to check its own. Takes no memory that a
- * damaged file could ask for. The caller closes *c, which is empty on failure; `path` outlives *c.
- * By all OpenMP threads. STATUS_INPUT where the file cannot be read, is damaged or cut off, of
- * another version, or of a machine with another byte order; STATUS_MEMORY. */
+/* Maps the file and checks it. `shares` processes divide the checksums of the pieces among them;
+ * this one checks share number `share`. A damaged file cannot make it take memory. The caller
+ * closes *c, which is empty on failure; `path` outlives *c. By all OpenMP threads. STATUS_INPUT if
+ * the file cannot be read, is damaged or cut off, or has another version or byte order;
+ * STATUS_MEMORY. */
 enum status checkpoint_open(struct checkpoint *c, const char *path, int share, int shares,
                             struct error *error);
 
-/* STATUS_INPUT, with what differs, where the checkpoint is of another R or precision, or of other
- * nonnegative or fixed modes (the ridge may differ); of another shape or number of nonzeros; of
- * other nonzeros. */
+/* STATUS_INPUT, with the difference, if the checkpoint has
+ *   run: another R or precision, or other nonnegative or fixed modes (the ridge may differ);
+ *   shape: another shape or number of nonzeros;
+ *   hash: other nonzeros. */
 enum status checkpoint_check_run(const struct checkpoint *c, const struct problem *now,
                                  struct error *error);
 enum status checkpoint_check_shape(const struct checkpoint *c, const struct shape *shape,
@@ -85,7 +86,7 @@ enum status checkpoint_check_hash(const struct checkpoint *c, uint64_t hash, str
 /* Accepts an empty one. */
 void checkpoint_close(struct checkpoint *c);
 
-/* Pieces that were written, in the order of the file. */
+/* Written pieces, in the order of the file. */
 struct checkpoint_pieces {
     struct checkpoint_piece *piece; /* (count); owned */
     uint64_t count;
@@ -94,16 +95,16 @@ struct checkpoint_pieces {
 /* Frees the models (CHECKPOINT_MODELS); accepts empty ones. */
 void checkpoint_rows_free(struct checkpoint_rows *model);
 
-/* Writes, at their places, the rows of the factor matrices of each model (CHECKPOINT_MODELS) that
- * *about tells of, which are consecutive (rows.row is NULL), and with `shared` what all ranks have:
- * lambda, scales and Grams. The caller frees pieces->piece with memory_free; *pieces is empty on
- * failure. STATUS_OUTPUT, STATUS_MEMORY. */
+/* Writes, at their places, this rank's rows of the factor matrices of each model in the file; the
+ * rows are consecutive (rows.row is NULL). With `shared`, also writes what all ranks have: lambda,
+ * scales and Grams. model has CHECKPOINT_MODELS. The caller frees pieces->piece with memory_free;
+ * *pieces is empty on failure. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
                                   const struct checkpoint_rows *model, bool shared,
                                   struct checkpoint_pieces *pieces, struct error *error);
 
-/* Writes header and directory. *pieces are all pieces of the file, in any order, in which they do
- * not stay. STATUS_OUTPUT. */
+/* Writes header and directory. *pieces has all pieces of the file, in any order; it sorts them.
+ * STATUS_OUTPUT. */
 enum status checkpoint_write_directory(struct outfile *f, const struct checkpoint_about *about,
                                        struct checkpoint_pieces *pieces, struct error *error);
 

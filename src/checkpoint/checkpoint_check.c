@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* "1,3", or "none". */
 static const char *name_modes(char text[64], unsigned bits)
@@ -22,7 +23,7 @@ static enum status check_modes(const struct checkpoint *c, const char *option, c
     if (had == has)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT,
-                     "%s: a checkpoint of a run with other modes of %s: %s, but this run has %s",
+                     "%s: a checkpoint of a run with other modes in %s: %s, but this run has %s",
                      c->name, option, name_modes(before, had), name_modes(after, has));
 }
 
@@ -33,11 +34,13 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
     if (then->rank != now->rank)
         return error_set(error, STATUS_INPUT, "%s: a checkpoint of rank %ju, but -r is %ju",
                          c->name, (uintmax_t)then->rank, (uintmax_t)now->rank);
-    if (then->precision != now->precision || then->single_first != now->single_first)
-        return error_set(error, STATUS_INPUT,
-                         "%s: a checkpoint in %s precision, but this run has %s", c->name,
-                         precision_of_run(then->precision, then->single_first),
-                         precision_of_run(now->precision, now->single_first));
+    for (const struct problem_choice *choice = problem_choices; choice->name; choice++) {
+        const char *had = problem_word(then, choice), *has = problem_word(now, choice);
+        if (strcmp(had, has) != 0)
+            return error_set(error, STATUS_INPUT,
+                             "%s: a checkpoint with --%s %s, but this run has %s", c->name,
+                             choice->name, had, has);
+    }
     if (check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error) != STATUS_OK)
         return error->status;
     return check_modes(c, "--fix", then->rules.fixed, now->rules.fixed, error);

@@ -3,9 +3,9 @@
  *   header      the first page
  *   matrices    from the second page on, without a gap; rows of R doubles: lambda (1 row); of each
  *               mode the scales (1 row); of each mode the Gram (R rows); of each mode the factor
- *               matrix as it stands (I_n rows); where the next iteration begins with extrapolated
- *               factor matrices, then the same of the model, but for lambda; where the
- *               run keeps a copy of a better model of an earlier iteration, then the same of it
+ *               matrix as the backend has it (I_n rows). If these are extrapolated, the same of
+ *               the model, without lambda. If the run keeps a copy of a better model of an
+ *               earlier iteration, the same of that
  *   more        sections of kinds that this version does not know
  *   directory   to the end of the file: the pieces, which are consecutive rows of one matrix, or a
  *               whole section of another kind, in the order of the file, each with its checksum */
@@ -41,7 +41,7 @@ struct checkpoint_header {
     uint64_t hash; /* of the nonzeros, fingerprint.h */
     uint64_t rank; /* R */
     uint64_t iterations;
-    double fit, change;      /* after the last iteration, and from the one before */
+    double fit, change;      /* after the last iteration; from the one before */
     double ridge[MAX_ORDER]; /* of each mode */
     uint64_t seed;
     uint32_t init;       /* enum guess */
@@ -52,12 +52,33 @@ struct checkpoint_header {
     double momentum_t, momentum_objective, momentum_noise; /* numerics/momentum_step.h */
     uint32_t restarts;
     uint32_t small_changes;     /* iterations in a row that changed the fit by little */
-    uint64_t single_iterations; /* of a run that began in single precision, to go on in double:
-                                 * its iterations in single                                */
-    double best_fit;         /* of the best model so far, where the run keeps a copy of it, ... */
-    uint32_t best_iteration; /* ... which is that of this iteration; 0: there is no copy     */
-    uint32_t best_precision; /* enum precision, of its factor matrices                       */
+    uint64_t single_iterations; /* in single precision, of a run that goes on in double */
+    double best_fit;            /* of the best model that the run keeps a copy of       */
+    uint32_t best_iteration;    /* of that model; 0: there is no copy                   */
+    uint32_t best_precision;    /* enum precision, of its factor matrices                       */
 };
+
+/* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
+ * reader copy what stands here: X(about's, header's). The second list counts with momentum only. */
+#define CHECKPOINT_FIELDS(X)                                                                       \
+    X(tensor.nnz, nnz)                                                                             \
+    X(tensor.hash, hash)                                                                           \
+    X(problem.rank, rank)                                                                          \
+    X(seed, seed)                                                                                  \
+    X(init, init)                                                                                  \
+    X(iterations, iterations)                                                                      \
+    X(fit, fit)                                                                                    \
+    X(change, change)                                                                              \
+    X(single_iterations, single_iterations)                                                        \
+    X(best_iteration, best_iteration)                                                              \
+    X(best_fit, best_fit)                                                                          \
+    X(best_factors, best_precision)
+#define CHECKPOINT_MOMENTUM_FIELDS(X)                                                              \
+    X(momentum.t, momentum_t)                                                                      \
+    X(momentum.objective, momentum_objective)                                                      \
+    X(momentum.noise, momentum_noise)                                                              \
+    X(momentum.restarts, restarts)                                                                 \
+    X(small_changes, small_changes)
 
 enum checkpoint_momentum {
     CHECKPOINT_MOMENTUM = 1,
@@ -65,7 +86,7 @@ enum checkpoint_momentum {
     CHECKPOINT_REJECTED = 4
 };
 
-/* Of the run. */
+/* The precision of a run, and of its factor matrices. */
 enum checkpoint_precision {
     CHECKPOINT_DOUBLE,
     CHECKPOINT_SINGLE,
@@ -73,8 +94,7 @@ enum checkpoint_precision {
     CHECKPOINT_AUTO_DOUBLE  /* ... already double                          */
 };
 
-/* What an unknown kind of piece is. */
-#define CHECKPOINT_MAY_SKIP 1u /* flag: who does not know the kind goes on without it */
+#define CHECKPOINT_MAY_SKIP 1u /* flag of a piece: readers that do not know its kind skip it */
 
 struct checkpoint_piece {
     uint32_t kind;    /* enum checkpoint_kind */
@@ -105,9 +125,9 @@ enum checkpoint_kind {
 _Static_assert(sizeof(struct checkpoint_header) == 448, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
-/* The models of a checkpoint: what the next iteration begins with; the model after the last
- * iteration, if the next one begins with extrapolated factor matrices, and its lambda is the
- * state's; the best model, if it is that of an earlier iteration. */
+/* The models of a checkpoint: the state, with which the next iteration begins; if that is
+ * extrapolated, the previous model, from after the last iteration, with the state's lambda; and the
+ * best model, if it is from an earlier iteration. */
 enum checkpoint_model { CHECKPOINT_STATE, CHECKPOINT_PREVIOUS, CHECKPOINT_BEST, CHECKPOINT_MODELS };
 
 /* A matrix of the file. */
@@ -127,8 +147,8 @@ struct checkpoint_layout {
     struct checkpoint_matrix matrix[9 * MAX_ORDER + 2];
 };
 
-/* *l = where the matrices of models of this shape and rank R are, with or without a previous and a
- * best one. False where the file would be larger than files can be. Implemented in
+/* *l = the places of the matrices in a file of this shape and rank R, with or without a previous
+ * and a best model. False if the file would be larger than files can be. Implemented in
  * checkpoint_layout.c. */
 bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
                        bool previous, bool best);

@@ -12,7 +12,7 @@ static const enum checkpoint_kind kinds[CHECKPOINT_MODELS][CHECKPOINT_FACTOR] = 
     [CHECKPOINT_BEST] = {CHECKPOINT_BEST_LAMBDA, CHECKPOINT_BEST_SCALE, CHECKPOINT_BEST_GRAM,
                          CHECKPOINT_BEST_FACTOR}};
 
-/* Adds a matrix at the end; false where its end is beyond what an offset can be. */
+/* Adds a matrix at the end; false where its end is larger than an offset can be. */
 static bool add(struct checkpoint_layout *l, enum checkpoint_model model,
                 enum checkpoint_kind array, int mode, uint64_t rows)
 {
@@ -47,18 +47,21 @@ bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, u
                        bool previous, bool best)
 {
     *l = (struct checkpoint_layout){.end = CHECKPOINT_PAGE};
-    return !__builtin_mul_overflow(rank, sizeof(double), &l->row_bytes) &&
-           add_model(l, CHECKPOINT_STATE, shape, rank) &&
-           (!previous || add_model(l, CHECKPOINT_PREVIOUS, shape, rank)) &&
-           (!best || add_model(l, CHECKPOINT_BEST, shape, rank));
+    if (__builtin_mul_overflow(rank, sizeof(double), &l->row_bytes))
+        return false;
+    if (!add_model(l, CHECKPOINT_STATE, shape, rank))
+        return false;
+    if (previous && !add_model(l, CHECKPOINT_PREVIOUS, shape, rank))
+        return false;
+    return !best || add_model(l, CHECKPOINT_BEST, shape, rank);
 }
 
 uint64_t checkpoint_page_crc(const void *page)
 {
     static const uint8_t zeros[sizeof(uint64_t)];
     const uint8_t *bytes = page;
-    size_t at = offsetof(struct checkpoint_header, header_crc), behind = at + sizeof zeros;
+    size_t at = offsetof(struct checkpoint_header, header_crc), after = at + sizeof zeros;
     uint64_t crc = crc64_ecma_refl(0, bytes, at);
     crc = crc64_ecma_refl(crc, zeros, sizeof zeros);
-    return crc64_ecma_refl(crc, bytes + behind, CHECKPOINT_PAGE - behind);
+    return crc64_ecma_refl(crc, bytes + after, CHECKPOINT_PAGE - after);
 }

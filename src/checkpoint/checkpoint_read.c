@@ -11,7 +11,7 @@ static enum status damaged(const struct checkpoint *c, const char *what, struct 
     return error_set(error, STATUS_INPUT, "%s: damaged: %s", c->name, what);
 }
 
-/* Copies the first page, or what there is of it. */
+/* Copies the first page, which may be cut off. */
 static enum status copy_page(struct checkpoint *c, struct error *error)
 {
     size_t size = c->map.size;
@@ -108,7 +108,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
            (size - h->directory_offset) % sizeof(struct checkpoint_piece) == 0;
 }
 
-/* Whether the pieces from *next on have the rows of the matrix, without a gap; *next = the piece
+/* Whether the pieces from *next on are the rows of the matrix, without a gap; *next = the piece
  * after them. */
 static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout *l,
                      const struct checkpoint_matrix *m, uint64_t *next)
@@ -117,33 +117,34 @@ static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout 
     while (rows < m->rows) {
         if (*next == c->page.header.pieces)
             return false;
-        const struct checkpoint_piece one = piece_at(c, (*next)++), *p = &one;
-        if (p->kind != m->kind || p->version != 1 || p->mode != (uint32_t)(m->mode + 1) ||
-            p->first != rows || p->rows < 1 || p->rows > m->rows - rows ||
-            p->offset != m->offset + rows * l->row_bytes || p->bytes != p->rows * l->row_bytes)
+        const struct checkpoint_piece p = piece_at(c, (*next)++);
+        if (p.kind != m->kind || p.version != 1 || p.mode != (uint32_t)(m->mode + 1) ||
+            p.first != rows || p.rows < 1 || p.rows > m->rows - rows ||
+            p.offset != m->offset + rows * l->row_bytes || p.bytes != p.rows * l->row_bytes)
             return false;
-        rows += p->rows;
+        rows += p.rows;
     }
     return true;
 }
 
-/* Pieces that fill the file from the last matrix to the directory, of kinds that may be skipped. */
+/* The pieces from the last matrix to the directory have no gap, and kinds that may be skipped. */
 static enum status check_other_pieces(const struct checkpoint *c, uint64_t next, uint64_t end,
                                       struct error *error)
 {
     const struct checkpoint_header *h = &c->page.header;
     for (; next < h->pieces; next++) {
-        const struct checkpoint_piece one = piece_at(c, next), *p = &one;
-        if (p->offset != end || p->bytes > h->directory_offset - end)
+        const struct checkpoint_piece p = piece_at(c, next);
+        if (p.offset != end || p.bytes > h->directory_offset - end)
             return damaged(c, "its pieces do not fit together", error);
-        if (!(p->flags & CHECKPOINT_MAY_SKIP))
+        if (!(p.flags & CHECKPOINT_MAY_SKIP))
             return error_set(error, STATUS_INPUT,
                              "%s: has a section of kind %u, which this blco does not know", c->name,
-                             p->kind);
-        end += p->bytes;
+                             p.kind);
+        end += p.bytes;
     }
-    return end == h->directory_offset ? STATUS_OK
-                                      : damaged(c, "its pieces do not fit together", error);
+    if (end != h->directory_offset)
+        return damaged(c, "its pieces do not fit together", error);
+    return STATUS_OK;
 }
 
 static enum status check_directory(const struct checkpoint *c, const struct checkpoint_layout *l,
@@ -180,53 +181,47 @@ static double *doubles_at(const struct checkpoint *c, uint64_t offset)
     return (double *)(uintptr_t)(c->map.bytes + offset);
 }
 
+#define READ(member, field) a->member = (__typeof__(a->member))h->field;
+
 static void fill_momentum(struct checkpoint_about *a, const struct checkpoint_header *h)
 {
     a->has_momentum = h->momentum & CHECKPOINT_MOMENTUM;
     if (!a->has_momentum)
         return;
-    a->momentum = (struct momentum){.t = h->momentum_t,
-                                    .objective = h->momentum_objective,
-                                    .noise = h->momentum_noise,
-                                    .precision = a->factors,
+    a->momentum = (struct momentum){.precision = a->factors,
                                     .sweeps = a->iterations,
-                                    .restarts = (int)h->restarts,
                                     .extrapolated = (h->momentum & CHECKPOINT_EXTRAPOLATED) != 0,
                                     .rejected = (h->momentum & CHECKPOINT_REJECTED) != 0};
-    a->small_changes = (int)h->small_changes;
+    CHECKPOINT_MOMENTUM_FIELDS(READ)
+}
+
+static enum precision_policy policy_of(const struct checkpoint_header *h)
+{
+    if (h->precision == CHECKPOINT_DOUBLE)
+        return POLICY_DOUBLE;
+    return h->precision == CHECKPOINT_SINGLE ? POLICY_SINGLE : POLICY_AUTO;
 }
 
 static void fill_about(struct checkpoint *c)
 {
     const struct checkpoint_header *h = &c->page.header;
+    struct checkpoint_about *a = &c->about;
     c->crc = h->header_crc;
-    c->about = (struct checkpoint_about){
-        .tensor = {.shape = shape_of((int)h->order, h->dims), .nnz = h->nnz, .hash = h->hash},
-        .problem.rank = h->rank,
-        .problem.precision =
-            h->precision == CHECKPOINT_SINGLE ? PRECISION_SINGLE : PRECISION_DOUBLE,
-        .problem.single_first = h->precision >= CHECKPOINT_AUTO_SINGLE,
-        .factors = h->precision == CHECKPOINT_SINGLE || h->precision == CHECKPOINT_AUTO_SINGLE
-                       ? PRECISION_SINGLE
-                       : PRECISION_DOUBLE,
-        .single_iterations = (int)h->single_iterations,
-        .seed = h->seed,
-        .init = (enum guess)h->init,
-        .iterations = (int)h->iterations,
-        .fit = h->fit,
-        .change = h->change,
-        .best_iteration = (int)h->best_iteration,
-        .best_fit = h->best_fit,
-        .best_factors = (enum precision)h->best_precision};
-    memcpy(c->about.problem.rules.ridge, h->ridge, sizeof h->ridge);
-    mode_rules_flags(c->about.problem.rules.nonneg, h->nonneg);
-    mode_rules_flags(c->about.problem.rules.fixed, h->fixed);
-    fill_momentum(&c->about, h);
+    *a = (struct checkpoint_about){.tensor.shape = shape_of((int)h->order, h->dims),
+                                   .problem.precision = policy_of(h),
+                                   .factors = h->precision == CHECKPOINT_SINGLE ||
+                                                      h->precision == CHECKPOINT_AUTO_SINGLE
+                                                  ? PRECISION_SINGLE
+                                                  : PRECISION_DOUBLE};
+    CHECKPOINT_FIELDS(READ)
+    memcpy(a->problem.rules.ridge, h->ridge, sizeof h->ridge);
+    mode_rules_flags(a->problem.rules.nonneg, h->nonneg);
+    mode_rules_flags(a->problem.rules.fixed, h->fixed);
+    fill_momentum(a, h);
     for (int m = 0; m < CHECKPOINT_MODELS; m++) {
-        c->model[m].rows.shape = c->about.tensor.shape;
-        c->model[m].rows.rank = c->about.problem.rank;
-        c->model[m].carried.precision =
-            m == CHECKPOINT_BEST ? c->about.best_factors : c->about.factors;
+        c->model[m].rows.shape = a->tensor.shape;
+        c->model[m].rows.rank = a->problem.rank;
+        c->model[m].carried.precision = m == CHECKPOINT_BEST ? a->best_factors : a->factors;
     }
 }
 

@@ -14,7 +14,7 @@ struct source {
     uint64_t first, count;
 };
 
-/* shared: as checkpoint_write_rows has it. */
+/* shared: as in checkpoint_write_rows. */
 static struct source source_of(const struct checkpoint_matrix *m,
                                const struct checkpoint_rows *models, bool shared)
 {
@@ -81,17 +81,16 @@ enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_abo
         return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
                          f->path);
     if (allocate(pieces, &l, model, shared, error) != STATUS_OK)
-        goto done;
+        return error->status;
     for (int i = 0; i < l.count; i++) {
         struct source s = source_of(&l.matrix[i], model, shared);
         if (write_matrix(f, &l, &l.matrix[i], &s, pieces, error) != STATUS_OK)
-            goto done;
+            goto failed;
     }
-done:
-    if (error->status != STATUS_OK) {
-        memory_free(pieces->piece);
-        *pieces = (struct checkpoint_pieces){0};
-    }
+    return STATUS_OK;
+failed:
+    memory_free(pieces->piece);
+    *pieces = (struct checkpoint_pieces){0};
     return error->status;
 }
 
@@ -109,65 +108,51 @@ static int compare_places(const void *left, const void *right)
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
+#define WRITE(member, field) h->field = (__typeof__(h->field))a->member;
+
 static void put_momentum(struct checkpoint_header *h, const struct checkpoint_about *a)
 {
-    const struct momentum *m = &a->momentum;
     if (!a->has_momentum)
         return;
     h->momentum = CHECKPOINT_MOMENTUM;
-    if (m->extrapolated)
+    if (a->momentum.extrapolated)
         h->momentum |= CHECKPOINT_EXTRAPOLATED;
-    if (m->rejected)
+    if (a->momentum.rejected)
         h->momentum |= CHECKPOINT_REJECTED;
-    h->momentum_t = m->t;
-    h->momentum_objective = m->objective;
-    h->momentum_noise = m->noise;
-    h->restarts = (uint32_t)m->restarts;
-    h->small_changes = (uint32_t)a->small_changes;
+    CHECKPOINT_MOMENTUM_FIELDS(WRITE)
 }
 
 static uint32_t precision_of(const struct checkpoint_about *a)
 {
-    if (a->problem.single_first)
+    if (a->problem.precision == POLICY_AUTO)
         return a->factors == PRECISION_SINGLE ? CHECKPOINT_AUTO_SINGLE : CHECKPOINT_AUTO_DOUBLE;
-    return a->problem.precision == PRECISION_SINGLE ? CHECKPOINT_SINGLE : CHECKPOINT_DOUBLE;
+    return a->problem.precision == POLICY_SINGLE ? CHECKPOINT_SINGLE : CHECKPOINT_DOUBLE;
 }
 
-static struct checkpoint_header make_header(const struct checkpoint_about *a)
+static void make_header(struct checkpoint_header *h, const struct checkpoint_about *a)
 {
-    struct checkpoint_header h = {.byte_order = CHECKPOINT_BYTE_ORDER,
-                                  .version = CHECKPOINT_VERSION,
-                                  .order = (uint32_t)a->tensor.shape.order,
-                                  .precision = precision_of(a),
-                                  .single_iterations = (uint32_t)a->single_iterations,
-                                  .nnz = a->tensor.nnz,
-                                  .hash = a->tensor.hash,
-                                  .rank = a->problem.rank,
-                                  .iterations = (uint64_t)a->iterations,
-                                  .fit = a->fit,
-                                  .change = a->change,
-                                  .best_fit = a->best_fit,
-                                  .best_iteration = (uint32_t)a->best_iteration,
-                                  .best_precision = a->best_factors,
-                                  .seed = a->seed,
-                                  .init = a->init};
-    uint32_t modes = (UINT32_C(1) << h.order) - 1;
-    memcpy(h.ridge, a->problem.rules.ridge, (size_t)h.order * sizeof *h.ridge);
-    h.nonneg = mode_rules_bits(a->problem.rules.nonneg) & modes;
-    h.fixed = mode_rules_bits(a->problem.rules.fixed) & modes;
-    put_momentum(&h, a);
-    memcpy(h.magic, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES);
-    memcpy(h.dims, a->tensor.shape.dims, (size_t)h.order * sizeof *h.dims);
-    return h;
+    *h = (struct checkpoint_header){.byte_order = CHECKPOINT_BYTE_ORDER,
+                                    .version = CHECKPOINT_VERSION,
+                                    .order = (uint32_t)a->tensor.shape.order,
+                                    .precision = precision_of(a)};
+    uint32_t modes = (UINT32_C(1) << h->order) - 1;
+    CHECKPOINT_FIELDS(WRITE)
+    memcpy(h->magic, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES);
+    memcpy(h->dims, a->tensor.shape.dims, (size_t)h->order * sizeof *h->dims);
+    memcpy(h->ridge, a->problem.rules.ridge, (size_t)h->order * sizeof *h->ridge);
+    h->nonneg = mode_rules_bits(a->problem.rules.nonneg) & modes;
+    h->fixed = mode_rules_bits(a->problem.rules.fixed) & modes;
+    put_momentum(h, a);
 }
 
 enum status checkpoint_write_directory(struct outfile *f, const struct checkpoint_about *about,
                                        struct checkpoint_pieces *pieces, struct error *error)
 {
     uint8_t page[CHECKPOINT_PAGE] = {0};
-    struct checkpoint_header h = make_header(about);
+    struct checkpoint_header h;
     const struct checkpoint_piece *last = &pieces->piece[pieces->count - 1];
     size_t bytes = pieces->count * sizeof *pieces->piece;
+    make_header(&h, about);
     qsort(pieces->piece, pieces->count, sizeof *pieces->piece, compare_places);
     h.pieces = pieces->count;
     h.directory_offset = last->offset + last->bytes;

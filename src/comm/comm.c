@@ -51,8 +51,8 @@ enum status comm_alltoallv(struct comm *c, const void *send, const uint64_t *sen
     return book(c, start, c->engine->alltoallv(c, send, send_first, receive, receive_first, error));
 }
 
-/* first (ranks of c + 1): `size` bytes for each rank. Aborts and returns NULL where there is no
- * memory. */
+/* first (ranks of c + 1): `size` bytes for each rank; the caller frees it. Aborts and returns NULL
+ * where there is no memory. */
 static uint64_t *even_parcels(struct comm *c, size_t size, struct error *error)
 {
     uint64_t *first = memory_array((size_t)c->size + 1, sizeof *first, error);
@@ -78,12 +78,14 @@ enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *
                            struct error *error)
 {
     size_t ranks = (size_t)c->size;
-    char *copies = memory_array(ranks, size, error);
     uint64_t *first = even_parcels(c, size, error);
-    if (!copies)
+    if (!first)
+        return error->status;
+    char *copies = memory_array(ranks, size, error);
+    if (!copies) {
         comm_abort(c, error);
-    if (!copies || !first)
         goto done;
+    }
     for (size_t k = 0; k < ranks; k++)
         memcpy(copies + k * size, mine, size);
     comm_alltoallv(c, copies, first, all, first, error);
@@ -133,8 +135,9 @@ enum status comm_end_phase(struct comm *c, struct error *error)
 {
     struct error trouble = {0};
     int first, fine = error->status == STATUS_OK;
-    if (find_failed(c, error, &first, &trouble) != STATUS_OK ||
-        comm_allreduce_max(c, &fine, &trouble) != STATUS_OK)
+    if (find_failed(c, error, &first, &trouble) != STATUS_OK)
+        return error_set(error, trouble.status, "%s", trouble.message);
+    if (comm_allreduce_max(c, &fine, &trouble) != STATUS_OK)
         return error_set(error, trouble.status, "%s", trouble.message);
     if (comm_allreduce_error(c, error) != STATUS_OK && c->rank != first)
         error->message[0] = '\0';
@@ -148,8 +151,8 @@ void comm_abort(struct comm *c, const struct error *reason)
     c->engine->abort(c, reason);
 }
 
-void comm_close(struct comm *c)
+void comm_finalize(struct comm *c)
 {
     if (c)
-        c->engine->close(c);
+        c->engine->finalize(c);
 }

@@ -1,10 +1,10 @@
-/* Ranks work on one tensor together, each rank on a part of the tensor (process_grid.h). One
- * interface for every engine: one rank alone, threads of one process, and processes that a launcher
- * has started (comm_world.h). All ranks of a communicator call the same operations in the same
- * order; an operation returns when this rank's part of it is done. A rank that cannot go on calls
- * comm_abort: every operation of the other ranks, also one that waits, then returns that rank's
- * status and reason, or the engine ends the other processes. An operation that finds no memory
- * aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
+/* Ranks work on one tensor together, each rank on a part of it (process_grid.h). Each engine has
+ * the same interface: one rank alone, threads of one process, and processes that a launcher has
+ * started (comm_world.h). All ranks of a communicator call the same operations in the same order;
+ * an operation returns when this rank's part of it is done. A rank that cannot go on calls
+ * comm_abort: every operation of the other ranks, even one that already waits, then returns that
+ * rank's status and reason, or the engine ends the other processes. An operation that finds no
+ * memory aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
 #ifndef BLCO_COMM_H
 #define BLCO_COMM_H
 
@@ -38,24 +38,24 @@ struct comm_engine {
     enum status (*check)(struct comm *c, struct error *error);
     enum status (*split)(struct comm *c, int color, struct comm **part, struct error *error);
     void (*abort)(struct comm *c, const struct error *reason);
-    void (*close)(struct comm *c);
+    void (*finalize)(struct comm *c);
 };
 
 /* A rank's end of a communicator. */
 struct comm {
     const struct comm_engine *engine;
     int rank, size;
-    int local_rank, local_size; /* this rank's place among those of c on its host; their number  */
+    int local_rank, local_size; /* this rank's place among the ranks on its host; their number   */
     bool shares_memory;         /* the ranks are threads of one process */
     double seconds;             /* that this rank has spent in operations, waiting included */
     void *state;                /* the engine's */
 };
 
-/* The communicator of one rank. Closed by comm_close; NULL on failure. STATUS_MEMORY. */
+/* The communicator of one rank, ended by comm_finalize; NULL on failure. STATUS_MEMORY. */
 struct comm *comm_self(struct error *error);
 
-/* comm[0..size) = communicators of `size` ranks that are threads of this process. The thread of
- * rank k alone uses comm[k], and closes it. All NULL on failure. STATUS_MEMORY. */
+/* comm[0..size) = communicators of `size` ranks that are threads of this process. Only the
+ * thread of rank k uses comm[k], and ends it. All NULL on failure. STATUS_MEMORY. */
 enum status comm_threads(struct comm **comm, int size, struct error *error);
 
 /* x[0..count) = the sum of all ranks' x, added in the order of the ranks: the same bits on every
@@ -99,29 +99,29 @@ enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *
 enum status comm_check(struct comm *c, struct error *error);
 
 /* The communicator of the ranks of c that give the same color (0 or more), in their order. The
- * caller closes *part before c; NULL on failure. An abort of one ends both. STATUS_MEMORY. */
+ * caller ends *part before c; NULL on failure. An abort of one ends both. STATUS_MEMORY. */
 enum status comm_split(struct comm *c, int color, struct comm **part, struct error *error);
 
-/* Every rank calls this after a step of its own, whose outcome is in *error. If some rank has
- * failed, *error becomes that of the lowest such rank on all ranks, word for word. So all go on, or
- * all return the same error, and no abort is needed. Returns the status of *error. Errors as
+/* Every rank calls this after a step of its own that left *error. If some ranks have failed, *error
+ * becomes the error of the lowest of them, word for word, on all ranks. So all go on, or all return
+ * the same error, and no abort is needed. Returns the status of *error. Errors as
  * comm_allreduce_max. */
 enum status comm_allreduce_error(struct comm *c, struct error *error);
 
-/* Every rank calls this at the end of a phase, whose outcome is in *error. All ranks return the
+/* Every rank calls this at the end of a phase that left *error. All ranks return the
  * status of the lowest rank that has failed, or STATUS_OK. That rank keeps its message, with
  * "rank 3: " before it unless all ranks have failed; the message of the others becomes empty, so
  * that the failure is printed once. */
 enum status comm_end_phase(struct comm *c, struct error *error);
 
-/* Makes every operation of the other ranks fail with `reason`, "rank 3: ...", also those that wait.
+/* Makes every operation of the other ranks fail with `reason`, "rank 3: ...", even one that waits.
  * Only the first call counts. With processes, the other processes end when this one exits; the
  * caller exits as soon as it has printed the reason. */
 void comm_abort(struct comm *c, const struct error *reason);
 
-/* Every rank closes its communicators, those of processes in the same order. Closing the
- * communicator of all processes waits a few seconds for the other ranks; a process that fails and
- * exits without waiting here ends them. Accepts NULL. */
-void comm_close(struct comm *c);
+/* Ends and frees a communicator. Every rank does this for each of its communicators; processes do
+ * it in the same order. For the communicator of all processes, it waits a few seconds for the other
+ * ranks; a process that fails and exits without waiting here ends them. Accepts NULL. */
+void comm_finalize(struct comm *c);
 
 #endif

@@ -10,17 +10,17 @@
 struct comm_plugin {
     const char *version; /* as version_text of the program */
 
-    /* Starts MPI. `place` is the rank of this process according to the launcher; `patience` as of
-     * comm_world. *c = the communicator of all processes; NULL on failure. STATUS_INTERNAL,
+    /* Initialises MPI. `place` is the rank of this process according to the launcher; `patience` is
+     * comm_world's. *c = the communicator of all processes; NULL on failure. STATUS_INTERNAL,
      * STATUS_MEMORY. From then on the end of this process ends all processes after comm_abort, and
      * after a failure that not all ranks have. */
-    enum status (*open)(struct comm **c, double patience, int place, struct error *error);
+    enum status (*init)(struct comm **c, double patience, int place, struct error *error);
 
-    /* After `open` was called: whether the end of this process, if it fails, ends all processes. */
+    /* After `init` was called: whether the end of this process, if it fails, ends all processes. */
     bool (*ends_all)(void);
 
-    /* After the world was closed: whether this process prints its failure. Where all processes have
-     * failed, the lowest one prints. */
+    /* After the world was finalized: whether this process prints its failure. Where all processes
+     * have failed, the lowest one prints. */
     bool (*tells)(void);
 };
 

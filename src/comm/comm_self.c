@@ -52,13 +52,13 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
     return error->status;
 }
 
-/* Nobody else waits. */
-static void nobody(struct comm *c, const struct error *reason)
+/* No other rank waits. */
+static void abort_none(struct comm *c, const struct error *reason)
 {
     (void)c, (void)reason;
 }
 
-static void close_self(struct comm *c)
+static void finalize_self(struct comm *c)
 {
     memory_free(c);
 }
@@ -71,8 +71,8 @@ static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
                                           .alltoallv = alltoallv,
                                           .check = check,
                                           .split = split,
-                                          .abort = nobody,
-                                          .close = close_self};
+                                          .abort = abort_none,
+                                          .finalize = finalize_self};
 
 struct comm *comm_self(struct error *error)
 {

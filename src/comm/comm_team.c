@@ -22,12 +22,11 @@ static void *run_member(void *argument)
     omp_set_num_threads(m->threads);
     if (m->work(m->comm, m->context, &m->error) != STATUS_OK)
         comm_abort(m->comm, &m->error);
-    comm_close(m->comm);
+    comm_finalize(m->comm);
     return NULL;
 }
 
-/* The first failure counts, but one with a message rather than one whose message another rank has.
- */
+/* *error = the first failure that has a message, else the first one. */
 static void take_failure(struct error *error, const struct error *member)
 {
     bool tells_more = error->message[0] == '\0' && member->message[0] != '\0';
@@ -46,7 +45,7 @@ static void run_members(struct team_member *member, int size, struct error *erro
         error_set(error, STATUS_MEMORY, "no thread could be started for rank %d", started);
     for (int r = started; r < size; r++) {
         comm_abort(member[r].comm, error);
-        comm_close(member[r].comm);
+        comm_finalize(member[r].comm);
     }
     for (int r = 0; r < started; r++)
         pthread_join(member[r].thread, NULL);
@@ -60,15 +59,18 @@ enum status comm_run_team(int size, comm_work *work, void *context, struct error
     if (threads_can_end(error) != STATUS_OK)
         return error->status;
     struct team_member *member = memory_zeros((size_t)size, sizeof *member, error);
-    struct comm **comm = member ? memory_array((size_t)size, sizeof *comm, error) : NULL;
-    if (comm && comm_threads(comm, size, error) == STATUS_OK) {
-        for (int r = 0; r < size; r++)
-            member[r] = (struct team_member){.comm = comm[r],
-                                             .work = work,
-                                             .context = context,
-                                             .threads = threads > 1 ? threads : 1};
-        run_members(member, size, error);
-    }
+    struct comm **comm = memory_array((size_t)size, sizeof *comm, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    if (comm_threads(comm, size, error) != STATUS_OK)
+        goto done;
+    for (int r = 0; r < size; r++)
+        member[r] = (struct team_member){.comm = comm[r],
+                                         .work = work,
+                                         .context = context,
+                                         .threads = threads > 1 ? threads : 1};
+    run_members(member, size, error);
+done:
     memory_free(comm);
     memory_free(member);
     return error->status;

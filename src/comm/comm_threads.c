@@ -14,14 +14,14 @@ struct team {
     void **array;      /* (size): one from each rank; owned */
 };
 
-/* What all communicators that come from one comm_threads share. One lock serves them all: ranks
- * meet a few times in an iteration. */
+/* Common to all communicators that come from one comm_threads. One lock serves them all: ranks meet
+ * a few times in an iteration. */
 struct hub {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a meeting is over, or all is aborted */
     bool aborted;
     struct error reason;
-    int users;          /* ranks that have not closed yet */
+    int users;          /* ranks that have not ended theirs */
     struct team *teams; /* owned, to the end              */
 };
 
@@ -63,7 +63,7 @@ static void free_hub(struct hub *hub)
 }
 
 /* Waits for all ranks of the team, or, with heed_abort, for an abort; the caller holds the lock.
- * Returns whether all ranks have come. */
+ * Returns true if all ranks have arrived. */
 static bool wait_for_all(struct hub *hub, struct team *team, bool heed_abort)
 {
     uint64_t meeting = team->meetings;
@@ -79,7 +79,7 @@ static bool wait_for_all(struct hub *hub, struct team *team, bool heed_abort)
     return team->meetings != meeting;
 }
 
-/* array[k] = the array of rank k, which stays as it is until `leave`. */
+/* array[k] = the array of rank k, which does not change until `leave`. */
 static enum status exchange(struct comm *c, void *mine, void **array, struct error *error)
 {
     struct member *m = c->state;
@@ -93,9 +93,9 @@ static enum status exchange(struct comm *c, void *mine, void **array, struct err
     return error->status;
 }
 
-/* Follows an exchange that all ranks took part in. Until the last rank is here, some rank may still
- * read the others' arrays. So this waits for all, also after an abort; all do arrive, because a
- * rank waits for nothing between the two. */
+/* Called after an exchange in which all ranks took part. Until the last rank is here, some rank may
+ * still read the others' arrays. So this waits for all, even after an abort; all do arrive, because
+ * a rank waits for nothing between the two calls. */
 static void leave(struct comm *c)
 {
     struct member *m = c->state;
@@ -242,7 +242,7 @@ static enum status check(struct comm *c, struct error *error)
     return error->status;
 }
 
-static void close_member(struct comm *c)
+static void finalize_member(struct comm *c)
 {
     struct member *m = c->state;
     struct hub *hub = m->hub;
@@ -266,7 +266,7 @@ static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
                                           .check = check,
                                           .split = split,
                                           .abort = abort_all,
-                                          .close = close_member};
+                                          .finalize = finalize_member};
 
 static struct member *new_member(struct hub *hub, int rank, int size, struct error *error)
 {
@@ -309,8 +309,8 @@ static enum status find_group(struct group *g, struct comm *c, int color, void *
     return STATUS_OK;
 }
 
-/* *team = that of the group, which its lowest rank makes and hands to the others. */
-static enum status share_team(struct team **team, struct comm *c, const struct group *g,
+/* *team = the group's, which its lowest rank makes and sends to the others. */
+static enum status bcast_team(struct team **team, struct comm *c, const struct group *g,
                               void **array, struct error *error)
 {
     struct hub *hub = ((struct member *)c->state)->hub;
@@ -338,7 +338,7 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
     }
     if (find_group(&g, c, color, array, error) != STATUS_OK)
         goto done;
-    if (share_team(&m->team, c, &g, array, error) != STATUS_OK)
+    if (bcast_team(&m->team, c, &g, array, error) != STATUS_OK)
         goto done;
     m->comm.rank = m->comm.local_rank = g.rank;
     m->comm.size = m->comm.local_size = g.size;
@@ -375,7 +375,7 @@ failed:
     if (hub->users == 0)
         free_hub(hub);
     for (int k = 0; k < size; k++) {
-        comm_close(comm[k]);
+        comm_finalize(comm[k]);
         comm[k] = NULL;
     }
     return error->status;

@@ -116,8 +116,8 @@ static enum status load_plugin(const char *path, struct error *error)
     return STATUS_OK;
 }
 
-/* Starts MPI in all processes. */
-static enum status open_world(struct comm **c, double patience, struct error *error)
+/* Loads the plugin and initialises MPI. */
+static enum status init_world(struct comm **c, double patience, struct error *error)
 {
     char *path = find_plugin(error);
     if (!path)
@@ -126,7 +126,7 @@ static enum status open_world(struct comm **c, double patience, struct error *er
     memory_free(path);
     if (error->status != STATUS_OK)
         return error->status;
-    return plugin->open(c, patience, comm_world_rank(), error);
+    return plugin->init(c, patience, comm_world_rank(), error);
 }
 
 static enum status check_size(const struct comm *c, struct error *error)
@@ -150,12 +150,16 @@ enum status comm_world(struct comm **c, double patience, struct error *error)
         *c = comm_self(error);
         return error->status;
     }
-    joined = open_world(c, patience, error) == STATUS_OK && check_size(*c, error) == STATUS_OK;
-    if (joined)
-        return STATUS_OK;
+    if (init_world(c, patience, error) != STATUS_OK)
+        goto failed;
+    if (check_size(*c, error) != STATUS_OK)
+        goto failed;
+    joined = true;
+    return STATUS_OK;
+failed:
     if ((!plugin || *c) && place().local_rank != 0)
         error->message[0] = '\0';
-    comm_close(*c);
+    comm_finalize(*c);
     *c = NULL;
     return error->status;
 }

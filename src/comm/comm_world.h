@@ -1,6 +1,6 @@
 /* The processes that a launcher (mpirun, srun) has started to work together. Their number is in the
- * environment; MPI itself is in a plugin, the shared object blco-mpi.so, so that a process on its
- * own never loads MPI. */
+ * environment; MPI itself is in a plugin, the shared object blco-mpi.so, so that a process without
+ * others never loads MPI. */
 #ifndef BLCO_COMM_WORLD_H
 #define BLCO_COMM_WORLD_H
 
@@ -16,20 +16,21 @@ int comm_world_rank(void);
 /* Whether this process is one of several. */
 bool comm_world_expected(void);
 
-/* *c = the communicator of all processes, which the caller closes before the process ends; of a
- * process on its own that of comm_self. To be called once, by the main thread, which alone uses *c
- * and what is split from *c. NULL on failure. STATUS_INPUT: there is no plugin, the plugin cannot
- * be loaded or is of another blco, or MPI does not see the processes that the launcher started.
- * Where the other processes do not start MPI within `patience` seconds, for example because they
- * run another program, the process prints one text line and ends with STATUS_INPUT. */
+/* *c = the communicator of all processes, or, in a process without others, that of comm_self. The
+ * caller ends *c with comm_finalize before the process ends. Called once, by the main thread; no
+ * other thread uses *c or what is split from it. NULL on failure. STATUS_INPUT: there is no plugin,
+ * the plugin cannot be loaded or is of another blco, or MPI does not see the processes that the
+ * launcher started. Where the other processes do not start MPI within `patience` seconds, for
+ * example because they run another program, the process prints one text line and ends with
+ * STATUS_INPUT. */
 enum status comm_world(struct comm **c, double patience, struct error *error);
 
-/* In a command whose processes work together, after the world was closed: whether this process
- * prints `error` before it ends; its rank is put before the message where its end ends the others,
- * too. A failure before comm_world is the failure of all, and process 0 prints it. Where all
- * processes have failed, the lowest one prints. A failure whose message is empty is printed by
- * another process. A process that does not print waits half a second here unless comm_world has
- * succeeded, because a launcher may end all processes as soon as one fails. */
+/* In a command whose processes work together, after comm_finalize: whether this process prints
+ * `error` before it ends; its rank is put before the message where its end ends the others, too. A
+ * failure before comm_world is the failure of all, and process 0 prints it. Where all processes
+ * have failed, the lowest one prints. A failure whose message is empty is printed by another
+ * process. A process that does not print waits half a second here unless comm_world has succeeded,
+ * because a launcher may end all processes as soon as one fails. */
 bool comm_world_tells(struct error *error);
 
 #endif

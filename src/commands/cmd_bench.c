@@ -53,9 +53,10 @@ static const struct cli_option bench_options[] = {
 
 static const struct cli_option to_fit_options[] = {
     {"--to-fit", 0, NULL,
-     "instead: how long each way of ALS takes to come near\nthe best fit, from the same starts",
+     "measure instead how long each way of ALS takes from\nthe same starts until it is near the "
+     "best fit",
      CLI_FLAG(struct job, to_fit)},
-    {"--starts", 0, "N", "N random starts, of the seeds that follow ({default})",
+    {"--starts", 0, "N", "N random starts, with consecutive seeds ({default})",
      CLI_INT(struct job, fit_request.starts, 1, MAX_STARTS), .initial = "5",
      CLI_GIVEN(struct job, only_to_fit)},
     {"--seed", 0, "N", "seed of the first start ({default})",
@@ -65,13 +66,13 @@ static const struct cli_option to_fit_options[] = {
      CLI_INT(struct job, fit_request.iterations, 1, FIT_TRACE_MOST), .initial = "3000",
      CLI_GIVEN(struct job, only_to_fit)},
     {"--tol", 0, "X",
-     "end a run when the fit changes by less than X ({default});\n0: only after the last iteration",
+     "end a run when the fit changes by less than X ({default});\n0: run all iterations",
      CLI_NUMBER(struct job, fit_request.tolerance), .initial = "1e-9",
      CLI_GIVEN(struct job, only_to_fit)},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Benchmark", bench_options},
-                                              {"Time to the answer", to_fit_options},
+                                              {"Time to the best fit", to_fit_options},
                                               {"Input", cmd_input_options},
                                               {"Machine", cmd_machine_options},
                                               {"Several GPUs", cmd_ranks_options},
@@ -99,9 +100,9 @@ static enum status open_record(struct job *job, struct error *error)
     file_roles_add(&files, FILE_RECORD, job->json, error);
     file_roles_check(&files, error);
     file_roles_free(&files);
-    if (error->status == STATUS_OK && job->json)
-        outfile_open(&job->file, job->json, error);
-    return error->status;
+    if (error->status != STATUS_OK || !job->json)
+        return error->status;
+    return outfile_open(&job->file, job->json, error);
 }
 
 /* Checks all that can be checked before the tensor is read. */
@@ -117,8 +118,8 @@ static enum status prepare(struct job *job, struct error *error)
     if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
         return error->status;
     const bool als_only = job->request.als_only || job->common.gpus.count > 1;
-    if (job->common.options.problem.single_first && !als_only)
-        return error_set(error, STATUS_INPUT, "--precision auto: --als expected, too");
+    if (job->common.options.problem.precision == POLICY_AUTO && !als_only)
+        return error_set(error, STATUS_INPUT, "--precision auto needs --als");
     if (open_record(job, error) != STATUS_OK)
         return error->status;
     job->threads = cmd_set_threads(job->common.threads, 1);
@@ -214,8 +215,10 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
                      .comm = c,
                      .request = job->request,
                      .progress = c->rank == 0 ? &job->progress : NULL};
-    if (open_tensor(&w, error) == STATUS_OK)
-        (job->to_fit ? measure_fits : measure_bench)(&w, error);
+    if (open_tensor(&w, error) != STATUS_OK)
+        goto done;
+    (job->to_fit ? measure_fits : measure_bench)(&w, error);
+done:
     rank_tensor_close(&w.tensor);
     if (w.devices)
         w.request.kind->leave(w.devices);
@@ -231,7 +234,7 @@ static enum status measure(struct job *job, struct error *error)
     if (!self)
         return error->status;
     measure_rank(self, job, error);
-    comm_close(self);
+    comm_finalize(self);
     return error->status;
 }
 
@@ -252,8 +255,12 @@ static enum status write_record(struct job *job, struct error *error)
                      job->ranks.ranks > 0 ? &job->ranks : NULL);
     }
     json_end(&j);
-    if (error->status == STATUS_OK && outfile_write(&job->file, j.text, j.used, error) == STATUS_OK)
-        outfile_commit(&job->file, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    if (outfile_write(&job->file, j.text, j.used, error) != STATUS_OK)
+        goto done;
+    outfile_commit(&job->file, error);
+done:
     json_free(&j);
     return error->status;
 }
@@ -273,8 +280,7 @@ static void show_tensor(const struct job *job)
     printf("\nnonzeros     %ju\nrank         %ju", (uintmax_t)nnz,
            (uintmax_t)options->problem.rank);
     if (!job->to_fit)
-        printf(", %s precision",
-               precision_of_run(options->problem.precision, options->problem.single_first));
+        printf(", %s precision", word_of(precision_words, (int)options->problem.precision));
     if (mode_rules_any(options->problem.rules.nonneg))
         printf(", nonnegative");
     printf("\n");
@@ -314,20 +320,25 @@ static void show_tables(const struct job *job)
 static enum status show(const struct job *job, struct error *error)
 {
     show_tensor(job);
-    if (show_machine(job, error) == STATUS_OK)
-        show_tables(job);
-    return error->status;
+    if (show_machine(job, error) != STATUS_OK)
+        return error->status;
+    show_tables(job);
+    return STATUS_OK;
 }
 
 static enum status run(struct job *job, struct error *error)
 {
     cmd_show_progress(&job->progress, &job->common);
-    if (prepare(job, error) == STATUS_OK && measure(job, error) == STATUS_OK &&
-        write_record(job, error) == STATUS_OK) {
-        if (!job->to_fit)
-            progress_done(&job->progress, "done");
-        show(job, error);
-    }
+    if (prepare(job, error) != STATUS_OK)
+        goto done;
+    if (measure(job, error) != STATUS_OK)
+        goto done;
+    if (write_record(job, error) != STATUS_OK)
+        goto done;
+    if (!job->to_fit)
+        progress_done(&job->progress, "done");
+    show(job, error);
+done:
     progress_clear(&job->progress);
     return error->status;
 }
@@ -351,17 +362,16 @@ done:
 const struct command cmd_bench = {
     .name = "bench",
     .summary = "measure MTTKRP and ALS against what the machine can do",
-    .usage = "Usage: blco bench TENSOR -r RANK [OPTION]...\n"
-             "       blco bench TENSOR -r RANK --to-fit [--starts N] [-i N] [OPTION]...\n\n"
-             "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
-             "--conflict), and iterations of ALS, against limits of the machine that are\n"
-             "measured in the same run. Results are verified before they are timed. On\n"
-             "several GPUs, iterations of ALS only, with a table of what each GPU did.\n"
-             "With --to-fit: seconds and iterations of each way of ALS from the same starts\n"
-             "until the fit is within 1e-3, 1e-4 and 1e-6 of the best.\n"
-             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n",
-    .ending = "\nExit codes: 0 done, 1 a result is wrong, 2 usage or input, 3 memory, "
-              "4 numerical\nbreakdown, 5 output. More in blco-bench(1).\n",
+    .usage = "Usage: blco bench TENSOR -r RANK [OPTION]...\n       blco bench TENSOR -r RANK "
+             "--to-fit [--starts N] [-i N] [OPTION]...\n\nMeasures MTTKRP for each mode and each "
+             "conflict resolution (or that of\n--conflict), and iterations of ALS, against limits "
+             "of the machine that are\nmeasured in the same run. Results are verified before they "
+             "are timed. On\nseveral GPUs, iterations of ALS only, with a table of the GPUs.\nWith "
+             "--to-fit, measures how many seconds and iterations each way of ALS takes\nfrom the "
+             "same starts until the fit is within 1e-3, 1e-4 and 1e-6 of the best.\nTENSOR is text "
+             "(.tns), plain or gzip, a .blco file, or - for standard input.\n",
+    .ending = "\nExit status: 0 done, 1 a result is wrong, 2 usage or input, 3 memory,\n4 "
+              "numerical breakdown, 5 output. More in blco-bench(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_TENSORS,

@@ -28,7 +28,7 @@ static enum status set_at_least(const struct cli_option *o, void *to, const char
 }
 
 static const struct cli_option compare_options[] = {
-    {"--at-least", 0, "X", "exit with 6 where the score is below X (0 to 1)",
+    {"--at-least", 0, "X", "exit with status 6 if the score is below X (0 to 1)",
      CLI_OWN(set_at_least, double, struct settings, at_least)},
     {"--no-weights", 0, NULL, "compare the columns alone, not the weights",
      CLI_FLAG(struct settings, no_weights)},
@@ -78,17 +78,20 @@ static enum status compare(const struct settings *s, struct error *error)
 {
     struct ktensor model[2] = {{.rank = 0}, {.rank = 0}};
     struct ktensor_match match = {0};
-    if (cmd_read_model(&model[0], s->name[0], &s->common, error) == STATUS_OK &&
-        cmd_read_model(&model[1], s->name[1], &s->common, error) == STATUS_OK &&
-        ktensor_match(&match, &model[0], &model[1], !s->no_weights, error) == STATUS_OK) {
-        if (s->json)
-            print_json(s, model, &match, error);
-        else
-            print_text(s, model, &match);
-        if (match.score < s->at_least)
-            error_set(error, STATUS_UNLIKE, "score %.9g, expected %.9g or more", match.score,
-                      s->at_least);
-    }
+    if (cmd_read_model(&model[0], s->name[0], &s->common, error) != STATUS_OK)
+        goto done;
+    if (cmd_read_model(&model[1], s->name[1], &s->common, error) != STATUS_OK)
+        goto done;
+    if (ktensor_match(&match, &model[0], &model[1], !s->no_weights, error) != STATUS_OK)
+        goto done;
+    if (s->json)
+        print_json(s, model, &match, error);
+    else
+        print_text(s, model, &match);
+    if (match.score < s->at_least)
+        error_set(error, STATUS_UNLIKE, "score %.9g, expected %.9g or more", match.score,
+                  s->at_least);
+done:
     ktensor_match_free(&match);
     ktensor_free(&model[0]);
     ktensor_free(&model[1]);
@@ -110,14 +113,13 @@ static int run_command(int argc, char **argv, struct error *error)
 const struct command cmd_compare = {
     .name = "compare",
     .summary = "say how alike two models are",
-    .usage = "Usage: blco compare A B [OPTION]...\n\n"
-             "Finds which components of two models belong together, and says how alike they\n"
-             "are (factor match score; 1: the same but for order and signs). A and B are the\n"
-             "beginning of the names of a model's files, as blco cpd -o has it, or .ktns\n"
-             "files. Of models with different ranks, all components of the smaller one get\n"
-             "partners.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\n"
-              "below --at-least. More in blco-compare(1).\n",
+    .usage =
+        "Usage: blco compare A B [OPTION]...\n\nPairs the components of two models and shows how "
+        "alike they are (factor match\nscore; 1: the same except for order and signs). A and B are "
+        "the beginnings of\nthe names of the models' files, as given to blco cpd -o, or .ktns "
+        "files. If the\nranks differ, each component of the smaller model gets a partner.\n",
+    .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\nbelow "
+              "--at-least. More in blco-compare(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_MODELS,

@@ -121,9 +121,12 @@ static enum status blco_to_blco(const struct settings *s, struct progress *progr
     if (blco_file_open(&f, s->in, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "writing %s", s->out);
-    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) == STATUS_OK &&
-        blco_copy(&f, s->out, s->memory, &bytes, progress, error) == STATUS_OK)
-        show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
+    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) != STATUS_OK)
+        goto done;
+    if (blco_copy(&f, s->out, s->memory, &bytes, progress, error) != STATUS_OK)
+        goto done;
+    show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
+done:
     blco_file_close(&f);
     return error->status;
 }
@@ -184,8 +187,8 @@ static enum status refuse(void *settings, struct coo *piece, struct error *error
 {
     const struct settings *s = settings;
     return error_set(error, STATUS_MEMORY,
-                     "%s: more than the %ju entries that the memory to use holds: convert it to "
-                     ".blco, and that to text",
+                     "%s: more than the %ju entries that memory has room for: convert it to .blco "
+                     "first, and that to text",
                      s->in, (uintmax_t)piece->nnz);
 }
 
@@ -219,9 +222,11 @@ static enum status convert(struct settings *s, struct error *error)
 {
     enum tensor_format from, to;
     struct progress progress;
-    if (output_format(s, &to, error) != STATUS_OK ||
-        tensor_format(s->in, &from, error) != STATUS_OK ||
-        tensor_target_check(s->out, s->in, s->force, error) != STATUS_OK)
+    if (output_format(s, &to, error) != STATUS_OK)
+        return error->status;
+    if (tensor_format(s->in, &from, error) != STATUS_OK)
+        return error->status;
+    if (tensor_target_check(s->out, s->in, s->force, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
     if (threads_start(error) != STATUS_OK)
@@ -258,14 +263,14 @@ static int run_command(int argc, char **argv, struct error *error)
 const struct command cmd_convert = {
     .name = "convert",
     .summary = "write a tensor file as another kind of tensor file",
-    .usage = "Usage: blco convert IN OUT [OPTION]...\n\n"
-             "Writes the tensor of IN to OUT, whose name says how: .blco, .tns or .tns.gz, or\n"
-             "- for text to standard output. IN is text (.tns), plain or gzip, a .blco file,\n"
-             "or - for text from standard input. Duplicates are summed and zeros dropped.\n"
-             "IN may be larger than memory where it or OUT is .blco; text is then sorted in a\n"
-             "temporary file in the folder of OUT.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
-              "blco-convert(1).\n",
+    .usage =
+        "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
+        "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
+        "is text (.tns), plain\nor gzip, a .blco file, or - for text from standard input. "
+        "Duplicates are summed\nand zeros dropped. IN may be larger than memory if IN or OUT is a "
+        ".blco file;\ntext is then sorted in a temporary file in the folder of OUT.\n",
+    .ending =
+        "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_TENSORS,

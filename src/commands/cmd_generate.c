@@ -51,7 +51,7 @@ static enum status set_scale(const struct cli_option *o, void *to, const char *t
 
 static const struct cli_option size_options[] = {
     {"--dims", 0, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6", CMD_DIMS},
-    {"--nnz", 0, "N", "how many nonzeros", CLI_UNSIGNED(struct settings, nnz, 1, MAX_NNZ)},
+    {"--nnz", 0, "N", "number of nonzeros", CLI_UNSIGNED(struct settings, nnz, 1, MAX_NNZ)},
     {"--preset", 0, "NAME",
      "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them",
      CLI_TEXT(struct settings, preset), .name_at = preset_name},
@@ -63,16 +63,15 @@ static const struct cli_option size_options[] = {
 
 static const struct cli_option skew_options[] = {
     {"--skew", 0, "LIST",
-     "Zipf exponent of each mode (0: uniform), or `even`\nwhere the indices are used alike and in "
-     "order",
+     "Zipf exponent of each mode (0: uniform), or `even`:\nall indices equally often, and in order",
      CLI_TEXT(struct settings, skew)},
     {"--fibers", 0, "SPEC",
-     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: the\nindices of these modes come together, as "
-     "one of\nCOUNT combinations, chosen by a Zipf exponent (0)",
+     "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: take\nthe indices of these modes from COUNT "
+     "combinations,\nwhich are drawn by a Zipf exponent (0)",
      CLI_TEXT(struct settings, fibers)},
     {"--runs", 0, "SPEC",
-     "MODE:SHARE:LENGTH[:scattered], as 2:0.5:4: this share\nof the nonzeros comes in runs along a "
-     "mode, of this\nmean length; scattered: with indices drawn by --skew",
+     "MODE:FRACTION:LENGTH[:scattered], as 2:0.5:4: this\nfraction of the nonzeros is in runs "
+     "along the mode,\nof this mean length; scattered: indices from --skew",
      CLI_TEXT(struct settings, runs)},
     {.name = NULL}};
 
@@ -83,7 +82,7 @@ static const struct cli_option model_options[] = {
      "norm of Gaussian noise on the nonzeros, relative\nto the model's ({default})",
      CLI_NUMBER(struct settings, noise), .initial = "0", CLI_GIVEN(struct settings, noise_given)},
     {"--collinearity", 0, "C",
-     "components on the same indices instead, with this\ncosine of any two columns: 0 to 0.9999",
+     "components that share all indices, with this cosine\nbetween any two columns: 0 to 0.9999",
      CLI_NUMBER(struct settings, collinearity), CLI_GIVEN(struct settings, collinearity_given)},
     {.name = NULL}};
 
@@ -151,9 +150,11 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
     spec->shape.order = s->common.tns.ndims;
     memcpy(spec->shape.dims, s->common.tns.dims, sizeof spec->shape.dims);
     spec->nnz = s->nnz;
-    if ((s->skew && generate_parse_skew(s->skew, spec, error) != STATUS_OK) ||
-        (s->fibers && generate_parse_fibers(s->fibers, spec, error) != STATUS_OK) ||
-        (s->runs && generate_parse_runs(s->runs, spec, error) != STATUS_OK))
+    if (s->skew && generate_parse_skew(s->skew, spec, error) != STATUS_OK)
+        return error->status;
+    if (s->fibers && generate_parse_fibers(s->fibers, spec, error) != STATUS_OK)
+        return error->status;
+    if (s->runs && generate_parse_runs(s->runs, spec, error) != STATUS_OK)
         return error->status;
     return STATUS_OK;
 }
@@ -168,14 +169,21 @@ static void list_presets(void)
     }
 }
 
+/* The file that is made. */
+struct output {
+    const char *path;
+    uint64_t nnz;
+    struct tns_write_report report;
+    struct progress progress;
+};
+
 static enum status append(void *context, struct coo *piece, struct error *error)
 {
     return tensor_writer_append(context, piece, error);
 }
 
 static enum status write_skewed(const struct settings *s, const struct generate_spec *spec,
-                                const char *path, struct tns_write_report *report,
-                                struct progress *progress, struct error *error)
+                                struct output *out, struct error *error)
 {
     struct tensor_writer writer;
     const uint64_t memory = cmd_host_memory(&s->common);
@@ -184,22 +192,24 @@ static enum status write_skewed(const struct settings *s, const struct generate_
                                      .memory = memory - options.memory,
                                      .take = append,
                                      .context = &writer,
-                                     .progress = progress};
-    progress_stage(progress, "writing %s", path);
-    if (tensor_writer_open(&writer, path, &spec->shape, spec->nnz, &options, error) != STATUS_OK)
+                                     .progress = &out->progress};
+    out->nnz = spec->nnz;
+    progress_stage(&out->progress, "writing %s", out->path);
+    if (tensor_writer_open(&writer, out->path, &spec->shape, spec->nnz, &options, error) !=
+        STATUS_OK)
         goto done;
     if (generate_skewed(spec, &run, error) != STATUS_OK)
         goto done;
-    tensor_writer_commit(&writer, report, error);
+    tensor_writer_commit(&writer, &out->report, error);
 done:
     tensor_writer_free(&writer);
     return error->status;
 }
 
 static enum status write_planted(const struct settings *s, const struct generate_spec *spec,
-                                 const char *path, struct tns_write_report *report,
-                                 struct progress *progress, uint64_t *nnz, struct error *error)
+                                 struct output *out, struct error *error)
 {
+    struct progress *progress = &out->progress;
     struct coo x;
     struct external_sort sort;
     struct external_sort_report written = {0};
@@ -212,16 +222,16 @@ static enum status write_planted(const struct settings *s, const struct generate
                                    .collinearity = s->collinearity};
     struct tns_write_options options = s->text.options;
     options.progress = progress;
-    external_sort_init(&sort, path, memory, progress);
+    external_sort_init(&sort, out->path, memory, progress);
     if (generate_planted(&x, &plant, s->seed, memory, progress, error) != STATUS_OK)
         goto done;
-    *nnz = x.nnz;
-    if (tensor_format_named(path) == TENSOR_BLCO) {
-        progress_stage(progress, "writing %s", path);
+    out->nnz = x.nnz;
+    if (tensor_format_named(out->path) == TENSOR_BLCO) {
+        progress_stage(progress, "writing %s", out->path);
         external_sort_write(&sort, &x, &written, error);
-        report->file_bytes = written.bytes;
+        out->report.file_bytes = written.bytes;
     } else {
-        tns_write(&x, path, &options, report, error);
+        tns_write(&x, out->path, &options, &out->report, error);
     }
 done:
     external_sort_free(&sort);
@@ -239,28 +249,25 @@ static enum status check_output(const struct settings *s, const char *path, stru
 static enum status generate(const struct settings *s, const char *path, struct error *error)
 {
     struct generate_spec spec;
-    struct progress progress;
-    struct tns_write_report report = {0};
-    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
-    if (make_spec(s, &spec, error) != STATUS_OK || check_output(s, path, error) != STATUS_OK)
+    struct output out = {.path = path};
+    char how_fast[PACE_TEXT];
+    if (make_spec(s, &spec, error) != STATUS_OK)
+        return error->status;
+    if (check_output(s, path, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
     if (threads_start(error) != STATUS_OK)
         return error->status;
-    cmd_show_progress(&progress, &s->common);
+    cmd_show_progress(&out.progress, &s->common);
     double start = clock_now();
-    uint64_t nnz = spec.nnz;
-    if (s->rank)
-        write_planted(s, &spec, path, &report, &progress, &nnz, error);
-    else
-        write_skewed(s, &spec, path, &report, &progress, error);
-    if (error->status == STATUS_OK) {
-        progress_done(&progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
-                      (uintmax_t)nnz, number_size(report.file_bytes, size),
-                      (double)report.file_bytes / (double)nnz, (uintmax_t)s->seed,
-                      pace((double)nnz / 1e6, "million a second", clock_now() - start, how_fast));
-    }
-    progress_clear(&progress);
+    if ((s->rank ? write_planted : write_skewed)(s, &spec, &out, error) != STATUS_OK)
+        goto done;
+    progress_done(&out.progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
+                  (uintmax_t)out.nnz, NUMBER_SIZE(out.report.file_bytes),
+                  (double)out.report.file_bytes / (double)out.nnz, (uintmax_t)s->seed,
+                  pace((double)out.nnz / 1e6, "million a second", clock_now() - start, how_fast));
+done:
+    progress_clear(&out.progress);
     return error->status;
 }
 
@@ -289,8 +296,8 @@ const struct command cmd_generate = {
              "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
              "to standard output. The same arguments give the same file whatever the number\n"
              "of threads and the memory. A skewed tensor may be larger than memory.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in\n"
-              "blco-generate(1).\n",
+    .ending =
+        "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-generate(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_TENSORS,

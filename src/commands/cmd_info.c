@@ -30,8 +30,7 @@ static const struct cli_option plan_options[] = {
     {"--rank", 'r', "R", "show the memory plan for R components ({default})", CMD_RANK,
      .initial = "16"},
     {"--accelerate", 0, "HOW",
-     "show the memory plan for this --accelerate of blco\ncpd: momentum takes more memory "
-     "({default})",
+     "show the memory plan for this --accelerate of blco\ncpd: {words} ({default})",
      CMD_ACCELERATE},
     {"--ranks", 0, "N", "show how N ranks (GPUs or processes) would share the\nwork",
      CLI_INT(struct settings, common.ranks.ranks, 1, MAX_RANKS)},
@@ -40,7 +39,7 @@ static const struct cli_option plan_options[] = {
      "cheapest grid)",
      CMD_GRID},
     {"--on", 0, "WHAT",
-     "what the ranks are: {words}, also where\nthis machine has none (as --backend)",
+     "what the ranks are: {words}, even if\nthis machine has none (as --backend)",
      CLI_CHOICE(struct settings, common.ranks.on, cmd_on_words)},
     {.name = NULL}};
 
@@ -57,9 +56,10 @@ static enum status take_census(struct info_findings *f, const struct coo_pieces 
         return STATUS_OK;
     double start = clock_now();
     progress_stage(progress, "counting the nonzeros of each row");
-    if (info_ranks_census(&f->census, pieces, f->memory, error) == STATUS_OK)
-        progress_done(progress, "%.2f s", clock_now() - start);
-    return error->status;
+    if (info_ranks_census(&f->census, pieces, f->memory, error) != STATUS_OK)
+        return error->status;
+    progress_done(progress, "%.2f s", clock_now() - start);
+    return STATUS_OK;
 }
 
 /* Bytes that counters may take beside so many bytes of nonzeros. */
@@ -78,10 +78,11 @@ static enum status gather_text(struct info_findings *f, const char *path,
     f->tensor = (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz};
     struct coo_pieces pieces = coo_in_one_piece(&f->x);
     f->memory = counters_beside(f, coo_bytes(f->x.shape.order, f->x.nnz));
-    if (cmd_check_grid(&f->wanted, f->x.shape.order, error) == STATUS_OK && f->x.nnz > 0 &&
-        coo_statistics(&f->x, f->memory, &f->statistics, progress, error) == STATUS_OK)
-        take_census(f, &pieces, progress, error);
-    return error->status;
+    if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
+        return error->status;
+    if (coo_statistics(&f->x, f->memory, &f->statistics, progress, error) != STATUS_OK)
+        return error->status;
+    return take_census(f, &pieces, progress, error);
 }
 
 static enum status decode(void *pieces, coo_taker take, void *context, struct error *error)
@@ -134,22 +135,24 @@ done:
 static enum status make_plan(struct info_findings *f, const struct backend_options *options,
                              int threads, struct error *error)
 {
-    if (backend_plan(&f->plan, f->kind, &f->tensor, options, error) != STATUS_OK ||
-        f->wanted.ranks == 0)
+    if (backend_plan(&f->plan, f->kind, &f->tensor, options, error) != STATUS_OK)
         return error->status;
-    const struct plan whole = f->plan;
-    if (info_ranks_choose(&f->ranks, &f->wanted, &f->census, &whole, f->kind, threads, error) ==
+    if (f->wanted.ranks == 0)
+        return STATUS_OK;
+    const struct rank_machine machine = info_ranks_machine(f->kind, &f->wanted, threads);
+    if (info_ranks_choose(&f->ranks, &f->wanted, &machine, &f->census, &f->plan, error) !=
         STATUS_OK)
-        info_ranks_plan(&f->plan, &f->ranks, f->kind, options, error);
-    return error->status;
+        return error->status;
+    return info_ranks_plan(&f->plan, &f->ranks, f->kind, options, error);
 }
 
 static enum status gather(struct info_findings *f, const char *path, struct cmd_common *common,
                           struct error *error)
 {
     struct progress progress;
-    if (machine_choose_now(common, &f->kind, NULL, error) != STATUS_OK ||
-        tensor_format(path, &f->format, error) != STATUS_OK)
+    if (machine_choose_now(common, &f->kind, NULL, error) != STATUS_OK)
+        return error->status;
+    if (tensor_format(path, &f->format, error) != STATUS_OK)
         return error->status;
     int threads = cmd_set_threads(common->threads, 1);
     if (threads_start(error) != STATUS_OK)
@@ -256,7 +259,7 @@ static void show(const struct info_findings *f, const char *path)
     show_plan(f);
 }
 
-/* Prints what was found; a plan that does not fit is a failure all the same. */
+/* Prints what was found. A plan that does not fit is a failure after that. */
 static enum status conclude(const struct info_findings *f, const struct settings *s,
                             const char *path, struct error *error)
 {
@@ -304,8 +307,8 @@ const struct command cmd_info = {
              "takes.\n"
              "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
              "A .blco file may be larger than memory.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, also where the tensor does "
-              "not\nfit, 5 output. More in blco-info(1).\n",
+    .ending = "\nExit status: 0 done, 2 usage or input, 3 memory or a tensor that does not fit,\n5 "
+              "output. More in blco-info(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_TENSORS,

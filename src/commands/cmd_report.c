@@ -57,21 +57,20 @@ static enum status set_ordered(const struct cli_option *o, void *to, const char 
 }
 
 static const struct cli_option report_options[] = {
-    {"--output", 'o', "FILE", "the page (STEM.html); -: standard output",
+    {"--output", 'o', "FILE", "name of the page (STEM.html); -: standard output",
      CLI_NAME(struct job, output)},
-    {"--record", 0, "FILE",
-     "the record of the run, from blco cpd --record\n(STEM.json, where there is one)",
+    {"--record", 0, "FILE", "record of the run, from blco cpd --record\n(STEM.json, if it exists)",
      CLI_FILE(struct job, record)},
     {"--labels", 0, "MODE=FILE",
-     "the labels of a mode, one on each text line; for\nseveral modes, separated by commas",
+     "labels of a mode, one on each text line; for several\nmodes, separate them by commas or "
+     "repeat the option",
      CLI_OWN(set_labels, struct labels, struct job, labels)},
     {"--ordered", 0, "LIST",
-     "the modes whose indices have an order, as 1,3; they\nare drawn as lines (none; modes in "
-     "which "
-     "neighbours\nare alike)",
+     "modes whose indices have an order, as 1,3, or none;\nlong ones are plotted as curves (modes "
+     "in which\nneighbours are alike)",
      CLI_SETTINGS(set_ordered)},
     {"--top", 'n', "N",
-     "show the N strongest entries of long modes that are\nnot drawn ({default})",
+     "show the N strongest entries of a long mode that has\nno curve ({default})",
      CLI_UNSIGNED(struct job, top, 1, MAX_TOP), .initial = "10"},
     {.name = NULL}};
 
@@ -124,9 +123,9 @@ static enum status check_output(const struct job *job, struct error *error)
     file_roles_add(&files, FILE_PAGE, job->output_path, error);
     file_roles_check(&files, error);
     file_roles_free(&files);
-    if (error->status == STATUS_OK && !on_standard_output(job))
-        outfile_check(job->output_path, error);
-    return error->status;
+    if (error->status != STATUS_OK || on_standard_output(job))
+        return error->status;
+    return outfile_check(job->output_path, error);
 }
 
 static enum status check_ordered(const struct job *job, struct error *error)
@@ -141,9 +140,11 @@ static enum status check_ordered(const struct job *job, struct error *error)
 static enum status read_all(struct job *job, struct error *error)
 {
     progress_stage(&job->progress, "reading %s", job->stem);
-    if (ktensor_read(&job->model, job->stem, 0, error) != STATUS_OK ||
-        check_ordered(job, error) != STATUS_OK ||
-        labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
+    if (ktensor_read(&job->model, job->stem, 0, error) != STATUS_OK)
+        return error->status;
+    if (check_ordered(job, error) != STATUS_OK)
+        return error->status;
+    if (labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
         return error->status;
     if (job->record_path) {
         if (json_read(&job->json, job->record_path, error) != STATUS_OK)
@@ -182,9 +183,9 @@ static enum status prepare(struct job *job, struct error *error)
 {
     if (job->ranks_path)
         return read_ranks(job, error);
-    if (read_all(job, error) == STATUS_OK)
-        mode_views_make(job->view, &job->model, job->order, job->top, error);
-    return error->status;
+    if (read_all(job, error) != STATUS_OK)
+        return error->status;
+    return mode_views_make(job->view, &job->model, job->order, job->top, error);
 }
 
 /* Whether two files are in one folder, as far as their names tell. */
@@ -216,13 +217,14 @@ static enum status write_page(struct job *job, struct error *error)
         put_page(stdout, job, error);
         return error->status;
     }
-    if (outfile_open(&job->file, job->output_path, error) != STATUS_OK ||
-        outfile_stream_open(&stream, &job->file, error) != STATUS_OK)
+    if (outfile_open(&job->file, job->output_path, error) != STATUS_OK)
+        return error->status;
+    if (outfile_stream_open(&stream, &job->file, error) != STATUS_OK)
         return error->status;
     put_page(stream.stream, job, error);
-    if (outfile_stream_close(&stream) == STATUS_OK)
-        outfile_commit(&job->file, error);
-    return error->status;
+    if (outfile_stream_close(&stream) != STATUS_OK)
+        return error->status;
+    return outfile_commit(&job->file, error);
 }
 
 static enum status run(struct job *job, struct error *error)
@@ -231,10 +233,17 @@ static enum status run(struct job *job, struct error *error)
     if (threads_start(error) != STATUS_OK)
         return error->status;
     cmd_show_progress(&job->progress, &job->common);
-    if (name_files(job, error) == STATUS_OK && check_output(job, error) == STATUS_OK &&
-        prepare(job, error) == STATUS_OK && write_page(job, error) == STATUS_OK)
-        progress_done(&job->progress, "%s",
-                      on_standard_output(job) ? "standard output" : job->output_path);
+    if (name_files(job, error) != STATUS_OK)
+        goto done;
+    if (check_output(job, error) != STATUS_OK)
+        goto done;
+    if (prepare(job, error) != STATUS_OK)
+        goto done;
+    if (write_page(job, error) != STATUS_OK)
+        goto done;
+    progress_done(&job->progress, "%s",
+                  on_standard_output(job) ? "standard output" : job->output_path);
+done:
     progress_clear(&job->progress);
     return error->status;
 }
@@ -263,12 +272,11 @@ done:
 const struct command cmd_report = {
     .name = "report",
     .summary = "write a page about a model",
-    .usage = "Usage: blco report STEM [-o FILE] [OPTION]...\n\n"
-             "Writes a page (HTML) about the model whose files begin with STEM: what was "
-             "run,\nhow it came near its best fit, weights, and each component in each "
-             "mode.\nOf a range of ranks (blco cpd -r A:B): how the models compare.\n"
-             "The page is one file and needs no network.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
+    .usage = "Usage: blco report STEM [-o FILE] [OPTION]...\n\nWrites a page (HTML) about the "
+             "model whose files begin with STEM: what was run,\nhow the fit converged, the "
+             "weights, and each component in each mode.\nFor a range of ranks (blco cpd -r A:B): "
+             "how the models compare.\nThe page is one file and needs no network.\n",
+    .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_MODELS,

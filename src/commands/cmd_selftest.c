@@ -28,7 +28,7 @@ static const struct cli_option selftest_options[] = {
     {"--backend", 0, "NAME", "{words} ({default}: host, and cuda where a\nGPU answers)",
      CMD_BACKEND},
     {"--gpus", 0, "N|all|LIST",
-     "test N GPUs of this machine, all, or those of these\nnumbers, as 0,2 (all)", CMD_GPUS},
+     "test N GPUs of this machine, all, or those with these\nnumbers, as 0,2 (all)", CMD_GPUS},
     CMD_THREADS,
     {"--verbose", 'v', NULL, "show each answer, and what was expected",
      CLI_FLAG(struct settings, verbose), .may_differ = true},
@@ -96,7 +96,9 @@ static enum status run_process(struct settings *s, struct selftest *t, struct er
     if (choose(s, &tested, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
-    if (threads_start(error) != STATUS_OK || scratch_folder_make(folder, error) != STATUS_OK)
+    if (threads_start(error) != STATUS_OK)
+        return error->status;
+    if (scratch_folder_make(folder, error) != STATUS_OK)
         return error->status;
     run_files(t, &tested, folder);
     if (tested.host)
@@ -116,11 +118,21 @@ static enum status run_together(const struct settings *s, struct selftest *t,
     struct device_comm *devices = NULL;
     struct rank_place *place = memory_zeros((size_t)c->size, sizeof *place, error);
     snprintf(where, sizeof where, "%s, %d processes", kind->devices ? "GPUs" : "host", c->size);
-    if (comm_end_phase(c, error) == STATUS_OK &&
-        rank_places(place, c, &s->common, kind, error) == STATUS_OK &&
-        rank_meet(&devices, kind, place, c, error) == STATUS_OK)
-        selftest_run_processes(t, kind, c, place[c->rank].device, devices,
-                               machine_memory_budget(0) / (uint64_t)c->local_size, where, error);
+    if (comm_end_phase(c, error) != STATUS_OK)
+        goto done;
+    if (rank_places(place, c, &s->common, kind, error) != STATUS_OK)
+        goto done;
+    if (rank_meet(&devices, kind, place, c, error) != STATUS_OK)
+        goto done;
+    const struct selftest_place here = {.kind = kind,
+                                        .device = place[c->rank].device,
+                                        .host_memory =
+                                            machine_memory_budget(0) / (uint64_t)c->local_size,
+                                        .comm = c,
+                                        .devices = devices,
+                                        .folder = t->folder};
+    selftest_run_rank(t, &here, where, error);
+done:
     if (devices)
         kind->leave(devices);
     memory_free(place);
@@ -132,8 +144,9 @@ static enum status share_folder(char *folder, bool *seen, struct comm *c, struct
 {
     if (c->rank == 0)
         scratch_folder_make(folder, error);
-    if (comm_end_phase(c, error) != STATUS_OK ||
-        comm_bcast(c, 0, folder, SCRATCH_ROOM, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK)
+        return error->status;
+    if (comm_bcast(c, 0, folder, SCRATCH_ROOM, error) != STATUS_OK)
         return error->status;
     int unseen = access(folder, W_OK) != 0;
     comm_allreduce_max(c, &unseen, error);
@@ -150,18 +163,20 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
     bool seen = false;
     choose(s, &tested, error);
     int without = !tested.cuda;
-    if (comm_end_phase(c, error) != STATUS_OK ||
-        comm_allreduce_max(c, &without, error) != STATUS_OK)
+    if (comm_end_phase(c, error) != STATUS_OK)
         return error->status;
-    if (share_folder(folder, &seen, c, error) == STATUS_OK) {
-        if (c->rank == 0)
-            run_files(t, &tested, folder);
-        t->folder = seen ? folder : NULL;
-        if (tested.host)
-            run_together(s, t, &backend_host, c, error);
-        if (!without && error->status == STATUS_OK)
-            run_together(s, t, &backend_cuda, c, error);
-    }
+    if (comm_allreduce_max(c, &without, error) != STATUS_OK)
+        return error->status;
+    if (share_folder(folder, &seen, c, error) != STATUS_OK)
+        goto done;
+    if (c->rank == 0)
+        run_files(t, &tested, folder);
+    t->folder = seen ? folder : NULL;
+    if (tested.host && run_together(s, t, &backend_host, c, error) != STATUS_OK)
+        goto done;
+    if (!without)
+        run_together(s, t, &backend_cuda, c, error);
+done:
     if (c->rank == 0)
         scratch_folder_remove(folder);
     return error->status;
@@ -213,14 +228,16 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
     json_begin(&j, error);
     if (comm_world_expected())
         ranks_join(&world, line, sections, error);
-    if (error->status == STATUS_OK) {
-        begin_json(&j);
-        world ? run_processes(s, &t, world, error) : run_process(s, &t, error);
-    }
-    if (error->status == STATUS_OK)
-        conclude(&t, start, world, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    begin_json(&j);
+    world ? run_processes(s, &t, world, error) : run_process(s, &t, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    conclude(&t, start, world, error);
+done:
     json_free(&j);
-    comm_close(world);
+    comm_finalize(world);
     return error->status;
 }
 
@@ -249,16 +266,15 @@ static int run_command(int argc, char **argv, struct error *error)
 
 const struct command cmd_selftest = {
     .name = "selftest",
-    .summary = "check known answers on every backend and device of this machine",
-    .usage = "Usage: blco selftest [OPTION]...\n\n"
-             "Checks known answers on the host, on each GPU of this machine, on all of them\n"
-             "together, and on several ranks; in processes that mpirun or srun starts, on\n"
-             "these together. One line for each check: PASS or FAIL, what, where, how long,\n"
-             "and, of a check that fails, what came out and what was expected. With -q only\n"
-             "checks that fail are told. Takes less than a minute. Its files are in the\n"
-             "temporary folder (TMPDIR), and are removed.\n",
-    .ending = "\nExit codes: 0 every check has passed, 1 one has failed, 2 usage, 3 memory,\n"
-              "5 the temporary folder cannot be used. More in blco-selftest(1).\n",
+    .summary = "check known answers on every backend and GPU of this machine",
+    .usage = "Usage: blco selftest [OPTION]...\n\nChecks known answers on the host, on each GPU of "
+             "this machine, on all GPUs\ntogether, and on several ranks; if mpirun or srun starts "
+             "several processes, on\nall of them together. Prints one line for each check: PASS or "
+             "FAIL, what, where,\nhow long, and for a failed check the answer and the expected "
+             "one. With -q, only\nfailed checks are shown. Takes less than a minute. Its files are "
+             "in the\ntemporary folder (TMPDIR) and are removed.\n",
+    .ending = "\nExit status: 0 all checks passed, 1 a check failed, 2 usage, 3 memory, 5 "
+              "the\ntemporary folder cannot be used. More in blco-selftest(1).\n",
     .sections = sections,
     .run = run_command,
     .together = true,

@@ -25,7 +25,7 @@ static const struct cli_option top_options[] = {
      CLI_UNSIGNED(struct settings, count, 1, MAX_LENGTH), .initial = "10"},
     {"--labels", 0, "MODE=FILE",
      "show labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
-     "several files\nseparated by commas, or several times",
+     "for several\nmodes, separate them by commas or repeat the option",
      CLI_OWN(set_labels, struct labels, struct settings, labels)},
     {"--component", 0, "N", "only component N",
      CLI_UNSIGNED(struct settings, component, 1, UINT64_MAX - 1)},
@@ -90,15 +90,19 @@ static enum status show_top(struct settings *s, const char *stem, struct error *
     struct top_entries top[MAX_ORDER] = {{0}};
     struct top_view view = {
         .model = &model, .labels = &s->labels, .top = top, .index_base = s->index_base};
-    if (cmd_read_model(&model, stem, &s->common, error) == STATUS_OK &&
-        choose(s, &view, error) == STATUS_OK &&
-        labels_read(&s->labels, &model.shape, error) == STATUS_OK &&
-        find_entries(s, &view, top, error) == STATUS_OK) {
-        if (s->json)
-            print_json(stem, &view, error);
-        else
-            top_print(stdout, &view);
-    }
+    if (cmd_read_model(&model, stem, &s->common, error) != STATUS_OK)
+        goto done;
+    if (choose(s, &view, error) != STATUS_OK)
+        goto done;
+    if (labels_read(&s->labels, &model.shape, error) != STATUS_OK)
+        goto done;
+    if (find_entries(s, &view, top, error) != STATUS_OK)
+        goto done;
+    if (s->json)
+        print_json(stem, &view, error);
+    else
+        top_print(stdout, &view);
+done:
     for (int n = 0; n < MAX_ORDER; n++)
         top_entries_free(&top[n]);
     ktensor_free(&model);
@@ -123,11 +127,11 @@ done:
 const struct command cmd_top = {
     .name = "top",
     .summary = "show the strongest entries of each component of a model",
-    .usage = "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] [OPTION]...\n\n"
-             "Prints the entries of largest magnitude of each component in each mode, the\n"
-             "strongest first. STEM is the beginning of the names of a model's files, as\n"
-             "blco cpd -o has it, or a .ktns file.\n",
-    .ending = "\nExit codes: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n",
+    .usage = "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] "
+             "[OPTION]...\n\nPrints the entries of largest magnitude of each component in each "
+             "mode, the\nstrongest first. STEM is the beginning of the names of a model's files, "
+             "as\ngiven to blco cpd -o, or a .ktns file.\n",
+    .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n",
     .sections = sections,
     .run = run_command,
     .operands = CMD_MODELS,

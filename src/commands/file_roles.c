@@ -96,7 +96,7 @@ static bool may_be_one(enum file_role a, enum file_role b)
            (a == FILE_CHECKPOINT_READ && b == FILE_CHECKPOINT);
 }
 
-/* Refuses file i, an output, which is file k, too. */
+/* Refuses output i, which is the same file as k. */
 static enum status refuse(const struct file_roles *f, int i, int k, struct error *error)
 {
     const char *path = strcmp(f->path[i], "-") == 0 ? "on standard output" : f->path[i];
@@ -111,14 +111,15 @@ enum status file_roles_check(const struct file_roles *f, struct error *error)
     struct place place[FILE_ROLES_ROOM];
     for (int i = 0; i < f->count; i++)
         place[i] = find_place(f->path[i], f->role[i], error);
+    if (error->status != STATUS_OK)
+        return error->status;
     for (int i = 0; i < f->count; i++)
         for (int k = 0; k < i; k++) {
             int first = f->role[k] <= f->role[i] ? k : i, second = i + k - first;
-            if (error->status == STATUS_OK && same_place(&place[i], &place[k]) &&
-                !may_be_one(f->role[first], f->role[second]))
-                refuse(f, second, first, error);
+            if (same_place(&place[i], &place[k]) && !may_be_one(f->role[first], f->role[second]))
+                return refuse(f, second, first, error);
         }
-    return error->status;
+    return STATUS_OK;
 }
 
 void file_roles_free(struct file_roles *f)

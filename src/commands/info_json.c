@@ -39,16 +39,13 @@ static void put_statistics(struct json *j, const struct coo_statistics *s, size_
 
 static void put_ranks(struct json *j, const struct info_ranks *r)
 {
-    uint64_t parts[MAX_ORDER];
-    for (int n = 0; n < r->grid.shape.order; n++)
-        parts[n] = (uint64_t)r->grid.parts[n];
     json_put_object(j, "ranks");
     json_put_unsigned(j, "count", (uint64_t)r->grid.ranks);
     json_put_string(j, "on",
                     word_of(cmd_on_words, r->machine.device ? CMD_ON_GPUS : CMD_ON_PROCESSORS));
     json_put_unsigned(j, "threads", (uint64_t)r->machine.threads);
     json_put_bool(j, "one_host", r->machine.one_host || r->grid.ranks == 1);
-    json_put_unsigneds(j, "grid", parts, (size_t)r->grid.shape.order);
+    json_put_counts(j, "grid", r->grid.parts, (size_t)r->grid.shape.order);
     json_put_bool(j, "estimated", r->is_estimated);
     json_put_unsigned(j, "largest_nonzeros", r->cost.largest_nnz);
     json_put_number(j, "imbalance", r->cost.imbalance > 0 ? r->cost.imbalance : 0);

@@ -25,9 +25,8 @@ enum status info_ranks_census(struct coo_census *c, const struct coo_pieces *pie
                      number_size(bytes, need), number_size(memory, room));
 }
 
-/* Processes are taken to be on this host as long as there is a processor for each thread. */
-static struct rank_machine machine_of(const struct backend_kind *kind,
-                                      const struct cmd_ranks *ranks, int threads)
+struct rank_machine info_ranks_machine(const struct backend_kind *kind,
+                                       const struct cmd_ranks *ranks, int threads)
 {
     bool device = ranks->on == CMD_ON_BACKEND ? kind->device != NULL : ranks->on == CMD_ON_GPUS;
     return (struct rank_machine){.device = device,
@@ -37,18 +36,17 @@ static struct rank_machine machine_of(const struct backend_kind *kind,
 }
 
 enum status info_ranks_choose(struct info_ranks *r, const struct cmd_ranks *ranks,
-                              const struct coo_census *census, const struct plan *plan,
-                              const struct backend_kind *kind, int threads, struct error *error)
+                              const struct rank_machine *machine, const struct coo_census *census,
+                              const struct plan *plan, struct error *error)
 {
     const struct plan_tensor *tensor = &plan->request.tensor;
     struct grid_request request = {.ranks = ranks->ranks, .row_bytes = plan->request.row_bytes};
     memcpy(request.parts, ranks->parts, sizeof request.parts);
-    *r = (struct info_ranks){.machine = machine_of(kind, ranks, threads),
+    *r = (struct info_ranks){.machine = *machine,
                              .is_chosen = ranks->modes == 0,
                              .is_estimated = census->sample.nnz < tensor->nnz};
     rank_rates(&request, &tensor->shape, &r->machine);
-    return process_grid_choose(&r->grid, &r->cost, &request, &tensor->shape, tensor->nnz,
-                               census->count, &census->sample, error);
+    return process_grid_choose(&r->grid, &r->cost, &request, census, tensor->nnz, error);
 }
 
 static struct shape longest_ranges(const struct process_grid *g)

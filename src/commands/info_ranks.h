@@ -21,12 +21,16 @@ struct info_ranks {
 enum status info_ranks_census(struct coo_census *c, const struct coo_pieces *pieces,
                               uint64_t memory, struct error *error);
 
-/* Chooses the grid, or takes the user's, for the plan of the whole tensor. `threads` is the number
- * of processor threads of a rank. The caller frees *r with info_ranks_free. STATUS_INPUT,
- * STATUS_MEMORY. */
+/* The machine of ranks with so many threads each. Processes are on one host as long as this host
+ * has a core for each thread. */
+struct rank_machine info_ranks_machine(const struct backend_kind *kind,
+                                       const struct cmd_ranks *ranks, int threads);
+
+/* Chooses the grid, or takes the user's; `plan` is that of the whole tensor. The caller frees *r
+ * with info_ranks_free. STATUS_INPUT, STATUS_MEMORY. */
 enum status info_ranks_choose(struct info_ranks *r, const struct cmd_ranks *ranks,
-                              const struct coo_census *census, const struct plan *plan,
-                              const struct backend_kind *kind, int threads, struct error *error);
+                              const struct rank_machine *machine, const struct coo_census *census,
+                              const struct plan *plan, struct error *error);
 
 /* *plan = the memory plan of a rank with the longest ranges and the most nonzeros. Ranks of one
  * host share the host's memory, unless the user says how much a rank may use. Errors as

@@ -6,9 +6,10 @@ static enum status choose_gpus(struct machine_choice *c, struct error *error)
 {
     struct cmd_common *common = c->common;
     common->gpus = c->asked;
-    if (cmd_find_gpus(&common->gpus, c->kind, error) == STATUS_OK)
-        common->options.device = common->gpus.device[0];
-    return error->status;
+    if (cmd_find_gpus(&common->gpus, c->kind, error) != STATUS_OK)
+        return error->status;
+    common->options.device = common->gpus.device[0];
+    return STATUS_OK;
 }
 
 enum status machine_choose(struct machine_choice *c, struct cmd_common *common, struct error *error)

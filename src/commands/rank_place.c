@@ -10,8 +10,8 @@
 #include "base/threads.h"
 #include "comm/comm_world.h"
 
-/* FNV-1a of the processors that this thread may run on. */
-static uint64_t processors(void)
+/* FNV-1a of the cores that this thread may run on. */
+static uint64_t cores(void)
 {
     cpu_set_t set;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -33,7 +33,7 @@ static enum status find_device(struct rank_place *p, const struct comm *c,
         return STATUS_OK;
     if (place >= gpus->count)
         return error_set(error, STATUS_INPUT,
-                         "host %s has %d ranks, but %d GPUs for them: one GPU a rank is needed",
+                         "host %s has %d ranks, but %d GPUs for them: each rank needs its own GPU",
                          p->host, c->local_size, gpus->count);
     p->device = gpus->device[place];
     if (kind->device(p->device, &device, error) != STATUS_OK)
@@ -48,10 +48,10 @@ static enum status check_kinds(const struct rank_place *place, int ranks, struct
     for (int i = 1; i < ranks; i++)
         if (!place[i].device_bus[0] != !place[0].device_bus[0])
             return error_set(error, STATUS_INPUT,
-                             "rank %d, on host %s, works on %s, but rank 0, on host %s, on %s: "
-                             "--backend host, or a GPU for each rank, is needed",
-                             i, place[i].host, place[i].device_bus[0] ? "a GPU" : "processors",
-                             place[0].host, place[0].device_bus[0] ? "a GPU" : "processors");
+                             "rank %d, on host %s, works on %s, but rank 0, on host %s, on %s: use "
+                             "--backend host, or give each rank a GPU",
+                             i, place[i].host, place[i].device_bus[0] ? "a GPU" : "cores",
+                             place[0].host, place[0].device_bus[0] ? "a GPU" : "cores");
     return STATUS_OK;
 }
 
@@ -62,33 +62,41 @@ static enum status check_devices(const struct rank_place *place, int ranks, stru
             if (strcmp(place[i].host, place[j].host) == 0 &&
                 strcmp(place[i].device_bus, place[j].device_bus) == 0)
                 return error_set(error, STATUS_INPUT,
-                                 "ranks %d and %d would share the GPU %s of host %s: one GPU a "
-                                 "rank is needed",
+                                 "ranks %d and %d would share the GPU %s of host %s: each rank "
+                                 "needs its own GPU",
                                  j, i, place[i].device_bus, place[i].host);
     return STATUS_OK;
 }
 
-/* How many of the ranks may run on the processors of rank r. */
+/* How many of the ranks may run on the cores of rank r. */
 static int count_sharers(const struct rank_place *place, int ranks, int r)
 {
     int sharers = 0;
     for (int i = 0; i < ranks; i++)
-        sharers +=
-            place[i].processors == place[r].processors && strcmp(place[i].host, place[r].host) == 0;
+        sharers += place[i].cores == place[r].cores && strcmp(place[i].host, place[r].host) == 0;
     return sharers;
+}
+
+/* Sets place[] of all ranks to where they are. */
+static enum status exchange_places(struct rank_place *place, const struct rank_place *mine,
+                                   struct comm *c, struct error *error)
+{
+    if (comm_allgather(c, mine, sizeof *mine, place, error) != STATUS_OK)
+        return error->status;
+    if (check_kinds(place, c->size, error) != STATUS_OK)
+        return error->status;
+    return check_devices(place, c->size, error);
 }
 
 enum status rank_places(struct rank_place *place, struct comm *c, const struct cmd_common *common,
                         const struct backend_kind *kind, struct error *error)
 {
-    struct rank_place mine = {.processors = processors()};
+    struct rank_place mine = {.cores = cores()};
     gethostname(mine.host, sizeof mine.host - 1);
     find_device(&mine, c, &common->gpus, kind, error);
     if (comm_end_phase(c, error) != STATUS_OK)
         return error->status;
-    if (comm_allgather(c, &mine, sizeof mine, place, error) == STATUS_OK &&
-        check_kinds(place, c->size, error) == STATUS_OK)
-        check_devices(place, c->size, error);
+    exchange_places(place, &mine, c, error);
     if (comm_end_phase(c, error) != STATUS_OK)
         return error->status;
     mine.threads = omp_get_max_threads(); /* of threads of one process, already divided */
@@ -112,9 +120,10 @@ static bool are_on_one_host(const struct rank_place *place, int ranks)
 struct rank_request rank_split(const struct cmd_common *common, const struct backend_kind *kind,
                                const struct rank_place *place, const struct comm *c)
 {
+    const enum precision precision = precision_last(common->options.problem.precision);
     struct rank_request request = {.modes = common->ranks.modes,
-                                   .row_bytes = common->options.problem.rank *
-                                                precision_bytes(common->options.problem.precision),
+                                   .row_bytes =
+                                       common->options.problem.rank * precision_bytes(precision),
                                    .packed = kind->takes_parts,
                                    .machine = {.device = kind->device != NULL,
                                                .one_host = are_on_one_host(place, c->size),

@@ -15,8 +15,9 @@ enum status tensor_target_check(const char *path, const char *input, bool force,
     file_roles_add(&files, FILE_TENSOR, path, error);
     file_roles_check(&files, error);
     file_roles_free(&files);
-    if (error->status != STATUS_OK || strcmp(path, "-") == 0 ||
-        outfile_check(path, error) != STATUS_OK)
+    if (error->status != STATUS_OK || strcmp(path, "-") == 0)
+        return error->status;
+    if (outfile_check(path, error) != STATUS_OK)
         return error->status;
     if (!force && lstat(path, &s) == 0)
         return error_set(error, STATUS_OUTPUT,

@@ -10,7 +10,7 @@
 /* The row of --force in an option table. */
 #define TENSOR_TARGET_FORCE(owner, member)                                                         \
     {                                                                                              \
-        "--force", 0, NULL, "replace OUT where it exists", CLI_FLAG(owner, member)                 \
+        "--force", 0, NULL, "replace OUT if it exists", CLI_FLAG(owner, member)                    \
     }
 
 /* Checks before the work that the file `path` can be made ("-", standard output, always can).

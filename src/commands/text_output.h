@@ -18,7 +18,7 @@ struct text_output {
 #define TEXT_OUTPUT_HEADER(owner, member)                                                          \
     {                                                                                              \
         "--header", 0, "NAME",                                                                     \
-            "what text begins with: none, dims (order and\nlengths) or sptensor ({default})",      \
+            "header of text: none, dims (order and lengths) or\nsptensor ({default})",             \
             CLI_CHOICE(owner, member.options.header, tns_header_words),                            \
             .initial = "none", CLI_GIVEN(owner, member.header_given)                               \
     }

@@ -11,7 +11,7 @@
 
 struct external_sort {
     const char *path; /* of the .blco file; borrowed                                           */
-    uint64_t memory;  /* bytes that writing it may take, beside some bytes for each thread     */
+    uint64_t memory;  /* bytes that writing it may take, and some for each thread besides      */
     struct progress *progress; /* may be NULL */
     struct spills spills;
 };

@@ -7,7 +7,7 @@
 #include "formats/blco/blco_writer.h"
 #include "tensor/coo.h"
 
-/* Bytes that sorting takes for an entry, beside the entry itself. */
+/* Bytes that sorting takes for an entry, in addition to the entry. */
 #define EXTERNAL_SORT_OVERHEAD 32
 
 /* A sorted piece in the spill file: its arrays of indices, one mode after the other, then its

@@ -15,7 +15,7 @@ struct tensor_input {
 };
 
 /* Opens the tensor at `path` ("-": text from standard input). Text is read, its duplicates are
- * summed and its zeros dropped, and the user is told how many; of a .blco file only header and
+ * summed and its zeros dropped, and a message says how many; of a .blco file only header and
  * directory are read. `path` outlives *input. The caller closes *input, after a failure too.
  * STATUS_INPUT, also if no nonzero is left; STATUS_MEMORY. */
 enum status tensor_input_open(struct tensor_input *input, const char *path,

@@ -51,54 +51,61 @@ enum status generate_parse_skew(const char *text, struct generate_spec *spec, st
                      text, spec->shape.order);
 }
 
-/* "100000:3,4:1.5" */
-enum status generate_parse_fibers(const char *text, struct generate_spec *spec, struct error *error)
+/* Parses "100000:3,4:1.5" into the members of *skew; false if the text is nothing such. */
+static bool take_fibers(const char *rest, uint64_t order, struct generate_skew *skew)
 {
-    const char *rest = text;
-    struct generate_skew *skew = &spec->skew;
-    bool good = take_count(&rest, ":", &skew->pool) && skew->pool > 0;
-    uint32_t modes = 0;
-    for (bool more = good; more;) {
+    skew->pool_modes = 0;
+    if (!take_count(&rest, ":", &skew->pool) || skew->pool == 0)
+        return false;
+    for (bool more = true; more;) {
         uint64_t mode = 0;
         const char *end = number_parse_unsigned(rest, rest + strlen(rest), &mode);
-        good =
-            end && mode >= 1 && mode <= (uint64_t)spec->shape.order && !(modes >> (mode - 1) & 1);
-        if (!good)
-            break;
-        modes |= UINT32_C(1) << (mode - 1);
+        if (!end || mode < 1 || mode > order || skew->pool_modes >> (mode - 1) & 1)
+            return false;
+        skew->pool_modes |= UINT32_C(1) << (mode - 1);
         more = *end == ',';
         rest = more ? end + 1 : end;
     }
-    if (good && *rest == ':') {
-        rest++;
-        good = take_number(&rest, '\0', &skew->pool_exponent);
-    }
-    skew->pool_modes = modes;
-    if (!good || *rest)
+    if (*rest != ':')
+        return *rest == '\0';
+    rest++;
+    return take_number(&rest, '\0', &skew->pool_exponent);
+}
+
+enum status generate_parse_fibers(const char *text, struct generate_spec *spec, struct error *error)
+{
+    if (!take_fibers(text, (uint64_t)spec->shape.order, &spec->skew))
         return error_set(
             error, STATUS_INPUT,
-            "--fibers: '%s', expected the number of tuples, different modes from 1 to %d "
+            "--fibers: '%s', expected the number of combinations, different modes from 1 to %d "
             "and perhaps a Zipf exponent, as 100000:1,2:0.5",
             text, spec->shape.order);
     return STATUS_OK;
 }
 
-/* "2:0.5:4" or "2:0.5:4:scattered" */
+/* Likewise "2:0.5:4" or "2:0.5:4:scattered". */
+static bool take_runs(const char *rest, uint64_t order, struct generate_skew *skew)
+{
+    uint64_t mode = 0;
+    if (!take_count(&rest, ":", &mode) || mode < 1 || mode > order)
+        return false;
+    skew->run_mode = (int)mode - 1;
+    if (!take_number(&rest, ':', &skew->run_fraction))
+        return false;
+    if (!take_number(&rest, ':', &skew->run_length))
+        return false;
+    if (skew->run_fraction < 0 || skew->run_fraction > 1 || skew->run_length < 1)
+        return false;
+    skew->run_scattered = strcmp(rest, "scattered") == 0;
+    return skew->run_scattered || (*rest == '\0' && rest[-1] != ':');
+}
+
 enum status generate_parse_runs(const char *text, struct generate_spec *spec, struct error *error)
 {
-    const char *rest = text;
-    struct generate_skew *skew = &spec->skew;
-    uint64_t mode = 0;
-    bool good = take_count(&rest, ":", &mode) && mode >= 1 && mode <= (uint64_t)spec->shape.order &&
-                take_number(&rest, ':', &skew->run_fraction) && skew->run_fraction >= 0 &&
-                skew->run_fraction <= 1 && take_number(&rest, ':', &skew->run_length) &&
-                skew->run_length >= 1;
-    skew->run_mode = (int)mode - 1;
-    skew->run_scattered = good && strcmp(rest, "scattered") == 0;
-    if (!good || (*rest && !skew->run_scattered) || (!*rest && rest[-1] == ':'))
+    if (!take_runs(text, (uint64_t)spec->shape.order, &spec->skew))
         return error_set(error, STATUS_INPUT,
-                         "--runs: '%s', expected a mode from 1 to %d, a share from 0 to 1, a mean "
-                         "length of 1 or more and perhaps `scattered`, as 2:0.5:4",
+                         "--runs: '%s', expected a mode from 1 to %d, a fraction from 0 to 1, a "
+                         "mean length of 1 or more and perhaps `scattered`, as 2:0.5:4",
                          text, spec->shape.order);
     return STATUS_OK;
 }

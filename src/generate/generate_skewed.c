@@ -38,13 +38,14 @@ static enum status check_skew(const struct generate_spec *spec, struct error *er
     if (s->pool > MAX_NNZ || (s->pool > 0 && s->pool_modes == 0) ||
         (uint64_t)s->pool_modes >> spec->shape.order != 0)
         return error_set(error, STATUS_INPUT,
-                         "fibers: expected up to %ju tuples of some of the %d modes",
+                         "fibers: expected up to %ju combinations of some of the %d modes",
                          (uintmax_t)MAX_NNZ, spec->shape.order);
     if (!(s->pool_exponent >= 0 && s->pool_exponent <= GENERATE_MOST_SKEW))
         return error_set(error, STATUS_INPUT, "fibers: Zipf exponent %g, expected 0 to %g",
                          s->pool_exponent, GENERATE_MOST_SKEW);
     if (!(s->run_fraction >= 0 && s->run_fraction <= 1))
-        return error_set(error, STATUS_INPUT, "runs: share %g, expected 0 to 1", s->run_fraction);
+        return error_set(error, STATUS_INPUT, "runs: fraction %g, expected 0 to 1",
+                         s->run_fraction);
     if (s->run_fraction > 0 && (s->run_mode < 0 || s->run_mode >= spec->shape.order))
         return error_set(error, STATUS_INPUT, "runs: mode %d, expected 1 to %d", s->run_mode + 1,
                          spec->shape.order);
@@ -262,7 +263,7 @@ static enum status check_pool(const struct generate_spec *spec, uint64_t memory,
     double pool = (double)fiber_pool_count(spec) * FIBER_POOL_BYTES;
     if (pool > (double)memory)
         return error_set(error, STATUS_MEMORY,
-                         "the tuples of fibers take %s of memory, %s may be used",
+                         "the combinations of fibers take %s of memory, %s may be used",
                          NUMBER_SIZE(number_whole(pool)), NUMBER_SIZE(memory));
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* The power law behind Zipf distributions, as a density proportional to x^-exponent. */
+/* The power law of Zipf distributions, as a density proportional to x^-exponent. */
 #ifndef BLCO_ZIPF_H
 #define BLCO_ZIPF_H
 

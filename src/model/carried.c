@@ -1,5 +1,7 @@
 #include "model/carried.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 enum status carried_create(struct carried *c, int order, uint64_t rank, struct error *error)
@@ -10,6 +12,14 @@ enum status carried_create(struct carried *c, int order, uint64_t rank, struct e
     if (error->status != STATUS_OK)
         carried_free(c);
     return error->status;
+}
+
+void carried_copy(struct carried *to, const struct carried *from, int order, uint64_t rank)
+{
+    uint64_t rows = (uint64_t)order * rank;
+    memcpy(to->scale, from->scale, rows * sizeof *to->scale);
+    memcpy(to->gram, from->gram, rows * rank * sizeof *to->gram);
+    to->precision = from->precision;
 }
 
 void carried_free(struct carried *c)

@@ -18,7 +18,7 @@ static uint64_t portion_rows(uint64_t rank)
     return rows < 256 ? 256 : rows;
 }
 
-/* What a portion tells of the columns; the scratch for it is laid out for vector instructions. */
+/* Statistics of the columns from a portion; the scratch is laid out for vector instructions. */
 struct partial {
     double *largest; /* (R) */
     double *scale;   /* (R): scratch */
@@ -89,7 +89,7 @@ static void take_lowest_rows(const double *a, uint64_t rows, uint64_t rank, cons
         }
 }
 
-/* Rows in portions, and what the portions tell. */
+/* Rows in portions, and the statistics from each. */
 struct portions {
     struct factor_rows of;
     uint64_t step;    /* rows of a portion         */

@@ -7,12 +7,13 @@
 
 #include "base/error.h"
 
-/* What some rows of a matrix tell of one of its columns. The squares are of entries scaled by the
- * power of two that brings `largest` near one, so that no sum overflows or underflows. */
+/* Statistics of a column of a matrix, from some of its rows. Entries are scaled by the power of two
+ * that brings `largest` near one before they are squared, so that no sum overflows or underflows.
+ */
 struct column {
-    double largest; /* the entry of largest magnitude, with its sign; of equals, the first */
+    double largest; /* the entry of largest magnitude, with its sign; the first of equals  */
     double sum;     /* of the squares of the scaled entries                                */
-    uint64_t first; /* the first of the rows, or of those among them that have `largest`   */
+    uint64_t first; /* the first of the rows, or the first row that has `largest`          */
 };
 
 /* Some rows of a factor matrix. All is borrowed. */
@@ -23,13 +24,13 @@ struct factor_rows {
     const uint64_t *row; /* or row[0], ..., row[rows - 1] unless NULL           */
 };
 
-/* column (R) = what the rows tell of each column. STATUS_MEMORY. */
+/* column (R) = the statistics of each column from these rows. STATUS_MEMORY. */
 enum status factor_columns_measure(const struct factor_rows *rows, struct column *column,
                                    struct error *error);
 
-/* *to = what the rows of both tell; no row is in both. Of equal entries that with the lower `first`
- * counts. Therefore all rows of one come before all rows of the other, or each `first` is the row
- * of `largest`. */
+/* *to = the statistics from the rows of both, which have no row in common. The lower `first`
+ * decides between equal entries: so either all rows of one come before all rows of the other, or
+ * each `first` is the row of `largest`. */
 void column_add(struct column *to, const struct column *from);
 
 /* The 2-norm of the column in these rows. */

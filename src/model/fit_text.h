@@ -1,8 +1,8 @@
-/* A fit as people read it: with the digits that are known, and never rounded to 1. */
+/* A fit for people: with the digits that are known, and never rounded to 1. */
 #ifndef BLCO_FIT_TEXT_H
 #define BLCO_FIT_TEXT_H
 
-#define FIT_TEXT 32 /* characters that a fit needs at most */
+#define FIT_TEXT 32 /* most characters of a fit */
 
 /* text (FIT_TEXT) = the fit with its digits after the point that rounding has not changed, `digits`
  * at most. Rounding may have changed the fit by `noise`; 0 where that is unknown. A fit that would

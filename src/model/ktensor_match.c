@@ -108,7 +108,7 @@ static enum status take_cosines(struct side *a, struct side *b, int n, double *c
     return STATUS_OK;
 }
 
-/* How alike two weights are: 1 where they are equal, even if infinite. */
+/* How alike two weights are: 1 if they are equal, even infinite. */
 static double weight_ratio(double a, double b)
 {
     double small = fmin(fabs(a), fabs(b)), large = fmax(fabs(a), fabs(b));

@@ -34,10 +34,10 @@ struct ktensor_match {
 /* *match = the pairs of components whose scores have the largest sum that there is
  * (assignment.h), each component in one pair at most. `score` is the factor match score (E. Acar,
  * D. M. Dunlavy, T. G. Kolda, M. Morup: Scalable tensor factorizations for incomplete data,
- * Chemometrics and Intelligent Laboratory Systems 106, 2011); `with_weights` says whether weights
- * count. Entries may be so large or so small that their squares are not numbers. Takes memory for
- * (N + 1) Ra Rb doubles. The caller frees *match, which is empty on failure. STATUS_INPUT if the
- * shapes differ, STATUS_MEMORY. */
+ * Chemometrics and Intelligent Laboratory Systems 106, 2011); with `with_weights`, weights
+ * count, too. Entries may be so large or so small that their squares are not numbers. Takes memory
+ * for (N + 1) Ra Rb doubles. The caller frees *match, which is empty on failure. STATUS_INPUT if
+ * the shapes differ, STATUS_MEMORY. */
 enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
                           const struct ktensor *b, bool with_weights, struct error *error);
 

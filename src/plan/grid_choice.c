@@ -13,7 +13,7 @@
 struct candidate {
     int parts[MAX_ORDER];
     uint64_t number; /* in the order of process_grid_next */
-    double seconds;  /* of a sweep: at the least, later by the sample */
+    double seconds;  /* of a sweep: first least_seconds, later by the sample */
 };
 
 /* Both collectives of a mode move its rows once to or from each rank but the one that has them. A
@@ -22,16 +22,16 @@ static void add_rows(struct grid_cost *cost, const struct grid_cuts *cuts, const
                      const struct grid_request *q)
 {
     for (int n = 0; n < cuts->shape.order; n++) {
-        int sharing = q->ranks / parts[n];
-        double others = (double)(sharing - 1) / sharing;
+        int peers = q->ranks / parts[n];
+        double others = (double)(peers - 1) / peers;
         const struct mode_cut *way = grid_cuts_find(cuts, n, parts[n]);
         double rows = 2 * (double)way->longest * (double)q->row_bytes;
         double bytes = others * way->moving * rows;
         cost->moved_bytes += (uint64_t)bytes;
-        if (sharing > 1)
+        if (peers > 1)
             cost->move_seconds += bytes / q->bytes_per_second + 2 * q->seconds_per_collective;
         if (q->solve_bytes_per_second > 0)
-            cost->solve_seconds += rows / sharing / q->solve_bytes_per_second;
+            cost->solve_seconds += rows / peers / q->solve_bytes_per_second;
     }
 }
 
@@ -40,10 +40,10 @@ static struct grid_cost cost_of(const struct grid_cuts *cuts, const int *parts,
                                 const struct grid_request *q, uint64_t nnz, uint64_t largest,
                                 uint64_t sampled)
 {
-    double share = sampled ? (double)largest / (double)sampled : 0;
-    struct grid_cost cost = {.largest_nnz = (uint64_t)(share * (double)nnz + 0.5),
-                             .imbalance = sampled ? share * q->ranks - 1 : 0,
-                             .mttkrp_seconds = share * (double)nnz * q->seconds_per_nonzero};
+    double part = sampled ? (double)largest / (double)sampled : 0;
+    struct grid_cost cost = {.largest_nnz = (uint64_t)(part * (double)nnz + 0.5),
+                             .imbalance = sampled ? part * q->ranks - 1 : 0,
+                             .mttkrp_seconds = part * (double)nnz * q->seconds_per_nonzero};
     add_rows(&cost, cuts, parts, q);
     return cost;
 }
@@ -53,21 +53,22 @@ static double seconds_of(const struct grid_cost *cost)
     return cost->mttkrp_seconds + cost->move_seconds + cost->solve_seconds;
 }
 
-/* The ranks that share a range have all its nonzeros, the fullest one no less than the mean. */
+/* The cost at the least: the peers of a range have all its nonzeros, the fullest of them no less
+ * than the mean. */
 static double least_seconds(const struct grid_cuts *cuts, const int *parts,
                             const struct grid_request *q, uint64_t nnz)
 {
     uint64_t largest = 0;
     for (int n = 0; n < cuts->shape.order; n++) {
-        uint64_t sharing = (uint64_t)(q->ranks / parts[n]);
-        uint64_t mean = (grid_cuts_find(cuts, n, parts[n])->fullest + sharing - 1) / sharing;
+        uint64_t peers = (uint64_t)(q->ranks / parts[n]);
+        uint64_t mean = (grid_cuts_find(cuts, n, parts[n])->fullest + peers - 1) / peers;
         largest = mean > largest ? mean : largest;
     }
     struct grid_cost cost = cost_of(cuts, parts, q, nnz, largest, nnz);
     return seconds_of(&cost);
 }
 
-/* By seconds; of equal ones, the first comes first. */
+/* Orders by seconds, then by number. */
 static int compare(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
@@ -76,7 +77,7 @@ static int compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Of the grid that the request fixes, or of each. */
+/* Steps to the next grid: the one that the request fixes, or each in turn. False after the last. */
 static bool next_grid(int *parts, const struct grid_request *q, int order)
 {
     if (q->parts[0] == 0)
@@ -86,8 +87,8 @@ static bool next_grid(int *parts, const struct grid_request *q, int order)
     return first;
 }
 
-/* grid[0..count) = all grids, or, where there are more than MOST_GRIDS, those that take least at
- * the least; grid has room for 2 * MOST_GRIDS. */
+/* grid[0..count) = all grids, or, where there are more than MOST_GRIDS, those with the smallest
+ * least_seconds; grid has room for 2 * MOST_GRIDS. */
 static uint64_t list_grids(struct candidate *grid, const struct grid_cuts *cuts,
                            const struct grid_request *q, uint64_t nnz)
 {
@@ -142,10 +143,11 @@ static enum status count_fullest(const struct process_grid *g, const struct coo 
 {
     uint64_t nonzeros[MAX_RANKS];
     *largest = 0;
-    if (process_grid_count(g, x, nonzeros, error) == STATUS_OK)
-        for (int r = 0; r < g->ranks; r++)
-            *largest = nonzeros[r] > *largest ? nonzeros[r] : *largest;
-    return error->status;
+    if (process_grid_count(g, x, nonzeros, error) != STATUS_OK)
+        return error->status;
+    for (int r = 0; r < g->ranks; r++)
+        *largest = nonzeros[r] > *largest ? nonzeros[r] : *largest;
+    return STATUS_OK;
 }
 
 static enum status check_fixed(const struct grid_request *q, int order, struct error *error)
@@ -162,28 +164,30 @@ static enum status check_fixed(const struct grid_request *q, int order, struct e
     if (q->parts[0] == 0 || product == q->ranks)
         return STATUS_OK;
     process_grid_name(q->parts, order, name, sizeof name);
-    return error_set(error, STATUS_INPUT, "a grid of %s is not one of %d rank%s", name, q->ranks,
-                     q->ranks == 1 ? "" : "s");
+    return error_set(error, STATUS_INPUT,
+                     "a grid of %s, expected a product of %d, the number of ranks", name, q->ranks);
 }
 
 enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
-                                const struct grid_request *request, const struct shape *shape,
-                                uint64_t nnz, uint64_t *const *count, const struct coo *sample,
-                                struct error *error)
+                                const struct grid_request *request, const struct coo_census *census,
+                                uint64_t nnz, struct error *error)
 {
     struct grid_cuts cuts = {0};
     struct candidate *grid = NULL;
-    *g = (struct process_grid){.shape = *shape, .ranks = request->ranks};
-    if (check_fixed(request, shape->order, error) != STATUS_OK)
+    const struct coo *sample = &census->sample;
+    *g = (struct process_grid){.shape = sample->shape, .ranks = request->ranks};
+    if (check_fixed(request, g->shape.order, error) != STATUS_OK)
         goto done;
-    if (grid_cuts_create(&cuts, request, count, sample, MOST_SAMPLED, error) != STATUS_OK)
+    if (grid_cuts_create(&cuts, request, census, MOST_SAMPLED, error) != STATUS_OK)
         goto done;
     grid = memory_array((size_t)2 * MOST_GRIDS, sizeof *grid, error);
     if (!grid)
         goto done;
     uint64_t grids = list_grids(grid, &cuts, request, nnz), largest;
     memcpy(g->parts, cheapest(grid, grids, &cuts, request, nnz)->parts, sizeof g->parts);
-    if (copy_cuts(g, &cuts, error) != STATUS_OK || !cost)
+    if (copy_cuts(g, &cuts, error) != STATUS_OK)
+        goto done;
+    if (!cost)
         goto done;
     if (count_fullest(g, sample, &largest, error) != STATUS_OK)
         goto done;

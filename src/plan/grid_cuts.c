@@ -6,7 +6,7 @@
 #include "plan/row_cuts.h"
 
 #define BATCH    1024 /* nonzeros whose ranks are found at a time */
-#define MOST_FEW 64   /* nonzeros of a row from which on several ranks surely touch the row */
+#define MOST_FEW 64   /* nonzeros of a row: with so many, several ranks surely touch the row */
 
 void grid_cuts_free(struct grid_cuts *c)
 {
@@ -20,8 +20,8 @@ void grid_cuts_free(struct grid_cuts *c)
     *c = (struct grid_cuts){0};
 }
 
-/* Makes room for the ways to cut mode n: into `fixed` ranges, or, where that is 0, into as many as
- * each divisor of the ranks says. */
+/* Lists the ways to cut mode n: into `fixed` ranges, or, where that is 0, into d ranges for each
+ * divisor d of the number of ranks. */
 static enum status list_ways(struct grid_cuts *c, int n, int fixed, struct error *error)
 {
     int divisors = 0;
@@ -46,16 +46,16 @@ static void count_few(const uint64_t *count, uint64_t length, uint64_t rows[MOST
         rows[count[i] < MOST_FEW ? count[i] : MOST_FEW]++;
 }
 
-/* The share of the rows that `sharing` ranks touch together, as grid_cost says; 1 where that is
- * more than GRID_MOST_SHARED. */
-static double expect_moving(const uint64_t rows[MOST_FEW + 1], int sharing)
+/* The fraction of the rows that several of the peers touch, as expected by struct grid_cost; 1
+ * where that is more than GRID_MOST_COMMON. */
+static double expect_moving(const uint64_t rows[MOST_FEW + 1], int peers)
 {
-    double shared = 0, all = 0, one = sharing; /* one: S^(1-c) */
-    for (int c = 0; c <= MOST_FEW; c++, one /= sharing) {
+    double common = 0, all = 0, one = peers; /* one: P^(1-c) */
+    for (int c = 0; c <= MOST_FEW; c++, one /= peers) {
         all += (double)rows[c];
-        shared += c > 0 ? (double)rows[c] * (1 - one) : 0;
+        common += c > 0 ? (double)rows[c] * (1 - one) : 0;
     }
-    return sharing > 1 && shared <= GRID_MOST_SHARED * all ? shared / (all > 0 ? all : 1) : 1;
+    return peers > 1 && common <= GRID_MOST_COMMON * all ? common / (all > 0 ? all : 1) : 1;
 }
 
 static enum status cut_rows(struct mode_cut *way, const struct row_sums *sums, struct error *error)
@@ -83,8 +83,7 @@ static enum status find_ranges(struct mode_cut *way, const uint32_t *index, uint
     return STATUS_OK;
 }
 
-/* Lists the ways to cut mode n, into `fixed` parts unless that is 0, and cuts the rows in each way.
- */
+/* Lists the ways to cut mode n, as list_ways, and cuts the rows in each way. */
 static enum status fill_ways(struct grid_cuts *c, int n, const uint64_t *count, int fixed,
                              struct error *error)
 {
@@ -105,16 +104,16 @@ static enum status fill_ways(struct grid_cuts *c, int n, const uint64_t *count, 
 }
 
 enum status grid_cuts_create(struct grid_cuts *c, const struct grid_request *request,
-                             uint64_t *const *count, const struct coo *sample, uint64_t most,
-                             struct error *error)
+                             const struct coo_census *census, uint64_t most, struct error *error)
 {
+    const struct coo *sample = &census->sample;
     uint64_t stride = sample->nnz > most ? (sample->nnz + most - 1) / most : 1;
     *c = (struct grid_cuts){.shape = sample->shape,
                             .ranks = request->ranks,
                             .sampled = (sample->nnz + stride - 1) / stride};
     for (int n = 0; n < c->shape.order; n++) {
-        if (fill_ways(c, n, count[n], request->parts[0] ? request->parts[n] : 0, error) !=
-            STATUS_OK)
+        const int fixed = request->parts[0] ? request->parts[n] : 0;
+        if (fill_ways(c, n, census->count[n], fixed, error) != STATUS_OK)
             goto failed;
         for (int w = 0; w < c->ways[n]; w++)
             if (find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error) !=

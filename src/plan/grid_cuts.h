@@ -12,7 +12,7 @@ struct mode_cut {
     int parts;
     uint64_t *cut;    /* (parts + 1), as in struct process_grid; owned                            */
     uint64_t longest; /* rows of the longest range                                                */
-    double moving; /* of the rows of a range, the share that moves among the ranks of the range */
+    double moving; /* the fraction of a range's rows that moves among the ranks of the range    */
     uint64_t fullest; /* nonzeros of the range with most                                          */
     uint16_t *range;  /* (sampled) the range of each sampled nonzero; owned; NULL: all in range 0 */
 };
@@ -25,13 +25,12 @@ struct grid_cuts {
     uint64_t sampled; /* nonzeros, evenly spread ones of the sample */
 };
 
-/* Cuts mode n into the number of ranges that the request fixes, or into as many as each divisor of
- * the ranks says. count and sample as for process_grid_choose; at most `most` (1 or more) of the
- * sample's nonzeros are looked at, 2 bytes for each of them and each way to cut a mode. By all
- * OpenMP threads. The caller frees *c with grid_cuts_free. STATUS_MEMORY leaves *c empty. */
+/* Cuts each mode into the number of ranges that the request fixes, or into d ranges for each
+ * divisor d of the number of ranks. At most `most` (1 or more) of the sample's nonzeros are looked
+ * at, with 2 bytes for each of them and each way to cut a mode. By all OpenMP threads. The caller
+ * frees *c with grid_cuts_free. STATUS_MEMORY leaves *c empty. */
 enum status grid_cuts_create(struct grid_cuts *c, const struct grid_request *request,
-                             uint64_t *const *count, const struct coo *sample, uint64_t most,
-                             struct error *error);
+                             const struct coo_census *census, uint64_t most, struct error *error);
 
 /* Accepts an empty *c. */
 void grid_cuts_free(struct grid_cuts *c);

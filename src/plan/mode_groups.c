@@ -202,8 +202,8 @@ struct estimate {
     double nnz;
     const struct tuple_counts *tuples;
     double rows_in_cache;
-    double beyond;     /* cost of a row beyond the cache over that of a row in it */
-    double index_rows; /* cost of reading an index and a value, in rows          */
+    double beyond;     /* as in struct gather_cost                      */
+    double index_rows; /* cost of reading an index and a value, in rows */
 };
 
 /* The cost of gathering a row from a table of `rows` rows. */
@@ -248,14 +248,14 @@ bool mode_groups_possible(int order)
 }
 
 void mode_groups_decide(struct mode_groups *g, int order, uint64_t nnz,
-                        const struct tuple_counts *tuples, uint64_t row_bytes, uint64_t cache_bytes,
-                        double beyond)
+                        const struct tuple_counts *tuples, const struct gather_cost *cost)
 {
-    struct estimate e = {.nnz = (double)nnz,
-                         .tuples = tuples,
-                         .rows_in_cache = (double)cache_bytes / (double)row_bytes,
-                         .beyond = beyond,
-                         .index_rows = 0.25 + 16.0 / (double)row_bytes};
+    const double row_bytes = (double)cost->row_bytes;
+    const struct estimate e = {.nnz = (double)nnz,
+                               .tuples = tuples,
+                               .rows_in_cache = (double)cost->cache_bytes / row_bytes,
+                               .beyond = cost->beyond,
+                               .index_rows = 0.25 + 16.0 / row_bytes};
     mode_groups_none(g, order);
     double least = WORTH * sweep_traffic(&e, g);
     for (unsigned cuts = 1; cuts < 1u << (order - 1); cuts++) {
@@ -269,8 +269,8 @@ void mode_groups_decide(struct mode_groups *g, int order, uint64_t nnz,
     }
 }
 
-enum status mode_groups_choose(struct mode_groups *g, const struct coo *x, uint64_t row_bytes,
-                               uint64_t cache_bytes, double beyond, struct error *error)
+enum status mode_groups_choose(struct mode_groups *g, const struct coo *x,
+                               const struct gather_cost *cost, struct error *error)
 {
     struct tuple_counts tuples;
     mode_groups_none(g, x->shape.order);
@@ -280,7 +280,7 @@ enum status mode_groups_choose(struct mode_groups *g, const struct coo *x, uint6
         for (int first = 0; first + size <= x->shape.order; first++)
             if (count_group(&tuples, x, first, first + size, error) != STATUS_OK)
                 return error->status;
-    mode_groups_decide(g, x->shape.order, x->nnz, &tuples, row_bytes, cache_bytes, beyond);
+    mode_groups_decide(g, x->shape.order, x->nnz, &tuples, cost);
     return STATUS_OK;
 }
 
@@ -303,32 +303,43 @@ static void list_tuples(const struct tuple_map *m, struct coo *tuples)
     }
 }
 
+/* number[i] = the number of nonzero i's tuple. */
+static void number_tuples(const struct tuple_map *m, uint32_t *number)
+{
+    const uint64_t nnz = m->x->nnz;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < nnz; i += KEYS_AT_A_TIME) {
+        uint32_t key[KEYS_AT_A_TIME];
+        uint64_t count = keys_count(nnz, i);
+        tuple_keys(m, i, count, key);
+        for (uint64_t j = 0; j < count; j++)
+            number[i + j] = tuple_number(m, key[j]);
+    }
+}
+
 static enum status apply_to_group(struct grouped_tensor *out, int group, const struct coo *x,
                                   struct error *error)
 {
     int first = out->mode_groups.first[group], last = out->mode_groups.first[group + 1];
+    struct coo *tuples = &out->tuples[group];
     struct tuple_map m;
     if (tuple_map_create(&m, x, first, last, error) != STATUS_OK)
         return error->status;
 
-    uint64_t dims[MAX_ORDER];
-    memcpy(dims, x->shape.dims + first, (size_t)(last - first) * sizeof *dims);
-    dims[last - first] = tuple_count(&m);
+    const uint64_t count = tuple_count(&m);
+    struct shape shape = {.order = last - first + 1};
+    memcpy(shape.dims, x->shape.dims + first, (size_t)(last - first) * sizeof *shape.dims);
+    shape.dims[last - first] = count;
     uint32_t *number = memory_array(x->nnz, sizeof *number, error);
     out->reduced.index[group] = number;
-    out->reduced.shape.dims[group] = tuple_count(&m);
-    if (number && coo_create(&out->tuples[group], SHAPE(last - first + 1, dims), tuple_count(&m),
-                             error) == STATUS_OK) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i += KEYS_AT_A_TIME) {
-            uint32_t key[KEYS_AT_A_TIME];
-            uint64_t count = keys_count(x->nnz, i);
-            tuple_keys(&m, i, count, key);
-            for (uint64_t j = 0; j < count; j++)
-                number[i + j] = tuple_number(&m, key[j]);
-        }
-        list_tuples(&m, &out->tuples[group]);
-    }
+    out->reduced.shape.dims[group] = count;
+    if (!number)
+        goto done;
+    if (coo_create(tuples, &shape, count, error) != STATUS_OK)
+        goto done;
+    number_tuples(&m, number);
+    list_tuples(&m, tuples);
+done:
     tuple_map_free(&m);
     return error->status;
 }

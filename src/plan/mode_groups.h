@@ -34,23 +34,29 @@ void mode_groups_from_cuts(struct mode_groups *g, int order, unsigned cuts);
 int mode_groups_of(const struct mode_groups *g, int mode);
 int mode_groups_size(const struct mode_groups *g, int group);
 
-/* `beyond` of mode_groups_choose on a GPU (measured on an H200). */
+/* What gathering a factor's row costs: from a table of more than `cache_bytes`, `beyond` times as
+ * much as from a smaller one. */
+struct gather_cost {
+    uint64_t row_bytes; /* of a factor's row */
+    uint64_t cache_bytes;
+    double beyond;
+};
+
+/* `beyond` on a GPU (measured on an H200). */
 #define MODE_GROUPS_BEYOND_CACHE 4
 
 /* *g = the groups with the least estimated memory traffic of a sweep, or mode_groups_none where no
- * other groups are clearly better. `row_bytes` is the size of a factor's row; a row of a table of
- * more than `cache_bytes` costs `beyond` times as much as a row of a smaller table. Where the
- * possible tuples are few enough, the tuples of x are counted, or estimated from a sample. By all
- * OpenMP threads. STATUS_MEMORY. */
-enum status mode_groups_choose(struct mode_groups *g, const struct coo *x, uint64_t row_bytes,
-                               uint64_t cache_bytes, double beyond, struct error *error);
+ * other groups are clearly better. Where the possible tuples are few enough, the tuples of x are
+ * counted, or estimated from a sample. By all OpenMP threads. STATUS_MEMORY. */
+enum status mode_groups_choose(struct mode_groups *g, const struct coo *x,
+                               const struct gather_cost *cost, struct error *error);
 
 /* count[first][last] is the number of tuples of the modes [first, last). */
 struct tuple_counts {
     double count[MAX_ORDER][MAX_ORDER + 1];
 };
 
-/* The functions from here to mode_groups_decide are for a backend that counts tuples itself. */
+/* The functions up to mode_groups_decide are for a backend that counts tuples itself. */
 
 /* Whether a tensor of this order can have groups of several modes at all. */
 bool mode_groups_possible(int order);
@@ -71,8 +77,7 @@ struct mode_groups_sample mode_groups_sample(uint64_t possible);
  * count is infinite where counting was not worth while, and the mode's length for a single mode.
  * mode_groups_possible(order) must be true. */
 void mode_groups_decide(struct mode_groups *g, int order, uint64_t nnz,
-                        const struct tuple_counts *tuples, uint64_t row_bytes, uint64_t cache_bytes,
-                        double beyond);
+                        const struct tuple_counts *tuples, const struct gather_cost *cost);
 
 /* A tensor seen through its mode groups. */
 struct grouped_tensor {

@@ -1,8 +1,8 @@
 /* The memory plan: which orderings of the tensor are built, where they stay, and the conflict
  * resolution of each mode, all decided before anything is built. plan_make serves every backend. A
- * request says what the user wants and what the machine has; a plan is the decision, which nobody
- * changes afterwards. What was built in the end is a third thing (struct backend_built).
- * Implemented in plan_make.c, plan_layout.c, plan_streamed.c and plan_describe.c. */
+ * request says what the user wants and what the machine has; a plan is the decision and never
+ * changes; struct backend_built says what was built after all. Implemented in plan_make.c,
+ * plan_layout.c, plan_streamed.c and plan_describe.c. */
 #ifndef BLCO_PLAN_H
 #define BLCO_PLAN_H
 
@@ -20,10 +20,10 @@ struct plan_tensor {
     uint64_t nnz;
     uint64_t alto_bytes;  /* bytes of all segments of its .blco file; 0: not known                */
     uint64_t segment_nnz; /* nonzeros in a segment of that file; 0: there is no file              */
-    bool is_part;         /* of several ranks, which exchange rows of the factor matrices         */
+    bool is_part;         /* the part of one of several ranks, which exchange rows of the factors */
 };
 
-/* What benchmarks and tests force upon a plan; all zero for everybody else. */
+/* What benchmarks and tests decide in place of the plan; all zero for others. */
 struct plan_forced {
     bool one_copy;         /* with CONFLICT_AUTO: alto alone, no orderings `mode n`           */
     bool replicas_at_once; /* streamed: orderings `mode n` are built when a mode is asked for
@@ -39,10 +39,10 @@ struct plan_request {
     uint64_t rank;
     enum precision precision;
     enum conflict conflict;   /* of all modes, or CONFLICT_AUTO                */
-    bool share;               /* modes may share partial products              */
+    bool group;               /* modes may be grouped (mode_groups.h)          */
     uint64_t iterations;      /* of ALS, at most; 0: not known                 */
     bool momentum;            /* sweeps may be extrapolated                    */
-    bool previous[MAX_ORDER]; /* [n]: for that, the previous factor matrix of mode n stays */
+    bool previous[MAX_ORDER]; /* [n]: momentum keeps the previous factor matrix of mode n */
 
     /* What the machine has. */
     uint64_t row_bytes;   /* bytes of a factor matrix's row, padding included                    */
@@ -52,13 +52,13 @@ struct plan_request {
                            * kept as indices and values                                          */
     uint64_t nonzero_bytes; /* bytes of the nonzeros' own arrays, which stay beside the orderings
                              * until all are built; 0: they are not where MTTKRP runs            */
-    bool spends;           /* they are freed as soon as the orderings can do without them         */
+    bool spends;           /* the nonzeros are freed as soon as the orderings can do without them */
     uint64_t model_bytes;  /* bytes of models that the caller keeps where MTTKRP runs             */
     uint64_t budget;       /* bytes that may be used where MTTKRP runs, factors included          */
     uint64_t copies;       /* number of copies of M for `hierarchical`, at most                   */
     uint64_t waiting_rows; /* rows of sums that wait to be added to M, for `register`            */
-    uint64_t short_mode;   /* modes shorter than this are `hierarchical` on alto, in memory only
-                            * as far as there is room for their copies                           */
+    uint64_t short_mode;   /* modes shorter than this are `hierarchical` on alto; in memory, only
+                            * those for whose copies there is room                               */
     bool can_stream;       /* the backend has memory of its own, to which batches can flow        */
     bool must_stream;      /* there is no room to build orderings on the device, or to unpack a file
                             * on the host                                                         */
@@ -74,7 +74,7 @@ struct plan {
     bool alto;                         /* an alto ordering is built                         */
     int replicas;                      /* number of orderings `mode n` that are built       */
     uint64_t tensor_bytes;             /* of one ordering, not packed, at most              */
-    uint64_t factor_bytes;             /* factors, second ones, M, rows to send, Grams       */
+    uint64_t factor_bytes;             /* factors, previous ones, M, rows to send, Grams     */
     uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`, or of
                                         * what waits for `register`                         */
     uint64_t building_bytes;           /* of the nonzeros, the orderings and the sorts while the
@@ -116,7 +116,7 @@ struct plan {
 void plan_make(struct plan *plan, const struct plan_request *request);
 
 /* *smaller = a plan with a smaller total_bytes, for the case that memory had no room for *plan
- * after all. `available` is the bytes that can be had now; only a streamed plan keeps within them.
+ * after all. `available` is the bytes that are free now; only a streamed plan keeps within them.
  * False where no smaller plan fits; *smaller is then undefined. */
 bool plan_make_smaller(struct plan *smaller, const struct plan *plan, uint64_t available);
 

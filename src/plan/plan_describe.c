@@ -63,17 +63,17 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
         append(t, "building: nonzeros, orderings and sorts take up to %s\n",
                NUMBER_SIZE(plan->building_bytes));
     if (plan->request.model_bytes > 0)
-        append(t, "beside that: %s for the model\n", NUMBER_SIZE(plan->request.model_bytes));
+        append(t, "in addition: %s for the model\n", NUMBER_SIZE(plan->request.model_bytes));
 }
 
-/* What it will be when each mode has its own ordering, which is taken to be as large as alto. */
+/* The bytes once each mode has its own ordering, if these are as large as alto. */
 static void describe_replicas(const struct plan *plan, struct text *t)
 {
     const uint64_t all = (uint64_t)plan->request.tensor.shape.order * plan->host_bytes;
     const uint64_t flows = all > plan->resident_bytes ? all - plan->resident_bytes : 0;
     append(t,
-           "once that pays: each mode from its own ordering, built on the device, "
-           "host memory allowing; %s in all, of which about %s flow\n",
+           "once that pays: each mode from its own ordering, built on the GPU if host memory has "
+           "room; %s in all, of which about %s flow\n",
            NUMBER_SIZE(all), NUMBER_SIZE(flows));
 }
 
@@ -86,8 +86,8 @@ static void describe_streamed(const struct plan *plan, struct text *t)
     uint64_t stay =
         plan->resident_bytes < plan->host_bytes ? plan->resident_bytes : plan->host_bytes;
     append(t,
-           "streaming: %d packed ordering%s in host memory, %s at most, of which %s stay "
-           "on the device; %s at most flow in an iteration, %" PRIu64 " nonzeros at a time\n",
+           "streaming: %d packed ordering%s in host memory, %s at most, of which %s stay on the "
+           "GPU; %s at most flow in an iteration, %" PRIu64 " nonzeros at a time\n",
            orderings, orderings == 1 ? "" : "s", NUMBER_SIZE(plan->host_bytes), NUMBER_SIZE(stay),
            NUMBER_SIZE(passes * (plan->host_bytes - stay)), plan->batch_nnz);
     if (plan->replicate)
@@ -144,7 +144,7 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
                factors, orderings == 1 ? "an ordering" : "orderings", number_size(bytes, tensor),
                budget);
         if (r->can_stream)
-            append(&t, ", and lines of as many bits as the %d of this tensor cannot be streamed",
+            append(&t, ", and an encoding line of %d bits is too long to be streamed",
                    ordering_line_bits(&r->tensor.shape));
     } else if (plan->total_bytes > r->budget) {
         append(&t,

@@ -1,7 +1,6 @@
-/* The two ways in which plan_make lays a tensor out, in memory or streamed, and what both count
- * with; for the plan_*.c files only. Sums and products that overflow become UINT64_MAX, which no
- * budget reaches. Implemented in plan_layout.c, plan_in_memory.c and
- * plan_streamed.c. */
+/* The two ways in which plan_make lays a tensor out, in memory or streamed, and helpers of both;
+ * for the plan_*.c files only. Sums and products that overflow become UINT64_MAX, which no budget
+ * reaches. Implemented in plan_layout.c, plan_in_memory.c and plan_streamed.c. */
 #ifndef BLCO_PLAN_LAYOUT_H
 #define BLCO_PLAN_LAYOUT_H
 

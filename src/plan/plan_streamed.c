@@ -9,7 +9,7 @@
 #define SORTED_SEGMENTS 64 /* ... and where batches are sorted                            */
 #define LEAST_SORTED    8  /* segments of a batch, at least, for a sort to pay            */
 #define PACKING_BYTES   32 /* a nonzero, beside its coordinates, while packed_tensor_build packs */
-#define FLOW_SHARE      3  /* slots and workspaces take at most 1/3 of what factors leave */
+#define FLOW_PART       3  /* slots and workspaces take at most 1/3 of what factors leave */
 
 /* From alto, a batch is sorted by output row first where M is larger than this: in so large an M
  * the nonzeros of a chunk hardly ever share a row, but many nonzeros of a batch do. Rows that a
@@ -40,14 +40,14 @@ static uint64_t flow_bytes(const struct plan_request *r, uint64_t batch, bool so
                     plan_multiply(PLAN_WORKSPACES, plan_multiply(batch, decoded + sort)));
 }
 
-/* The nonzeros of a batch: as many as pay, fewer where slots and workspaces would take more than
- * their share of the `left` bytes that the factors leave. */
+/* The nonzeros of a batch: as many as pay, or fewer, so that slots and workspaces take no more than
+ * their part of the `left` bytes that the factors leave. */
 static uint64_t choose_batch(const struct plan_request *r, uint64_t left, bool sorted)
 {
     uint64_t batch = (sorted ? SORTED_SEGMENTS : BATCH_SEGMENTS) * BLCO_SEGMENT_NNZ;
     if (r->forced.batch_nnz)
         return r->forced.batch_nnz;
-    while (batch > BLCO_SEGMENT_NNZ && flow_bytes(r, batch, sorted) > left / FLOW_SHARE)
+    while (batch > BLCO_SEGMENT_NNZ && flow_bytes(r, batch, sorted) > left / FLOW_PART)
         batch -= BLCO_SEGMENT_NNZ;
     return batch < r->tensor.nnz ? batch : r->tensor.nnz;
 }

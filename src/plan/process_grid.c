@@ -13,8 +13,8 @@ bool process_grid_next(int *parts, int order, int ranks)
             parts[n] = n < order - 1 ? 1 : ranks;
         return true;
     }
-    for (int n = order - 2, behind = parts[order - 1]; n >= 0; n--) {
-        int available = parts[n] * behind; /* for the modes n and up */
+    for (int n = order - 2, after = parts[order - 1]; n >= 0; n--) {
+        int available = parts[n] * after; /* for the modes n and up */
         for (int p = parts[n] + 1; p <= available; p++) {
             if (available % p != 0)
                 continue;
@@ -23,7 +23,7 @@ bool process_grid_next(int *parts, int order, int ranks)
                 parts[m] = m < order - 1 ? 1 : available / p;
             return true;
         }
-        behind = available;
+        after = available;
     }
     return false;
 }

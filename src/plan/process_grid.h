@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "tensor/coo.h"
+#include "tensor/coo_census.h"
 #include "tensor/shape.h"
 
 #define MAX_RANKS 4096
@@ -23,7 +23,7 @@ struct process_grid {
                                * cut[n][c + 1] - 1, which may be none; owned                     */
 };
 
-/* What a grid is chosen by. */
+/* The numbers by which a grid is chosen. */
 struct grid_request {
     int ranks;                     /* 1 to MAX_RANKS                                            */
     int parts[MAX_ORDER];          /* fixed by the user, their product is `ranks`; or 0: chosen */
@@ -34,15 +34,15 @@ struct grid_request {
     double solve_bytes_per_second; /* of rows read and written by solves; 0: solves cost nothing */
 };
 
-/* Ranks keep the rows that one rank alone touches apart (rank_rows.h) where no more than this
- * share of a range's rows is touched by several. */
-#define GRID_MOST_SHARED 0.75
+/* Ranks treat rows that only one rank touches apart (rank_rows.h) where at most this fraction of a
+ * range's rows is common. */
+#define GRID_MOST_COMMON 0.75
 
-/* What a sweep costs on a grid, by a model: the rank with most nonzeros sets the time of the
- * MTTKRPs; the ranks that share a range of mode n scatter the sums of its rows of M and gather its
- * rows of the factor, but for rows that one rank alone touches; each rank solves its share of the
- * rows. How many rows several ranks touch is what chance would give: of a row with c nonzeros on S
- * ranks, one rank has all with the probability S^(1-c). */
+/* What a sweep costs on a grid, by a model. The rank with most nonzeros sets the time of the
+ * MTTKRPs. The P ranks that have the same range of mode n scatter the sums of its common rows of M,
+ * solve an equal part of the rows each, and gather the common rows of the factor. How many rows are
+ * common is what chance would give: one rank alone has all c nonzeros of a row with the probability
+ * P^(1-c). */
 struct grid_cost {
     uint64_t largest_nnz;  /* of a rank                                                          */
     double imbalance;      /* largest_nnz over the mean, less 1                                  */
@@ -57,15 +57,13 @@ struct grid_cost {
 bool process_grid_next(int *parts, int order, int ranks);
 
 /* Chooses the grid with the least cost of all (the first of equal ones), or the one that the
- * request fixes, and its cuts. count[n] (I_n) are the nonzeros of each row of mode n; `sample` is
- * all of the tensor's nonzeros or evenly spread ones of them, from which largest_nnz is estimated
- * for a tensor of `nnz`. By all OpenMP threads. The caller frees *g with process_grid_free; it is
- * empty on failure. *cost may be NULL. STATUS_INPUT where fixed parts do not make the ranks,
- * STATUS_MEMORY. */
+ * request fixes, and its cuts, for a tensor of `nnz` nonzeros and this census; largest_nnz is
+ * estimated from the census' sample. By all OpenMP threads. The caller frees *g with
+ * process_grid_free; it is empty on failure. `cost` may be NULL. STATUS_INPUT where the product of
+ * the fixed parts is not the number of ranks, STATUS_MEMORY. */
 enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
-                                const struct grid_request *request, const struct shape *shape,
-                                uint64_t nnz, uint64_t *const *count, const struct coo *sample,
-                                struct error *error);
+                                const struct grid_request *request, const struct coo_census *census,
+                                uint64_t nnz, struct error *error);
 
 /* The grid of one rank, which has the whole tensor. The caller frees *g with process_grid_free; it
  * is empty on failure. STATUS_MEMORY. */
@@ -75,11 +73,11 @@ enum status process_grid_alone(struct process_grid *g, const struct shape *shape
 /* Accepts an empty one. */
 void process_grid_free(struct process_grid *g);
 
-/* The range of each mode, coordinate[0..order), that is this rank's; the last mode's runs fastest.
- */
+/* coordinate[0..order) = the number of this rank's range in each mode; that of the last mode
+ * changes fastest from rank to rank. */
 void process_grid_coordinates(const struct process_grid *g, int rank, int *coordinate);
 
-/* The rows that are this rank's. */
+/* The rows in this rank's ranges. */
 struct part process_grid_part(const struct process_grid *g, int rank);
 
 /* The rank that has the nonzero with these indices (order). */

@@ -13,13 +13,13 @@ struct gather_rates {
  * has the times. The rates are geometric means. Single precision gives the same within a tenth. */
 static const struct gather_rates device_rates = {100e6, 14e12, 5.9e12};
 
-/* A processor thread, in 1e9 bytes a second. Factors in a cache: nell2-small 65, uber 190; larger
+/* A host thread, in 1e9 bytes a second. Factors in a cache: nell2-small 65, uber 190; larger
  * ones: tags 30 (data/bench/README.md, two threads). Measured with two threads only: the model
  * takes more threads for as many times faster. */
 static const struct gather_rates thread_rates = {32e6, 110e9, 30e9};
 
 /* Solves read and write rows at 3.9e12 bytes a second on an H200 (darpa, fb-m), at about 6e9 by a
- * processor thread (tags: the time of an iteration beside the MTTKRPs of two threads). */
+ * host thread (tags: the time of an iteration beside the MTTKRPs of two threads). */
 static const double device_memory = 3.9e12, thread_memory = 6e9;
 
 /* Several hosts, one host. Measured among two H200s of one host: NCCL's sums and gathers of large

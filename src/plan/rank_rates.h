@@ -10,9 +10,9 @@
 
 /* What the ranks run on. */
 struct rank_machine {
-    bool device;   /* each rank has a GPU; otherwise processor threads              */
+    bool device;   /* each rank has a GPU; otherwise host threads                   */
     bool one_host; /* all ranks are on one host                                     */
-    int threads;   /* processor threads of a rank, 1 or more; unused with a device  */
+    int threads;   /* host threads of a rank, 1 or more; unused with a GPU          */
 };
 
 /* Fills the rates of *request (seconds_per_nonzero, bytes_per_second, seconds_per_collective,

@@ -48,38 +48,40 @@ enum status replica_pieces_cut(struct replica_pieces *p, const uint32_t *count, 
     return error->status;
 }
 
-/* sum[i] = estimated nonzeros of bin i; bins have equally many rows. sum (bins + 1) is 0 before. */
-static void fill_bins(double *sum, uint64_t bins, const struct row_range *range, uint64_t batches,
-                      uint64_t length, uint64_t nnz)
+/* sum[i] = estimated nonzeros of bin i, of nnz in all; bins have equally many of the `length` rows.
+ * sum (bins + 1) is 0 before. */
+static void fill_bins(double *sum, uint64_t bins, const struct batch_rows *batches, uint64_t length,
+                      uint64_t nnz)
 {
-    for (uint64_t b = 0; b < batches; b++) {
-        uint64_t first = range[b].first * bins / length, last = range[b].last * bins / length;
-        double share = (double)nnz / (double)batches / (double)(last - first + 1);
-        sum[first] += share;
-        sum[last + 1] -= share;
+    for (uint64_t b = 0; b < batches->count; b++) {
+        const struct row_range *range = &batches->range[b];
+        uint64_t first = range->first * bins / length, last = range->last * bins / length;
+        double some = (double)nnz / (double)batches->count / (double)(last - first + 1);
+        sum[first] += some;
+        sum[last + 1] -= some;
     }
     for (uint64_t i = 1; i < bins; i++) /* from differences to values */
         sum[i] += sum[i - 1];
 }
 
-enum status replica_pieces_guess(struct replica_pieces *p, const struct row_range *range,
-                                 uint64_t batches, uint64_t length, uint64_t nnz, uint64_t most,
-                                 struct error *error)
+enum status replica_pieces_guess(struct replica_pieces *p, const struct batch_rows *batches,
+                                 uint64_t length, uint64_t nnz, uint64_t most, struct error *error)
 {
     uint64_t bins = length < BINS ? length : BINS;
     double *bin = memory_zeros(bins + 1, sizeof *bin, error), sum = 0;
     *p = (struct replica_pieces){.end = bin ? memory_array(bins, sizeof *p->end, error) : NULL};
-    if (p->end) {
-        fill_bins(bin, bins, range, batches, length, nnz);
-        for (uint64_t i = 0; i < bins; i++) {
-            if (i > 0 && sum + bin[i] > (double)most) {
-                p->end[p->count++] = (uint32_t)((i * length + bins - 1) / bins);
-                sum = 0;
-            }
-            sum += bin[i];
+    if (!p->end)
+        goto done;
+    fill_bins(bin, bins, batches, length, nnz);
+    for (uint64_t i = 0; i < bins; i++) {
+        if (i > 0 && sum + bin[i] > (double)most) {
+            p->end[p->count++] = (uint32_t)((i * length + bins - 1) / bins);
+            sum = 0;
         }
-        p->end[p->count++] = (uint32_t)length;
+        sum += bin[i];
     }
+    p->end[p->count++] = (uint32_t)length;
+done:
     memory_free(bin);
     return error->status;
 }
@@ -96,11 +98,12 @@ uint32_t replica_pieces_begin(const struct replica_pieces *p, uint64_t i)
 }
 
 uint64_t replica_pieces_batches(const struct replica_pieces *p, uint64_t i,
-                                const struct row_range *range, uint64_t batches, uint64_t *list)
+                                const struct batch_rows *batches, uint64_t *list)
 {
+    const struct row_range *range = batches->range;
     uint32_t begin = replica_pieces_begin(p, i), end = p->end[i];
     uint64_t count = 0;
-    for (uint64_t b = 0; b < batches; b++)
+    for (uint64_t b = 0; b < batches->count; b++)
         if (range[b].first < end && range[b].last >= begin)
             list[count++] = b;
     return count;

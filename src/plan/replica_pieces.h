@@ -11,6 +11,12 @@ struct replica_pieces {
     uint64_t count;
 };
 
+/* The batches that a replica is built from, and the rows that each of them can have. */
+struct batch_rows {
+    struct row_range *range; /* (count) */
+    uint64_t count;
+};
+
 /* *p = one replica piece of all `length` rows. Here and below the caller frees *p with
  * replica_pieces_free; *p is empty on failure. STATUS_MEMORY. */
 enum status replica_pieces_whole(struct replica_pieces *p, uint64_t length, struct error *error);
@@ -22,13 +28,11 @@ enum status replica_pieces_whole(struct replica_pieces *p, uint64_t length, stru
 enum status replica_pieces_cut(struct replica_pieces *p, const uint32_t *count, uint64_t length,
                                uint64_t nnz, uint64_t most, struct error *error);
 
-/* *p = an estimate of replica_pieces_cut for rows that have not been counted. Every batch is taken
- * to have equally many nonzeros, spread evenly over range[b] (batches), the rows that batch b can
- * have. Replica pieces are made of at most 4096 equal bins of rows, each of which stays whole.
- * STATUS_MEMORY. */
-enum status replica_pieces_guess(struct replica_pieces *p, const struct row_range *range,
-                                 uint64_t batches, uint64_t length, uint64_t nnz, uint64_t most,
-                                 struct error *error);
+/* *p = an estimate of replica_pieces_cut for rows that have not been counted, as if all batches had
+ * equally many nonzeros, spread evenly over the rows that they can have. Replica pieces are made of
+ * at most 4096 equal bins of rows, each of which stays whole. STATUS_MEMORY. */
+enum status replica_pieces_guess(struct replica_pieces *p, const struct batch_rows *batches,
+                                 uint64_t length, uint64_t nnz, uint64_t most, struct error *error);
 
 /* Accepts an empty *p. */
 void replica_pieces_free(struct replica_pieces *p);
@@ -36,9 +40,9 @@ void replica_pieces_free(struct replica_pieces *p);
 /* The first row of replica piece i. */
 uint32_t replica_pieces_begin(const struct replica_pieces *p, uint64_t i);
 
-/* list (batches) = the numbers of the batches that can have rows of replica piece i, ascending.
- * Returns how many there are. range[b] (batches) is the rows that batch b can have. */
+/* list (batches->count) = the numbers of the batches that can have rows of replica piece i,
+ * ascending. Returns how many there are. */
 uint64_t replica_pieces_batches(const struct replica_pieces *p, uint64_t i,
-                                const struct row_range *range, uint64_t batches, uint64_t *list);
+                                const struct batch_rows *batches, uint64_t *list);
 
 #endif

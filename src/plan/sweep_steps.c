@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-bool sweep_may_share(const struct plan *plan)
+bool sweep_may_group(const struct plan *plan)
 {
-    return plan->request.share && plan->fits && !plan->streamed && !plan->alto &&
+    return plan->request.group && plan->fits && !plan->streamed && !plan->alto &&
            plan->replicas == plan->request.tensor.shape.order;
 }
 
@@ -12,11 +12,11 @@ void sweep_decide(struct sweep *s, const struct plan *plan, const struct mode_gr
 {
     memset(s, 0, sizeof *s);
     s->groups = *groups;
-    s->shared = groups->groups < plan->request.tensor.shape.order;
-    s->alto = !s->shared && plan->alto;
-    /* plan->conflict is per mode; without sharing, group g is mode g. */
+    s->grouped = groups->groups < plan->request.tensor.shape.order;
+    s->alto = !s->grouped && plan->alto;
+    /* plan->conflict is per mode; without groups of several modes, group g is mode g. */
     for (int g = 0; g < groups->groups; g++) {
-        s->conflict[g] = s->shared ? CONFLICT_ORDERED : plan->conflict[g];
+        s->conflict[g] = s->grouped ? CONFLICT_ORDERED : plan->conflict[g];
         s->ordered[g] = s->conflict[g] == CONFLICT_ORDERED;
     }
 }

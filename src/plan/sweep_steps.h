@@ -1,8 +1,8 @@
-/* Decides for every backend, about a sweep over all modes of a tensor in the backend's memory:
- * which orderings are built, the conflict resolution of each MTTKRP, and which steps lead to M of a
- * mode. Where mode groups share partial products (mode_groups.h), the orderings are those of the
- * reduced tensor, which has a mode for each group, and the tuples of a group of several modes are a
- * small tensor. A backend only executes the steps. */
+/* A sweep over all modes of a tensor in a backend's memory, decided here for every backend: which
+ * orderings are built, the conflict resolution of each MTTKRP, and the steps to M of a mode. With
+ * mode groups (mode_groups.h), the orderings are those of the reduced tensor, which has a mode for
+ * each group, and the tuples of a group of several modes are a small tensor. A backend only
+ * executes the steps. */
 #ifndef BLCO_SWEEP_STEPS_H
 #define BLCO_SWEEP_STEPS_H
 
@@ -13,18 +13,18 @@
 
 struct sweep {
     struct mode_groups groups;
-    bool shared;                       /* some group has several modes                          */
+    bool grouped;                      /* some group has several modes                          */
     bool alto;                         /* the alto ordering of the reduced tensor is built      */
     bool ordered[MAX_ORDER];           /* [g]: the ordering `mode g` of it is built             */
     enum conflict conflict[MAX_ORDER]; /* [g]: of the reduced tensor's MTTKRP for group g       */
     struct partial_cache cache;        /* which tables are current                              */
 };
 
-/* Whether modes may share partial products: the request allows it, and the plan has room for an
- * ordering of every mode, of which mode groups need fewer. */
-bool sweep_may_share(const struct plan *plan);
+/* Whether modes may be grouped: the request allows it, and the plan has room for an ordering of
+ * every mode; mode groups need fewer. */
+bool sweep_may_group(const struct plan *plan);
 
-/* *s = the sweep of this plan with these groups; mode_groups_none where nothing is shared. */
+/* *s = the sweep of this plan with these groups, which may be those of mode_groups_none. */
 void sweep_decide(struct sweep *s, const struct plan *plan, const struct mode_groups *groups);
 
 enum sweep_action {
@@ -43,11 +43,11 @@ struct sweep_steps {
     } step[MAX_ORDER + 2];
 };
 
-/* The steps to M of `mode`, in order. What these steps make counts as current from now on; where a
+/* The steps to M of `mode`, in order. The tables that they make count as current from now on; if a
  * step fails, the caller calls sweep_restart. */
 struct sweep_steps sweep_steps(struct sweep *s, int mode);
 
-/* To be called whenever the factor of `mode` has changed. */
+/* Must be called whenever the factor of `mode` has changed. */
 void sweep_changed(struct sweep *s, int mode);
 
 /* From now on no table counts as current. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Copies the rows of mode n that are here from the whole model. */
+/* Copies the rows of mode n that k has from the whole model. */
 static void copy_rows(struct ktensor *k, const struct ktensor *whole, int n)
 {
     size_t bytes = k->rank * sizeof *k->lambda;

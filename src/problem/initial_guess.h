@@ -16,12 +16,13 @@ enum guess {
 
 struct initial_guess {
     enum guess kind;
-    const struct ktensor *model; /* of GUESS_MODEL: a whole model of the same rank, of as many modes
-                                  * or fewer; borrowed. A checkpoint's, where the run resumes    */
-    uint64_t seed;               /* of what is random; also of the modes that a model lacks     */
+    const struct ktensor *model; /* with GUESS_MODEL: a whole model of the same rank, of as many
+                                  * modes or fewer; where the run resumes, the checkpoint's;
+                                  * borrowed                                                    */
+    uint64_t seed;               /* of random entries; also of modes that the model lacks       */
 };
 
-/* The random numbers of this kind; uniform where the kind is none. */
+/* The random numbers of this kind; uniform for a kind without any. */
 enum ktensor_init guess_numbers(enum guess kind);
 
 /* Fills k, which has some rows of a model whose modes have the lengths `whole`, with a random guess
@@ -30,14 +31,13 @@ enum ktensor_init guess_numbers(enum guess kind);
 void initial_guess_fill(struct ktensor *k, const struct shape *whole,
                         const struct initial_guess *guess, const bool *nonneg);
 
-/* lambda, and of each factor matrix the rows that k has, become those of the whole model, which has
- * the shape of k's. */
+/* Copies lambda, and of each factor matrix the rows that k has, from the whole model. */
 void ktensor_copy_rows(struct ktensor *k, const struct ktensor *whole);
 
-/* The entries of mode n become their magnitudes. */
+/* Replaces each entry of mode n by its magnitude. */
 void ktensor_drop_signs(struct ktensor *k, int n);
 
-/* a[0..count) = the magnitudes of its entries. */
+/* Replaces each of a[0..count) by its magnitude. */
 void entries_drop_signs(double *a, uint64_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a run asks of the factor matrix of each mode, beside the fit. */
+/* What the user asks of each mode's factor matrix. */
 #ifndef BLCO_MODE_RULES_H
 #define BLCO_MODE_RULES_H
 
@@ -22,9 +22,8 @@ int mode_rules_last(const struct mode_rules *r, int order);
 /* The first of `order` modes that is updated; `order` where all are fixed. */
 int mode_rules_first(const struct mode_rules *r, int order);
 
-/* Whether the factor matrix of mode n counts for what a sweep over `order` modes comes to: not
- * where it stays, nor where it is the first to be solved for, but nonnegative ones are solved for
- * from what they are. */
+/* Whether a sweep over `order` modes begins with the old factor matrix of mode n: false where the
+ * mode is fixed, or solved first. A nonnegative one is never solved but improved, from the old. */
 bool mode_rules_begins(const struct mode_rules *r, int order, int n);
 
 /* Whether one of the flags (MAX_ORDER) is set. */

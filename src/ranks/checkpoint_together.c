@@ -28,7 +28,7 @@ enum status checkpoint_writable_together(const char *path, struct comm *c, struc
     return error->status;
 }
 
-/* What comm_alltoallv takes if all ranks send pieces to rank 0. */
+/* The arguments of comm_alltoallv when all ranks send pieces to rank 0. */
 struct parcels {
     uint64_t *count, *send, *receive; /* (ranks), (ranks + 1), (ranks + 1); owned */
 };
@@ -49,7 +49,7 @@ static void parcels_free(struct parcels *p)
     memory_free(p->receive);
 }
 
-/* *all = the pieces of all ranks on rank 0, no pieces on the others. */
+/* *all = on rank 0 the pieces of all ranks, on the others none. */
 static enum status gather_pieces(const struct checkpoint_pieces *own, struct checkpoint_pieces *all,
                                  struct parcels *p, struct comm *c, struct error *error)
 {
@@ -67,9 +67,10 @@ static enum status gather_pieces(const struct checkpoint_pieces *own, struct che
     return comm_alltoallv(c, own->piece, p->send, all->piece, p->receive, error);
 }
 
-static enum status write_directory(struct outfile *f, const struct checkpoint_about *about,
-                                   const struct checkpoint_pieces *own, struct comm *c,
-                                   struct error *error)
+/* Completes the file: rank 0 writes the directory of all pieces. */
+static enum status complete(struct outfile *f, const struct checkpoint_about *about,
+                            const struct checkpoint_pieces *own, struct comm *c,
+                            struct error *error)
 {
     struct parcels p = {0};
     struct checkpoint_pieces all = {0};
@@ -78,12 +79,25 @@ static enum status write_directory(struct outfile *f, const struct checkpoint_ab
         goto done;
     if (gather_pieces(own, &all, &p, c, error) != STATUS_OK)
         goto done;
-    if (c->rank == 0)
-        checkpoint_write_directory(f, about, &all, error);
+    if (c->rank != 0)
+        goto done;
+    if (checkpoint_write_directory(f, about, &all, error) != STATUS_OK)
+        goto done;
+    outfile_commit(f, error);
 done:
     parcels_free(&p);
     memory_free(all.piece);
     return error->status;
+}
+
+/* Writes this rank's rows to the disk. */
+static enum status write_rows(struct outfile *f, const struct checkpoint_about *about,
+                              const struct checkpoint_rows *model, bool is_first,
+                              struct checkpoint_pieces *own, struct error *error)
+{
+    if (checkpoint_write_rows(f, about, model, is_first, own, error) != STATUS_OK)
+        return error->status;
+    return outfile_sync(f, error);
 }
 
 enum status checkpoint_write_together(const char *path, const struct checkpoint_about *about,
@@ -94,14 +108,10 @@ enum status checkpoint_write_together(const char *path, const struct checkpoint_
     struct checkpoint_pieces own = {0};
     if (open_file(&file, path, c, error) != STATUS_OK)
         goto done;
-    checkpoint_write_rows(&file, about, model, c->rank == 0, &own, error);
-    if (error->status == STATUS_OK)
-        outfile_sync(&file, error);
+    write_rows(&file, about, model, c->rank == 0, &own, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         goto done;
-    write_directory(&file, about, &own, c, error);
-    if (error->status == STATUS_OK && c->rank == 0)
-        outfile_commit(&file, error);
+    complete(&file, about, &own, c, error);
     comm_allreduce_error(c, error);
 done:
     memory_free(own.piece);

@@ -1,4 +1,4 @@
-/* Writes a checkpoint of which each rank has some rows. */
+/* Writes a checkpoint of a model that is spread over the ranks: each has some rows. */
 #ifndef BLCO_CHECKPOINT_TOGETHER_H
 #define BLCO_CHECKPOINT_TOGETHER_H
 
@@ -8,8 +8,8 @@
 /* Writes a checkpoint to `path`: every rank of c writes the rows of the factor matrices that model
  * (CHECKPOINT_MODELS) has, which are consecutive (checkpoint_write_rows); rank 0 also writes
  * *about, and lambda, scales and Grams, which all ranks have. Every rank calls it, and all hosts
- * see the folder. The file appears whole or not at all, in place of the one before. A failure is
- * one of all ranks. STATUS_OUTPUT, STATUS_MEMORY. */
+ * see the folder. The file appears whole or not at all, in place of an older one. If one rank
+ * fails, all do. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status checkpoint_write_together(const char *path, const struct checkpoint_about *about,
                                       const struct checkpoint_rows *model, struct comm *c,
                                       struct error *error);

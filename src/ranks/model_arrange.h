@@ -1,4 +1,4 @@
-/* Arranges a model of which each rank has some rows. */
+/* Arranges a model that is spread over the ranks: each has some rows. */
 #ifndef BLCO_MODEL_ARRANGE_H
 #define BLCO_MODEL_ARRANGE_H
 

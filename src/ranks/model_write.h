@@ -1,4 +1,4 @@
-/* Writes the files of a model of which each rank has some rows. */
+/* Writes the files of a model that is spread over the ranks: each has some rows. */
 #ifndef BLCO_MODEL_WRITE_H
 #define BLCO_MODEL_WRITE_H
 
@@ -15,8 +15,8 @@ struct model_rows {
 
 /* Writes the files that ktensor_write(KTENSOR_NPY) writes for the whole model, byte for byte; every
  * rank of c calls this, and all hosts see the files' folder. Rank 0 also writes lambda, and has the
- * lock of the stem; the others give NULL. Files appear all or not at all: where some rank fails,
- * all do, with that rank's error, none of the new files is left, and older files are untouched.
+ * lock of the stem; the others give NULL. Files appear all or not at all: if a rank fails, all do,
+ * with that rank's error, no new file is left, and older files are untouched.
  * *files receives the names; the caller frees *files with ktensor_files_free, after a failure too.
  * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status model_write_together(const struct model_rows *m, struct comm *c, const char *stem,

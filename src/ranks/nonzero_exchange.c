@@ -51,8 +51,8 @@ static uint64_t slices(const struct exchange *e, const struct coo *piece)
     return piece->nnz > e->most ? (piece->nnz + e->most - 1) / e->most : 1;
 }
 
-/* All ranks agree on the size of slices. Dealt pieces are sent whole, so that the order of rounds
- * is theirs. */
+/* All ranks agree on the size of slices. Dealt pieces are sent whole, one a round, so that rounds
+ * keep their order. */
 static enum status agree_on_rounds(struct exchange *e, struct error *error)
 {
     const struct share *s = e->share;

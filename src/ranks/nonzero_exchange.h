@@ -7,9 +7,9 @@
 
 /* *x = the nonzeros of all shares that this rank owns by the grid, in the tensor's order. Indices
  * count from the first row of the rank's part; a mode has length 1 if the part has no rows of it.
- * The pieces of the share are freed once they are sent (unless they are borrowed), while the arrays
- * of x, which are allocated at once, fill up; besides, a rank takes less than 100 MB. By all OpenMP
- * threads. All ranks of c, g->ranks of them, call this. The caller frees *x; it is empty on
+ * Pieces of the share are freed once they are sent, unless they are borrowed; the arrays of x are
+ * allocated at once, and fill up meanwhile. Beside these a rank takes less than 100 MB. By all
+ * OpenMP threads. All ranks of c, g->ranks of them, call this. The caller frees *x; it is empty on
  * failure, which all ranks see. STATUS_MEMORY. */
 enum status nonzero_exchange(struct share *s, const struct process_grid *g, struct comm *c,
                              struct coo *x, struct error *error);

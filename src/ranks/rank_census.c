@@ -41,7 +41,7 @@ done:
     return error->status;
 }
 
-/* *mine is where this rank's sample begins among all ranks' samples, *all is how many there are. */
+/* *mine = where this rank's sample begins among all ranks' samples; *all = their nonzeros. */
 static enum status place_sample(struct comm *c, uint64_t nnz, uint64_t *mine, uint64_t *all,
                                 struct error *error)
 {
@@ -77,15 +77,16 @@ static enum status gather_sample(struct comm *c, struct coo *sample, struct erro
     uint64_t mine, all, own = sample->nnz;
     if (place_sample(c, own, &mine, &all, error) != STATUS_OK)
         return error->status;
-    if (coo_create(&whole, &sample->shape, all, error) == STATUS_OK) {
-        for (int n = 0; n < sample->shape.order; n++)
-            memcpy(whole.index[n] + mine, sample->index[n], own * sizeof *whole.index[n]);
-        memcpy(whole.value + mine, sample->value, own * sizeof *whole.value);
+    coo_create(&whole, &sample->shape, all, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK) {
+        coo_free(&whole);
+        return error->status;
     }
+    for (int n = 0; n < sample->shape.order; n++)
+        memcpy(whole.index[n] + mine, sample->index[n], own * sizeof *whole.index[n]);
+    memcpy(whole.value + mine, sample->value, own * sizeof *whole.value);
     coo_free(sample);
     *sample = whole;
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
     for (int k = 0; k < c->size; k++)
         if (bcast_sample(c, k, sample, mine, own, error) != STATUS_OK)
             return error->status;

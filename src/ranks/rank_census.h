@@ -1,4 +1,4 @@
-/* The census of a tensor of which every rank has a share; all ranks get the same. */
+/* The census of a tensor, from the shares of all ranks; all get the same. */
 #ifndef BLCO_RANK_CENSUS_H
 #define BLCO_RANK_CENSUS_H
 
@@ -9,8 +9,7 @@
  * billions, only every k-th nonzero, as k nonzeros), and gathers a sample of at most 200000
  * nonzeros of all shares. By all OpenMP threads; takes 8 bytes for each row of each mode on every
  * rank. All ranks of c call this. The caller frees *census; it is empty on failure, which all ranks
- * see. STATUS_MEMORY.
- */
+ * see. STATUS_MEMORY. */
 enum status rank_census(struct share *s, struct comm *c, struct coo_census *census,
                         struct error *error);
 

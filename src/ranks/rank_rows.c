@@ -47,7 +47,7 @@ static void place_rows(struct rank_rows *r, int n, const struct row_owners *s)
     memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
 }
 
-/* Rows that one rank alone touches are its own. */
+/* Rows that only one rank touches are its own. */
 static enum status divide_by_owners(struct rank_rows *r, int n, const struct row_owners *s,
                                     struct error *error)
 {
@@ -65,7 +65,7 @@ static enum status divide_by_owners(struct rank_rows *r, int n, const struct row
     return STATUS_OK;
 }
 
-/* A communicator costs much to make, so `all` serves where all ranks are peers. */
+/* Where all ranks are peers, `all` serves: making a communicator takes long. */
 static enum status find_peers(struct rank_rows *r, int n, const struct process_grid *grid,
                               int coordinate, struct error *error)
 {
@@ -116,12 +116,13 @@ enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned cha
     else
         divide_evenly(r, n, error);
     row_owners_free(&s);
-    r->divided = n + 1 == r->range.whole.order && error->status == STATUS_OK;
-    return error->status;
+    if (error->status != STATUS_OK)
+        return error->status;
+    r->divided = n + 1 == r->range.whole.order;
+    return STATUS_OK;
 }
 
-/* The sums of a stripe come after the stripe's rows; the first place of a row is the one that
- * counts. */
+/* A row of this rank's stripe has two places, its own and that of its sums; the first counts. */
 void rank_rows_places(const struct rank_rows *r, int n, uint32_t *place)
 {
     const struct mode_rows *m = &r->mode[n];
@@ -181,7 +182,7 @@ void rank_rows_close(struct rank_rows *r)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
         if (r->mode[n].peers != r->all)
-            comm_close(r->mode[n].peers);
+            comm_finalize(r->mode[n].peers);
         memory_free(r->mode[n].stripe_first);
         memory_free(r->mode[n].row);
     }
@@ -206,8 +207,8 @@ static void copy_stripe(const struct mode_rows *m, double *rows, uint64_t rank, 
                (mine[1] - mine[0]) * rank * sizeof *rows);
 }
 
-enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
-                              struct error *error)
+enum status rank_rows_reduce_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
+                                     struct error *error)
 {
     const struct mode_rows *mode = &r->mode[n];
     const struct comm_rows rows = {mode->stripe_first, rank};
@@ -217,8 +218,8 @@ enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint6
     return STATUS_OK;
 }
 
-enum status rank_rows_gather(const struct rank_rows *r, int n, double *a, uint64_t rank,
-                             struct error *error)
+enum status rank_rows_allgather(const struct rank_rows *r, int n, double *a, uint64_t rank,
+                                struct error *error)
 {
     const struct mode_rows *mode = &r->mode[n];
     const struct comm_rows rows = {mode->stripe_first, rank};

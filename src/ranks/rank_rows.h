@@ -3,12 +3,12 @@
  * that it solves.
  *
  * A range of mode n belongs to several ranks, the peers. If several peers touch a row (have
- * nonzeros there), the row is common: they must sum their rows of M. A row that one rank alone
- * touches is its own and never moves. If there are enough own rows, a rank has its rows in this
- * order: the common rows, alike on all peers, in stripes of equal length, one for each peer to
- * solve; room for the sums of its own stripe; its own rows. So the rows that a rank solves lie
- * together. Otherwise all rows count as common, the sums of a stripe replace its rows, and the rows
- * keep their order. */
+ * nonzeros there), the row is common: they must sum their rows of M. A row that only one
+ * rank touches is its own and never moves. If there are enough own rows, a rank has its rows in
+ * this order: the common rows, in the same order on all peers, in stripes of equal length, one for
+ * each peer to solve; room for the sums of its own stripe; its own rows. So the rows that a rank
+ * solves lie together. Otherwise all rows count as common, the sums of a stripe replace its rows,
+ * and the rows keep their order. */
 #ifndef BLCO_RANK_ROWS_H
 #define BLCO_RANK_ROWS_H
 
@@ -33,17 +33,16 @@ struct rank_rows {
     struct part range; /* the rows of the rank's ranges, in the order of the tensor               */
     struct part part;  /* the rows that the rank has, once they are divided                       */
     bool divided;      /* rank_rows_divide, or _divide_mode for all modes, is done                */
-    double norm_sq; /* ||X||^2 over all ranks, where backends take the nonzeros from a file       */
+    double norm_sq;    /* ||X||^2 over all ranks, where backends take the nonzeros from a file    */
     struct device_comm *devices; /* NCCL between the ranks' GPUs (backend_kind.h); borrowed, may be
                                   * NULL */
     struct mode_rows mode[MAX_ORDER];
 };
 
-/* Finds this rank's ranges and peers on the grid; every rank of `all` calls it. Before they work,
- * the ranks divide their rows, unless they have: by rank_rows_divide, or by rank_rows_divide_mode
- * for one mode after the other. The rows of a rank alone are divided here. The caller closes *r,
- * which is empty on failure; r->part must not be used after that. STATUS_MEMORY, and failures of
- * other ranks. */
+/* Finds this rank's ranges and peers on the grid; every rank of `all` calls it. Then the ranks
+ * divide their rows, by rank_rows_divide, or by rank_rows_divide_mode for one mode after the other;
+ * for a rank alone that is done here. The caller closes *r, which is empty on failure; r->part must
+ * not be used after that. STATUS_MEMORY, and failures of other ranks. */
 enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct process_grid *grid,
                            struct error *error);
 
@@ -53,14 +52,14 @@ enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct p
  * (comm_abort). STATUS_MEMORY, and failures of other ranks. */
 enum status rank_rows_divide(struct rank_rows *r, struct coo *x, struct error *error);
 
-/* As rank_rows_divide, for nonzeros that are elsewhere, mode by mode from mode 0 on: touched[i]
- * (rows of the range) is 1 where the rank has a nonzero in row i of the range, else 0; it may be
- * NULL where rank_rows_compares is false. The caller renumbers the nonzeros. A failure does not end
+/* As rank_rows_divide, mode by mode from mode 0 on, for nonzeros that are in device memory, which
+ * the caller renumbers. touched[i] (rows of the range) is 1 where the rank has a nonzero in row i
+ * of the range, else 0; it may be NULL where rank_rows_compares is false. A failure does not end
  * the other ranks. */
 enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned char *touched,
                                   struct error *error);
 
-/* Whether dividing the rows of mode n takes marks of the rows that each rank touches. */
+/* Whether dividing the rows of mode n needs `touched`. */
 bool rank_rows_compares(const struct rank_rows *r, int n);
 
 /* place[i] (rows of the range) = the place of row i of the range among the rows that the rank has,
@@ -75,12 +74,12 @@ double rank_rows_seconds(const struct rank_rows *r);
 
 /* m (part.here rows x R) has this rank's sums. The rows that this rank solves become the sums over
  * all ranks. Errors of comm_reduce_scatter. */
-enum status rank_rows_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
-                              struct error *error);
+enum status rank_rows_reduce_scatter(const struct rank_rows *r, int n, double *m, uint64_t rank,
+                                     struct error *error);
 
 /* Completes a (part.here rows x R), where this rank has solved its rows, by the common rows that
  * other ranks have solved. Errors of comm_allgatherv. */
-enum status rank_rows_gather(const struct rank_rows *r, int n, double *a, uint64_t rank,
-                             struct error *error);
+enum status rank_rows_allgather(const struct rank_rows *r, int n, double *a, uint64_t rank,
+                                struct error *error);
 
 #endif

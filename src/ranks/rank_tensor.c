@@ -15,7 +15,7 @@
 /* Nonzeros of a file, about, from which its parts are chosen. */
 #define SAMPLED (UINT64_C(1) << 23)
 
-/* For what the estimate of a part's nonzeros may miss. */
+/* The estimate of a part's nonzeros may be too low by up to this factor. */
 #define MARGIN 1.02
 
 /* Rank 0's grid and its cost become those of all ranks. */
@@ -23,42 +23,52 @@ static enum status bcast_grid(struct rank_tensor *t, struct error *error)
 {
     struct process_grid *g = &t->grid;
     struct comm *c = t->comm;
-    if (comm_bcast(c, 0, &t->cost, sizeof t->cost, error) != STATUS_OK ||
-        comm_bcast(c, 0, g->parts, sizeof g->parts, error) != STATUS_OK)
+    if (comm_bcast(c, 0, &t->cost, sizeof t->cost, error) != STATUS_OK)
+        return error->status;
+    if (comm_bcast(c, 0, g->parts, sizeof g->parts, error) != STATUS_OK)
         return error->status;
     g->shape = t->shape;
     g->ranks = c->size;
-    for (int n = 0; n < t->shape.order && c->rank > 0 && error->status == STATUS_OK; n++)
+    for (int n = 0; n < t->shape.order && c->rank > 0; n++)
         g->cut[n] = memory_array((size_t)g->parts[n] + 1, sizeof *g->cut[n], error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         return error->status;
-    for (int n = 0; n < t->shape.order; n++)
-        if (comm_bcast(c, 0, g->cut[n], ((size_t)g->parts[n] + 1) * sizeof *g->cut[n], error) !=
-            STATUS_OK)
+    for (int n = 0; n < t->shape.order; n++) {
+        const size_t bytes = ((size_t)g->parts[n] + 1) * sizeof *g->cut[n];
+        if (comm_bcast(c, 0, g->cut[n], bytes, error) != STATUS_OK)
             return error->status;
+    }
     return STATUS_OK;
+}
+
+static enum status choose_on_this_rank(struct rank_tensor *t, const struct coo_census *census,
+                                       const struct rank_request *request, struct error *error)
+{
+    struct grid_request q = {.ranks = t->comm->size, .row_bytes = request->row_bytes};
+    if (request->modes != 0 && request->modes != t->shape.order)
+        return error_set(error, STATUS_INPUT,
+                         "a grid of %d number%s, expected %d, one for each mode", request->modes,
+                         request->modes == 1 ? "" : "s", t->shape.order);
+    rank_rates(&q, &t->shape, &request->machine);
+    memcpy(q.parts, request->parts, sizeof q.parts);
+    return process_grid_choose(&t->grid, &t->cost, &q, census, t->nnz, error);
 }
 
 /* Rank 0 chooses, so that ranks on different machines agree. */
 static enum status choose_grid(struct rank_tensor *t, const struct coo_census *census,
                                const struct rank_request *request, struct error *error)
 {
-    struct grid_request q = {.ranks = t->comm->size, .row_bytes = request->row_bytes};
-    rank_rates(&q, &t->shape, &request->machine);
-    memcpy(q.parts, request->parts, sizeof q.parts);
-    if (request->modes != 0 && request->modes != t->shape.order)
-        error_set(error, STATUS_INPUT, "a grid of %d number%s, expected %d, one for each mode",
-                  request->modes, request->modes == 1 ? "" : "s", t->shape.order);
-    else if (t->comm->rank == 0)
-        process_grid_choose(&t->grid, &t->cost, &q, &t->shape, t->nnz, census->count,
-                            &census->sample, error);
-    if (comm_allreduce_error(t->comm, error) != STATUS_OK || bcast_grid(t, error) != STATUS_OK)
+    if (t->comm->rank == 0)
+        choose_on_this_rank(t, census, request, error);
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
+        return error->status;
+    if (bcast_grid(t, error) != STATUS_OK)
         return error->status;
     t->part = process_grid_part(&t->grid, t->comm->rank);
     return STATUS_OK;
 }
 
-/* Chooses the grid and sends the share's nonzeros to their owners. */
+/* Chooses the grid and sends the nonzeros of the share to their owners. */
 static enum status send_to_owners(struct rank_tensor *t, struct share *s,
                                   const struct rank_request *request, struct error *error)
 {
@@ -70,13 +80,14 @@ static enum status send_to_owners(struct rank_tensor *t, struct share *s,
         return error->status;
     choose_grid(t, &census, request, error);
     coo_census_free(&census);
-    if (error->status == STATUS_OK)
-        nonzero_exchange(s, &t->grid, t->comm, &t->input.x, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    nonzero_exchange(s, &t->grid, t->comm, &t->input.x, error);
     t->exchange_seconds = clock_now() - start;
     return error->status;
 }
 
-/* Cleans this rank's part; *all is what cleaning all parts did. */
+/* Cleans this rank's part; *all = what was cleaned in all parts. */
 static enum status clean(struct rank_tensor *t, const char *path, struct coo_cleaning *all,
                          struct error *error)
 {
@@ -93,7 +104,7 @@ static enum status clean(struct rank_tensor *t, const char *path, struct coo_cle
     return STATUS_OK;
 }
 
-/* The counts of a sample become about those of the tensor. */
+/* Scales the counts of a sample up to those of the tensor. */
 static void scale(struct coo_census *census, const struct shape *shape, uint64_t every)
 {
     for (int n = 0; n < shape->order && every > 1; n++) {
@@ -103,7 +114,7 @@ static void scale(struct coo_census *census, const struct shape *shape, uint64_t
     }
 }
 
-/* What a rank's part has at most, about; its nonzeros are unread. */
+/* Estimates the most nonzeros that this rank's part can have; they stay unread. */
 static void expect_part(struct rank_tensor *t)
 {
     double nnz = (double)t->nnz / t->comm->size * (1 + t->cost.imbalance) * MARGIN;
@@ -129,7 +140,7 @@ static enum status plan_parts(struct rank_tensor *t, const struct rank_request *
         goto done;
     if (rank_census(&sample, t->comm, &census, error) != STATUS_OK)
         goto done;
-    if (t->comm->rank == 0) /* who chooses */
+    if (t->comm->rank == 0) /* which chooses */
         scale(&census, &t->shape, every);
     if (choose_grid(t, &census, request, error) != STATUS_OK)
         goto done;
@@ -151,10 +162,11 @@ static enum status open_blco(struct rank_tensor *t, const struct rank_request *r
         return error->status;
     if (request->packed && decoded_layout_create(&layout, &t->input.file.shape))
         return plan_parts(t, request, progress, error);
-    if (share_read_blco(&share, t->comm, &t->input.file, progress, error) == STATUS_OK) {
-        t->input.read_seconds = clock_now() - start;
-        send_to_owners(t, &share, request, error);
-    }
+    if (share_read_blco(&share, t->comm, &t->input.file, progress, error) != STATUS_OK)
+        goto done;
+    t->input.read_seconds = clock_now() - start;
+    send_to_owners(t, &share, request, error);
+done:
     share_free(&share);
     blco_file_close(&t->input.file);
     return error->status;
@@ -166,14 +178,17 @@ static enum status open_text(struct rank_tensor *t, const struct rank_request *r
     struct share share;
     struct coo_cleaning cleaning = {0};
     double start = clock_now();
-    share_read_text(&share, t->comm, request->path, request->tns, progress, error);
+    if (share_read_text(&share, t->comm, request->path, request->tns, progress, error) != STATUS_OK)
+        goto done;
     t->input.read_seconds = clock_now() - start;
-    if (error->status == STATUS_OK && send_to_owners(t, &share, request, error) == STATUS_OK &&
-        clean(t, request->path, &cleaning, error) == STATUS_OK) {
-        t->nnz = share.total - cleaning.zeros - cleaning.duplicates;
-        tensor_note_cleaning(progress, &cleaning);
-        tensor_check_left(request->path, share.total, t->nnz, error);
-    }
+    if (send_to_owners(t, &share, request, error) != STATUS_OK)
+        goto done;
+    if (clean(t, request->path, &cleaning, error) != STATUS_OK)
+        goto done;
+    t->nnz = share.total - cleaning.zeros - cleaning.duplicates;
+    tensor_note_cleaning(progress, &cleaning);
+    tensor_check_left(request->path, share.total, t->nnz, error);
+done:
     share_free(&share);
     return error->status;
 }
@@ -184,8 +199,9 @@ static enum status open_parts(struct rank_tensor *t, const struct rank_request *
     enum tensor_format format = TENSOR_TEXT;
     if (t->comm->rank == 0)
         tensor_format(request->path, &format, error);
-    if (comm_allreduce_error(t->comm, error) != STATUS_OK ||
-        comm_bcast(t->comm, 0, &format, sizeof format, error) != STATUS_OK)
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
+        return error->status;
+    if (comm_bcast(t->comm, 0, &format, sizeof format, error) != STATUS_OK)
         return error->status;
     return (format == TENSOR_BLCO ? open_blco : open_text)(t, request, progress, error);
 }
@@ -210,10 +226,13 @@ static enum status open_whole(struct rank_tensor *t, const struct rank_request *
 /* Finds this rank's rows, or closes *t, which could not be opened. */
 static enum status finish(struct rank_tensor *t, struct error *error)
 {
-    if (error->status == STATUS_OK)
-        rank_rows_open(&t->rows, t->comm, &t->grid, error);
     if (error->status != STATUS_OK)
-        rank_tensor_close(t);
+        goto failed;
+    if (rank_rows_open(&t->rows, t->comm, &t->grid, error) != STATUS_OK)
+        goto failed;
+    return STATUS_OK;
+failed:
+    rank_tensor_close(t);
     return error->status;
 }
 
@@ -232,11 +251,12 @@ static enum status read_parts(struct rank_tensor *t, struct progress *progress, 
     double start = clock_now();
     t->input.x = (struct coo){0};
     t->input.unread = t->estimated = false;
-    if (share_read_blco(&share, t->comm, &t->input.file, progress, error) == STATUS_OK) {
-        t->input.read_seconds = clock_lap(&start);
-        nonzero_exchange(&share, &t->grid, t->comm, &t->input.x, error);
-        t->exchange_seconds += clock_lap(&start);
-    }
+    if (share_read_blco(&share, t->comm, &t->input.file, progress, error) != STATUS_OK)
+        goto done;
+    t->input.read_seconds = clock_lap(&start);
+    nonzero_exchange(&share, &t->grid, t->comm, &t->input.x, error);
+    t->exchange_seconds += clock_lap(&start);
+done:
     share_free(&share);
     blco_file_close(&t->input.file);
     return error->status;
@@ -267,8 +287,10 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
         return finish(t, error);
     }
     share_of_memory(&share, c, x, error);
-    if (comm_allreduce_error(c, error) == STATUS_OK)
-        send_to_owners(t, &share, request, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
+    send_to_owners(t, &share, request, error);
+done:
     share_free(&share);
     return finish(t, error);
 }

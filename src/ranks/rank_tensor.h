@@ -1,5 +1,5 @@
-/* The tensor that ranks decompose: each rank has the nonzeros of its part of the grid, and of
- * several ranks none ever has the whole. A rank alone has it all. */
+/* The tensor that ranks decompose: each rank has the nonzeros of its part of the grid. A rank alone
+ * has the whole tensor; among several, no rank ever has it. */
 #ifndef BLCO_RANK_TENSOR_H
 #define BLCO_RANK_TENSOR_H
 
@@ -34,9 +34,9 @@ struct rank_tensor {
                                 * indices count from the first row of the part, a mode without
                                 * rows has length 1. While it is unread, the file has the whole
                                 * tensor                                                        */
-    bool estimated; /* input.x.nnz is about the number of nonzeros                              */
+    bool estimated; /* input.x.nnz is an estimate                                              */
     bool borrowed;  /* the arrays of input.x are the caller's                                   */
-    bool hashed;    /* the hash is wanted, and not known yet                           */
+    bool hashed;    /* rank_fingerprint needs `hash`, which is not computed yet        */
     uint64_t hash;  /* of this rank's nonzeros                                         */
     double exchange_seconds; /* counting, choosing the grid, sending the nonzeros               */
 };
@@ -44,10 +44,11 @@ struct rank_tensor {
 /* Every rank of c, whose number is at most MAX_RANKS, reads a share of the tensor at request->path,
  * the ranks choose a grid after *request, and each gets the nonzeros of its part, cleaned, unless
  * they stay unread; the sums of duplicates have the bits that tensor_input gives them. By all
- * OpenMP threads of each rank. Rank 0 tells the user what tensor_input_open and tensor_input_read
- * tell; progress of the others is NULL. The caller closes *t, which is empty on failure. Every rank
- * fails where one does, with the same status and message, or "rank 3: ..." before the message where
- * memory ran out within an operation of c. STATUS_INPUT, also if no nonzero is left; STATUS_MEMORY.
+ * OpenMP threads of each rank. Rank 0 shows the progress and the notes of tensor_input_open and
+ * tensor_input_read; the other ranks give NULL for progress. The caller closes *t, which is empty
+ * on failure. If one rank fails, all do, with the same status and message, or "rank 3: ..." before
+ * the message where memory ran out within an operation of c. STATUS_INPUT, also if no nonzero is
+ * left; STATUS_MEMORY.
  */
 enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
                              const struct rank_request *request, struct progress *progress,
@@ -58,12 +59,13 @@ enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
 enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, struct error *error);
 
 /* rank_tensor_open for ranks that are threads of one process, from a clean tensor in its memory,
- * which is only read; of a rank alone, its arrays must outlive *t, and request may be NULL. */
+ * which is only read. For a rank alone, the arrays of x must outlive *t, and request may be NULL.
+ */
 enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struct coo *x,
                               const struct rank_request *request, struct error *error);
 
-/* Puts the rows that the rank has into the order of t->rows, and renumbers the nonzeros, which are
- * read; without effect where that was done. Every rank calls it. Errors as rank_rows_divide. */
+/* Puts the rows that the rank has into the order of t->rows, and renumbers the nonzeros, which must
+ * have been read. Does nothing the second time. Every rank calls it. Errors as rank_rows_divide. */
 enum status rank_tensor_divide_rows(struct rank_tensor *t, struct error *error);
 
 /* The tensor of this rank as a plan sees it. */

@@ -12,8 +12,8 @@ void row_owners_touch(unsigned char *touched, const uint32_t *index, uint64_t nn
         __atomic_store_n(&touched[index[i]], 1, __ATOMIC_RELAXED);
 }
 
-/* The owner by the sum of all ranks' marks of a row. The mark of rank k is 1 + k (size + 1): the
- * sum gives how many ranks touch the row, and which if it is one. It is exact in a double. */
+/* The owner of a row, from the sum of all ranks' marks. The mark of rank k is 1 + k (size + 1), so
+ * that the sum gives how many ranks touch the row, and, if it is one, which. Exact in a double. */
 static int32_t owner_of(double mark, uint64_t row, int size)
 {
     uint64_t sum = (uint64_t)mark, base = (uint64_t)size + 1, touching = sum % base;
@@ -58,7 +58,7 @@ enum status row_owners_find(struct row_owners *s, struct comm *peers, const unsi
             goto done;
         set_owners(s, peers, mark, first, some);
     }
-    s->pays = rows > 0 && (double)s->common <= GRID_MOST_SHARED * (double)rows;
+    s->pays = rows > 0 && (double)s->common <= GRID_MOST_COMMON * (double)rows;
 done:
     memory_free(mark);
     if (error->status != STATUS_OK)

@@ -14,7 +14,8 @@ struct row_owners {
     int32_t *owner;  /* (rows of the range): ROW_COMMON or the row's owner; owned                */
     uint64_t common; /* rows that are common                                                     */
     uint64_t own;    /* rows that this rank owns                                                 */
-    bool pays;       /* so few rows are common that treating the others apart pays; all agree    */
+    bool pays;       /* so few rows are common that treating the others apart pays; the same on
+                      * all ranks                                                               */
 };
 
 /* touched[i] (1 or 0) becomes 1 for each row i that is one of the indices (nnz). */

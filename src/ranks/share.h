@@ -17,14 +17,14 @@ struct share {
     struct coo *piece;  /* (pieces), of the tensor's shape; owned */
     size_t pieces, room;
     bool borrowed; /* the pieces borrow their arrays                                            */
-    bool dealt;    /* the pieces were dealt: in the tensor's order come the first pieces of all
-                    * ranks, then their next pieces, ... Every rank has as many pieces.
-                    * Otherwise all pieces of rank 0 come first, then those of rank 1, ...      */
+    bool dealt;    /* the tensor's order is: the first pieces of all ranks, then their next
+                    * pieces, ...; every rank has equally many. Otherwise: all pieces of rank 0,
+                    * then those of rank 1, ...                                                 */
     bool clean;    /* coordinates are distinct and no value is zero                             */
 };
 
-/* Where part k begins if n things are cut into `parts` parts as even as possible: part k has those
- * from even_cut(n, k, parts) to even_cut(n, k + 1, parts) - 1. */
+/* Where part k begins if n things are cut into `parts` parts as evenly as possible: part k has the
+ * things even_cut(n, k, parts) to even_cut(n, k + 1, parts) - 1. */
 uint64_t even_cut(uint64_t n, int k, int parts);
 
 /* Adds *piece, which is empty afterwards. STATUS_MEMORY frees the piece. */

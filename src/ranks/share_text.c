@@ -58,7 +58,7 @@ done:
     return error->status;
 }
 
-/* --- a file that every rank reads a share of --- */
+/* --- a file of which every rank reads a share --- */
 
 /* Opens the file, which rank 0 has open already, and reads the header. */
 static enum status read_header(struct reading *r, const struct tns_options *options,
@@ -120,8 +120,8 @@ static enum status read_share(struct reading *r, struct error *error)
 
 /* --- a file that rank 0 reads --- */
 
-/* Rank 0 has an array of numbers of `size` bytes, rank k gets those from first[k] to first[k + 1] -
- * 1 at `to`. */
+/* Rank k gets the numbers first[k] to first[k + 1] - 1, of `size` bytes each, of rank 0's array
+ * `from` at `to`. */
 static enum status deal_array(struct comm *c, const void *from, void *to, size_t size,
                               const uint64_t *first, struct error *error)
 {
@@ -143,8 +143,9 @@ static enum status append_room(struct reading *r, const struct shape *shape, uin
     return append(r, &piece, error);
 }
 
-/* Deals out x, which rank 0 has and whose shape and nnz all ranks know: each rank's part becomes
- * its next piece. */
+/* Deals out rank 0's x, whose shape and nnz all ranks know: each rank's part becomes its next
+ * piece.
+ */
 static enum status deal(struct reading *r, const struct coo *x, struct error *error)
 {
     struct comm *c = r->comm;
@@ -198,7 +199,7 @@ static enum status read_and_deal(struct reading *r, struct error *error)
 
 /* --- both --- */
 
-/* *t, of this rank, becomes that of all ranks. */
+/* *t, this rank's tally, becomes that of all ranks. */
 static enum status add_up(struct reading *r, struct tally *t, struct error *error)
 {
     const struct tally mine = *t;
@@ -215,7 +216,18 @@ static enum status add_up(struct reading *r, struct tally *t, struct error *erro
     return STATUS_OK;
 }
 
-/* Rank 0, which always knows the header, checks what all have read, and sends the shape to all. */
+/* Rank 0, which always has the header, checks what all ranks have read. */
+static enum status check_end(struct reading *r, const struct tally *t, struct shape *shape,
+                             struct error *error)
+{
+    if (tns_text_end(&r->text, t->entries, error) != STATUS_OK)
+        return error->status;
+    *shape = tns_text_shape(&r->text, t->largest);
+    tns_text_done(&r->text, r->progress, t->entries, t->bytes);
+    return STATUS_OK;
+}
+
+/* Checks the end, and gives the share the shape and the number of entries of the tensor. */
 static enum status finish(struct reading *r, struct error *error)
 {
     struct tally t = {.entries = r->share->nnz};
@@ -227,10 +239,8 @@ static enum status finish(struct reading *r, struct error *error)
     }
     if (add_up(r, &t, error) != STATUS_OK)
         return error->status;
-    if (r->comm->rank == 0 && tns_text_end(&r->text, t.entries, error) == STATUS_OK) {
-        shape = tns_text_shape(&r->text, t.largest);
-        tns_text_done(&r->text, r->progress, t.entries, t.bytes);
-    }
+    if (r->comm->rank == 0)
+        check_end(r, &t, &shape, error);
     if (comm_allreduce_error(r->comm, error) != STATUS_OK)
         return error->status;
     if (comm_bcast(r->comm, 0, &shape, sizeof shape, error) != STATUS_OK)
@@ -240,16 +250,25 @@ static enum status finish(struct reading *r, struct error *error)
     return STATUS_OK;
 }
 
+/* Rank 0 opens the text; *has_shares = whether each rank can read its share of the file. */
+static enum status open_first(struct reading *r, const struct tns_options *options, int *has_shares,
+                              struct error *error)
+{
+    if (tns_text_open(&r->text, r->path, options, error) != STATUS_OK)
+        return error->status;
+    progress_stage(r->progress, "reading %s", r->text.name);
+    *has_shares = tns_text_has_shares(&r->text) && strcmp(r->path, "-") != 0;
+    return STATUS_OK;
+}
+
 /* Reads the entries: each rank its share, or rank 0 all. */
 static enum status read_entries(struct reading *r, const struct tns_options *options,
                                 struct error *error)
 {
     struct comm *c = r->comm;
     int has_shares = 0;
-    if (c->rank == 0 && tns_text_open(&r->text, r->path, options, error) == STATUS_OK) {
-        progress_stage(r->progress, "reading %s", r->text.name);
-        has_shares = tns_text_has_shares(&r->text) && strcmp(r->path, "-") != 0;
-    }
+    if (c->rank == 0)
+        open_first(r, options, &has_shares, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         return error->status;
     if (comm_bcast(c, 0, &has_shares, sizeof has_shares, error) != STATUS_OK)

@@ -63,9 +63,8 @@ static enum status put_device(struct json *j, const struct backend_kind *kind, i
     struct backend_device device;
     if (!kind->device)
         return STATUS_OK;
-    enum status status = kind->device(number, &device, error);
-    if (status != STATUS_OK)
-        return status;
+    if (kind->device(number, &device, error) != STATUS_OK)
+        return error->status;
     json_put_object(j, "device");
     json_put_string(j, "name", device.name);
     json_put_string(j, "driver", device.driver);
@@ -122,8 +121,8 @@ void run_record_tensor(struct json *j, const char *name, const struct shape *sha
 void run_record_options(struct json *j, const struct backend_options *options)
 {
     json_put_unsigned(j, "rank", options->problem.rank);
-    json_put_string(j, "precision",
-                    precision_of_run(options->problem.precision, options->problem.single_first));
+    for (const struct problem_choice *c = problem_choices; c->name; c++)
+        json_put_string(j, c->name, problem_word(&options->problem, c));
     json_put_string(j, "conflict", conflict_name(options->conflict));
     json_put_bool(j, "sharing", !options->no_sharing);
     json_put_unsigned(j, "memory", options->memory);

@@ -1,7 +1,7 @@
-/* Writes what the JSON records of all commands say alike: of the program, the machine, the
- * environment, the tensor, the options and what was built, so that numbers of different invocations
- * can be told apart. Of the environment a record says only the variables that change how fast blco
- * is. Failures stay in the struct json. */
+/* Writes the parts that the JSON records of all commands have in common: program, machine,
+ * environment, tensor, options, and what was built. They tell apart the numbers of different
+ * invocations. Only those variables of the environment are recorded that change how fast blco is.
+ * Failures stay in the struct json. */
 #ifndef BLCO_RUN_RECORD_H
 #define BLCO_RUN_RECORD_H
 
@@ -12,9 +12,8 @@
  * and argv, which NULL ends), version and commit. */
 void run_record_program(struct json *j, const char *writer, char *const *argv);
 
-/* Adds what run_record_program does, and compiler, backend, device (the one of this number, where
- * the backend has devices), processor, threads, environment. Returns an error of j or of
- * kind->device. */
+/* Adds what run_record_program adds, and compiler, backend, device (number `device`, if the backend
+ * has devices), processor, threads, environment. Returns an error of j or of kind->device. */
 enum status run_record_machine(struct json *j, const char *writer, char *const *argv,
                                const struct backend_kind *kind, int device, int threads);
 
@@ -26,16 +25,15 @@ void run_record_tensor(struct json *j, const char *name, const struct shape *sha
 /* Adds to the object that is open in j: rank, precision, conflict, sharing, memory, host_memory. */
 void run_record_options(struct json *j, const struct backend_options *options);
 
-/* Adds an array: the modes, from 1, of the first `order` ones for which this is true. */
+/* Adds an array: the modes n + 1, n < order, for which of[n] is true. */
 void run_record_modes(struct json *j, const char *name, const bool *of, int order);
 
-/* Adds to the object that is open in j how the tensor was kept: conflict, groups (the first mode,
+/* Adds to the object that is open in j how the tensor was stored: conflict, groups (the first mode,
  * from 1, of each mode group), streamed, and of a streamed tensor batch_nonzeros, host_bytes and
  * resident_bytes. */
 void run_record_built(struct json *j, const struct backend_built *built);
 
-/* The model name of the machine's processors into name[0..size); "unknown" where /proc/cpuinfo does
- * not say it. */
+/* name[0..size) = the model name of the machine's processors, from /proc/cpuinfo, or "unknown". */
 void run_record_processor(char *name, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* Numbers of a column of a table: all have as many decimals, so that their points are below each
- * other. */
+/* Numbers of a column of a table: all have the same number of decimals, so that their points are
+ * below each other. */
 #ifndef BLCO_DECIMALS_H
 #define BLCO_DECIMALS_H
 

@@ -15,12 +15,12 @@
  * of more than `most` columns, HTML_LINE or less, is cut and gets an ellipsis. */
 void html_text(FILE *to, const char *text, size_t most);
 
-/* Writes a number for people: four significant digits, or all before the point where there are up
- * to seven of these; "not a number", "infinite", "-infinite". */
+/* Writes a number for people: four significant digits, or up to seven if that many are before the
+ * point; "not a number", "infinite", "-infinite". */
 void html_number(FILE *to, double x);
 
-/* Writes a number of a column of a table, with as many decimals as the others have (decimals.h);
- * NaN and infinities as html_number does. */
+/* Writes a number of a column of a table with the decimals of that column (decimals.h); NaN and
+ * infinities as html_number does. */
 void html_decimals(FILE *to, double x, int decimals);
 
 #endif

@@ -1,5 +1,5 @@
-/* The labels of a mode's indices: words that people read in place of numbers. They come from files
- * as FROSTT has them beside its tensors, `.map`: text line k is the label of index k. */
+/* The labels of a mode's indices: words to show in place of numbers. They come from `.map` files,
+ * as FROSTT has them beside its tensors: text line k is the label of index k. */
 #ifndef BLCO_LABELS_H
 #define BLCO_LABELS_H
 
@@ -42,7 +42,7 @@ void labels_free(struct labels *l);
 
 #define MODE_NAME_ROOM 32
 
-/* name = what mode n, from 0, is called on pages and in tables: "mode 1". Returns name. */
+/* name = the name of mode n, from 0, on pages and in tables: "mode 1". Returns name. */
 const char *mode_name(int n, char name[MODE_NAME_ROOM]);
 
 /* The same for the beginning of a heading: "Mode 1". */

@@ -27,8 +27,7 @@ enum status page_check_record(const json_t *record, const struct ktensor *model,
     return STATUS_OK;
 }
 
-/* What follows the last slash. */
-static const char *name_of(const char *path)
+const char *page_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
@@ -37,7 +36,7 @@ static const char *name_of(const char *path)
 static void put_title(FILE *to, const char *what, const char *stem)
 {
     fprintf(to, "%s ", what);
-    html_text(to, name_of(stem), HTML_LABEL);
+    html_text(to, page_file_name(stem), HTML_LABEL);
 }
 
 void page_begin(FILE *to, const char *what, const char *stem)

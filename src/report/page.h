@@ -1,6 +1,6 @@
-/* The page of a model: one file of HTML that needs no other, for a screen of any width, light or
- * dark, for paper, and for programs that read aloud. page.c puts it together from the parts
- * (page_parts.h). The text is XML as well as HTML. */
+/* The page of a model: one HTML file without others, for screens of any width, light or dark, for
+ * paper, and for screen readers. page.c puts it together from the parts (page_parts.h). The text is
+ * valid XML, too. */
 #ifndef BLCO_PAGE_H
 #define BLCO_PAGE_H
 
@@ -13,8 +13,11 @@
 enum status page_check_record(const json_t *record, const struct ktensor *model, const char *path,
                               struct error *error);
 
-/* Writes what every page begins with, up to and with its heading, "WHAT NAME", in an open <header>;
- * and what every page ends with, from </main> on. NAME is the stem without its folder. */
+/* A path without its folders. */
+const char *page_file_name(const char *path);
+
+/* Writes the beginning of every page, up to and with its heading, "WHAT NAME", in an open <header>;
+ * and the end of every page, from </main> on. NAME is the stem without its folder. */
 void page_begin(FILE *to, const char *what, const char *stem);
 void page_end(FILE *to);
 

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "report/plot.h"
 
-/* The numbers of an array become value[0..count); what is no number is NaN. */
+/* value[0..count) = the numbers of an array; NaN for other values. */
 static enum status take_numbers(const json_t *array, double **value, struct error *error)
 {
     const size_t count = json_array_size(array);
@@ -28,8 +28,8 @@ static size_t best_of(const double *fit, size_t count)
     return best;
 }
 
-/* The fits become logarithms of their distances to `most`; what has no distance becomes NaN.
- * Returns whether one has. */
+/* Fits become logarithms of their distances to `most`, or NaN where that is 0. Returns whether some
+ * distance is not 0. */
 static bool take_distances(double *fit, size_t count, double most)
 {
     bool any = false;
@@ -41,7 +41,7 @@ static bool take_distances(double *fit, size_t count, double most)
     return any;
 }
 
-/* Where the trace has the numbers of its iterations. */
+/* The trace has the iterations first, first + every, ... */
 struct iterations {
     double first, every;
 };

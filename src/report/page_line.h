@@ -5,7 +5,7 @@
 #include "report/page_subject.h"
 #include "report/plot.h"
 
-/* The plot of a component in a mode that is drawn as a line, and what the plot refers to. */
+/* The plot, and the texts that it refers to. */
 struct page_line {
     struct plot_line plot;
     struct plot_tick tick[PLOT_TICKS];

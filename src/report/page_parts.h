@@ -1,6 +1,6 @@
-/* The parts of a page. What a part shows of the record may be missing; the part leaves it out.
- * Failures of writing stay in the stream. Implemented in page_style.c, page_run.c, page_findings.c,
- * page_convergence.c, page_starts.c, page_components.c and page_overlay.c. */
+/* The parts of a page. A part leaves out what the record lacks. Failures of writing stay in the
+ * stream. Implemented in page_style.c, page_run.c, page_findings.c, page_convergence.c,
+ * page_starts.c, page_components.c and page_overlay.c. */
 #ifndef BLCO_PAGE_PARTS_H
 #define BLCO_PAGE_PARTS_H
 

@@ -75,7 +75,7 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
     fputs("</strong></p>\n", to);
     if (complete && !json_is_true(complete))
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
-    fputs("<p>The fit grows with every component and says nothing of the rank by itself. The "
+    fputs("<p>The fit grows with every component, so that it cannot tell the right rank alone. The "
           "suggestion follows the core consistency; sparse counts often have components that mean "
           "something although it is low.</p>\n<table class=\"facts\"><caption>What was "
           "run</caption><tbody>\n",
@@ -117,7 +117,7 @@ static const struct quantity quantities[] = {
     {core, "Core consistency against rank",
      "Near 100, the components stand for themselves; about 50 is doubtful; near 0 or below it, "
      "they only describe the tensor together, mostly because there are too many of them. Values "
-     "below 0 stand at 0.",
+     "below 0 are drawn at 0.",
      true},
     {agreement, "Starts that agree with the best, in per cent, against rank",
      "Where few agree, the result depends on the start.", true}};
@@ -175,13 +175,6 @@ static enum status put_plots(FILE *to, const struct page_ranks *page, struct err
 
 /* --- the table --- */
 
-/* What follows the last slash. */
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* A file beside the page; in a link, a name that begins like "a:" would be an address. */
 static void put_link(FILE *to, const char *name, const char *shown)
 {
@@ -197,19 +190,24 @@ static void put_link(FILE *to, const char *name, const char *shown)
     fputs("</a>", to);
 }
 
-/* The page of the model where there is one, or how to make it. */
+/* A link to the page of the model if there is one, or the command that makes it. */
 static enum status put_page(FILE *to, const struct page_ranks *page, double rank,
                             struct error *error)
 {
-    char *model = memory_text(error, "%s.r%.0f", page->stem, rank);
-    char *path = model ? memory_text(error, "%s.html", model) : NULL;
-    if (path && page->beside && access(path, F_OK) == 0) {
-        put_link(to, name_of(path), name_of(model));
-    } else if (path) {
+    char *path = NULL, *model = memory_text(error, "%s.r%.0f", page->stem, rank);
+    if (!model)
+        goto done;
+    path = memory_text(error, "%s.html", model);
+    if (!path)
+        goto done;
+    if (page->beside && access(path, F_OK) == 0) {
+        put_link(to, page_file_name(path), page_file_name(model));
+    } else {
         fputs("<code>blco report ", to);
         html_text(to, model, HTML_LABEL);
         fputs("</code>", to);
     }
+done:
     memory_free(path);
     memory_free(model);
     return error->status;
@@ -220,7 +218,7 @@ static void put_files(FILE *to, const struct page_ranks *page, const json_t *ran
     const json_t *files = json_object_get(rank, "files"), *file;
     size_t i;
     json_array_foreach(files, i, file) {
-        const char *path = json_string_value(file), *name = name_of(path ? path : "");
+        const char *path = json_string_value(file), *name = page_file_name(path ? path : "");
         fputs(i > 0 ? " " : "", to);
         if (page->beside)
             put_link(to, name, name);
@@ -284,13 +282,13 @@ static enum status put_table(FILE *to, const struct page_ranks *page, struct err
 {
     const json_t *ranks = at(page, "ranks"), *rank;
     size_t i;
-    fputs("<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of "
-          "each rank; of the other starts, so many lead to its components</caption>\n<thead><tr>"
-          "<th scope=\"col\" class=\"n\">Rank</th><th scope=\"col\" class=\"n\">Fit</th>"
-          "<th scope=\"col\" class=\"n\">Core consistency</th><th scope=\"col\" class=\"n\">Starts "
-          "that agree</th><th scope=\"col\">Page</th><th scope=\"col\">Files</th></tr></thead>\n"
-          "<tbody>",
-          to);
+    fputs(
+        "<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of each "
+        "rank, and how many of the other starts lead to its components</caption>\n<thead><tr><th "
+        "scope=\"col\" class=\"n\">Rank</th><th scope=\"col\" class=\"n\">Fit</th><th "
+        "scope=\"col\" class=\"n\">Core consistency</th><th scope=\"col\" class=\"n\">Starts that "
+        "agree</th><th scope=\"col\">Page</th><th scope=\"col\">Files</th></tr></thead>\n<tbody>",
+        to);
     json_array_foreach(ranks, i, rank)
         if (put_rank(to, page, rank, error) != STATUS_OK)
             return error->status;

@@ -22,7 +22,7 @@ static void end_fact(FILE *to)
     fputs("</td></tr>\n", to);
 }
 
-/* A fact that is a text of the record's; nothing where it is not there. */
+/* A fact that is a text in the record; nothing if the record lacks it. */
 static void put_fact(FILE *to, const char *name, const char *text)
 {
     if (!text)
@@ -203,10 +203,9 @@ static void put_program(FILE *to, const struct page *page)
 
 void page_run(FILE *to, const struct page *page)
 {
-    fputs(
-        "<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and what came "
-        "of it</caption><tbody>\n",
-        to);
+    fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and the "
+          "result</caption><tbody>\n",
+          to);
     put_fact(to, "Tensor", page_text_at(page, "tensor", "name"));
     put_model(to, page);
     if (page->record) {

@@ -1,4 +1,4 @@
-/* What a page is about, and values of its record, any of which may be missing. */
+/* The subject of a page, and values of its record, any of which may be missing. */
 #ifndef BLCO_PAGE_SUBJECT_H
 #define BLCO_PAGE_SUBJECT_H
 

@@ -22,13 +22,13 @@ struct plot_tick {
 int plot_inner_ticks(struct plot_tick tick[PLOT_TICKS], double first, double every,
                      uint64_t entries, uint64_t columns);
 
-/* Writes a bar from 0 to x, for a cell of a table; 0 is on the scale. Of NaN there is no bar. */
+/* Writes a bar from 0 to x, for a cell of a table; 0 is on the scale. No bar for NaN. */
 void plot_bar(FILE *to, const struct plot_scale *scale, double x);
 
-/* What a line plot shows. Texts may be those of others. */
+/* What a line plot shows. Texts are borrowed. */
 struct plot_line {
-    const char *title;            /* which who cannot see the plot hears, and `about` */
-    const char *about;            /* of the line, in one or two sentences             */
+    const char *title;            /* for screen readers, as is `about`                */
+    const char *about;            /* describes the line in one or two sentences       */
     const char *first, *last;     /* under the ends of the horizontal axis            */
     uint64_t count;               /* C, columns                                       */
     uint64_t stride;              /* from a column to the next in low and high        */
@@ -55,8 +55,8 @@ struct plot_overlaid {
 #define PLOT_DASHES        4
 #define PLOT_MOST_OVERLAID 12
 
-/* Draws lines of other plots, `count` of them, PLOT_MOST_OVERLAID at most, on the scale of `frame`,
- * which holds theirs; of `frame`, low and high are not read. */
+/* Draws `count` lines of other plots, at most PLOT_MOST_OVERLAID, on the scale of `frame`, which
+ * includes theirs. frame->low and frame->high are not read. */
 void plot_overlay(FILE *to, const struct plot_line *frame, const struct plot_overlaid *line,
                   int count);
 

@@ -20,7 +20,7 @@ void plot_scale_finish(struct plot_scale *scale);
 /* Widens a finished scale of logarithms to base 10 to whole powers of ten. */
 void plot_scale_widen_to_powers(struct plot_scale *scale);
 
-/* Where x lies on the scale, from 0 to 1; what lies beyond the ends is put there. x is no NaN. */
+/* The place of x on the scale, from 0 to 1; x beyond an end counts as that end. x is no NaN. */
 double plot_scale_place(const struct plot_scale *scale, double x);
 
 #define PLOT_TICKS 7

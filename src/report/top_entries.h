@@ -1,4 +1,4 @@
-/* The strongest entries of each component in a mode: those by which people name a component. */
+/* The strongest entries of each component in a mode, by which people name a component. */
 #ifndef BLCO_TOP_ENTRIES_H
 #define BLCO_TOP_ENTRIES_H
 

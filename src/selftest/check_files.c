@@ -32,9 +32,12 @@ static enum status read_back(const struct coo *x, const char *path, const char *
 {
     static const struct tns_options options = {.index_base = 1};
     struct tensor_input input;
-    if (tensor_input_open(&input, path, &options, NULL, error) == STATUS_OK &&
-        tensor_input_read(&input, NULL, error) == STATUS_OK)
-        verdict_same_tensor(f, &input.x, x, name);
+    if (tensor_input_open(&input, path, &options, NULL, error) != STATUS_OK)
+        goto done;
+    if (tensor_input_read(&input, NULL, error) != STATUS_OK)
+        goto done;
+    verdict_same_tensor(f, &input.x, x, name);
+done:
     tensor_input_close(&input);
     return error->status;
 }
@@ -47,11 +50,28 @@ static enum status make_sorted(struct coo *x, struct error *error)
     struct coo scattered;
     struct blco b = {0};
     *x = (struct coo){0};
-    if (known_scattered(&scattered, &shape, 20000, 3, 1, error) == STATUS_OK &&
-        blco_build(&b, &scattered, &options, error) == STATUS_OK)
-        blco_to_coo(&b, x, error);
+    if (known_scattered(&scattered, &shape, 20000, 3, 1, error) != STATUS_OK)
+        goto done;
+    if (blco_build(&b, &scattered, &options, error) != STATUS_OK)
+        goto done;
+    blco_to_coo(&b, x, error);
+done:
     blco_free(&b);
     coo_free(&scattered);
+    return error->status;
+}
+
+static enum status check_tensor_file(const struct selftest_place *p, const struct coo *x,
+                                     const char *name, struct verdict *f, struct error *error)
+{
+    char *path = memory_text(error, "%s/%s", p->folder, name);
+    if (!path)
+        return error->status;
+    if (write_tensor(x, path, error) != STATUS_OK)
+        goto done;
+    read_back(x, path, name, f, error);
+done:
+    memory_free(path);
     return error->status;
 }
 
@@ -60,13 +80,12 @@ enum status check_tensor_files(const struct selftest_place *p, struct verdict *f
 {
     static const char *const names[] = {"tensor.tns", "tensor.tns.gz", "tensor.blco"};
     struct coo x;
-    make_sorted(&x, error);
-    for (size_t i = 0; i < sizeof names / sizeof *names && error->status == STATUS_OK; i++) {
-        char *path = memory_text(error, "%s/%s", p->folder, names[i]);
-        if (path && write_tensor(&x, path, error) == STATUS_OK)
-            read_back(&x, path, names[i], f, error);
-        memory_free(path);
-    }
+    if (make_sorted(&x, error) != STATUS_OK)
+        goto done;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (check_tensor_file(p, &x, names[i], f, error) != STATUS_OK)
+            goto done;
+done:
     coo_free(&x);
     return error->status;
 }
@@ -84,6 +103,26 @@ static enum status write_model(const struct ktensor *k, const char *stem, unsign
     return error->status;
 }
 
+static enum status check_model_file(const struct selftest_place *p, const struct ktensor *k,
+                                    const struct ktensor_format *format, struct verdict *f,
+                                    struct error *error)
+{
+    struct ktensor read = {0};
+    const char *name = word_of(ktensor_format_words, (int)format->flag);
+    char *stem = memory_text(error, "%s/%s", p->folder, name);
+    if (!stem)
+        return error->status;
+    if (write_model(k, stem, format->flag, error) != STATUS_OK)
+        goto done;
+    if (ktensor_read(&read, stem, 3, error) != STATUS_OK)
+        goto done;
+    verdict_same_model(f, &read, k, 0, name);
+done:
+    ktensor_free(&read);
+    memory_free(stem);
+    return error->status;
+}
+
 enum status check_model_files(const struct selftest_place *p, struct verdict *f,
                               struct error *error)
 {
@@ -92,17 +131,12 @@ enum status check_model_files(const struct selftest_place *p, struct verdict *f,
     if (ktensor_create(&k, &shape, 5, error) != STATUS_OK)
         return error->status;
     ktensor_randomise(&k, KTENSOR_NORMAL, 11);
-    ktensor_arrange(&k, error);
-    for (int i = 0; i < KTENSOR_FORMAT_COUNT && error->status == STATUS_OK; i++) {
-        const struct ktensor_format *format = &ktensor_formats[i];
-        struct ktensor read = {0};
-        char *stem = memory_text(error, "%s/%s", p->folder, format->name);
-        if (stem && write_model(&k, stem, format->flag, error) == STATUS_OK &&
-            ktensor_read(&read, stem, 3, error) == STATUS_OK)
-            verdict_same_model(f, &read, &k, 0, format->name);
-        ktensor_free(&read);
-        memory_free(stem);
-    }
+    if (ktensor_arrange(&k, error) != STATUS_OK)
+        goto done;
+    for (int i = 0; i < KTENSOR_FORMAT_COUNT; i++)
+        if (check_model_file(p, &k, &ktensor_formats[i], f, error) != STATUS_OK)
+            goto done;
+done:
     ktensor_free(&k);
     return error->status;
 }

@@ -5,19 +5,19 @@
 #include "selftest/naive_mttkrp.h"
 #include "selftest/selftest_checks.h"
 
-/* One run of ALS, to a fit that is known. */
+/* One run of ALS, of which the result is known. */
 struct known_run {
-    int iterations;   /* at most */
-    double fit;       /* expected */
-    double tolerance; /* of the fit */
+    int iterations;                /* at most */
+    double fit;                    /* expected */
+    double tolerance;              /* of the fit */
+    const struct ktensor *planted; /* the model that is expected; NULL: not known */
 };
 
-/* Decomposes x from *start, and compares the fit with the known one and with the oracle's for the
- * model, and, where `planted` is not NULL, the model with that one. */
+/* Decomposes x from *start. Compares the fit with the known one and with the oracle's for the
+ * model, and the model with the known one. */
 static enum status compare_run(const struct selftest_place *p, const struct coo *x,
                                const struct ktensor *start, const struct known_run *known,
-                               const struct ktensor *planted, struct verdict *f,
-                               struct error *error)
+                               struct verdict *f, struct error *error)
 {
     const struct decomposition d = {
         .guess = {.kind = GUESS_MODEL, .model = start},
@@ -27,13 +27,19 @@ static enum status compare_run(const struct selftest_place *p, const struct coo 
     const double digits = known->fit < 1 ? 1e-9 : 1e-6; /* near 1 large terms cancel */
     double score = 0;
     int rank = (int)start->rank;
-    if (place_decompose(p, x, &d, &model, &result, error) == STATUS_OK && place_compares(p)) {
-        verdict_near(f, result.fit, known->fit, known->tolerance, "rank %d: fit", rank);
-        verdict_near(f, (double)naive_fit(x, &model), result.fit, digits,
-                     "rank %d: fit of the model by its definition", rank);
-        if (planted && ktensor_score(&model, planted, 1, &score, NULL, error) == STATUS_OK)
-            verdict_near(f, score, 1, 1e-3, "rank %d: factor match score", rank);
-    }
+    if (place_decompose(p, x, &d, &model, &result, error) != STATUS_OK)
+        goto done;
+    if (!place_compares(p))
+        goto done;
+    verdict_near(f, result.fit, known->fit, known->tolerance, "rank %d: fit", rank);
+    verdict_near(f, (double)naive_fit(x, &model), result.fit, digits,
+                 "rank %d: fit of the model by its definition", rank);
+    if (!known->planted)
+        goto done;
+    if (ktensor_score(&model, known->planted, 1, &score, NULL, error) != STATUS_OK)
+        goto done;
+    verdict_near(f, score, 1, 1e-3, "rank %d: factor match score", rank);
+done:
     ktensor_free(&model);
     return error->status;
 }
@@ -55,14 +61,16 @@ static enum status disturb(struct ktensor *k, double size, uint64_t seed, struct
 enum status check_multiplication(const struct selftest_place *p, struct verdict *f,
                                  struct error *error)
 {
-    const struct known_run known = {200, 1 - sqrt(7.0 / 8.0), 1e-9};
+    const struct known_run known = {200, 1 - sqrt(7.0 / 8.0), 1e-9, NULL};
     struct coo x;
     struct ktensor start = {0};
-    if (known_multiplication(&x, 2, error) == STATUS_OK &&
-        ktensor_create(&start, &x.shape, 1, error) == STATUS_OK) {
-        ktensor_randomise(&start, KTENSOR_RANDOM, 1);
-        compare_run(p, &x, &start, &known, NULL, f, error);
-    }
+    if (known_multiplication(&x, 2, error) != STATUS_OK)
+        goto done;
+    if (ktensor_create(&start, &x.shape, 1, error) != STATUS_OK)
+        goto done;
+    ktensor_randomise(&start, KTENSOR_RANDOM, 1);
+    compare_run(p, &x, &start, &known, f, error);
+done:
     ktensor_free(&start);
     coo_free(&x);
     return error->status;
@@ -70,55 +78,73 @@ enum status check_multiplication(const struct selftest_place *p, struct verdict 
 
 enum status check_strassen(const struct selftest_place *p, struct verdict *f, struct error *error)
 {
-    static const struct known_run known = {500, 1, 1e-6};
+    static const struct known_run known = {500, 1, 1e-6, NULL};
     struct coo x;
     struct ktensor start = {0};
-    if (known_multiplication(&x, 2, error) == STATUS_OK &&
-        ktensor_create(&start, &x.shape, 7, error) == STATUS_OK) {
-        known_strassen(&start);
-        if (disturb(&start, 0.1, 1, error) == STATUS_OK)
-            compare_run(p, &x, &start, &known, NULL, f, error);
-    }
+    if (known_multiplication(&x, 2, error) != STATUS_OK)
+        goto done;
+    if (ktensor_create(&start, &x.shape, 7, error) != STATUS_OK)
+        goto done;
+    known_strassen(&start);
+    if (disturb(&start, 0.1, 1, error) != STATUS_OK)
+        goto done;
+    compare_run(p, &x, &start, &known, f, error);
+done:
     ktensor_free(&start);
     coo_free(&x);
     return error->status;
 }
 
 /* Rank R keeps the R largest entries; the start is near them. */
+static enum status keep_largest(const struct selftest_place *p, const struct coo *x, uint64_t rank,
+                                struct verdict *f, struct error *error)
+{
+    static const double fit[] = {.2614511, .4954750, .6984887, .8651600};
+    const struct known_run known = {200, fit[rank - 1], 1e-7, NULL};
+    struct ktensor start;
+    if (ktensor_create(&start, &x->shape, rank, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < 3; n++)
+        for (uint64_t i = 0; i < 5 * rank; i++)
+            start.factor[n][i] = i / rank == i % rank;
+    if (disturb(&start, 0.1, rank, error) != STATUS_OK)
+        goto done;
+    compare_run(p, x, &start, &known, f, error);
+done:
+    ktensor_free(&start);
+    return error->status;
+}
+
 enum status check_superdiagonal(const struct selftest_place *p, struct verdict *f,
                                 struct error *error)
 {
-    static const double fit[] = {.2614511, .4954750, .6984887, .8651600};
     struct coo x;
-    known_superdiagonal(&x, 5, error);
-    for (uint64_t rank = 1; rank <= 4 && error->status == STATUS_OK; rank++) {
-        const struct known_run known = {200, fit[rank - 1], 1e-7};
-        struct ktensor start;
-        if (ktensor_create(&start, &x.shape, rank, error) != STATUS_OK)
-            break;
-        for (int n = 0; n < 3; n++)
-            for (uint64_t i = 0; i < 5 * rank; i++)
-                start.factor[n][i] = i / rank == i % rank;
-        if (disturb(&start, 0.1, rank, error) == STATUS_OK)
-            compare_run(p, &x, &start, &known, NULL, f, error);
-        ktensor_free(&start);
-    }
+    if (known_superdiagonal(&x, 5, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t rank = 1; rank <= 4; rank++)
+        if (keep_largest(p, &x, rank, f, error) != STATUS_OK)
+            goto done;
+done:
     coo_free(&x);
     return error->status;
 }
 
-/* Finds *planted, which is arranged, again from a random start. */
-static enum status find_again(const struct selftest_place *p, const struct ktensor *planted,
+/* Arranges *planted, and finds it again from a random start. */
+static enum status find_again(const struct selftest_place *p, struct ktensor *planted,
                               enum ktensor_init init, struct verdict *f, struct error *error)
 {
-    static const struct known_run known = {1000, 1, 1e-5};
-    struct coo x;
+    const struct known_run known = {1000, 1, 1e-5, planted};
+    struct coo x = {0};
     struct ktensor start = {0};
-    if (known_planted(&x, planted, error) == STATUS_OK &&
-        ktensor_create(&start, &x.shape, planted->rank, error) == STATUS_OK) {
-        ktensor_randomise(&start, init, 1);
-        compare_run(p, &x, &start, &known, planted, f, error);
-    }
+    if (ktensor_arrange(planted, error) != STATUS_OK)
+        goto done;
+    if (known_planted(&x, planted, error) != STATUS_OK)
+        goto done;
+    if (ktensor_create(&start, &x.shape, planted->rank, error) != STATUS_OK)
+        goto done;
+    ktensor_randomise(&start, init, 1);
+    compare_run(p, &x, &start, &known, f, error);
+done:
     ktensor_free(&start);
     coo_free(&x);
     return error->status;
@@ -128,18 +154,19 @@ enum status check_planted_dense(const struct selftest_place *p, struct verdict *
                                 struct error *error)
 {
     static const struct shape shapes[] = {{3, {12, 9, 14}}, {4, {12, 9, 14, 6}}};
-    for (int i = 0; i < 2 && error->status == STATUS_OK; i++) {
+    for (int i = 0; i < 2; i++) {
         struct ktensor planted;
         if (ktensor_create(&planted, &shapes[i], 4, error) != STATUS_OK)
             return error->status;
         ktensor_randomise(&planted, KTENSOR_NORMAL, 99);
         for (int r = 0; r < 4; r++)
             planted.lambda[r] = 1 + r;
-        if (ktensor_arrange(&planted, error) == STATUS_OK)
-            find_again(p, &planted, KTENSOR_NORMAL, f, error);
+        find_again(p, &planted, KTENSOR_NORMAL, f, error);
         ktensor_free(&planted);
+        if (error->status != STATUS_OK)
+            return error->status;
     }
-    return error->status;
+    return STATUS_OK;
 }
 
 /* Factor matrices that are mostly zero make a sparse tensor. */
@@ -155,8 +182,7 @@ enum status check_planted_sparse(const struct selftest_place *p, struct verdict 
         for (uint64_t i = 0; i < shape.dims[n] * 5; i++)
             if (planted.factor[n][i] < 0.8)
                 planted.factor[n][i] = 0;
-    if (ktensor_arrange(&planted, error) == STATUS_OK)
-        find_again(p, &planted, KTENSOR_RANDOM, f, error);
+    find_again(p, &planted, KTENSOR_RANDOM, f, error);
     ktensor_free(&planted);
     return error->status;
 }

@@ -48,14 +48,15 @@ static void product_free(struct product *q)
 
 /* The caller frees *q, after a failure too. */
 static enum status product_make(struct product *q, const struct scattered_case *c,
-                                enum precision precision, struct error *error)
+                                enum precision_policy precision, struct error *error)
 {
     *q = (struct product){0};
-    if (known_scattered(&q->x, &c->shape, c->nnz, 1, c->skewed, error) != STATUS_OK ||
-        ktensor_create(&q->k, &c->shape, c->rank, error) != STATUS_OK)
+    if (known_scattered(&q->x, &c->shape, c->nnz, 1, c->skewed, error) != STATUS_OK)
+        return error->status;
+    if (ktensor_create(&q->k, &c->shape, c->rank, error) != STATUS_OK)
         return error->status;
     ktensor_randomise(&q->k, KTENSOR_NORMAL, 7);
-    if (precision == PRECISION_SINGLE)
+    if (precision == POLICY_SINGLE)
         make_positive(q);
     for (int n = 0; n < c->shape.order; n++) {
         q->expected[n] = memory_array(c->shape.dims[n] * c->rank, sizeof *q->expected[n], error);
@@ -72,89 +73,121 @@ static enum status compare_mode(struct backend *b, const struct product *q, int 
                                 struct error *error)
 {
     const uint64_t entries = q->k.shape.dims[n] * q->k.rank;
-    const double most = options->problem.precision == PRECISION_SINGLE ? 1e-5 : 1e-12;
+    const double most = options->problem.precision == POLICY_SINGLE ? 1e-5 : 1e-12;
     double *m = memory_array(entries, sizeof *m, error);
-    if (m && backend_mttkrp(b, n, error) == STATUS_OK && backend_fetch(b, n, m, error) == STATUS_OK)
-        verdict_at_most(f, (double)naive_relative_error(m, q->expected[n], entries), most,
-                        "order %d, rank %d, %s, mode %d: relative error", q->k.shape.order,
-                        (int)q->k.rank, conflict_name(options->conflict), n + 1);
+    if (!m)
+        return error->status;
+    if (backend_mttkrp(b, n, error) != STATUS_OK)
+        goto done;
+    if (backend_fetch(b, n, m, error) != STATUS_OK)
+        goto done;
+    verdict_at_most(f, (double)naive_relative_error(m, q->expected[n], entries), most,
+                    "order %d, rank %d, %s, mode %d: relative error", q->k.shape.order,
+                    (int)q->k.rank, conflict_name(options->conflict), n + 1);
+done:
     memory_free(m);
     return error->status;
 }
 
-/* Two passes over all modes: a streamed tensor is in other places in the second. */
+/* How MTTKRPs of a tensor are made. */
+struct way {
+    enum conflict conflict;
+    struct plan_forced forced;
+};
+
+/* The ways that a check compares. */
+struct ways {
+    enum precision_policy precision;
+    int cases; /* the first so many */
+    int count;
+    struct way way[5];
+};
+
+/* Opens a backend for one way. Two passes over all modes of a streamed tensor, because in the
+ * second one some batches are on the device already. */
 static enum status compare_modes(const struct selftest_place *p, const struct product *q,
-                                 enum conflict conflict, enum precision precision,
-                                 const struct plan_forced *forced, struct verdict *f,
-                                 struct error *error)
+                                 enum precision_policy precision, const struct way *way,
+                                 struct verdict *f, struct error *error)
 {
-    const struct backend_options options = {.problem.rank = q->k.rank,
-                                            .conflict = conflict,
-                                            .problem.precision = precision,
-                                            .device = p->device,
-                                            .host_memory = p->host_memory,
-                                            .forced = *forced};
+    const int order = q->k.shape.order, passes = way->forced.streamed ? 2 : 1;
+    struct backend_options options = {.problem.rank = q->k.rank,
+                                      .conflict = way->conflict,
+                                      .problem.precision = precision,
+                                      .device = p->device,
+                                      .host_memory = p->host_memory,
+                                      .forced = way->forced};
     struct backend b = {0};
-    if (backend_open(&b, p->kind, &q->x, &options, NULL, error) == STATUS_OK) {
-        verdict_equal(f, b.plan.streamed, forced->streamed, "%s, tensor is streamed",
-                      conflict_name(conflict));
-        backend_load(&b, &q->k, error);
-    }
-    const int passes = forced->streamed ? 2 : 1;
-    for (int i = 0; i < passes * q->k.shape.order && error->status == STATUS_OK; i++)
-        compare_mode(&b, q, i % q->k.shape.order, &options, f, error);
+    if (way->forced.streamed)
+        options.forced.batch_nnz = q->x.nnz / 20 + 1;
+    if (backend_open(&b, p->kind, &q->x, &options, NULL, error) != STATUS_OK)
+        goto done;
+    verdict_equal(f, b.plan.streamed, way->forced.streamed, "%s, tensor is streamed",
+                  conflict_name(way->conflict));
+    if (backend_load(&b, &q->k, error) != STATUS_OK)
+        goto done;
+    for (int i = 0; i < passes * order; i++)
+        if (compare_mode(&b, q, i % order, &options, f, error) != STATUS_OK)
+            goto done;
+done:
     backend_close(&b);
     return error->status;
 }
 
+static enum status check_case(const struct selftest_place *p, const struct scattered_case *c,
+                              const struct ways *ways, struct verdict *f, struct error *error)
+{
+    struct product q;
+    if (product_make(&q, c, ways->precision, error) != STATUS_OK)
+        goto done;
+    for (int w = 0; w < ways->count; w++)
+        if (compare_modes(p, &q, ways->precision, &ways->way[w], f, error) != STATUS_OK)
+            goto done;
+done:
+    product_free(&q);
+    return error->status;
+}
+
+static enum status check_cases(const struct selftest_place *p, const struct ways *ways,
+                               struct verdict *f, struct error *error)
+{
+    for (int i = 0; i < ways->cases; i++)
+        if (check_case(p, &cases[i], ways, f, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
 /* Every case with every conflict resolution. */
-static enum status check_mttkrp(const struct selftest_place *p, enum precision precision,
+static enum status check_mttkrp(const struct selftest_place *p, enum precision_policy precision,
                                 struct verdict *f, struct error *error)
 {
-    static const struct plan_forced nothing;
-    for (int i = 0; i < CASES && error->status == STATUS_OK; i++) {
-        struct product q;
-        product_make(&q, &cases[i], precision, error);
-        for (int c = CONFLICT_AUTO; c <= CONFLICT_ATOMIC && error->status == STATUS_OK; c++)
-            compare_modes(p, &q, (enum conflict)c, precision, &nothing, f, error);
-        product_free(&q);
-    }
-    return error->status;
+    struct ways ways = {.precision = precision, .cases = CASES};
+    for (int c = CONFLICT_AUTO; c <= CONFLICT_ATOMIC; c++)
+        ways.way[ways.count++].conflict = (enum conflict)c;
+    return check_cases(p, &ways, f, error);
 }
 
 enum status check_mttkrp_double(const struct selftest_place *p, struct verdict *f,
                                 struct error *error)
 {
-    return check_mttkrp(p, PRECISION_DOUBLE, f, error);
+    return check_mttkrp(p, POLICY_DOUBLE, f, error);
 }
 
 enum status check_mttkrp_single(const struct selftest_place *p, struct verdict *f,
                                 struct error *error)
 {
-    return check_mttkrp(p, PRECISION_SINGLE, f, error);
+    return check_mttkrp(p, POLICY_SINGLE, f, error);
 }
 
 enum status check_mttkrp_streamed(const struct selftest_place *p, struct verdict *f,
                                   struct error *error)
 {
-    static const struct {
-        enum conflict conflict;
-        struct plan_forced forced;
-    } ways[] = {
-        {CONFLICT_AUTO, {.streamed = true, .one_copy = true}},
-        {CONFLICT_AUTO, {.streamed = true, .replicas_at_once = true}},
-        {CONFLICT_ORDERED, {.streamed = true}},
-        {CONFLICT_REGISTER, {.streamed = true}},
-    };
-    for (int i = 0; i < SHORT_CASES && error->status == STATUS_OK; i++) {
-        struct product q;
-        product_make(&q, &cases[i], PRECISION_DOUBLE, error);
-        for (size_t w = 0; w < sizeof ways / sizeof *ways && error->status == STATUS_OK; w++) {
-            struct plan_forced forced = ways[w].forced;
-            forced.batch_nnz = q.x.nnz / 20 + 1;
-            compare_modes(p, &q, ways[w].conflict, PRECISION_DOUBLE, &forced, f, error);
-        }
-        product_free(&q);
-    }
-    return error->status;
+    static const struct ways ways = {
+        .precision = POLICY_DOUBLE,
+        .cases = SHORT_CASES,
+        .count = 4,
+        .way = {{CONFLICT_AUTO, {.streamed = true, .one_copy = true}},
+                {CONFLICT_AUTO, {.streamed = true, .replicas_at_once = true}},
+                {CONFLICT_ORDERED, {.streamed = true}},
+                {CONFLICT_REGISTER, {.streamed = true}}}};
+    return check_cases(p, &ways, f, error);
 }

@@ -46,8 +46,10 @@ enum status check_ordering(const struct selftest_place *p, struct verdict *f, st
             x.index[n][i] = coordinate[i][n];
         x.value[i] = i + 1;
     }
-    if (blco_build(&b, &x, &options, error) == STATUS_OK)
-        compare_blocks(&b, f);
+    if (blco_build(&b, &x, &options, error) != STATUS_OK)
+        goto done;
+    compare_blocks(&b, f);
+done:
     blco_free(&b);
     coo_free(&x);
     return error->status;

@@ -120,11 +120,12 @@ enum status known_scattered(struct coo *x, const struct shape *shape, uint64_t n
         return error->status;
     uint64_t kept = draw_coordinates(c, shape, nnz, &random, skewed);
     shuffle(c, kept, &random);
-    if (coo_create(x, shape, kept, error) == STATUS_OK) {
-        x->nnz = 0;
-        for (uint64_t i = 0; i < kept; i++)
-            add(x, c[i], ((double)(random_next(&random) >> 11) + 0.5) * 0x1p-52 - 1.0);
-    }
+    if (coo_create(x, shape, kept, error) != STATUS_OK)
+        goto done;
+    x->nnz = 0;
+    for (uint64_t i = 0; i < kept; i++)
+        add(x, c[i], ((double)(random_next(&random) >> 11) + 0.5) * 0x1p-52 - 1.0);
+done:
     memory_free(c);
     return error->status;
 }

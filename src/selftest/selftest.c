@@ -33,7 +33,7 @@ static const struct {
 
 #define CHECKS ((int)(sizeof checks / sizeof *checks))
 
-/* `outcome` is passed, failed or not tested, `why` is empty or says why it is. */
+/* `outcome`: passed, failed or not tested. `why`: the reason, or empty. */
 static void put(struct json *j, const char *check, const char *where, const char *outcome,
                 const char *why)
 {
@@ -63,7 +63,7 @@ static void tell(struct selftest *t, const char *check, const char *where, doubl
     fflush(t->out);
 }
 
-/* Runs one check; the rank that compares tells. The error of the check, if there is one. */
+/* Runs one check, and tells of it on the rank that compares. Errors of the check. */
 static enum status run_check(struct selftest *t, int number, const struct selftest_place *p,
                              const char *where, struct error *error)
 {
@@ -84,7 +84,7 @@ static enum status run_check(struct selftest *t, int number, const struct selfte
 
 static void tell_left_out(const struct selftest *t, int number, const char *where)
 {
-    static const char why[] = "the hosts see no folder in common; TMPDIR may name one";
+    static const char why[] = "the hosts share no temporary folder; TMPDIR can name one";
     if (t->json) {
         put(t->json, checks[number].name, where, "not tested", why);
         json_end(t->json);
@@ -93,8 +93,8 @@ static void tell_left_out(const struct selftest *t, int number, const char *wher
     }
 }
 
-/* Runs the checks of these places. Ranks that work together cannot go on after an error, others
- * can; the last error is in *error. */
+/* Runs the checks that are `wanted`. An error ends them on ranks that work together; otherwise the
+ * next check follows, and *error is that of the last one. */
 static enum status run_checks(struct selftest *t, const struct selftest_place *p, unsigned wanted,
                               const char *where, struct error *error)
 {
@@ -125,11 +125,18 @@ void selftest_run_alone(struct selftest *t, const struct backend_kind *kind, int
     struct error error = {0};
     struct selftest_place place = {
         .kind = kind, .device = device, .comm = comm_self(&error), .folder = t->folder};
-    if (place.comm)
-        run_checks(t, &place, kind->devices ? ALONE | DEVICE : ALONE, where, &error);
-    else
+    if (!place.comm) {
         error_set(&t->lack, error.status, "%s", error.message);
-    comm_close(place.comm);
+        return;
+    }
+    run_checks(t, &place, kind->devices ? ALONE | DEVICE : ALONE, where, &error);
+    comm_finalize(place.comm);
+}
+
+enum status selftest_run_rank(struct selftest *t, const struct selftest_place *p, const char *where,
+                              struct error *error)
+{
+    return run_checks(t, p, TOGETHER, where, error);
 }
 
 /* What the ranks of a team share. */
@@ -151,8 +158,10 @@ static enum status run_rank(struct comm *c, void *context, struct error *error)
                                    .comm = c,
                                    .shared = &team->model,
                                    .folder = team->t->folder};
-    if (!team->kind->meet || team->kind->meet(&place.devices, c, place.device, error) == STATUS_OK)
-        run_checks(team->t, &place, TOGETHER, team->where, error);
+    if (team->kind->meet && team->kind->meet(&place.devices, c, place.device, error) != STATUS_OK)
+        goto done;
+    selftest_run_rank(team->t, &place, team->where, error);
+done:
     if (place.devices)
         team->kind->leave(place.devices);
     return error->status;
@@ -172,19 +181,6 @@ void selftest_run_team(struct selftest *t, const struct backend_kind *kind, int 
     if (comm_run_team(ranks, run_rank, &team, &error) != STATUS_OK && t->failed == failed)
         tell(t, "ranks meet", where, clock_now() - start, error.message);
     ktensor_free(&team.model);
-}
-
-enum status selftest_run_processes(struct selftest *t, const struct backend_kind *kind,
-                                   struct comm *c, int device, struct device_comm *devices,
-                                   uint64_t host_memory, const char *where, struct error *error)
-{
-    const struct selftest_place place = {.kind = kind,
-                                         .device = device,
-                                         .host_memory = host_memory,
-                                         .comm = c,
-                                         .devices = devices,
-                                         .folder = t->folder};
-    return run_checks(t, &place, TOGETHER, where, error);
 }
 
 enum status selftest_verdict(const struct selftest *t, struct error *error)

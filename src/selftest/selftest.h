@@ -1,5 +1,5 @@
-/* The self-test: runs the checks where this machine can, and tells of each in one text line or JSON
- * object. */
+/* The self-test: runs the checks that this machine can run, and writes a text line or a JSON object
+ * for each. */
 #ifndef BLCO_SELFTEST_H
 #define BLCO_SELFTEST_H
 
@@ -9,16 +9,16 @@
 struct selftest {
     FILE *out;          /* borrowed                                  */
     struct json *json;  /* an array is open in it, and takes each check; NULL: text; borrowed */
-    bool quiet;         /* tell of checks that fail only             */
+    bool quiet;         /* tell only of checks that fail             */
     bool verbose;       /* show each answer, too                     */
     const char *folder; /* for files; NULL: checks that need one are left out; borrowed */
-    int passed, failed; /* checks so far; of several processes those of rank 0 */
+    int passed, failed; /* checks so far, as rank 0 counts them */
     struct error lack;  /* the first error of a check for which memory was short */
 };
 
-/* Each of these runs the checks that fit, and counts and tells them; `where` names the place. */
+/* Each of these runs, counts and tells the checks of one place, which `where` names. */
 
-/* What needs no backend. */
+/* The checks that need no backend. */
 void selftest_run_files(struct selftest *t);
 
 /* On one device, or on the host. */
@@ -30,12 +30,10 @@ void selftest_run_alone(struct selftest *t, const struct backend_kind *kind, int
 void selftest_run_team(struct selftest *t, const struct backend_kind *kind, int ranks,
                        const int *device, const char *where);
 
-/* On the ranks of c, which are processes, each of which calls this; rank 0 tells. `devices` as of
- * struct rank_rows. A check that ends with an error ends the checks: STATUS and message are
- * those of the error. */
-enum status selftest_run_processes(struct selftest *t, const struct backend_kind *kind,
-                                   struct comm *c, int device, struct device_comm *devices,
-                                   uint64_t host_memory, const char *where, struct error *error);
+/* On the ranks of p->comm, each of which calls this; rank 0 tells. A check that ends with an error
+ * ends the checks, and *error is its error. */
+enum status selftest_run_rank(struct selftest *t, const struct selftest_place *p, const char *where,
+                              struct error *error);
 
 /* STATUS_INTERNAL where a check has failed, or where none was run; STATUS_MEMORY where a check
  * found no memory. */

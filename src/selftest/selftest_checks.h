@@ -6,8 +6,8 @@
 #include "selftest/verdict.h"
 #include "selftest/selftest_place.h"
 
-/* Compares answers in *f. An error is one of what is checked: the check has then failed. Of several
- * ranks every rank calls the check, and what the rank that compares finds counts. */
+/* Compares answers in *f. A check that returns an error has failed. Every rank calls the check, and
+ * the answers of the rank that compares count. */
 typedef enum status selftest_check(const struct selftest_place *p, struct verdict *f,
                                    struct error *error);
 
@@ -16,7 +16,7 @@ typedef enum status selftest_check(const struct selftest_place *p, struct verdic
 selftest_check check_ordering, check_tensor_files, check_model_files;
 
 /* On a backend alone: MTTKRP of each mode with each conflict resolution against the definition, in
- * both precisions; on a device also of a tensor that flows to the device in batches. */
+ * both precisions; on a device also of a streamed tensor. */
 selftest_check check_mttkrp_double, check_mttkrp_single, check_mttkrp_streamed;
 
 /* ALS: best fits of the matrix multiplication tensor (rank 1, and 7 from near Strassen's model) and
@@ -24,7 +24,7 @@ selftest_check check_mttkrp_double, check_mttkrp_single, check_mttkrp_streamed;
 selftest_check check_multiplication, check_strassen, check_superdiagonal, check_planted_dense,
     check_planted_sparse;
 
-/* ALS that stops, and goes on from the checkpoint, ends as if it had not stopped: on processors in
+/* ALS that stops and resumes from its checkpoint ends like ALS that does not stop; on the host with
  * the same bits. */
 selftest_check check_resume;
 

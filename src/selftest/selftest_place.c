@@ -9,8 +9,8 @@ bool place_compares(const struct selftest_place *p)
     return !p->comm || p->comm->rank == 0;
 }
 
-/* The one model of ranks that share memory becomes that of the rank that compares, when all have
- * come this far; the others go on only when that rank joins them again. */
+/* The rank that compares takes the model, which ranks that share memory have in common. All ranks
+ * wait until it is complete, and then until it is taken. */
 static enum status take_model(const struct selftest_place *p, struct ktensor *from,
                               struct ktensor *model, struct error *error)
 {
@@ -51,8 +51,9 @@ enum status place_decompose(const struct selftest_place *p, const struct coo *x,
                     .one_host = p->comm->local_size == p->comm->size,
                     .threads = omp_get_max_threads()}};
     starts_create(&s, 1, 0, p->shared, error);
-    if (comm_end_phase(p->comm, error) != STATUS_OK ||
-        rank_tensor_share(&t, p->comm, x, &request, error) != STATUS_OK)
+    if (comm_end_phase(p->comm, error) != STATUS_OK)
+        goto done;
+    if (rank_tensor_share(&t, p->comm, x, &request, error) != STATUS_OK)
         goto done;
     t.rows.devices = p->devices;
     if (make_start(p, &t, &options, d, &s, error) != STATUS_OK)

@@ -30,8 +30,8 @@ void verdict_equal(struct verdict *f, uint64_t got, uint64_t expected, const cha
 void verdict_same_tensor(struct verdict *f, const struct coo *got, const struct coo *expected,
                          const char *what);
 
-/* The same model, each number within `tolerance` (0: to the last bit). Only the first number that
- * is wrong is told. */
+/* The same model, each number within `tolerance` (0: to the last bit). Shows
+ * only the first number that is wrong. */
 void verdict_same_model(struct verdict *f, const struct ktensor *got,
                         const struct ktensor *expected, double tolerance, const char *what);
 

@@ -367,12 +367,6 @@ enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error
     return STATUS_OK;
 }
 
-uint64_t blco_bytes(const struct blco *b)
-{
-    uint64_t words = (uint64_t)b->ordering.words + 1;
-    return b->nnz * words * sizeof *b->value + b->nblocks * sizeof *b->block;
-}
-
 void blco_free(struct blco *b)
 {
     memory_free(b->index[0]);

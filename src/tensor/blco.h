@@ -68,9 +68,6 @@ void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct co
  * leaves *x empty. */
 enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error);
 
-/* Bytes of the arrays of *b: index, value, block. */
-uint64_t blco_bytes(const struct blco *b);
-
 /* Frees the arrays and empties *b; accepts an empty one. */
 void blco_free(struct blco *b);
 

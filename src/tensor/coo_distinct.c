@@ -21,7 +21,7 @@
 #define MAP_SPARSE  4  /* a map has more than 2^4 bits a key, up to the largest map */
 #define LINE_KEYS   8  /* keys of a cache line */
 #define BATCH       512
-#define MOST_ALIKE  (UINT64_C(1) << 15) /* keys of a bucket whose bits others have, too */
+#define MOST_ALIKE  (UINT64_C(1) << 15) /* keys of a bucket that share bits with others */
 
 /* How keys are made: the sum of index * factor, mixed. */
 struct keys {
@@ -213,7 +213,7 @@ static void mark_bits(struct checker *c, const struct bucket *b, int used, int m
     }
 }
 
-/* Collects the keys whose bits others have, too; returns how many, or MOST_ALIKE if more. */
+/* Collects the keys that share bits with others; returns how many, or MOST_ALIKE if more. */
 static uint64_t collect_alike(struct checker *c, const struct bucket *b, int used, int map_bits)
 {
     uint64_t count = 0;

@@ -43,7 +43,7 @@ struct part {
 /* The part that is a whole tensor of this shape. */
 struct part part_all(const struct shape *whole);
 
-/* part->here with length 1 instead of 0, so that a part without rows is a tensor, too. */
+/* part->here with length 1 instead of 0, so that a part without rows is a tensor as well. */
 struct shape part_shape(const struct part *part);
 
 #endif

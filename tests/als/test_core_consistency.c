@@ -312,9 +312,9 @@ static void test_ends(void **state)
         assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
         assert_int_equal(cpals_sweep(&b, NULL, &fit, &error), STATUS_OK);
         assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
-        assert_int_equal(core_consistency(&core, &b, &k, CORE_PASSES, i == 1 ? &now : &never,
-                                          i == 2 ? 1e-9 : 0, NULL, &error),
-                         STATUS_OK);
+        const struct core_limits limits = {.interrupted = i == 1 ? &now : &never,
+                                           .deadline = i == 2 ? 1e-9 : 0};
+        assert_int_equal(core_consistency(&core, &b, &k, &limits, NULL, &error), STATUS_OK);
         assert_int_equal(core.state, i == 0 ? CORE_KNOWN : CORE_ENDED);
         const struct operation_times *times = backend_times(&b);
         assert_true(times->seconds[OP_MTTKRP][0] > 0); /* all that was queued is booked */
@@ -382,9 +382,8 @@ static void test_overflow(void **state)
         assert_int_equal(cpals_sweep(&b, NULL, &fit, &error), STATUS_OK);
         assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
         k.lambda[1] = 1e-300;
-        assert_int_equal(
-            core_consistency(&core, &b, &k, i < 2 ? CORE_PASSES : 1, NULL, 0, NULL, &error),
-            STATUS_OK);
+        const struct core_limits limits = {.passes = i < 2 ? CORE_PASSES : 1};
+        assert_int_equal(core_consistency(&core, &b, &k, &limits, NULL, &error), STATUS_OK);
         assert_int_equal(core.state, CORE_OVERFLOW);
         backend_close(&b);
         ktensor_free(&k);
@@ -399,9 +398,9 @@ static void test_too_large(void **state)
     struct error error = {0};
     struct backend b = {.order = 4};
     const struct ktensor k = {.rank = CORE_PASSES + 1};
+    const struct core_limits limits = {0};
     struct core_consistency core;
-    assert_int_equal(core_consistency(&core, &b, &k, CORE_PASSES, NULL, 0, NULL, &error),
-                     STATUS_OK);
+    assert_int_equal(core_consistency(&core, &b, &k, &limits, NULL, &error), STATUS_OK);
     assert_int_equal(core.state, CORE_TOO_LARGE);
 }
 

@@ -150,14 +150,13 @@ static void test_single(void **state)
 {
     use_ranks(state);
     assert_alike(
-        &(struct backend_options){.problem.rank = RANK, .problem.precision = PRECISION_SINGLE},
-        1e-5);
+        &(struct backend_options){.problem.rank = RANK, .problem.precision = POLICY_SINGLE}, 1e-5);
 }
 
 static void test_single_first(void **state)
 {
     use_ranks(state);
-    assert_alike(&(struct backend_options){.problem.rank = RANK, .problem.single_first = true},
+    assert_alike(&(struct backend_options){.problem.rank = RANK, .problem.precision = POLICY_AUTO},
                  1e-5);
 }
 

@@ -116,7 +116,7 @@ static void test_other_ranks(void **state)
     coo_free(&x);
 }
 
-/* A run that has come to its end stays there, and its model is the same. */
+/* A run that has ended stays there, and its model is the same. */
 static void test_the_end_is_the_end(void **state)
 {
     use_ranks(state);

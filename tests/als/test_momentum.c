@@ -308,7 +308,7 @@ static void test_flows(void **state)
             struct backend_options s = {.problem.rank = 5,
                                         .problem.acceleration = ACCELERATE_MOMENTUM,
                                         .problem.precision =
-                                            single ? PRECISION_SINGLE : PRECISION_DOUBLE};
+                                            single ? POLICY_SINGLE : POLICY_DOUBLE};
             if (!set_flow(&s, flow, kind, &x))
                 continue;
             create_model(&k, &x, 5, 3);

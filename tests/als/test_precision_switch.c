@@ -27,7 +27,7 @@ static struct cpals_result go_on(const struct coo *x, const struct backend_optio
     struct cpals_options from = *als;
     if (checkpoint_open(&c, path, 0, 1, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    assert_true(c.about.problem.single_first);
+    assert_int_equal(c.about.problem.precision, POLICY_AUTO);
     assert_int_equal(c.model[CHECKPOINT_STATE].carried.precision, c.about.factors);
     copy_model(k, &c.model[CHECKPOINT_STATE].rows);
     from.resume = &c;
@@ -52,7 +52,7 @@ static struct cpals_result run_in_steps(const struct coo *x, const struct backen
     bool switched = false;
     for (; result.stop == CPALS_INTERRUPTED && result.iterations < als->max_iterations;) {
         struct backend_options all_double = *options;
-        all_double.problem.single_first = false;
+        all_double.problem.precision = POLICY_DOUBLE;
         ktensor_free(k);
         if (!switched && result.single_iterations < result.iterations) {
             switched = true;
@@ -105,10 +105,11 @@ static void test_end(void **state)
     struct coo x;
     make_tensor(&x);
     const struct cpals_options als = {.max_iterations = 60, .tolerance = 1e-4};
-    check_end(&x, &(struct backend_options){.problem.rank = 4, .problem.single_first = true}, &als);
+    check_end(&x, &(struct backend_options){.problem.rank = 4, .problem.precision = POLICY_AUTO},
+              &als);
     check_end(&x,
               &(struct backend_options){.problem.rank = 3,
-                                        .problem.single_first = true,
+                                        .problem.precision = POLICY_AUTO,
                                         .problem.rules = same_ridge(0.5)},
               &als);
     coo_free(&x);
@@ -123,7 +124,7 @@ static void test_rules(void **state)
     check_end(&x,
               &(struct backend_options){
                   .problem.rank = 3,
-                  .problem.single_first = true,
+                  .problem.precision = POLICY_AUTO,
                   .problem.rules = {.nonneg = {true, false, true}, .fixed = {false, false, false}}},
               &als);
     coo_free(&x);
@@ -138,12 +139,12 @@ static void test_momentum(void **state)
     const struct cpals_options als = {.max_iterations = 100, .tolerance = 1e-5};
     check_end(&x,
               &(struct backend_options){.problem.rank = 4,
-                                        .problem.single_first = true,
+                                        .problem.precision = POLICY_AUTO,
                                         .problem.acceleration = ACCELERATE_MOMENTUM},
               &als);
     check_end(&x,
               &(struct backend_options){.problem.rank = 3,
-                                        .problem.single_first = true,
+                                        .problem.precision = POLICY_AUTO,
                                         .problem.acceleration = ACCELERATE_MOMENTUM,
                                         .problem.rules = {.nonneg = {true, false, true}}},
               &als);
@@ -158,7 +159,7 @@ static void test_rejected(void **state)
     struct ktensor k;
     const char *path = scratch_path("checkpoint");
     const struct backend_options options = {.problem.rank = 3,
-                                            .problem.single_first = true,
+                                            .problem.precision = POLICY_AUTO,
                                             .problem.acceleration = ACCELERATE_MOMENTUM};
     if (under_test.kind->devices && under_test.ranks > 1)
         skip(); /* GPUs meet slowly */
@@ -196,7 +197,7 @@ static void test_small_tolerance(void **state)
     struct coo x;
     struct ktensor k;
     make_tensor(&x);
-    const struct backend_options options = {.problem.rank = 2, .problem.single_first = true};
+    const struct backend_options options = {.problem.rank = 2, .problem.precision = POLICY_AUTO};
     const struct cpals_options als = {
         .max_iterations = 3000, .tolerance = 1e-8, .check_every = 3000};
     struct cpals_result result = run_random(&x, &options, 3, &als, &k);
@@ -216,7 +217,7 @@ static void test_limits(void **state)
     struct coo x;
     struct ktensor k;
     make_tensor(&x);
-    const struct backend_options options = {.problem.rank = 2, .problem.single_first = true};
+    const struct backend_options options = {.problem.rank = 2, .problem.precision = POLICY_AUTO};
     for (int most = 1; most <= 10; most++) /* momentum begins with the sixth */
         for (int momentum = 0; momentum < 2; momentum++) {
             const struct cpals_options als = {.max_iterations = most};
@@ -247,7 +248,7 @@ static void test_again(void **state)
     struct backend b;
     struct cpals_result result[2];
     make_tensor(&x);
-    const struct backend_options options = {.problem.rank = 3, .problem.single_first = true};
+    const struct backend_options options = {.problem.rank = 3, .problem.precision = POLICY_AUTO};
     const struct cpals_options als = {
         .max_iterations = 40, .tolerance = 1e-4, .core_consistency = true};
     assert_int_equal(ktensor_create(&first, &x.shape, 3, &error), STATUS_OK);
@@ -302,7 +303,8 @@ static void test_fall_is_told(void **state)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct fit_trace trace = {0};
         struct ktensor k;
-        const struct backend_options options = {.problem.rank = 20, .problem.single_first = true};
+        const struct backend_options options = {.problem.rank = 20,
+                                                .problem.precision = POLICY_AUTO};
         const struct cpals_options als = {.max_iterations = 40, .tolerance = 1e-5, .trace = &trace};
         struct cpals_result result = run_random(&x, &options, seed, &als, &k);
         const size_t first = (size_t)result.single_iterations;
@@ -325,7 +327,7 @@ static void test_failing_allocations(void **state)
     struct coo x;
     naive_random_coo(&x, &(struct shape){3, {10, 12, 14}}, 300, 1, 0);
     const struct backend_options options = {
-        .problem.rank = 2, .problem.single_first = true, .host_memory = 1 << 28};
+        .problem.rank = 2, .problem.precision = POLICY_AUTO, .host_memory = 1 << 28};
     const struct cpals_options als = {.max_iterations = 3};
     assert_true(fail_every_allocation(&x, &options, &als) > 10);
     coo_free(&x);

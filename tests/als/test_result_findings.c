@@ -90,7 +90,7 @@ static void test_ends(void **state)
         "warning: the run has not converged: it stopped at the limit, after 9 iterations, the last "
         "of which changed the fit by 1.0e-07; -i allows more iterations",
         "warning: the run has not converged: a signal ended it, after 1 iteration, the last of "
-        "which changed the fit by 1.0e-07; from a --checkpoint, --resume goes on");
+        "which changed the fit by 1.0e-07; --resume goes on from a --checkpoint");
 }
 
 static void test_what_speaks_against_a_result(void **state)
@@ -146,7 +146,7 @@ static void test_unknown_core(void **state)
         [CORE_ZERO] = "a component is zero",
         [CORE_DEPENDENT] = "the columns of mode 2 are dependent",
         [CORE_OVERFLOW] = "its numbers are more than a double holds",
-        [CORE_ENDED] = "the run was ended before"};
+        [CORE_ENDED] = "the run ended before it was computed"};
     for (int i = CORE_KNOWN + 1; i < CORE_STATES; i++) {
         struct findings f = {0};
         struct cpals_result r = sound();
@@ -185,7 +185,7 @@ static void test_starts(void **state)
     find_starts(&f, 3, 3, (const double[][2]){{0.5, 1}, {0.4999, 0.9}, {0.4, 0.96}});
     find_starts(&f, 2, 2, (const double[][2]){{0.2447, 1}, {0.228, 0.7}});
     assert_true(!f.finding[1].warning && !f.finding[2].warning && f.finding[3].warning);
-    SAYS(&f, "1 of 3 starts were begun before the end of the run",
+    SAYS(&f, "only 1 of 3 starts began before the run ended",
          "all starts lead to the same components (score 0.95 or more): others would hardly find "
          "better ones",
          "1 of 2 other starts lead to the components of the best (score 0.95 or more), the rest to "
@@ -202,18 +202,19 @@ static void test_shape_and_tolerance(void **state)
     struct findings f = {0};
     find_in_shape(&f, &(struct shape){1, {5}}, 9);
     find_in_shape(&f, &(struct shape){3, {5, 6, 7}}, 6);
-    const struct backend_options single = {.problem.precision = PRECISION_SINGLE};
-    const struct backend_options both = {.problem.precision = PRECISION_DOUBLE};
+    const struct backend_options single = {.problem.precision = POLICY_SINGLE};
+    const struct backend_options both = {.problem.precision = POLICY_DOUBLE};
     find_in_tolerance(&f, &single, 1e-9);
     find_in_tolerance(&f, &single, 0);
     find_in_tolerance(&f, &single, 1e-6);
     find_in_tolerance(&f, &both, 1e-9);
-    SAYS(&f,
-         "warning: a tensor of one mode is a vector: one component gives fit 1 and any further "
-         "ones say nothing",
-         "warning: rank 6 is larger than mode 1 (length 5): its columns cannot be independent",
-         "warning: --tol 1e-09 is below 1e-06, what single precision resolves; --precision auto "
-         "ends in double precision");
+    SAYS(
+        &f,
+        "warning: a tensor of one mode is a vector: one component gives fit 1, and more "
+        "components add nothing",
+        "warning: rank 6 is larger than mode 1 (length 5): its columns cannot be independent",
+        "warning: --tol 1e-09 is below 1e-06, the resolution of single precision; --precision auto "
+        "ends in double precision");
 }
 
 /* The list grows, and says so where it cannot; what was found before stays. */

@@ -208,7 +208,7 @@ static void test_all_break_down(void **state)
         struct starts s;
         assert_int_equal(run_starts(&x, &options, &als, count, 1, &s, &error), STATUS_NUMERICAL);
         const char *from =
-            count == 1 ? "a weight of" : "no start of 2 came to a model; start 1: a weight of";
+            count == 1 ? "a weight of" : "none of 2 starts gave a model; start 1: a weight of";
         if (strncmp(error.message, from, strlen(from)) != 0)
             fail_msg("%s", error.message);
         starts_free(&s);

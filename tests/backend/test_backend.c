@@ -131,7 +131,8 @@ static double fit_after_sweeps(const struct backend_kind *kind, const struct coo
     }
     assert_int_equal(backend_fit(&b, x->shape.order - 1, NULL, &fit, &error), STATUS_OK);
     assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
-    assert_true(fabsl(fit.value - naive_fit(x, &k)) < (setting->problem.precision ? 1e-5 : 1e-10));
+    assert_true(fabsl(fit.value - naive_fit(x, &k)) <
+                (setting->problem.precision == POLICY_SINGLE ? 1e-5 : 1e-10));
     backend_close(&b);
     ktensor_free(&k);
     return fit.value;
@@ -277,7 +278,7 @@ static void test_sharing(void **state)
         assert_true(fabs(fit_after_sweeps(kind, &x, &k, &setting) - reference) < 1e-10);
         setting.no_sharing = true;
         assert_true(fabs(fit_after_sweeps(kind, &x, &k, &setting) - reference) < 1e-10);
-        setting.problem.precision = PRECISION_SINGLE;
+        setting.problem.precision = POLICY_SINGLE;
         assert_true(fabs(fit_after_sweeps(kind, &x, &k, &setting) - reference) < 1e-4);
         for (enum flow flow = IN_BATCHES; flow < FLOWS; flow++) {
             struct backend_options streamed = {.problem.rank = 5};

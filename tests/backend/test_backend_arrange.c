@@ -52,7 +52,7 @@ static struct ktensor expected_start(const struct coo *x, const struct backend_o
     const struct initial_guess guess = {
         .kind = init == KTENSOR_NORMAL ? GUESS_NORMAL : GUESS_RANDOM, .seed = seed};
     initial_guess_fill(&k, &x->shape, &guess, options->problem.rules.nonneg);
-    for (int n = 0; n < k.shape.order && options->problem.precision == PRECISION_SINGLE; n++)
+    for (int n = 0; n < k.shape.order && options->problem.precision == POLICY_SINGLE; n++)
         for (uint64_t i = 0; i < k.shape.dims[n] * k.rank; i++)
             k.factor[n][i] = (float)k.factor[n][i];
     return k;
@@ -89,7 +89,7 @@ static void test_start(void **state)
                 struct backend_options options = {.problem.rank = tested_ranks[r]};
                 options.problem.rules.nonneg[2] = rules == 1;
                 check_start(kind, &x, &options, init, 1 + r);
-                options.problem.precision = PRECISION_SINGLE;
+                options.problem.precision = POLICY_SINGLE;
                 check_start(kind, &x, &options, init, UINT64_MAX - r);
             }
     coo_free(&x);
@@ -211,7 +211,7 @@ static void test_sweeps(void **state)
             options.problem.rules.ridge[0] = options.problem.rules.ridge[1] =
                 options.problem.rules.ridge[2] = 1e-3;
             check_sweeps(kind, &x, &options);
-            options.problem.precision = PRECISION_SINGLE;
+            options.problem.precision = POLICY_SINGLE;
             check_sweeps(kind, &x, &options);
         }
     coo_free(&x);

@@ -50,7 +50,7 @@ static void compare_modes(struct backend *b, const struct ktensor *k,
         assert_int_equal(backend_mttkrp(b, n, &error), STATUS_OK);
         assert_int_equal(backend_fetch(b, n, m, &error), STATUS_OK);
         long double off = relative_error(m, expected[n], k->shape.dims[n] * k->rank);
-        if (!(off <= (options->problem.precision == PRECISION_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
+        if (!(off <= (options->problem.precision == POLICY_SINGLE ? 1e-5L : MTTKRP_TOLERANCE)))
             fail_msg("order %d, rank %d, %s%s, mode %d: relative error %Lg", k->shape.order,
                      (int)k->rank, b->plan.streamed ? "streamed, " : "",
                      conflict_name(options->conflict), n + 1, off);
@@ -83,14 +83,14 @@ static void expect_modes(const struct coo *x, const struct ktensor *k, long doub
 
 /* On every conflict resolution, against the oracle. */
 static void check_mttkrp(const struct backend_kind *kind, const struct tensor_case *s,
-                         uint64_t rank, enum precision precision)
+                         uint64_t rank, enum precision_policy precision)
 {
     struct coo x;
     struct ktensor k;
     long double *expected[MAX_ORDER];
     naive_random_coo(&x, SHAPE(s->order, s->dims), s->nnz, rank, s->skewed);
     create_model(&k, &x, rank, 7);
-    if (precision == PRECISION_SINGLE) /* terms of one sign: sums that do not cancel */
+    if (precision == POLICY_SINGLE) /* terms of one sign: sums that do not cancel */
         make_positive(&x, &k);
     expect_modes(&x, &k, expected);
     for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
@@ -117,7 +117,7 @@ static void test_mttkrp_ranks(void **state)
     };
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-            check_mttkrp(kind, &shapes[s], ranks[r], PRECISION_DOUBLE);
+            check_mttkrp(kind, &shapes[s], ranks[r], POLICY_DOUBLE);
 }
 
 static void test_mttkrp_orders(void **state)
@@ -135,7 +135,7 @@ static void test_mttkrp_orders(void **state)
         {16, {2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2}, 2000, 0},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(kind, &shapes[s], 3 + 8 * (s % 3), PRECISION_DOUBLE);
+        check_mttkrp(kind, &shapes[s], 3 + 8 * (s % 3), POLICY_DOUBLE);
 }
 
 static void test_mttkrp_modes_of_length_one(void **state)
@@ -148,7 +148,7 @@ static void test_mttkrp_modes_of_length_one(void **state)
         {4, {50, 1, 70, 80}, 7000, 1},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(kind, &shapes[s], 16, PRECISION_DOUBLE);
+        check_mttkrp(kind, &shapes[s], 16, POLICY_DOUBLE);
 }
 
 static void test_mttkrp_hot_and_empty_rows(void **state)
@@ -160,7 +160,7 @@ static void test_mttkrp_hot_and_empty_rows(void **state)
         {4, {30000, 2, 20000, 3}, 15000, 1},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(kind, &shapes[s], 8, PRECISION_DOUBLE);
+        check_mttkrp(kind, &shapes[s], 8, POLICY_DOUBLE);
 }
 
 static void test_mttkrp_long_lines(void **state)
@@ -176,7 +176,7 @@ static void test_mttkrp_long_lines(void **state)
          1}, /* 144 */
     };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        check_mttkrp(kind, &shapes[s], s == 2 ? 2 : 5, PRECISION_DOUBLE);
+        check_mttkrp(kind, &shapes[s], s == 2 ? 2 : 5, POLICY_DOUBLE);
 }
 
 /* Single precision on every conflict resolution against the oracle. */
@@ -191,7 +191,7 @@ static void test_single(void **state)
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
-            check_mttkrp(kind, &shapes[i], ranks[r], PRECISION_SINGLE);
+            check_mttkrp(kind, &shapes[i], ranks[r], POLICY_SINGLE);
 }
 
 /* The previous tests have streamed; the bytes that flow are known for each mode. */

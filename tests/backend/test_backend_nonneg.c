@@ -40,7 +40,7 @@ struct scene {
 };
 
 static bool scene_open(struct scene *s, const struct backend_kind *kind,
-                       const struct tensor_case *t, uint64_t rank, enum precision precision,
+                       const struct tensor_case *t, uint64_t rank, enum precision_policy precision,
                        enum flow flow)
 {
     struct error error = {0};
@@ -59,7 +59,7 @@ static bool scene_open(struct scene *s, const struct backend_kind *kind,
     ktensor_randomise(&s->after, KTENSOR_RANDOM, 7);
     /* of floats, not far above those that the first update finds: the floor counts from them */
     for (uint64_t r = 0; r < rank; r++)
-        s->after.lambda[r] = (1 + (double)r) * (precision == PRECISION_SINGLE ? 0x1p-10 : 1);
+        s->after.lambda[r] = (1 + (double)r) * (precision == POLICY_SINGLE ? 0x1p-10 : 1);
     if (backend_open(&s->b, kind, &s->x, &s->setting, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(backend_load(&s->b, &s->after, &error), STATUS_OK);
@@ -107,8 +107,8 @@ static void step(struct scene *s, int n)
     keep_before(s);
     naive_v(&s->before, n, all_nonneg.ridge[n], s->v);
     naive_floors(s->least,
-                 s->setting.problem.precision == PRECISION_SINGLE ? &nonneg_floor_single
-                                                                  : &nonneg_floor_double,
+                 s->setting.problem.precision == POLICY_SINGLE ? &nonneg_floor_single
+                                                               : &nonneg_floor_double,
                  s->before.lambda, s->v, s->x.shape.dims[n], rank);
     assert_int_equal(backend_mttkrp(&s->b, n, &error), STATUS_OK);
     assert_int_equal(backend_fetch(&s->b, n, s->m, &error), STATUS_OK);
@@ -123,9 +123,8 @@ static void step(struct scene *s, int n)
 /* How much a column's norm may lack: what stands near the floor is written as 0 (nonneg_zeros). */
 static double hidden(const struct scene *s, uint64_t r)
 {
-    const struct nonneg_floor *of = s->setting.problem.precision == PRECISION_SINGLE
-                                        ? &nonneg_floor_single
-                                        : &nonneg_floor_double;
+    const struct nonneg_floor *of =
+        s->setting.problem.precision == POLICY_SINGLE ? &nonneg_floor_single : &nonneg_floor_double;
     double most = 0;
     for (uint64_t k = 0; k < s->after.rank; k++)
         most = fmax(most, s->after.lambda[k]);
@@ -137,7 +136,7 @@ static double hidden(const struct scene *s, uint64_t r)
 static void assert_as_hals(const struct scene *s, int n)
 {
     uint64_t rank = s->after.rank, rows = s->x.shape.dims[n];
-    const double tolerance = s->setting.problem.precision == PRECISION_SINGLE ? 2e-5 : 1e-11;
+    const double tolerance = s->setting.problem.precision == POLICY_SINGLE ? 2e-5 : 1e-11;
     long double largest = 0, error = 0;
     for (uint64_t r = 0; r < rank; r++) {
         long double norm = 0;
@@ -159,7 +158,7 @@ static void assert_as_hals(const struct scene *s, int n)
 }
 
 static void check_update(const struct backend_kind *kind, const struct tensor_case *t,
-                         uint64_t rank, enum precision precision, enum flow flow)
+                         uint64_t rank, enum precision_policy precision, enum flow flow)
 {
     struct scene s;
     struct backend_fit fit;
@@ -173,9 +172,9 @@ static void check_update(const struct backend_kind *kind, const struct tensor_ca
         assert_as_hals(&s, n);
         assert_int_equal(backend_fit(&s.b, n, NULL, &fit, &error), STATUS_OK);
         const long double expected = naive_fit(&s.x, &s.after);
-        if (!(fabsl(fit.value - expected) < (precision == PRECISION_SINGLE ? 1e-4L : 1e-10L)))
+        if (!(fabsl(fit.value - expected) < (precision == POLICY_SINGLE ? 1e-4L : 1e-10L)))
             fail_msg("rank %d, %s, update %d: fit %.15f, from the nonzeros %.15Lf", (int)rank,
-                     precision == PRECISION_SINGLE ? "single" : "double", i, fit.value, expected);
+                     precision == POLICY_SINGLE ? "single" : "double", i, fit.value, expected);
     }
     scene_close(&s);
 }
@@ -191,8 +190,8 @@ static void test_update(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
             for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-                check_update(kind, &cases[c], ranks[r], PRECISION_DOUBLE, flow);
-                check_update(kind, &cases[c], ranks[r], PRECISION_SINGLE, flow);
+                check_update(kind, &cases[c], ranks[r], POLICY_DOUBLE, flow);
+                check_update(kind, &cases[c], ranks[r], POLICY_SINGLE, flow);
             }
 }
 
@@ -203,8 +202,8 @@ static void test_simd_widths(void **state)
     static const struct tensor_case t = {3, {61, 35, 90}, 2000, 0};
     for (uint64_t width = 2; width <= 8; width *= 2) {
         simd_width_limit(width);
-        check_update(&backend_host, &t, 5, PRECISION_DOUBLE, IN_MEMORY);
-        check_update(&backend_host, &t, 12, PRECISION_DOUBLE, IN_MEMORY);
+        check_update(&backend_host, &t, 5, POLICY_DOUBLE, IN_MEMORY);
+        check_update(&backend_host, &t, 12, POLICY_DOUBLE, IN_MEMORY);
     }
     simd_width_limit(0);
 }
@@ -216,8 +215,8 @@ static void test_large_ranks(void **state)
     static const struct tensor_case t = {3, {30, 20, 100}, 900, 0};
     static const uint64_t ranks[] = {64, 65, 128, 200, 300, 600};
     for (size_t r = 0; r < (kind->devices ? 6 : 4); r++) {
-        check_update(kind, &t, ranks[r], PRECISION_DOUBLE, IN_MEMORY);
-        check_update(kind, &t, ranks[r], PRECISION_SINGLE, IN_MEMORY);
+        check_update(kind, &t, ranks[r], POLICY_DOUBLE, IN_MEMORY);
+        check_update(kind, &t, ranks[r], POLICY_SINGLE, IN_MEMORY);
     }
 }
 
@@ -230,7 +229,7 @@ static void test_best_matrix(void **state)
     const uint64_t rank = 6;
     for (int n = 0; n < 3; n++) {
         struct scene s;
-        assert_true(scene_open(&s, kind, &t, rank, PRECISION_DOUBLE, IN_MEMORY));
+        assert_true(scene_open(&s, kind, &t, rank, POLICY_DOUBLE, IN_MEMORY));
         for (int i = 0; i < 200; i++)
             step(&s, n);
         long double largest = 0, zeros = 0;
@@ -271,7 +270,7 @@ static void test_nothing_fits(void **state)
     struct error error = {0};
     struct scene s;
     struct backend_fit fit;
-    assert_true(scene_open(&s, kind, &t, 3, PRECISION_DOUBLE, IN_MEMORY));
+    assert_true(scene_open(&s, kind, &t, 3, POLICY_DOUBLE, IN_MEMORY));
     backend_close(&s.b);
     for (uint64_t i = 0; i < s.x.nnz; i++)
         s.x.value[i] = -fabs(s.x.value[i]);
@@ -286,7 +285,7 @@ static void test_nothing_fits(void **state)
 
 /* A component that was lost grows again: of two components that begin alike, one takes all at
  * first. One that is zero in a mode from the start harms nothing. */
-static void check_lost_components(const struct backend_kind *kind, enum precision precision)
+static void check_lost_components(const struct backend_kind *kind, enum precision_policy precision)
 {
     static const struct tensor_case t = {3, {20, 15, 25}, 3000, 0};
     struct error error = {0};
@@ -301,7 +300,7 @@ static void check_lost_components(const struct backend_kind *kind, enum precisio
     assert_int_equal(backend_load(&s.b, &s.after, &error), STATUS_OK);
     sweeps(&s, 60, &fit);
     assert_true(fabsl(fit.value - naive_fit(&s.x, &s.after)) <
-                (precision == PRECISION_SINGLE ? 1e-4L : 1e-10L));
+                (precision == POLICY_SINGLE ? 1e-4L : 1e-10L));
     assert_true(s.after.lambda[0] > 1e-3 && s.after.lambda[1] > 1e-3 && s.after.lambda[2] > 1e-3);
     assert_true(s.after.lambda[3] >= 0);
     scene_close(&s);
@@ -310,8 +309,8 @@ static void check_lost_components(const struct backend_kind *kind, enum precisio
 static void test_lost_components(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
-    check_lost_components(kind, PRECISION_DOUBLE);
-    check_lost_components(kind, PRECISION_SINGLE);
+    check_lost_components(kind, POLICY_DOUBLE);
+    check_lost_components(kind, POLICY_SINGLE);
 }
 
 static void test_fixed_mode(void **state)

@@ -125,25 +125,25 @@ static void test_rank_of_a_plan(void **state)
     const struct backend_kind *kind = backend_of(state);
     const struct plan_tensor tensor = {.shape = {3, {30, 40, 50}}, .nnz = 1000};
     for (uint64_t rank = 1; rank < 20; rank++)
-        for (int p = PRECISION_DOUBLE; p <= PRECISION_SINGLE; p++) {
+        for (int p = POLICY_DOUBLE; p <= POLICY_AUTO; p++) {
             const struct backend_options options = {.problem.rank = rank,
-                                                    .problem.precision = (enum precision)p};
+                                                    .problem.precision = (enum precision_policy)p};
             struct error error = {0};
             struct plan plan;
             assert_int_equal(backend_plan(&plan, kind, &tensor, &options, &error), STATUS_OK);
             assert_int_equal(plan.request.rank, rank);
-            assert_int_equal(plan.request.precision, p);
+            assert_int_equal(plan.request.precision,
+                             p == POLICY_SINGLE ? PRECISION_SINGLE : PRECISION_DOUBLE);
             assert_in_range(plan.request.row_bytes, rank * precision_bytes(plan.request.precision),
                             rank * precision_bytes(plan.request.precision) + 15);
         }
 }
 
 /* Bytes of the factors of a plan on the host. */
-static uint64_t factor_bytes(enum precision precision, bool single_first, bool is_part)
+static uint64_t factor_bytes(enum precision_policy precision, bool is_part)
 {
     const struct plan_tensor tensor = {.shape = {3, {30, 50, 40}}, .nnz = 1000, .is_part = is_part};
-    const struct backend_options options = {
-        .problem.rank = 7, .problem.precision = precision, .problem.single_first = single_first};
+    const struct backend_options options = {.problem.rank = 7, .problem.precision = precision};
     struct error error = {0};
     struct plan plan;
     assert_int_equal(backend_plan(&plan, &backend_host, &tensor, &options, &error), STATUS_OK);
@@ -156,12 +156,9 @@ static void test_rows_to_send(void **state)
 {
     (void)state;
     const uint64_t sent = 50 * 7 * sizeof(double);
-    assert_int_equal(factor_bytes(PRECISION_DOUBLE, false, true),
-                     factor_bytes(PRECISION_DOUBLE, false, false));
-    assert_int_equal(factor_bytes(PRECISION_SINGLE, false, true),
-                     factor_bytes(PRECISION_SINGLE, false, false) + sent);
-    assert_int_equal(factor_bytes(PRECISION_DOUBLE, true, true),
-                     factor_bytes(PRECISION_DOUBLE, true, false) + sent);
+    assert_int_equal(factor_bytes(POLICY_DOUBLE, true), factor_bytes(POLICY_DOUBLE, false));
+    assert_int_equal(factor_bytes(POLICY_SINGLE, true), factor_bytes(POLICY_SINGLE, false) + sent);
+    assert_int_equal(factor_bytes(POLICY_AUTO, true), factor_bytes(POLICY_AUTO, false) + sent);
 }
 
 int main(void)

@@ -73,7 +73,7 @@ static bool adds_up(const struct rank_rows *r, const struct coo *x, const struct
         m[2 * (uint64_t)x->index[n][i]] += x->value[i];
         m[2 * (uint64_t)x->index[n][i] + 1] -= x->value[i];
     }
-    right = right && rank_rows_scatter(r, n, m, 2, error) == STATUS_OK;
+    right = right && rank_rows_reduce_scatter(r, n, m, 2, error) == STATUS_OK;
     for (uint64_t i = 0; right && i < rows; i++) {
         uint64_t row = whole_row(&r->part, n, i);
         double expected = row == NO_ROW ? 0 : w->sum[n][row];
@@ -82,7 +82,7 @@ static bool adds_up(const struct rank_rows *r, const struct coo *x, const struct
         else
             m[2 * i] = m[2 * i + 1] = NAN;
     }
-    right = right && rank_rows_gather(r, n, m, 2, error) == STATUS_OK;
+    right = right && rank_rows_allgather(r, n, m, 2, error) == STATUS_OK;
     for (uint64_t i = 0; right && i < rows; i++) {
         uint64_t row = whole_row(&r->part, n, i);
         right = row == NO_ROW || (m[2 * i] == w->sum[n][row] && m[2 * i + 1] == -w->sum[n][row]);

@@ -76,7 +76,7 @@ static void sweep(struct backend *b, struct backend_fit *fit)
 /* Before the first update, after a sweep, and after a sweep that followed a residual. */
 static void check_residual(const struct backend_kind *kind, const struct tensor_case *s,
                            uint64_t rank, enum conflict conflict, enum flow flow,
-                           enum precision precision)
+                           enum precision_policy precision)
 {
     struct error error = {0};
     struct backend_options setting = {
@@ -137,9 +137,8 @@ static void test_residual(void **state)
             size_t some = ranks[r] == 3 ? sizeof conflicts / sizeof *conflicts : 1;
             for (size_t c = 0; c < some; c++)
                 for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++)
-                    check_residual(kind, &shapes[s], ranks[r], conflicts[c], flow,
-                                   PRECISION_DOUBLE);
-            check_residual(kind, &shapes[s], ranks[r], CONFLICT_AUTO, IN_MEMORY, PRECISION_SINGLE);
+                    check_residual(kind, &shapes[s], ranks[r], conflicts[c], flow, POLICY_DOUBLE);
+            check_residual(kind, &shapes[s], ranks[r], CONFLICT_AUTO, IN_MEMORY, POLICY_SINGLE);
         }
 }
 

@@ -45,7 +45,7 @@ static void check_rotations(const struct backend_kind *kind, const struct coo *x
     struct error error = {0};
     struct backend b;
     struct ktensor k;
-    long double tolerance = setting->problem.precision == PRECISION_SINGLE ? 1e-5L : 1e-12L;
+    long double tolerance = setting->problem.precision == POLICY_SINGLE ? 1e-5L : 1e-12L;
     create_model(&k, x, setting->problem.rank, 3);
     if (backend_open(&b, kind, x, setting, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
@@ -72,7 +72,7 @@ static void test_rotations(void **state)
             for (int single = 0; single <= 1; single++) {
                 struct backend_options setting = {.problem.rank = ranks[c]};
                 struct coo x;
-                setting.problem.precision = single ? PRECISION_SINGLE : PRECISION_DOUBLE;
+                setting.problem.precision = single ? POLICY_SINGLE : POLICY_DOUBLE;
                 naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), cases[c].nnz, c,
                                  cases[c].skewed);
                 if (set_flow(&setting, flow, kind, &x))

@@ -124,8 +124,7 @@ static void test_single(void **state)
     struct ktensor start, saved, again;
     struct carried carried;
     naive_random_coo(&x, &(struct shape){3, {40, 50, 60}}, 2000, 1, 0);
-    const struct backend_options setting = {.problem.rank = 5,
-                                            .problem.precision = PRECISION_SINGLE};
+    const struct backend_options setting = {.problem.rank = 5, .problem.precision = POLICY_SINGLE};
     create_model(&start, &x, 5, 7);
     create_model(&saved, &x, 5, 8);
     create_model(&again, &x, 5, 9);

@@ -64,7 +64,7 @@ static void check_widen(const struct backend_kind *kind, const struct coo *x,
     struct backend_options in_double = *setting;
     const uint64_t rank = setting->problem.rank;
     const double most = kind == &backend_host ? 0 : 1e-11;
-    in_double.problem.single_first = false;
+    in_double.problem.precision = POLICY_DOUBLE;
     create_model(&start, x, rank, 7);
     open_setting(&b, kind, x, setting);
     open_setting(&all, kind, x, &in_double);
@@ -117,7 +117,7 @@ static void test_widen(void **state)
             for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
                 struct backend_options setting = {.problem.rank = ranks[(c + i) % 3],
                                                   .conflict = conflicts[i],
-                                                  .problem.single_first = true};
+                                                  .problem.precision = POLICY_AUTO};
                 bool atomic = conflicts[i] != CONFLICT_AUTO && conflicts[i] != CONFLICT_ORDERED &&
                               conflicts[i] != CONFLICT_HIERARCHICAL;
                 omp_set_num_threads(atomic ? 1 : 3);
@@ -135,7 +135,7 @@ static void test_wide(void **state)
     const struct backend_kind *kind = backend_of(state);
     struct coo x;
     naive_random_coo(&x, &(struct shape){3, {90, 150, 80}}, 4000, 1, 0);
-    const struct backend_options setting = {.problem.rank = 130, .problem.single_first = true};
+    const struct backend_options setting = {.problem.rank = 130, .problem.precision = POLICY_AUTO};
     check_widen(kind, &x, &setting);
     coo_free(&x);
 }
@@ -150,7 +150,7 @@ static void test_nonneg(void **state)
     struct ktensor k;
     naive_random_coo(&x, &(struct shape){3, {60, 50, 90}}, 4000, 1, 1);
     const struct backend_options setting = {.problem.rank = 6,
-                                            .problem.single_first = true,
+                                            .problem.precision = POLICY_AUTO,
                                             .problem.rules = {.nonneg = {true, true, true}}};
     create_model(&k, &x, 6, 7);
     ktensor_randomise(&k, KTENSOR_RANDOM, 7);

@@ -65,6 +65,7 @@ static void write_sample(struct json *j)
 {
     const double numbers[] = {0.1, -2, 1e300, 5e-324, INFINITY};
     const uint64_t lengths[] = {183, UINT64_MAX};
+    const int counts[] = {2, 0, INT32_MAX};
     json_put_object(j, NULL);
     json_put_string(j, "name", "x");
     json_put_number(j, "third", 1.0 / 3);
@@ -72,6 +73,7 @@ static void write_sample(struct json *j)
     json_put_unsigned(j, "most", UINT64_MAX);
     json_put_numbers(j, "numbers", numbers, 5);
     json_put_unsigneds(j, "lengths", lengths, 2);
+    json_put_counts(j, "counts", counts, 3);
     json_put_numbers(j, "none", numbers, 0);
     json_put_array(j, "list");
     json_put_bool(j, NULL, true);
@@ -91,6 +93,7 @@ static const char sample[] = "{\n"
                              "  \"most\": 18446744073709551615,\n"
                              "  \"numbers\": [0.1, -2, 1e300, 5e-324, null],\n"
                              "  \"lengths\": [183, 18446744073709551615],\n"
+                             "  \"counts\": [2, 0, 2147483647],\n"
                              "  \"none\": [],\n"
                              "  \"list\": [\n"
                              "    true,\n"

@@ -30,7 +30,7 @@ static void test_available(void **state)
     uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     assert_true(machine_memory_available() > (1 << 20));
     assert_true(machine_memory_available() <= all);
-    assert_true(MACHINE_MEMORY_SHARE > 0 && MACHINE_MEMORY_SHARE < 1);
+    assert_true(MACHINE_MEMORY_FRACTION > 0 && MACHINE_MEMORY_FRACTION < 1);
     assert_int_equal(machine_memory_budget(12345), 12345);
     assert_true(machine_memory_budget(0) > 0 && machine_memory_budget(0) < all);
 }

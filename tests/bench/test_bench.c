@@ -40,7 +40,7 @@ static void test_tolerance(void **state)
  * kernels to choose from. */
 static struct backend_kind pretender;
 static struct backend_ops operations;
-static int calls_until_settled, calls[MAX_ORDER];
+static int calls_until_chosen, calls[MAX_ORDER];
 static double wrong_by;
 static int wrong_mode;
 
@@ -64,7 +64,7 @@ static void tell_kernels(void *state, struct backend_built *built)
     for (int n = 0; n < 3; n++) {
         struct backend_mttkrp_kernel *kernel = &built->kernel[n];
         snprintf(kernel->name, sizeof kernel->name, "kernel %d", calls[n]);
-        kernel->chosen = calls[n] >= calls_until_settled;
+        kernel->chosen = calls[n] >= calls_until_chosen;
     }
 }
 
@@ -103,7 +103,7 @@ static int set_up(void **state)
     operations.mttkrp = counting_mttkrp;
     operations.fetch = wrong_fetch;
     memset(calls, 0, sizeof calls);
-    calls_until_settled = 0;
+    calls_until_chosen = 0;
     wrong_by = 0;
     wrong_mode = -1;
     return 0;
@@ -312,7 +312,7 @@ static void test_device(void **state)
     make_tensor(&x);
     operations.events = &events;
     operations.built = tell_kernels;
-    calls_until_settled = 17;
+    calls_until_chosen = 17;
     assert_int_equal(run(&r, &x, CONFLICT_REGISTER, 0, 0, &error), STATUS_OK);
     for (int n = 0; n < 3; n++) {
         const struct bench_series *s = &r.resolution[0].mode[n];

@@ -70,7 +70,7 @@ static void check_run(const struct to_fit_run *run, const struct backend_kind *k
 {
     struct fit_trace trace = {0};
     struct cpals_result expected = make_run(kind, x, way, seed, &trace);
-    bool repeats = way->precision == PRECISION_DOUBLE && !way->single_first;
+    bool repeats = way->precision == POLICY_DOUBLE;
     double near = repeats ? 1e-8 : 1e-3;
     assert_true(run->seed == seed && fabs(run->fit - expected.fit) < near);
     if (repeats) {
@@ -265,11 +265,11 @@ static void test_repeats(void **state)
 static void test_options_of_ways(void **state)
 {
     (void)state;
-    const struct way single = {"single", .precision = PRECISION_SINGLE};
+    const struct way single = {"single", .precision = POLICY_SINGLE};
     assert_true(way_options(&ways[0], 5, 1e-9, NULL).tolerance == 1e-9);
     assert_true(way_options(&single, 5, 1e-9, NULL).tolerance == 0);
     assert_true(way_options(&single, 5, 1e-5, NULL).tolerance == 1e-5);
-    assert_int_equal(ways[0].precision, PRECISION_DOUBLE); /* with which others are compared */
+    assert_int_equal(ways[0].precision, POLICY_DOUBLE); /* with which others are compared */
 }
 
 int main(void)

@@ -16,8 +16,8 @@
 
 #define STARTS 2
 
-static const struct way two[] = {{"one", .precision = PRECISION_DOUBLE},
-                                 {"other", .precision = PRECISION_SINGLE}};
+static const struct way two[] = {{"one", .precision = POLICY_DOUBLE},
+                                 {"other", .precision = POLICY_SINGLE}};
 
 /* A run with these fits, an iteration each `step` seconds. */
 static void add_run(struct to_fit_run *run, uint64_t seed, const double *fit, int count,
@@ -74,7 +74,7 @@ static void test_levels(void **state)
     struct to_fit t;
     struct error error = {0};
     make(&t);
-    assert_int_equal(to_fit_settle(&t, &error), STATUS_OK);
+    assert_int_equal(to_fit_reach(&t, &error), STATUS_OK);
     assert_true(t.best[0] == 0.5 && t.best[1] == 0.6);
     assert_reached(&t.way[0].run[0], 2, 3, 4, 1);
     assert_reached(&t.way[0].run[1], 2, 3, 3, 1);
@@ -90,7 +90,7 @@ static void test_summaries(void **state)
     struct to_fit t;
     struct error error = {0};
     make(&t);
-    assert_int_equal(to_fit_settle(&t, &error), STATUS_OK);
+    assert_int_equal(to_fit_reach(&t, &error), STATUS_OK);
     const struct to_fit_summary *one = &t.way[0].summary, *other = &t.way[1].summary;
     assert_true(one->iterations[0] == 2 && one->iterations[1] == 3 && one->iterations[2] == 3.5);
     assert_true(one->seconds[0] == 2 && one->seconds[1] == 3 && one->seconds[2] == 3.5);
@@ -104,7 +104,7 @@ static void test_summaries(void **state)
         assert_true(one->worse[g] == 0 && one->better[g] == 0 && other->better[g] == 0);
     assert_true(other->worse[0] == 0 && other->worse[1] == 1); /* by 5e-4 */
     t.way[1].run[0].fit = 0.5 + 2e-3;
-    assert_int_equal(to_fit_settle(&t, &error), STATUS_OK);
+    assert_int_equal(to_fit_reach(&t, &error), STATUS_OK);
     assert_true(other->better[0] == 1 && other->better[1] == 1 && t.best[0] == 0.502);
     assert_int_equal(one->never[0], 1); /* the best is another now */
     to_fit_free(&t);
@@ -119,7 +119,7 @@ static void test_odd(void **state)
     make(&t);
     struct to_fit_run second = t.way[0].run[1];
     t.starts = 1;
-    assert_int_equal(to_fit_settle(&t, &error), STATUS_OK);
+    assert_int_equal(to_fit_reach(&t, &error), STATUS_OK);
     assert_true(t.way[0].summary.iterations[0] == 2 && t.way[1].summary.seconds[2] == 0.5);
     t.starts = STARTS;
     assert_true(t.way[0].run[1].trace.fit == second.trace.fit);
@@ -134,7 +134,7 @@ static void test_fits_that_are_off(void **state)
     struct error error = {0};
     make(&t);
     t.way[1].run[0].off_by = 1.5e-4;
-    assert_int_equal(to_fit_settle(&t, &error), STATUS_OK);
+    assert_int_equal(to_fit_reach(&t, &error), STATUS_OK);
     assert_reached(&t.way[1].run[0], 1, 0, 0, 0.25);
     to_fit_free(&t);
 }
@@ -147,7 +147,7 @@ static void test_table(void **state)
     char *text = NULL;
     size_t size;
     make(&t);
-    assert_int_equal(to_fit_settle(&t, &error), STATUS_OK);
+    assert_int_equal(to_fit_reach(&t, &error), STATUS_OK);
     t.ranks = 6;
     t.parts[0] = 3;
     t.parts[1] = 2;
@@ -156,8 +156,8 @@ static void test_table(void **state)
     fclose(stream);
     assert_string_equal(
         text,
-        "\nMedians of 2 starts until the fit is near the best that any way ends with from the "
-        "same\nstart, and how many runs never came so near:\n\n"
+        "\nMedians of 2 starts until the fit is near the best of all ways from the same start, "
+        "and\nhow many runs never came that near:\n\n"
         "                         within 1e-3       within 1e-4       within 1e-6    never within\n"
         "way                   seconds  iter.    seconds  iter.    seconds  iter.    1e-3 1e-4 "
         "1e-6\n"
@@ -165,7 +165,7 @@ static void test_table(void **state)
         "0\n"
         "other                  0.3750    1.5      never  never      never  never       0    1    "
         "1\n"
-        "\nRuns that ended with another fit than \"one\" from the same start:\n\n"
+        "\nRuns whose last fit differs from that of \"one\" from the same start:\n\n"
         "                        worse by   better by\n"
         "way                  1e-3 1e-4   1e-3 1e-4\n"
         "other                   0    1      0    0\n"
@@ -199,7 +199,7 @@ static void test_record(void **state)
     const struct to_fit_request request = {
         .options = {.problem.rank = 2}, .starts = 2, .tolerance = 0.25};
     make(&t);
-    assert_int_equal(to_fit_settle(&t, &error), STATUS_OK);
+    assert_int_equal(to_fit_reach(&t, &error), STATUS_OK);
     t.ranks = 6;
     t.parts[0] = 3;
     t.parts[1] = 2;
@@ -226,7 +226,7 @@ static void test_no_memory(void **state)
     struct error error = {0};
     make(&t);
     memory_hook_set(0);
-    assert_int_equal(to_fit_settle(&t, &error), STATUS_MEMORY);
+    assert_int_equal(to_fit_reach(&t, &error), STATUS_MEMORY);
     memory_hook_set(-1);
     to_fit_free(&t);
 }

@@ -72,16 +72,17 @@ static void test_another_run(void **state)
     other.rank = 3;
     REFUSES(checkpoint_check_run(&c, &other, &error), "of rank 2, but -r is 3");
     other = e.about.problem;
-    other.precision = PRECISION_DOUBLE;
-    REFUSES(checkpoint_check_run(&c, &other, &error), "single precision");
+    other.precision = POLICY_DOUBLE;
+    REFUSES(checkpoint_check_run(&c, &other, &error),
+            "with --precision single, but this run has double");
     other = e.about.problem;
     other.rules.nonneg[2] = true;
     REFUSES(checkpoint_check_run(&c, &other, &error),
-            "other modes of --nonneg: 1, but this run has 1,3");
+            "other modes in --nonneg: 1, but this run has 1,3");
     other = e.about.problem;
     other.rules.fixed[1] = false;
     REFUSES(checkpoint_check_run(&c, &other, &error),
-            "other modes of --fix: 2, but this run has none");
+            "other modes in --fix: 2, but this run has none");
     REFUSES(checkpoint_check_shape(&c, SHAPE(2, example_dims), 300, &error), "3 modes, this one 2");
     REFUSES(checkpoint_check_shape(&c, s, 301, &error), "300 nonzeros, this one 301");
     const struct shape longer = {3, {7, 1, 51}};

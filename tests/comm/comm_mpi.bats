@@ -48,7 +48,7 @@ all_operations() {
 
 @test "a rank that fails without a word to the others ends them" {
     needs_mpi
-    for word in leave close; do # without comm_close, and with it
+    for word in leave close; do # without comm_finalize, and with it
         SECONDS=0
         run ranks 3 $word
         told "rank 2: no memory left"
@@ -71,7 +71,7 @@ all_operations() {
 
 @test "a failure that the ranks agree on is printed once, with its exit status" {
     needs_mpi
-    run ranks 4 settle
+    run ranks 4 end_phase
     told "rank 3: no room left"
     [ "$status" -eq 5 ]
 }
@@ -91,7 +91,7 @@ all_operations() {
     [ "$status" -ne 0 ]
     [ $SECONDS -lt 20 ]
     # the launcher itself may see it, and tell
-    [ "$(grep -c '^mpi_comm: 3 s have passed without the other processes' <<<"$output")" -eq 1 ] || [[ $output == *mpirun* ]]
+    [ "$(grep -c '^mpi_comm: waited 3 s for the other processes' <<<"$output")" -eq 1 ] || [[ $output == *mpirun* ]]
 }
 
 @test "a process that is killed ends the others" {

@@ -70,7 +70,7 @@ static enum status work(struct comm *c, const char *word, struct error *error)
 {
     if (strcmp(word, "all") == 0)
         return work_all(c, error);
-    if (strcmp(word, "settle") == 0) {
+    if (strcmp(word, "end_phase") == 0) {
         if (c->rank == c->size - 1)
             error_set(error, STATUS_OUTPUT, "no room left");
         return comm_end_phase(c, error);
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     else if (comm_world(&c, strcmp(word, "absent") == 0 ? 3 : 60, &error) == STATUS_OK)
         work(c, word, &error);
     if (strcmp(word, "leave") != 0) /* without a word to anybody */
-        comm_close(c);
+        comm_finalize(c);
     if (error.status != STATUS_OK && comm_world_tells(&error))
         fprintf(stderr, "mpi_comm: %s\n", error.message);
     return (int)error.status;

@@ -29,7 +29,7 @@ static void *run_rank(void *argument)
 {
     struct rank *r = argument;
     r->right = r->work(r->comm);
-    comm_close(r->comm);
+    comm_finalize(r->comm);
     return NULL;
 }
 
@@ -58,7 +58,7 @@ static void run(comm_work *what)
     struct comm *self = comm_self(&error);
     assert_true(self && self->rank == 0 && self->size == 1);
     assert_true(what(self));
-    comm_close(self);
+    comm_finalize(self);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         run_threads(sizes[s], what);
 }
@@ -86,7 +86,7 @@ static bool one_fails(struct comm *c)
         if (status != STATUS_OK)
             right = right && strstr(error.message, ": no memory left") != NULL;
     }
-    comm_close(part);
+    comm_finalize(part);
     return right;
 }
 
@@ -119,7 +119,7 @@ static void test_failing_allocations(void **state)
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         for (int i = 0; i < 4; i++) {
             assert_true(fired ? !comm[i] : comm[i] != NULL);
-            comm_close(comm[i]);
+            comm_finalize(comm[i]);
         }
     }
 }
@@ -141,7 +141,7 @@ static bool may_fail(struct comm *c)
         comm_allgather(c, x, sizeof *x, all, &error) == STATUS_OK)
         comm_reduce_scatter(c, x, &rows, &error);
     failed += error.status != STATUS_OK;
-    comm_close(part);
+    comm_finalize(part);
     return error.status == STATUS_OK || error.status == STATUS_MEMORY ||
            error.status == STATUS_INTERNAL;
 }

@@ -104,9 +104,8 @@ static void test_one_rank_fails(void **state)
         }
 }
 
-/* The ranks settle the failure of one: that rank has the message, and the caller gets the message.
- */
-static enum status settle(struct comm *c, void *context, struct error *error)
+/* A phase ends with the failure of one rank: that rank has the message, and the caller gets it. */
+static enum status end_phase(struct comm *c, void *context, struct error *error)
 {
     const struct marks *m = context;
     if (m->failing[c->rank])
@@ -114,7 +113,7 @@ static enum status settle(struct comm *c, void *context, struct error *error)
     return comm_end_phase(c, error);
 }
 
-static void test_a_settled_failure(void **state)
+static void test_a_failure_in_a_phase(void **state)
 {
     (void)state;
     for (int bad = 0; bad < 4; bad++) {
@@ -122,7 +121,7 @@ static void test_a_settled_failure(void **state)
         struct error error = {0};
         struct marks m = {0};
         m.failing[bad] = STATUS_INPUT;
-        assert_int_equal(comm_run_team(4, settle, &m, &error), STATUS_INPUT);
+        assert_int_equal(comm_run_team(4, end_phase, &m, &error), STATUS_INPUT);
         snprintf(expected, sizeof expected, "rank %d: failure of %d", bad, bad);
         assert_string_equal(error.message, expected);
     }
@@ -162,7 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_rank_works_once), cmocka_unit_test(test_threads_are_shared),
         cmocka_unit_test(test_one_rank_fails),        cmocka_unit_test(test_all_ranks_fail),
-        cmocka_unit_test(test_a_settled_failure),     cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_a_failure_in_a_phase),  cmocka_unit_test(test_failing_allocations),
     };
     return cmocka_run_group_tests_name("comm_team", tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ load cli_helpers
     cpd "$DATA/planted.tns" -r 4 --backend host -i 12 --tol 0 --nowrite --checkpoint x.ck --accelerate momentum
     first=$(fit)
     cpd "$DATA/planted.tns" -r 4 --backend host -i 12 --tol 0 --nowrite --resume x.ck --accelerate off
-    grep -qx 'warning: the iterations before had --accelerate momentum, the next have off' messages
+    grep -qx 'warning: the checkpoint is from a run with --accelerate momentum, this run has off' messages
     near "$(fit)" "$first" 1e-8 # a checkpoint does not say how many digits rounding has left
     cpd "$DATA/planted.tns" -r 4 --backend host -i 30 --tol 0 --nowrite --resume x.ck --accelerate momentum
     run ! grep -q 'the iterations before' messages

@@ -204,7 +204,7 @@ END
 }
 
 @test "several GPUs on a backend without any" {
-    fails 2 "blco bench: --gpus: backend host works without GPUs" bench "$DATA/planted.tns" -q -r 2 \
+    fails 2 "blco bench: --gpus: backend host uses no GPU" bench "$DATA/planted.tns" -q -r 2 \
         --backend host --gpus 2 --json x.json
     fails 2 "--gpus: '0'" bench "$DATA/planted.tns" -r 2 --gpus 0
     [ ! -e x.json ]

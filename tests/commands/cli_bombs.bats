@@ -47,7 +47,7 @@ with gzip.open("bomb.tns.gz", "wb") as file:
     [ ! -e y.blco ]
 }
 
-@test "gzip that memory does not hold ends with exit code 3" {
+@test "gzip that memory does not hold ends with exit status 3" {
     [[ $BLCO != */[at]san/* ]] || skip "sanitizers take memory themselves"
     bomb
     limit=$(($(addresses) + 300000))

@@ -75,7 +75,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     for option in --checkpoint --resume --resume-if-exists --record; do
         fails 2 "$option: '-', expected the name of a file" cpd -q "$tensor" -r 3 $option -
     done
-    fails 2 "--checkpoint FILE expected, too" cpd -q "$tensor" -r 3 --checkpoint-every 5m
+    fails 2 "--checkpoint-every needs --checkpoint FILE" cpd -q "$tensor" -r 3 --checkpoint-every 5m
     for text in '' 5 m 0m 5x 1m1h 1m1m -5m '5m ' 1.5h 99999999999s; do
         fails 2 "--time-limit: '$text', expected a time as" cpd -q "$tensor" -r 3 --time-limit "$text"
     done
@@ -120,14 +120,14 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     exits 143
 }
 
-@test "the time limit ends the run with exit code 0, a checkpoint and the model" {
+@test "the time limit ends the run with exit status 0, a checkpoint and the model" {
     run -0 --separate-stderr "$BLCO" cpd "$DATA/planted.tns" -r 4 -i 1000000000 --tol 0 -t 1 -o x \
         --checkpoint c --time-limit 1s
     [[ $stderr == *"stopped at the time limit"* ]]
     [ -s c ] && [ -s x.mode1.mat ]
 }
 
-@test "a checkpoint that cannot be written: the model is, and the exit code is 5" {
+@test "a checkpoint that cannot be written: the model is, and the exit status is 5" {
     start_saving
     mkdir c
     kill -TERM $pid
@@ -161,7 +161,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     cpd "$DATA/planted.tns" -r 5 -i 12 --tol 0 --backend host -o whole
     one=("$DATA/planted.tns" -r 5 --tol 0 --backend host -o end --checkpoint c --resume-if-exists c)
     cpd "${one[@]}" -i 5
-    grep -qx "c does not exist yet: the run begins anew" messages
+    grep -qx "c does not exist yet: this is a new run" messages
     cpd "${one[@]}" -i 12
     grep -q "^resuming c: 5 iterations" messages
     for file in whole.*.mat; do cmp "$file" "end${file#whole}"; done
@@ -181,7 +181,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     fails 2 "--resume-if-exists and --starts: a checkpoint has the state of one start" \
         cpd "$t" -r 2 --resume-if-exists c --starts 2
     fails 2 "--resume-if-exists and a range of -r: a checkpoint has" cpd "$t" -r 2:3 --resume-if-exists c
-    fails 2 "--fix: --init STEM expected, too" cpd "$t" -r 2 --fix 1 --resume-if-exists c
+    fails 2 "--fix needs --init STEM" cpd "$t" -r 2 --fix 1 --resume-if-exists c
     touch file
     fails 2 "file/c: Not a directory" cpd "$t" -q -r 2 --nowrite --resume-if-exists file/c
     # an existing file is used, even if it is no checkpoint
@@ -192,7 +192,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     needs_mpirun
     one=("$DATA/planted.tns" -r 4 --tol 0 --backend host -t 1 -o end --checkpoint c --resume-if-exists c)
     processes 3 "$BLCO" cpd "${one[@]}" -i 4 2>messages
-    [ "$(grep -c "c does not exist yet: the run begins anew" messages)" -eq 1 ]
+    [ "$(grep -c "c does not exist yet: this is a new run" messages)" -eq 1 ]
     processes 3 "$BLCO" cpd "${one[@]}" -i 6 2>messages
     grep -q "^resuming c: 4 iterations" messages
     grep -q "^fit .* after 6 iterations" messages
@@ -207,7 +207,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
             [[ $output == *"rank 1: c: cannot be read: No such file or directory"* ]]
         else
             [ "$status" -eq 0 ]
-            [[ $output == *"c does not exist yet: the run begins anew"* ]]
+            [[ $output == *"c does not exist yet: this is a new run"* ]]
         fi
     done
 }

@@ -183,7 +183,7 @@ in_fish() {
             count=$((count + 1))
         done
         # and these are all of them
-        [ "$count" -eq "$(sed "s/.*expected //; s/;.*//; s/ or several.*//; s/,\\| or /\n/g" <<<"$refusal" | wc -l)" ]
+        [ "$count" -eq "$(sed "s/.*expected //; s/;.*//; s/, or several.*//; s/,\\| or /\n/g" <<<"$refusal" | wc -l)" ]
     done 3<choices
 }
 

@@ -142,7 +142,7 @@ load cli_helpers
     [ -z "$output" ]
 }
 
-@test "too little memory is exit code 3" {
+@test "too little memory is exit status 3" {
     fails 3 "memory" cpd -q "$DATA/planted.tns" -r 2 --backend host --host-memory 1K -o x
     [ -z "$(ls)" ]
     fails 3 "memory" cpd -q "$DATA/planted.tns" -r 1000000 --backend host --host-memory 1G -o x
@@ -169,7 +169,7 @@ load cli_helpers
     near "$(fit)" "$expected" 2e-9
 }
 
-@test "numerical breakdown is exit code 4 and leaves no files" {
+@test "numerical breakdown is exit status 4 and leaves no files" {
     printf '1 1 1\n2 2 1\n' >x.tns
     printf 'ktensor\n2\n2 2\n1\n1\nmatrix\n2\n2 1\n1e200\n1\nmatrix\n2\n2 1\n1e200\n1\n' >huge.ktns
     run -4 --separate-stderr "$BLCO" cpd -q x.tns -r 1 -o out --init huge
@@ -190,7 +190,7 @@ load cli_helpers
     done
 }
 
-@test "a write that fails is exit code 5, leaves no files and keeps older ones" {
+@test "a write that fails is exit status 5, leaves no files and keeps older ones" {
     [[ $BLCO != */tsan/* ]] || skip "the thread sanitizer itself writes larger files"
     echo old >x.lambda.mat
     run -5 --separate-stderr bash -c 'trap "" XFSZ; ulimit -f 8; exec "$BLCO" cpd -q "$1" -r 40 -i 1 -o x' \

@@ -124,7 +124,7 @@ load cli_helpers
     fails 3 "TB of memory to make" generate x.tns --dims 4294967295,4294967295 --nnz 100000000000 --planted-rank 2
     fails 3 "of memory to make, 2.00 MB may be used" generate x.tns --dims 60,50,40 --nnz 100000 --planted-rank 3 --host-memory 2M
     fails 3 "MB of memory are needed to make the tensor, 875 kB may be used" generate x.tns --preset chicago --host-memory 1M
-    fails 3 "the tuples of fibers take" generate x.blco --preset reddit --host-memory 1G
+    fails 3 "the combinations of fibers take" generate x.blco --preset reddit --host-memory 1G
     fails 2 "--header is for text, but x.blco is not" generate x.blco "${size[@]}" --header dims
     fails 2 "--index-base is for text, but x.blco is not" generate x.blco "${size[@]}" --index-base 0
     fails 5 "none/x.tns: cannot be written" generate none/x.tns "${size[@]}" -q

@@ -77,7 +77,7 @@ reference_start() {
     }'
 }
 
-# measure COMMAND...: the exit code of a command, and the most megabytes of memory that it had. Standard input is given on.
+# measure COMMAND...: the exit status of a command, and the most megabytes of memory that it had. Standard input is given on.
 measure() {
     python3 -c '
 import resource, subprocess, sys

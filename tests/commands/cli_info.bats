@@ -213,7 +213,7 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     [[ $(of ranks) == "8 processes of 1 thread on "* ]]
     [ "$(of iteration)" != "$on_one" ]
     [ "$(of iteration)" = "$("$BLCO" info -q x.tns --ranks 8 -t 1 --backend host | sed -n 's/^iteration *//p')" ]
-    fails 2 "--on: --ranks or --grid expected, too" info -q x.tns --on gpus
+    fails 2 "--on needs --ranks or --grid" info -q x.tns --on gpus
     fails 2 "--on: 'cards'" info -q x.tns --ranks 2 --on cards
 }
 

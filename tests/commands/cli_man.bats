@@ -64,26 +64,43 @@ elsewhere='^(mpirun|srun|ssh|scp|rsync|curl|wget) |--gpus|--backend cuda'
     done
 }
 
+commands() { "$BLCO" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
+
 # item COMMAND OPTION: what the manual page of the command says of the option.
 item() {
     [ ! -f "$ROOT/man/blco-$1.1" ] ||
         awk -v option="Fl (. , )?-$2( |\$)" '/^\.It Fl/ { on = $0 ~ option } on' "$ROOT/man/blco-$1.1"
 }
 
-@test "the manual pages tell the words that options take" {
+# helped COMMAND OPTION: what the help of the command says of the option.
+helped() {
+    "$BLCO" "$1" --help=all | awk -v option="--$2" '/^ +-/ { on = index($0, option " ") || index($0, option "[") } on'
+}
+
+@test "helps and manual pages have the words that options take" {
     choices | grep -v ' preset ' >choices
     [ "$(wc -l <choices)" -gt 20 ]
     while read -r command option words; do
         for word in $words; do # what several commands take is explained in blco-cpd
             { item "$command" "$option"; item cpd "$option"; } | grep -qw -- "$word" ||
                 { echo "blco-$command: --$option: no word $word" && return 1; }
+            helped "$command" "$option" | grep -qw -- "$word" ||
+                { echo "blco $command --help: --$option: no word $word" && return 1; }
         done
     done <choices
     ! item cpd precision | grep -qw none-of-these
+    ! helped cpd precision | grep -qw atomic
+}
+
+@test "helps fit into 80 columns" {
+    "$BLCO" --help >helps
+    for command in $(commands | grep -vx help); do "$BLCO" "$command" --help=all; done >>helps
+    [ "$(wc -l <helps)" -gt 200 ]
+    ! grep -E '^.{81}' helps
 }
 
 @test "blco(1) names every command, and a command with a page of its own has it" {
-    "$BLCO" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >commands
+    commands >commands
     [ "$(wc -l <commands)" -gt 10 ]
     while read -r command; do
         grep -qx "\.It Cm $command" "$ROOT/man/blco.1" || { echo "blco.1 does not name $command" && return 1; }

@@ -98,7 +98,7 @@ project() {
     cp old.mode2.mat a.mode2.mat && mv a.mode3.mat a3
     fails 2 "--init a: no file of mode 3, which --fix names" cpd -q x.tns -r 3 --init a --fix 1,3 --nowrite
     rm a.mode2.mat && mv a3 a.mode3.mat
-    fails 2 "a.mode3.mat: there is no a.mode2.mat: files of two models, or not all of one" cpd -q x.tns -r 3 --init a --nowrite
+    fails 2 "a.mode3.mat: there is no a.mode2.mat: these are files of two models, or some of one are missing" cpd -q x.tns -r 3 --init a --nowrite
     cpd x.tns -r 3 -i 300 --nonneg --init a --fix 1 --nowrite
     [ "$(grep -c 'starts at random' messages)" -eq 1 ]
     cp old.mode3.mat a.mode4.mat
@@ -120,12 +120,12 @@ project() {
     cpd x.tns -r 3 -i 8 --tol 0 --fix 1 --nonneg 2 --resume c -o rest --backend host
     for file in mode1 mode2 mode3 lambda; do cmp "whole.$file.mat" "rest.$file.mat"; done
     cmp start.mode1.mat rest.mode1.mat
-    fails 2 "c: a checkpoint of a run with other modes of --nonneg: 2, but this run has none" \
+    fails 2 "c: a checkpoint of a run with other modes in --nonneg: 2, but this run has none" \
         cpd x.tns -r 3 --nowrite --fix 1 --resume c
-    fails 2 "c: a checkpoint of a run with other modes of --fix: 1, but this run has none" \
+    fails 2 "c: a checkpoint of a run with other modes in --fix: 1, but this run has none" \
         cpd x.tns -r 3 --nowrite --nonneg 2 --resume c
     cpd x.tns -r 3 -i 9 --fix 1 --nonneg 2 --ridge 3=0.5 --resume c --nowrite
-    grep -q '^warning: mode 3: the iterations before had --ridge 0, the next have 0.5$' messages
+    grep -q '^warning: mode 3: the checkpoint is from a run with --ridge 0, this run has 0.5$' messages
 }
 
 @test "lists of modes that make no sense" {
@@ -143,10 +143,10 @@ project() {
     planted
     fails 2 "--nonneg: mode 4, but the tensor has 3" cpd -q x.tns -r 2 --nowrite --nonneg 4
     fails 2 "--ridge: mode 5, but the tensor has 3" cpd -q x.tns -r 2 --nowrite --ridge 1=1,5=1
-    fails 2 "--fix: --init STEM expected, too" cpd -q x.tns -r 2 --nowrite --fix 1
+    fails 2 "--fix needs --init STEM" cpd -q x.tns -r 2 --nowrite --fix 1
     cpd x.tns -r 2 -i 3 --init normal -o m
     fails 2 "--fix: mode 4, but the tensor has 3" cpd -q x.tns -r 2 --nowrite --fix 4 --init m
-    fails 2 "--fix: all 3 modes, so that nothing is left to do" cpd -q x.tns -r 2 --nowrite --fix 1,2,3 --init m
+    fails 2 "--fix: all 3 modes are fixed, expected at least one that is not" cpd -q x.tns -r 2 --nowrite --fix 1,2,3 --init m
     sed -i '3s/^[^ ]* [^ ]*/0.5 -0.25/' m.mode2.mat
     fails 2 "--init m: mode 2, row 3, column 2: -0.25, but --nonneg expects 0 or more" \
         cpd -q x.tns -r 2 --nowrite --nonneg 2 --init m

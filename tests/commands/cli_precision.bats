@@ -32,7 +32,7 @@ single() { sed -nE 's/^([0-9]+) of these iterations ran in single precision$/\1/
     cpd x.tns -r 3 -i 6 --tol 0 --precision auto --checkpoint c --nowrite
     [ "$(single)" -eq 5 ]
     before=$(fit)
-    fails 2 "a checkpoint in auto precision, but this run has double" \
+    fails 2 "a checkpoint with --precision auto, but this run has double" \
         cpd x.tns -r 3 -i 12 --resume c --nowrite
     cpd x.tns -r 3 -i 12 --tol 0 --precision auto --resume c --nowrite
     [ "$(single)" -eq 5 ]
@@ -49,7 +49,7 @@ single() { sed -nE 's/^([0-9]+) of these iterations ran in single precision$/\1/
 
 @test "blco bench measures one precision, of auto the first, in ALS" {
     three
-    fails 2 "--precision auto: --als expected, too" bench x.tns -r 2 --precision auto
+    fails 2 "--precision auto needs --als" bench x.tns -r 2 --precision auto
     "$BLCO" bench x.tns -r 2 --samples 1 --backend host --precision single >table
     grep -q 'single precision' table
     "$BLCO" bench x.tns -q -r 2 --als --samples 2 --backend host --precision auto --json auto.json >table

@@ -174,7 +174,7 @@ fail_together() {
     fail_together 2 "unknown option --bogus" x.tns --bogus
     fail_together 2 "--grid: '2x2x1', expected a product of 3, the number of processes" x.tns -r 3 --grid 2x2x1
     fail_together 2 "a grid of 2 numbers, expected 3" x.tns -r 3 --grid 3x1
-    fail_together 2 "--gpus: backend host works without GPUs" x.tns -r 3 --backend host --gpus 2
+    fail_together 2 "--gpus: backend host uses no GPU" x.tns -r 3 --backend host --gpus 2
     fail_together 5 "none/x.mode1.mat: cannot be written: there is no such folder" x.tns -r 3 -o none/x
     fail_together 3 "memory" x.tns -r 3 --backend host --host-memory 1K
     fail_together 3 "memory" x.tns -r 1000000 --backend host --host-memory 1G
@@ -223,7 +223,7 @@ start_job() {
     [ ${#pids[@]} -eq "$n" ]
 }
 
-# end_job: waits for the launcher; $code is its exit code, $SECONDS how long that took.
+# end_job: waits for the launcher; $code is its exit status, $SECONDS how long that took.
 end_job() {
     SECONDS=0 code=0
     wait "$launcher" || code=$?
@@ -241,7 +241,7 @@ told() {
     return 1
 }
 
-@test "SIGTERM to one rank or to all: the iteration ends, the model is written, exit code 143" {
+@test "SIGTERM to one rank or to all: the iteration ends, the model is written, exit status 143" {
     needs_mpirun
     generate_small
     for which in 0 2 all; do

@@ -143,9 +143,9 @@ END
         (cd on.$at && ln -s ../x.tns && "$BLCO" cpd -q x.tns -r 3 -i 2 --seed $at -o start --format ktns --checkpoint a.blck)
     done
     differ 2 "cpd x.tns -q -r 3 --nowrite --init start" ""
-    refused "rank 1: --init start: another model than the one that rank 0 reads"
+    refused "rank 1: --init start: not the model that rank 0 reads"
     differ 2 "cpd x.tns -q -r 3 --nowrite --resume a.blck" ""
-    refused "a.blck: another checkpoint than the one that rank 0 reads"
+    refused "a.blck: not the checkpoint that rank 0 reads"
 }
 
 @test "threads, memory and what is printed may differ" {

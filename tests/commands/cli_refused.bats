@@ -27,7 +27,7 @@ refuse() {
     cd .. && rm -r row output line
 }
 
-@test "every input of the table is refused with its exit code and its line" {
+@test "every input of the table is refused with its exit status and its line" {
     export -n BATS_TEST_TMPDIR
     PATH=$ROOT/tests/support:$PATH
     rows=0

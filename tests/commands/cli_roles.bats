@@ -32,7 +32,7 @@ cpd_pairs() {
 END
 }
 
-# refused_cpd LAUNCHER...: each pair is refused with one line that begins with the words, and exit code 2.
+# refused_cpd LAUNCHER...: each pair is refused with one line that begins with the words, and exit status 2.
 refused_cpd() {
     local option input words name start said
     while read -r option input words; do

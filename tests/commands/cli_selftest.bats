@@ -26,7 +26,7 @@ lines() { grep -c "^$1  " <<<"$output"; }
     run -0 "$BLCO" selftest
     [ "$(grep -c '^no GPU: CUDA not tested (' <<<"$output")" -eq 1 ]
     fails 2 "backend cuda: " selftest --backend cuda
-    fails 2 "works without GPUs" selftest --gpus 1
+    fails 2 "uses no GPU" selftest --gpus 1
 }
 
 @test "selftest: -q prints nothing if all checks pass, -v prints each answer" {

@@ -122,7 +122,7 @@ core() { sed -nE 's/^(warning: )?core consistency ([^:]*):.*/\2/p' messages; }
     cpd x.tns -r 2:4 --starts 50 -i 1000000000 --tol 0 --time-limit 1s -o t
     [ -s t.r2.lambda.mat ]
     [ ! -e t.r3.lambda.mat ]
-    grep -q '^1 of 50 starts were begun before the end of the run$' messages
+    grep -q '^only 1 of 50 starts began before the run ended$' messages
     grep -q '^not all ranks were tried before the end of the run$' results
     : >messages
     OPENBLAS_NUM_THREADS=1 env --default-signal=INT,TERM \
@@ -148,13 +148,13 @@ near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e30
     [ -s m.lambda.mat ]
     [ "$(grep -c '^start 2 broke down: a weight of the model is more than a double holds' messages)" -eq 1 ]
     grep -qE '^ +6 +30 +- +-  broke down: a weight of' results
-    grep -q '^all starts that came to a model lead to the same components' results
+    grep -q '^all starts that gave a model lead to the same components' results
     grep -q '"stop": "breakdown"' m.json && grep -q '"breakdown": "a weight of the model' m.json
     "$BLCO" report -q m
     grep -q 'broke down' m.html
     fails 4 "a weight of the model" cpd -q x.tns -r 2 -i 30 --tol 0 --accelerate off --seed 6 -o one
     sed 's/6.9e307/1.38e308/' x.tns >larger.tns
-    fails 4 "no start of 2 came to a model; start 1: a weight of the model" \
+    fails 4 "none of 2 starts gave a model; start 1: a weight of the model" \
         cpd -q larger.tns -r 3 -i 30 --tol 0 --accelerate off --starts 2 -o one
     [ ! -e one.lambda.mat ]
     needs_mpirun
@@ -208,10 +208,10 @@ near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e30
     fails 2 "--starts: '0', expected a whole number from 1" cpd x.tns -r 3 --starts 0
     fails 2 "--rank: '4:2', expected ranks from 1 to 1000000, as 1:4 or 4:32:4" cpd x.tns -r 4:2
     fails 2 "--rank: '1:2000' are 2000 ranks, expected 1000 at most" cpd x.tns -r 1:2000
-    fails 2 "--init m and --starts: one start, of one rank, expected" cpd x.tns -r 3 --starts 2 --init m
-    fails 2 "--init m and a range of -r: one start" cpd x.tns -r 3:4 --init m
+    fails 2 "--init m and --starts: a model is the start of one run, of one rank" cpd x.tns -r 3 --starts 2 --init m
+    fails 2 "--init m and a range of -r: a model is the start of one run" cpd x.tns -r 3:4 --init m
     fails 2 "--checkpoint and --starts: a checkpoint has the state of one start" cpd x.tns -r 3 --starts 2 --checkpoint c
     fails 2 "--resume and a range of -r: a checkpoint has" cpd x.tns -r 3:4 --resume c
-    fails 2 "--seed 18446744073709551614: the seeds of 2 starts end beyond" cpd x.tns -r 3 --starts 2 --seed 18446744073709551614
+    fails 2 "--seed 18446744073709551614: 2 starts need seeds above" cpd x.tns -r 3 --starts 2 --seed 18446744073709551614
     fails 2 "--core-consistency" cpd x.tns -r 3 --core-consistency=1
 }

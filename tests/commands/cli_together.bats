@@ -59,13 +59,13 @@ END
     for format in text ktns npy,text; do
         four --format $format -o out/m "${small[@]}"
         ends 3
-        told "the model of 12.8 MB does not fit into the 10.8 MB of host memory that rank 0 has beside its part: the ranks can write the model together, by --format npy only"
+        told "the model of 12.8 MB does not fit into the 10.8 MB of host memory that rank 0 has besides its part: use --format npy, in which the ranks write the model together"
         [[ $output != *decomposing* ]]
     done
     "$BLCO" cpd x.tns -r 8 -i 1 -q --backend host --format npy -o start
     four --init start --format npy -o out/m "${small[@]}"
     ends 3
-    told "the model of 12.8 MB does not fit into the 10.8 MB of host memory that rank 0 has beside its part: --init start, "
+    told "the model of 12.8 MB does not fit into the 10.8 MB of host memory that rank 0 has besides its part: --init start is impossible"
     [ -z "$(ls -A out)" ]
 }
 

@@ -45,8 +45,7 @@ static void chooses_the_host_backend_without_gpus(void **state)
                                  STATUS_OK);
             assert_int_equal(machine_choose_now(&common, &kind, NULL, &error),
                              asked[i] ? STATUS_INPUT : STATUS_OK);
-            assert_string_equal(error.message,
-                                asked[i] ? "--gpus: backend host works without GPUs" : "");
+            assert_string_equal(error.message, asked[i] ? "--gpus: backend host uses no GPU" : "");
             if (!asked[i])
                 assert_true(common.gpus.count == 1 && common.options.device == 0);
         }
@@ -63,7 +62,7 @@ static void checks_the_numbers_of_gpus(void **state)
     assert_int_equal(backend_cuda.devices(&have, &error), STATUS_OK);
     static const struct {
         const char *text, *message;
-    } cases[] = {{"0,0", "--gpus: a GPU stands twice"},
+    } cases[] = {{"0,0", "--gpus: a GPU is named twice, expected different ones"},
                  {"64", "--gpus: GPU 63, but this machine has "},
                  {"0,1000", "--gpus: GPU 1000, but this machine has "},
                  {"all", NULL},
@@ -128,7 +127,7 @@ static void nothing_stands_in_for_what_was_asked_for(void **state)
         const char *backend, *gpus, *message;
     } cases[] = {{"cuda", NULL, "backend cuda: the GPU does not answer: why"},
                  {"cuda", "1", "backend cuda: the GPU does not answer: why"},
-                 {"auto", "1", "--gpus: backend host works without GPUs"}};
+                 {"auto", "1", "--gpus: backend host uses no GPU"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0}, woken = {0};
         struct machine_choice c;

@@ -268,6 +268,7 @@ static void test_refusal(void **state)
     assert_int_equal(backend_prepare(&b, &fake, &whole.tensor, &options, NULL, &error),
                      STATUS_MEMORY);
     assert_non_null(strstr(error.message, "of host memory that may be used; no lower rank"));
+    close_whole(&whole);
 }
 
 int main(void)

@@ -177,6 +177,8 @@ static void test_mttkrp(void **state)
     check_mttkrp(&triple);
 }
 
+static const struct gather_cost cost = {256, 1 << 20, MODE_GROUPS_BEYOND_CACHE};
+
 /* Two short pairs of modes with many nonzeros each: groups pay. */
 static void test_choice(void **state)
 {
@@ -186,14 +188,12 @@ static void test_choice(void **state)
     struct mode_groups g;
     const uint64_t full[] = {9, 8, 9, 8}, wide[] = {90000, 80000, 70000};
     naive_random_coo(&x, SHAPE(4, full), 4000, 1, 0);
-    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error),
-                     STATUS_OK);
+    assert_int_equal(mode_groups_choose(&g, &x, &cost, &error), STATUS_OK);
     assert_int_equal(g.groups, 2);
     assert_int_equal(g.first[1], 2);
     coo_free(&x);
     naive_random_coo(&x, SHAPE(3, wide), 3000, 1, 0); /* hardly a tuple occurs twice */
-    assert_int_equal(mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error),
-                     STATUS_OK);
+    assert_int_equal(mode_groups_choose(&g, &x, &cost, &error), STATUS_OK);
     assert_int_equal(g.groups, 3);
     coo_free(&x);
 }
@@ -209,8 +209,7 @@ static void test_allocation_fails(void **state)
         struct mode_groups g;
         struct grouped_tensor out = {.mode_groups = pairs};
         memory_hook_set(k);
-        enum status status =
-            mode_groups_choose(&g, &x, 256, 1 << 20, MODE_GROUPS_BEYOND_CACHE, &error);
+        enum status status = mode_groups_choose(&g, &x, &cost, &error);
         if (status == STATUS_OK)
             status = mode_groups_apply(&out, &pairs, &x, &error);
         fired = memory_hook_fired();

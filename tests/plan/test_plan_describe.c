@@ -101,9 +101,9 @@ static void test_describe_streamed(void **state)
         "mode 3: length 1140, register, the shared alto ordering, streamed\n"
         "mode 4: length 1717, register, the shared alto ordering, streamed\n"
         "streaming: 1 packed ordering in host memory, 23.5 GB at most, of which 3.89 GB stay on "
-        "the device; 78.6 GB at most flow in an iteration, 1048576 nonzeros at a time\n"
-        "once that pays: each mode from its own ordering, built on the device, host "
-        "memory allowing; 94.1 GB in all, of which about 90.2 GB flow\n"
+        "the GPU; 78.6 GB at most flow in an iteration, 1048576 nonzeros at a time\n"
+        "once that pays: each mode from its own ordering, built on the GPU if host memory "
+        "has room; 94.1 GB in all, of which about 90.2 GB flow\n"
         "memory: what stays 3.89 GB + 3 queues 70.6 MB + factors 622 kB + copies 12.3 kB = "
         "3.96 GB of the 4.00 GB that may be used\n");
     r.host_budget = 500 * GB;

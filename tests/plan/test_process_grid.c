@@ -38,35 +38,22 @@ static void test_next(void **state)
     }
 }
 
-/* What a grid needs of a tensor. */
-struct counted {
-    struct coo x;
-    uint64_t *count[MAX_ORDER];
-};
-
-static void count_slices(struct counted *c)
+static void count_slices(struct coo_census *c)
 {
     struct error error = {0};
     memset(c->count, 0, sizeof c->count);
-    for (int n = 0; n < c->x.shape.order; n++) {
-        c->count[n] = memory_zeros(c->x.shape.dims[n], sizeof *c->count[n], &error);
+    for (int n = 0; n < c->sample.shape.order; n++) {
+        c->count[n] = memory_zeros(c->sample.shape.dims[n], sizeof *c->count[n], &error);
         assert_non_null(c->count[n]);
-        for (uint64_t i = 0; i < c->x.nnz; i++)
-            c->count[n][c->x.index[n][i]]++;
+        for (uint64_t i = 0; i < c->sample.nnz; i++)
+            c->count[n][c->sample.index[n][i]]++;
     }
 }
 
-static void make_counted(struct counted *c, const struct shape *shape, uint64_t nnz, int skewed)
+static void make_counted(struct coo_census *c, const struct shape *shape, uint64_t nnz, int skewed)
 {
-    naive_random_coo(&c->x, shape, nnz, 3, skewed);
+    naive_random_coo(&c->sample, shape, nnz, 3, skewed);
     count_slices(c);
-}
-
-static void free_counted(struct counted *c)
-{
-    for (int n = 0; n < c->x.shape.order; n++)
-        memory_free(c->count[n]);
-    coo_free(&c->x);
 }
 
 static struct grid_request request_of(int ranks)
@@ -123,24 +110,24 @@ static void test_choose(void **state)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++) {
             struct error error = {0};
-            struct counted c;
+            struct coo_census c;
             struct process_grid g;
             struct grid_cost cost;
             struct grid_request q = request_of(ranks[r]);
             make_counted(&c, &shapes[s], s == 3 ? 12 : 3000, s % 2);
-            assert_int_equal(
-                process_grid_choose(&g, &cost, &q, &shapes[s], c.x.nnz, c.count, &c.x, &error),
-                STATUS_OK);
-            check_grid(&g, &cost, &c.x);
+            assert_int_equal(process_grid_choose(&g, &cost, &q, &c, c.sample.nnz, &error),
+                             STATUS_OK);
+            check_grid(&g, &cost, &c.sample);
             process_grid_free(&g);
-            free_counted(&c);
+            coo_census_free(&c);
         }
 }
 
 /* The cost of the grid as the header defines it, row by row and nonzero by nonzero. */
-static double naive_seconds(const struct counted *c, const struct grid_request *q, const int *parts)
+static double naive_seconds(const struct coo_census *c, const struct grid_request *q,
+                            const int *parts)
 {
-    struct process_grid g = {.shape = c->x.shape, .ranks = q->ranks};
+    struct process_grid g = {.shape = c->sample.shape, .ranks = q->ranks};
     uint64_t nonzeros[64] = {0}, cut[MAX_ORDER][65], largest = 0;
     double seconds = 0;
     for (int n = 0; n < g.shape.order; n++) {
@@ -156,9 +143,9 @@ static double naive_seconds(const struct counted *c, const struct grid_request *
                            q->bytes_per_second +
                        2 * q->seconds_per_collective;
     }
-    for (uint64_t i = 0; i < c->x.nnz; i++) {
+    for (uint64_t i = 0; i < c->sample.nnz; i++) {
         uint32_t index[MAX_ORDER];
-        coo_coordinates(&c->x, i, index);
+        coo_coordinates(&c->sample, i, index);
         nonzeros[process_grid_rank(&g, index)]++;
     }
     for (int r = 0; r < q->ranks; r++)
@@ -174,22 +161,20 @@ static void test_cheapest(void **state)
     static const int ranks[] = {5, 12, 64};
     for (int i = 0; i < 18; i++) {
         struct error error = {0};
-        struct counted c;
+        struct coo_census c;
         struct process_grid g;
         struct grid_cost cost;
         struct grid_request q = request_of(ranks[i % 3]);
         q.seconds_per_nonzero = i % 2 ? 1e-7 : 1e-10;
         make_counted(&c, &shapes[i % 2], 2000 + 100 * (uint64_t)i, i / 2 % 2);
-        assert_int_equal(
-            process_grid_choose(&g, &cost, &q, &c.x.shape, c.x.nnz, c.count, &c.x, &error),
-            STATUS_OK);
+        assert_int_equal(process_grid_choose(&g, &cost, &q, &c, c.sample.nnz, &error), STATUS_OK);
         double chosen = cost.mttkrp_seconds + cost.move_seconds, least = INFINITY;
-        for (int parts[MAX_ORDER] = {0}; process_grid_next(parts, c.x.shape.order, q.ranks);)
+        for (int parts[MAX_ORDER] = {0}; process_grid_next(parts, c.sample.shape.order, q.ranks);)
             least = fmin(least, naive_seconds(&c, &q, parts));
         assert_true(chosen <= least * (1 + 1e-12));
         assert_true(chosen >= least * (1 - 1e-12));
         process_grid_free(&g);
-        free_counted(&c);
+        coo_census_free(&c);
     }
 }
 
@@ -199,19 +184,18 @@ static void test_many_grids(void **state)
     (void)state;
     struct shape shape = {16, {0}};
     struct error error = {0};
-    struct counted c;
+    struct coo_census c;
     struct process_grid g;
     struct grid_cost cost;
     struct grid_request q = request_of(64);
     for (int n = 0; n < shape.order; n++)
         shape.dims[n] = n == 5 ? 60000 : 64; /* volumes are exact */
     make_counted(&c, &shape, 20000, 0);
-    assert_int_equal(process_grid_choose(&g, &cost, &q, &shape, c.x.nnz, c.count, &c.x, &error),
-                     STATUS_OK);
+    assert_int_equal(process_grid_choose(&g, &cost, &q, &c, c.sample.nnz, &error), STATUS_OK);
     assert_int_equal(g.parts[5], 64);
-    check_grid(&g, &cost, &c.x);
+    check_grid(&g, &cost, &c.sample);
     process_grid_free(&g);
-    free_counted(&c);
+    coo_census_free(&c);
 }
 
 /* A long mode that is cut alone moves only the rows of the short ones. */
@@ -220,18 +204,17 @@ static void test_long_mode_is_cut(void **state)
     (void)state;
     static const struct shape shape = {3, {20, 30, 200000}};
     struct error error = {0};
-    struct counted c;
+    struct coo_census c;
     struct process_grid g;
     struct grid_cost cost;
     struct grid_request q = request_of(4);
     make_counted(&c, &shape, 50000, 0);
-    assert_int_equal(process_grid_choose(&g, &cost, &q, &shape, c.x.nnz, c.count, &c.x, &error),
-                     STATUS_OK);
+    assert_int_equal(process_grid_choose(&g, &cost, &q, &c, c.sample.nnz, &error), STATUS_OK);
     assert_true(g.parts[0] == 1 && g.parts[1] == 1 && g.parts[2] == 4);
     assert_int_equal(cost.moved_bytes, 2 * (20 + 30) * 256 * 3 / 4);
     assert_true(cost.imbalance < 0.02);
     process_grid_free(&g);
-    free_counted(&c);
+    coo_census_free(&c);
 }
 
 /* One row has nearly all nonzeros: its mode is left whole, and another one is cut. */
@@ -240,21 +223,20 @@ static void test_heavy_row(void **state)
     (void)state;
     static const struct shape shape = {2, {1000, 1200}};
     struct error error = {0};
-    struct counted c;
+    struct coo_census c;
     struct process_grid g;
     struct grid_cost cost;
     struct grid_request q = request_of(4);
     q.seconds_per_nonzero = 1e-6; /* nonzeros are what counts */
-    naive_random_coo(&c.x, &shape, 20000, 1, 0);
-    for (uint64_t i = 0; i < c.x.nnz; i++)
-        c.x.index[0][i] = i % 20 ? 7 : c.x.index[0][i];
+    naive_random_coo(&c.sample, &shape, 20000, 1, 0);
+    for (uint64_t i = 0; i < c.sample.nnz; i++)
+        c.sample.index[0][i] = i % 20 ? 7 : c.sample.index[0][i];
     count_slices(&c);
-    assert_int_equal(process_grid_choose(&g, &cost, &q, &shape, c.x.nnz, c.count, &c.x, &error),
-                     STATUS_OK);
+    assert_int_equal(process_grid_choose(&g, &cost, &q, &c, c.sample.nnz, &error), STATUS_OK);
     assert_true(g.parts[0] == 1 && g.parts[1] == 4);
     assert_true(cost.imbalance < 0.05);
     process_grid_free(&g);
-    free_counted(&c);
+    coo_census_free(&c);
 }
 
 static void test_fixed(void **state)
@@ -262,50 +244,47 @@ static void test_fixed(void **state)
     (void)state;
     static const struct shape shape = {3, {30, 40, 50}};
     struct error error = {0};
-    struct counted c;
+    struct coo_census c;
     struct process_grid g;
     struct grid_cost cost;
     struct grid_request q = request_of(12);
     char name[16];
     make_counted(&c, &shape, 2000, 1);
     memcpy(q.parts, (int[]){2, 3, 2}, 3 * sizeof(int));
-    assert_int_equal(process_grid_choose(&g, &cost, &q, &shape, c.x.nnz, c.count, &c.x, &error),
-                     STATUS_OK);
+    assert_int_equal(process_grid_choose(&g, &cost, &q, &c, c.sample.nnz, &error), STATUS_OK);
     process_grid_name(g.parts, 3, name, sizeof name);
     assert_string_equal(name, "2x3x2");
-    check_grid(&g, &cost, &c.x);
+    check_grid(&g, &cost, &c.sample);
     process_grid_free(&g);
     static const int wrong[][3] = {{2, 3, 1}, {2, 0, 6}, {12, 12, 12}, {-2, -3, 2}, {24, 1, 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         error = (struct error){0};
         memcpy(q.parts, wrong[i], sizeof wrong[i]);
-        assert_int_equal(process_grid_choose(&g, NULL, &q, &shape, c.x.nnz, c.count, &c.x, &error),
-                         STATUS_INPUT);
-        assert_non_null(strstr(error.message, " is not one of 12 ranks"));
+        assert_int_equal(process_grid_choose(&g, NULL, &q, &c, c.sample.nnz, &error), STATUS_INPUT);
+        assert_non_null(strstr(error.message, ", expected a product of 12, the number of ranks"));
         assert_null(g.cut[0]);
     }
-    free_counted(&c);
+    coo_census_free(&c);
 }
 
 static void test_failing_allocations(void **state)
 {
     (void)state;
     static const struct shape shape = {3, {30, 40, 50}};
-    struct counted c;
+    struct coo_census c;
     struct grid_request q = request_of(4);
     make_counted(&c, &shape, 2000, 1);
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
         struct process_grid g;
         memory_hook_set(k);
-        enum status status =
-            process_grid_choose(&g, NULL, &q, &shape, c.x.nnz, c.count, &c.x, &error);
+        enum status status = process_grid_choose(&g, NULL, &q, &c, c.sample.nnz, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         process_grid_free(&g);
     }
-    free_counted(&c);
+    coo_census_free(&c);
 }
 
 int main(void)

@@ -76,19 +76,21 @@ static void test_batches(void **state)
 {
     (void)state;
     struct replica_pieces p = {.end = (uint32_t[]){10, 20, 21, UINT32_MAX}, .count = 4};
-    static const struct row_range range[] = {
+    static struct row_range range[] = {
         {0, 9}, {10, 10}, {5, 30}, {20, 20}, {22, UINT32_MAX - 1}, {19, 19}, {0, UINT32_MAX - 1}};
     static const struct {
         uint64_t count, batch[7];
     } expected[] = {{3, {0, 2, 6}}, {4, {1, 2, 5, 6}}, {3, {2, 3, 6}}, {3, {2, 4, 6}}};
+    const struct batch_rows batches = {range, 7};
     uint64_t list[7];
     for (uint64_t i = 0; i < p.count; i++) {
-        assert_int_equal(replica_pieces_batches(&p, i, range, 7, list), expected[i].count);
+        assert_int_equal(replica_pieces_batches(&p, i, &batches, list), expected[i].count);
         for (uint64_t k = 0; k < expected[i].count; k++)
             assert_int_equal(list[k], expected[i].batch[k]);
     }
-    const struct row_range nowhere = {500, 600};
-    assert_int_equal(replica_pieces_batches(&p, 0, &nowhere, 1, list), 0);
+    struct row_range beyond = {500, 600};
+    const struct batch_rows nowhere = {&beyond, 1};
+    assert_int_equal(replica_pieces_batches(&p, 0, &nowhere, list), 0);
 }
 
 static uint64_t largest(const uint32_t *count, uint64_t length)
@@ -114,18 +116,18 @@ static uint64_t count_passes(const struct packed_tensor *packed, const struct co
     for (uint64_t i = 0; i < x->nnz; i++)
         count[x->index[mode][i]]++;
     uint64_t most = x->nnz / pieces + largest(count, length), all;
+    const struct batch_rows rows = {range, batches};
     segment_rows_of_batches(range, packed, mode, segments);
     assert_int_equal(replica_pieces_cut(&p, count, length, x->nnz, most, &error), STATUS_OK);
     *cut = *guess = 0;
     all = p.count * batches;
     for (uint64_t i = 0; i < p.count; i++)
-        *cut += replica_pieces_batches(&p, i, range, batches, list);
+        *cut += replica_pieces_batches(&p, i, &rows, list);
     replica_pieces_free(&p);
-    assert_int_equal(replica_pieces_guess(&p, range, batches, length, x->nnz, most, &error),
-                     STATUS_OK);
+    assert_int_equal(replica_pieces_guess(&p, &rows, length, x->nnz, most, &error), STATUS_OK);
     for (uint64_t i = 0; i < p.count; i++) {
         assert_true(p.end[i] > replica_pieces_begin(&p, i));
-        *guess += replica_pieces_batches(&p, i, range, batches, list);
+        *guess += replica_pieces_batches(&p, i, &rows, list);
     }
     assert_int_equal(p.end[p.count - 1], length);
     replica_pieces_free(&p);

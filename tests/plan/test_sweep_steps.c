@@ -18,7 +18,7 @@ static struct plan plan_for(uint64_t budget, enum conflict conflict)
         .copies = 4,
         .short_mode = 132,
         .conflict = conflict,
-        .share = conflict == CONFLICT_AUTO};
+        .group = conflict == CONFLICT_AUTO};
     struct plan plan;
     plan_make(&plan, &request);
     return plan;
@@ -34,18 +34,18 @@ static struct sweep sweep_of(const struct plan *plan, unsigned cuts)
 }
 
 /* Sharing needs the room of every mode's own ordering, and that the user has not chosen a way. */
-static void test_may_share(void **state)
+static void test_may_group(void **state)
 {
     (void)state;
     struct plan plan = plan_for(100000000, CONFLICT_AUTO);
-    assert_true(sweep_may_share(&plan));
+    assert_true(sweep_may_group(&plan));
     plan = plan_for(plan.total_bytes - 1, CONFLICT_AUTO);
     assert_true(plan.fits && plan.alto);
-    assert_false(sweep_may_share(&plan));
+    assert_false(sweep_may_group(&plan));
     plan = plan_for(100000000, CONFLICT_ORDERED);
-    assert_false(sweep_may_share(&plan));
+    assert_false(sweep_may_group(&plan));
     plan = plan_for(1000, CONFLICT_AUTO);
-    assert_false(plan.fits || sweep_may_share(&plan));
+    assert_false(plan.fits || sweep_may_group(&plan));
 }
 
 /* Without groups: what the plan says of each mode. */
@@ -55,7 +55,7 @@ static void test_without_groups(void **state)
     for (uint64_t budget = 100000000; budget > 20000000;) {
         struct plan plan = plan_for(budget, CONFLICT_AUTO);
         struct sweep s = sweep_of(&plan, 7);
-        assert_false(s.shared);
+        assert_false(s.grouped);
         assert_int_equal(s.alto, plan.alto);
         for (int n = 0; n < 4; n++) {
             assert_int_equal(s.conflict[n], plan.conflict[n]);
@@ -87,7 +87,7 @@ static void test_two_groups(void **state)
     (void)state;
     struct plan plan = plan_for(100000000, CONFLICT_AUTO);
     struct sweep s = sweep_of(&plan, 2);
-    assert_true(s.shared && !s.alto);
+    assert_true(s.grouped && !s.alto);
     for (int g = 0; g < 2; g++)
         assert_true(s.ordered[g] && s.conflict[g] == CONFLICT_ORDERED);
     const struct sweep_step first[] = {{SWEEP_PRODUCTS, 1}, {SWEEP_REDUCED, 0}, {SWEEP_TUPLES, 0}};
@@ -108,7 +108,7 @@ static void test_two_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_may_share),
+        cmocka_unit_test(test_may_group),
         cmocka_unit_test(test_without_groups),
         cmocka_unit_test(test_two_groups),
     };

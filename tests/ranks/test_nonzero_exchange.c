@@ -69,8 +69,7 @@ static void exchange(struct comm *c, void *context, struct error *error)
     memcpy(q.parts, job->parts, sizeof q.parts);
     make_share(&share, c, job, error);
     if (error->status == STATUS_OK && rank_census(&share, c, &job->census, error) == STATUS_OK &&
-        process_grid_choose(&job->grid, NULL, &q, &job->all->shape, job->all->nnz,
-                            job->census.count, &job->census.sample, error) == STATUS_OK)
+        process_grid_choose(&job->grid, NULL, &q, &job->census, job->all->nnz, error) == STATUS_OK)
         nonzero_exchange(&share, &job->grid, c, &job->x, error);
     share_free(&share);
 }

@@ -94,7 +94,8 @@ static void test_fixed_parts(void **state)
     like.parts[0] = 2;
     assert_true(open_all(job, &like, 3, errors));
     for (int k = 0; k < 3; k++)
-        assert_string_equal(errors[k].message, "a grid of 2x3 is not one of 3 ranks");
+        assert_string_equal(errors[k].message,
+                            "a grid of 2x3, expected a product of 3, the number of ranks");
 }
 
 /* A rank that sees another file under the name, as on a host without the shared folder. */

@@ -275,7 +275,7 @@ static void test_allocation_failures(void **state)
         }
         assert_true(failures > 3);
     }
-    comm_close(place.comm);
+    comm_finalize(place.comm);
 }
 
 /* A GPU passes, in single precision and streamed, too. */

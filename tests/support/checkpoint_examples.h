@@ -41,7 +41,7 @@ static inline void example_create(struct example *e, int order, uint64_t rank)
                                                .nnz = 300,
                                                .hash = 0x123456789abcdef0},
                                     .problem.rank = rank,
-                                    .problem.precision = PRECISION_SINGLE,
+                                    .problem.precision = POLICY_SINGLE,
                                     .problem.rules = {.ridge = {0.5}, .nonneg = {true}},
                                     .seed = 77,
                                     .init = GUESS_MODEL,

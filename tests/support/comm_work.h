@@ -19,7 +19,7 @@
     X(sum)                                                                                         \
     X(agree)                                                                                       \
     X(broadcast)                                                                                   \
-    X(scatter_and_gather) X(exchange) X(exchange_counts) X(gather_all) X(split) X(settle) X(large)
+    X(scatter_and_gather) X(exchange) X(exchange_counts) X(gather_all) X(split) X(failures) X(large)
 
 typedef bool comm_work(struct comm *c);
 
@@ -194,7 +194,7 @@ static bool split(struct comm *c)
                 expected += k;
             right = right && x == expected;
         }
-        comm_close(part);
+        comm_finalize(part);
         if (!right || !sum(c))
             return false;
     }
@@ -203,7 +203,7 @@ static bool split(struct comm *c)
 
 /* The ranks from `first` to `last` fail, each with another status. The message is that of rank
  * `first`, and names it unless all ranks have failed. */
-static bool settle_failures(struct comm *c, int first, int last)
+static bool share_failures(struct comm *c, int first, int last)
 {
     static const enum status statuses[] = {STATUS_INPUT, STATUS_MEMORY, STATUS_OUTPUT};
     struct error error = {0};
@@ -218,13 +218,13 @@ static bool settle_failures(struct comm *c, int first, int last)
            error.status == statuses[first % 3] && strcmp(error.message, expected) == 0;
 }
 
-static bool settle(struct comm *c)
+static bool failures(struct comm *c)
 {
     struct error error = {0};
     bool right = comm_end_phase(c, &error) == STATUS_OK && error.status == STATUS_OK;
     for (int first = 0; right && first < c->size; first++)
         for (int last = first; right && last < c->size; last++)
-            right = settle_failures(c, first, last);
+            right = share_failures(c, first, last);
     return right;
 }
 
@@ -266,7 +266,7 @@ static bool large(struct comm *c)
         right = x && move_large(part, x, x + count, count);
         free(x);
     }
-    comm_close(part);
+    comm_finalize(part);
     return right;
 }
 

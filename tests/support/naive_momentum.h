@@ -109,7 +109,7 @@ static inline void naive_copy(struct ktensor *to, const struct ktensor *from)
         memcpy(to->factor[n], from->factor[n], from->shape.dims[n] * from->rank * sizeof(double));
 }
 
-/* So many sweeps from the model in *k, which receives what the last one that was kept has come to.
+/* So many sweeps from the model in *k, which receives the result of the last one that was kept.
  */
 static inline struct naive_run naive_momentum(const struct coo *x, struct ktensor *k,
                                               const struct mode_rules *rules, int sweeps)

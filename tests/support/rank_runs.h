@@ -124,6 +124,8 @@ static inline enum status run_together(struct together *t, int ranks, struct err
     if (t->starts)
         return STATUS_OK;
     starts_free(&t->account);
+    if (t->d.spread) /* the rows are the result; t->model stays */
+        return STATUS_OK;
     t->model = t->models[0];
     t->models[0] = (struct ktensor){0};
     return STATUS_OK;

@@ -32,7 +32,7 @@ static inline void *run_rank_thread(void *argument)
     struct rank_thread *r = argument;
     omp_set_num_threads(r->threads);
     r->work(r->comm, r->context, r->error);
-    comm_close(r->comm);
+    comm_finalize(r->comm);
     return NULL;
 }
 

@@ -38,7 +38,7 @@ static inline void open_whole(struct whole *w, const char *path)
 static inline void close_whole(struct whole *w)
 {
     rank_tensor_close(&w->tensor);
-    comm_close(w->self);
+    comm_finalize(w->self);
     w->self = NULL;
 }
 

@@ -37,11 +37,12 @@ static enum status make_request(struct plan_request *request, const struct plan_
     *request = (struct plan_request){
         .tensor = *tensor,
         .rank = options->problem.rank,
-        .precision = options->problem.precision,
+        .precision = precision_last(options->problem.precision),
         .conflict = options->conflict,
-        .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+        .group = options->conflict == CONFLICT_AUTO && !options->no_sharing,
         .iterations = options->iterations,
-        .row_bytes = device_row_bytes(options->problem.rank, options->problem.precision),
+        .row_bytes =
+            device_row_bytes(options->problem.rank, precision_last(options->problem.precision)),
         .budget = available - available / 16,
         .copies = OUTPUT_COPIES,
         .short_mode = (uint64_t)processors,
@@ -155,14 +156,16 @@ static enum status open_tensor(struct device_state *s, const struct tensor_sourc
 static enum status open_model(struct device_state *s, const struct problem *problem,
                               struct error *error)
 {
-    s->sweep.factors.wide_values = problem->single_first;
+    const enum precision first = precision_first(problem->precision);
+    const enum precision last = precision_last(problem->precision);
+    s->sweep.factors.wide_values = first != last;
     if (open_small_matrices(s, error) != STATUS_OK)
         return error->status;
-    if (open_dense(s, problem->precision, error) != STATUS_OK)
+    if (open_dense(s, last, error) != STATUS_OK)
         return error->status;
-    if (problem->single_first && open_dense(s, PRECISION_SINGLE, error) != STATUS_OK)
+    if (first != last && open_dense(s, first, error) != STATUS_OK)
         return error->status;
-    s->dense = s->dense_of[problem->precision];
+    s->dense = s->dense_of[last];
     return STATUS_OK;
 }
 
@@ -195,7 +198,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
     s->device = options->device;
     s->order = source->x->shape.order;
     s->rank = problem->rank;
-    s->ld = plan->request.row_bytes / precision_bytes(problem->precision);
+    s->ld = plan->request.row_bytes / precision_bytes(plan->request.precision);
     s->rules = problem->rules;
     if (open_all(s, source, plan, problem, progress, error) != STATUS_OK) {
         close_device(s);
@@ -246,13 +249,13 @@ static void tell_built(void *state, struct backend_built *built)
 static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
                                  struct backend_rates *rates, struct error *error)
 {
+    const enum precision first = precision_first(options->problem.precision);
     struct device_rates_request request = {
         .device = options->device,
         .shape = shape,
-        .row_bytes = options->problem.rank * precision_bytes(options->problem.precision),
-        .vectors =
-            device_row_bytes(options->problem.rank, options->problem.precision) / VECTOR_BYTES,
-        .precision = options->problem.precision,
+        .row_bytes = options->problem.rank * precision_bytes(first),
+        .vectors = device_row_bytes(options->problem.rank, first) / VECTOR_BYTES,
+        .precision = first,
         .memory = options->memory};
     return device_rates(&request, rates, error);
 }

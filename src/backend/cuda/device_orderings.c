@@ -286,7 +286,7 @@ static enum status choose_groups(struct device_orderings *o, const struct device
 {
     int cache = 0;
     struct mode_groups groups;
-    if (!sweep_may_share(&o->plan))
+    if (!sweep_may_group(&o->plan))
         return STATUS_OK;
     if (device_attribute(device, cudaDevAttrL2CacheSize, &cache, error) != STATUS_OK)
         return error->status;
@@ -314,7 +314,7 @@ static bool retreat(struct device_orderings *o, bool may_stream, int device)
     struct plan smaller;
     struct error ignored = {0};
     uint64_t available = UINT64_MAX, all;
-    bool shared = o->sweep.shared;
+    bool shared = o->sweep.grouped;
     free_tensors(o);
     o->seconds = (struct backend_seconds){.upload = o->seconds.upload};
     if (!shared) {
@@ -338,7 +338,7 @@ static enum status build_once(struct device_orderings *o, const struct tensor_so
         goto done;
     if (first && choose_groups(o, &coo, staging->device, error) != STATUS_OK)
         goto done;
-    (o->sweep.shared ? build_shared : build_decided)(o, &coo, progress, error);
+    (o->sweep.grouped ? build_shared : build_decided)(o, &coo, progress, error);
 done:
     device_coo_free(&coo);
     return error->status;
@@ -386,7 +386,7 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
     }
     if (o->plan.streamed && build_streamed(o, source, staging, progress, error) != STATUS_OK)
         goto done;
-    if (plan->request.share)
+    if (plan->request.group)
         o->seconds.grouping = clock_now() - start - backend_build_seconds(&o->seconds);
 done:
     if (error->status != STATUS_OK)

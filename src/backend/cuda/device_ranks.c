@@ -6,7 +6,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_queue.h"
 
-/* The communicator of the GPUs that share rows of mode n with this one. */
+/* The communicator of the GPUs that have the same range of mode n. */
 static enum status open_peers(struct device_ranks *r, int n, int device, struct error *error)
 {
     struct comm *peers = r->ranks->mode[n].peers;
@@ -55,9 +55,9 @@ void device_ranks_close(struct device_ranks *r)
         give_up(r);
     for (int n = 0; n < MAX_ORDER; n++)
         if (r->peers[n] != r->all)
-            device_comm_close(r->peers[n]);
+            device_comm_finalize(r->peers[n]);
     if (r->ranks && r->all != r->ranks->devices)
-        device_comm_close(r->all);
+        device_comm_finalize(r->all);
     device_event_destroy(r->moved);
     for (int i = 0; i < DEVICE_MOST_MOVES; i++) {
         device_event_destroy(r->begin[i]);
@@ -143,7 +143,7 @@ enum status device_ranks_gather(struct device_ranks *r, int n, const struct devi
                                 cudaStream_t stream, struct error *error)
 {
     const struct device_stripes stripes = stripes_of(r, n, a);
-    return move(r, n, device_comm_all_gather, &stripes, stream, error);
+    return move(r, n, device_comm_allgather, &stripes, stream, error);
 }
 
 enum status device_ranks_sum(struct device_ranks *r, const double *from, double *to, uint64_t count,
@@ -153,7 +153,7 @@ enum status device_ranks_sum(struct device_ranks *r, const double *from, double 
         return STATUS_OK;
     if (begin(r, stream, error) != STATUS_OK)
         return error->status;
-    if (device_comm_sum(r->all, from, to, count, stream, error) != STATUS_OK)
+    if (device_comm_allreduce_sum(r->all, from, to, count, stream, error) != STATUS_OK)
         return error->status;
     return end(r, stream, error);
 }

@@ -15,8 +15,8 @@
  * `moved` is recorded after each one, and the next one waits for `moved`. */
 struct device_ranks {
     const struct rank_rows *ranks;        /* borrowed                                         */
-    struct device_comm *all;              /* NULL: this rank is alone; owned, or ranks->devices */
-    struct device_comm *peers[MAX_ORDER]; /* `all`, or owned; NULL: no other rank has its rows    */
+    struct device_comm *all;              /* owned, or ranks->devices; NULL: one rank         */
+    struct device_comm *peers[MAX_ORDER]; /* `all`, or owned; NULL: no other rank has them    */
     cudaEvent_t moved;                    /* after the last operation                         */
     cudaEvent_t begin[DEVICE_MOST_MOVES]; /* of the moves of rows since the host last waited; */
     cudaEvent_t end[DEVICE_MOST_MOVES];   /* made when they are first needed                  */
@@ -35,7 +35,8 @@ void device_ranks_close(struct device_ranks *r);
 /* Rows of mode n that an array has room for: those here, filled up to stripes of equal length. */
 uint64_t device_ranks_rows(const struct rank_rows *ranks, int n);
 
-/* rank_rows_scatter and rank_rows_gather of a matrix in an array (device_ranks_rows x ld). */
+/* rank_rows_reduce_scatter and rank_rows_allgather of a matrix in an array (device_ranks_rows x
+ * ld). */
 enum status device_ranks_scatter(struct device_ranks *r, int n, const struct device_matrix *m,
                                  cudaStream_t stream, struct error *error);
 enum status device_ranks_gather(struct device_ranks *r, int n, const struct device_matrix *a,

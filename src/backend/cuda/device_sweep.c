@@ -59,16 +59,13 @@ static enum status allocate_factors(struct device_sweep *s, const struct rank_ro
         uint64_t stripes = device_ranks_rows(ranks, n), copied = copies * f->shape.dims[n];
         uint64_t rows = stripes > copied ? stripes : copied;
         longest = rows > longest ? rows : longest;
-        f->factor[n] = device_array(stripes, row_bytes(s), error);
-        if (!f->factor[n])
+        if (device_array_into(&f->factor[n], stripes, row_bytes(s), error) != STATUS_OK)
             return error->status;
     }
-    f->m = device_array(longest, row_bytes(s), error);
-    if (!f->m)
+    if (device_array_into(&f->m, longest, row_bytes(s), error) != STATUS_OK)
         return error->status;
     f->table_rows = longest_table(s);
-    f->table = device_array(f->table_rows, row_bytes(s), error);
-    return error->status;
+    return device_array_into(&f->table, f->table_rows, row_bytes(s), error);
 }
 
 enum status device_sweep_open(struct device_sweep *s, const struct tensor_source *source,

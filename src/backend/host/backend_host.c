@@ -7,8 +7,8 @@
 #include "lapack/lapack_library.h"
 #include "model/ktensor.h"
 
-/* Private copies of M for `hierarchical`: not as many as there are threads, so that neither the
- * plan nor a sum depends on these. */
+/* Private copies of M for `hierarchical`. Their number is not that of the threads, so that neither
+ * the plan nor a sum depends on the threads. */
 #define COPIES 64
 
 static enum status available(struct error *error)
@@ -20,21 +20,22 @@ static enum status available(struct error *error)
 /* Whether ALS has iterations in single precision. */
 static bool in_single(const struct backend_options *options)
 {
-    return options->problem.single_first || options->problem.precision == PRECISION_SINGLE;
+    return precision_first(options->problem.precision) == PRECISION_SINGLE;
 }
 
 static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
                                 const struct backend_options *options, struct error *error)
 {
+    const enum precision last = precision_last(options->problem.precision);
     (void)error;
     *request = (struct plan_request){
         .tensor = *tensor,
         .rank = options->problem.rank,
-        .precision = options->problem.precision,
+        .precision = last,
         .conflict = options->conflict,
-        .share = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+        .group = options->conflict == CONFLICT_AUTO && !options->no_sharing,
         .iterations = options->iterations,
-        .row_bytes = options->problem.rank * precision_bytes(options->problem.precision),
+        .row_bytes = options->problem.rank * precision_bytes(last),
         .slice_bytes =
             host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
         .spends = options->spends,
@@ -50,68 +51,83 @@ static enum status make_request(struct plan_request *request, const struct plan_
     return STATUS_OK;
 }
 
+static enum status create_factor(struct host_factor *f, const struct host_model *model, int n,
+                                 struct error *error)
+{
+    const uint64_t row = model->rank * sizeof(double);
+    const uint64_t entries = model->rank * precision_bytes(model->precision);
+    f->entries = memory_array(model->shape.dims[n], entries, error);
+    f->gram = memory_array(model->rank + 1, row, error);
+    f->scale = memory_array(1, row, error);
+    return error->status;
+}
+
+static void free_factor(struct host_factor *f)
+{
+    memory_free(f->entries);
+    memory_free(f->gram);
+    memory_free(f->scale);
+}
+
 static void close_host(void *state)
 {
     struct host_state *h = state;
     if (!h)
         return;
     for (int n = 0; n < MAX_ORDER; n++) {
-        memory_free(h->factor[n]);
-        memory_free(h->gram[n]);
-        memory_free(h->scale[n]);
-        memory_free(h->previous[n].factor);
-        memory_free(h->previous[n].gram);
-        memory_free(h->previous[n].scale);
+        free_factor(&h->model.factor[n]);
+        free_factor(&h->momentum.previous[n]);
     }
-    memory_free(h->previous_lambda);
+    memory_free(h->model.lambda);
+    memory_free(h->momentum.lambda);
     host_sweep_close(&h->sweep);
-    memory_free(h->v);
-    memory_free(h->m);
-    memory_free(h->sent);
-    memory_free(h->lambda);
-    memory_free(h->row);
-    memory_free(h->column);
+    memory_free(h->solve.v);
+    memory_free(h->solve.m);
+    memory_free(h->solve.sent);
+    memory_free(h->solve.row);
+    memory_free(h->solve.column);
     memory_free(h);
 }
 
-static enum status allocate_previous(struct host_state *h, struct error *error)
+static enum status create_model(struct host_model *model, struct error *error)
 {
-    const uint64_t row = h->rank * sizeof(double);
-    const uint64_t entries = h->rank * precision_bytes(h->sweep.precision);
-    for (int n = 0; n < h->shape.order; n++) {
-        struct host_previous *previous = &h->previous[n];
-        if (!h->built.plan.request.previous[n])
-            continue;
-        previous->factor = memory_array(h->shape.dims[n], entries, error);
-        previous->gram = memory_array(h->rank + 1, row, error);
-        previous->scale = memory_array(1, row, error);
-        if (error->status != STATUS_OK)
+    for (int n = 0; n < model->shape.order; n++)
+        if (create_factor(&model->factor[n], model, n, error) != STATUS_OK)
             return error->status;
-    }
-    h->previous_lambda = memory_array(1, row, error);
+    model->lambda = memory_array(1, model->rank * sizeof(double), error);
     return error->status;
 }
 
-static enum status allocate_matrices(struct host_state *h, const struct backend_options *options,
-                                     struct error *error)
+/* `keeps` [n]: whether the previous factor matrix of mode n stays. */
+static enum status create_momentum(struct host_momentum *momentum, const struct host_model *model,
+                                   const bool *keeps, struct error *error)
 {
-    const uint64_t row = h->rank * sizeof(double);
-    const uint64_t entries = h->rank * precision_bytes(h->sweep.precision);
-    for (int n = 0; n < h->shape.order; n++) {
-        h->factor[n] = memory_array(h->shape.dims[n], entries, error);
-        h->gram[n] = memory_array(h->rank + 1, row, error);
-        h->scale[n] = memory_array(1, row, error);
-        if (error->status != STATUS_OK)
+    for (int n = 0; n < model->shape.order; n++)
+        if (keeps[n] && create_factor(&momentum->previous[n], model, n, error) != STATUS_OK)
             return error->status;
-    }
-    h->v = memory_array(h->rank, row, error);
-    h->m = memory_array(h->longest, entries, error);
-    if (h->ranks->all->size > 1 && in_single(options))
-        h->sent = memory_array(h->longest, row, error);
-    h->lambda = memory_array(1, row, error);
-    h->row = memory_array(1, row, error);
-    h->column = memory_array(1, row, error);
+    momentum->lambda = memory_array(1, model->rank * sizeof(double), error);
     return error->status;
+}
+
+static enum status create_solve(struct host_solve *s, const struct host_model *model, bool sends,
+                                struct error *error)
+{
+    const uint64_t row = model->rank * sizeof(double), longest = shape_longest(&model->shape);
+    s->v = memory_array(model->rank, row, error);
+    s->m = memory_array(longest, model->rank * precision_bytes(model->precision), error);
+    s->row = memory_array(1, row, error);
+    s->column = memory_array(1, row, error);
+    if (sends)
+        s->sent = memory_array(longest, row, error);
+    return error->status;
+}
+
+static void fill_built(struct host_state *h, const struct plan *plan, uint64_t nnz)
+{
+    h->built = (struct backend_built){
+        .plan = *plan, .nnz = nnz, .groups = h->sweep.sweep.groups, .seconds = h->sweep.seconds};
+    for (int n = 0; n < h->model.shape.order; n++)
+        h->built.kernel[n].chosen = true;
 }
 
 static enum status open_host(void **state, const struct tensor_source *source,
@@ -119,27 +135,28 @@ static enum status open_host(void **state, const struct tensor_source *source,
                              struct progress *progress, struct error *error)
 {
     const struct coo *x = source->x;
+    const struct rank_rows *ranks = source->ranks;
     *state = NULL;
     struct host_state *h = lapack_library(error) ? memory_zeros(1, sizeof *h, error) : NULL;
     if (!h)
         return error->status;
-    h->ranks = source->ranks;
-    h->shape = h->ranks->part.here;
-    h->is_empty = x->nnz == 0;
-    h->longest = shape_longest(&h->shape);
-    h->built.plan = *plan;
-    h->built.nnz = x->nnz;
-    h->rank = options->problem.rank;
+    h->ranks = ranks;
     h->rules = options->problem.rules;
     h->norm_sq = source->norm_sq;
+    h->model = (struct host_model){.shape = ranks->part.here,
+                                   .rank = options->problem.rank,
+                                   .precision = precision_last(options->problem.precision)};
 
-    if (!h->is_empty &&
-        host_sweep_open(&h->sweep, x, source->spent, plan, progress, error) != STATUS_OK)
+    if (host_sweep_open(&h->sweep, x, source->spent, plan, progress, error) != STATUS_OK)
         goto failed;
-    h->sweep.precision = options->problem.precision;
-    if (allocate_matrices(h, options, error) != STATUS_OK)
+    fill_built(h, plan, x->nnz);
+    if (create_model(&h->model, error) != STATUS_OK)
         goto failed;
-    if (plan->request.momentum && allocate_previous(h, error) != STATUS_OK)
+    if (create_solve(&h->solve, &h->model, ranks->all->size > 1 && in_single(options), error) !=
+        STATUS_OK)
+        goto failed;
+    if (plan->request.momentum &&
+        create_momentum(&h->momentum, &h->model, plan->request.previous, error) != STATUS_OK)
         goto failed;
     *state = h;
     return STATUS_OK;
@@ -148,23 +165,16 @@ failed:
     return error->status;
 }
 
-static void tell_built(void *state, struct backend_built *built)
+static void get_built(void *state, struct backend_built *built)
 {
-    const struct host_state *h = state;
-    *built = h->built;
-    if (h->is_empty)
-        mode_groups_none(&built->groups, h->shape.order);
-    else
-        built->groups = h->sweep.sweep.groups;
-    for (int n = 0; n < h->shape.order; n++)
-        built->kernel[n].chosen = true;
-    built->seconds = h->sweep.seconds;
+    *built = ((const struct host_state *)state)->built;
 }
 
 static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
                                  struct backend_rates *rates, struct error *error)
 {
-    return host_rates(shape, options->problem.rank, options->problem.precision, rates, error);
+    return host_rates(shape, options->problem.rank, precision_first(options->problem.precision),
+                      rates, error);
 }
 
 static const struct backend_ops operations = {.load = host_state_load,
@@ -181,7 +191,7 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .weights = host_state_weights,
                                               .fetch = host_state_fetch,
                                               .rotate = host_state_rotate,
-                                              .built = tell_built,
+                                              .built = get_built,
                                               .widen = host_state_widen,
                                               .close = close_host};
 

@@ -78,9 +78,9 @@ static void add_inner(const double *m, const double *a, double *inner, uint64_t 
             inner[r] += m[i * rank + r] * a[i * rank + r];
 }
 
-/* How rows of A come from those of M: by V^+, or nonnegative ones. */
+/* How rows of A are made from those of M: by V^+, or by HALS. */
 struct row_step {
-    const struct host_dense_inverse *inverse; /* NULL where nonneg is not */
+    const struct host_dense_inverse *inverse; /* NULL if nonneg is not    */
     const struct host_nonneg *nonneg;
     uint64_t rank;
     enum precision precision; /* of the entries of M and A */
@@ -126,8 +126,8 @@ static const double *as_doubles(const void *from, double *buffer, uint64_t entri
     return buffer;
 }
 
-/* A panel of A from M's, by way of `buffer`, since A and M may be the same array. Adds the panel's
- * part of G and of `inner`, which are those of the entries as they are stored, rounded. */
+/* Makes a panel of A from M's, by way of `buffer`, since A and M may be the same array. Adds the
+ * panel's part of G and of `inner`, from the entries as they are stored, rounded. */
 static void update_panel(const struct row_step *step, const struct host_dense_rows *panel,
                          double *g, double *inner, double *buffer)
 {

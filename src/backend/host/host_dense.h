@@ -1,7 +1,7 @@
 /* The dense steps of ALS on the host, by all OpenMP threads: passes over the rows of tall and thin
- * matrices, in panels that stay in cache, in double precision whatever the entries are. How the
- * rows are cut does not depend on the number of threads, so the results do not either. Matrices are
- * row-major. Errors: STATUS_MEMORY. */
+ * matrices, in panels that stay in cache. All is computed in double precision, even for entries in
+ * single. How the rows are cut does not depend on the number of threads, nor do the results.
+ * Matrices are row-major. Errors: STATUS_MEMORY. */
 #ifndef BLCO_HOST_DENSE_H
 #define BLCO_HOST_DENSE_H
 
@@ -30,8 +30,8 @@ enum status host_dense_update(const struct host_dense_inverse *inverse,
                               const struct host_dense_rows *rows, double *g, double *inner,
                               struct error *error);
 
-/* The same for nonnegative rows: A becomes the A that `nonneg` makes of M and the old A. M and A
- * are distinct. */
+/* The same for nonnegative rows, which `nonneg` makes from M and the old A. M and A are distinct.
+ */
 enum status host_dense_update_nonneg(const struct host_nonneg *nonneg,
                                      const struct host_dense_rows *rows, double *g, double *inner,
                                      struct error *error);

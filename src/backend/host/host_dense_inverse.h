@@ -17,13 +17,12 @@ struct host_dense_inverse {
 };
 
 /* *p = V^+ of symmetric positive semidefinite V (R x R, destroyed): by Cholesky, or, where V is not
- * numerically positive definite, by eigendecomposition, with eigenvalues up to R * eps * (largest)
- * taken as zero; both of V with its rows and columns scaled to a diagonal of about one, so that the
- * lengths of columns do not count. eps is that of the precision in which the rows are stored, for
- * smaller ones stand beside the rounding of the rows. STATUS_NUMERICAL where V is not finite or the
- * eigendecomposition fails, STATUS_MEMORY. On failure *p is empty. The caller frees *p with
- * host_dense_inverse_free.
- */
+ * numerically positive definite, by eigendecomposition, where eigenvalues up to R * eps * (largest)
+ * count as zero. Before either, the rows and columns of V are scaled to a diagonal of about one, so
+ * that the lengths of columns do not count. eps is that of the precision in which the rows are
+ * stored: smaller eigenvalues would drown in the rounding of the rows. STATUS_NUMERICAL where V is
+ * not finite or the eigendecomposition fails, STATUS_MEMORY. On failure *p is empty. The caller
+ * frees *p with host_dense_inverse_free. */
 enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, uint64_t rank,
                                       enum precision precision, struct error *error);
 

@@ -1,4 +1,4 @@
-/* Models on their way into the host backend. */
+/* The model of the host backend, and how models are loaded into it. */
 #include "backend/host/host_state.h"
 
 #include <string.h>
@@ -14,43 +14,56 @@ void host_state_fill(double *x, uint64_t n, double value)
         x[i] = value;
 }
 
-void *host_state_row(const struct host_state *h, void *array, uint64_t row)
+void *host_model_row(const struct host_model *model, void *array, uint64_t row)
 {
-    return host_entry(array, row * h->rank, h->sweep.precision);
+    return host_entry(array, row * model->rank, model->precision);
 }
 
-void host_state_changed(struct host_state *h, int n)
+struct host_rows host_model_rows(const struct host_model *model)
 {
-    if (!h->is_empty)
-        host_sweep_changed(&h->sweep, n);
+    struct host_rows rows = {.rank = model->rank, .precision = model->precision};
+    for (int n = 0; n < model->shape.order; n++)
+        rows.of[n] = model->factor[n].entries;
+    return rows;
 }
 
-void host_state_scale_of_m(struct host_state *h, int mode)
+void host_model_scale_gram(struct host_model *model, int n, const double *scale)
 {
-    host_state_fill(h->row, h->rank, 1.0);
-    for (int n = 0; n < h->shape.order; n++)
-        for (uint64_t r = 0; n != mode && r < h->rank; r++)
-            h->row[r] *= h->scale[n][r];
+    const uint64_t rank = model->rank;
+    double *gram = model->factor[n].gram;
+    for (uint64_t i = 0; i < rank; i++)
+        for (uint64_t j = 0; j < rank; j++)
+            gram[i * rank + j] = gram[i * rank + j] * scale[i] * scale[j];
 }
 
-/* The entries of `to` (rows x R) = from (rows x R). */
-static void write_rows(const struct host_state *h, void *to, const double *from, uint64_t rows)
+void host_model_scale_of_m(const struct host_model *model, int mode, double *row)
 {
-    const uint64_t rank = h->rank;
-#pragma omp parallel for schedule(static) if (rows * rank > 65536)
-    for (uint64_t i = 0; i < rows; i++)
-        host_entries_write(host_entry(to, i * rank, h->sweep.precision), from + i * rank, rank,
-                           h->sweep.precision);
+    host_state_fill(row, model->rank, 1.0);
+    for (int n = 0; n < model->shape.order; n++)
+        for (uint64_t r = 0; n != mode && r < model->rank; r++)
+            row[r] *= model->factor[n].scale[r];
 }
 
 enum status host_state_make_gram(struct host_state *h, int n, struct error *error)
 {
     const struct mode_rows *rows = &h->ranks->mode[n];
-    const void *own = host_state_row(h, h->factor[n], rows->first);
-    if (host_dense_gram(own, rows->count, h->rank, h->sweep.precision, h->gram[n], error) !=
-        STATUS_OK)
+    const struct host_model *model = &h->model;
+    const uint64_t rank = model->rank;
+    double *gram = model->factor[n].gram;
+    const void *own = host_model_row(model, model->factor[n].entries, rows->first);
+    if (host_dense_gram(own, rows->count, rank, model->precision, gram, error) != STATUS_OK)
         return error->status;
-    return comm_allreduce_sum(h->ranks->all, h->gram[n], h->rank * h->rank, error);
+    return comm_allreduce_sum(h->ranks->all, gram, rank * rank, error);
+}
+
+/* The entries of factor matrix n = from (rows x R). */
+static void write_rows(const struct host_model *model, int n, const double *from)
+{
+    const uint64_t rank = model->rank, rows = model->shape.dims[n];
+    void *to = model->factor[n].entries;
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+    for (uint64_t i = 0; i < rows; i++)
+        host_entries_write(host_model_row(model, to, i), from + i * rank, rank, model->precision);
 }
 
 /* The random rows of factor matrix n, which are made as doubles. */
@@ -58,17 +71,19 @@ static enum status make_rows(struct host_state *h, int n, const struct model_sou
                              struct error *error)
 {
     const struct part *part = &h->ranks->part;
-    const bool is_single = h->sweep.precision == PRECISION_SINGLE;
-    const uint64_t rows = part->here.dims[n];
-    double *made = is_single ? memory_array(rows * h->rank, sizeof *made, error) : h->factor[n];
+    const struct host_model *model = &h->model;
+    const bool is_single = model->precision == PRECISION_SINGLE;
+    const uint64_t entries = part->here.dims[n] * model->rank;
+    double *made =
+        is_single ? memory_array(entries, sizeof *made, error) : model->factor[n].entries;
     if (!made)
         return error->status;
-    ktensor_random_rows(made, part, n, h->rank, from->init, from->seed);
+    ktensor_random_rows(made, part, n, model->rank, from->init, from->seed);
     if (h->rules.nonneg[n])
-        entries_drop_signs(made, rows * h->rank);
+        entries_drop_signs(made, entries);
     if (!is_single)
         return STATUS_OK;
-    write_rows(h, h->factor[n], made, rows);
+    write_rows(model, n, made);
     memory_free(made);
     return STATUS_OK;
 }
@@ -78,55 +93,57 @@ static enum status load_mode(struct host_state *h, int n, const struct model_sou
                              struct error *error)
 {
     const struct carried *carried = from->carried;
-    uint64_t row = h->rank, square = row * row;
-    host_state_changed(h, n);
-    host_state_fill(h->scale[n], row, 1.0);
+    const struct host_factor *f = &h->model.factor[n];
+    uint64_t row = h->model.rank, square = row * row;
+    host_sweep_changed(&h->sweep, n);
+    host_state_fill(f->scale, row, 1.0);
     if (from->k)
-        write_rows(h, h->factor[n], from->k->factor[n], h->shape.dims[n]);
+        write_rows(&h->model, n, from->k->factor[n]);
     else if (make_rows(h, n, from, error) != STATUS_OK)
         return error->status;
     if (!carried)
         return host_state_make_gram(h, n, error);
-    memcpy(h->scale[n], carried->scale + (uint64_t)n * row, row * sizeof *h->scale[n]);
-    memcpy(h->gram[n], carried->gram + (uint64_t)n * square, square * sizeof *h->gram[n]);
+    memcpy(f->scale, carried->scale + (uint64_t)n * row, row * sizeof *f->scale);
+    memcpy(f->gram, carried->gram + (uint64_t)n * square, square * sizeof *f->gram);
     return STATUS_OK;
 }
 
 enum status host_state_load(void *state, const struct model_source *from, struct error *error)
 {
     struct host_state *h = state;
-    h->sweep.precision = from->precision;
-    h->weights_fit = from->carried != NULL;
-    memcpy(h->lambda, from->lambda, h->rank * sizeof *h->lambda);
-    for (int n = 0; n < h->shape.order; n++)
+    struct host_model *model = &h->model;
+    model->precision = from->precision;
+    model->weights_fit = from->carried != NULL;
+    memcpy(model->lambda, from->lambda, model->rank * sizeof *model->lambda);
+    for (int n = 0; n < model->shape.order; n++)
         if (load_mode(h, n, from, error) != STATUS_OK)
             return error->status;
     return STATUS_OK;
 }
 
-/* The doubles come into M's room first, since they take twice the room of the floats. */
-static void widen(struct host_state *h, int n)
+/* The doubles are made in `room` first, since they take twice the room of the floats. */
+static void widen(const struct host_model *model, int n, double *room)
 {
-    const uint64_t rank = h->rank, rows = h->shape.dims[n];
-    double *to = h->factor[n], *wide = h->m;
+    const uint64_t rank = model->rank, rows = model->shape.dims[n];
+    double *to = model->factor[n].entries;
 #pragma omp parallel for schedule(static) if (rows * rank > 65536)
     for (uint64_t i = 0; i < rows; i++)
-        host_entries_read(wide + i * rank, host_entry_of(h->factor[n], i * rank, PRECISION_SINGLE),
-                          rank, PRECISION_SINGLE);
+        host_entries_read(room + i * rank, host_entry_of(to, i * rank, PRECISION_SINGLE), rank,
+                          PRECISION_SINGLE);
 #pragma omp parallel for schedule(static) if (rows * rank > 65536)
     for (uint64_t i = 0; i < rows; i++)
-        memcpy(to + i * rank, wide + i * rank, rank * sizeof *to);
+        memcpy(to + i * rank, room + i * rank, rank * sizeof *to);
 }
 
 enum status host_state_widen(void *state, struct error *error)
 {
     (void)error;
     struct host_state *h = state;
-    for (int n = 0; n < h->shape.order; n++) {
-        widen(h, n);
-        host_state_changed(h, n);
+    for (int n = 0; n < h->model.shape.order; n++) {
+        widen(&h->model, n, h->solve.m);
+        host_sweep_changed(&h->sweep, n);
     }
-    h->sweep.precision = PRECISION_DOUBLE;
+    h->model.precision = PRECISION_DOUBLE;
     return STATUS_OK;
 }
 
@@ -144,11 +161,13 @@ enum status host_state_rotate(void *state, int mode, struct error *error)
 {
     (void)error;
     struct host_state *h = state;
-    uint64_t rank = h->rank, rows = h->shape.dims[mode];
+    const struct host_model *model = &h->model;
+    const struct host_factor *f = &model->factor[mode];
+    uint64_t rank = model->rank, rows = model->shape.dims[mode];
 #pragma omp parallel for schedule(static) if (rows * rank > 65536)
     for (uint64_t i = 0; i < rows; i++)
-        rotate_row(host_state_row(h, h->factor[mode], i), rank, h->sweep.precision);
-    rotate_row(h->scale[mode], rank, PRECISION_DOUBLE);
-    host_state_changed(h, mode);
+        rotate_row(host_model_row(model, f->entries, i), rank, model->precision);
+    rotate_row(f->scale, rank, PRECISION_DOUBLE);
+    host_sweep_changed(&h->sweep, mode);
     return STATUS_OK;
 }

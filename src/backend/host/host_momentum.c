@@ -1,4 +1,4 @@
-/* What the next sweep begins with, on the host. */
+/* The factor matrices with which the next sweep begins, on the host. */
 #include "backend/host/host_state.h"
 
 #include <math.h>
@@ -9,43 +9,36 @@
 
 #define PIECE 64 /* entries of a row that are worked on at a time */
 
-static void swap(double **a, double **b)
-{
-    double *of_a = *a;
-    *a = *b;
-    *b = of_a;
-}
-
 static void swap_mode(struct host_state *h, int n)
 {
-    void *factor = h->factor[n];
-    h->factor[n] = h->previous[n].factor;
-    h->previous[n].factor = factor;
-    swap(&h->gram[n], &h->previous[n].gram);
-    swap(&h->scale[n], &h->previous[n].scale);
-    host_state_changed(h, n);
+    const struct host_factor factor = h->model.factor[n];
+    h->model.factor[n] = h->momentum.previous[n];
+    h->momentum.previous[n] = factor;
+    host_sweep_changed(&h->sweep, n);
 }
 
 void host_state_swap(void *state)
 {
     struct host_state *h = state;
-    for (int n = 0; n < h->shape.order; n++)
-        if (h->previous[n].factor)
+    double *lambda = h->model.lambda;
+    for (int n = 0; n < h->model.shape.order; n++)
+        if (h->momentum.previous[n].entries)
             swap_mode(h, n);
-    swap(&h->lambda, &h->previous_lambda);
+    h->model.lambda = h->momentum.lambda;
+    h->momentum.lambda = lambda;
 }
 
-static void copy_mode(struct host_state *h, int n)
+static void copy_mode(const struct host_model *model, int n, struct host_factor *to)
 {
-    struct host_previous *previous = &h->previous[n];
-    uint64_t rank = h->rank;
-    memcpy(previous->scale, h->scale[n], rank * sizeof(double));
-    memcpy(previous->gram, h->gram[n], rank * rank * sizeof(double));
-    memory_copy(previous->factor, h->factor[n],
-                h->shape.dims[n] * rank * precision_bytes(h->sweep.precision));
+    const struct host_factor *from = &model->factor[n];
+    uint64_t rank = model->rank;
+    memcpy(to->scale, from->scale, rank * sizeof *to->scale);
+    memcpy(to->gram, from->gram, rank * rank * sizeof *to->gram);
+    memory_copy(to->entries, from->entries,
+                model->shape.dims[n] * rank * precision_bytes(model->precision));
 }
 
-/* What a row of Y is made of. */
+/* How a row of Y is made: y = now a + before s. */
 struct combination {
     const double *now, *before; /* (R) */
     bool clip;                  /* negative entries become zero */
@@ -57,12 +50,15 @@ static double combined(const struct combination *c, uint64_t r, double a, double
     return c->clip && y < 0 ? 0 : y; /* a NaN stays */
 }
 
-/* s (rows x R) = a diag(now) + s diag(before). */
-static void combine(const struct host_state *h, void *s, const void *a, uint64_t rows,
+/* The entries s of *previous, of factor matrix n, become a diag(now) + s diag(before), where a are
+ * the model's. */
+static void combine(const struct host_model *model, int n, const struct host_factor *previous,
                     const struct combination *c)
 {
-    const enum precision precision = h->sweep.precision;
-    const uint64_t rank = h->rank;
+    const enum precision precision = model->precision;
+    const uint64_t rank = model->rank, rows = model->shape.dims[n];
+    const void *a = model->factor[n].entries;
+    void *s = previous->entries;
 #pragma omp parallel for schedule(static) if (rows * rank > 65536)
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t first = 0; first < rank; first += PIECE) {
@@ -80,13 +76,15 @@ static void combine(const struct host_state *h, void *s, const void *a, uint64_t
 /* The Gram of the factor as it stands, and scales that make unit columns of it. */
 static enum status measure_mode(struct host_state *h, int n, struct error *error)
 {
+    const struct host_factor *f = &h->model.factor[n];
+    const uint64_t rank = h->model.rank;
     if (host_state_make_gram(h, n, error) != STATUS_OK)
         return error->status;
-    for (uint64_t r = 0; r < h->rank; r++) {
-        double norm = sqrt(h->gram[n][r * h->rank + r]);
-        h->scale[n][r] = norm > 0 ? 1 / norm : 1;
+    for (uint64_t r = 0; r < rank; r++) {
+        double norm = sqrt(f->gram[r * rank + r]);
+        f->scale[r] = norm > 0 ? 1 / norm : 1;
     }
-    host_state_scale_gram(h, n, h->scale[n]);
+    host_model_scale_gram(&h->model, n, f->scale);
     return STATUS_OK;
 }
 
@@ -94,14 +92,16 @@ static enum status measure_mode(struct host_state *h, int n, struct error *error
 static enum status extrapolate_mode(struct host_state *h, int n, const struct momentum_step *step,
                                     struct error *error)
 {
-    double *now = h->row, *before = h->column;
-    for (uint64_t r = 0; r < h->rank; r++) {
-        bool is_zero = h->gram[n][r * h->rank + r] == 0;
-        now[r] = is_zero ? 0 : step->now * h->scale[n][r];
-        before[r] = is_zero ? 0 : step->before * h->previous[n].scale[r];
+    const struct host_factor *f = &h->model.factor[n], *previous = &h->momentum.previous[n];
+    const uint64_t rank = h->model.rank;
+    double *now = h->solve.row, *before = h->solve.column;
+    for (uint64_t r = 0; r < rank; r++) {
+        bool is_zero = f->gram[r * rank + r] == 0;
+        now[r] = is_zero ? 0 : step->now * f->scale[r];
+        before[r] = is_zero ? 0 : step->before * previous->scale[r];
     }
     const struct combination c = {now, before, h->rules.nonneg[n]};
-    combine(h, h->previous[n].factor, h->factor[n], h->shape.dims[n], &c);
+    combine(&h->model, n, previous, &c);
     swap_mode(h, n);
     return measure_mode(h, n, error);
 }
@@ -110,16 +110,18 @@ enum status host_state_extrapolate(void *state, const struct momentum_step *step
                                    struct error *error)
 {
     struct host_state *h = state;
+    const struct host_model *model = &h->model;
     if (step->now == 0) {
         host_state_swap(h);
         return STATUS_OK;
     }
-    memcpy(h->previous_lambda, h->lambda, h->rank * sizeof *h->lambda);
-    for (int n = 0; n < h->shape.order; n++) {
-        if (!h->previous[n].factor)
+    memcpy(h->momentum.lambda, model->lambda, model->rank * sizeof *model->lambda);
+    for (int n = 0; n < model->shape.order; n++) {
+        struct host_factor *previous = &h->momentum.previous[n];
+        if (!previous->entries)
             continue;
         if (step->before == 0)
-            copy_mode(h, n);
+            copy_mode(model, n, previous);
         else if (extrapolate_mode(h, n, step, error) != STATUS_OK)
             return error->status;
     }

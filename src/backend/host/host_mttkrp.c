@@ -21,7 +21,7 @@
 #define TRIALS           4  /* calls that find out whether prefetching pays */
 #define BOUNDARY_COLUMNS 64 /* columns of the boundary rows that one thread adds */
 
-/* Decoded nonzeros, as of struct host_nonzeros. */
+/* The arrays of a struct host_nonzeros, decoded. */
 struct decoded {
     uint32_t coordinate[MAX_ORDER - 1][DECODE_NNZ], row[DECODE_NNZ];
     uint64_t end[DECODE_NNZ];

@@ -1,6 +1,6 @@
 /* MTTKRP on the host: M = X_(n) (Khatri-Rao product of the other modes' factors), for any order,
- * rank and ordering, by all OpenMP threads. What a mode needs beside M is prepared once, when the
- * tensor is built; host_mttkrp itself allocates nothing and cannot fail. */
+ * rank and ordering, by all OpenMP threads. All arrays but M are prepared once, when the tensor is
+ * built; host_mttkrp itself allocates nothing and cannot fail. */
 #ifndef BLCO_HOST_MTTKRP_H
 #define BLCO_HOST_MTTKRP_H
 

@@ -1,11 +1,10 @@
 #include "backend/host/host_nonneg.h"
 
 #include <float.h>
-#include <math.h>
 
 #include "backend/host/simd_width.h"
+#include "backend/nonneg_zeros.h"
 #include "base/memory.h"
-#include "numerics/nonneg.h"
 
 static enum status allocate(struct host_nonneg *p, struct error *error)
 {
@@ -40,16 +39,14 @@ static enum status fill_weights(struct host_nonneg *p, const struct host_nonneg_
 
 static void fill_scales(struct host_nonneg *p, const struct host_nonneg_start *start)
 {
-    const struct nonneg_floor *floor =
-        start->precision == PRECISION_SINGLE ? &nonneg_floor_single : &nonneg_floor_double;
-    double most = 0, share = floor->floor / sqrt((double)start->rows);
-    for (uint64_t r = 0; r < p->rank; r++)
-        most = fmax(most, fabs(start->lambda[r]) * sqrt(p->diagonal[r]));
+    const struct nonneg_update update = {.lambda = start->lambda,
+                                         .diagonal = p->diagonal,
+                                         .rows = start->rows,
+                                         .precision = start->precision};
+    nonneg_floors(&update, p->rank, p->floor);
     for (uint64_t r = 0; r < p->rank; r++) {
         p->a_scale[r] = start->a[r] * start->lambda[r];
         p->out[r] = start->out[r];
-        double least = floor->lost * most / sqrt(p->diagonal[r]);
-        p->floor[r] = p->diagonal[r] >= DBL_MIN ? share * fmax(fabs(start->lambda[r]), least) : 0;
     }
 }
 

@@ -1,5 +1,5 @@
-/* The rows are worked on as columns of `b` and `m` (R x ROWS each), so that all rows of a vector
- * take the same steps. */
+/* The rows are transposed to columns of `b` and `m` (R x ROWS each), so that the rows of a vector
+ * take the same steps together. */
 #include "backend/host/host_nonneg_simd.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define ROWS (NONNEG_VECTORS * SIMD_WIDTH)
 
-/* The larger of each pair; what is not a number stays that. */
+/* The larger of each pair; a NaN in x stays. */
 INLINE vec larger(vec x, double least)
 {
     vec low = least - (vec){0};

@@ -1,12 +1,12 @@
-/* The inner loops of host_nonneg.c, which take a row in each place of a vector. Compiled
- * once for each SIMD width. */
+/* The inner loops of host_nonneg.c, with a row in each lane of a vector. Compiled once for each
+ * SIMD width. */
 #ifndef BLCO_HOST_NONNEG_SIMD_H
 #define BLCO_HOST_NONNEG_SIMD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the rows of one update share. With B = A diag(a_scale), the new B has the rows
+/* An update, the same for all rows. With B = A diag(a_scale), the new B has the rows
  * b_r = max(floor_r, m_r m_scale_r - sum over s of w_rs b_s), pass after pass, and the new A is
  * B diag(out). */
 struct host_nonneg {

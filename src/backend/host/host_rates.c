@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/vector_clones.h"
 #include "base/random_stream.h"
@@ -101,10 +102,8 @@ static enum status measure_modes(const struct shape *shape, uint64_t rank, enum 
 {
     const uint64_t row_bytes = rank * precision_bytes(precision);
     const uint64_t doubles = (row_bytes + sizeof(double) - 1) / sizeof(double);
-    uint64_t longest = 1, most = TABLE_BYTES / sizeof(double) / rank;
-    for (int n = 0; n < shape->order; n++)
-        longest = shape->dims[n] > longest ? shape->dims[n] : longest;
-    longest = longest > most ? most : longest;
+    const uint64_t most = TABLE_BYTES / sizeof(double) / rank;
+    const uint64_t longest = least_of(shape_longest(shape), most);
     double *table = memory_array(longest, rank * sizeof *table, error);
     if (!table)
         return error->status;
@@ -121,7 +120,7 @@ static enum status measure_modes(const struct shape *shape, uint64_t rank, enum 
             rates->atomic_rows_per_second[n] = rates->atomic_rows_per_second[same];
             continue;
         }
-        uint64_t rows = shape->dims[n] < longest ? shape->dims[n] : longest;
+        uint64_t rows = least_of(shape->dims[n], longest);
         rates->gather_bytes_per_second[n] =
             rate_of(gather_rows, table, rows, doubles) * (double)row_bytes;
         rates->atomic_rows_per_second[n] = rate_of(add_rows_atomically, table, rows, rank);

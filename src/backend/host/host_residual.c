@@ -11,7 +11,7 @@
 /* Where parts are cut does not depend on the number of threads. */
 #define PART_NNZ      4096                /* nonzeros that a thread takes             */
 #define READ_NNZ      256                 /* nonzeros whose coordinates are read at a time */
-#define PARTS_AT_ONCE 256                 /* parts that the threads share at a time   */
+#define PARTS_AT_ONCE 256                 /* parts that the threads work on at a time */
 #define PART_ROWS     4096                /* rows of a factor matrix, about           */
 #define FEW_TERMS     4096                /* of a Gram: not worth several threads     */
 #define MOST_SUMS     (UINT64_C(1) << 20) /* entries of all parts' Grams */
@@ -40,8 +40,8 @@ static const struct host_slices *any_slices(const struct host_sweep *s)
     return s->sweep.alto ? NULL : &s->ordered[g];
 }
 
-/* at[g] (count): the coordinates of nonzeros [first, first + count) in group g: those of *slices,
- * or decoded ones, which stand in `decoded`. */
+/* at[g] (count) = the coordinates of nonzeros [first, first + count) in group g: an array of
+ * *slices, or decoded ones in `decoded`. */
 static void read_coordinates(const struct host_sweep *s, const struct host_slices *slices,
                              uint64_t first, uint64_t count, uint32_t decoded[][READ_NNZ],
                              const uint32_t **at)
@@ -57,12 +57,12 @@ static void read_coordinates(const struct host_sweep *s, const struct host_slice
     }
 }
 
-static struct double_double part_sum(const struct host_residual_terms *model,
+static struct double_double part_sum(const struct host_residual_kernels *kernel,
+                                     const struct host_residual_terms *model,
                                      const struct host_sweep *s, const struct host_slices *slices,
                                      uint64_t first, uint64_t last)
 {
     struct host_residual_terms p = *model;
-    const struct host_residual_kernels *kernel = kernels(p.rank, s->precision);
     struct double_double sum = {0, 0};
     uint32_t decoded[MAX_ORDER][READ_NNZ];
     const uint32_t *at[MAX_ORDER];
@@ -77,17 +77,18 @@ static struct double_double part_sum(const struct host_residual_terms *model,
     return sum;
 }
 
-struct double_double host_residual_nonzeros(const struct host_sweep *s, void *const *factor,
-                                            const double *weight)
+struct double_double host_residual_nonzeros(const struct host_sweep *s,
+                                            const struct host_rows *factors, const double *weight)
 {
+    const struct host_residual_kernels *kernel = kernels(factors->rank, factors->precision);
     const struct host_slices *slices = any_slices(s);
     const uint64_t nnz = slices ? slices->nnz : s->alto.nnz;
     struct host_residual_terms model = {.order = s->shape.order,
-                                        .rank = s->rank,
+                                        .rank = factors->rank,
                                         .weight = weight,
                                         .value = slices ? slices->value : s->alto.value};
     for (int n = 0; n < model.order; n++) {
-        model.rows[n] = factor[n];
+        model.rows[n] = factors->of[n];
         model.tuple[n] = s->coordinate[n];
     }
     struct double_double sum = {0, 0}, part[PARTS_AT_ONCE];
@@ -97,7 +98,7 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s, void *co
 #pragma omp parallel for schedule(dynamic) if (count > 1)
         for (uint64_t k = 0; k < count; k++) {
             uint64_t first = (done + k) * PART_NNZ;
-            part[k] = part_sum(&model, s, slices, first, least_of(nnz, first + PART_NNZ));
+            part[k] = part_sum(kernel, &model, s, slices, first, least_of(nnz, first + PART_NNZ));
         }
         for (uint64_t k = 0; k < count; k++)
             sum = dd_add(sum, part[k]);
@@ -105,8 +106,7 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s, void *co
     return sum;
 }
 
-/* The number of parts of the rows; their Grams take no more than MOST_SUMS entries where there are
- * several. */
+/* Into how many parts the rows are cut; several parts' Grams take at most MOST_SUMS entries. */
 static uint64_t gram_parts(uint64_t rows, uint64_t rank)
 {
     uint64_t parts = least_of(rows / PART_ROWS + 1, MOST_SUMS / (rank * rank));

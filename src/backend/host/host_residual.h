@@ -1,5 +1,5 @@
-/* What the residual (backend_residual.h) takes of the nonzeros and of a factor matrix on the host.
- * Sums do not depend on the number of threads. */
+/* The two parts of the residual (backend_residual.h) that the host computes: a sum over the
+ * nonzeros, and the Grams of factor matrices. Sums do not depend on the number of threads. */
 #ifndef BLCO_HOST_RESIDUAL_H
 #define BLCO_HOST_RESIDUAL_H
 
@@ -7,9 +7,10 @@
 #include "numerics/double_double.h"
 
 /* The sum over all nonzeros x of x (x - 2 m), where m = sum over r of weight[r] times the product
- * of the rows of factor[n] (I_n x R): a pass over one of the orderings. By all OpenMP threads. */
-struct double_double host_residual_nonzeros(const struct host_sweep *s, void *const *factor,
-                                            const double *weight);
+ * of the rows of factors->of[n] (I_n x R): a pass over one of the orderings. 0 without nonzeros. By
+ * all OpenMP threads. */
+struct double_double host_residual_nonzeros(const struct host_sweep *s,
+                                            const struct host_rows *factors, const double *weight);
 
 /* gram (R x R): its entries (i, j) with i <= j = A'A of A (rows x R). By all OpenMP threads.
  * STATUS_MEMORY. */

@@ -21,8 +21,8 @@ struct host_row_list {
 /* The number of lists for the sums of nnz nonzeros. */
 uint64_t host_row_lists_of(uint64_t nnz);
 
-/* The number of sums that an MTTKRP of nnz nonzeros needs room for: those that are being made, and
- * those that are added at the same time. */
+/* For how many sums an MTTKRP of nnz nonzeros needs room: for those that are being made, and those
+ * that are added at the same time. */
 uint64_t host_row_lists_rows(uint64_t nnz);
 
 /* Fills list->sorted and list->begin from the first `count` of list->row. */

@@ -1,8 +1,8 @@
 /* The MTTKRP kernel of the host: goes through consecutive nonzeros, for one tile of columns, sums a
  * row of M in registers, and stores or adds the sum where the next row begins. Implemented in
  * host_row_sums.c and, for each kind of entries and SIMD width, in host_row_sums_simd.c. Entries
- * are doubles, or floats. A sum of floats has the errors of about a hundred roundings at most:
- * after so many nonzeros of a row, their sum is added to one in double precision. */
+ * are doubles or floats. A sum of floats has the errors of about a hundred roundings at most: after
+ * so many nonzeros of a row, the sum is added to another in double precision. */
 #ifndef BLCO_HOST_ROW_SUMS_H
 #define BLCO_HOST_ROW_SUMS_H
 
@@ -14,15 +14,15 @@
 
 #define HOST_ROW_SUMS_MAX_TILE 64 /* columns: SIMD_TILE_VECTORS vectors of 16 */
 
-/* What becomes of a summed row. */
+/* Where a summed row goes. */
 enum host_row_sink {
     HOST_ROW_STORE,      /* rows ascend: stored in M, and the rows between them zeroed         */
     HOST_ROW_ADD,        /* added to a private window, whose first row is `low`                */
     HOST_ROW_ATOMIC_EACH /* each nonzero by itself added to M under the row's lock; `low` is 0 */
 };
 
-/* Nonzeros as the kernel reads them. A stretch is nonzeros that stand side by side and have one row
- * of M: a slice, where nonzeros are in the ordering of the mode. Arrays are not owned. */
+/* Nonzeros as the kernel reads them. A stretch is neighbouring nonzeros of one row of M; in the
+ * ordering of the mode, it is a slice. Arrays are borrowed. */
 struct host_nonzeros {
     const uint32_t *coordinate[MAX_ORDER - 1]; /* (nnz) of each other mode                    */
     const double *value;                       /* (nnz)                                       */
@@ -30,7 +30,7 @@ struct host_nonzeros {
     const uint64_t *end;                       /* (stretches): after a stretch's last nonzero  */
 };
 
-/* The sum in progress. Arrays are not owned. */
+/* The sum in progress. Arrays are borrowed. */
 struct host_row_sums {
     enum host_row_sink sink;
     int others;                         /* order - 1                                            */
@@ -58,7 +58,7 @@ void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, u
 /* Stores or adds the last row. */
 void host_row_sums_end(struct host_row_sums *s);
 
-/* Below: what host_row_sums.c and the kernels of each SIMD width share. */
+/* The rest is only for host_row_sums.c and the kernels of each SIMD width. */
 
 typedef void host_row_sums_kernel(struct host_row_sums *s, const struct host_nonzeros *x,
                                   uint64_t stretch, uint64_t first, uint64_t last);
@@ -90,7 +90,7 @@ static inline void *host_row_store(const struct host_row_sums *s, uint64_t row)
     return host_entry(s->m, row * s->rank + s->column, s->precision);
 }
 
-/* Otherwise: where it is added. */
+/* Other sinks: where the tile of this row's sum is added. */
 static inline void *host_row_added(const struct host_row_sums *s, uint64_t row)
 {
     return host_entry(s->m, (row - s->low) * s->rank + s->column, s->precision);

@@ -1,5 +1,5 @@
-/* Columns that two vectors of a tile share are computed twice, alike, and stored or added once.
- * Products and sums are rounded alike for every SIMD_WIDTH. */
+/* Columns in which two vectors of a tile overlap are computed twice, with the same result, and
+ * stored or added once. Products and sums are rounded alike for every SIMD_WIDTH. */
 #include "backend/host/host_row_sums.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ struct tile {
 #endif
 };
 
-/* The last vector of a tile, without the columns that the one before it has, too. */
+/* The last vector of a tile, with 0 in the columns that the vector before it has, too. */
 INLINE vec fresh_columns(const struct tile *t, vec x)
 {
 #if SIMD_WIDTH > 1
@@ -139,7 +139,7 @@ INLINE void take_kept(struct host_row_sums *s, const struct tile *t, vec *sum, i
         sum[v] = load(part + column_of(t->last, v, vectors));
 }
 
-/* Stores or adds the sum of `row`, of which a part may be kept, and starts that of `next`. */
+/* Stores or adds the sum of `row`, a part of which may be in s->sum, and starts that of `next`. */
 INLINE void change_row(struct host_row_sums *s, const struct tile *t, uint64_t row, uint64_t next,
                        bool *kept, vec *sum, vec *other_sum, int vectors)
 {

@@ -5,7 +5,7 @@
 #include "base/least.h"
 #include "base/memory.h"
 
-#define PARTS    256  /* of the nonzeros: the threads share the parts */
+#define PARTS    256  /* of the nonzeros, which the threads take by turns */
 #define SCAN_NNZ 1024 /* whose rows are decoded at a time */
 
 /* Counts the slices that begin among nonzeros [first, last) of b. Where `s` is not NULL, writes

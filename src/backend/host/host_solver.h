@@ -1,5 +1,5 @@
-/* How the rows of a factor matrix follow from those of M on the host: by V^+, or, where the matrix
- * is to be nonnegative, by HALS. */
+/* Makes the rows of a factor matrix from those of M on the host: by V^+, or, for a nonnegative
+ * matrix, by HALS. */
 #ifndef BLCO_HOST_SOLVER_H
 #define BLCO_HOST_SOLVER_H
 
@@ -12,14 +12,14 @@
 #include "base/error.h"
 
 struct host_solver {
-    bool is_nonneg;                    /* which of the two there is */
+    bool is_nonneg;                    /* which of the two is used  */
     struct host_dense_inverse inverse; /* owned                     */
     struct host_nonneg nonneg;         /* owned                     */
 };
 
 /* The caller frees *s with host_solver_free; it is empty on failure. v (R x R) is start->v, which
- * is destroyed. Of `start`, an unconstrained matrix takes the scales of M and the scales that the
- * new columns are to have. Errors of host_dense_inverse_create and host_nonneg_create. */
+ * this destroys. For an unconstrained matrix, only v, m, out and precision of *start are used.
+ * Errors of host_dense_inverse_create and host_nonneg_create. */
 enum status host_solver_create(struct host_solver *s, bool is_nonneg, double *v,
                                const struct host_nonneg_start *start, uint64_t rank,
                                struct error *error);

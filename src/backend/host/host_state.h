@@ -1,6 +1,6 @@
-/* What the host backend keeps, and the operations of an iteration. Implemented in backend_host.c
- * (what it keeps), host_model.c (models on their way in), host_store.c (and out), host_update.c
- * (the steps of an iteration) and host_momentum.c (what the next sweep begins with). */
+/* The state of the host backend, and its operations. Implemented in backend_host.c (opening),
+ * host_model.c (loading models), host_store.c (storing them), host_update.c (the steps of an
+ * iteration) and host_momentum.c (extrapolation). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
@@ -9,55 +9,71 @@
 #include "backend/backend_kind.h"
 #include "backend/host/host_sweep.h"
 
-/* Factor matrix n is A_n = factor[n] diag(scale[n]). Normalising changes scale[n] and so takes no
- * pass over the rows. Gram n is that of A_n; M is made from factor[n] and lacks the scales, which
- * are multiplied into R x R matrices, or into M where M itself is asked for. The solve divides the
- * new columns by about the last lambda, which keeps the norms of factor[n]'s columns near 1.
- * Entries of factor[n] and M have the precision of `sweep`; all others are doubles. */
+/* Factor matrix n is A_n = entries diag(scale). Normalising changes `scale` and so takes no pass
+ * over the rows. The Gram is that of A_n; M is made from `entries` and lacks the scales, which are
+ * multiplied into R x R matrices, or into M where M itself is asked for. The solve divides the new
+ * columns by about the last lambda, which keeps the norms of the columns of `entries` near 1. */
+struct host_factor {
+    void *entries; /* (I_n x R); owned, as all arrays below             */
+    double *gram;  /* (R x R); after the Gram (R): of each column of the
+                    * factor, the inner product with the same column of M */
+    double *scale; /* (R)                                               */
+};
+
+struct host_model {
+    struct shape shape; /* rows of each mode that are here */
+    uint64_t rank;
+    enum precision precision; /* of the entries of factor matrices and M; all else is double      */
+    struct host_factor factor[MAX_ORDER];
+    double *lambda;   /* (R); owned                                                             */
+    bool weights_fit; /* an update has made lambda since the model was loaded, or the run before */
+};
+
+/* The model after the sweep before, with momentum (plan.h). */
+struct host_momentum {
+    struct host_factor previous[MAX_ORDER]; /* empty for modes of which none is kept; owned */
+    double *lambda;                         /* (R); owned                                   */
+};
+
+/* Room of an update, and what the last one has found. */
+struct host_solve {
+    double *v;            /* (R x R); owned, as all arrays below                                */
+    void *m;              /* (longest mode x R)                                                 */
+    double *row, *column; /* (R): scratch                                                       */
+    double *sent;         /* (longest mode x R): rows on their way to other ranks and back, as
+                           * doubles; NULL where there are no other ranks, or the entries are
+                           * doubles                                                            */
+    double inner, inner_size; /* <X, model>; the sum of its terms' magnitudes                   */
+};
+
 struct host_state {
-    struct shape shape;            /* rows of each mode that are here                    */
-    const struct rank_rows *ranks; /* this rank's place among all; borrowed              */
-    bool is_empty;                 /* no nonzero is here                                 */
-    uint64_t rank, longest;
+    const struct rank_rows *ranks; /* this rank's place among all; borrowed */
     struct mode_rules rules;
     double norm_sq;
-    bool weights_fit; /* an update has made lambda since the model was loaded, or the run before */
     struct backend_built built;
-    struct host_sweep sweep;
-    void *factor[MAX_ORDER];  /* (I_n x R); owned, as all arrays below               */
-    double *gram[MAX_ORDER];  /* (R x R); after the Gram (R): of each column of the
-                               * factor, the inner product with the same column of M  */
-    double *scale[MAX_ORDER]; /* (R): see above                                      */
-    struct host_previous {    /* the same after the sweep before, with momentum (plan.h) */
-        void *factor;
-        double *gram, *scale;
-    } previous[MAX_ORDER];
-    double *previous_lambda;       /* (R), likewise                                       */
-    double *v;                     /* (R x R)                                             */
-    void *m;                       /* (longest mode x R)                                  */
-    double *lambda, *row, *column; /* (R); row and column are scratch                     */
-    double *sent; /* (longest mode x R): rows on their way to other ranks and back, as doubles; NULL
-                   * where there are no other ranks, or the entries are doubles            */
-    double inner, inner_size; /* <X, model>; the sum of its terms' magnitudes        */
+    struct host_sweep sweep; /* the tensor */
+    struct host_model model;
+    struct host_momentum momentum;
+    struct host_solve solve;
 };
 
 /* x[0..n) = value. */
 void host_state_fill(double *x, uint64_t n, double value);
 
-/* Where row `row` of an array (rows x R) of factors' entries begins. */
-void *host_state_row(const struct host_state *h, void *array, uint64_t row);
+/* Where row `row` of an array (rows x R) of the model's entries begins. */
+void *host_model_row(const struct host_model *model, void *array, uint64_t row);
 
-/* The factor matrix of mode n has changed. */
-void host_state_changed(struct host_state *h, int n);
-
-/* G_n of the factor as it stands: what each rank has from its own rows, summed. */
-enum status host_state_make_gram(struct host_state *h, int n, struct error *error);
+/* The entries of all factor matrices; borrowed. */
+struct host_rows host_model_rows(const struct host_model *model);
 
 /* G_n = diag(scale) G_n diag(scale). */
-void host_state_scale_gram(struct host_state *h, int n, const double *scale);
+void host_model_scale_gram(struct host_model *model, int n, const double *scale);
 
-/* h->row = what the columns of h->m lack: the product of the other modes' scales. */
-void host_state_scale_of_m(struct host_state *h, int mode);
+/* row (R) = what the columns of M lack: the product of the other modes' scales. */
+void host_model_scale_of_m(const struct host_model *model, int mode, double *row);
+
+/* G_n of the entries as they stand: what each rank has from its own rows, summed. */
+enum status host_state_make_gram(struct host_state *h, int n, struct error *error);
 
 /* The operations of struct backend_ops, on a struct host_state. */
 enum status host_state_load(void *state, const struct model_source *from, struct error *error);

@@ -1,4 +1,4 @@
-/* The model, and what else is asked of it, on the way out of the host backend. */
+/* What leaves the host backend: its model, statistics of columns, M, Grams and weights. */
 #include "backend/host/host_state.h"
 
 #include <string.h>
@@ -9,15 +9,14 @@
 #include "model/factor_columns.h"
 
 /* to (rows x R) = the entries of `from` (rows x R), column r multiplied by scale[r]. */
-static void read_rows(const struct host_state *h, double *to, const void *from, uint64_t rows,
+static void read_rows(const struct host_model *model, double *to, void *from, uint64_t rows,
                       const double *scale)
 {
-    const uint64_t rank = h->rank;
+    const uint64_t rank = model->rank;
 #pragma omp parallel for schedule(static) if (rows * rank > 65536)
     for (uint64_t i = 0; i < rows; i++) {
         double *row = to + i * rank;
-        host_entries_read(row, host_entry_of(from, i * rank, h->sweep.precision), rank,
-                          h->sweep.precision);
+        host_entries_read(row, host_model_row(model, from, i), rank, model->precision);
         for (uint64_t r = 0; r < rank; r++)
             row[r] *= scale[r];
     }
@@ -28,38 +27,41 @@ enum status host_state_save(void *state, struct ktensor *k, struct carried *carr
 {
     (void)error;
     struct host_state *h = state;
-    uint64_t row = h->rank, square = row * row;
-    memcpy(k->lambda, h->lambda, row * sizeof *h->lambda);
-    host_state_fill(h->row, row, 1.0);
-    for (int n = 0; n < h->shape.order; n++) {
-        read_rows(h, k->factor[n], h->factor[n], h->shape.dims[n], h->row);
-        memcpy(carried->scale + (uint64_t)n * row, h->scale[n], row * sizeof *h->scale[n]);
-        memcpy(carried->gram + (uint64_t)n * square, h->gram[n], square * sizeof *h->gram[n]);
+    const struct host_model *model = &h->model;
+    uint64_t row = model->rank, square = row * row;
+    memcpy(k->lambda, model->lambda, row * sizeof *model->lambda);
+    host_state_fill(h->solve.row, row, 1.0);
+    for (int n = 0; n < model->shape.order; n++) {
+        const struct host_factor *f = &model->factor[n];
+        read_rows(model, k->factor[n], f->entries, model->shape.dims[n], h->solve.row);
+        memcpy(carried->scale + (uint64_t)n * row, f->scale, row * sizeof *f->scale);
+        memcpy(carried->gram + (uint64_t)n * square, f->gram, square * sizeof *f->gram);
     }
     return STATUS_OK;
 }
 
 /* to (rows x R) = the rows of factor matrix n from `first` on, in this form. */
-static void store_rows(const struct host_state *h, int n, uint64_t first, uint64_t rows,
+static void store_rows(const struct host_model *model, int n, uint64_t first, uint64_t rows,
                        const struct column_form *form, double *to)
 {
-    const uint64_t rank = h->rank;
+    const uint64_t rank = model->rank;
+    void *entries = model->factor[n].entries;
 #pragma omp parallel for schedule(static) if (rows * rank > 65536)
     for (uint64_t i = 0; i < rows; i++)
-        column_form_row(form, host_state_row(h, h->factor[n], first + i), h->sweep.precision, rank,
+        column_form_row(form, host_model_row(model, entries, first + i), model->precision, rank,
                         to + i * rank);
 }
 
 enum status host_state_store(void *state, const struct model_form *form, struct ktensor *k,
                              struct error *error)
 {
-    const struct host_state *h = state;
-    double *room = memory_array(3, h->rank * sizeof *room, error);
+    const struct host_model *model = &((const struct host_state *)state)->model;
+    double *room = memory_array(3, model->rank * sizeof *room, error);
     if (!room)
         return error->status;
-    for (int n = 0; n < h->shape.order; n++) {
-        const struct column_form of = column_form_of(form, n, h->scale[n], room);
-        store_rows(h, n, 0, h->shape.dims[n], &of, k->factor[n]);
+    for (int n = 0; n < model->shape.order; n++) {
+        const struct column_form of = column_form_of(form, n, model->factor[n].scale, room);
+        store_rows(model, n, 0, model->shape.dims[n], &of, k->factor[n]);
     }
     memory_free(room);
     return STATUS_OK;
@@ -72,14 +74,14 @@ static uint64_t piece_rows(uint64_t rank)
     return rows > 0 ? rows : 1;
 }
 
-/* column (R) = what the rows of factor matrix n that this rank solves tell. piece (piece_rows x R):
- * room. */
+/* column (R) = the statistics of the rows of factor matrix n that this rank solves. piece
+ * (piece_rows x R): room. */
 static enum status measure_rows(const struct host_state *h, int n, const struct column_form *form,
                                 double *piece, struct column *column, struct error *error)
 {
     const struct mode_rows *own = &h->ranks->mode[n];
     const struct part *part = &h->ranks->part;
-    const uint64_t rank = h->rank, step = piece_rows(rank);
+    const uint64_t rank = h->model.rank, step = piece_rows(rank);
     struct column *found = memory_array(rank, sizeof *found, error);
     if (!found)
         return error->status;
@@ -92,7 +94,7 @@ static enum status measure_rows(const struct host_state *h, int n, const struct 
                                            .rank = rank,
                                            .first = part->first[n] + i,
                                            .row = part->row[n] ? part->row[n] + i : NULL};
-        store_rows(h, n, i, rows, form, piece);
+        store_rows(&h->model, n, i, rows, form, piece);
         if (factor_columns_measure(&stored, found, error) != STATUS_OK)
             goto done;
         for (uint64_t r = 0; r < rank; r++)
@@ -107,11 +109,12 @@ enum status host_state_columns(void *state, int mode, const struct model_form *f
                                struct column *column, struct error *error)
 {
     const struct host_state *h = state;
-    double *room = memory_array(3 + piece_rows(h->rank), h->rank * sizeof *room, error);
+    const uint64_t rank = h->model.rank;
+    double *room = memory_array(3 + piece_rows(rank), rank * sizeof *room, error);
     if (!room)
         return error->status;
-    const struct column_form of = column_form_of(form, mode, h->scale[mode], room);
-    measure_rows(h, mode, &of, room + 3 * h->rank, column, error);
+    const struct column_form of = column_form_of(form, mode, h->model.factor[mode].scale, room);
+    measure_rows(h, mode, &of, room + 3 * rank, column, error);
     memory_free(room);
     return error->status;
 }
@@ -120,23 +123,23 @@ enum status host_state_fetch(void *state, int mode, double *m, struct error *err
 {
     (void)error;
     struct host_state *h = state;
-    host_state_scale_of_m(h, mode);
-    read_rows(h, m, h->m, h->shape.dims[mode], h->row);
+    host_model_scale_of_m(&h->model, mode, h->solve.row);
+    read_rows(&h->model, m, h->solve.m, h->model.shape.dims[mode], h->solve.row);
     return STATUS_OK;
 }
 
 enum status host_state_gram(void *state, int mode, double *gram, struct error *error)
 {
     (void)error;
-    const struct host_state *h = state;
-    memcpy(gram, h->gram[mode], h->rank * h->rank * sizeof *gram);
+    const struct host_model *model = &((const struct host_state *)state)->model;
+    memcpy(gram, model->factor[mode].gram, model->rank * model->rank * sizeof *gram);
     return STATUS_OK;
 }
 
 enum status host_state_weights(void *state, double *lambda, struct error *error)
 {
     (void)error;
-    const struct host_state *h = state;
-    memcpy(lambda, h->lambda, h->rank * sizeof *lambda);
+    const struct host_model *model = &((const struct host_state *)state)->model;
+    memcpy(lambda, model->lambda, model->rank * sizeof *lambda);
     return STATUS_OK;
 }

@@ -28,11 +28,6 @@ void host_sweep_close(struct host_sweep *s)
     memset(s, 0, sizeof *s);
 }
 
-static uint64_t row_bytes(const struct host_sweep *s)
-{
-    return s->rank * precision_bytes(s->precision);
-}
-
 /* The orderings of a tensor that are being built. */
 struct building {
     const struct coo *x;
@@ -140,8 +135,8 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
         .x = tuples, .ordered = &s->tuple_tensor[first], .wanted = wanted, .times = &unused};
     if (build_orderings(&b, error) != STATUS_OK)
         return error->status;
-    s->product[group] = memory_array(tuples->nnz, row_bytes(s), error);
-    s->partial[group] = memory_array(tuples->nnz, row_bytes(s), error);
+    s->product[group] = memory_array(tuples->nnz, s->row_bytes, error);
+    s->partial[group] = memory_array(tuples->nnz, s->row_bytes, error);
     for (int k = 0; k < size; k++) {
         s->coordinate[first + k] = tuples->index[k];
         tuples->index[k] = NULL;
@@ -149,8 +144,8 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
     return error->status;
 }
 
-static enum status build_shared(struct host_sweep *s, struct grouped_tensor *grouped,
-                                struct progress *progress, struct error *error)
+static enum status build_reduced(struct host_sweep *s, struct grouped_tensor *grouped,
+                                 struct progress *progress, struct error *error)
 {
     if (build_decided(s, &grouped->reduced, NULL, progress, error) != STATUS_OK)
         return error->status;
@@ -205,21 +200,23 @@ static enum status build_grouped(struct host_sweep *s, const struct mode_groups 
         return error->status;
     if (groups_fit(&grouped, plan)) {
         sweep_decide(&s->sweep, plan, groups);
-        build_shared(s, &grouped, progress, error);
+        build_reduced(s, &grouped, progress, error);
     }
     grouped_tensor_free(&grouped);
     return error->status;
 }
 
-/* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.shared
+/* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.grouped
  * stays false. */
-static enum status try_shared(struct host_sweep *s, const struct coo *x, const struct plan *plan,
+static enum status try_groups(struct host_sweep *s, const struct coo *x, const struct plan *plan,
                               struct progress *progress, struct error *error)
 {
+    const struct gather_cost cost = {.row_bytes = plan->request.row_bytes,
+                                     .cache_bytes = CACHES * machine_core_cache(),
+                                     .beyond = BEYOND};
     struct mode_groups groups;
     double start = clock_now();
-    if (mode_groups_choose(&groups, x, plan->request.row_bytes, CACHES * machine_core_cache(),
-                           BEYOND, error) != STATUS_OK)
+    if (mode_groups_choose(&groups, x, &cost, error) != STATUS_OK)
         return error->status;
     const bool some = groups.groups < x->shape.order;
     if (some && build_grouped(s, &groups, x, plan, progress, error) != STATUS_OK)
@@ -231,10 +228,10 @@ static enum status try_shared(struct host_sweep *s, const struct coo *x, const s
 static enum status build(struct host_sweep *s, const struct coo *x, struct coo *spent,
                          const struct plan *plan, struct progress *progress, struct error *error)
 {
-    const bool may_share = sweep_may_share(plan) && grouping_fits(plan);
-    if (may_share && try_shared(s, x, plan, progress, error) != STATUS_OK)
+    const bool may_group = sweep_may_group(plan) && grouping_fits(plan);
+    if (may_group && try_groups(s, x, plan, progress, error) != STATUS_OK)
         return error->status;
-    return s->sweep.shared ? STATUS_OK : build_decided(s, x, spent, progress, error);
+    return s->sweep.grouped ? STATUS_OK : build_decided(s, x, spent, progress, error);
 }
 
 /* Raises *rows to the scratch rows that this MTTKRP needs. */
@@ -270,7 +267,7 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
             need_scratch(&rows, &s->within[n]);
         }
     }
-    s->scratch = memory_array(rows, row_bytes(s), error);
+    s->scratch = memory_array(rows, s->row_bytes, error);
     return error->status;
 }
 
@@ -280,10 +277,11 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct co
     struct mode_groups none;
     memset(s, 0, sizeof *s);
     s->shape = x->shape;
-    s->rank = plan->request.rank;
-    s->precision = plan->request.precision;
+    s->row_bytes = plan->request.row_bytes;
     mode_groups_none(&none, x->shape.order);
     sweep_decide(&s->sweep, plan, &none);
+    if (x->nnz == 0)
+        return STATUS_OK;
     if (build(s, x, spent, plan, progress, error) != STATUS_OK)
         goto failed;
     if (prepare_mttkrps(s, plan->request.copies, error) != STATUS_OK)
@@ -300,58 +298,60 @@ void host_sweep_changed(struct host_sweep *s, int mode)
 }
 
 /* Row t of product[group] = the elementwise product of the rows of the factors of tuple t. */
-static void make_products(struct host_sweep *s, int group, void *const *factor)
+static void make_products(struct host_sweep *s, int group, const struct host_rows *factors)
 {
     const int first = s->sweep.groups.first[group], end = s->sweep.groups.first[group + 1];
-    const enum precision precision = s->precision;
-    const uint64_t rank = s->rank;
+    const enum precision precision = factors->precision;
+    const uint64_t rank = factors->rank, bytes = rank * precision_bytes(precision);
 #pragma omp parallel for schedule(static) if (s->tuples[group] * rank > LONG_PRODUCT)
     for (uint64_t t = 0; t < s->tuples[group]; t++) {
         void *to = host_entry(s->product[group], t * rank, precision);
-        memcpy(to, host_entry_of(factor[first], s->coordinate[first][t] * rank, precision),
-               row_bytes(s));
-        for (int n = first + 1; n < end; n++)
-            host_entries_multiply(to,
-                                  host_entry_of(factor[n], s->coordinate[n][t] * rank, precision),
-                                  rank, precision);
+        memcpy(to, host_entry_of(factors->of[first], s->coordinate[first][t] * rank, precision),
+               bytes);
+        for (int n = first + 1; n < end; n++) {
+            const uint64_t at = s->coordinate[n][t] * rank;
+            host_entries_multiply(to, host_entry_of(factors->of[n], at, precision), rank,
+                                  precision);
+        }
     }
 }
 
 /* MTTKRP of the reduced tensor: the group's partial products, or m where the group is one mode. */
-static void run_reduced(struct host_sweep *s, int group, void *const *factor, void *m)
+static void run_reduced(struct host_sweep *s, int group, const struct host_rows *factors, void *m)
 {
     const struct mode_groups *groups = &s->sweep.groups;
-    struct host_rows rows = {.rank = s->rank, .precision = s->precision};
+    struct host_rows rows = {.rank = factors->rank, .precision = factors->precision};
     for (int g = 0; g < groups->groups; g++)
-        rows.of[g] = s->product[g] ? s->product[g] : factor[groups->first[g]];
+        rows.of[g] = s->product[g] ? s->product[g] : factors->of[groups->first[g]];
     host_mttkrp(&s->reduced[group], &rows, s->partial[group] ? s->partial[group] : m, s->scratch);
 }
 
 /* m = MTTKRP of the group's tuples, with the partial products as one more factor. */
-static void run_within(struct host_sweep *s, int group, int mode, void *const *factor, void *m)
+static void run_within(struct host_sweep *s, int group, int mode, const struct host_rows *factors,
+                       void *m)
 {
     int first = s->sweep.groups.first[group], size = mode_groups_size(&s->sweep.groups, group);
-    struct host_rows rows = {.rank = s->rank, .precision = s->precision};
+    struct host_rows rows = {.rank = factors->rank, .precision = factors->precision};
     for (int k = 0; k < size; k++)
-        rows.of[k] = factor[first + k];
+        rows.of[k] = factors->of[first + k];
     rows.of[size] = s->partial[group];
     host_mttkrp(&s->within[mode], &rows, m, s->scratch);
 }
 
-void host_sweep_mttkrp(struct host_sweep *s, int mode, void *const *factor, void *m)
+void host_sweep_mttkrp(struct host_sweep *s, int mode, const struct host_rows *factors, void *m)
 {
     struct sweep_steps steps = sweep_steps(&s->sweep, mode);
     for (int i = 0; i < steps.count; i++) {
         int group = steps.step[i].group;
         switch (steps.step[i].action) {
         case SWEEP_PRODUCTS:
-            make_products(s, group, factor);
+            make_products(s, group, factors);
             break;
         case SWEEP_REDUCED:
-            run_reduced(s, group, factor, m);
+            run_reduced(s, group, factors, m);
             break;
         case SWEEP_TUPLES:
-            run_within(s, group, mode, factor, m);
+            run_within(s, group, mode, factors, m);
             break;
         }
     }

@@ -11,10 +11,8 @@
 #include "tensor/blco.h"
 
 struct host_sweep {
-    struct shape shape; /* of the tensor */
-    uint64_t rank;
-    enum precision precision; /* of the factors' entries; may change between MTTKRPs, to single
-                               * where the plan's is double                                  */
+    struct shape shape; /* of the tensor                          */
+    uint64_t row_bytes; /* room for a row of a factor, at its most */
     struct sweep sweep;
 
     /* The reduced tensor; [g] belongs to group g. An ordering that was not built is empty; the
@@ -35,10 +33,10 @@ struct host_sweep {
     struct backend_seconds seconds; /* of the stages of building */
 };
 
-/* Builds the orderings of the plan, or those of mode groups where the plan may share and sharing
- * pays. x may be freed afterwards; `spent` is x where nobody else needs it, and then is emptied as
- * soon as the orderings can do without, otherwise NULL; `progress` may be NULL. The caller closes
- * *s, which is empty on failure. STATUS_MEMORY. */
+/* Builds the orderings of the plan, or those of mode groups where the plan allows these and they
+ * pay; nothing where x has no nonzeros. x may be freed afterwards; `spent` is x where nobody else
+ * needs it, and then is emptied as soon as the orderings can do without, otherwise NULL; `progress`
+ * may be NULL. The caller closes *s, which is empty on failure. STATUS_MEMORY. */
 enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct coo *spent,
                             const struct plan *plan, struct progress *progress,
                             struct error *error);
@@ -46,8 +44,9 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct co
 /* Accepts an empty *s. */
 void host_sweep_close(struct host_sweep *s);
 
-/* m (I_mode x R) of `mode`, from factor[n] (I_n x R) for the other modes n. */
-void host_sweep_mttkrp(struct host_sweep *s, int mode, void *const *factor, void *m);
+/* m (I_mode x R) of `mode`, from factors->of[n] (I_n x R) for the other modes n; their precision is
+ * the plan's or lower. The tensor has nonzeros. */
+void host_sweep_mttkrp(struct host_sweep *s, int mode, const struct host_rows *factors, void *m);
 
 /* Must be called whenever the factor of `mode` has changed: what was made from it is out of date.
  */

@@ -268,13 +268,13 @@ static void free_member(struct member *m)
 }
 
 /* After an abort the others do not take part in freeing the communicator. */
-static void close_member(struct comm *c)
+static void finalize_member(struct comm *c)
 {
     struct member *m = c->state;
     if (m->mpi != MPI_COMM_NULL && mpi_life_reason()->status == STATUS_OK)
         MPI_Comm_free(&m->mpi);
     if (m->is_world)
-        mpi_life_close();
+        mpi_life_finalize();
     free_member(m);
 }
 
@@ -289,7 +289,7 @@ static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
                                           .check = check,
                                           .split = split,
                                           .abort = abort_all,
-                                          .close = close_member};
+                                          .finalize = finalize_member};
 
 /* m->comm's rank, size and place on the host, as m->mpi has them. */
 static int find_place(struct member *m)
@@ -354,12 +354,12 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
     return STATUS_OK;
 }
 
-static enum status open_world(struct comm **c, double patience, int place, struct error *error)
+static enum status init_world(struct comm **c, double patience, int place, struct error *error)
 {
     struct member *m;
     int rank = 0;
     *c = NULL;
-    if (mpi_life_start(patience, place, error) != STATUS_OK)
+    if (mpi_life_init(patience, place, error) != STATUS_OK)
         return error->status;
     if (finish(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "starting", error) != STATUS_OK)
         return error->status;
@@ -371,6 +371,6 @@ static enum status open_world(struct comm **c, double patience, int place, struc
 }
 
 const struct comm_plugin comm_plugin = {.version = BLCO_VERSION " (" BLCO_COMMIT ")",
-                                        .open = open_world,
+                                        .init = init_world,
                                         .ends_all = mpi_life_ends_all,
                                         .tells = mpi_life_tells};

@@ -10,21 +10,18 @@
 
 #include "base/clock.h"
 
-#define PATIENCE 5.0 /* seconds that mpi_life_close waits for the others               */
-#define PATIENCE_TO_TELL                                                                           \
-    5 /* seconds in which another process tells the failure and ends this one */
-#define PATIENCE_ABORTED                                                                           \
-    2.0 /* after an abort, in case that all ranks have found the same failure */
-
-#define MOST_PAUSE 5 /* seconds in which a lower rank that waits ends first */
+#define PATIENCE         5.0 /* seconds that mpi_life_finalize waits for the other processes    */
+#define PATIENCE_TO_TELL 5   /* seconds in which another process prints the failure and ends us */
+#define PATIENCE_ABORTED 2.0 /* after an abort: perhaps all ranks have found the same failure   */
+#define MOST_PAUSE       5   /* seconds in which a lower rank that waits ends first             */
 
 static struct {
     struct error reason; /* of an abort */
-    bool closed;         /* mpi_life_close has been called           */
-    bool all_closed;     /* by all processes, and none has aborted   */
-    MPI_Request closing; /* the meeting at which all processes close */
+    bool finalized;      /* mpi_life_finalize has been called                              */
+    bool all_finalized;  /* by all processes, and none has aborted                         */
+    MPI_Request ending;  /* the allreduce in which all processes meet at the end           */
     int mine, lowest;    /* there: this process's rank if it has aborted, else the number of
-                          * processes; the least of all                                       */
+                          * processes; the least of all                                    */
 } life;
 
 enum status mpi_life_check(int code, const char *what, struct error *error)
@@ -39,33 +36,34 @@ enum status mpi_life_check(int code, const char *what, struct error *error)
 
 bool mpi_life_ends_all(void)
 {
-    return !life.all_closed || life.reason.status != STATUS_OK;
+    return !life.all_finalized || life.reason.status != STATUS_OK;
 }
 
 bool mpi_life_tells(void)
 {
     int size;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return !life.all_closed || life.lowest == size || life.lowest == life.mine;
+    return !life.all_finalized || life.lowest == size || life.lowest == life.mine;
 }
 
-/* The end of the process, after main. MPI_Finalize waits for all processes. So it is called only
- * where the others come, too: all have closed; or this process has, with success, and a process
- * that fails ends all. */
+/* The end of the process, after main. MPI_Finalize waits for all processes, so it is called only if
+ * they arrive there, too: if all have finalized; or if this process has, with success, since a
+ * process that fails ends all. */
 static void end(int code, void *unused)
 {
     (void)unused;
-    bool success = life.closed && life.reason.status == STATUS_OK && code == STATUS_OK;
+    bool success = life.finalized && life.reason.status == STATUS_OK && code == STATUS_OK;
     int reason = life.reason.status != STATUS_OK ? (int)life.reason.status : STATUS_INTERNAL;
     if (!mpi_life_tells())
         sleep(PATIENCE_TO_TELL);
     if (mpi_life_ends_all() && !success)
         MPI_Abort(MPI_COMM_WORLD, code ? code : reason);
-    MPI_Wait(&life.closing, MPI_STATUS_IGNORE);
+    MPI_Wait(&life.ending, MPI_STATUS_IGNORE);
     MPI_Finalize();
 }
 
-/* Waits beside the thread in which MPI starts: nothing can be asked of MPI meanwhile. */
+/* A thread that waits beside the one in which MPI_Init runs: no other call of MPI is allowed
+ * meanwhile. */
 struct watch {
     pthread_t thread;
     pthread_mutex_t gate; /* closed until MPI has started */
@@ -82,8 +80,8 @@ static void *watch_start(void *watch)
     end.tv_sec += (time_t)(w->seconds + w->pause);
     if (pthread_mutex_timedlock(&w->gate, &end) == ETIMEDOUT) {
         int length = snprintf(text, sizeof text,
-                              "%s: %.0f s have passed without the other processes: each one that "
-                              "the launcher starts must run the same command\n",
+                              "%s: waited %.0f s for the other processes: all that the launcher "
+                              "starts must run the same command\n",
                               program_invocation_short_name, w->seconds);
         if (write(STDERR_FILENO, text, (size_t)length) >= 0)
             _exit(STATUS_INPUT);
@@ -108,12 +106,12 @@ static enum status start(double patience, int rank, int *provided, struct error 
     return mpi_life_check(code, "starting", error);
 }
 
-enum status mpi_life_start(double patience, int rank, struct error *error)
+enum status mpi_life_init(double patience, int rank, struct error *error)
 {
     int provided;
     if (start(patience, rank, &provided, error) != STATUS_OK)
         return error->status;
-    life.closing = MPI_REQUEST_NULL;
+    life.ending = MPI_REQUEST_NULL;
     if (on_exit(end, NULL) != 0)
         return error_set(error, STATUS_INTERNAL, "no handler for the end of the process");
     if (provided < MPI_THREAD_FUNNELED)
@@ -133,11 +131,11 @@ const struct error *mpi_life_reason(void)
     return &life.reason;
 }
 
-void mpi_life_close(void)
+void mpi_life_finalize(void)
 {
     int met = 0;
     double start = clock_now();
-    life.closed = true;
+    life.finalized = true;
     bool aborted = life.reason.status != STATUS_OK;
     double patience = aborted ? PATIENCE_ABORTED : PATIENCE;
     int rank, size;
@@ -145,10 +143,10 @@ void mpi_life_close(void)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     life.mine = aborted ? rank : size;
     if (MPI_Iallreduce(&life.mine, &life.lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD,
-                       &life.closing) != MPI_SUCCESS)
+                       &life.ending) != MPI_SUCCESS)
         return;
-    while (MPI_Test(&life.closing, &met, MPI_STATUS_IGNORE) == MPI_SUCCESS && !met &&
+    while (MPI_Test(&life.ending, &met, MPI_STATUS_IGNORE) == MPI_SUCCESS && !met &&
            clock_now() - start < patience)
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    life.all_closed = met != 0;
+    life.all_finalized = met != 0;
 }

@@ -11,14 +11,14 @@ struct device_comm {
     int device;
     ncclUniqueId id;
     pthread_t thread; /* connects the GPUs, which takes half a second    */
-    bool meeting;     /* the thread has not been joined                  */
-    bool met;         /* every rank knows that all GPUs are connected    */
+    bool connecting;  /* the thread has not been joined                  */
+    bool connected;   /* every rank knows that all GPUs are connected    */
     ncclResult_t result;
     ncclComm_t comm;
 };
 
-/* All ranks load the library before any rank waits within NCCL: no abort of `host` would end that
- * wait. */
+/* All ranks load the library before any rank waits within NCCL, where no abort of `host` could end
+ * the wait. */
 static enum status find_library(struct device_comm *d, struct error *error)
 {
     d->nccl = nccl_library(error);
@@ -26,16 +26,16 @@ static enum status find_library(struct device_comm *d, struct error *error)
 }
 
 /* Rank 0 makes the id by which the GPUs connect, and sends it to all. */
-static enum status share_id(struct device_comm *d, struct error *error)
+static enum status bcast_id(struct device_comm *d, struct error *error)
 {
     if (d->host->rank == 0)
-        nccl_status(d->nccl->ncclGetUniqueId(&d->id), NULL, "the GPUs' meeting", error);
+        nccl_status(d->nccl->ncclGetUniqueId(&d->id), NULL, "connecting the GPUs", error);
     if (comm_allreduce_error(d->host, error) != STATUS_OK)
         return error->status;
     return comm_bcast(d->host, 0, &d->id, sizeof d->id, error);
 }
 
-static void *meet(void *context)
+static void *connect_gpus(void *context)
 {
     struct device_comm *d = context;
     cudaSetDevice(d->device);
@@ -46,9 +46,9 @@ static void *meet(void *context)
 /* From here on every rank connects, even if another step of it fails. */
 static void begin(struct device_comm *d)
 {
-    d->meeting = pthread_create(&d->thread, NULL, meet, d) == 0;
-    if (!d->meeting)
-        meet(d);
+    d->connecting = pthread_create(&d->thread, NULL, connect_gpus, d) == 0;
+    if (!d->connecting)
+        connect_gpus(d);
 }
 
 enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
@@ -64,7 +64,7 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
     d->device = device;
     if (find_library(d, error) != STATUS_OK)
         goto failed;
-    if (share_id(d, error) != STATUS_OK)
+    if (bcast_id(d, error) != STATUS_OK)
         goto failed;
     begin(d);
     *c = d;
@@ -76,33 +76,33 @@ failed:
 
 static void join(struct device_comm *c)
 {
-    if (c->meeting)
+    if (c->connecting)
         pthread_join(c->thread, NULL);
-    c->meeting = false;
+    c->connecting = false;
 }
 
 enum status device_comm_wait(struct device_comm *c, struct error *error)
 {
     int failed = 0;
-    if (c->met)
+    if (c->connected)
         return STATUS_OK;
     join(c);
-    if (nccl_status(c->result, NULL, "the GPUs' meeting", error) != STATUS_OK) {
+    if (nccl_status(c->result, NULL, "connecting the GPUs", error) != STATUS_OK) {
         comm_abort(c->host, error);
         return error->status;
     }
     if (comm_allreduce_max(c->host, &failed, error) != STATUS_OK)
         return error->status;
-    c->met = true;
+    c->connected = true;
     return STATUS_OK;
 }
 
 void device_comm_abort(struct device_comm *c)
 {
-    if (c && c->met)
+    if (c && c->connected)
         c->nccl->ncclCommAbort(c->comm);
     if (c)
-        c->met = false;
+        c->connected = false;
 }
 
 void device_comm_leave(struct device_comm *c)
@@ -114,11 +114,11 @@ void device_comm_leave(struct device_comm *c)
 
 /* A communicator stays to the end of the process unless every rank knows that all GPUs are
  * connected: another GPU may still be connecting, and would wait for ever. */
-void device_comm_close(struct device_comm *c)
+void device_comm_finalize(struct device_comm *c)
 {
     if (c)
         join(c);
-    if (c && c->met)
+    if (c && c->connected)
         c->nccl->ncclCommDestroy(c->comm);
     memory_free(c);
 }
@@ -136,16 +136,16 @@ enum status device_comm_reduce_scatter(struct device_comm *c, const struct devic
                        c->comm, "the sum of M", error);
 }
 
-enum status device_comm_all_gather(struct device_comm *c, const struct device_stripes *a,
-                                   cudaStream_t stream, struct error *error)
+enum status device_comm_allgather(struct device_comm *c, const struct device_stripes *a,
+                                  cudaStream_t stream, struct error *error)
 {
     return nccl_status(c->nccl->ncclAllGather(a->own, a->numbers, a->stripe, type_of(a->precision),
                                               c->comm, stream),
                        c->comm, "the rows of a factor", error);
 }
 
-enum status device_comm_sum(struct device_comm *c, const double *from, double *to, uint64_t count,
-                            cudaStream_t stream, struct error *error)
+enum status device_comm_allreduce_sum(struct device_comm *c, const double *from, double *to,
+                                      uint64_t count, cudaStream_t stream, struct error *error)
 {
     return nccl_status(
         c->nccl->ncclAllReduce(from, to, count, NCCL_DOUBLE, NCCL_SUM, c->comm, stream), c->comm,
@@ -155,8 +155,8 @@ enum status device_comm_sum(struct device_comm *c, const double *from, double *t
 enum status device_comm_check(struct device_comm *c, struct error *error)
 {
     ncclResult_t result = 0;
-    if (nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm, "the GPUs' meeting",
-                    error) != STATUS_OK)
+    if (nccl_status(c->nccl->ncclCommGetAsyncError(c->comm, &result), c->comm,
+                    "connecting the GPUs", error) != STATUS_OK)
         return error->status;
-    return nccl_status(result, c->comm, "the GPUs' meeting", error);
+    return nccl_status(result, c->comm, "connecting the GPUs", error);
 }

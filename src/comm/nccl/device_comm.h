@@ -14,9 +14,9 @@
 struct device_comm;
 
 /* Starts connecting the GPUs of the ranks of `host`, in a thread of its own. `host` must outlive
- * *c; every rank of it calls this, each with the number of its GPU. The caller closes *c, which is
- * NULL on failure. STATUS_MEMORY; STATUS_INPUT where NCCL cannot be loaded; STATUS_INTERNAL where
- * NCCL fails. */
+ * *c; every rank of it calls this, each with the number of its GPU. The caller ends *c with
+ * device_comm_finalize; it is NULL on failure. STATUS_MEMORY; STATUS_INPUT where NCCL cannot be
+ * loaded; STATUS_INTERNAL where NCCL fails. */
 enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
                              struct error *error);
 
@@ -30,10 +30,10 @@ void device_comm_abort(struct device_comm *c);
 
 /* Accepts NULL. Waits for the connecting thread. Unless a rank has aborted, queued work must be
  * done. */
-void device_comm_close(struct device_comm *c);
+void device_comm_finalize(struct device_comm *c);
 
-/* device_comm_close in a process that ends soon: NCCL's communicator is left, since ending it takes
- * as long as connecting. */
+/* device_comm_finalize in a process that ends soon: NCCL's communicator is left, since ending it
+ * takes as long as connecting. */
 void device_comm_leave(struct device_comm *c);
 
 /* An array in device memory of `size` stripes, one for each rank, of `stripe` numbers each, and
@@ -52,13 +52,13 @@ enum status device_comm_reduce_scatter(struct device_comm *c, const struct devic
                                        cudaStream_t stream, struct error *error);
 
 /* Every stripe of a->numbers is copied from the `own` of the rank that the stripe belongs to. */
-enum status device_comm_all_gather(struct device_comm *c, const struct device_stripes *a,
-                                   cudaStream_t stream, struct error *error);
+enum status device_comm_allgather(struct device_comm *c, const struct device_stripes *a,
+                                  cudaStream_t stream, struct error *error);
 
 /* to[0..count) = the sum of all ranks' from[0..count), the same bits on every rank; `to` may be
  * `from`. */
-enum status device_comm_sum(struct device_comm *c, const double *from, double *to, uint64_t count,
-                            cudaStream_t stream, struct error *error);
+enum status device_comm_allreduce_sum(struct device_comm *c, const double *from, double *to,
+                                      uint64_t count, cudaStream_t stream, struct error *error);
 
 /* Whether NCCL has found an error in what was queued: STATUS_INTERNAL. Does not wait. */
 enum status device_comm_check(struct device_comm *c, struct error *error);

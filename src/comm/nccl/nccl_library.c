@@ -30,9 +30,9 @@ static void find_functions(void *handle)
                   "libnccl.so.2 has no %s: NCCL 2.18 or later is needed for several GPUs", missing);
 }
 
-/* Unless the environment says otherwise: NVLink multicast (NVLS) stays off, since blco is tested
- * and measured without; and GPUs connect when they meet, not at their first operation, which would
- * wait within NCCL for a rank that fails before. */
+/* Unless the environment says otherwise, NVLink multicast (NVLS) stays off, since blco is tested
+ * and measured without it; and GPUs connect when the communicator is made, not at their first
+ * operation, which would wait within NCCL for a rank that has failed before. */
 static void load(void)
 {
     setenv("NCCL_NVLS_ENABLE", "0", 0);

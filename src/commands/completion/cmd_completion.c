@@ -27,10 +27,9 @@ static int run_command(int argc, char **argv, struct error *error)
 const struct command cmd_completion = {
     .name = "completion",
     .summary = "print a script by which a shell completes command lines",
-    .usage = "Usage: blco completion bash|fish|zsh\n\n"
-             "Prints a script that completes command lines of blco in this shell; make\n"
-             "install puts it where the shell finds it. For the present shell alone:\n"
-             "source <(blco completion bash). More in blco(1).\n",
+    .usage = "Usage: blco completion bash|fish|zsh\n\nPrints a script that completes command lines "
+             "of blco in this shell; make\ninstall puts it where the shell finds it. For the "
+             "current shell only:\nsource <(blco completion bash). More in blco(1).\n",
     .sections = sections,
     .run = run_command,
     .words = shells,

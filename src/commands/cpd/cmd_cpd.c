@@ -5,208 +5,219 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
-#include "base/version.h"
 #include "comm/comm_team.h"
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_checkpoint.h"
+#include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_job.h"
 #include "commands/cpd/cpd_machine.h"
 #include "commands/cpd/cpd_output.h"
+#include "commands/cpd/cpd_range.h"
 #include "commands/cpd/cpd_ranks_file.h"
 #include "commands/cpd/cpd_record.h"
+#include "commands/cpd/cpd_run.h"
 #include "commands/cpd/cpd_signals.h"
 #include "commands/cpd/cpd_starts.h"
+#include "commands/cpd/cpd_summary.h"
 #include "commands/ranks_join.h"
 
-/* Reads the start that --init names; with --fix, what is fixed must be there. */
-static enum status read_start(struct cpd_job *job, struct error *error)
+/* Whether the ranks are GPUs of this process. */
+static bool is_team(const struct cpd_settings *s)
 {
-    const struct cpd_settings *s = &job->settings;
-    const bool *fixed = s->common.options.problem.rules.fixed;
-    if (s->init_stem && mode_rules_any(fixed))
-        ktensor_read_some(&job->start, s->init_stem, fixed, error);
-    else if (s->init_stem)
-        ktensor_read(&job->start, s->init_stem, 0, error);
-    if (error->status != STATUS_OK || !s->init_stem)
-        return error->status;
-    if (job->start.rank != s->common.options.problem.rank)
-        return error_set(
-            error, STATUS_INPUT, "--init %s: a model of rank %ju, expected the rank %ju of -r",
-            s->init_stem, (uintmax_t)job->start.rank, (uintmax_t)s->common.options.problem.rank);
-    return STATUS_OK;
+    return !comm_world_expected() && s->common.gpus.count > 1;
 }
 
-/* Refuses several -r where each would read a pipe anew. */
-static enum status check_input(const struct cpd_job *job, struct error *error)
+/* Refuses a range of -r where each rank of it would read a pipe again. */
+static enum status check_input(const struct cpd_settings *s, struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
-    bool together = comm_world_expected() || s->common.gpus.count > 1;
-    if (together && s->ranks.last > s->ranks.first && strcmp(s->tensor, "-") == 0)
+    bool anew = comm_world_expected() || is_team(s);
+    if (anew && s->ranks.last > s->ranks.first && strcmp(s->tensor, "-") == 0)
         error_set(error, STATUS_INPUT,
-                  "-: several GPUs or processes read the tensor anew for each rank of -r, "
-                  "which standard input does not allow; a file expected");
+                  "a range of -r on several GPUs or processes reads the tensor once per rank: name "
+                  "a file, not standard input");
     return error->status;
+}
+
+static enum status choose_machine(struct cpd_job *job, struct error *error)
+{
+    if (job->inputs.choice.kind) /* for all ranks of -r */
+        return STATUS_OK;
+    if (cpd_machine_choose(&job->inputs, &job->run.wake, error) != STATUS_OK)
+        return error->status;
+    return check_input(&job->inputs.settings, error);
+}
+
+/* Checks the outputs and opens what stays open, on rank 0. */
+static enum status open_outputs(const struct cpd_settings *s, struct cpd_run *run,
+                                struct error *error)
+{
+    if (run->world->rank > 0)
+        return STATUS_OK;
+    if (cpd_output_check(s, error) != STATUS_OK)
+        return error->status;
+    if (cpd_output_open(s, &run->lock, error) != STATUS_OK)
+        return error->status;
+    return cpd_record_open(s, &run->record, error);
 }
 
 /* Checks all that can be checked before the tensor is read. */
 static enum status prepare(struct cpd_job *job, struct error *error)
 {
-    struct cpd_settings *s = &job->settings;
-    if (!job->kind &&
-        (cpd_machine_choose(job, error) != STATUS_OK || check_input(job, error) != STATUS_OK))
+    struct cpd_inputs *in = &job->inputs;
+    struct cpd_run *run = &job->run;
+    struct cpd_results *results = &job->results;
+    const struct cpd_settings *s = &in->settings;
+    if (choose_machine(job, error) != STATUS_OK)
         return error->status;
-    if (comm_world_rank() == 0 &&
-        (cpd_output_check(s, error) != STATUS_OK || cpd_output_open(job, error) != STATUS_OK ||
-         cpd_record_open(job, error) != STATUS_OK))
+    if (open_outputs(s, run, error) != STATUS_OK)
         return error->status;
-    if (starts_create(&job->starts, s->starts, s->seed, NULL, error) != STATUS_OK ||
-        read_start(job, error) != STATUS_OK || cpd_checkpoint_prepare(job, error) != STATUS_OK)
+    if (starts_create(&results->starts, s->starts, s->seed, NULL, error) != STATUS_OK)
         return error->status;
-    cpd_machine_note(job);
-    find_in_tolerance(&job->findings, &s->common.options, s->tolerance);
-    cpd_tell_findings(job, &job->progress);
-    cpd_checkpoint_note_resumed(job);
+    if (cpd_guess_read(in, error) != STATUS_OK)
+        return error->status;
+    if (cpd_checkpoint_prepare(in, &run->saving, error) != STATUS_OK)
+        return error->status;
+    cpd_machine_note(in, &run->progress);
+    find_in_tolerance(&results->findings, &s->common.options, s->tolerance);
+    cpd_show_findings(results, &run->progress);
+    cpd_checkpoint_note_resumed(in, &run->progress, &results->findings);
+    cpd_show_findings(results, &run->progress);
     return STATUS_OK;
 }
 
-/* The best start's model becomes the result; a signal ended the last start. Time is that of all. */
-static enum status take_best_start(struct cpd_job *job, struct error *error)
+/* The result is that of the best start, with the signal of the last one and the time of all. */
+static enum status take_best_start(struct cpd_results *r, struct error *error)
 {
-    const struct starts *s = &job->starts;
-    job->result = s->start[s->best].result;
-    job->result.interrupted = s->start[s->made - 1].result.interrupted;
-    job->result.seconds = 0;
+    const struct starts *s = &r->starts;
+    r->result = s->start[s->best].result;
+    r->result.interrupted = s->start[s->made - 1].result.interrupted;
+    r->result.seconds = 0;
     for (int i = 0; i < s->made; i++)
-        job->result.seconds += s->start[i].result.seconds;
-    return starts_take_best(&job->starts, &job->model, error);
+        r->result.seconds += s->start[i].result.seconds;
+    r->unconverged |= r->result.stop == CPALS_ITERATIONS || r->result.stop == CPALS_TIME_LIMIT;
+    return starts_take_best(&r->starts, &r->model, error);
 }
 
-/* Finds what there is to know of the result. The starts of one rank of -r are a result, which -q
- * leaves; those of several are part of the way to the table of the ranks. */
-static void tell_findings(struct cpd_job *job)
+/* Shows the summary and the findings. The table of the starts is a result, which -q leaves; with a
+ * range of -r only the table of the range is one. */
+static void show_result(struct cpd_job *job)
 {
-    const struct cpd_settings *s = &job->settings;
-    const struct cpals_options als = cpd_als_options(job);
+    const struct cpd_settings *s = &job->inputs.settings;
+    struct cpd_run *run = &job->run;
+    struct cpd_results *r = &job->results;
+    const struct cpals_options als = cpd_als_options(&job->inputs, NULL, NULL);
     bool table = s->starts > 1 && s->ranks.first == s->ranks.last;
-    struct progress *to = table ? &job->results : &job->progress;
-    find_in_result(&job->findings, &job->result, &s->common.options, &als);
-    cpd_tell_findings(job, &job->progress);
-    cpd_tell_starts(to, &job->starts);
-    find_in_starts(&job->findings, &job->starts, s->init_stem || s->resume);
-    cpd_tell_findings(job, to);
+    struct progress *to = table ? &run->tables : &run->progress;
+    cpd_summarise(&run->progress, r, s->verbose);
+    find_in_result(&r->findings, &r->result, &s->common.options, &als);
+    cpd_show_findings(r, &run->progress);
+    cpd_starts_show(to, &r->starts);
+    find_in_starts(&r->findings, &r->starts, s->init_stem || s->resume);
+    cpd_show_findings(r, to);
 }
 
-/* Writes the result and tells of it: where there are several processes, process 0 does, unless all
- * write together. */
-static enum status finish(struct cpd_job *job, struct comm *world, struct error *error)
+/* Writes the result and shows it. Rank 0 does that; the model may be written by all together. */
+static enum status finish(struct cpd_job *job, struct error *error)
 {
-    bool tells = comm_world_rank() == 0;
+    const struct cpd_settings *s = &job->inputs.settings;
+    struct cpd_run *run = &job->run;
+    struct cpd_results *results = &job->results;
+    bool first = run->world->rank == 0;
     cpd_signals_done();
-    if (take_best_start(job, error) != STATUS_OK)
+    if (take_best_start(results, error) != STATUS_OK)
         return error->status;
-    job->unconverged |=
-        job->result.stop == CPALS_ITERATIONS || job->result.stop == CPALS_TIME_LIMIT;
-    if ((tells || job->together) && cpd_output_write(job, world, error) != STATUS_OK)
+    if ((first || run->together) && cpd_output_write(s, run, results, error) != STATUS_OK)
         return error->status;
-    if (!tells)
+    if (!first)
         return STATUS_OK;
-    cpd_summarise(&job->progress, &job->result, &job->times, job->model.shape.order,
-                  job->settings.verbose, &job->files);
-    tell_findings(job);
-    cpd_record_write(job, error);
-    cpd_checkpoint_note_saved(job, error);
+    show_result(job);
+    cpd_record_write(&job->inputs, results, &run->record, &run->progress, error);
+    cpd_checkpoint_note_saved(s, &results->result, &run->progress, error);
     return error->status;
 }
 
-/* The processes wait for each other after each phase, so that the failure of one is that of all. */
-static enum status run_processes(struct cpd_job *job, struct comm *world, struct error *error)
+/* The present one of the ranks of -r. The processes wait for each other after each phase, so
+ * that the failure of one is that of all. */
+static enum status run_one(struct cpd_job *job, struct error *error)
 {
+    const struct cpd_settings *s = &job->inputs.settings;
+    struct comm *world = job->run.world;
     prepare(job, error);
-    if (comm_end_phase(world, error) != STATUS_OK ||
-        cpd_start_agree(job, world, error) != STATUS_OK)
+    if (comm_end_phase(world, error) != STATUS_OK)
         return error->status;
-    if (cpd_run(world, job, error) != STATUS_OK)
+    if (cpd_guess_compare(&job->inputs, world, error) != STATUS_OK)
         return error->status;
-    finish(job, world, error);
+    if (is_team(s))
+        comm_run_team(s->common.gpus.count, cpd_run, job, error);
+    else
+        cpd_run(world, job, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    finish(job, error);
     return comm_end_phase(world, error);
 }
 
-/* On GPUs of this process, or alone. */
-static enum status run_process(struct cpd_job *job, struct error *error)
+/* Notes the outcome of one of several ranks of -r. A breakdown is no reason against the next one:
+ * *error moves to *breakdown, which keeps the first. */
+static void note_one(uint64_t rank, struct cpd_results *r, struct error *breakdown,
+                     struct error *error)
 {
-    if (prepare(job, error) != STATUS_OK)
-        return error->status;
-    int gpus = job->settings.common.gpus.count;
-    if (!job->self)
-        job->self = comm_self(error);
-    if (error->status != STATUS_OK)
-        return error->status;
-    if (gpus > 1)
-        comm_run_team(gpus, cpd_run, job, error);
-    else
-        cpd_run(job->self, job, error);
-    return error->status == STATUS_OK ? finish(job, NULL, error) : error->status;
-}
-
-/* Of several ranks, notes what the present one has come to. Where it broke down, which is no reason
- * against the next one, *error moves to *breakdown, which has the first such. */
-static void note_rank(struct cpd_job *job, struct error *breakdown, struct error *error)
-{
-    struct rank_outcome of = {.rank = job->settings.common.options.problem.rank, .failure = *error};
-    if (!job->outcome)
+    struct rank_outcome of = {.rank = rank, .failure = *error};
+    if (!r->outcome)
         return;
     if (error->status == STATUS_OK) {
-        of.result = job->result;
-        of.agreement = starts_agreement(&job->starts);
+        of.result = r->result;
+        of.agreement = starts_agreement(&r->starts);
     }
-    job->outcome[job->outcomes++] = of;
+    r->outcome[r->outcomes++] = of;
     if (error->status != STATUS_NUMERICAL)
         return;
     if (error->message[0])
-        error_prefix(error, "-r %ju: ", (uintmax_t)of.rank);
+        error_prefix(error, "-r %ju: ", (uintmax_t)rank);
     if (breakdown->status == STATUS_OK)
         *breakdown = *error;
     *error = (struct error){0};
 }
 
-/* Frees what the present rank has. */
-static void end_rank(struct cpd_job *job)
+/* Frees what one of the ranks of -r has, and discards a record that was not written. */
+static void end_one(struct cpd_run *run, struct cpd_results *r)
 {
-    cpd_output_close(job);
-    cpd_record_close(job);
-    findings_free(&job->findings);
-    job->told = 0;
-    starts_free(&job->starts);
-    ktensor_free(&job->model);
+    stem_lock_release(&run->lock);
+    outfile_discard(&run->record);
+    cpd_reports_free(&r->reports);
+    findings_free(&r->findings);
+    r->shown = 0;
+    starts_free(&r->starts);
+    ktensor_free(&r->model);
 }
 
-/* The table of the ranks and the suggestion, which stay in a file. Where the ranks have ended well,
- * all processes learn whether the file was written. */
-static void tell_ranks(struct cpd_job *job, struct comm *world, int ranks, struct error *error)
+/* Shows and writes the table of -r and the suggestion. Where no error has ended the run, all
+ * processes learn whether the file was written. */
+static void show_range(struct cpd_job *job, struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
+    const struct cpd_settings *s = &job->inputs.settings;
+    struct cpd_run *run = &job->run;
+    const struct cpd_results *r = &job->results;
     struct error lost = {0}, *of = error->status == STATUS_OK ? error : &lost;
-    progress_clear(&job->progress);
-    if (comm_world_rank() == 0) {
-        cpd_tell_ranks(&job->results, job->outcome, job->outcomes, job->outcomes < ranks,
-                       s->nowrite ? NULL : s->base_stem);
-        cpd_ranks_file_write(job, ranks, of);
+    progress_clear(&run->progress);
+    if (run->world->rank == 0) {
+        cpd_range_show(&run->tables, r->outcome, r->outcomes,
+                       r->outcomes < rank_range_count(&s->ranks), s->nowrite ? NULL : s->base_stem);
+        cpd_ranks_file_write(&job->inputs, r, &run->progress, of);
     }
     if (lost.status != STATUS_OK)
         error_append(error, "; %s", lost.message);
-    if (world && of == error)
-        comm_end_phase(world, error);
+    if (of == error)
+        comm_end_phase(run->world, error);
 }
 
-/* With --require-converged, the model of each rank of -r must have converged, unless a signal has
- * ended the run. Every process comes to the same answer, process 0 tells. */
-static enum status check_converged(const struct cpd_job *job, struct error *error)
+/* With --require-converged, each model must have converged, unless a signal has ended the run. All
+ * processes have the same answer; process 0 has the message. */
+static enum status check_converged(const struct cpd_settings *s, const struct cpd_results *r,
+                                   struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
-    if (error->status != STATUS_OK || !s->require_converged || !job->unconverged ||
-        job->result.interrupted)
-        return error->status;
+    if (!s->require_converged || !r->unconverged || r->result.interrupted)
+        return STATUS_OK;
     return error_set(error, STATUS_UNCONVERGED, "%s",
                      comm_world_rank() > 0 ? ""
                      : s->nowrite          ? "not converged (--require-converged)"
@@ -214,74 +225,72 @@ static enum status check_converged(const struct cpd_job *job, struct error *erro
                                              "written");
 }
 
-/* Decomposes with one rank of -r after the other; a signal and the time limit end all. A rank that
- * breaks down has no model, and the next one follows. */
-static enum status run_ranks(struct cpd_job *job, struct comm *world, struct error *error)
+/* One rank of -r after the other; a signal or the time limit ends them all. After one that breaks
+ * down, which has no model, the next one follows. */
+static enum status run_range(struct cpd_job *job, struct error *error)
 {
-    struct cpd_settings *s = &job->settings;
+    struct cpd_settings *s = &job->inputs.settings;
+    struct cpd_results *r = &job->results;
     struct error breakdown = {0};
     int ranks = rank_range_count(&s->ranks);
     bool ended = false;
     if (ranks > 1)
-        job->outcome = memory_zeros((size_t)ranks, sizeof *job->outcome, error);
+        r->outcome = memory_zeros((size_t)ranks, sizeof *r->outcome, error);
     for (int i = 0; i < ranks && !ended && error->status == STATUS_OK; i++) {
-        if (i > 0)
-            job->times = (struct cpd_times){.start = clock_now()};
-        if (cpd_settings_take_rank(s, s->ranks.first + (uint64_t)i * s->ranks.step, error) ==
-            STATUS_OK)
-            world ? run_processes(job, world, error) : run_process(job, error);
-        ended = starts_ended(&job->starts);
-        note_rank(job, &breakdown, error);
-        end_rank(job);
+        const uint64_t rank = s->ranks.first + (uint64_t)i * s->ranks.step;
+        r->times = (struct cpd_times){.start = i > 0 ? clock_now() : job->inputs.began};
+        if (cpd_settings_take_rank(s, rank, error) == STATUS_OK)
+            run_one(job, error);
+        ended = starts_ended(&r->starts);
+        note_one(rank, r, &breakdown, error);
+        end_one(&job->run, r);
     }
-    if (job->outcomes > 0)
-        tell_ranks(job, world, ranks, error);
+    if (r->outcomes > 0)
+        show_range(job, error);
     if (error->status == STATUS_OK)
         *error = breakdown;
-    return check_converged(job, error);
+    return error->status == STATUS_OK ? check_converged(s, r, error) : error->status;
 }
 
-/* On the processes that a launcher has started; *error says whether this one's options are wrong.
- */
-static void run_world(struct cpd_job *job, struct error *error)
+static void open_progress(struct cpd_run *run, const struct cpd_settings *s)
 {
-    struct comm *world;
-    if (ranks_join(&world, &job->line, cpd_sections, error) == STATUS_OK &&
-        cpd_checkpoint_look(job, world, error) == STATUS_OK)
-        run_ranks(job, world, error); /* before comm_close(), which may end the process */
-    comm_close(world);
-}
-
-static void run(struct cpd_job *job, struct error *error)
-{
-    bool together = comm_world_expected();
-    bool quiet = job->settings.common.quiet || comm_world_rank() > 0;
-    job->settings.common.gpus.all_unless_given = together;
-    progress_init(&job->progress, quiet ? NULL : stderr, job->settings.common.progress);
-    progress_init(&job->results,
+    bool quiet = s->common.quiet || comm_world_rank() > 0;
+    progress_init(&run->progress, quiet ? NULL : stderr, s->common.progress);
+    progress_init(&run->tables,
                   comm_world_rank() > 0 ? NULL
-                  : !job->settings.json ? stdout
+                  : !s->json            ? stdout
                   : quiet               ? NULL
                                         : stderr,
                   PROGRESS_NEVER);
-    if (together)
-        run_world(job, error);
-    else if (error->status == STATUS_OK && cpd_checkpoint_look(job, NULL, error) == STATUS_OK)
-        run_ranks(job, NULL, error);
-    progress_clear(&job->progress);
+}
+
+/* On all processes that a launcher has started, or on this one. *error may have the failure of this
+ * process's options, which becomes that of all. */
+static enum status run(struct cpd_job *job, struct error *error)
+{
+    struct cpd_settings *s = &job->inputs.settings;
+    struct cpd_run *run = &job->run;
+    s->common.gpus.all_unless_given = comm_world_expected();
+    open_progress(run, s);
+    if (ranks_join(&run->world, &job->inputs.line, cpd_sections, error) != STATUS_OK)
+        return error->status;
+    if (cpd_checkpoint_look(s, run->world, &run->progress, error) != STATUS_OK)
+        return error->status;
+    run_range(job, error);
+    progress_clear(&run->progress);
+    return error->status;
 }
 
 static int run_command(int argc, char **argv, struct error *error)
 {
-    struct cpd_job job = {
-        .began = clock_now(), .record.fd = -1, .line = {.argc = argc, .argv = argv}};
-    job.times.start = job.began;
+    struct cpd_job job = {.inputs = {.began = clock_now(), .line = {.argc = argc, .argv = argv}},
+                          .run.record.fd = -1};
     cpd_signals_count_asks();
-    cpd_settings_parse(&job.settings, &job.line, error);
-    if (error->status != STATUS_OK || !cmd_answered(&cmd_cpd, &job.settings.common))
+    cpd_settings_parse(&job.inputs.settings, &job.inputs.line, error);
+    if (error->status != STATUS_OK || !cmd_answered(&cmd_cpd, &job.inputs.settings.common))
         run(&job, error);
     cpd_job_free(&job);
-    int number = job.result.interrupted ? job.result.interrupted : cpd_interrupted;
+    int number = job.results.result.interrupted ? job.results.result.interrupted : cpd_interrupted;
     if (error->status == STATUS_OK && number)
         return 128 + number;
     return (int)error->status;
@@ -294,14 +303,13 @@ const struct command cmd_cpd = {
              "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
              "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
              "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n",
-    .ending = "\nProcesses that mpirun or srun starts work on one tensor together, each with a\n"
-              "GPU where there are GPUs. Options of memory count for each GPU or process, -t\n"
-              "for each process. More in blco-cluster(7).\n"
-              "\nSIGINT, SIGTERM or SIGHUP ends the run after the present iteration, and the\n"
-              "model so far and a checkpoint are written; SIGUSR1 asks for a checkpoint. Exit\n"
-              "codes: 0 done, 2 usage or input, 3 memory, 4 numerical breakdown, 5 output, 7 not\n"
-              "converged (--require-converged), 129, 130 or 143 interrupted. More in\n"
-              "blco-cpd(1).\n",
+    .ending = "\nProcesses that mpirun or srun starts work on one tensor together, each with\na "
+              "GPU of its own where there are GPUs. The memory options apply to each GPU "
+              "or\nprocess, -t to each process. More in blco-cluster(7).\n\nAfter SIGINT, SIGTERM "
+              "or SIGHUP, the run finishes the current iteration and\nwrites the model, and with "
+              "--checkpoint a checkpoint; SIGUSR1 asks for a\ncheckpoint. Exit status: 0 done, 2 "
+              "usage or input, 3 memory, 4 numerical\nbreakdown, 5 output, 7 not converged "
+              "(--require-converged), 129, 130 or 143\ninterrupted. More in blco-cpd(1).\n",
     .short_ending = "\nblco cpd --help=all shows every option, blco-cpd(1) explains them.\n",
     .sections = cpd_sections,
     .run = run_command,

@@ -6,132 +6,138 @@
 
 #include "base/outfile.h"
 #include "comm/comm_world.h"
+#include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_signals.h"
 #include "model/fit_text.h"
 
 #define DEFAULT_SECONDS 600
 #define DEFAULT_SHARE   0.02 /* of the time, for saving */
 
-bool cpd_checkpoint_used(const struct cpd_job *job)
+bool cpd_checkpoint_used(const struct cpd_settings *s)
 {
-    return job->settings.checkpoint || job->settings.resume;
+    return s->checkpoint || s->resume;
 }
 
-bool cpd_hash_needed(const struct cpd_job *job)
+bool cpd_hash_needed(const struct cpd_settings *s)
 {
-    return cpd_checkpoint_used(job) || job->settings.recorded;
+    return cpd_checkpoint_used(s) || s->recorded;
 }
 
-enum status cpd_checkpoint_look(struct cpd_job *job, struct comm *world, struct error *error)
+enum status cpd_checkpoint_look(struct cpd_settings *s, struct comm *world,
+                                struct progress *progress, struct error *error)
 {
-    const char *path = job->settings.resume_if_exists;
-    int exists = path && access(path, F_OK) == 0;
+    const char *path = s->resume_if_exists;
     if (!path)
         return STATUS_OK;
-    if (!exists && errno != ENOENT && comm_world_rank() == 0)
+    int exists = access(path, F_OK) == 0;
+    if (!exists && errno != ENOENT && world->rank == 0)
         error_set(error, STATUS_INPUT, "%s: %s", path, strerror(errno));
-    if (world && comm_end_phase(world, error) == STATUS_OK)
-        comm_bcast(world, 0, &exists, sizeof exists, error);
-    if (error->status != STATUS_OK)
+    if (comm_end_phase(world, error) != STATUS_OK)
+        return error->status;
+    if (comm_bcast(world, 0, &exists, sizeof exists, error) != STATUS_OK)
         return error->status;
     if (exists)
-        cpd_settings_resume(&job->settings, path);
+        cpd_settings_resume(s, path);
     else
-        progress_note(&job->progress, "%s does not exist yet: the run begins anew", path);
+        progress_note(progress, "%s does not exist yet: this is a new run", path);
     return STATUS_OK;
 }
 
-static enum guess guess_of(const struct cpd_job *job)
+static void fill_saving(const struct cpd_inputs *in, struct checkpoint_options *saving)
 {
-    return job->settings.resume ? job->resume.about.init : cpd_guess(job).kind;
-}
-
-static void fill_saving(struct cpd_job *job)
-{
-    const struct cpd_settings *s = &job->settings;
+    const struct cpd_settings *s = &in->settings;
+    const struct checkpoint_about *before = s->resume ? &in->resume.about : NULL;
     bool is_default = s->every_seconds == 0 && s->every_iterations == 0;
-    job->saving =
+    *saving =
         (struct checkpoint_options){.path = s->checkpoint,
                                     .seconds = is_default ? DEFAULT_SECONDS : s->every_seconds,
                                     .iterations = s->every_iterations,
                                     .share = is_default ? DEFAULT_SHARE : 0,
                                     .asked = &cpd_asked,
                                     .about = {.problem = s->common.options.problem,
-                                              .seed = s->resume ? job->resume.about.seed : s->seed,
-                                              .init = guess_of(job)}};
+                                              .seed = before ? before->seed : s->seed,
+                                              .init = before ? before->init : cpd_guess(in).kind}};
 }
 
-enum status cpd_checkpoint_prepare(struct cpd_job *job, struct error *error)
+/* Opens the checkpoint of --resume. Momentum goes on as before, unless the user says otherwise. */
+static enum status open_resume(struct cpd_inputs *in, struct error *error)
 {
-    struct cpd_settings *s = &job->settings;
-    struct problem *problem = &s->common.options.problem;
-    if (s->checkpoint && comm_world_rank() == 0 && outfile_check(s->checkpoint, error) != STATUS_OK)
+    struct problem *problem = &in->settings.common.options.problem;
+    if (!in->settings.resume)
+        return STATUS_OK;
+    if (checkpoint_open(&in->resume, in->settings.resume, comm_world_rank(), comm_world_size(),
+                        error) != STATUS_OK)
         return error->status;
-    if (s->resume && (checkpoint_open(&job->resume, s->resume, comm_world_rank(), comm_world_size(),
-                                      error) != STATUS_OK ||
-                      checkpoint_check_run(&job->resume, problem, error) != STATUS_OK))
+    if (checkpoint_check_run(&in->resume, problem, error) != STATUS_OK)
         return error->status;
-    if (s->resume && problem->acceleration == ACCELERATE_AUTO)
+    if (problem->acceleration == ACCELERATE_AUTO)
         problem->acceleration =
-            job->resume.about.has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
-    fill_saving(job);
+            in->resume.about.has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
     return STATUS_OK;
 }
 
-enum status cpd_checkpoint_check_shape(const struct cpd_job *job, const struct shape *shape,
+enum status cpd_checkpoint_prepare(struct cpd_inputs *in, struct checkpoint_options *saving,
+                                   struct error *error)
+{
+    const char *path = in->settings.checkpoint;
+    if (path && comm_world_rank() == 0 && outfile_check(path, error) != STATUS_OK)
+        return error->status;
+    if (open_resume(in, error) != STATUS_OK)
+        return error->status;
+    fill_saving(in, saving);
+    return STATUS_OK;
+}
+
+enum status cpd_checkpoint_check_shape(const struct cpd_inputs *in, const struct shape *shape,
                                        uint64_t nnz, struct error *error)
 {
-    return job->settings.resume ? checkpoint_check_shape(&job->resume, shape, nnz, error)
-                                : STATUS_OK;
+    return in->settings.resume ? checkpoint_check_shape(&in->resume, shape, nnz, error) : STATUS_OK;
 }
 
-enum status cpd_checkpoint_identify(struct cpd_job *job, const struct fingerprint *tensor,
-                                    struct error *error)
+enum status cpd_checkpoint_check_tensor(const struct cpd_inputs *in,
+                                        const struct fingerprint *tensor, struct error *error)
 {
-    job->saving.about.tensor = *tensor;
-    if (!job->settings.resume)
-        return STATUS_OK;
-    if (checkpoint_check_shape(&job->resume, &tensor->shape, tensor->nnz, error) == STATUS_OK)
-        checkpoint_check_hash(&job->resume, tensor->hash, error);
-    return error->status;
+    if (cpd_checkpoint_check_shape(in, &tensor->shape, tensor->nnz, error) != STATUS_OK)
+        return error->status;
+    return in->settings.resume ? checkpoint_check_hash(&in->resume, tensor->hash, error)
+                               : STATUS_OK;
 }
 
-enum status cpd_checkpoint_agree(const struct cpd_job *job, struct comm *c, struct error *error)
+enum status cpd_checkpoint_agree(const struct cpd_inputs *in, struct comm *c, struct error *error)
 {
-    uint64_t crc = job->resume.crc;
-    if (comm_bcast(c, 0, &crc, sizeof crc, error) == STATUS_OK && crc != job->resume.crc)
-        error_set(error, STATUS_INPUT, "%s: another checkpoint than the one that rank 0 reads",
-                  job->settings.resume);
+    uint64_t crc = in->resume.crc;
+    if (comm_bcast(c, 0, &crc, sizeof crc, error) == STATUS_OK && crc != in->resume.crc)
+        error_set(error, STATUS_INPUT, "%s: not the checkpoint that rank 0 reads",
+                  in->settings.resume);
     return comm_allreduce_error(c, error);
 }
 
-void cpd_checkpoint_note_resumed(struct cpd_job *job)
+void cpd_checkpoint_note_resumed(const struct cpd_inputs *in, struct progress *progress,
+                                 struct findings *findings)
 {
-    const struct checkpoint_about *a = &job->resume.about;
-    if (!job->settings.resume)
-        return;
+    const struct checkpoint_about *a = &in->resume.about;
+    const struct problem *problem = &in->settings.common.options.problem;
     char fit[FIT_TEXT];
-    progress_note(&job->progress, "resuming %s: %d iteration%s, fit %s", job->settings.resume,
+    if (!in->settings.resume)
+        return;
+    progress_note(progress, "resuming %s: %d iteration%s, fit %s", in->settings.resume,
                   a->iterations, a->iterations == 1 ? "" : "s", fit_text(a->fit, 0, 9, fit));
-    if (a->has_momentum != (job->settings.common.options.problem.acceleration != ACCELERATE_OFF))
-        findings_add(&job->findings, FINDING_RESUMED, true,
-                     "the iterations before had --accelerate %s, the next have %s",
+    if (a->has_momentum != (problem->acceleration != ACCELERATE_OFF))
+        findings_add(findings, FINDING_RESUMED, true,
+                     "the checkpoint is from a run with --accelerate %s, this run has %s",
                      a->has_momentum ? "momentum" : "off", a->has_momentum ? "off" : "momentum");
-    const double *ridge = job->settings.common.options.problem.rules.ridge;
     for (int n = 0; n < a->tensor.shape.order; n++)
-        if (a->problem.rules.ridge[n] != ridge[n])
-            findings_add(&job->findings, FINDING_RESUMED, true,
-                         "mode %d: the iterations before had --ridge %g, the next have %g", n + 1,
-                         a->problem.rules.ridge[n], ridge[n]);
-    cpd_tell_findings(job, &job->progress);
+        if (a->problem.rules.ridge[n] != problem->rules.ridge[n])
+            findings_add(findings, FINDING_RESUMED, true,
+                         "mode %d: the checkpoint is from a run with --ridge %g, this run has %g",
+                         n + 1, a->problem.rules.ridge[n], problem->rules.ridge[n]);
 }
 
-void cpd_checkpoint_note_saved(struct cpd_job *job, struct error *error)
+void cpd_checkpoint_note_saved(const struct cpd_settings *s, const struct cpals_result *r,
+                               struct progress *progress, struct error *error)
 {
-    const struct cpals_result *r = &job->result;
     if (r->not_saved.status != STATUS_OK)
         error_set(error, r->not_saved.status, "%s", r->not_saved.message);
     else if (r->saved > 0)
-        progress_note(&job->progress, "wrote %s (checkpoint of iteration %d)",
-                      job->settings.checkpoint, r->saved);
+        progress_note(progress, "wrote %s (checkpoint of iteration %d)", s->checkpoint, r->saved);
 }

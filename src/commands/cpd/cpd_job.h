@@ -1,107 +1,81 @@
-/* What the steps of `blco cpd` share, on one rank or several. Implemented in cpd_job.c and
- * cpd_run.c. */
+/* What the steps of `blco cpd` pass on: what the user asks, a run in progress, what comes out. A
+ * step takes those of the three that it needs.
+ *
+ * For each rank of -r, cmd_cpd.c checks the outputs and chooses the machine (cpd_machine.h); each
+ * rank of the communicator opens its part of the tensor, the plan and the backend, and makes the
+ * starts (cpd_run.h); rank 0 writes the model (cpd_output.h), shows the summary and the findings
+ * (cpd_summary.h) and writes the record (cpd_record.h). */
 #ifndef BLCO_CPD_JOB_H
 #define BLCO_CPD_JOB_H
 
-#include "als/decompose.h"
 #include "als/rank_choice.h"
 #include "als/result_findings.h"
 #include "base/outfile.h"
+#include "checkpoint/checkpoint.h"
+#include "commands/cpd/cpd_reports.h"
 #include "commands/cpd/cpd_settings.h"
-#include "commands/cpd/cpd_summary.h"
+#include "commands/cpd/cpd_times.h"
 #include "commands/machine_choice.h"
-#include "commands/rank_place.h"
 #include "formats/ktensor/ktensor_io.h"
 
-/* What a rank tells rank 0 in the end. */
-struct cpd_telling {
-    struct rank_report report;
-    uint64_t peak; /* bytes of host memory */
-};
-
-/* What rank 0 knows of several ranks in the end. */
-struct cpd_ranks {
-    int count;                   /* 0: one rank worked alone                    */
-    int parts[MAX_ORDER];        /* into how many ranges each mode was cut      */
-    double imbalance;            /* nonzeros of the fullest rank / mean, less 1 */
-    struct rank_place *place;    /* (count) owned                               */
-    struct cpd_telling *telling; /* (count) owned                               */
-};
-
-struct cpd_job {
+/* What the user asks, and the machine that was chosen for it. */
+struct cpd_inputs {
     struct cli_line line;
     struct cpd_settings settings;
     struct machine_choice choice;
-    struct backend_wake wake;         /* of the GPU of a run on one */
-    const struct backend_kind *kind;  /* the chosen one */
-    char machine[1280];               /* the backend, why it was chosen, what computes */
-    struct ktensor start;             /* of --init STEM; else empty              */
-    struct checkpoint resume;         /* of --resume; else empty                 */
-    struct checkpoint_options saving; /* of --checkpoint                         */
-    struct comm *self;                /* of a rank alone; owned                    */
-    struct rank_tensor input;         /* of a rank alone: the tensor, for all of several -r */
-    struct starts starts;             /* the models, and rank 0's account of them  */
-    struct ktensor model;             /* the result. Of several processes process 0 has
-                                       * it whole; with `together` each has some rows */
-    bool together;                    /* the processes write the model together */
-    struct fingerprint tensor;        /* its hash where checkpoints or a record need it */
-    struct stem_lock lock;            /* on the stem of the files; of rank 0 */
-    struct ktensor_files files;
-    struct cpals_result result;   /* of the best start */
-    struct rank_outcome *outcome; /* (ranks of -r), with several; owned */
-    int outcomes;                 /* so far */
-    bool unconverged;             /* the model of some rank of -r so far */
-    double began;                 /* when the command did, by clock_now() */
-    struct cpd_times times;
-    struct progress progress;   /* rank 0's */
-    struct progress results;    /* rank 0's: tables that -q leaves, to standard output */
-    struct outfile record;      /* of --record; rank 0's                   */
-    struct findings findings;   /* of the present rank of -r               */
-    size_t told;                /* of these, the first so many were shown  */
-    struct fit_trace trace;     /* with --record; rank 0's                 */
-    struct backend_built built; /* of rank 0                               */
-    struct cpd_ranks ranks;     /* of several ranks; rank 0's              */
+    struct ktensor start;     /* of --init STEM; else empty          */
+    struct checkpoint resume; /* of --resume; else empty             */
+    double began;             /* when the command did, by clock_now() */
 };
 
+/* What a process has while it works. */
+struct cpd_run {
+    struct comm *world;               /* of all processes; owned                             */
+    struct backend_wake wake;         /* of the GPU of a rank alone                          */
+    struct progress progress;         /* rank 0's                                            */
+    struct progress tables;           /* rank 0's: to standard output, with -q, too          */
+    struct checkpoint_options saving; /* of --checkpoint                                     */
+    struct rank_tensor tensor;        /* of a rank alone, which keeps it for all ranks of -r */
+    bool together;                    /* the processes write the model together              */
+    struct stem_lock lock;            /* on the stem of the files; rank 0's                  */
+    struct outfile record;            /* of --record; rank 0's                               */
+};
+
+/* What comes out: of the present rank of -r, but for the last three members. */
+struct cpd_results {
+    struct fingerprint tensor;    /* its hash where checkpoints or a record need it        */
+    struct starts starts;         /* the models, and rank 0's account of them              */
+    struct cpals_result result;   /* of the best start                                     */
+    struct ktensor model;         /* of the best start: whole on process 0; of processes that
+                                   * write together, each has some rows                    */
+    struct fit_trace trace;       /* with --record; rank 0's                               */
+    struct findings findings;     /* what there is to know of it                           */
+    size_t shown;                 /* of the findings, the first so many were shown         */
+    struct cpd_times times;       /* rank 0's                                              */
+    struct backend_built built;   /* rank 0's                                              */
+    struct cpd_reports reports;   /* of several ranks; rank 0's                            */
+    struct ktensor_files files;   /* of the model, as written                              */
+    struct rank_outcome *outcome; /* (ranks of -r), with several; owned                    */
+    int outcomes;                 /* so far                                                */
+    bool unconverged;             /* the model of some rank of -r so far                   */
+};
+
+struct cpd_job {
+    struct cpd_inputs inputs;
+    struct cpd_run run;
+    struct cpd_results results;
+};
+
+/* What ALS does with these inputs. It saves as *saving says, with --checkpoint, and fills *trace,
+ * with --record; both borrowed, and NULL where no iterations are made. */
+struct cpals_options cpd_als_options(const struct cpd_inputs *in,
+                                     const struct checkpoint_options *saving,
+                                     struct fit_trace *trace);
+
 /* Shows on `to` the findings that were not shown so far. */
-void cpd_tell_findings(struct cpd_job *job, struct progress *to);
+void cpd_show_findings(struct cpd_results *results, struct progress *to);
 
-/* Find and show what speaks against shape and rank; and the modes that the model of --init does not
- * have as the tensor needs them, after cpd_check_start. */
-void cpd_note_shape(struct cpd_job *job, const struct shape *shape);
-void cpd_note_start(struct cpd_job *job, const struct shape *shape);
-
-struct cpals_options cpd_als_options(struct cpd_job *job);
-
-/* Frees what the job owns. */
+/* Frees what the job owns, and leaves the other processes. */
 void cpd_job_free(struct cpd_job *job);
-
-/* What the run starts from; borrowed from the job. */
-struct initial_guess cpd_guess(const struct cpd_job *job);
-
-/* From now on signals let the iteration finish; before, a signal ends the program at once, for
- * there is nothing to save. */
-void cpd_catch_signals(void);
-
-/* Whether the present rank of -r is the last one. */
-bool cpd_last_rank(const struct cpd_job *job);
-
-/* Refuses modes that the tensor does not have, and a start (--init) whose shape is not that of the
- * tensor (with --fix, in the modes that are fixed) or that has a negative entry where --nonneg
- * allows none. STATUS_INPUT. */
-enum status cpd_check_start(const struct cpd_job *job, const struct shape *shape,
-                            struct error *error);
-
-/* Refuses processes that have read different models as the start (--init); every process calls it.
- * STATUS_INPUT, on all of them (comm_end_phase). */
-enum status cpd_start_agree(const struct cpd_job *job, struct comm *world, struct error *error);
-
-/* Shows the memory plan that was followed. */
-void cpd_show_plan(struct cpd_job *job);
-
-/* Decomposes on c's rank, into job->starts; every rank calls it. Ranks that are threads of one
- * process share the job. A failure is told once (comm_end_phase) or has ended the other ranks
- * (comm_abort). Errors of rank_tensor_open, cpd_choose_together, backend_prepare and decompose. */
-enum status cpd_run(struct comm *c, void *job, struct error *error);
 
 #endif

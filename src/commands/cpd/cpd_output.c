@@ -29,7 +29,7 @@ static int list_rescues(const struct cpd_settings *s, const char *folder[3])
     return count;
 }
 
-/* Refuses a folder of --rescue in which nothing can be made. */
+/* Refuses a folder of --rescue in which no file can be made. */
 static enum status check_rescue(const struct cpd_settings *s, struct error *error)
 {
     char *path = s->rescue ? memory_text(error, "%s/" FOLDER, s->rescue) : NULL;
@@ -59,15 +59,18 @@ enum status cpd_output_check(const struct cpd_settings *s, struct error *error)
     return error->status;
 }
 
-enum status cpd_output_open(struct cpd_job *job, struct error *error)
+enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock,
+                            struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
     if (s->nowrite)
         return STATUS_OK;
-    if (ktensor_writable(s->stem, s->formats, error) != STATUS_OK ||
-        cpd_ranks_file_check(s, error) != STATUS_OK || check_rescue(s, error) != STATUS_OK)
+    if (ktensor_writable(s->stem, s->formats, error) != STATUS_OK)
         return error->status;
-    return outfile_set_lock(&job->lock, s->stem, error);
+    if (cpd_ranks_file_check(s, error) != STATUS_OK)
+        return error->status;
+    if (check_rescue(s, error) != STATUS_OK)
+        return error->status;
+    return outfile_set_lock(lock, s->stem, error);
 }
 
 enum status cpd_output_try(const struct cpd_settings *s, int order, struct error *error)
@@ -75,71 +78,84 @@ enum status cpd_output_try(const struct cpd_settings *s, int order, struct error
     return s->nowrite ? STATUS_OK : ktensor_openable(s->stem, order, s->formats, error);
 }
 
-/* Writes the files of `stem`, which *lock has locked on rank 0. */
-static enum status write_files(struct cpd_job *job, struct comm *world, const char *stem,
-                               struct stem_lock *lock, struct error *error)
+/* The model, where it goes, and who writes it. */
+struct output {
+    const struct cpd_settings *settings;
+    struct comm *together; /* of the ranks that write together; NULL: rank 0 writes alone */
+    struct cpd_results *results;
+};
+
+static bool leads(const struct output *o)
 {
-    ktensor_files_free(&job->files);
-    if (job->together)
-        return cpd_write_together(job, world, stem, lock, error);
-    return ktensor_write(&job->model, lock, job->settings.formats, &job->files, error);
+    return !o->together || o->together->rank == 0;
+}
+
+/* Writes the files of `stem`, which *lock has locked on rank 0. */
+static enum status write_files(const struct output *o, const char *stem, struct stem_lock *lock,
+                               struct error *error)
+{
+    struct cpd_results *r = o->results;
+    ktensor_files_free(&r->files);
+    if (o->together)
+        return cpd_write_together(r, o->together, stem, lock, error);
+    return ktensor_write(&r->model, lock, o->settings->formats, &r->files, error);
 }
 
 /* A failure of rank 0 is that of all who write together. */
-static enum status agree(const struct cpd_job *job, struct comm *world, struct error *error)
+static enum status agree(const struct output *o, struct error *error)
 {
-    return job->together ? comm_allreduce_error(world, error) : error->status;
+    return o->together ? comm_allreduce_error(o->together, error) : error->status;
 }
 
 /* Makes a new folder in `parent`, by rank 0; folder (PATH_MAX) receives its name on every rank. */
-static enum status make_folder(struct cpd_job *job, struct comm *world, const char *parent,
-                               char *folder, struct error *error)
+static enum status make_folder(const struct output *o, const char *parent, char *folder,
+                               struct error *error)
 {
-    if (!world || world->rank == 0) {
+    if (leads(o)) {
         int length = snprintf(folder, PATH_MAX, "%s/" FOLDER, parent);
         if (length >= PATH_MAX)
             error_set(error, STATUS_OUTPUT, "%s: the name is too long", parent);
         else if (!mkdtemp(folder))
             error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
     }
-    if (agree(job, world, error) == STATUS_OK && job->together)
-        comm_bcast(world, 0, folder, PATH_MAX, error);
-    return error->status;
+    if (agree(o, error) != STATUS_OK)
+        return error->status;
+    return o->together ? comm_bcast(o->together, 0, folder, PATH_MAX, error) : STATUS_OK;
 }
 
 /* Writes the model into a new folder in `parent`; *stem, which the caller frees, says where. Leaves
- * nothing behind where there is no room. */
-static enum status rescue_into(struct cpd_job *job, struct comm *world, const char *parent,
-                               char **stem, struct error *error)
+ * nothing there where there is no room. */
+static enum status rescue_into(const struct output *o, const char *parent, char **stem,
+                               struct error *error)
 {
-    const char *slash = strrchr(job->settings.stem, '/');
-    const char *name = slash ? slash + 1 : job->settings.stem;
-    bool leads = !world || world->rank == 0;
+    const char *slash = strrchr(o->settings->stem, '/');
+    const char *name = slash ? slash + 1 : o->settings->stem;
     char folder[PATH_MAX] = "";
     struct stem_lock lock = {0};
-    if (make_folder(job, world, parent, folder, error) != STATUS_OK)
+    if (make_folder(o, parent, folder, error) != STATUS_OK)
         return error->status;
     *stem = memory_text(error, "%s/%s", folder, name);
-    if (*stem && leads)
+    if (*stem && leads(o))
         outfile_set_lock(&lock, *stem, error);
-    if (agree(job, world, error) == STATUS_OK)
-        write_files(job, world, *stem, &lock, error);
+    if (agree(o, error) == STATUS_OK)
+        write_files(o, *stem, &lock, error);
     stem_lock_release(&lock);
-    if (error->status != STATUS_OK && leads)
+    if (error->status != STATUS_OK && leads(o))
         rmdir(folder);
     return error->status;
 }
 
-/* Says in *error, which tells why the model cannot be written at its stem, where it went. */
-static void rescue(struct cpd_job *job, struct comm *world, struct error *error)
+/* The model cannot be written at its stem, for the reason in *error: writes it elsewhere, and adds
+ * to *error where. */
+static void rescue(const struct output *o, struct error *error)
 {
     const char *folder[3];
-    int count = list_rescues(&job->settings, folder);
+    int count = list_rescues(o->settings, folder);
     struct error last = {0};
     for (int i = 0; i < count; i++) {
         char *stem = NULL;
         last = (struct error){0};
-        if (rescue_into(job, world, folder[i], &stem, &last) == STATUS_OK)
+        if (rescue_into(o, folder[i], &stem, &last) == STATUS_OK)
             error_append(error, "; the model went to the stem %s", stem);
         memory_free(stem);
         if (last.status == STATUS_OK)
@@ -148,23 +164,20 @@ static void rescue(struct cpd_job *job, struct comm *world, struct error *error)
     error_append(error, "; the model is lost: %s", last.message);
 }
 
-enum status cpd_output_write(struct cpd_job *job, struct comm *world, struct error *error)
+enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
+                             struct cpd_results *results, struct error *error)
 {
-    if (job->settings.nowrite)
-        return STATUS_OK;
+    const struct output o = {s, run->together ? run->world : NULL, results};
     double start = clock_now();
-    cpd_format_hint_note(&job->progress, &job->model, job->settings.formats);
-    progress_stage(&job->progress, "writing");
-    if (write_files(job, world, job->settings.stem, &job->lock, error) != STATUS_OK) {
-        rescue(job, world, error);
+    if (s->nowrite)
+        return STATUS_OK;
+    cpd_format_hint_note(&run->progress, &results->model, s->formats);
+    progress_stage(&run->progress, "writing");
+    if (write_files(&o, s->stem, &run->lock, error) != STATUS_OK) {
+        rescue(&o, error);
         return error->status;
     }
-    progress_done(&job->progress, "%d files", job->files.count);
-    job->times.write = clock_now() - start;
+    progress_done(&run->progress, "%d files", results->files.count);
+    results->times.write = clock_now() - start;
     return STATUS_OK;
-}
-
-void cpd_output_close(struct cpd_job *job)
-{
-    stem_lock_release(&job->lock);
 }

@@ -6,26 +6,24 @@
 #include "commands/cpd/cpd_job.h"
 
 /* Refuses an output of the run, model, checkpoint or record, that is one of its inputs or another
- * output (file_roles_check). One rank calls this, rank 0 or the only one. STATUS_INPUT,
+ * output (file_roles_check). Rank 0 calls this. STATUS_INPUT,
  * STATUS_MEMORY. */
 enum status cpd_output_check(const struct cpd_settings *s, struct error *error);
 
-/* Locks the stem, and checks what can be checked without the tensor. One rank calls this and the
- * next, rank 0 or the only one; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status cpd_output_open(struct cpd_job *job, struct error *error);
+/* Locks the stem, and checks what can be checked without the tensor. Rank 0 calls this and the
+ * next; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock,
+                            struct error *error);
 
 /* Checks that all files of a model of this order can be open at the same time, as when they are
  * written; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status cpd_output_try(const struct cpd_settings *s, int order, struct error *error);
 
-/* Writes the model to job->files, with --nowrite nothing. Rank 0 calls this, or the only rank; with
- * job->together every rank of `world` does, which is NULL where this process is alone. Where the
- * files cannot be written, the model goes to a new folder in the first of these in which there is
- * room: --rescue, $TMPDIR, /tmp; the error then says where the model is. STATUS_OUTPUT,
- * STATUS_MEMORY. */
-enum status cpd_output_write(struct cpd_job *job, struct comm *world, struct error *error);
-
-/* Ends the lock; every rank may call this. */
-void cpd_output_close(struct cpd_job *job);
+/* Writes the model to results->files, with --nowrite nothing. Rank 0 calls this; with run->together
+ * every rank of run->world does. Where the files cannot be written, the model goes to a new folder
+ * in the first of these in which there is room: --rescue, $TMPDIR, /tmp; the error then says where
+ * the model is. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
+                             struct cpd_results *results, struct error *error);
 
 #endif

@@ -28,21 +28,22 @@ static void put_core(struct json *j, const struct core_consistency *core)
         json_put_number(j, "core_consistency_error", core->error);
 }
 
-static void put_files(struct json *j, const struct cpd_job *job, const char *stem)
+static void put_files(struct json *j, int order, const struct cpd_settings *s, const char *stem)
 {
     struct ktensor_files files;
     json_put_array(j, "files");
-    ktensor_files_name(&files, job->tensor.shape.order, stem, job->settings.formats, j->error);
+    ktensor_files_name(&files, order, stem, s->formats, j->error);
     for (int i = 0; i < files.count; i++)
         json_put_string(j, NULL, files.path[i]);
     ktensor_files_free(&files);
     json_end(j);
 }
 
-static void put_model(struct json *j, const struct cpd_job *job, const struct rank_outcome *o)
+static void put_model(struct json *j, int order, const struct cpd_settings *s,
+                      const struct rank_outcome *o)
 {
     const struct cpals_result *r = &o->result;
-    char *stem = memory_text(j->error, "%s.r%ju", job->settings.base_stem, (uintmax_t)o->rank);
+    char *stem = memory_text(j->error, "%s.r%ju", s->base_stem, (uintmax_t)o->rank);
     if (!stem)
         return;
     json_put_number(j, "fit", r->fit);
@@ -53,54 +54,70 @@ static void put_model(struct json *j, const struct cpd_job *job, const struct ra
     json_put_unsigned(j, "other_starts", (uint64_t)o->agreement.others);
     json_put_unsigned(j, "agreeing_starts", (uint64_t)o->agreement.agree);
     json_put_string(j, "stem", stem);
-    put_files(j, job, stem);
+    put_files(j, order, s, stem);
     memory_free(stem);
 }
 
-static void put_outcome(struct json *j, const struct cpd_job *job, const struct rank_outcome *o)
+static void put_outcome(struct json *j, int order, const struct cpd_settings *s,
+                        const struct rank_outcome *o)
 {
     json_put_object(j, NULL);
     json_put_unsigned(j, "rank", o->rank);
     if (o->failure.status == STATUS_OK)
-        put_model(j, job, o);
+        put_model(j, order, s, o);
     else
         json_put_string(j, "failure", o->failure.message);
     json_end(j);
 }
 
-static void put_all(struct json *j, const struct cpd_job *job, int count)
+static void put_all(struct json *j, const struct cpd_inputs *in, const struct cpd_results *r)
 {
+    const struct cpd_settings *s = &in->settings;
     char suggestion[RANK_CHOICE_TEXT];
-    uint64_t rank = rank_suggestion(job->outcome, job->outcomes, suggestion);
+    uint64_t rank = rank_suggestion(r->outcome, r->outcomes, suggestion);
     json_put_object(j, NULL);
-    run_record_program(j, "ranks", job->line.argv);
-    run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz, NULL);
-    json_put_bool(j, "complete", job->outcomes == count);
+    run_record_program(j, "ranks", in->line.argv);
+    run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, NULL);
+    json_put_bool(j, "complete", r->outcomes == rank_range_count(&s->ranks));
     json_put_number(j, "suggested", rank > 0 ? (double)rank : NAN);
     json_put_string(j, "suggestion", suggestion);
     json_put_array(j, "ranks");
-    for (int i = 0; i < job->outcomes; i++)
-        put_outcome(j, job, &job->outcome[i]);
+    for (int i = 0; i < r->outcomes; i++)
+        put_outcome(j, r->tensor.shape.order, s, &r->outcome[i]);
     json_end(j);
     json_end(j);
 }
 
-enum status cpd_ranks_file_write(struct cpd_job *job, int count, struct error *error)
+static enum status write_file(const char *path, const struct json *j, struct error *error)
+{
+    struct outfile file = {.fd = -1};
+    if (outfile_open(&file, path, error) != STATUS_OK)
+        goto done;
+    if (outfile_write(&file, j->text, j->used, error) != STATUS_OK)
+        goto done;
+    outfile_commit(&file, error);
+done:
+    outfile_discard(&file);
+    return error->status;
+}
+
+enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_results *results,
+                                 struct progress *progress, struct error *error)
 {
     struct json j;
-    struct outfile file = {.fd = -1};
-    char *path = rank_any_model(job->outcome, job->outcomes)
-                     ? cpd_ranks_file_name(&job->settings, error)
-                     : NULL;
+    if (!rank_any_model(results->outcome, results->outcomes))
+        return STATUS_OK;
+    char *path = cpd_ranks_file_name(&in->settings, error);
     if (!path)
         return error->status;
     json_begin(&j, error);
-    put_all(&j, job, count);
-    if (error->status == STATUS_OK && outfile_open(&file, path, error) == STATUS_OK &&
-        outfile_write(&file, j.text, j.used, error) == STATUS_OK &&
-        outfile_commit(&file, error) == STATUS_OK)
-        progress_note(&job->progress, "wrote %s", path);
-    outfile_discard(&file);
+    put_all(&j, in, results);
+    if (error->status != STATUS_OK)
+        goto done;
+    if (write_file(path, &j, error) != STATUS_OK)
+        goto done;
+    progress_note(progress, "wrote %s", path);
+done:
     json_free(&j);
     memory_free(path);
     return error->status;

@@ -6,8 +6,7 @@
 
 #include "commands/cpd/cpd_job.h"
 
-/* Of one rank of -r, and with --nowrite, these functions do nothing. One rank of several calls
- * them, rank 0 or the only one. */
+/* Without a range of -r, and with --nowrite, these functions do nothing. Rank 0 calls them. */
 
 /* The name of the file, which the caller frees; NULL where none is written, and on failure.
  * STATUS_MEMORY. */
@@ -16,8 +15,8 @@ char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error);
 /* Refuses, before the work, a file that cannot be written. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *error);
 
-/* Writes the outcomes so far, of `count` ranks that were asked for; nothing where no rank has a
- * model. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status cpd_ranks_file_write(struct cpd_job *job, int count, struct error *error);
+/* Writes the outcomes so far; nothing where no rank has a model. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_results *results,
+                                 struct progress *progress, struct error *error);
 
 #endif

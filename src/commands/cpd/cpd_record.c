@@ -1,32 +1,25 @@
 #include "commands/cpd/cpd_record.h"
 
 #include <math.h>
+#include <omp.h>
 
 #include "base/clock.h"
 #include "base/machine.h"
-#include "base/memory.h"
 #include "record/run_record.h"
 
-enum status cpd_record_open(struct cpd_job *job, struct error *error)
+enum status cpd_record_open(const struct cpd_settings *s, struct outfile *file, struct error *error)
 {
-    const char *path = job->settings.record;
-    if (!path || outfile_check(path, error) != STATUS_OK)
+    if (!s->record)
+        return STATUS_OK;
+    if (outfile_check(s->record, error) != STATUS_OK)
         return error->status;
-    return outfile_open(&job->record, path, error);
-}
-
-void cpd_record_close(struct cpd_job *job)
-{
-    outfile_discard(&job->record);
-    memory_free(job->ranks.place);
-    memory_free(job->ranks.telling);
-    job->ranks = (struct cpd_ranks){0};
+    return outfile_open(file, s->record, error);
 }
 
 static void put_formats(struct json *j, unsigned formats)
 {
     json_put_array(j, "format");
-    for (const struct word *w = cpd_format_words; w->text; w++)
+    for (const struct word *w = ktensor_format_words; w->text; w++)
         if (formats & (unsigned)w->value)
             json_put_string(j, NULL, w->text);
     json_end(j);
@@ -145,14 +138,14 @@ static void put_trace(struct json *j, const struct fit_trace *trace)
     json_end(j);
 }
 
-static void put_seconds(struct json *j, const struct cpd_job *job)
+static void put_seconds(struct json *j, const struct cpd_results *r)
 {
     struct cpd_stage stage[CPD_STAGES];
-    double total = clock_now() - job->times.start;
-    int order = job->tensor.shape.order, count = cpd_stages(&job->times, order, total, stage);
+    double total = clock_now() - r->times.start;
+    int order = r->tensor.shape.order, count = cpd_stages(&r->times, order, total, stage);
     json_put_object(j, "seconds");
     json_put_number(j, "total", total);
-    json_put_number(j, "iterations", job->result.seconds);
+    json_put_number(j, "iterations", r->result.seconds);
     json_put_object(j, "stages");
     for (int i = 0; i < count; i++)
         json_put_number(j, stage[i].name, stage[i].seconds);
@@ -160,63 +153,63 @@ static void put_seconds(struct json *j, const struct cpd_job *job)
     json_put_object(j, "modes");
     for (int op = 0; op < OP_COUNT; op++)
         if (operation_has_modes((enum operation)op))
-            json_put_numbers(j, operation_name((enum operation)op), job->times.operation[op],
+            json_put_numbers(j, operation_name((enum operation)op), r->times.operation[op],
                              (size_t)order);
     json_end(j);
-    if (job->ranks.count > 0)
-        json_put_number(j, "communication", job->times.communication);
+    if (r->reports.count > 0)
+        json_put_number(j, "communication", r->times.communication);
     json_end(j);
 }
 
-/* What the plan takes is known where one rank worked alone. */
-static void put_memory(struct json *j, const struct cpd_job *job)
+/* The bytes of the plan are known where one rank worked alone. */
+static void put_memory(struct json *j, const struct cpd_results *r)
 {
     json_put_object(j, "memory");
     json_put_unsigned(j, "peak_bytes", machine_memory_peak());
-    if (job->ranks.count == 0) {
-        json_put_unsigned(j, "planned_bytes", job->built.plan.total_bytes);
-        json_put_unsigned(j, "budget_bytes", job->built.plan.request.budget);
+    if (r->reports.count == 0) {
+        json_put_unsigned(j, "planned_bytes", r->built.plan.total_bytes);
+        json_put_unsigned(j, "budget_bytes", r->built.plan.request.budget);
     }
     json_end(j);
 }
 
 static void put_rank(struct json *j, const struct rank_place *place,
-                     const struct cpd_telling *telling, int order)
+                     const struct cpd_report *report, int order)
 {
-    const struct rank_report *report = &telling->report;
+    const struct rank_report *rank = &report->rank;
     json_put_object(j, NULL);
     json_put_string(j, "host", place->host);
     if (place->device_bus[0])
         json_put_unsigned(j, "gpu", (uint64_t)place->device);
     json_put_unsigned(j, "threads", (uint64_t)place->threads);
-    json_put_unsigned(j, "nonzeros", report->nnz);
-    json_put_numbers(j, "mttkrp", report->operation[OP_MTTKRP], (size_t)order);
-    json_put_numbers(j, "update", report->operation[OP_UPDATE], (size_t)order);
-    json_put_number(j, "communication", report->communication);
-    json_put_unsigned(j, "peak_bytes", telling->peak);
+    json_put_unsigned(j, "nonzeros", rank->nnz);
+    json_put_numbers(j, "mttkrp", rank->operation[OP_MTTKRP], (size_t)order);
+    json_put_numbers(j, "update", rank->operation[OP_UPDATE], (size_t)order);
+    json_put_number(j, "communication", rank->communication);
+    json_put_unsigned(j, "peak_bytes", report->peak);
     json_end(j);
 }
 
-static void put_ranks(struct json *j, const struct cpd_ranks *ranks, int order)
+static void put_ranks(struct json *j, const struct cpd_reports *reports, int order)
 {
     uint64_t parts[MAX_ORDER];
     for (int n = 0; n < order; n++)
-        parts[n] = (uint64_t)ranks->parts[n];
+        parts[n] = (uint64_t)reports->parts[n];
     json_put_object(j, "ranks");
-    json_put_unsigned(j, "count", (uint64_t)ranks->count);
+    json_put_unsigned(j, "count", (uint64_t)reports->count);
     json_put_unsigneds(j, "grid", parts, (size_t)order);
-    json_put_number(j, "imbalance", ranks->imbalance);
+    json_put_number(j, "imbalance", reports->imbalance);
     json_put_array(j, "each");
-    for (int k = 0; k < ranks->count; k++)
-        put_rank(j, &ranks->place[k], &ranks->telling[k], order);
+    for (int k = 0; k < reports->count; k++)
+        put_rank(j, &reports->place[k], &reports->report[k], order);
     json_end(j);
     json_end(j);
 }
 
-static void put_built(struct json *j, const struct cpd_job *job)
+static void put_built(struct json *j, const struct backend_built *built)
 {
     json_put_object(j, "built");
-    run_record_built(j, &job->built);
+    run_record_built(j, built);
     json_end(j);
 }
 
@@ -253,50 +246,59 @@ static void put_files(struct json *j, const struct ktensor_files *files)
     json_end(j);
 }
 
-static void put_record(struct json *j, struct cpd_job *job)
+static void put_record(struct json *j, const struct cpd_inputs *in, const struct cpd_results *r)
 {
-    const struct cmd_common *common = &job->settings.common;
-    int order = job->tensor.shape.order;
-    const struct rank_place *place = job->ranks.place; /* rank 0's; NULL: one rank works alone */
-    int device = place ? place->device : common->options.device;
-    int threads = place ? place->threads : cmd_set_threads(common->threads, 1);
+    const struct cpd_settings *s = &in->settings;
+    const int order = r->tensor.shape.order;
+    const struct rank_place *place = r->reports.place; /* rank 0's; NULL: one rank works alone */
+    const int device = place ? place->device : s->common.options.device;
+    const int threads = place ? place->threads : omp_get_max_threads();
     json_put_object(j, NULL);
-    run_record_machine(j, "cpd", job->line.argv, job->kind, device, threads);
-    run_record_tensor(j, job->settings.tensor, &job->tensor.shape, job->tensor.nnz,
-                      &job->tensor.hash);
-    put_options(j, &job->settings, job->result.momentum, order);
-    if (job->ranks.count > 0)
-        put_ranks(j, &job->ranks, order);
+    run_record_machine(j, "cpd", in->line.argv, in->choice.kind, device, threads);
+    run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, &r->tensor.hash);
+    put_options(j, s, r->result.momentum, order);
+    if (r->reports.count > 0)
+        put_ranks(j, &r->reports, order);
     else
-        put_built(j, job);
-    put_result(j, &job->result);
-    if (job->starts.asked > 1)
-        put_starts(j, &job->starts);
-    put_trace(j, &job->trace);
-    put_seconds(j, job);
-    put_memory(j, job);
-    put_findings(j, &job->findings);
-    put_notes(j, &job->findings);
-    put_files(j, &job->files);
+        put_built(j, &r->built);
+    put_result(j, &r->result);
+    if (r->starts.asked > 1)
+        put_starts(j, &r->starts);
+    put_trace(j, &r->trace);
+    put_seconds(j, r);
+    put_memory(j, r);
+    put_findings(j, &r->findings);
+    put_notes(j, &r->findings);
+    put_files(j, &r->files);
     json_end(j);
 }
 
-enum status cpd_record_write(struct cpd_job *job, struct error *error)
+static enum status write_file(struct outfile *file, const struct json *j, struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
+    if (outfile_write(file, j->text, j->used, error) != STATUS_OK)
+        return error->status;
+    return outfile_commit(file, error);
+}
+
+enum status cpd_record_write(const struct cpd_inputs *in, const struct cpd_results *results,
+                             struct outfile *file, struct progress *progress, struct error *error)
+{
+    const struct cpd_settings *s = &in->settings;
+    const struct error *lost = &results->findings.error;
     struct json j;
     if (!s->recorded)
         return STATUS_OK;
-    if (job->findings.error.status != STATUS_OK)
-        return error_set(error, job->findings.error.status, "%s", job->findings.error.message);
+    if (lost->status != STATUS_OK)
+        return error_set(error, lost->status, "%s", lost->message);
     json_begin(&j, error);
-    put_record(&j, job);
+    put_record(&j, in, results);
     if (s->json)
         cmd_print_json(&j);
-    if (s->record && error->status == STATUS_OK &&
-        outfile_write(&job->record, j.text, j.used, error) == STATUS_OK &&
-        outfile_commit(&job->record, error) == STATUS_OK)
-        progress_note(&job->progress, "wrote %s", s->record);
+    if (!s->record || error->status != STATUS_OK)
+        goto done;
+    if (write_file(file, &j, error) == STATUS_OK)
+        progress_note(progress, "wrote %s", s->record);
+done:
     json_free(&j);
     return error->status;
 }

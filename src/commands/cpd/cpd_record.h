@@ -1,4 +1,4 @@
-/* The record of a `blco cpd` (--record, --json): what was run, on what, and what came of it, as
+/* The record of a `blco cpd` (--record, --json): what was asked, the machine and the results, as
  * JSON for programs. The manual blco-record(5) describes it, data/schema/record.schema.json defines
  * it. */
 #ifndef BLCO_CPD_RECORD_H
@@ -9,18 +9,16 @@
 /* The name of a stop in records: "iteration_limit". */
 const char *cpd_record_stop(enum cpals_stop stop);
 
-/* Without --record and --json these functions do nothing. One rank calls them, rank 0 or the only
- * one. */
+/* Without --record and --json these functions do nothing. Rank 0 calls them. */
 
-/* Opens the file, before the work, so that what cannot be written is refused early. STATUS_OUTPUT,
- * STATUS_MEMORY. */
-enum status cpd_record_open(struct cpd_job *job, struct error *error);
-
-/* Ends the record of one rank of -r: discards a file that was not written. */
-void cpd_record_close(struct cpd_job *job);
+/* Opens the file, before the work, so that what cannot be written is refused early. The caller ends
+ * with outfile_discard. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_record_open(const struct cpd_settings *s, struct outfile *file,
+                            struct error *error);
 
 /* Writes and prints the record, after the model's files and the summary. STATUS_OUTPUT,
  * STATUS_MEMORY, and errors of run_record_machine. */
-enum status cpd_record_write(struct cpd_job *job, struct error *error);
+enum status cpd_record_write(const struct cpd_inputs *in, const struct cpd_results *results,
+                             struct outfile *file, struct progress *progress, struct error *error);
 
 #endif

@@ -10,9 +10,6 @@
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000
 
-const struct word cpd_format_words[] = {
-    {"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}, {NULL, 0}};
-
 static const struct word init_words[] = {
     {"random", GUESS_RANDOM}, {"normal", GUESS_NORMAL}, {"nvecs", GUESS_NVECS}, {NULL, 0}};
 
@@ -68,7 +65,7 @@ static enum status set_stem(const struct cli_option *o, void *to, const char *te
     return copy_stem(to, text, length, error);
 }
 
-/* A number of iterations as 50i, or a time. */
+/* A number of iterations, as 50i, or a time. */
 static enum status set_every(const struct cli_option *o, void *to, const char *text,
                              struct error *error)
 {
@@ -90,32 +87,31 @@ static enum status set_every(const struct cli_option *o, void *to, const char *t
 
 static const struct cli_option model_options[] = {
     {"--rank", 'r', "R",
-     "number of components (required); a range as\n1:4 or 4:32:4: a model of each, and a "
-     "suggestion",
+     "number of components (required); a range, as 1:4 or\n4:32:4, makes a model of each and "
+     "suggests a rank",
      CLI_OWN(rank_range_set, struct rank_range, struct cpd_settings, ranks), .used_most = true},
     {"--iters", 'i', "N", "at most N iterations ({default})",
      CLI_INT(struct cpd_settings, iterations, 1, MAX_ITERATIONS), .initial = "50",
      .used_most = true},
     {"--tol", 0, "X",
-     "stop when the fit changes by less than X ({default});\n0: only after the last iteration",
+     "stop when the fit changes by less than X ({default});\n0: run all iterations",
      CLI_NUMBER(struct cpd_settings, tolerance), .initial = "1e-5", .used_most = true},
     {"--require-converged", 0, NULL,
-     "exit with 7 where the run ends before that; the model\nis written all the same",
+     "exit with status 7 if the run ends before it has\nconverged; the model is written as usual",
      CLI_FLAG(struct cpd_settings, require_converged)},
     {"--check-every", 0, "N",
      "compute the fit of every N-th iteration, and of the\nlast one, from the residual: a pass "
-     "over "
-     "the nonzeros\n({default}: only where rounding could pass for convergence)",
+     "over the nonzeros\n({default}: only where rounding could hide a change)",
      CLI_INT(struct cpd_settings, check_every, 0, MAX_ITERATIONS), .initial = "0"},
     {"--accelerate", 0, "HOW",
-     "off, momentum (fewer iterations where many are\nneeded; more memory) or auto: momentum "
-     "where\nmemory has room for it ({default})",
+     "off, momentum (fewer iterations where many are\nneeded; more memory) or auto: momentum if "
+     "memory has\nroom for it ({default})",
      CMD_ACCELERATE},
     {"--seed", 0, "N", "seed of the random start ({default})",
      CLI_UNSIGNED(struct cpd_settings, seed, 0, CMD_MAX_SEED), .initial = "1", .used_most = true},
     {"--starts", 0, "N",
-     "N random starts, of the seeds that follow; the best\ncounts, and how far the others agree is "
-     "shown ({default})",
+     "run from N random starts, with consecutive seeds;\nwrite the best model, show which others "
+     "agree ({default})",
      CLI_INT(struct cpd_settings, starts, 1, MAX_STARTS), .initial = "1", .used_most = true},
     {"--init", 0, "START",
      "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
@@ -123,57 +119,56 @@ static const struct cli_option model_options[] = {
      CLI_SETTINGS(set_init), .words = init_words, .initial = "random",
      CLI_GIVEN(struct cpd_settings, init_given)},
     {"--core-consistency", 0, NULL,
-     "show the core consistency: whether the components\nmean something (of a range of -r: "
-     "always)",
+     "show the core consistency: whether each component\nhas a meaning of its own (always with a "
+     "range of -r)",
      CLI_FLAG(struct cpd_settings, core_consistency)},
     {"--ridge", 0, "X",
-     "add X to the diagonal of the normal equations ({default});\nas 1=X,3=Y: for single modes",
+     "add X to the diagonal of the normal equations ({default});\n1=X,3=Y: of these modes only",
      CLI_SETTINGS(set_ridge), .initial = "0"},
     {"--nonneg", 0, "[MODES]",
      "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes",
      CMD_NONNEG, .used_most = true},
     {"--fix", 0, "MODES",
-     "keep the factor matrices of these modes as --init\nSTEM gives them; other modes start at "
-     "random\nwhere STEM's have another length, or no file",
+     "keep the factor matrices of these modes as in the\nmodel of --init STEM; other modes start "
+     "at random if\nthey have another length there, or no file",
      CLI_SETTINGS(set_fixed)},
     {.name = NULL}};
 
 static const struct cli_option output_options[] = {
     {"--stem", 'o', "STEM", "the names of the files begin with STEM\n(the tensor's name)",
      CLI_SETTINGS(set_stem), .used_most = true},
-    {"--format", 0, "LIST", "one or more of text, npy, ktns, separated by\ncommas ({default})",
-     CLI_WORDS(struct cpd_settings, formats, cpd_format_words), .initial = "text",
+    {"--format", 0, "LIST", "{words}, or several of them separated\nby commas ({default})",
+     CLI_WORDS(struct cpd_settings, formats, ktensor_format_words), .initial = "text",
      .used_most = true},
     {"--nowrite", 0, NULL, "write no files", CLI_FLAG(struct cpd_settings, nowrite)},
     {"--rescue", 0, "DIR",
-     "where the model goes if it cannot be written at STEM\n(the temporary folder)",
+     "folder for the model if it cannot be written at STEM\n(the temporary folder)",
      CLI_NAME(struct cpd_settings, rescue)},
     {"--record", 0, "FILE",
-     "write a record of the run in FILE (JSON), with\n--nowrite, too; STEM.json is where blco "
-     "report\n"
-     "looks for it",
+     "write a record of the run to FILE (JSON), also with\n--nowrite; blco report looks for it at "
+     "STEM.json",
      CLI_FILE(struct cpd_settings, record_as_given)},
     {"--json", 0, NULL, "print the record on standard output, and tables on\nstandard error",
      CLI_FLAG(struct cpd_settings, json)},
     {"--verbose", 'v', NULL,
-     "show the memory plan, the kernels, all stages and the\ntime of each mode; of several ranks, "
-     "a "
-     "table of them",
+     "show the memory plan, the kernels, all stages and the\ntime of each mode; with several GPUs "
+     "or processes, a\ntable of them",
      CLI_FLAG(struct cpd_settings, verbose), .may_differ = true},
     {.name = NULL}};
 
 static const struct cli_option checkpoint_options[] = {
-    {"--checkpoint", 0, "FILE", "save the state of the run in FILE now and then, and\nat the end",
+    {"--checkpoint", 0, "FILE",
+     "save the state of the run in FILE at intervals and\nwhen the run ends",
      CLI_FILE(struct cpd_settings, checkpoint), .used_most = true},
     {"--checkpoint-every", 0, "TIME",
-     "how often: after a time as 90s, 10m or 1h30m, or\nafter N iterations as 50i (10m)",
+     "the interval: a time as 90s, 10m or 1h30m, or a\nnumber of iterations as 50i (10m)",
      CLI_SETTINGS(set_every)},
     {"--resume", 0, "FILE", "go on from the checkpoint in FILE",
      CLI_FILE(struct cpd_settings, resume)},
-    {"--resume-if-exists", 0, "FILE", "go on from FILE where it exists, else begin anew",
+    {"--resume-if-exists", 0, "FILE", "go on from FILE if it exists, else start a new run",
      CLI_FILE(struct cpd_settings, resume_if_exists), .used_most = true},
     {"--time-limit", 0, "TIME",
-     "stop after the iteration in which TIME has passed\nsince the start, as 3h50m",
+     "stop after the iteration during which TIME, as 3h50m,\nhas passed since the start",
      CLI_DURATION(struct cpd_settings, time_limit)},
     {.name = NULL}};
 
@@ -188,14 +183,15 @@ static bool several_ranks(const struct cpd_settings *s)
     return s->ranks.last > s->ranks.first;
 }
 
-/* Refuses what makes no sense with several starts or several ranks. */
+/* Refuses what makes no sense with several starts or a range of -r. */
 static enum status check_runs(const struct cpd_settings *s, struct error *error)
 {
     const char *several = several_ranks(s) ? "a range of -r" : "--starts";
     if (s->starts == 1 && !several_ranks(s))
         return STATUS_OK;
     if (s->init_stem)
-        return error_set(error, STATUS_INPUT, "--init %s and %s: one start, of one rank, expected",
+        return error_set(error, STATUS_INPUT,
+                         "--init %s and %s: a model is the start of one run, of one rank",
                          s->init_stem, several);
     const char *checkpoint = s->checkpoint         ? "checkpoint"
                              : s->resume           ? "resume"
@@ -206,7 +202,8 @@ static enum status check_runs(const struct cpd_settings *s, struct error *error)
                          "--%s and %s: a checkpoint has the state of one start, of one rank",
                          checkpoint, several);
     if (s->seed > CMD_MAX_SEED - (uint64_t)(s->starts - 1))
-        return error_set(error, STATUS_INPUT, "--seed %ju: the seeds of %d starts end beyond %ju",
+        return error_set(error, STATUS_INPUT,
+                         "--seed %ju: %d starts need seeds above %ju, the largest",
                          (uintmax_t)s->seed, s->starts, (uintmax_t)CMD_MAX_SEED);
     return STATUS_OK;
 }
@@ -218,7 +215,7 @@ void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint)
     s->guess = GUESS_RANDOM;
 }
 
-/* The name of a record among those of several ranks: the rank stands before the ending .json. */
+/* The name of one rank's record, with a range of -r: the rank stands before the ending .json. */
 static char *record_of_rank(const char *name, uint64_t rank, struct error *error)
 {
     size_t length = strlen(name);
@@ -242,14 +239,20 @@ enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct
     return error->status;
 }
 
-/* The models of all starts, and what a checkpoint is written from: the state, the model beside one
- * that is extrapolated, the best model. */
+bool cpd_settings_last_rank(const struct cpd_settings *s)
+{
+    return s->common.options.problem.rank == s->ranks.last;
+}
+
+/* The models of all starts; for checkpoints also the state, the previous model (momentum) and the
+ * best one. */
 static uint64_t models_kept(const struct cpd_settings *s)
 {
     return (uint64_t)(s->starts > 0 ? s->starts : 1) + (s->checkpoint ? 3 : 0);
 }
 
-/* Of several ranks, the stem is the beginning of each rank's. */
+/* Begins with the first rank of -r. With a range of -r, the stem is the beginning of each rank's.
+ */
 static void begin_ranks(struct cpd_settings *s)
 {
     s->common.options.problem.rank = s->ranks.first;
@@ -287,7 +290,7 @@ const char *cpd_settings_init_word(const struct cpd_settings *s)
     return word_of(init_words, (int)s->guess);
 }
 
-/* Refuses options that contradict each other, and works out what follows from them. */
+/* Refuses options that contradict each other, and fills in what follows from them. */
 static enum status complete(struct cpd_settings *s, struct error *error)
 {
     if (s->ranks.first == 0)
@@ -302,10 +305,9 @@ static enum status complete(struct cpd_settings *s, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "--require-converged and --tol 0: such a run never converges");
     if (s->most_fixed > 0 && !s->resume && !s->init_stem)
-        return error_set(error, STATUS_INPUT, "--fix: --init STEM expected, too");
+        return error_set(error, STATUS_INPUT, "--fix needs --init STEM");
     if ((s->every_seconds > 0 || s->every_iterations > 0) && !s->checkpoint)
-        return error_set(error, STATUS_INPUT,
-                         "--checkpoint-every: --checkpoint FILE expected, too");
+        return error_set(error, STATUS_INPUT, "--checkpoint-every needs --checkpoint FILE");
     s->recorded = s->record_as_given || s->json;
     s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
     if (check_runs(s, error) != STATUS_OK)
@@ -338,14 +340,17 @@ static enum status check_most(const char *option, int most, int order, struct er
 
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error)
 {
-    if (check_most("--nonneg", s->common.most_nonneg, order, error) != STATUS_OK ||
-        check_most("--fix", s->most_fixed, order, error) != STATUS_OK ||
-        check_most("--ridge", s->most_ridge, order, error) != STATUS_OK)
+    if (check_most("--nonneg", s->common.most_nonneg, order, error) != STATUS_OK)
+        return error->status;
+    if (check_most("--fix", s->most_fixed, order, error) != STATUS_OK)
+        return error->status;
+    if (check_most("--ridge", s->most_ridge, order, error) != STATUS_OK)
         return error->status;
     return mode_rules_last(&s->common.options.problem.rules, order) >= 0
                ? STATUS_OK
                : error_set(error, STATUS_INPUT,
-                           "--fix: all %d modes, so that nothing is left to do", order);
+                           "--fix: all %d modes are fixed, expected at least one that is not",
+                           order);
 }
 
 void cpd_settings_free(struct cpd_settings *s)

@@ -10,9 +10,9 @@
 #include "als/starts.h"
 
 struct cpd_settings {
-    struct cmd_common common; /* options.rank included: the present one of `ranks` */
+    struct cmd_common common; /* options.problem.rank: the present one of `ranks` */
     struct rank_range ranks;  /* first 0: not given                        */
-    char *base_stem;          /* beginning of the stems of several ranks; owned; NULL of one rank */
+    char *base_stem;          /* with a range of -r, the beginning of all stems; else NULL; owned */
     const char *tensor;       /* path, or "-"                              */
     char *stem;               /* beginning of the file names; owned; may be NULL with nowrite */
     unsigned formats;         /* bits KTENSOR_TEXT, ...                    */
@@ -25,12 +25,12 @@ struct cpd_settings {
     int iterations;               /* at most                                   */
     double tolerance;             /* on the change of fit                      */
     int check_every;              /* iterations from one check of the fit to the next; 0: none */
-    uint64_t seed;                /* of the (first) random start               */
+    uint64_t seed;                /* of the first random start                */
     int starts;                   /* of seed, seed + 1, ...                    */
     bool core_consistency;        /* to be computed                            */
     const char *init_given;       /* "--init", or NULL                         */
     const char *init_text;        /* its argument                              */
-    enum guess guess;             /* if init_stem is NULL                     */
+    enum guess guess;             /* where init_stem is NULL                  */
     const char *init_stem;        /* the model to start from, or NULL          */
     const char *checkpoint;       /* the file to save checkpoints in, or NULL  */
     const char *resume;           /* the checkpoint to go on from, or NULL     */
@@ -47,22 +47,22 @@ extern const struct cli_section cpd_sections[];
  * common.help or common.version is set, the rest is not checked. STATUS_INPUT, STATUS_MEMORY. */
 enum status cpd_settings_parse(struct cpd_settings *s, struct cli_line *line, struct error *error);
 
-/* Makes `rank` the present one; of several ranks each has its stem, STEM.r8, and its record,
- * NAME.r8.json of NAME.json. STATUS_MEMORY. */
+/* Makes `rank` the present one. With a range of -r each rank has a stem, STEM.r8, and a record,
+ * NAME.r8.json for NAME.json, of its own. STATUS_MEMORY. */
 enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error);
 
-/* From now on the run goes on from this checkpoint, whatever it was to start from. */
+/* Whether the present rank of -r is the last one. */
+bool cpd_settings_last_rank(const struct cpd_settings *s);
+
+/* The run goes on from this checkpoint; other starts that were asked for are dropped. */
 void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint);
 
 /* Refuses modes that a tensor of this order does not have, and a run that fixes all modes.
  * STATUS_INPUT. */
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error);
 
-/* The word of --init for the start, where it is no model. */
+/* The word of --init, where the start is no model. */
 const char *cpd_settings_init_word(const struct cpd_settings *s);
-
-/* The words of --format. */
-extern const struct word cpd_format_words[];
 
 void cpd_settings_free(struct cpd_settings *s);
 

@@ -7,7 +7,7 @@
 volatile sig_atomic_t cpd_interrupted, cpd_asked;
 
 static int patience_seconds;
-static struct timespec caught; /* since when signals are */
+static struct timespec caught; /* when cpd_signals_catch was called */
 
 /* Ends the program as if there were no handler of this signal. */
 static void end_by(int number)

@@ -13,13 +13,13 @@ extern volatile sig_atomic_t cpd_interrupted, cpd_asked;
 void cpd_signals_count_asks(void);
 
 /* From now on the first SIGINT, SIGTERM or SIGHUP sets cpd_interrupted, and the second ends the
- * process as if there were no handler. So does the first one where cpd_signals_done does not follow
- * it within `patience` seconds and as long again as the signals were caught before: an iteration
- * that takes longer than all the iterations before it may never end. A signal that
- * the parent process set to be ignored (nohup, a job in the background) stays ignored. */
+ * process as if there were no handler. The process also ends where cpd_signals_done is not called
+ * in time after the first: within `patience` seconds plus the time since cpd_signals_catch. An
+ * iteration that takes longer than all before it may never end. A signal that the parent process
+ * set to be ignored (nohup, a job in the background) stays ignored. */
 void cpd_signals_catch(int patience);
 
-/* The iterations have ended: a signal that has come ends nothing any more by itself. */
+/* The iterations have ended: the process does not end any more after the first signal. */
 void cpd_signals_done(void);
 
 #endif

@@ -18,7 +18,7 @@ static void show_start(struct progress *to, const struct start_outcome *of, bool
                       best ? ", best" : "");
 }
 
-void cpd_tell_starts(struct progress *to, const struct starts *s)
+void cpd_starts_show(struct progress *to, const struct starts *s)
 {
     if (s->asked < 2)
         return;

@@ -28,10 +28,11 @@ static void show_times(struct progress *progress, const struct cpd_times *times,
     progress_note(progress, STAGE_LINE, "total", total, 100.0);
 }
 
-void cpd_summarise(struct progress *progress, const struct cpals_result *result,
-                   const struct cpd_times *times, int order, bool all_times,
-                   const struct ktensor_files *files)
+void cpd_summarise(struct progress *progress, const struct cpd_results *results, bool all_times)
 {
+    const struct cpals_result *result = &results->result;
+    const struct cpd_times *times = &results->times;
+    const struct ktensor_files *files = &results->files;
     static const char *const why[] = {
         [CPALS_CONVERGED] = "converged",
         [CPALS_ITERATIONS] = "stopped at the limit of iterations",
@@ -50,7 +51,7 @@ void cpd_summarise(struct progress *progress, const struct cpals_result *result,
     if (result->single_iterations > 0)
         progress_note(progress, "%d of these iterations ran in single precision",
                       result->single_iterations);
-    show_times(progress, times, order, all_times);
+    show_times(progress, times, results->tensor.shape.order, all_times);
     if (times->communication > 0)
         progress_note(progress, "moving rows and sums among ranks took %.1f %% of the iterations",
                       100 * times->communication / result->seconds);

@@ -20,8 +20,8 @@ struct cpd_stage {
 #define CPD_STAGES (OP_COUNT + 5)
 
 /* stage[] = the stages in order, of which there are CPD_STAGES at most; returns how many. The last
- * one, "other", is what `total` leaves. Of an exchange and of residuals there is a stage only where
- * they took time. */
+ * one, "other", is the rest of `total`. The exchange and the residuals are stages only where they
+ * took time. */
 int cpd_stages(const struct cpd_times *times, int order, double total,
                struct cpd_stage stage[CPD_STAGES]);
 

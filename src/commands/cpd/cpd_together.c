@@ -5,8 +5,8 @@
 #include "formats/ktensor/ktensor_io.h"
 #include "ranks/model_write.h"
 
-/* Bytes that rank 0 has for the whole model beside the parts, of which the ranks of one host are
- * taken to have as much as rank 0. Nonzeros, which take memory now, are gone by then. */
+/* Bytes that rank 0 has for the whole model beside the parts of the ranks of its host, as if each
+ * were as large as its own. The nonzeros, which take memory now, are freed by then. */
 static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *c,
                                const struct rank_tensor *t)
 {
@@ -17,7 +17,7 @@ static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *
         sharers = (uint64_t)c->local_size;
         budget = machine_memory_budget(0);
         if (budget < UINT64_MAX / 2)
-            budget += (uint64_t)(MACHINE_MEMORY_SHARE * (double)(sharers * nonzeros));
+            budget += (uint64_t)(MACHINE_MEMORY_FRACTION * (double)(sharers * nonzeros));
     }
     return budget > sharers * part ? budget - sharers * part : 0;
 }
@@ -32,46 +32,47 @@ static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, 
     if (s->init_stem)
         return error_set(
             error, STATUS_MEMORY,
-            "the model of %s does not fit into the %s of host memory that rank 0 has "
-            "beside its part: --init %s, which every rank needs whole, cannot be the start",
+            "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
+            "part: --init %s is impossible, since every rank needs the whole start",
             model, memory, s->init_stem);
     if (s->starts > 1)
         return error_set(
             error, STATUS_MEMORY,
             "%d models of %s, one for each of --starts, do not fit into the %s of host "
-            "memory that rank 0 has beside its part",
+            "memory that rank 0 has besides its part",
             s->starts, model, memory);
     if (!s->nowrite && s->formats != KTENSOR_NPY)
         return error_set(
             error, STATUS_MEMORY,
-            "the model of %s does not fit into the %s of host memory that rank 0 has "
-            "beside its part: the ranks can write the model together, by --format npy only",
+            "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
+            "part: use --format npy, in which the ranks write the model together",
             model, memory);
     return STATUS_OK;
 }
 
-enum status cpd_choose_together(struct cpd_job *job, struct comm *c, const struct rank_tensor *t,
-                                struct error *error)
+enum status cpd_choose_together(bool *together, const struct cpd_settings *s, struct comm *c,
+                                const struct rank_tensor *t, struct error *error)
 {
-    const struct cpd_settings *s = &job->settings;
     if (c->shares_memory)
         return STATUS_OK;
     uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
     uint64_t room = room_for_whole(s, c, t);
-    bool together = bytes * (uint64_t)s->starts > room;
-    if (comm_bcast(c, 0, &together, sizeof together, error) != STATUS_OK ||
-        comm_bcast(c, 0, &room, sizeof room, error) != STATUS_OK || !together)
+    if (comm_bcast(c, 0, &room, sizeof room, error) != STATUS_OK)
         return error->status;
-    job->together = true;
-    if (check_settings(s, bytes, room, error) != STATUS_OK || s->nowrite)
+    *together = bytes * (uint64_t)s->starts > room;
+    if (!*together)
+        return STATUS_OK;
+    if (check_settings(s, bytes, room, error) != STATUS_OK)
         return error->status;
+    if (s->nowrite)
+        return STATUS_OK;
     return model_writable_together(t->shape.order, s->stem, c, error);
 }
 
-enum status cpd_write_together(struct cpd_job *job, struct comm *c, const char *stem,
+enum status cpd_write_together(struct cpd_results *results, struct comm *c, const char *stem,
                                struct stem_lock *lock, struct error *error)
 {
-    const struct ktensor_rows all = ktensor_rows_all(&job->model);
-    const struct model_rows rows = {&job->model, &all, &job->tensor.shape};
-    return model_write_together(&rows, c, stem, lock, &job->files, error);
+    const struct ktensor_rows all = ktensor_rows_all(&results->model);
+    const struct model_rows rows = {&results->model, &all, &results->tensor.shape};
+    return model_write_together(&rows, c, stem, lock, &results->files, error);
 }

@@ -141,7 +141,7 @@ enum status cli_each(struct cli_line *line, const struct cli_section *sections, 
     fill_tables(&tables, sections);
     line->operands = 0;
     opterr = 0;
-    optind = 0; /* getopt begins anew, whatever it parsed before */
+    optind = 0; /* getopt starts again, whatever it parsed before */
     while ((answer = next_answer(&tables, line, &at)) != -1) {
         const struct cli_option *o = option_of(&tables, answer);
         if (answer == OPERAND)

@@ -59,7 +59,7 @@ struct cli_line {
 
 /* Fills the settings: the defaults of the sections, then the options of the command line (GNU
  * style: options and operands in any order), up to --help or --version. Without these two the
- * operands of the line are set, too. STATUS_INPUT, with the hint of cli_hint. */
+ * operands of the line are set as well. STATUS_INPUT, with the hint of cli_hint. */
 enum status cli_parse(struct cli_line *line, const struct cli_section *sections, void *settings,
                       struct error *error);
 

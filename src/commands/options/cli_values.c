@@ -171,9 +171,9 @@ enum status cli_set_word(const struct cli_option *o, void *to, const char *text,
 static enum status refuse_words(const struct cli_option *o, const char *text, struct error *error)
 {
     char expected[256] = "";
-    words_list(expected, sizeof expected, o->words, ", ", ", ");
+    words_list(expected, sizeof expected, o->words, ", ", " or ");
     return error_set(error, STATUS_INPUT,
-                     "%s: '%s', expected %s or several of them separated by commas", o->name, text,
+                     "%s: '%s', expected %s, or several of them separated by commas", o->name, text,
                      expected);
 }
 

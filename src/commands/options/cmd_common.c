@@ -27,18 +27,6 @@ static enum status set_help(const struct cli_option *o, void *to, const char *te
     return text ? cli_choice(o->name, text, o->words, &all, error) : STATUS_OK;
 }
 
-static enum status set_precision(const struct cli_option *o, void *to, const char *text,
-                                 struct error *error)
-{
-    struct problem *problem = to;
-    int choice;
-    if (cli_choice(o->name, text, o->words, &choice, error) != STATUS_OK)
-        return error->status;
-    problem->single_first = choice == PRECISION_AUTO;
-    problem->precision = problem->single_first ? PRECISION_DOUBLE : (enum precision)choice;
-    return STATUS_OK;
-}
-
 static enum status set_sharing(const struct cli_option *o, void *to, const char *text,
                                struct error *error)
 {
@@ -92,17 +80,16 @@ const struct cli_option cmd_machine_options[] = {
     {"--backend", 0, "NAME", "{words} ({default}: cuda where a GPU\nanswers, else host)",
      CMD_BACKEND},
     CMD_THREADS,
-    {"--memory", 0, "SIZE", "GPU memory to use, as 500M or 16G (what is free)",
+    {"--memory", 0, "SIZE",
+     "GPU memory to use, as 500M or 16G (fifteen\nsixteenths of what is free)",
      CLI_SIZE(struct cmd_common, options.memory), .may_differ = true},
     {"--host-memory", 0, "SIZE", "host memory to use (four fifths of what is free)",
      CLI_SETTINGS(set_host_memory), .may_differ = true},
-    {"--conflict", 0, "NAME",
-     "how additions to one output row are kept apart:\nauto, ordered, hierarchical, register, "
-     "atomic ({default})",
+    {"--conflict", 0, "NAME", "how additions to one row are kept apart ({default}):\n{words}",
      CLI_CHOICE(struct cmd_common, options.conflict, conflict_words), .initial = "auto"},
-    {"--precision", 0, "NAME", "double, single, or auto: first single ({default})",
-     CLI_OWN(set_precision, struct problem, struct cmd_common, options.problem),
-     .words = precision_words, .initial = "double", CLI_GIVEN(struct cmd_common, precision_given)},
+    {"--precision", 0, "NAME", "{words} ({default});\nauto: single first, then double",
+     CLI_CHOICE(struct cmd_common, options.problem.precision, precision_words), .initial = "double",
+     CLI_GIVEN(struct cmd_common, precision_given)},
     {"--sharing", 0, "NAME",
      "whether neighbouring modes share partial products:\n{words} ({default})",
      CLI_OWN(set_sharing, bool, struct cmd_common, options.no_sharing), .words = sharing_words,
@@ -111,7 +98,7 @@ const struct cli_option cmd_machine_options[] = {
 
 const struct cli_option cmd_ranks_options[] = {
     {"--gpus", 0, "N|all|LIST",
-     "work on N GPUs of this machine, on all, or on those\nof these numbers, as 0,2 (the first "
+     "work on N GPUs of this machine, on all, or on those\nwith these numbers, as 0,2 (the first "
      "one)",
      CMD_GPUS, .used_most = true},
     {"--grid", 0, "AxBx...",
@@ -130,8 +117,8 @@ const struct cli_option cmd_host_options[] = {
 
 const struct cli_option cmd_general_options[] = {
     {"--progress", 0, "HOW",
-     "what a long stage shows: lines (a text line now and\nthen), never (nothing), or auto: on a "
-     "terminal one\nline that changes, elsewhere as lines ({default})",
+     "how long stages show progress: lines (a new text line\nat intervals), never, or auto: on a "
+     "terminal one line\nthat is rewritten, elsewhere lines ({default})",
      CLI_CHOICE(struct cmd_common, progress, progress_words), .initial = "auto",
      .may_differ = true},
     {"--quiet", 'q', NULL, "print nothing but results and errors",

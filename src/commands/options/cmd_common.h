@@ -52,13 +52,14 @@ extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V    
 #define CMD_THREADS                                                                                \
     {                                                                                              \
         "--threads", 't', "N",                                                                     \
-            "processor threads (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available)",  \
+            "threads on the host (OMP_NUM_THREADS, else\nSLURM_CPUS_PER_TASK, else all available " \
+            "cores)",                                                                              \
             CLI_INT(struct cmd_common, threads, 1, CMD_MAX_THREADS), .may_differ = true            \
     }
 
 cli_setter cmd_set_dims, cmd_set_nonneg;
 
-/* A command of blco. `run` takes its arguments, argv[0] is its name, and returns the exit code:
+/* A command of blco. `run` takes its arguments, argv[0] is its name, and returns the exit status:
  * error->status, or 128 plus the number of the signal that ended cpd early. */
 struct command {
     const char *name, *summary;
@@ -111,7 +112,8 @@ void cmd_print_json(const struct json *j);
  * the same cores. Returns how many, at least one. */
 int cmd_set_threads(int threads, int sharers);
 
-/* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_SHARE of the available memory. */
+/* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_FRACTION of the available memory.
+ */
 uint64_t cmd_host_memory(const struct cmd_common *common);
 
 #endif

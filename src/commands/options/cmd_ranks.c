@@ -80,7 +80,7 @@ enum status cmd_count_ranks(struct cmd_ranks *ranks, struct error *error)
             ranks->ranks *= ranks->parts[n];
     }
     if (ranks->on != CMD_ON_BACKEND && ranks->ranks == 0)
-        return error_set(error, STATUS_INPUT, "--on: --ranks or --grid expected, too");
+        return error_set(error, STATUS_INPUT, "--on needs --ranks or --grid");
     return cmd_check_parts(ranks, ranks->ranks, "--ranks", error);
 }
 
@@ -109,7 +109,7 @@ enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind
 {
     int have = 1, largest = gpus->count - 1;
     if (gpus->count != 0 && !kind->devices)
-        return error_set(error, STATUS_INPUT, "--gpus: backend %s works without GPUs", kind->name);
+        return error_set(error, STATUS_INPUT, "--gpus: backend %s uses no GPU", kind->name);
     if (kind->devices && kind->devices(&have, error) != STATUS_OK)
         return error->status;
     have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
@@ -122,9 +122,10 @@ enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind
         largest = gpus->device[i] > largest ? gpus->device[i] : largest;
     }
     if (largest >= have)
-        return error_set(error, STATUS_INPUT, "--gpus: GPU %d, but this machine has %d (from 0)",
-                         largest, have);
+        return error_set(error, STATUS_INPUT,
+                         "--gpus: GPU %d, but this machine has %d, counted from 0", largest, have);
     if (!are_different(gpus))
-        return error_set(error, STATUS_INPUT, "--gpus: a GPU stands twice");
+        return error_set(error, STATUS_INPUT,
+                         "--gpus: a GPU is named twice, expected different ones");
     return STATUS_OK;
 }

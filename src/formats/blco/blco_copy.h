@@ -1,4 +1,4 @@
-/* Copies a .blco file, with segments packed anew. */
+/* Copies a .blco file, with its segments packed again. */
 #ifndef BLCO_BLCO_COPY_H
 #define BLCO_BLCO_COPY_H
 

@@ -89,7 +89,7 @@ static enum status check_unused(const struct blco_file *f, struct error *error)
                          "%s: damaged: a field of the header that is not used is not 0", f->name);
     if (!all_zero(f->page + sizeof *h, BLCO_PAGE - sizeof *h))
         return error_set(error, STATUS_INPUT,
-                         "%s: damaged: the first page is not 0 behind the header", f->name);
+                         "%s: damaged: the first page is not 0 after the header", f->name);
     if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the bytes between data and directory are not 0", f->name);
@@ -279,10 +279,9 @@ enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bi
 
 enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error)
 {
-    return error_set(
-        error, STATUS_INPUT,
-        "%s: damaged: nonzeros from number %ju on are not as its tables and checksums say", f->name,
-        (uintmax_t)(s * f->header->segment_nnz + 1));
+    return error_set(error, STATUS_INPUT,
+                     "%s: damaged: nonzeros from number %ju on contradict its tables and checksums",
+                     f->name, (uintmax_t)(s * f->header->segment_nnz + 1));
 }
 
 /* A file whose segments are decoded. */
@@ -310,8 +309,8 @@ static enum status decode_segment(const struct decoding *w, uint64_t s, struct c
     const uint32_t count = (uint32_t)blco_file_nnz(f, s, s + 1);
     if (!segment_unpack(d, bytes, segment, x, first, count))
         return error_set(error, STATUS_INPUT,
-                         "%s: damaged: nonzeros from number %ju on are not as its tables say",
-                         f->name, (uintmax_t)before + 1);
+                         "%s: damaged: nonzeros from number %ju on contradict its tables", f->name,
+                         (uintmax_t)before + 1);
     if (!segment_ends_in_zeros(bytes, segment, d->line_bits))
         return blco_file_damaged(f, s, error);
     uint64_t bad = value_codec_first_bad(x->value + first, count);

@@ -1,4 +1,4 @@
-/* The layout of nonzeros decoded on the device: every mode's whole coordinate within one of at most
+/* The layout of nonzeros decoded on the GPU: every mode's whole coordinate within one of at most
  * two 64-bit words, whatever the ordering in which the nonzeros are packed. */
 #ifndef BLCO_DECODED_LAYOUT_H
 #define BLCO_DECODED_LAYOUT_H

@@ -92,7 +92,7 @@ static int decimals_of(double value, int least, int64_t *whole)
 }
 
 /* Whether all values are whole numbers over one power of ten, the least one. Arbitrary doubles fail
- * at the first value; after a value that needs more decimals, the others are checked anew. */
+ * at the first value; after a value that needs more decimals, the others are checked again. */
 static bool find_decimals(const double *value, uint32_t count, struct decimals *d)
 {
     d->count = 0;

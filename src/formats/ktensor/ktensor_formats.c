@@ -8,24 +8,17 @@
 #include "formats/ktensor/matrix_text.h"
 #include "formats/ktensor/npy.h"
 
+const struct word ktensor_format_words[KTENSOR_FORMAT_COUNT + 1] = {
+    {"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}, {NULL, 0}};
+
 const struct ktensor_format ktensor_formats[KTENSOR_FORMAT_COUNT] = {
-    {.name = "text",
-     .flag = KTENSOR_TEXT,
+    {.flag = KTENSOR_TEXT,
      .suffix = "mat",
      .text = true,
      .matrices = &matrix_reader_text,
      .write = matrix_text_write},
-    {.name = "npy",
-     .flag = KTENSOR_NPY,
-     .suffix = "npy",
-     .matrices = &matrix_reader_npy,
-     .write = npy_write},
-    {.name = "ktns",
-     .flag = KTENSOR_KTNS,
-     .suffix = "ktns",
-     .text = true,
-     .read = ktns_read,
-     .write = ktns_write},
+    {.flag = KTENSOR_NPY, .suffix = "npy", .matrices = &matrix_reader_npy, .write = npy_write},
+    {.flag = KTENSOR_KTNS, .suffix = "ktns", .text = true, .read = ktns_read, .write = ktns_write},
 };
 
 const struct ktensor_format *ktensor_file_format(const char *path)

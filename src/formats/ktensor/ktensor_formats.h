@@ -4,6 +4,7 @@
 #define BLCO_KTENSOR_FORMATS_H
 
 #include "base/outfile.h"
+#include "base/words.h"
 #include "formats/ktensor/matrix_file.h"
 #include "model/ktensor.h"
 
@@ -22,10 +23,9 @@
 #define KTENSOR_MOST_FILES (KTENSOR_FORMAT_COUNT * (MAX_ORDER + 1))
 
 struct ktensor_format {
-    const char *name; /* as in --format */
     unsigned flag;
-    const char *suffix; /* of the names of its files                            */
-    bool text;          /* has numbers as text                                  */
+    const char *suffix; /* of the names of its files */
+    bool text;          /* has numbers as text       */
     /* Either: one file, STEM.SUFFIX, has the whole model, which this function reads. At most one
      * format has this. The caller frees *k, after a failure too. STATUS_INPUT, STATUS_MEMORY. */
     enum status (*read)(struct ktensor *k, const char *path, struct error *error);
@@ -35,6 +35,9 @@ struct ktensor_format {
      * STATUS_OUTPUT, STATUS_MEMORY. */
     enum status (*write)(struct outfile *file, const struct ktensor *k, struct error *error);
 };
+
+/* Their names, as in --format: the value of each word is its flag. */
+extern const struct word ktensor_format_words[KTENSOR_FORMAT_COUNT + 1];
 
 /* In the order of writing. Where files of several formats are there, the last format is read. */
 extern const struct ktensor_format ktensor_formats[KTENSOR_FORMAT_COUNT];

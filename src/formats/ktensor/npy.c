@@ -246,7 +246,7 @@ static enum status read_header(struct npy *a, struct error *error)
     if (__builtin_mul_overflow(a->rows, a->cols, &expected) ||
         __builtin_mul_overflow(expected, sizeof(double), &expected) || found != expected)
         return error_set(error, STATUS_INPUT,
-                         "%s: %" PRIu64 " bytes of entries do not make %" PRIu64 " x %" PRIu64
+                         "%s: %" PRIu64 " bytes of entries, expected %" PRIu64 " x %" PRIu64
                          " numbers of 8 bytes: the file was cut off or is damaged",
                          a->in.name, found, a->rows, a->cols);
     return STATUS_OK;

@@ -7,12 +7,11 @@
 
 #include "base/error.h"
 
-#define FOREIGN_FILE_BYTES 512 /* the first bytes of a file, which suffice */
-#define UTF8_MARK          "\xef\xbb\xbf"
-#define UTF8_MARK_BYTES    3
+#define UTF8_MARK       "\xef\xbb\xbf"
+#define UTF8_MARK_BYTES 3
 
 /* STATUS_INPUT, with a message about the file `name`, where bytes[0..count), all bytes of the file
- * or at least FOREIGN_FILE_BYTES, are those of another kind of file: compressed, an archive, arrays
+ * or at least the first 512, are those of another kind of file: compressed, an archive, arrays
  * of another program, text in UTF-16 or UTF-32, or a .blco file (in a pipe; .blco files with names
  * are not read as text). */
 enum status foreign_file_refuse(const char *name, const char *bytes, size_t count,

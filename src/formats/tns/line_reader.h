@@ -1,6 +1,6 @@
 /* Reads a text file in windows of whole text lines. All OpenMP threads copy a window of a regular
  * file from the system's cache. For gzip, standard input and pipes the reader has a thread of its
- * own, which reads (and inflates) one window ahead while the caller works on the present window.
+ * own, which reads (and inflates) one window ahead while the caller works on the current window.
  * The bytes of a window are a copy: they do not change with the file. */
 #ifndef BLCO_LINE_READER_H
 #define BLCO_LINE_READER_H

@@ -26,7 +26,7 @@ static uint64_t piece_room(const struct reader *r)
     return p->memory / (4 * (uint64_t)r->text.head.format.order + 8 + p->overhead);
 }
 
-/* Hands over the entries so far if `more` entries beside them are too many. */
+/* Hands over the entries so far if they and `more` entries are too many. */
 static enum status hand_over(struct reader *r, uint64_t more, struct error *error)
 {
     if (r->used == 0 || r->used + more <= piece_room(r))

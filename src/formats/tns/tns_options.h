@@ -18,7 +18,7 @@ struct tns_options {
     int index_base;           /* 0 or 1                                                        */
     int ndims;                /* number of lengths (--dims); 0: from the header or the indices */
     uint64_t dims[MAX_ORDER]; /* (ndims) lengths; an index beyond its length is an error       */
-    uint64_t memory; /* bytes that tns_read() may take; 0: MACHINE_MEMORY_SHARE of the available */
+    uint64_t memory;        /* for tns_read(), bytes; 0: MACHINE_MEMORY_FRACTION of the available */
     struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
 };
 

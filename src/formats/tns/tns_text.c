@@ -135,7 +135,7 @@ enum status tns_text_end(const struct tns_text *t, uint64_t entries, struct erro
                          "%s: %" PRIu64 " entr%s, expected %" PRIu64 ", as the header says",
                          t->name, entries, entries == 1 ? "y" : "ies", t->head.count);
     if (entries == 0)
-        return error_set(error, STATUS_INPUT, "%s: no entries behind the header", t->name);
+        return error_set(error, STATUS_INPUT, "%s: no entries after the header", t->name);
     return STATUS_OK;
 }
 

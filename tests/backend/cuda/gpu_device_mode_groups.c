@@ -136,9 +136,8 @@ static void test_choice(void **state)
             dims[n] = 2 + naive_random(&seed) % (n == order - 1 ? 3000 : i % 3 ? 40 : 700);
         naive_random_coo(&x, SHAPE(order, dims), 1 + naive_random(&seed) % 200000, seed, i % 2);
         uint64_t cache = UINT64_C(1) << naive_random(&seed) % 28;
-        assert_int_equal(
-            mode_groups_choose(&expected, &x, 256, cache, MODE_GROUPS_BEYOND_CACHE, &error),
-            STATUS_OK);
+        const struct gather_cost cost = {256, cache, MODE_GROUPS_BEYOND_CACHE};
+        assert_int_equal(mode_groups_choose(&expected, &x, &cost, &error), STATUS_OK);
         upload_coo(&d, &x);
         assert_int_equal(device_mode_groups_choose(&g, &d, 256, cache, &error), STATUS_OK);
         assert_int_equal(g.groups, expected.groups);

@@ -15,7 +15,7 @@
 #include "support/mttkrp_case.h"
 
 static void compare_mode(struct backend *b, const struct ktensor *k, int n,
-                         enum precision precision, const long double *expected)
+                         enum precision_policy precision, const long double *expected)
 {
     struct error error = {0};
     uint64_t entries = k->shape.dims[n] * k->rank;
@@ -30,7 +30,7 @@ static void compare_mode(struct backend *b, const struct ktensor *k, int n,
         norm += expected[i] * expected[i];
     }
     long double off = sqrtl(norm > 0 ? difference / norm : difference);
-    if (!(off <= (precision == PRECISION_SINGLE ? 1e-5L : 1e-12L)))
+    if (!(off <= (precision == POLICY_SINGLE ? 1e-5L : 1e-12L)))
         fail_msg("order %d, mode %d: relative error %Lg", k->shape.order, n + 1, off);
     memory_free(m);
 }
@@ -96,11 +96,11 @@ static void test_sweeps(void **state)
         struct mttkrp_case q;
         make_case(&q, &shapes[i], 5);
         for (enum flow flow = IN_BATCHES; flow < FLOWS; flow++)
-            for (int precision = PRECISION_DOUBLE; precision <= PRECISION_SINGLE; precision++)
+            for (int precision = POLICY_DOUBLE; precision <= POLICY_SINGLE; precision++)
                 for (int more = 0; more < 3; more++) {
                     struct backend_options setting = {.problem.rank = 5,
                                                       .problem.precision =
-                                                          (enum precision)precision,
+                                                          (enum precision_policy)precision,
                                                       .forced = {.replicas_at_once = true}};
                     bool failed;
                     if (!set_flow(&setting, flow, &backend_cuda, &q.x))

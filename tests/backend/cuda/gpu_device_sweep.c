@@ -72,7 +72,7 @@ static enum status open_sweep(struct device_sweep *s, const struct coo *x,
                                    .budget = UINT64_C(1) << 32,
                                    .copies = 32,
                                    .short_mode = 132,
-                                   .share = true};
+                                   .group = true};
     plan_make(&plan, &request);
     struct coo shape = {.shape = x->shape, .nnz = x->nnz};
     const struct tensor_source source = {.x = file ? &shape : x, .file = file, .ranks = &alone};
@@ -132,7 +132,7 @@ static void check_tensor(const uint64_t *dims, uint64_t nnz, int groups)
     blco_file_close(&file);
     rank_rows_close(&alone);
     process_grid_free(&grid);
-    comm_close(self);
+    comm_finalize(self);
     coo_free(&x);
 }
 

@@ -224,8 +224,9 @@ static void refuses_what_no_row_takes(void **state)
         {"--real=-1", "--real: '-1', expected a number of 0 or more"},
         {"--choice=x", "--choice: 'x', expected auto, cuda or host"},
         {"--word=", "--word: '', expected auto, cuda or host"},
-        {"--bits=host,", "--bits: 'host,', expected auto, cuda, host or several of them separated "
-                         "by commas"},
+        {"--bits=host,",
+         "--bits: 'host,', expected auto, cuda or host, or several of them separated "
+         "by commas"},
         {"--number=10", "--number: '10', expected a whole number from 0 to 9"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -102,7 +102,7 @@ static void takes_names(void **state)
     assert_int_equal(common.options.problem.acceleration, ACCELERATE_OFF);
     assert_int_equal(option_give(cmd_bench.sections, &common, "--rank", "12", &error), STATUS_OK);
     assert_string_equal(common.backend, "host");
-    assert_int_equal(common.options.problem.precision, PRECISION_SINGLE);
+    assert_int_equal(common.options.problem.precision, POLICY_SINGLE);
     assert_true(common.options.no_sharing);
     assert_int_equal(common.options.problem.rank, 12);
     assert_int_equal(option_give(cmd_cpd.sections, &common, "--sharing", "auto", &error),

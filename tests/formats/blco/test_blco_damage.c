@@ -215,7 +215,7 @@ static void test_bad_groups(void **state)
         size_t from = bad[c].where == 2 ? last : bad[c].where ? sizeof g : 0;
         memcpy(entry + from + bad[c].at, &bad[c].number, bad[c].size);
         sign(bytes, size);
-        assert_refused(bytes, size, "not as its tables say");
+        assert_refused(bytes, size, "contradict its tables");
     }
     static const uint32_t groups[] = {0, 2, 100, UINT32_MAX};
     for (int c = 0; c < 4; c++) {
@@ -223,7 +223,7 @@ static void test_bad_groups(void **state)
         segment_of(bytes)->ngroups = groups[c];
         sign(bytes, size);
         assert_refused(bytes, size,
-                       c == 1 ? "not as its tables say"
+                       c == 1 ? "contradict its tables"
                               : "entry 1 of the directory contradicts the header");
     }
     free(bytes);
@@ -257,7 +257,7 @@ static void test_bad_whole_numbers(void **state)
         memcpy(&kept, entry, sizeof kept);
         memcpy(entry + bad[c].at, &bad[c].number, bad[c].size);
         sign(bytes, size);
-        assert_refused(bytes, size, "not as its tables say");
+        assert_refused(bytes, size, "contradict its tables");
         memcpy(entry, &kept, sizeof kept);
     }
     free(bytes);
@@ -281,7 +281,7 @@ static void test_coordinates_beyond_their_modes(void **state)
         assert_true(beyond > 257);
         header_of(bytes)->dims[n] = beyond;
         sign(bytes, size);
-        assert_refused(bytes, size, "not as its tables say");
+        assert_refused(bytes, size, "contradict its tables");
         free(bytes);
         coo_free(&x);
     }

@@ -37,7 +37,7 @@ static void test_unused_bytes(void **state)
     uint64_t dims = offsetof(struct blco_file_header, dims),
              behind = h->data_offset + h->data_bytes;
     const char *field = "a field of the header that is not used is not 0";
-    const char *page = "the first page is not 0 behind the header";
+    const char *page = "the first page is not 0 after the header";
     const char *gap = "the bytes between data and directory are not 0";
     assert_refused_with(good, size, offsetof(struct blco_file_header, order), 3 | UINT64_C(1) << 40,
                         field);
@@ -51,9 +51,9 @@ static void test_unused_bytes(void **state)
     memcpy(&g, good + s->offset, sizeof g);
     size_t end = g.at + blco_group_words(&g) * sizeof(uint32_t);
     assert_true(end + 8 <= s->bytes);
-    assert_refused_with(good, size, s->offset + end, 1, "not as its tables");
+    assert_refused_with(good, size, s->offset + end, 1, "contradict its tables");
     assert_refused_with(good, size, s->offset + s->bytes - 8, UINT64_C(1) << 63,
-                        "not as its tables");
+                        "contradict its tables");
     free(good);
 }
 
@@ -89,7 +89,7 @@ static void test_bad_values(void **state)
         struct packed_tensor p;
         assert_int_equal(blco_file_open(&f, scratch_path("bad.blco"), &error), STATUS_OK);
         assert_int_equal(packed_tensor_load(&p, &f, NULL, &error), STATUS_INPUT);
-        assert_non_null(strstr(error.message, "are not as its tables and checksums say"));
+        assert_non_null(strstr(error.message, "contradict its tables and checksums"));
         blco_file_close(&f);
         free(bytes);
     }

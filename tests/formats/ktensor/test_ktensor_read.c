@@ -263,9 +263,9 @@ static void test_bad_npy(void **state)
         {1, 48, NPY("<f8", "False", "(2 3)"), "expected one or two lengths"},
         {1, 48, NPY("<f8", "False", "(2, -3)"), "expected one or two lengths"},
         {1, 48, NPY("<f8", "False", "2"), "expected one or two lengths"},
-        {1, 47, NPY("<f8", "False", "(2, 3)"), "47 bytes of entries do not make 2 x 3"},
-        {1, 40, NPY("<f8", "False", "(2, 3)"), "40 bytes of entries do not make 2 x 3"},
-        {1, 56, NPY("<f8", "False", "(2, 3)"), "56 bytes of entries do not make 2 x 3"},
+        {1, 47, NPY("<f8", "False", "(2, 3)"), "47 bytes of entries, expected 2 x 3"},
+        {1, 40, NPY("<f8", "False", "(2, 3)"), "40 bytes of entries, expected 2 x 3"},
+        {1, 56, NPY("<f8", "False", "(2, 3)"), "56 bytes of entries, expected 2 x 3"},
         {1, 48, NPY("<f8", "False", "(4294967296, 4294967296)"), "48 bytes of entries"},
         {1, 48, NPY("<f8", "False", "(99999999999999999999, 3)"), "48 bytes of entries"},
         {1, 0, NPY("<f8", "False", "(0, 3)"), "m.mode1.npy: empty"},
@@ -318,7 +318,8 @@ static void test_missing_mode(void **state)
     error = (struct error){0};
     assert_int_equal(ktensor_read(&k, scratch_path("m"), 0, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "m.mode2.npy: there is no "));
-    assert_non_null(strstr(error.message, "m.mode1.npy: files of two models, or not all of one"));
+    assert_non_null(strstr(
+        error.message, "m.mode1.npy: these are files of two models, or some of one are missing"));
 
     /* with files of another format, which have all modes: of the same model, or of another one */
     error = (struct error){0};

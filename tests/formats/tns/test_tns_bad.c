@@ -61,7 +61,7 @@ static void refuses_bad_files(void **state)
         {"bad_header_length", ":2: mode 3: length '0', expected 1 to 4294967295"},
         {"bad_header_count",
          ":4: 'many', expected the header's number of entries, 0 to 1099511627776"},
-        {"bad_header_only", ": no entries behind the header"},
+        {"bad_header_only", ": no entries after the header"},
         {"bad_header_cut_off", ": ends within the header, expected its number of entries"},
         {"bad_sptensor_count", ": 2 entries, expected 3, as the header says"},
         {"bad_empty", ": is empty"},

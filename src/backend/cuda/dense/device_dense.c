@@ -2,7 +2,6 @@
 
 #include "backend/cuda/dense/device_dense_extrapolate.h"
 #include "backend/cuda/dense/device_dense_inverse.h"
-#include "backend/cuda/dense/device_dense_nonneg.h"
 #include "backend/cuda/dense/device_dense_wide.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
@@ -10,6 +9,7 @@
 #include "backend/cuda/runtime/device_queue.h"
 #include "base/memory.h"
 #include "kernels/dense/dense_apply.h"
+#include "kernels/dense/dense_nonneg.h"
 #include "kernels/dense/dense_sums.h"
 
 #define PANEL_ROWS 65536 /* that are multiplied by the eigenvectors at a time */
@@ -26,6 +26,7 @@ struct device_dense {
     /* used on the stream of passes */
     int wide;                         /* rows are too long for dense_apply */
     struct device_dense_wide by_blas; /* where wide                    */
+    uint32_t processors;              /* multiprocessors of the device */
     uint32_t solve_blocks, inner_blocks;
     double *partial;    /* results of solve_blocks or inner_blocks thread blocks; device, owned */
     double *inner;      /* (R): diagonal of M' A of the last solve; device, owned               */
@@ -36,8 +37,8 @@ struct device_dense {
     struct device_dense_rows solved;         /* those of the last solve; raw is not used */
     struct device_dense_extrapolate extrapolate;
 
-    struct device_dense_inverse inverse; /* used on the side stream                        */
-    struct device_dense_nonneg nonneg;   /* likewise; its rows on the stream of passes */
+    struct device_dense_inverse inverse; /* used on the side stream */
+    double *system; /* of dense_nonneg_prepare; NULL where no mode is nonnegative; device, owned */
 };
 
 /* The numbers of thread blocks in passes over a factor matrix, and room for their results. */
@@ -48,7 +49,8 @@ static enum status open_passes(struct device_dense *d, struct error *error)
     if (device_attribute(device, cudaDevAttrMultiProcessorCount, &multiprocessors, error) !=
         STATUS_OK)
         return error->status;
-    d->inner_blocks = (uint32_t)multiprocessors * INNER_BLOCKS;
+    d->processors = (uint32_t)multiprocessors;
+    d->inner_blocks = d->processors * INNER_BLOCKS;
     if (d->wide) {
         if (device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->precision, d->place.pass,
                                    error) != STATUS_OK)
@@ -99,12 +101,12 @@ void device_dense_close(struct device_dense *d)
         return;
     device_dense_wide_close(&d->by_blas);
     device_dense_inverse_close(&d->inverse);
-    device_dense_nonneg_close(&d->nonneg);
     device_dense_extrapolate_close(&d->extrapolate);
     for (int i = 0; i < DEVICE_DENSE_PASSES; i++)
         device_event_destroy(d->passed[i]);
     device_free(d->partial);
     device_free(d->inner);
+    device_free(d->system);
     memory_free(d);
 }
 
@@ -227,8 +229,12 @@ enum status device_dense_apply(struct device_dense *d, const struct device_dense
 
 enum status device_dense_open_nonneg(struct device_dense *d, struct error *error)
 {
-    return device_dense_nonneg_open(&d->nonneg, d->place.device, d->rank, d->ld, d->precision,
-                                    error);
+    if (d->rank > DENSE_NONNEG_RANK)
+        return error_set(error, STATUS_INPUT,
+                         "rank %u, expected at most %d on a GPU where a mode is nonnegative",
+                         d->rank, DENSE_NONNEG_RANK);
+    return device_array_into(&d->system, dense_nonneg_system_size(d->rank), sizeof *d->system,
+                             error);
 }
 
 enum status device_dense_prepare_nonneg(struct device_dense *d, const struct dense_modes *modes,
@@ -237,8 +243,8 @@ enum status device_dense_prepare_nonneg(struct device_dense *d, const struct den
 {
     d->inverse.halt.code++;
     d->inverse.by_eigenvectors = false;
-    return cuda_status(dense_nonneg_prepare(modes, ridge, lambda, rows, d->precision,
-                                            d->nonneg.system, d->inverse.halt.halt, d->place.side),
+    return cuda_status(dense_nonneg_prepare(modes, ridge, lambda, rows, d->precision, d->system,
+                                            d->inverse.halt.halt, d->place.side),
                        "V of nonnegative rows", error);
 }
 
@@ -253,13 +259,18 @@ enum status device_dense_apply_nonneg(struct device_dense *d, const struct devic
     const struct dense_nonneg_args args = {.m = rows->m,
                                            .a = rows->a,
                                            .rows = rows->count,
+                                           .ld = (uint32_t)d->ld,
+                                           .rank = d->rank,
                                            .fit_rows = fit_rows,
+                                           .system = d->system,
+                                           .processors = d->processors,
                                            .partial = d->partial,
                                            .blocks = d->solve_blocks,
                                            .raw = rows->raw,
                                            .inner = d->inner,
                                            .halt = d->inverse.halt.halt};
-    if (device_dense_nonneg_rows(&d->nonneg, &args, &streams, error) != STATUS_OK)
+    if (cuda_status(dense_nonneg(&args, d->precision, &streams), "nonnegative rows", error) !=
+        STATUS_OK)
         return error->status;
     if (d->products_known)
         return STATUS_OK;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/cuda/dense/device_dense_rows.h"
 #include "base/error.h"
 #include "kernels/dense/dense_extrapolate.h"
 #include "kernels/dense/dense_inverse.h"
@@ -58,15 +59,6 @@ bool device_dense_singular(const struct device_dense *d);
  * eigendecomposition does not converge. */
 enum status device_dense_inverse(struct device_dense *d, const struct dense_modes *modes,
                                  double ridge, double *w, struct error *error);
-
-/* The rows of a pass. */
-struct device_dense_rows {
-    const void *m; /* (count x ld)                                                  */
-    void *a;       /* (count x ld), not M; its columns R to ld become zero          */
-    uint64_t count;
-    double *raw; /* (R x R) = A' A, which is there when the side stream gets there; the next pass
-                  * must wait for that                                              */
-};
 
 /* A = M times what the last device_dense_inverse has made, in w; and A' A, in the same pass where
  * that is faster. */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "backend/cuda/dense/cublas_library.h"
-#include "backend/cuda/dense/device_dense.h"
+#include "backend/cuda/dense/device_dense_rows.h"
 #include "base/error.h"
 #include "numerics/precision.h"
 

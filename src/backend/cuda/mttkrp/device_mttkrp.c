@@ -106,8 +106,8 @@ static enum status find_unshared_rows(struct device_mttkrp *w, cudaStream_t stre
     uint32_t *first = device_array(rows, sizeof *first, error);
     if (!first)
         goto done;
-    w->unshared = device_array(UNSHARED_ROWS_WORDS(rows), sizeof *w->unshared, error);
-    if (!w->unshared)
+    if (device_array_into(&w->unshared, UNSHARED_ROWS_WORDS(rows), sizeof *w->unshared, error) !=
+        STATUS_OK)
         goto done;
     if (cuda_status(unshared_rows_mark(&args, rows, first, w->unshared, stream), doing, error) !=
         STATUS_OK)

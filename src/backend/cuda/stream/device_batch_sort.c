@@ -17,15 +17,12 @@ enum status device_batch_sort_open(struct device_batch_sort *b, uint64_t nnz, ui
         return error->status;
     *used += 2 * nnz * (sizeof *s->row[0] + sizeof *s->position[0]) + s->temporary_bytes;
     for (int i = 0; i < 2; i++) {
-        s->row[i] = device_array(nnz, sizeof *s->row[i], error);
-        if (!s->row[i])
+        if (device_array_into(&s->row[i], nnz, sizeof *s->row[i], error) != STATUS_OK)
             return error->status;
-        s->position[i] = device_array(nnz, sizeof *s->position[i], error);
-        if (!s->position[i])
+        if (device_array_into(&s->position[i], nnz, sizeof *s->position[i], error) != STATUS_OK)
             return error->status;
     }
-    s->temporary = device_array(s->temporary_bytes, 1, error);
-    return error->status;
+    return device_array_into(&s->temporary, s->temporary_bytes, 1, error);
 }
 
 void device_batch_sort_close(struct device_batch_sort *b)

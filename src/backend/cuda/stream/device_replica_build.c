@@ -23,8 +23,8 @@ struct build {
     struct replica_piece target; /* where the present pass appends to */
     uint64_t appended;           /* nonzeros, in all passes so far */
     struct replica_pieces pieces;
-    struct row_range *range; /* (batches): the rows that each can have; NULL: all rows; owned */
-    uint64_t *list;          /* (batches): those that the present pass takes; owned */
+    struct batch_rows batches; /* owned; empty: each can have all rows                    */
+    uint64_t *list;            /* (batches): those that the present pass takes; owned */
 };
 
 static const struct device_packed_tensor *flowing_of(const struct device_stream *s,
@@ -108,10 +108,9 @@ static enum status append_batches(struct build *b, uint64_t piece, struct error 
                                       .following = DEVICE_STREAM_NOTHING,
                                       .consume = append,
                                       .context = b};
-    if (b->range) {
+    if (b->batches.range) {
         pass.batch = b->list;
-        pass.batches = replica_pieces_batches(&b->pieces, piece, b->range,
-                                              flowing_of(b->stream, q)->nbatches, b->list);
+        pass.batches = replica_pieces_batches(&b->pieces, piece, &b->batches, b->list);
     }
     return cuda_status(device_stream_pass(b->stream, &pass, q->staging->stream), doing, error);
 }
@@ -165,11 +164,12 @@ done:
 static enum status find_ranges(struct build *b, struct error *error)
 {
     const struct device_packed_tensor *o = flowing_of(b->stream, b->request);
-    b->range = memory_array(o->nbatches, sizeof *b->range, error);
+    b->batches.range = memory_array(o->nbatches, sizeof *b->batches.range, error);
+    b->batches.count = o->nbatches;
     b->list = memory_array(o->nbatches, sizeof *b->list, error);
     if (error->status != STATUS_OK)
         return error->status;
-    segment_rows_of_batches(b->range, &o->packed, b->request->mode, o->segments);
+    segment_rows_of_batches(b->batches.range, &o->packed, b->request->mode, o->segments);
     return STATUS_OK;
 }
 
@@ -187,7 +187,7 @@ static enum status find_pieces(struct build *b, struct error *error)
 static void close_build(struct build *b)
 {
     replica_pieces_free(&b->pieces);
-    memory_free(b->range);
+    memory_free(b->batches.range);
     memory_free(b->list);
 }
 
@@ -336,15 +336,14 @@ static enum status cost_of_pieces(struct device_replica_cost *cost, struct build
     const struct packed_tensor *original = &o->packed;
     if (find_ranges(b, error) != STATUS_OK)
         return error->status;
-    if (replica_pieces_guess(&b->pieces, b->range, o->nbatches,
-                             original->shape.dims[b->request->mode], original->nnz,
-                             b->room - b->segment_nnz, error) != STATUS_OK)
+    if (replica_pieces_guess(&b->pieces, &b->batches, original->shape.dims[b->request->mode],
+                             original->nnz, b->room - b->segment_nnz, error) != STATUS_OK)
         return error->status;
     cost->pieces = b->pieces.count;
     cost->counting =
         device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
     for (uint64_t i = 0; i < b->pieces.count; i++) {
-        uint64_t count = replica_pieces_batches(&b->pieces, i, b->range, o->nbatches, b->list);
+        uint64_t count = replica_pieces_batches(&b->pieces, i, &b->batches, b->list);
         cost->to_device += flowing_bytes(o, b->list, count, &cost->decoded);
     }
     return STATUS_OK;

@@ -85,17 +85,14 @@ enum status device_replica_piece_open(struct device_replica_piece *p, const stru
                                        .arena_bytes = arena_size(map, room, arena_least),
                                        .stream = stream};
     for (int i = 0; i < 2; i++) {
-        p->arena[i] = device_array(p->arena_bytes, 1, error);
-        if (!p->arena[i])
+        if (device_array_into(&p->arena[i], p->arena_bytes, 1, error) != STATUS_OK)
             return error->status;
     }
-    p->appended = device_array(1, sizeof *p->appended, error);
-    if (!p->appended)
+    if (device_array_into(&p->appended, 1, sizeof *p->appended, error) != STATUS_OK)
         return error->status;
     if (temporary_size(map, room, &p->temporary_bytes, error) != STATUS_OK)
         return error->status;
-    p->temporary = device_array(p->temporary_bytes, 1, error);
-    return error->status;
+    return device_array_into(&p->temporary, p->temporary_bytes, 1, error);
 }
 
 void device_replica_piece_close(struct device_replica_piece *p)

@@ -54,8 +54,7 @@ static enum status open_counts(struct counting *d, struct device_row_counts *c, 
         if (!c->count[n])
             return error->status;
         device_replica_piece_map(&d->map[n], &s->layout, &s->ordering[0].packed.shape, n);
-        d->count[n] = device_array(length, sizeof *d->count[n], error);
-        if (!d->count[n])
+        if (device_array_into(&d->count[n], length, sizeof *d->count[n], error) != STATUS_OK)
             return error->status;
         cudaError_t code = cudaMemsetAsync(d->count[n], 0, length * sizeof *d->count[n], stream);
         if (cuda_status(code, doing, error) != STATUS_OK)

@@ -51,12 +51,11 @@ enum status device_segment_packer_open(struct device_segment_packer *k, struct p
     k->host_offset = memory_array(segments + 1, sizeof *k->host_offset, error);
     if (error->status != STATUS_OK)
         return error->status;
-    k->group = device_array(groups, sizeof *k->group, error);
-    if (!k->group)
+    if (device_array_into(&k->group, groups, sizeof *k->group, error) != STATUS_OK)
         return error->status;
-    k->bytes = device_array(segments, sizeof *k->bytes, error);
-    k->offset = device_array(segments + 1, sizeof *k->offset, error);
-    return error->status;
+    if (device_array_into(&k->bytes, segments, sizeof *k->bytes, error) != STATUS_OK)
+        return error->status;
+    return device_array_into(&k->offset, segments + 1, sizeof *k->offset, error);
 }
 
 void device_segment_packer_close(struct device_segment_packer *k)

@@ -150,6 +150,7 @@ static enum status count_ranges(const struct device_coo *x, struct tuple_counts 
 enum status device_mode_groups_choose(struct mode_groups *g, const struct device_coo *x,
                                       uint64_t row_bytes, uint64_t cache_bytes, struct error *error)
 {
+    const struct gather_cost cost = {row_bytes, cache_bytes, MODE_GROUPS_BEYOND_CACHE};
     struct tuple_counts tuples;
     mode_groups_none(g, x->shape.order);
     if (!mode_groups_possible(x->shape.order))
@@ -159,8 +160,7 @@ enum status device_mode_groups_choose(struct mode_groups *g, const struct device
         return error->status;
     if (count_ranges(x, &tuples, count, error) != STATUS_OK)
         goto done;
-    mode_groups_decide(g, x->shape.order, x->nnz, &tuples, row_bytes, cache_bytes,
-                       MODE_GROUPS_BEYOND_CACHE);
+    mode_groups_decide(g, x->shape.order, x->nnz, &tuples, &cost);
 done:
     device_pool_give(x->pool, count);
     return error->status;

@@ -1,5 +1,4 @@
-/* The ranks of a sweep side by side. */
-#include "commands/cpd/cpd_starts.h"
+#include "commands/cpd/cpd_range.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -10,7 +9,7 @@
 
 #define BAR 20 /* characters */
 
-/* text (BAR + 1) = a bar as long as this part of its room, of 0 to 1. */
+/* text (BAR + 1) = a bar that is filled to this part, 0 to 1. */
 static void draw(char *text, double part)
 {
     int length = (int)lround(BAR * fmin(fmax(part, 0), 1));
@@ -38,7 +37,7 @@ static void show_outcome(struct progress *to, const struct rank_outcome *o)
                   fit_text(r->fit, r->trust.noise, 6, fit), bar, percent, BAR, core, agree);
 }
 
-void cpd_tell_ranks(struct progress *to, const struct rank_outcome *outcome, int count, bool more,
+void cpd_range_show(struct progress *to, const struct rank_outcome *outcome, int count, bool more,
                     const char *stem)
 {
     char suggestion[RANK_CHOICE_TEXT];

@@ -1,0 +1,135 @@
+#include "commands/cpd/cpd_guess.h"
+
+#include <isa-l/crc64.h>
+
+enum status cpd_guess_read(struct cpd_inputs *in, struct error *error)
+{
+    const struct cpd_settings *s = &in->settings;
+    const struct problem *problem = &s->common.options.problem;
+    const bool *fixed = problem->rules.fixed;
+    if (!s->init_stem)
+        return STATUS_OK;
+    if (mode_rules_any(fixed))
+        ktensor_read_some(&in->start, s->init_stem, fixed, error);
+    else
+        ktensor_read(&in->start, s->init_stem, 0, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    if (in->start.rank != problem->rank)
+        return error_set(error, STATUS_INPUT,
+                         "--init %s: a model of rank %ju, expected the rank %ju of -r",
+                         s->init_stem, (uintmax_t)in->start.rank, (uintmax_t)problem->rank);
+    return STATUS_OK;
+}
+
+static uint64_t hash_model(const struct ktensor *k)
+{
+    uint64_t crc =
+        crc64_ecma_refl(0, (const uint8_t *)k->lambda, k->lambda ? k->rank * sizeof *k->lambda : 0);
+    for (int n = 0; n < k->shape.order; n++)
+        crc = crc64_ecma_refl(crc, (const uint8_t *)k->factor[n],
+                              k->shape.dims[n] * k->rank * sizeof *k->factor[n]);
+    return crc;
+}
+
+enum status cpd_guess_compare(const struct cpd_inputs *in, struct comm *world, struct error *error)
+{
+    const char *stem = in->settings.init_stem;
+    if (!stem)
+        return STATUS_OK;
+    const uint64_t mine = hash_model(&in->start);
+    uint64_t first = mine;
+    if (comm_bcast(world, 0, &first, sizeof first, error) == STATUS_OK && first != mine)
+        error_set(error, STATUS_INPUT, "--init %s: not the model that rank 0 reads", stem);
+    return comm_end_phase(world, error);
+}
+
+/* With --fix, modes that are not fixed may have other lengths, or be missing. */
+static enum status check_lengths(const struct cpd_inputs *in, const struct shape *shape,
+                                 struct error *error)
+{
+    const struct mode_rules *rules = &in->settings.common.options.problem.rules;
+    const struct shape *start = &in->start.shape;
+    const char *stem = in->settings.init_stem;
+    bool may_differ = mode_rules_any(rules->fixed);
+    if (start->order > shape->order || (start->order < shape->order && !may_differ))
+        return error_set(error, STATUS_INPUT, "--init %s: %d mode%s, but the tensor has %d", stem,
+                         start->order, start->order == 1 ? "" : "s", shape->order);
+    for (int n = 0; n < shape->order; n++) {
+        if (start->dims[n] == shape->dims[n] || (may_differ && !rules->fixed[n]))
+            continue;
+        if (n >= start->order)
+            return error_set(error, STATUS_INPUT,
+                             "--init %s: no file of mode %d, which --fix names", stem, n + 1);
+        return error_set(error, STATUS_INPUT,
+                         "--init %s: mode %d has %ju rows, but the tensor's has length %ju%s", stem,
+                         n + 1, (uintmax_t)start->dims[n], (uintmax_t)shape->dims[n],
+                         start->dims[n] > shape->dims[n] ? ": --dims can lengthen it" : "");
+    }
+    return STATUS_OK;
+}
+
+/* Refuses a negative entry of a mode that is to be nonnegative. */
+static enum status check_signs(const struct cpd_inputs *in, int n, struct error *error)
+{
+    const struct ktensor *start = &in->start;
+    for (uint64_t e = 0; e < start->shape.dims[n] * start->rank; e++)
+        if (start->factor[n][e] < 0)
+            return error_set(error, STATUS_INPUT,
+                             "--init %s: mode %d, row %ju, column %ju: %g, but --nonneg expects 0 "
+                             "or more",
+                             in->settings.init_stem, n + 1, (uintmax_t)(e / start->rank + 1),
+                             (uintmax_t)(e % start->rank + 1), start->factor[n][e]);
+    return STATUS_OK;
+}
+
+enum status cpd_guess_check(const struct cpd_inputs *in, const struct shape *shape,
+                            struct error *error)
+{
+    const bool *nonneg = in->settings.common.options.problem.rules.nonneg;
+    const struct shape *start = &in->start.shape;
+    if (!in->settings.init_stem)
+        return STATUS_OK;
+    if (check_lengths(in, shape, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < start->order; n++)
+        if (nonneg[n] && start->dims[n] == shape->dims[n] && check_signs(in, n, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
+/* Fills `why` (size) where mode n starts at random although a model was given. */
+static bool starts_at_random(const struct shape *start, int n, uint64_t length, char *why,
+                             size_t size)
+{
+    uint64_t rows = n < start->order ? start->dims[n] : 0;
+    if (rows == 0)
+        snprintf(why, size, "has no file of this mode");
+    else
+        snprintf(why, size, "has %ju row%s, the tensor %ju", (uintmax_t)rows, rows == 1 ? "" : "s",
+                 (uintmax_t)length);
+    return rows != length;
+}
+
+void cpd_guess_find_random(const struct cpd_inputs *in, const struct shape *shape,
+                           struct findings *findings)
+{
+    const struct cpd_settings *s = &in->settings;
+    char why[96];
+    for (int n = 0; s->init_stem && n < shape->order; n++)
+        if (starts_at_random(&in->start.shape, n, shape->dims[n], why, sizeof why))
+            findings_add(findings, FINDING_RANDOM_MODE, false,
+                         "mode %d starts at random (seed %ju): --init %s %s", n + 1,
+                         (uintmax_t)s->seed, s->init_stem, why);
+}
+
+struct initial_guess cpd_guess(const struct cpd_inputs *in)
+{
+    const struct cpd_settings *s = &in->settings;
+    struct initial_guess guess = {.kind = s->guess, .seed = s->seed};
+    if (s->init_stem || s->resume) {
+        guess.kind = GUESS_MODEL;
+        guess.model = s->init_stem ? &in->start : &in->resume.model[CHECKPOINT_STATE].rows;
+    }
+    return guess;
+}
