@@ -69,7 +69,7 @@ template <typename T, int GATHERS, int LANES, int WIDTH> struct run_sums {
     const V *tile;
     uint32_t in_panel;      /* this lane's first vector in a row of the panel */
     uint32_t column[WIDTH]; /* its vectors in a row of a factor matrix        */
-    V *slot;                /* where the present row's sum goes               */
+    V *to;                  /* where the present row's sum goes               */
     uint32_t row;
     V sum[WIDTH];
 
@@ -104,8 +104,8 @@ template <typename T, int GATHERS, int LANES, int WIDTH> struct run_sums {
 #pragma unroll
         for (int v = 0; v < WIDTH; v++)
             if (wanted(v) < a.vectors)
-                __stcg(slot + column[v], sum[v]);
-        slot += a.vectors;
+                __stcg(to + column[v], sum[v]);
+        to += a.vectors;
     }
 
     __device__ __forceinline__ void move_to(uint32_t next)
@@ -261,17 +261,17 @@ __global__ void __launch_bounds__(TILE_THREADS, 1) add_tiles(const __grid_consta
         const uint32_t run = run_length(c.count, P::LANE_GROUPS);
         const uint32_t begin = min(lane_group * run, c.count), end = min(begin + run, c.count);
         const uint64_t run_number = static_cast<uint64_t>(k) * P::LANE_GROUPS + lane_group;
-        sums.slot =
-            static_cast<V *>(t.partial) + static_cast<uint64_t>(t.slot[run_number]) * a.vectors;
+        sums.to = static_cast<V *>(t.partial) +
+                  static_cast<uint64_t>(t.first_partial[run_number]) * a.vectors;
         sums.row = NO_ROW;
         add_run<T, GATHERS, LANES, WIDTH>(all.from(c.first), begin, end, sums);
         sums.store();
     }
 }
 
-/* Row r of M = the sum of its slots. A thread has one vector of a row. */
+/* Row r of M = the sum of its partial sums. A thread has one vector of a row. */
 template <typename T>
-__global__ void __launch_bounds__(SUM_THREADS) add_slots(const __grid_constant__ tiles_args t)
+__global__ void __launch_bounds__(SUM_THREADS) add_partials(const __grid_constant__ tiles_args t)
 {
     using V = vector<T>;
     const uint32_t vectors = t.mttkrp.vectors;
@@ -281,8 +281,8 @@ __global__ void __launch_bounds__(SUM_THREADS) add_slots(const __grid_constant__
         return;
     const V *partial = static_cast<const V *>(t.partial) + column;
     V sum = splat<V>(0);
-    for (uint32_t k = __ldg(t.row_slots + row), end = __ldg(t.row_slots + row + 1); k < end; k++)
-        sum = sum + __ldcs(partial + static_cast<uint64_t>(__ldg(t.slots + k)) * vectors);
+    for (uint32_t k = __ldg(t.row_begin + row), end = __ldg(t.row_begin + row + 1); k < end; k++)
+        sum = sum + __ldcs(partial + static_cast<uint64_t>(__ldg(t.row_partial + k)) * vectors);
     __stcs(static_cast<V *>(t.mttkrp.m) + row * vectors + column, sum);
 }
 
@@ -324,7 +324,7 @@ __global__ void list_rows(const __grid_constant__ tiles_args t, uint32_t lane_gr
     const uint64_t run = static_cast<uint64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
     if (run >= t.mttkrp.chunks * lane_groups)
         return;
-    const uint32_t first = t.slot[run];
+    const uint32_t first = t.first_partial[run];
     each_sum(t, lane_groups, run, [&](uint32_t k, uint32_t r) { row[first + k] = r; });
 }
 
@@ -348,7 +348,7 @@ struct tile_kernel {
 template <typename T, int GATHERS, int LANES, int WIDTH> tile_kernel instance()
 {
     return {reinterpret_cast<const void *>(add_tiles<T, GATHERS, LANES, WIDTH>),
-            reinterpret_cast<const void *>(add_slots<T>), panel<LANES, WIDTH>::VECTORS,
+            reinterpret_cast<const void *>(add_partials<T>), panel<LANES, WIDTH>::VECTORS,
             panel<LANES, WIDTH>::LANE_GROUPS};
 }
 
@@ -382,17 +382,7 @@ tile_kernel choose_kernel(const mttkrp_args &a)
     return a.precision == PRECISION_SINGLE ? choose_gathers<float>(a) : choose_gathers<double>(a);
 }
 
-uint32_t panel_vectors(uint32_t vectors)
-{
-    return vectors <= 4 ? 4 : vectors <= 8 ? 8 : 16;
-}
-
 } // namespace
-
-extern "C" uint32_t tiles_rows(uint32_t vectors)
-{
-    return TILE_BYTES / (panel_vectors(vectors) * VECTOR_BYTES);
-}
 
 extern "C" uint32_t tiles_lane_groups(uint32_t vectors)
 {
@@ -401,7 +391,7 @@ extern "C" uint32_t tiles_lane_groups(uint32_t vectors)
 
 extern "C" uint32_t tiles_panels(uint32_t vectors)
 {
-    return (vectors + panel_vectors(vectors) - 1) / panel_vectors(vectors);
+    return (vectors + tile_panel(vectors) - 1) / tile_panel(vectors);
 }
 
 extern "C" cudaError_t tiles_count(const tiles_args *args, uint32_t *count, cudaStream_t stream)

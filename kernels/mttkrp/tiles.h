@@ -2,8 +2,8 @@
  * upper bits of the tiled mode on top, then the output mode, then the other modes, and the tiled
  * mode's low bits at the bottom (ordering_create_tiled): each block of the tensor is a tile, whose
  * rows of the tiled factor matrix are loaded once, while all other rows are gathered from global
- * memory. A row of M then has a sum for each tile; these partial sums are stored in slots, and a
- * second pass adds them in a fixed order, so that M always has the same bits. Device pointers only.
+ * memory. A row of M then has a sum for each tile; these partial sums are stored, and a second
+ * pass adds them in a fixed order, so that M always has the same bits. Device pointers only.
  */
 #ifndef BLCO_TILES_H
 #define BLCO_TILES_H
@@ -12,15 +12,11 @@
 #include <stdint.h>
 
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "numerics/tile_rows.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define TILE_BYTES (128 << 10) /* of shared memory, for the rows of a tile: 2^k rows */
-
-/* Rows of a tile where a row has so many 16-byte vectors: a power of two. */
-uint32_t tiles_rows(uint32_t vectors);
 
 /* Lane groups of a thread block: each works on a run of a chunk. */
 uint32_t tiles_lane_groups(uint32_t vectors);
@@ -36,17 +32,19 @@ struct tiles_args {
     uint64_t tiled_rows;       /* of the tiled factor matrix */
     const uint32_t *span; /* (spans + 1): thread block s works on chunks span[s] to span[s + 1] */
     uint32_t spans;
-    const uint32_t *slot;      /* (chunks x lane groups): the first slot of each run           */
-    void *partial;             /* (slots x vectors * 16 bytes): the partial sums               */
-    uint64_t rows;             /* of M */
-    const uint32_t *row_slots; /* (rows + 1): where each row's slots begin in `slots`      */
-    const uint32_t *slots;     /* the slots of each row, in the order of the line          */
+    const uint32_t *first_partial; /* (chunks x lane groups): of each run, its first partial sum */
+    void *partial;                 /* (partial sums x vectors * 16 bytes)                        */
+    uint64_t rows;                 /* of M */
+    const uint32_t *row_begin;     /* (rows + 1): where each row begins in row_partial           */
+    const uint32_t *row_partial;   /* (partial sums) their numbers, those of a row together, in the
+                                    * order of the line */
 };
 
 /* count[run] (chunks x lane groups) = how many partial sums each run has. Asynchronous. */
 cudaError_t tiles_count(const struct tiles_args *args, uint32_t *count, cudaStream_t stream);
 
-/* row[slot] = the row of M that each partial sum belongs to; args->slot is there. Asynchronous. */
+/* row (partial sums) = the row of M that each belongs to; args->first_partial is there.
+ * Asynchronous. */
 cudaError_t tiles_list_rows(const struct tiles_args *args, uint64_t *row, cudaStream_t stream);
 
 /* begin (rows + 1): begin[r] = the first of the sorted row[0..count), all below `rows`, that is r

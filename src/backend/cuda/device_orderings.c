@@ -9,6 +9,8 @@
 #include "backend/cuda/tensor/device_mode_groups.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "numerics/tile_rows.h"
+#include "plan/tile_choice.h"
 
 /* Memory for a build is taken at once up to this size, and up to this part of the budget. */
 #define RESERVE_MOST  (UINT64_C(1) << 30)
@@ -68,6 +70,7 @@ struct wanted_orderings {
     struct device_tensor *alto;    /* NULL: not wanted                */
     struct device_tensor *ordered; /* (order): one for each mode      */
     const bool *mode;              /* (order): which modes want one   */
+    const struct tile *tile;       /* (order): its tiles; .mode is -1 where it has none; or NULL */
     enum precision precision;
     struct backend_seconds *seconds; /* of the steps */
 };
@@ -102,8 +105,12 @@ static enum status build_orderings(const struct wanted_orderings *w, struct devi
         const bool is_alto = kind[i] == ORDERING_ALTO;
         struct device_tensor *built = is_alto ? w->alto : &w->ordered[kind[i]];
         double *seconds = is_alto ? &w->seconds->alto : &w->seconds->replica[kind[i]];
-        if (device_tensor_build(built, x, kind[i], w->precision, i == count - 1, error) !=
-            STATUS_OK)
+        const struct device_blco_options options = {
+            .kind = kind[i],
+            .precision = w->precision,
+            .last = i == count - 1,
+            .tile = w->tile && !is_alto && w->tile[kind[i]].mode >= 0 ? &w->tile[kind[i]] : NULL};
+        if (device_tensor_build(built, x, &options, error) != STATUS_OK)
             goto done;
         if (finish(stream, &start, seconds, error) != STATUS_OK)
             goto done;
@@ -114,13 +121,42 @@ done:
     return error->status;
 }
 
+/* tile[n] = the tiles of the ordering `mode n`; .mode is -1 where it has none. Only where blco
+ * chooses the conflict resolution, on a GPU whose shared memory holds a tile. */
+static enum status choose_tiles(const struct device_orderings *o, const struct device_coo *x,
+                                struct tile *tile, struct error *error)
+{
+    const struct plan *plan = &o->plan;
+    struct tile_request r = {.shape = &x->shape,
+                             .nnz = x->nnz,
+                             .row_bytes = plan->request.row_bytes,
+                             .room = plan->request.budget - plan->total_bytes};
+    int device, shared = 0;
+    if (cuda_status(cudaGetDevice(&device), "building the tensor on the GPU", error) != STATUS_OK)
+        return error->status;
+    if (device_attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared, error) !=
+        STATUS_OK)
+        return error->status;
+    const bool may = plan->request.conflict == CONFLICT_AUTO && shared >= TILE_BYTES;
+    for (int n = 0; n < x->shape.order; n++) {
+        tile[n].mode = -1;
+        if (may && o->sweep.ordered[n])
+            r.room -= tile_choose(&tile[n], &r, n);
+    }
+    return STATUS_OK;
+}
+
 /* The orderings of x, the tensor or its reduced one, that the sweep asks for. x is used up. */
 static enum status build_decided(struct device_orderings *o, struct device_coo *x,
                                  struct progress *progress, struct error *error)
 {
+    struct tile tile[MAX_ORDER];
+    if (choose_tiles(o, x, tile, error) != STATUS_OK)
+        return error->status;
     const struct wanted_orderings wanted = {.alto = o->sweep.alto ? &o->alto : NULL,
                                             .ordered = o->ordered,
                                             .mode = o->sweep.ordered,
+                                            .tile = tile,
                                             .precision = o->plan.request.precision,
                                             .seconds = &o->seconds};
     memcpy(o->tuples, x->shape.dims, sizeof o->tuples);

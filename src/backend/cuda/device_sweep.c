@@ -11,7 +11,7 @@ static uint64_t row_bytes(const struct device_sweep *s)
     return (uint64_t)s->factors.vectors * VECTOR_BYTES;
 }
 
-static enum status open_mttkrps(struct device_sweep *s, cudaStream_t stream, struct error *error)
+static enum status open_mttkrps(struct device_sweep *s, struct error *error)
 {
     const struct device_orderings *o = &s->orderings;
     const struct mode_groups *groups = &o->sweep.groups;
@@ -21,12 +21,12 @@ static enum status open_mttkrps(struct device_sweep *s, cudaStream_t stream, str
         enum conflict conflict = o->sweep.conflict[g];
         const struct device_tensor *tensor =
             conflict == CONFLICT_ORDERED ? &o->ordered[g] : &o->alto;
-        if (device_mttkrp_open(&s->reduced[g], tensor, g, conflict, stream, error) != STATUS_OK)
+        if (device_mttkrp_open(&s->reduced[g], tensor, g, conflict, &o->pool, error) != STATUS_OK)
             return error->status;
         int first = groups->first[g], size = mode_groups_size(groups, g);
         for (int k = 0; k < size && size > 1; k++)
             if (device_mttkrp_open(&s->within[first + k], &o->tuple_tensor[first + k], k,
-                                   CONFLICT_ORDERED, stream, error) != STATUS_OK)
+                                   CONFLICT_ORDERED, &o->pool, error) != STATUS_OK)
                 return error->status;
     }
     return STATUS_OK;
@@ -77,7 +77,7 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
     if (device_orderings_build(&s->orderings, source, plan, staging, progress, error) != STATUS_OK)
         goto done;
     s->is_empty = s->orderings.nnz == 0;
-    if (open_mttkrps(s, staging->stream, error) != STATUS_OK)
+    if (open_mttkrps(s, error) != STATUS_OK)
         goto done;
     allocate_factors(s, source->ranks, error);
 done:

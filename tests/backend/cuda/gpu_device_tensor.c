@@ -77,7 +77,8 @@ static void test_tables(void **state)
         upload_coo(&d, &x);
         for (int kind = ORDERING_ALTO; kind < 3; kind++) {
             struct device_tensor tensor;
-            ok(device_tensor_build(&tensor, &d, kind, PRECISION_DOUBLE, kind == 2, &error), &error);
+            const struct device_blco_options options = {.kind = kind, .last = kind == 2};
+            ok(device_tensor_build(&tensor, &d, &options, &error), &error);
             for (int table = 0; table < DEVICE_CHUNK_TABLES; table++)
                 check_chunks(&tensor, table);
             if (kind != ORDERING_ALTO)
@@ -105,7 +106,8 @@ static void test_failing_allocations(void **state)
         struct error failed = {0};
         struct device_tensor tensor;
         memory_hook_set(k);
-        enum status status = device_tensor_build(&tensor, &d, 0, PRECISION_DOUBLE, false, &failed);
+        const struct device_blco_options options = {.kind = 0};
+        enum status status = device_tensor_build(&tensor, &d, &options, &failed);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         if (status == STATUS_OK) {

@@ -105,13 +105,17 @@ static void check_tensor(const struct shape *shape, uint64_t nnz, uint64_t seed)
                 (mode + tiled) % 2 ? PRECISION_DOUBLE : PRECISION_SINGLE;
             const struct tile tile = {.mode = tiled, .bits = tile_bits[naive_random(&seed) % 3]};
             struct device_coo d;
-            struct device_tiles t;
+            struct device_tensor tensor;
+            struct device_tiles t = {.tensor = &tensor, .mode = mode};
+            const struct device_blco_options options = {
+                .kind = mode, .precision = precision, .last = true, .tile = &tile};
             upload_coo(&d, &x);
             ok(device_coo_sort(&d, &error), &error);
-            ok(device_tiles_build(&t, &d, mode, &tile, precision, true, &error), &error);
+            ok(device_tensor_build(&tensor, &d, &options, &error), &error);
             for (int r = 0; r < 3; r++)
                 run_case(&t, &x, ranks[naive_random(&seed) % COUNT(ranks)], precision, seed);
             device_tiles_free(&t);
+            device_tensor_free(&tensor);
             device_coo_free(&d);
         }
     coo_free(&x);
@@ -134,6 +138,7 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     const struct tile tile = {.mode = 1, .bits = 4};
+    const struct device_blco_options options = {.kind = 0, .tile = &tile};
     struct coo x;
     struct device_coo d;
     int failures = 0;
@@ -141,9 +146,10 @@ static void test_failing_allocations(void **state)
     upload_coo(&d, &x);
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
-        struct device_tiles t;
+        struct device_tensor tensor;
+        struct device_tiles t = {.tensor = &tensor};
         memory_hook_set(k);
-        enum status status = device_tiles_build(&t, &d, 0, &tile, PRECISION_DOUBLE, false, &error);
+        enum status status = device_tensor_build(&tensor, &d, &options, &error);
         if (status == STATUS_OK)
             status = device_tiles_prepare(&t, 8, &pool, &error);
         fired = memory_hook_fired();
@@ -154,28 +160,11 @@ static void test_failing_allocations(void **state)
             failures++;
         }
         device_tiles_free(&t);
+        device_tensor_free(&tensor);
     }
     assert_true(failures > 10);
     device_coo_free(&d);
     coo_free(&x);
-}
-
-/* A long mode whose tiles have many nonzeros for each row of M; none where sums would be short. */
-static void test_what_pays(void **state)
-{
-    (void)state;
-    struct tile tile;
-    const struct shape *nell2 = SHAPE(3, ((uint64_t[]){12092, 9184, 28818}));
-    const struct shape *amazon = SHAPE(3, ((uint64_t[]){4821207, 1774269, 1805187}));
-    for (int n = 0; n < 3; n++) {
-        assert_true(device_tiles_pay(&tile, nell2, 76879419, n, 256));
-        assert_int_equal(tile.mode, n == 2 ? 0 : 2);
-        assert_int_equal(tile.bits, 9);
-        assert_false(device_tiles_pay(&tile, amazon, 1741809018, n, 256));
-    }
-    assert_true(device_tiles_pay(&tile, nell2, 76879419, 0, 128));
-    assert_int_equal(tile.bits, 10);
-    assert_false(device_tiles_pay(&tile, nell2, 100000, 0, 256));
 }
 
 int main(void)
@@ -183,7 +172,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_the_definition),
         cmocka_unit_test(test_failing_allocations),
-        cmocka_unit_test(test_what_pays),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

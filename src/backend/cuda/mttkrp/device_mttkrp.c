@@ -42,6 +42,11 @@ static void sort_gathers(struct device_mttkrp *w)
     }
 }
 
+static bool is_tiled(const struct device_mttkrp *w)
+{
+    return w->tensor->blco.ordering.tiled >= 0;
+}
+
 /* The pair of neighbouring gathers with the smallest table, if one is small enough. */
 static void find_fusion(struct device_mttkrp *w)
 {
@@ -57,7 +62,7 @@ static void find_fusion(struct device_mttkrp *w)
             w->fused = g;
         }
     }
-    if (w->tensor->base || w->tensor->blco.index[1])
+    if (is_tiled(w) || w->tensor->base || w->tensor->blco.index[1])
         w->fused = -1;
 }
 
@@ -78,7 +83,9 @@ static void add_variant(struct device_mttkrp *w, enum mttkrp_path path, int tabl
 
 static void list_variants(struct device_mttkrp *w)
 {
-    if (w->conflict == CONFLICT_ATOMIC) {
+    if (is_tiled(w)) {
+        w->variant[w->variants++] = (struct device_mttkrp_variant){.tiled = true};
+    } else if (w->conflict == CONFLICT_ATOMIC) {
         add_variant(w, MTTKRP_EACH, 2, 0);
     } else if (w->conflict != CONFLICT_ORDERED) {
         for (int t = 0; t < DEVICE_CHUNK_TABLES &&
@@ -90,8 +97,6 @@ static void list_variants(struct device_mttkrp *w)
             for (int t = 0; t < DEVICE_CHUNK_TABLES; t++)
                 add_variant(w, MTTKRP_PLAIN, t, fused);
     }
-    if (w->tiles)
-        w->variant[w->variants++] = (struct device_mttkrp_variant){.tiled = true};
 }
 
 /* w->unshared = the rows of which one chunk has all nonzeros, for the shortest chunks, so that it
@@ -121,11 +126,15 @@ done:
 }
 
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
-                               const struct device_tiles *tiles, int mode, enum conflict conflict,
-                               cudaStream_t stream, struct error *error)
+                               int mode, enum conflict conflict, const struct device_pool *pool,
+                               struct error *error)
 {
-    *w = (struct device_mttkrp){
-        .mode = mode, .conflict = conflict, .tensor = tensor, .tiles = tiles, .timed = -1};
+    *w = (struct device_mttkrp){.mode = mode,
+                                .conflict = conflict,
+                                .tensor = tensor,
+                                .pool = pool,
+                                .tiles = {.tensor = tensor, .mode = mode},
+                                .timed = -1};
     sort_gathers(w);
     find_fusion(w);
     list_variants(w);
@@ -135,7 +144,7 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
         return error->status;
     if (conflict == CONFLICT_REGISTER &&
         tensor->blco.nnz / UNSHARED_NONZEROS < tensor->blco.shape.dims[mode])
-        return find_unshared_rows(w, stream, error);
+        return find_unshared_rows(w, pool->stream, error);
     return STATUS_OK;
 }
 
@@ -144,6 +153,7 @@ void device_mttkrp_close(struct device_mttkrp *w)
     device_event_destroy(w->start);
     device_event_destroy(w->stop);
     device_free(w->unshared);
+    device_tiles_free(&w->tiles);
     memset(w, 0, sizeof *w);
 }
 
@@ -219,6 +229,16 @@ static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_arg
     return device_mttkrp_zero(args, stream);
 }
 
+/* The tiles are made ready for rows of another length first, as of another precision. */
+static enum status run_tiles(struct device_mttkrp *w, const struct device_factors *f,
+                             cudaStream_t stream, struct error *error)
+{
+    if (w->tiles.vectors != f->vectors &&
+        device_tiles_prepare(&w->tiles, f->vectors, w->pool, error) != STATUS_OK)
+        return error->status;
+    return device_tiles_run(&w->tiles, f, stream, error);
+}
+
 enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
                                       const struct device_factors *f, cudaStream_t stream,
                                       struct error *error)
@@ -227,7 +247,7 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
     static const char doing[] = "MTTKRP";
     struct mttkrp_args args;
     if (v->tiled)
-        return device_tiles_run(w->tiles, f, stream, error);
+        return run_tiles(w, f, stream, error);
     set_args(w, v, f, &args);
     if (cuda_status(set_gathers(w, v->fused, f, &args, stream), doing, error) != STATUS_OK)
         return error->status;
@@ -308,7 +328,7 @@ void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *te
     static const char *const paths[MTTKRP_PATHS] = {"plain", "sorted", "each"};
     const struct device_mttkrp_variant *v = &w->variant[variant];
     if (v->tiled) {
-        device_tiles_describe(w->tiles, text, size);
+        device_tiles_describe(&w->tiles, text, size);
         return;
     }
     snprintf(text, size, "%s x%u", v->fused ? "fused" : paths[v->path],

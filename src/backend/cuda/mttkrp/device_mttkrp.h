@@ -10,19 +10,20 @@
 #include "plan/conflict.h"
 
 struct device_mttkrp_variant {
-    bool tiled; /* by w->tiles; the members below are for the others */
+    bool tiled; /* by device_mttkrp.tiles; the members below are for the others */
     enum mttkrp_path path;
     int table; /* of chunks, in struct device_tensor                                  */
     int fused; /* 1: two neighbouring gathers are one, from their Khatri-Rao product  */
 };
 
-#define DEVICE_MTTKRP_VARIANTS (2 * DEVICE_CHUNK_TABLES + 1)
+#define DEVICE_MTTKRP_VARIANTS (2 * DEVICE_CHUNK_TABLES)
 
 struct device_mttkrp {
     int mode;
     enum conflict conflict;
     const struct device_tensor *tensor;
-    const struct device_tiles *tiles; /* NULL, or the same nonzeros in tiles */
+    const struct device_pool *pool; /* borrowed; for the tiles                                  */
+    struct device_tiles tiles; /* of a tensor in a tiled ordering, which has no other variant */
     int gather[MAX_ORDER]; /* the other modes, the mode in the index's lowest bits last         */
     int fused;             /* gathers `fused` and `fused + 1` can be fused; -1: none             */
     uint32_t *unshared; /* (UNSHARED_ROWS_WORDS(I_n)) of unshared_rows.h, or NULL; device, owned */
@@ -38,12 +39,11 @@ struct device_mttkrp {
 /* Rows of the largest Khatri-Rao table that a variant of this mode would use; 0 for none. */
 uint64_t device_mttkrp_table_rows(const struct device_mttkrp *w);
 
-/* Prepares a mode; `tensor` and `tiles` (NULL where there are none) are borrowed and must outlive
- * *w. Waits for `stream` if the rows of one
- * chunk are worth finding. The caller closes *w, also after a failure. */
+/* Prepares a mode; `tensor` and `pool` are borrowed and must outlive *w. Waits for the pool's
+ * stream if the rows of one chunk are worth finding. The caller closes *w, also after a failure. */
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
-                               const struct device_tiles *tiles, int mode, enum conflict conflict,
-                               cudaStream_t stream, struct error *error);
+                               int mode, enum conflict conflict, const struct device_pool *pool,
+                               struct error *error);
 void device_mttkrp_close(struct device_mttkrp *w);
 
 /* Tries every variant again in the next calls. */

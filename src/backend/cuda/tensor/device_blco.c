@@ -126,7 +126,8 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     uint64_t nblocks;
     if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
         return error->status;
-    if (w->options->index_bits == 0 && !w->options->tile && nblocks > 1 && b->nnz / nblocks < BLCO_FEW_NONZEROS) {
+    if (w->options->index_bits == 0 && !w->options->tile && nblocks > 1 &&
+        b->nnz / nblocks < BLCO_FEW_NONZEROS) {
         ordering_create(o, o->kind, &b->shape, 128);
         if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
             return error->status;

@@ -156,20 +156,19 @@ done:
     return error->status;
 }
 
-enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
-                                enum precision precision, bool last, struct error *error)
+enum status device_tensor_build(struct device_tensor *t, struct device_coo *x,
+                                const struct device_blco_options *options, struct error *error)
 {
     const struct device_pool *pool = x->pool;
     memset(t, 0, sizeof *t);
-    const struct device_blco_options options = {.kind = kind, .precision = precision, .last = last};
-    if (device_blco_build(&t->blco, x, &options, error) != STATUS_OK)
+    if (device_blco_build(&t->blco, x, options, error) != STATUS_OK)
         goto done;
     if (build_bases(t, pool, error) != STATUS_OK)
         goto done;
     if (build_tables(t, pool, error) != STATUS_OK)
         goto done;
-    if (kind != ORDERING_ALTO)
-        list_zero_rows(t, kind, pool, error);
+    if (options->kind != ORDERING_ALTO && !options->tile)
+        list_zero_rows(t, options->kind, pool, error);
 done:
     if (error->status != STATUS_OK) {
         (void)cudaStreamSynchronize(pool->stream);
@@ -204,5 +203,6 @@ void device_tensor_args(const struct device_tensor *t, int table, int mode,
                                  .base = t->base,
                                  .output = device_tensor_field(t, mode),
                                  .copies = 1,
-                                 .ordered = t->blco.ordering.kind == mode};
+                                 .ordered =
+                                     t->blco.ordering.kind == mode && t->blco.ordering.tiled < 0};
 }

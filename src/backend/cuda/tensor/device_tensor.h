@@ -25,10 +25,10 @@ struct device_tensor {
 /* Most nonzeros of a chunk in table number `table` of t. */
 uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table);
 
-/* Builds the ordering `kind` from x, bases and tables, from x's pool and on its stream; kind,
- * precision and `last` as in struct device_blco_options. On failure *t is empty. STATUS_MEMORY. */
-enum status device_tensor_build(struct device_tensor *t, struct device_coo *x, int kind,
-                                enum precision precision, bool last, struct error *error);
+/* Builds an ordering of x, its bases and its tables, from x's pool and on its stream. On failure *t
+ * is empty. STATUS_MEMORY. */
+enum status device_tensor_build(struct device_tensor *t, struct device_coo *x,
+                                const struct device_blco_options *options, struct error *error);
 
 /* No work on the device may use it any more. */
 void device_tensor_free(struct device_tensor *t);

@@ -1,0 +1,83 @@
+/* Where MTTKRP works tile by tile, on lengths and nonzeros whose times were measured. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "plan/tile_choice.h"
+
+#define ROW  256 /* bytes of a row of 32 doubles */
+#define ROOM (UINT64_C(64) << 30)
+
+static const struct shape nell2 = {3, {12092, 9184, 28818}};
+static const struct shape enron = {4, {6066, 5699, 244268, 1176}};
+static const struct shape uber = {4, {183, 24, 1140, 1717}};
+static const struct shape amazon = {3, {4821207, 1774269, 1805187}};
+
+static int tiled_mode(const struct shape *shape, uint64_t nnz, int mode, uint64_t room)
+{
+    const struct tile_request r = {shape, nnz, ROW, room};
+    struct tile tile;
+    const uint64_t bytes = tile_choose(&tile, &r, mode);
+    assert_int_equal(tile.bits, 9);
+    assert_true(tile.mode < 0 ? bytes == 0 : bytes > 0 && bytes <= nnz * ROW / 30);
+    return tile.mode;
+}
+
+static void test_what_pays(void **state)
+{
+    (void)state;
+    static const int of_nell2[] = {1, 0, 1}, of_enron[] = {3, 3, 3, 1};
+    for (int n = 0; n < 3; n++) {
+        assert_int_equal(tiled_mode(&nell2, 76879419, n, ROOM), of_nell2[n]);
+        assert_int_equal(tiled_mode(&amazon, 1741809018, n, ROOM), -1);
+    }
+    for (int n = 0; n < 4; n++) {
+        assert_int_equal(tiled_mode(&enron, 54202099, n, ROOM), of_enron[n]);
+        assert_int_equal(tiled_mode(&uber, 3309490, n, ROOM), -1);
+    }
+}
+
+/* Partial sums need room; rows of other lengths have tiles of other numbers of rows. */
+static void test_room_and_rows(void **state)
+{
+    (void)state;
+    assert_int_equal(tiled_mode(&nell2, 76879419, 0, 1000), -1);
+    static const struct {
+        uint64_t row_bytes;
+        int bits;
+    } rows[] = {{16, 11}, {64, 11}, {80, 10}, {128, 10}, {144, 9}, {1024, 9}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct tile_request r = {&nell2, 76879419, rows[i].row_bytes, ROOM};
+        struct tile tile;
+        tile_choose(&tile, &r, 0);
+        assert_int_equal(tile.bits, rows[i].bits);
+        assert_true(tile.mode >= 0);
+    }
+}
+
+/* Lines of more than a word have no tiles. */
+static void test_long_lines(void **state)
+{
+    (void)state;
+    static const struct shape wide = {3, {MAX_LENGTH, MAX_LENGTH, 1000}};
+    const struct tile_request r = {&wide, MAX_NNZ, ROW, UINT64_MAX};
+    struct tile tile;
+    for (int n = 0; n < 3; n++) {
+        assert_int_equal(tile_choose(&tile, &r, n), 0);
+        assert_int_equal(tile.mode, -1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_pays),
+        cmocka_unit_test(test_room_and_rows),
+        cmocka_unit_test(test_long_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
