@@ -319,13 +319,17 @@ __global__ void count_sums(const __grid_constant__ tiles_args t, uint32_t lane_g
     count[run] = sums;
 }
 
-__global__ void list_rows(const __grid_constant__ tiles_args t, uint32_t lane_groups, uint64_t *row)
+__global__ void list_rows(const __grid_constant__ tiles_args t, uint32_t lane_groups, uint64_t *row,
+                          uint32_t *number)
 {
     const uint64_t run = static_cast<uint64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
     if (run >= t.mttkrp.chunks * lane_groups)
         return;
     const uint32_t first = t.first_partial[run];
-    each_sum(t, lane_groups, run, [&](uint32_t k, uint32_t r) { row[first + k] = r; });
+    each_sum(t, lane_groups, run, [&](uint32_t k, uint32_t r) {
+        row[first + k] = r;
+        number[first + k] = first + k;
+    });
 }
 
 /* begin[r] = the first of the sorted rows that is r or larger. */
@@ -402,11 +406,12 @@ extern "C" cudaError_t tiles_count(const tiles_args *args, uint32_t *count, cuda
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t tiles_list_rows(const tiles_args *args, uint64_t *row, cudaStream_t stream)
+extern "C" cudaError_t tiles_list_rows(const tiles_args *args, uint64_t *row, uint32_t *number,
+                                       cudaStream_t stream)
 {
     const uint32_t lane_groups = tiles_lane_groups(args->mttkrp.vectors);
     list_rows<<<thread_blocks(args->mttkrp.chunks * lane_groups, SUM_THREADS), SUM_THREADS, 0,
-                stream>>>(*args, lane_groups, row);
+                stream>>>(*args, lane_groups, row, number);
     return cudaGetLastError();
 }
 

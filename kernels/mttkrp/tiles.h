@@ -43,9 +43,10 @@ struct tiles_args {
 /* count[run] (chunks x lane groups) = how many partial sums each run has. Asynchronous. */
 cudaError_t tiles_count(const struct tiles_args *args, uint32_t *count, cudaStream_t stream);
 
-/* row (partial sums) = the row of M that each belongs to; args->first_partial is there.
- * Asynchronous. */
-cudaError_t tiles_list_rows(const struct tiles_args *args, uint64_t *row, cudaStream_t stream);
+/* row, number (partial sums each) = the row of M that each partial sum belongs to, and its own
+ * number; args->first_partial is there. Asynchronous. */
+cudaError_t tiles_list_rows(const struct tiles_args *args, uint64_t *row, uint32_t *number,
+                            cudaStream_t stream);
 
 /* begin (rows + 1): begin[r] = the first of the sorted row[0..count), all below `rows`, that is r
  * or larger. Asynchronous. */

@@ -7,7 +7,6 @@
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/tensor/device_pairs.h"
 #include "base/memory.h"
-#include "kernels/tensor/linearise.h"
 
 /* Loading a tile costs a thread block about as much as so many nonzeros. */
 #define TILE_COST 2000
@@ -145,10 +144,8 @@ static enum status sort_partials(struct device_tiles *t, const struct device_poo
     uint32_t *row_begin, *row_partial;
     if (device_pairs_take(&p, t->sums, sizeof *row_partial, pool, error) != STATUS_OK)
         goto done;
-    if (cuda_status(tiles_list_rows(a, p.key[0], pool->stream), doing, error) != STATUS_OK)
-        goto done;
-    if (cuda_status(linearise_positions(p.payload[0], p.payload_size, p.n, pool->stream), doing,
-                    error) != STATUS_OK)
+    if (cuda_status(tiles_list_rows(a, p.key[0], p.payload[0], pool->stream), doing, error) !=
+        STATUS_OK)
         goto done;
     if (device_pairs_sort(&p, 0, bits, pool, error) != STATUS_OK)
         goto done;
