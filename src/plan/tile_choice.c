@@ -33,12 +33,22 @@ static bool pays(const struct tile_request *r, int mode, int n, double rows)
            sums * (double)r->row_bytes <= (double)r->room;
 }
 
+static void force_tile(struct tile *tile, const struct tile_request *r, int mode)
+{
+    if (r->shape->order > 1)
+        *tile = (struct tile){.mode = (mode + 1) % r->shape->order, .bits = 2};
+}
+
 uint64_t tile_choose(struct tile *tile, const struct tile_request *r, int mode)
 {
     const uint64_t rows = tile_rows(r->row_bytes / VECTOR_BYTES), *dims = r->shape->dims;
     *tile = (struct tile){.mode = -1, .bits = ordering_bits(rows)};
     if (ordering_line_bits(r->shape) > 64) /* indices have one word */
         return 0;
+    if (r->forced) {
+        force_tile(tile, r, mode);
+        return 0;
+    }
     for (int n = 0; n < r->shape->order; n++)
         if (n != mode && pays(r, mode, n, (double)rows) &&
             (tile->mode < 0 || is_better(dims[n], dims[tile->mode], rows)))

@@ -11,7 +11,8 @@
 struct tile_request {
     const struct shape *shape;
     uint64_t nnz, row_bytes;
-    uint64_t room; /* bytes that partial sums may take */
+    uint64_t room; /* bytes that partial sums may take                  */
+    bool forced;   /* tiles of four rows, of the next mode, even if they do not pay */
 };
 
 /* *tile = the tiles that pay most for MTTKRP of `mode`; .mode is -1 where none pay or have room.

@@ -101,6 +101,12 @@ static void check_mttkrp(const struct backend_kind *kind, const struct tensor_ca
             if (set_flow(&setting, flow, kind, &x))
                 check_modes(kind, &x, &k, &setting, expected);
         }
+    const struct backend_options tiles = {.problem.rank = rank,
+                                          .problem.precision = precision,
+                                          .no_sharing = true,
+                                          .forced.tiles = true};
+    if (kind->devices)
+        check_modes(kind, &x, &k, &tiles, expected);
     for (int n = 0; n < x.shape.order; n++)
         memory_free(expected[n]);
     ktensor_free(&k);

@@ -19,7 +19,7 @@ static const struct shape amazon = {3, {4821207, 1774269, 1805187}};
 
 static int tiled_mode(const struct shape *shape, uint64_t nnz, int mode, uint64_t room)
 {
-    const struct tile_request r = {shape, nnz, ROW, room};
+    const struct tile_request r = {.shape = shape, .nnz = nnz, .row_bytes = ROW, .room = room};
     struct tile tile;
     const uint64_t bytes = tile_choose(&tile, &r, mode);
     assert_int_equal(tile.bits, 9);
@@ -51,7 +51,8 @@ static void test_room_and_rows(void **state)
         int bits;
     } rows[] = {{16, 11}, {64, 11}, {80, 10}, {128, 10}, {144, 9}, {1024, 9}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct tile_request r = {&nell2, 76879419, rows[i].row_bytes, ROOM};
+        const struct tile_request r = {
+            .shape = &nell2, .nnz = 76879419, .row_bytes = rows[i].row_bytes, .room = ROOM};
         struct tile tile;
         tile_choose(&tile, &r, 0);
         assert_int_equal(tile.bits, rows[i].bits);
@@ -59,12 +60,29 @@ static void test_room_and_rows(void **state)
     }
 }
 
+/* Tests ask for small tiles of any tensor; a vector has no other mode. */
+static void test_forced(void **state)
+{
+    (void)state;
+    const struct tile_request r = {.shape = &uber, .nnz = 7, .row_bytes = ROW, .forced = true};
+    static const struct shape vector = {1, {100}};
+    const struct tile_request of_vector = {.shape = &vector, .nnz = 7, .forced = true};
+    struct tile tile;
+    for (int n = 0; n < 4; n++) {
+        assert_int_equal(tile_choose(&tile, &r, n), 0);
+        assert_true(tile.mode == (n + 1) % 4 && tile.bits == 2);
+    }
+    tile_choose(&tile, &of_vector, 0);
+    assert_int_equal(tile.mode, -1);
+}
+
 /* Lines of more than a word have no tiles. */
 static void test_long_lines(void **state)
 {
     (void)state;
     static const struct shape wide = {3, {MAX_LENGTH, MAX_LENGTH, 1000}};
-    const struct tile_request r = {&wide, MAX_NNZ, ROW, UINT64_MAX};
+    const struct tile_request r = {
+        .shape = &wide, .nnz = MAX_NNZ, .row_bytes = ROW, .room = UINT64_MAX};
     struct tile tile;
     for (int n = 0; n < 3; n++) {
         assert_int_equal(tile_choose(&tile, &r, n), 0);
@@ -77,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_pays),
         cmocka_unit_test(test_room_and_rows),
+        cmocka_unit_test(test_forced),
         cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,8 @@ static enum status choose_tiles(const struct device_orderings *o, const struct d
     struct tile_request r = {.shape = &x->shape,
                              .nnz = x->nnz,
                              .row_bytes = plan->request.row_bytes,
-                             .room = plan->request.budget - plan->total_bytes};
+                             .room = plan->request.budget - plan->total_bytes,
+                             .forced = plan->request.forced.tiles};
     int device, shared = 0;
     if (cuda_status(cudaGetDevice(&device), "building the tensor on the GPU", error) != STATUS_OK)
         return error->status;
