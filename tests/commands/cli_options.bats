@@ -125,7 +125,10 @@ load cli_helpers
 
 @test "what took no time to measure has no rate" {
     printf '1 1 1\n' >a.tns
-    "$BLCO" cpd a.tns -r 1 --nowrite --backend host 2>messages
+    for _ in {1..5}; do # a busy machine may take a time that can be measured
+        "$BLCO" cpd a.tns -r 1 --nowrite --backend host 2>messages
+        ! grep -qx 'reading a.tns: 1 entry, 6 bytes of text' messages || break
+    done
     grep -qx 'reading a.tns: 1 entry, 6 bytes of text' messages
     "$BLCO" convert a.tns a.blco 2>messages
     ! grep -qE 'MB/s|0\.00 s' messages
