@@ -3,6 +3,8 @@
  * lanes of a group read the indices and values of as many nonzeros at once, and hand them round. */
 #include "kernels/mttkrp/tiles.h"
 
+#include <cuda_pipeline_primitives.h>
+
 #include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/mttkrp/row_sums.cuh"
 #include "numerics/thread_blocks.cuh"
@@ -38,12 +40,6 @@ __device__ __forceinline__ uint32_t tile_of(const mttkrp_args &a, const mttkrp_c
     return a.base ? __ldg(a.base + static_cast<uint64_t>(c.block) * MAX_ORDER + mode) : 0;
 }
 
-__device__ __forceinline__ void copy_vector(void *to, const void *from)
-{
-    uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
-}
-
 /* This panel of rows [first, first + ROWS) of the tiled factor matrix into shared memory. */
 template <typename P, typename V>
 __device__ __forceinline__ void load_tile(V *tile, const tiles_args &t, uint32_t first,
@@ -55,9 +51,11 @@ __device__ __forceinline__ void load_tile(V *tile, const tiles_args &t, uint32_t
         static_cast<uint32_t>(min(static_cast<uint64_t>(P::ROWS), t.tiled_rows - first));
     for (uint32_t k = threadIdx.x; k < count * P::VECTORS; k += TILE_THREADS) {
         uint32_t row = k / P::VECTORS, column = min(first_vector + k % P::VECTORS, a.vectors - 1);
-        copy_vector(tile + k, rows + static_cast<uint64_t>(first + row) * a.vectors + column);
+        __pipeline_memcpy_async(
+            tile + k, rows + static_cast<uint64_t>(first + row) * a.vectors + column, sizeof(V));
     }
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
 }
 
 /* A lane's part of a run: the products of gathered rows, summed until the output row changes. */
