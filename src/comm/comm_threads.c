@@ -10,15 +10,15 @@
 struct team {
     struct team *next; /* of the hub */
     int size, arrived;
-    uint64_t meetings; /* that are over                    */
-    void **array;      /* (size): one from each rank; owned */
+    uint64_t meetings;      /* that are over                    */
+    void **array;           /* (size): one from each rank; owned */
+    pthread_cond_t changed; /* a meeting is over, or all is aborted */
 };
 
 /* Common to all communicators that come from one comm_threads. One lock serves them all: ranks meet
  * a few times in an iteration. */
 struct hub {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a meeting is over, or all is aborted */
     bool aborted;
     struct error reason;
     int users;          /* ranks that have not ended theirs */
@@ -42,6 +42,7 @@ static struct team *new_team(struct hub *hub, int size, struct error *error)
         return NULL;
     }
     *team = (struct team){.size = size, .array = array};
+    pthread_cond_init(&team->changed, NULL);
     pthread_mutex_lock(&hub->lock);
     team->next = hub->teams;
     hub->teams = team;
@@ -53,11 +54,11 @@ static void free_hub(struct hub *hub)
 {
     while (hub->teams) {
         struct team *next = hub->teams->next;
+        pthread_cond_destroy(&hub->teams->changed);
         memory_free(hub->teams->array);
         memory_free(hub->teams);
         hub->teams = next;
     }
-    pthread_cond_destroy(&hub->changed);
     pthread_mutex_destroy(&hub->lock);
     memory_free(hub);
 }
@@ -72,10 +73,10 @@ static bool wait_for_all(struct hub *hub, struct team *team, bool heed_abort)
     if (++team->arrived == team->size) {
         team->arrived = 0;
         team->meetings++;
-        pthread_cond_broadcast(&hub->changed);
+        pthread_cond_broadcast(&team->changed);
     }
     while (team->meetings == meeting && !(heed_abort && hub->aborted))
-        pthread_cond_wait(&hub->changed, &hub->lock);
+        pthread_cond_wait(&team->changed, &hub->lock);
     return team->meetings != meeting;
 }
 
@@ -113,7 +114,8 @@ static void abort_all(struct comm *c, const struct error *reason)
         m->hub->reason = *reason;
         error_prefix(&m->hub->reason, "rank %d: ", c->rank);
     }
-    pthread_cond_broadcast(&m->hub->changed);
+    for (struct team *team = m->hub->teams; team; team = team->next)
+        pthread_cond_broadcast(&team->changed);
     pthread_mutex_unlock(&m->hub->lock);
 }
 
@@ -357,7 +359,6 @@ enum status comm_threads(struct comm **comm, int size, struct error *error)
     if (!hub)
         return error->status;
     pthread_mutex_init(&hub->lock, NULL);
-    pthread_cond_init(&hub->changed, NULL);
     struct team *team = new_team(hub, size, error);
     if (!team)
         goto failed;

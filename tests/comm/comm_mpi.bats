@@ -1,4 +1,5 @@
 # Ranks that are processes: mpi_comm, started by Open MPI's mpirun.
+# bats file_tags=threads
 bats_require_minimum_version 1.5.0
 load ../support/mpi
 

@@ -1,3 +1,4 @@
+# bats file_tags=threads
 load cli_helpers
 
 # The entries of a text file in a fixed order, without its header.

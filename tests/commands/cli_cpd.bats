@@ -1,3 +1,4 @@
+# bats file_tags=threads
 load cli_helpers
 
 @test "the files of each format, and nothing else" {

@@ -1,3 +1,4 @@
+# bats file_tags=threads
 load cli_helpers
 
 # Everything that info says of a tensor itself, without its name, format and count of entries, and

@@ -1,4 +1,5 @@
 # What blco writes to is closed, is there already, or has a name that commands a terminal.
+# bats file_tags=threads
 load cli_helpers
 
 @test "a closed standard output is an error if there is something to print" {

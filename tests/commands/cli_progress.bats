@@ -1,4 +1,5 @@
 # What a long run shows in a log.
+# bats file_tags=threads
 load cli_helpers
 
 @test "a log has a line after 10 seconds, unless --progress never asks for none" {

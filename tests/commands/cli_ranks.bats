@@ -1,5 +1,6 @@
 # blco cpd on several processes, started by Open MPI's mpirun: the results are those of one process,
 # messages are printed once, and all processes end when one of them does.
+# bats file_tags=threads
 load cli_helpers
 load ../support/mpi
 

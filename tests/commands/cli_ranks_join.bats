@@ -1,5 +1,6 @@
 # The processes of one run compare, at the start, what each of them was asked for: the first thing that
 # differs is named once, and no process waits.
+# bats file_tags=threads
 load cli_helpers
 load ../support/mpi
 

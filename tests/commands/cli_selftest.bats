@@ -1,4 +1,5 @@
 # blco selftest: what it prints, that it leaves no files, and that it fails when it should.
+# bats file_tags=threads
 load cli_helpers
 load ../support/mpi
 

@@ -1,4 +1,5 @@
 # Four processes whose model does not fit into the memory that process 0 may use write the files together.
+# bats file_tags=threads
 load cli_helpers
 
 needs_mpi() {
