@@ -39,6 +39,17 @@ enum status cpals_sweep(struct backend *b, const struct momentum *m, struct back
     return backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), m, fit, error);
 }
 
+/* Says how unlisted entries count in the sweep after `sweeps` others. */
+static void weigh_unlisted(struct run *run, int sweeps)
+{
+    const struct problem *problem = &run->b->options.problem;
+    const struct unlisted_count count = problem_count(problem, sweeps);
+    run->comparable = sweeps > 0 && !run->fading && !count.fading;
+    run->fading = count.fading;
+    if (problem->unlisted.weighed)
+        backend_weigh(run->b, &count);
+}
+
 /* One sweep. *fit is from the residual where the options or rounding ask for that. */
 static enum status sweep(struct run *run, struct backend_fit *fit, struct error *error)
 {
@@ -46,7 +57,8 @@ static enum status sweep(struct run *run, struct backend_fit *fit, struct error 
     struct cpals_result *result = run->result;
     bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
     double small = precision_is_first(run->b) ? 0 : options->tolerance; /* 0: cannot end the run */
-    if (cpals_sweep(run->b, momentum_state(&run->momentum), fit, error) != STATUS_OK)
+    const struct momentum *momentum = run->fading ? NULL : momentum_state(&run->momentum);
+    if (cpals_sweep(run->b, momentum, fit, error) != STATUS_OK)
         return error->status;
     return fit_trust_check(&result->trust, run->b, due, small, fit, error);
 }
@@ -56,7 +68,7 @@ static enum status iterate(struct run *run, struct error *error)
 {
     struct backend_fit fit;
     struct cpals_result *result = run->result;
-    result->iterations++;
+    weigh_unlisted(run, result->iterations++);
     result->single_iterations += precision_is_first(run->b);
     if (sweep(run, &fit, error) != STATUS_OK)
         return error_prefix(error, "iteration %d: ", result->iterations);
@@ -82,6 +94,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     result->change = from->about.change;
     result->single_iterations = from->about.single_iterations;
     result->restarts = from->about.momentum.restarts;
+    run->fading = problem_count(&run->b->options.problem, result->iterations - 1).fading;
     result->stop = run_stop(run);
     return STATUS_OK;
 }

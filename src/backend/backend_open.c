@@ -238,6 +238,7 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
         goto done;
     if (!unread && take_norm(b, &source, &scaled, error) != STATUS_OK)
         goto done;
+    source.exponent = seam->exponent;
     if (b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error) != STATUS_OK)
         goto done;
     if (operation_end(&seam->clock, OP_OPEN, 0, error) != STATUS_OK)

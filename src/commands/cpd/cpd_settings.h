@@ -28,6 +28,9 @@ struct cpd_settings {
     uint64_t seed;                /* of the first random start                */
     int starts;                   /* of seed, seed + 1, ...                    */
     bool core_consistency;        /* to be computed                            */
+    double fade;                  /* of unlisted entries                       */
+    const char *unlisted_text;    /* the argument of --unlisted, or NULL       */
+    const char *ridge_scale_text; /* that of --ridge-scale, or NULL            */
     const char *init_given;       /* "--init", or NULL                         */
     const char *init_text;        /* its argument                              */
     enum guess guess;             /* where init_stem is NULL                  */
