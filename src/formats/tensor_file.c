@@ -69,7 +69,7 @@ enum status tensor_open_blco(struct blco_file *f, const char *path,
 {
     if (blco_file_open(f, path, error) != STATUS_OK)
         return error->status;
-    if (tensor_check_left(path, f->header->nnz, f->header->nnz, error) != STATUS_OK)
+    if (tensor_check_left(path, f->header->nnz, f->header->nnz, &f->listed, error) != STATUS_OK)
         goto done;
     tensor_check_lengths(path, &f->shape, options, error);
 done:
@@ -85,10 +85,10 @@ enum status tensor_name_overflow(const char *path, struct error *error)
     return error->status;
 }
 
-enum status tensor_clean(struct coo *x, const char *path, const uint64_t *first,
-                         struct coo_cleaning *report, struct error *error)
+enum status tensor_clean(struct coo *x, const char *path, const struct tns_options *options,
+                         const uint64_t *first, struct coo_cleaning *report, struct error *error)
 {
-    coo_clean(x, first, report, error);
+    coo_clean(x, first, options->zeros, report, error);
     return tensor_name_overflow(path, error);
 }
 
@@ -102,16 +102,21 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
     if (tns_read(x, path, options, progress, &report->text, error) != STATUS_OK)
         return error->status;
     report->read_seconds = clock_lap(&start);
-    if (tensor_clean(x, path, NULL, &report->cleaning, error) != STATUS_OK)
+    if (tensor_clean(x, path, options, NULL, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
     report->clean_seconds = clock_lap(&start);
     return error->status;
 }
 
-enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz, struct error *error)
+enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz,
+                              const struct coo_listed *listed, struct error *error)
 {
-    if (nnz > 0)
+    if (nnz > listed->unknown + listed->zeros)
         return STATUS_OK;
+    if (listed->unknown > 0)
+        return error_set(error, STATUS_INPUT,
+                         "%s: no nonzeros: all %ju entries are unknown, zero or add up to zero",
+                         path, (uintmax_t)entries);
     if (entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
     return error_set(error, STATUS_INPUT,

@@ -7,6 +7,7 @@
 
 #include "base/digits.h"
 #include "base/number.h"
+#include "tensor/coo.h"
 
 #define QUOTED_LENGTH 40 /* bytes of a token that a message shows */
 
@@ -59,6 +60,17 @@ const char *tns_quote(struct tns_token token, char *text)
     return text;
 }
 
+/* Parses a value: a finite number, or a word for an unknown one (COO_UNKNOWN). Returns its end, or
+ * NULL. */
+static const char *parse_value(const char *text, const char *end, double *value)
+{
+    const char *after = number_parse(text, end, value);
+    if (after && isfinite(*value))
+        return after;
+    *value = COO_UNKNOWN;
+    return number_parse_unknown(text, end);
+}
+
 enum line_kind { LINE_EMPTY, LINE_ENTRY, LINE_BAD };
 
 /* Parses a text line that fast_line() has refused. */
@@ -79,7 +91,7 @@ static enum line_kind parse_line(const struct tns_format *f, const char *line, c
     }
     struct tns_token last = token[f->order];
     double value;
-    if (number_parse(last.begin, last.end, &value) != last.end || !isfinite(value))
+    if (parse_value(last.begin, last.end, &value) != last.end)
         return LINE_BAD;
     place->value[at] = value;
     return LINE_ENTRY;
@@ -145,7 +157,8 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
     double value;
     bool is_number = number_parse(last.begin, last.end, &value) == last.end;
     bool has_comma = memchr(last.begin, ',', (size_t)(last.end - last.begin));
-    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": value %s, expected a %snumber%s",
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": value %s, expected a %snumber%s, or nan for an unknown entry",
                      f->name, number, tns_quote(last, quoted), is_number ? "finite " : "",
                      has_comma ? " with a decimal point" : "");
 }
@@ -174,7 +187,7 @@ static inline const char *fast_unsigned(const char *p, const char *readable, uin
     return p;
 }
 
-/* Parses a value at p: a whole number fast, others by number_parse(). Returns its end or NULL. */
+/* Parses a value at p: a whole number fast, others by parse_value(). Returns its end or NULL. */
 static inline const char *fast_value(const char *p, const char *readable, double *value)
 {
     uint64_t whole;
@@ -184,8 +197,7 @@ static inline const char *fast_value(const char *p, const char *readable, double
         *value = negative ? -(double)whole : (double)whole;
         return end;
     }
-    end = number_parse(p, readable, value);
-    return end && isfinite(*value) ? end : NULL;
+    return parse_value(p, readable, value);
 }
 
 static inline const char *skip_blanks(const char *p)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/words.h"
-#include "tensor/shape.h"
+#include "tensor/coo.h"
 
 /* Sizes in which text is read. The result does not depend on the sizes. */
 struct tns_sizes {
@@ -19,6 +19,7 @@ struct tns_options {
     int ndims;                /* number of lengths (--dims); 0: from the header or the indices */
     uint64_t dims[MAX_ORDER]; /* (ndims) lengths; an index beyond its length is an error       */
     uint64_t memory;        /* for tns_read(), bytes; 0: MACHINE_MEMORY_FRACTION of the available */
+    enum coo_zeros zeros;   /* what cleaning does to listed zeros                             */
     struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
 };
 

@@ -76,6 +76,34 @@ static void assert_reads_as(const char *text, const struct tns_options *options,
     free_entries(&expected);
 }
 
+/* Words for values that nobody knows, between other entries, as the only one and as the last. */
+static void reads_unknown_entries(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"nan", "NaN", "NAN", "-nan", "+nan", "-NaN", "na", "NA"};
+    static const char *const texts[] = {"1 2 %s\n", "1 2 7\n 3\t4 %s\t\r\n5 6 .5", "1 1 -2\n9 9 %s",
+                                        "# first\n1 1 %s # why\n1 2 %s\n", "2\n9 9\n1 2 %s\n"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+            char text[100];
+            struct coo x;
+            struct tns_report report;
+            struct error error;
+            uint64_t unknown = 0;
+            const double expected = COO_UNKNOWN;
+            snprintf(text, sizeof text, texts[t], words[w], words[w]);
+            write_file(text, strlen(text));
+            if (read_file(&x, &one_based, &(struct tns_sizes){100, 1}, &report, &error) !=
+                STATUS_OK)
+                fail_msg("%s: %s", text, error.message);
+            for (uint64_t i = 0; i < x.nnz; i++)
+                unknown += memcmp(&x.value[i], &expected, sizeof expected) == 0;
+            assert_int_equal(unknown, t == 3 ? 2 : 1);
+            assert_int_equal(coo_count_listed(&x).unknown, unknown);
+            coo_free(&x);
+        }
+}
+
 static void header_dialects(void **state)
 {
     (void)state;
@@ -183,9 +211,9 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_sscanf_reads),   cmocka_unit_test(header_dialects),
-        cmocka_unit_test(limits_are_accepted),       cmocka_unit_test(reads_from_pipes),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(reads_what_sscanf_reads), cmocka_unit_test(reads_unknown_entries),
+        cmocka_unit_test(header_dialects),         cmocka_unit_test(limits_are_accepted),
+        cmocka_unit_test(reads_from_pipes),        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
