@@ -192,10 +192,12 @@ done:
 }
 
 /* Whoever ended the run does not want to wait for the core consistency. */
-static bool wants_core(const struct cpals_options *options, const struct cpals_result *result)
+static bool wants_core(const struct backend *b, const struct cpals_options *options,
+                       const struct cpals_result *result)
 {
+    const bool by_rows = b->options.problem.unlisted.weighed; /* there is no MTTKRP */
     bool ended = result->stop == CPALS_INTERRUPTED || result->stop == CPALS_TIME_LIMIT;
-    return options->core_consistency && !ended && result->fit > options->core_above;
+    return options->core_consistency && !by_rows && !ended && result->fit > options->core_above;
 }
 
 /* The standard form of the whole model, of which k has the rows that are here. */
@@ -214,7 +216,7 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
 {
     const struct core_limits limits = {options->core_passes, options->interrupted,
                                        options->deadline};
-    if (!wants_core(options, result))
+    if (!wants_core(b, options, result))
         return backend_store_arranged(b, k, error);
     if (backend_store(b, k, error) != STATUS_OK)
         return error->status;

@@ -175,14 +175,14 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     return STATUS_OK;
 }
 
-/* No backend has a use for unknown entries yet. */
-static enum status refuse_unknown(const struct rank_tensor *t, struct error *error)
+/* Unknown entries need systems of rows, which the caller must ask for (struct unlisted). */
+static enum status refuse_unknown(const struct backend *b, const struct rank_tensor *t,
+                                  struct error *error)
 {
-    if (t->listed.unknown == 0)
+    if (t->listed.unknown == 0 || b->options.problem.unlisted.weighed)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT,
-                     "the tensor has %llu unknown entr%s (nan), which blco can only convert and "
-                     "describe",
+                     "the tensor has %llu unknown entr%s (nan), which only blco cpd takes",
                      (unsigned long long)t->listed.unknown, t->listed.unknown == 1 ? "y" : "ies");
 }
 
@@ -192,7 +192,7 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
 {
     struct comm *all = t->comm; /* *t is empty after a read that fails */
     if (begin(b, kind, t, options, error) == STATUS_OK)
-        refuse_unknown(t, error);
+        refuse_unknown(b, t, error);
     if (comm_end_phase(all, error) != STATUS_OK) /* plan_and_read needs every rank */
         goto done;
     plan_and_read(b, t, progress, error);

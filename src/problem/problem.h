@@ -30,8 +30,9 @@ extern const struct word ridge_scale_words[];
 
 /* What an entry that the tensor does not list is. */
 struct unlisted {
-    bool weighed;  /* false: a zero, which counts as a listed entry does; all else is then unused */
-    double weight; /* of such a zero; 0: the entry is unknown                                   */
+    bool weighed;  /* false: a zero, which counts as a listed entry does, and no listed entry is
+                    * unknown (NaN); all else is then unused                                    */
+    double weight; /* of such a zero, from 0 to 1; 0: the entry is unknown                      */
     double fade; /* in the first sweeps its weight is at least 1, fade, fade^2, ...; 0: it is not */
 };
 

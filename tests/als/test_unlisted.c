@@ -120,6 +120,10 @@ static void test_oracle(void **state)
                 compare(&x, &p);
                 p.precision = POLICY_SINGLE;
                 compare(&x, &p);
+                p.precision = POLICY_DOUBLE;
+                for (uint64_t e = 0; e < x.nnz; e += 5)
+                    x.value[e] = COO_UNKNOWN;
+                compare(&x, &p);
                 coo_free(&x);
             }
 }

@@ -15,7 +15,6 @@ cpd() {
 # Every second nonzero of the tensor, whose cells are those of a model of rank 4.
 half() {
     awk '!/^#/ && ++n % 2' "$planted" >half.tns
-    cat >>half.tns <<<"20 25 30 0" # a zero that is listed
 }
 
 @test "half of the nonzeros give the model of all" {
@@ -66,6 +65,33 @@ half() {
     grep -q '"ridge_scale": "unit"' r.json
 }
 
+@test "an entry that is nan is unknown, the entries that are not listed are zeros" {
+    awk '/^#/ { print; next } { print $1, $2, $3, ++n % 10 ? $4 : "nan" }' "$planted" >some.tns
+    for ranks in "" "mpirun --allow-run-as-root --oversubscribe -q -n 3"; do
+        $ranks "$BLCO" cpd some.tns -r 4 --backend host -q -i 500 --tol 1e-10 --starts 3 -o some
+        run "$BLCO" compare some "$BATS_TEST_DIRNAME/../../data/planted.ktns"
+        [[ $output =~ score\ +0\.9999|score\ +1 ]]
+    done
+    "$BLCO" convert -q some.tns some.blco
+    "$BLCO" cpd some.blco -r 4 --backend host -q -i 50 --tol 0 -o blco
+    "$BLCO" cpd some.tns -r 4 --backend host -q -i 50 --tol 0 -o text
+    for n in 1 2 3; do cmp "blco.mode$n.mat" "text.mode$n.mat"; done
+}
+
+@test "listed zeros count, and a file that lacks them is named" {
+    half
+    cat >>half.tns <<<"20 25 30 0"
+    "$BLCO" convert -q half.tns dropped.blco
+    "$BLCO" convert -q --keep-zeros half.tns kept.blco
+    "$BLCO" cpd half.tns -r 2 --backend host -q -i 50 --unlisted unknown -o text
+    "$BLCO" cpd kept.blco -r 2 --backend host -q -i 50 --unlisted unknown -o kept
+    cmp text.mode1.mat kept.mode1.mat
+    run "$BLCO" cpd dropped.blco -r 2 --backend host -i 50 --unlisted unknown -o dropped
+    [[ $output == *"warning: dropped.blco was made without 1 zero that was listed; blco convert --keep-zeros keeps them"* ]]
+    run cmp -s text.mode1.mat dropped.mode1.mat
+    [ "$status" -eq 1 ]
+}
+
 @test "what contradicts --unlisted is refused" {
     check() { # MESSAGE OPTION...
         local message=$1
@@ -79,9 +105,9 @@ half() {
     check "--unlisted: 'nan', expected zero, unknown, or a weight from 0 to 1" --unlisted nan
     check "--fade 1: expected less than 1" --unlisted unknown --fade 1
     check "--ridge-scale counted: only where --unlisted is unknown or a weight" --ridge-scale counted
-    check "--init nvecs and --unlisted unknown: nvecs takes unlisted entries for zeros" \
+    check "--init nvecs and --unlisted unknown: nvecs takes every entry that is not listed for a zero" \
         --unlisted unknown --init nvecs
-    check "--core-consistency and --unlisted 0.5: it is known for unlisted zeros only" \
+    check "--core-consistency and --unlisted 0.5: it is known only where all entries count alike" \
         --unlisted 0.5 --core-consistency
     check "--conflict atomic and --unlisted unknown: expected auto or ordered" \
         --unlisted unknown --conflict atomic

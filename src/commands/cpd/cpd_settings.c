@@ -1,5 +1,6 @@
 #include "commands/cpd/cpd_settings.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -301,7 +302,7 @@ static void begin_ranks(struct cpd_settings *s)
     s->common.options.spends = !several_ranks(s);
     if (!several_ranks(s))
         return;
-    s->core_consistency = !s->common.options.problem.unlisted.weighed;
+    s->core_consistency = true;
     s->base_stem = s->stem;
     s->stem = NULL;
 }
@@ -331,38 +332,53 @@ const char *cpd_settings_init_word(const struct cpd_settings *s)
     return word_of(init_words, (int)s->guess);
 }
 
+/* Refuses what needs an MTTKRP, where each row has a system of its own because of `reason`. */
+static enum status check_by_rows(const struct cpd_settings *s, const char *reason,
+                                 struct error *error)
+{
+    const enum conflict conflict = s->common.options.conflict;
+    if (conflict != CONFLICT_AUTO && conflict != CONFLICT_ORDERED)
+        return error_set(error, STATUS_INPUT, "--conflict %s and %s: expected auto or ordered",
+                         conflict_name(conflict), reason);
+    if (!s->init_stem && !s->resume && s->guess == GUESS_NVECS)
+        return error_set(
+            error, STATUS_INPUT,
+            "--init nvecs and %s: nvecs takes every entry that is not listed for a zero", reason);
+    if (s->core_consistency && !several_ranks(s))
+        return error_set(
+            error, STATUS_INPUT,
+            "--core-consistency and %s: it is known only where all entries count alike", reason);
+    return STATUS_OK;
+}
+
+enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t unknown,
+                                       struct error *error)
+{
+    return unknown > 0 ? check_by_rows(s, "unknown entries (nan)", error) : STATUS_OK;
+}
+
 /* What follows from --unlisted. */
 static enum status complete_unlisted(struct cpd_settings *s, struct error *error)
 {
     struct problem *p = &s->common.options.problem;
-    const enum conflict conflict = s->common.options.conflict;
+    const bool weighed = p->unlisted.weighed;
     const char *scale = s->ridge_scale_text;
-    int word = p->unlisted.weighed ? RIDGE_BALANCED : RIDGE_UNIT;
+    char reason[64];
+    int word = weighed ? RIDGE_BALANCED : RIDGE_UNIT;
     if (scale)
         word_find(ridge_scale_words, scale, strlen(scale), &word);
     p->ridge_scale = (enum ridge_scale)word;
     if (s->fade >= 1)
         return error_set(error, STATUS_INPUT, "--fade %g: expected less than 1", s->fade);
-    p->unlisted.fade = p->unlisted.weighed ? s->fade : 0;
-    if (s->iterations == 0)
-        s->iterations = p->unlisted.weighed ? WEIGHED_ITERATIONS : ITERATIONS;
-    if (p->unlisted.weighed && conflict != CONFLICT_AUTO && conflict != CONFLICT_ORDERED)
-        return error_set(error, STATUS_INPUT,
-                         "--conflict %s and --unlisted %s: expected auto or ordered",
-                         conflict_name(conflict), s->unlisted_text);
-    if (!p->unlisted.weighed && p->ridge_scale != RIDGE_UNIT)
+    if (!weighed && p->ridge_scale != RIDGE_UNIT)
         return error_set(error, STATUS_INPUT,
                          "--ridge-scale %s: only where --unlisted is unknown or a weight", scale);
-    if (p->unlisted.weighed && !s->init_stem && s->guess == GUESS_NVECS)
-        return error_set(error, STATUS_INPUT,
-                         "--init nvecs and --unlisted %s: nvecs takes unlisted entries for zeros",
-                         s->unlisted_text);
-    if (p->unlisted.weighed && s->core_consistency)
-        return error_set(
-            error, STATUS_INPUT,
-            "--core-consistency and --unlisted %s: it is known for unlisted zeros only",
-            s->unlisted_text);
-    return STATUS_OK;
+    p->unlisted.fade = weighed ? s->fade : 0;
+    s->common.tns.zeros = weighed ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
+    if (s->iterations == 0)
+        s->iterations = weighed ? WEIGHED_ITERATIONS : ITERATIONS;
+    snprintf(reason, sizeof reason, "--unlisted %.40s", s->unlisted_text);
+    return weighed ? check_by_rows(s, reason, error) : STATUS_OK;
 }
 
 /* Refuses options that contradict each other, and fills in what follows from them. */

@@ -64,6 +64,10 @@ void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint);
  * STATUS_INPUT. */
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error);
 
+/* Refuses what a tensor with so many unknown entries (nan) cannot have. STATUS_INPUT. */
+enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t unknown,
+                                       struct error *error);
+
 /* The word of --init, where the start is no model. */
 const char *cpd_settings_init_word(const struct cpd_settings *s);
 
