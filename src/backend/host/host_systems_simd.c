@@ -89,12 +89,15 @@ INLINE void add_tile(const double *z, const double *wz, uint64_t count, uint64_t
 static void add(const double *z, uint64_t count, uint64_t ld, const double *c, const double *w,
                 double *wz, double *b, double *g)
 {
-    for (uint64_t k = 0; k < count; k++)
-        for (uint64_t r = 0; r < ld; r += SIMD_WIDTH) {
+    for (uint64_t r = 0; r < ld; r += SIMD_WIDTH) {
+        vec sum = load(b + r);
+        for (uint64_t k = 0; k < count; k++) {
             const vec x = load(z + k * ld + r);
             store(wz + k * ld + r, w[k] * x);
-            store(b + r, load(b + r) + c[k] * x);
+            sum += c[k] * x;
         }
+        store(b + r, sum);
+    }
     for (uint64_t i = 0; i < ld; i += TILE_ROWS) {
         uint64_t j = i / SIMD_WIDTH * SIMD_WIDTH;
         for (; j + TILE_VECTORS * SIMD_WIDTH <= ld; j += TILE_VECTORS * SIMD_WIDTH)
