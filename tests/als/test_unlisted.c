@@ -249,14 +249,15 @@ static void test_nonneg(void **state)
     use_host_ranks(state);
     struct backend_options options = {.problem = weighed(3, 0, 0, RIDGE_BALANCED)};
     const struct cpals_options als = {.max_iterations = 2000, .tolerance = 1e-12};
-    struct ktensor planted, k;
+    struct ktensor planted, again, k;
     struct error error = {0};
     struct coo x, all;
     double best = 0;
     options.problem.unlisted.fade = .8;
     options.problem.rules = (struct mode_rules){.nonneg = {true, true, true}};
     some_cells(&x, &planted, .5);
-    some_cells(&all, &(struct ktensor){0}, 1);
+    some_cells(&all, &again, 1);
+    ktensor_free(&again);
     for (uint64_t seed = 1; seed <= 5 && best <= .9999; seed++) {
         run_random(&x, &options, seed, &als, &k);
         for (int n = 0; n < 3; n++)
