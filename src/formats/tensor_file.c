@@ -55,12 +55,13 @@ enum status tensor_check_lengths(const char *path, const struct shape *shape,
     if (options->ndims && options->ndims != shape->order)
         return error_set(error, STATUS_INPUT, "%s: %d modes, but --dims gives %d", path,
                          shape->order, options->ndims);
-    for (int n = 0; n < options->ndims; n++)
-        if (options->dims[n] != shape->dims[n])
+    for (int n = 0; n < shape->order; n++)
+        if (options->dims[n] && options->dims[n] != shape->dims[n])
             return error_set(error, STATUS_INPUT,
-                             "%s: mode %d: length %ju, but --dims gives %ju, which changes the "
+                             "%s: mode %d: length %ju, but %s gives %ju, which changes the "
                              "lengths of text only",
-                             path, n + 1, (uintmax_t)shape->dims[n], (uintmax_t)options->dims[n]);
+                             path, n + 1, (uintmax_t)shape->dims[n], tns_dims_origin(options, n),
+                             (uintmax_t)options->dims[n]);
     return STATUS_OK;
 }
 

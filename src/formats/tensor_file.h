@@ -45,7 +45,7 @@ enum status tensor_name_overflow(const char *path, struct error *error);
 enum status tensor_open_blco(struct blco_file *f, const char *path,
                              const struct tns_options *options, struct error *error);
 
-/* STATUS_INPUT if --dims gives other lengths than `shape`, that of the .blco file `path`. */
+/* STATUS_INPUT if `options` give other lengths than `shape`, that of the .blco file `path`. */
 enum status tensor_check_lengths(const char *path, const struct shape *shape,
                                  const struct tns_options *options, struct error *error);
 

@@ -10,6 +10,11 @@ const struct word tns_header_words[] = {{"none", TNS_HEADER_NONE},
                                         {"sptensor", TNS_HEADER_SPTENSOR},
                                         {NULL, 0}};
 
+const char *tns_dims_origin(const struct tns_options *options, int n)
+{
+    return options->dims_origin[n] ? options->dims_origin[n] : "--dims";
+}
+
 void tns_head_begin(struct tns_head *h, const char *name, const struct tns_options *options)
 {
     *h = (struct tns_head){.name = name, .options = options};
@@ -33,9 +38,10 @@ static enum status ready(struct tns_head *h, int order, const char *origin, stru
         (struct tns_format){.name = h->name, .order = order, .index_base = (uint32_t)o->index_base};
     snprintf(f->order_origin, sizeof f->order_origin, "%s", origin);
     bool header = h->dialect != TNS_HEADER_NONE;
-    f->limit_origin = o->ndims ? "--dims" : header ? "the header" : NULL;
-    for (int n = 0; n < order; n++)
-        f->limit[n] = o->ndims ? o->dims[n] : header ? h->shape.dims[n] : MAX_LENGTH;
+    for (int n = 0; n < order; n++) {
+        f->limit[n] = o->dims[n] ? o->dims[n] : header ? h->shape.dims[n] : MAX_LENGTH;
+        f->limit_origin[n] = o->dims[n] ? tns_dims_origin(o, n) : header ? "the header" : NULL;
+    }
     h->awaited = TNS_READY;
     return STATUS_OK;
 }

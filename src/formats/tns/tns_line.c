@@ -129,8 +129,8 @@ static enum status explain_index(const struct tns_format *f, uint64_t number, in
                                                           : "");
     if (index - f->index_base < f->limit[n])
         return STATUS_OK;
-    if (f->limit_origin)
-        snprintf(origin, sizeof origin, ", as %s says", f->limit_origin);
+    if (f->limit_origin[n])
+        snprintf(origin, sizeof origin, ", as %s says", f->limit_origin[n]);
     return error_set(error, STATUS_INPUT,
                      "%s:%" PRIu64 ": mode %d: index %.*s, expected at most %" PRIu64 "%s", f->name,
                      number, n + 1, length, token.begin, f->limit[n] - 1 + f->index_base, origin);

@@ -16,8 +16,10 @@ struct tns_sizes {
 
 struct tns_options {
     int index_base;           /* 0 or 1                                                        */
-    int ndims;                /* number of lengths (--dims); 0: from the header or the indices */
-    uint64_t dims[MAX_ORDER]; /* (ndims) lengths; an index beyond its length is an error       */
+    int ndims;                /* number of modes that --dims names; 0: it is not given         */
+    uint64_t dims[MAX_ORDER]; /* lengths; an index beyond its length is an error. 0: from the
+                               * header or the indices                                         */
+    const char *dims_origin[MAX_ORDER]; /* what gives a length; NULL: "--dims"; not owned      */
     uint64_t memory;        /* for tns_read(), bytes; 0: MACHINE_MEMORY_FRACTION of the available */
     enum coo_zeros zeros;   /* what cleaning does to listed zeros                             */
     struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
@@ -27,5 +29,8 @@ struct tns_options {
  * entries, a text line each. */
 enum tns_header { TNS_HEADER_NONE, TNS_HEADER_DIMS, TNS_HEADER_SPTENSOR };
 extern const struct word tns_header_words[];
+
+/* What gives the length of mode n, for messages. */
+const char *tns_dims_origin(const struct tns_options *options, int n);
 
 #endif

@@ -113,6 +113,9 @@ static void header_dialects(void **state)
     struct tns_options given = {.index_base = 1, .ndims = 3, .dims = {4, 5, 6}};
     assert_reads_as(plain, &one_based, plain, TNS_HEADER_NONE, NULL);
     assert_reads_as(plain, &given, plain, TNS_HEADER_NONE, dims);
+    const struct tns_options some = {.index_base = 1, .ndims = 3, .dims = {0, 5, 0}};
+    assert_reads_as(plain, &some, plain, TNS_HEADER_NONE, (const uint64_t[]){4, 5, 3});
+    assert_reads_as("3\n4 9 6\n1 2 3 1.5\n4 1 1 -2\n", &some, plain, TNS_HEADER_DIMS, dims);
     assert_reads_as("3\n4 5 6\n1 2 3 1.5\n4 1 1 -2\n", &one_based, plain, TNS_HEADER_DIMS, dims);
     assert_reads_as("# c\n\n 3 # modes\r\n\n4\t5 6 \n#\n1 2 3 1.5\n\n4 1 1 -2", &one_based, plain,
                     TNS_HEADER_DIMS, dims);
