@@ -152,12 +152,12 @@ enum status line_writer_open(struct line_writer **writer, const char *path,
     return error->status;
 }
 
-enum status line_writer_commit(struct line_writer *w, uint64_t *text_bytes, uint64_t *file_bytes,
+enum status line_writer_commit(struct line_writer *w, struct line_writer_report *report,
                                struct error *error)
 {
     if (!w->to_stdout && outfile_commit(&w->file, error) != STATUS_OK)
         return error->status;
-    *text_bytes = w->text_bytes;
-    *file_bytes = w->position;
+    if (report)
+        *report = (struct line_writer_report){w->text_bytes, w->position};
     return STATUS_OK;
 }

@@ -20,6 +20,11 @@ struct line_sections {
     struct progress *progress; /* may be NULL */
 };
 
+struct line_writer_report {
+    uint64_t text_bytes; /* before compression */
+    uint64_t file_bytes; /* in the file        */
+};
+
 /* Text lines that are written together. */
 struct line_piece {
     uint64_t lines;
@@ -39,9 +44,8 @@ enum status line_writer_open(struct line_writer **w, const char *path,
 enum status line_writer_append(struct line_writer *w, const struct line_piece *piece,
                                struct error *error);
 
-/* Gives the file its name: it is complete. *text_bytes (before compression) and *file_bytes are
- * those of the file. STATUS_OUTPUT. */
-enum status line_writer_commit(struct line_writer *w, uint64_t *text_bytes, uint64_t *file_bytes,
+/* Gives the file its name: it is complete. `report` may be NULL. STATUS_OUTPUT. */
+enum status line_writer_commit(struct line_writer *w, struct line_writer_report *report,
                                struct error *error);
 
 /* Deletes a file that was not committed. Accepts NULL. */

@@ -2,6 +2,7 @@
 #ifndef BLCO_TNS_OPTIONS_H
 #define BLCO_TNS_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,9 @@ struct tns_options {
     int index_base;           /* 0 or 1                                                        */
     int ndims;                /* number of lengths (--dims); 0: from the header or the indices */
     uint64_t dims[MAX_ORDER]; /* (ndims) lengths; an index beyond its length is an error       */
+    const char *dims_origin;  /* who gives the lengths, "the model"; NULL: --dims              */
+    bool values_optional;     /* all entries may lack their values, which are then read as NaN;
+                               * with dims_origin. One column may then be an index, no header */
     uint64_t memory;        /* for tns_read(), bytes; 0: MACHINE_MEMORY_FRACTION of the available */
     struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
 };

@@ -6,7 +6,6 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "formats/tns/line_writer.h"
 
 #define INDEX_TEXT  11 /* ten digits and a blank */
 #define HEADER_TEXT (64 + MAX_ORDER * INDEX_TEXT)
@@ -95,19 +94,14 @@ enum status tns_writer_append(struct tns_writer *w, const struct coo *x, struct 
     return STATUS_OK;
 }
 
-enum status tns_writer_commit(struct tns_writer *w, struct tns_write_report *report,
+enum status tns_writer_commit(struct tns_writer *w, struct line_writer_report *report,
                               struct error *error)
 {
-    struct tns_write_report written;
-    if (line_writer_commit(w->lines, &written.text_bytes, &written.file_bytes, error) != STATUS_OK)
-        return error->status;
-    if (report)
-        *report = written;
-    return STATUS_OK;
+    return line_writer_commit(w->lines, report, error);
 }
 
 enum status tns_write(const struct coo *x, const char *path,
-                      const struct tns_write_options *options, struct tns_write_report *report,
+                      const struct tns_write_options *options, struct line_writer_report *report,
                       struct error *error)
 {
     struct tns_writer *w;
