@@ -98,14 +98,6 @@ static const char *target(const struct job *job)
     return job->output ? job->output : job->count ? NULL : "-";
 }
 
-static bool labelled(const struct job *job)
-{
-    for (int n = 0; n < MAX_ORDER; n++)
-        if (job->labels.mode[n].path)
-            return true;
-    return false;
-}
-
 static enum status check_target(const struct job *job, struct error *error)
 {
     struct file_roles files = {0};
@@ -282,7 +274,6 @@ static enum status open_outputs(struct job *job, struct error *error)
 {
     const struct prediction_form form = {.order = job->model.shape.order,
                                          .labels = &job->labels,
-                                         .labelled = labelled(job),
                                          .index_base = job->common.tns.index_base,
                                          .residuals = job->residuals};
     job->writes = target(job) != NULL;

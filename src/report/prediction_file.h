@@ -13,8 +13,8 @@
 /* How predictions are written. */
 struct prediction_form {
     int order;
-    const struct labels *labels; /* in place of indices, where a mode has them; borrowed */
-    bool labelled;               /* labels were given: columns then stand between tabs   */
+    const struct labels *labels; /* in place of indices, where a mode has them: tabs then separate
+                                  * the columns, otherwise blanks; borrowed              */
     int index_base;              /* the number of the first index                        */
     bool residuals;              /* a further column: residual_of the value of the entry */
 };
