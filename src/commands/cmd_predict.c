@@ -161,7 +161,7 @@ static enum status take_text(struct job *job, struct error *error)
                                       .progress = &job->progress};
     options.ndims = shape->order;
     memcpy(options.dims, shape->dims, sizeof options.dims);
-    options.dims_origin = "the model";
+    options.order_origin = "the model";
     options.values_optional = !job->residuals;
     if (tns_read_pieces(&last, job->coordinates, &options, &pieces, &report, error) != STATUS_OK)
         return error->status;

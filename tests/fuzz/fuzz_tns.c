@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   .sizes = {choice & 4 ? 64 : 4096, choice & 8 ? 1 : 16}};
     if (choice & 16) { /* the order is known, as of the coordinates that blco predict reads */
         options.ndims = choice & 2 ? 3 : 1;
-        options.dims_origin = "the model";
+        options.order_origin = "the model";
         options.values_optional = choice & 32;
     }
 

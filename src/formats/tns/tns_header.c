@@ -25,19 +25,19 @@ static bool is_word(struct tns_token token, const char *word)
 static enum status ready(struct tns_head *h, int order, const char *origin, struct error *error)
 {
     const struct tns_options *o = h->options;
-    const char *dims_origin = o->dims_origin ? o->dims_origin : "--dims";
+    const char *known = o->order_origin ? o->order_origin : "--dims";
     if (o->ndims && o->ndims != order)
         return error_set(error, STATUS_INPUT, "%s: %d mode%s, as %s says, but %s gives %d", h->name,
-                         order, order == 1 ? "" : "s", origin, dims_origin, o->ndims);
+                         order, order == 1 ? "" : "s", origin, known, o->ndims);
     struct tns_format *f = &h->format;
     *f =
         (struct tns_format){.name = h->name, .order = order, .index_base = (uint32_t)o->index_base};
     snprintf(f->order_origin, sizeof f->order_origin, "%s", origin);
     bool header = h->dialect != TNS_HEADER_NONE;
-    f->limit_origin = o->ndims ? dims_origin : header ? "the header" : NULL;
+    f->limit_origin = o->ndims ? known : header ? "the header" : NULL;
     for (int n = 0; n < order; n++)
         f->limit[n] = o->ndims ? o->dims[n] : header ? h->shape.dims[n] : MAX_LENGTH;
-    h->awaited = o->dims_origin ? TNS_AWAIT_ENTRY : TNS_READY;
+    h->awaited = o->order_origin ? TNS_AWAIT_ENTRY : TNS_READY;
     return STATUS_OK;
 }
 
@@ -62,7 +62,7 @@ static enum status first_entry(struct tns_head *h, uint64_t columns, uint64_t nu
                      "says",
                      h->name, number, columns, columns == 1 ? "" : "s", expected, f->order,
                      f->order == 1 ? "ex" : "ices", optional ? "with or without a" : "and a",
-                     f->limit_origin);
+                     h->options->order_origin);
 }
 
 static enum status header_order(struct tns_head *h, struct tns_token token, uint64_t columns,
@@ -142,7 +142,7 @@ static enum status first_line(struct tns_head *h, const struct tns_token *token,
                          h->name, number, columns, TNS_MAX_COLUMNS, MAX_ORDER);
     *is_entry = true;
     snprintf(origin, sizeof origin, "line %" PRIu64, number);
-    if (!o->dims_origin)
+    if (!o->order_origin)
         return ready(h, (int)columns - 1, origin, error);
     if (ready(h, o->ndims, origin, error) != STATUS_OK)
         return error->status;

@@ -19,9 +19,10 @@ struct tns_options {
     int index_base;           /* 0 or 1                                                        */
     int ndims;                /* number of lengths (--dims); 0: from the header or the indices */
     uint64_t dims[MAX_ORDER]; /* (ndims) lengths; an index beyond its length is an error       */
-    const char *dims_origin;  /* who gives the lengths, "the model"; NULL: --dims              */
+    const char *order_origin; /* "the model", which gives the order and all lengths for certain;
+                               * NULL: --dims if it is given, else the file                    */
     bool values_optional;     /* all entries may lack their values, which are then read as NaN;
-                               * with dims_origin. One column may then be an index, no header */
+                               * with order_origin. One column may be an index, not a header   */
     uint64_t memory;        /* for tns_read(), bytes; 0: MACHINE_MEMORY_FRACTION of the available */
     struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
 };

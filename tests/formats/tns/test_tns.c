@@ -107,7 +107,7 @@ static void values_may_be_left_out(void **state)
     const struct tns_options given = {.index_base = 1,
                                       .ndims = 3,
                                       .dims = {4, 5, 6},
-                                      .dims_origin = "the model",
+                                      .order_origin = "the model",
                                       .values_optional = true};
     assert_reads_as("1 2 3\n4 1 1\n1 2 3\n", &given, plain, TNS_HEADER_NONE, dims);
     assert_reads_as("# c\n\n 1 2\t 3 \r\n4 1 1# c\n\n\n1 2 3", &given, plain, TNS_HEADER_NONE,
@@ -125,7 +125,7 @@ static void values_may_be_left_out(void **state)
     assert_reads_as("sptensor\n1\n4\n2\n1\n4\n", &single, "1 nan\n4 nan\n", TNS_HEADER_SPTENSOR,
                     dims);
     struct tns_options widest = {
-        .ndims = MAX_ORDER, .dims_origin = "the model", .values_optional = true};
+        .ndims = MAX_ORDER, .order_origin = "the model", .values_optional = true};
     for (int n = 0; n < MAX_ORDER; n++)
         widest.dims[n] = MAX_LENGTH;
     assert_reads_as("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 4294967294\n", &widest,

@@ -166,7 +166,7 @@ static void refuses_other_coordinates(void **state)
     const struct tns_options given = {.index_base = 1,
                                       .ndims = 2,
                                       .dims = {2, 2},
-                                      .dims_origin = "the model",
+                                      .order_origin = "the model",
                                       .values_optional = true};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tns_sizes tiny = {100, 1};
