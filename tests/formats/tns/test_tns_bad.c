@@ -159,7 +159,6 @@ static void refuses_other_coordinates(void **state)
         {"3\n2 2 2\n1 1 1\n", ": 3 modes, as the header says, but the model gives 2"},
         {"2\n2 2\n", ": no entries after the header"},
         {"1 x\n", ":1: mode 2: index 'x', expected a whole number"},
-        {"1 1 x\n", ":1: value 'x', expected a number"},
         {"1 0\n", ":1: mode 2: index 0, expected 1 or more (--index-base 0 for zero-based files)"},
         {"", ": is empty"},
     };
