@@ -165,7 +165,7 @@ static struct tns_write_options text_options(const struct settings *s, struct pr
     return options;
 }
 
-static void show_text(struct progress *progress, const struct tns_write_report *report,
+static void show_text(struct progress *progress, const struct line_writer_report *report,
                       uint64_t nnz, double seconds)
 {
     char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
@@ -185,7 +185,7 @@ static enum status blco_to_text(const struct settings *s, struct progress *progr
     struct blco_file f;
     struct tns_writer *w = NULL;
     struct tns_write_options options = text_options(s, progress);
-    struct tns_write_report report;
+    struct line_writer_report report;
     double start = clock_now();
     if (open_blco(&f, s, error) != STATUS_OK)
         return error->status;
@@ -218,7 +218,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     struct coo x;
     struct coo_cleaning cleaning;
     struct tns_report report;
-    struct tns_write_report written;
+    struct line_writer_report written;
     struct tns_write_options options = text_options(s, progress);
     struct tns_pieces pieces = {.memory = s->memory,
                                 .overhead = EXTERNAL_SORT_OVERHEAD,
@@ -239,6 +239,15 @@ done:
     return error->status;
 }
 
+static enum status check_target(const struct settings *s, struct error *error)
+{
+    struct file_roles files = {0};
+    file_roles_add(&files, FILE_TENSOR_READ, s->in, error);
+    tensor_target_check(s->out, &files, s->force, error);
+    file_roles_free(&files);
+    return error->status;
+}
+
 static enum status convert(struct settings *s, struct error *error)
 {
     enum tensor_format from, to;
@@ -247,7 +256,7 @@ static enum status convert(struct settings *s, struct error *error)
         return error->status;
     if (tensor_format(s->in, &from, error) != STATUS_OK)
         return error->status;
-    if (tensor_target_check(s->out, s->in, s->force, error) != STATUS_OK)
+    if (check_target(s, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
     if (threads_start(error) != STATUS_OK)

@@ -176,7 +176,7 @@ static void list_presets(void)
 struct output {
     const char *path;
     uint64_t nnz;
-    struct tns_write_report report;
+    struct line_writer_report report;
     struct progress progress;
 };
 
@@ -244,9 +244,12 @@ done:
 
 static enum status check_output(const struct settings *s, const char *path, struct error *error)
 {
+    struct file_roles files = {0};
     if (text_output_check(&s->text, path, error) != STATUS_OK)
         return error->status;
-    return tensor_target_check(path, NULL, s->force, error);
+    tensor_target_check(path, &files, s->force, error);
+    file_roles_free(&files);
+    return error->status;
 }
 
 static enum status generate(const struct settings *s, const char *path, struct error *error)

@@ -37,7 +37,7 @@ load cli_helpers
         fails 2 "" "$@"
         [[ $stderr == "blco $command: "*"; try blco $command --help" ]] || { echo "$stderr" && return 1; }
     }
-    for command in cpd info convert generate bench top compare report selftest completion version; do
+    for command in cpd info convert generate bench top predict compare report selftest completion version; do
         hinted "$command" --bogus
     done
     hinted cpd
@@ -48,6 +48,7 @@ load cli_helpers
     hinted cpd x.tns -r 2 --fix 1
     hinted info x.tns --on gpus
     hinted convert x.tns
+    hinted predict a
     hinted compare a b c
     hinted compare a ''
     hinted selftest x

@@ -14,6 +14,7 @@
 struct tns_format {
     const char *name;          /* of the file, for messages; not owned                     */
     int order;                 /* an entry has `order` indices and a value                 */
+    bool valueless;            /* or no value: it is read as NaN                           */
     uint32_t index_base;       /* 0 or 1                                                   */
     uint64_t limit[MAX_ORDER]; /* zero-based indices are below it; at most MAX_LENGTH      */
     const char *limit_origin[MAX_ORDER]; /* what sets the limit ("--dims"), or NULL: MAX_LENGTH */

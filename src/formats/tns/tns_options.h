@@ -2,6 +2,7 @@
 #ifndef BLCO_TNS_OPTIONS_H
 #define BLCO_TNS_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +20,12 @@ struct tns_options {
     int ndims;                /* number of modes that --dims names; 0: it is not given         */
     uint64_t dims[MAX_ORDER]; /* lengths; an index beyond its length is an error. 0: from the
                                * header or the indices                                         */
-    const char *dims_origin[MAX_ORDER]; /* what gives a length; NULL: "--dims"; not owned      */
+    const char *dims_origin[MAX_ORDER]; /* what gives a length; NULL: order_origin, or "--dims";
+                                         * not owned                                           */
+    const char *order_origin; /* "the model", which gives the order and all lengths for certain;
+                               * NULL: --dims if it is given, else the file                    */
+    bool values_optional;     /* all entries may lack their values, which are then unknown; with
+                               * order_origin. One column may be an index, not a header        */
     uint64_t memory;        /* for tns_read(), bytes; 0: MACHINE_MEMORY_FRACTION of the available */
     enum coo_zeros zeros;   /* what cleaning does to listed zeros                             */
     struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */

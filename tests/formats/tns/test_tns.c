@@ -129,6 +129,41 @@ static void header_dialects(void **state)
     assert_reads_as("1\n7\n3 1\n", &one_based, "3 1\n", TNS_HEADER_DIMS, (const uint64_t[]){7});
 }
 
+/* Entries without values are read as unknown ones, where that is allowed. */
+static void values_may_be_left_out(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {4, 5, 6};
+    const char *plain = "1 2 3 nan\n4 1 1 nan\n1 2 3 nan\n", *full = "1 2 3 1.5\n4 1 1 -2\n";
+    const struct tns_options given = {.index_base = 1,
+                                      .ndims = 3,
+                                      .dims = {4, 5, 6},
+                                      .order_origin = "the model",
+                                      .values_optional = true};
+    assert_reads_as("1 2 3\n4 1 1\n1 2 3\n", &given, plain, TNS_HEADER_NONE, dims);
+    assert_reads_as("# c\n\n 1 2\t 3 \r\n4 1 1# c\n\n\n1 2 3", &given, plain, TNS_HEADER_NONE,
+                    dims);
+    assert_reads_as("3\n4 5 6\n1 2 3\n4 1 1\n1 2 3\n", &given, plain, TNS_HEADER_DIMS, dims);
+    assert_reads_as("sptensor\n3\n4 5 6\n3\n1 2 3\n4 1 1\n1 2 3\n", &given, plain,
+                    TNS_HEADER_SPTENSOR, dims);
+    assert_reads_as(full, &given, full, TNS_HEADER_NONE, dims);
+    assert_reads_as("3\n9 9 9\n\n1 2 3 1.5\n4 1 1 -2\n", &given, full, TNS_HEADER_DIMS, dims);
+
+    struct tns_options single = given;
+    single.ndims = 1;
+    assert_reads_as("1\n4\n3\n", &single, "1 nan\n4 nan\n3 nan\n", TNS_HEADER_NONE, dims);
+    assert_reads_as("1 7\n4 8\n", &single, "1 7\n4 8\n", TNS_HEADER_NONE, dims);
+    assert_reads_as("sptensor\n1\n4\n2\n1\n4\n", &single, "1 nan\n4 nan\n", TNS_HEADER_SPTENSOR,
+                    dims);
+    struct tns_options widest = {
+        .ndims = MAX_ORDER, .order_origin = "the model", .values_optional = true};
+    for (int n = 0; n < MAX_ORDER; n++)
+        widest.dims[n] = MAX_LENGTH;
+    assert_reads_as("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 4294967294\n", &widest,
+                    "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 4294967294 nan\n", TNS_HEADER_NONE,
+                    widest.dims);
+}
+
 static void limits_are_accepted(void **state)
 {
     (void)state;
@@ -214,9 +249,10 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_sscanf_reads), cmocka_unit_test(reads_unknown_entries),
-        cmocka_unit_test(header_dialects),         cmocka_unit_test(limits_are_accepted),
-        cmocka_unit_test(reads_from_pipes),        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(reads_what_sscanf_reads),   cmocka_unit_test(reads_unknown_entries),
+        cmocka_unit_test(header_dialects),           cmocka_unit_test(limits_are_accepted),
+        cmocka_unit_test(reads_from_pipes),          cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(values_may_be_left_out),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
