@@ -175,12 +175,24 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     return STATUS_OK;
 }
 
+/* No backend has a use for unknown entries yet. */
+static enum status refuse_unknown(const struct rank_tensor *t, struct error *error)
+{
+    if (t->listed.unknown == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "the tensor has %llu unknown entr%s (nan), which blco can only convert and "
+                     "describe",
+                     (unsigned long long)t->listed.unknown, t->listed.unknown == 1 ? "y" : "ies");
+}
+
 enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct rank_tensor *t, const struct backend_options *options,
                             struct progress *progress, struct error *error)
 {
     struct comm *all = t->comm; /* *t is empty after a read that fails */
-    begin(b, kind, t, options, error);
+    if (begin(b, kind, t, options, error) == STATUS_OK)
+        refuse_unknown(t, error);
     if (comm_end_phase(all, error) != STATUS_OK) /* plan_and_read needs every rank */
         goto done;
     plan_and_read(b, t, progress, error);

@@ -21,7 +21,7 @@ struct settings {
     struct cmd_common common;
     struct text_output text;
     const char *in, *out;
-    bool force;
+    bool force, keep_zeros;
     uint64_t memory; /* bytes of host memory to use */
 };
 
@@ -29,6 +29,10 @@ static const struct cli_option output_options[] = {
     TEXT_OUTPUT_HEADER(struct settings, text),
     {"--out-index-base", 0, "0|1", "first index of every mode in OUT (that of\n--index-base)",
      TEXT_OUTPUT_INDEX_BASE(struct settings, text)},
+    {"--keep-zeros", 0, NULL,
+     "write entries that are zero, too: where entries that\nare not listed are unknown, a zero is "
+     "an observation",
+     CLI_FLAG(struct settings, keep_zeros)},
     TENSOR_TARGET_FORCE(struct settings, force),
     {.name = NULL}};
 
@@ -94,6 +98,7 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     struct external_sort_report report;
     char from[64] = "";
     external_sort_init(&sort, s->out, s->memory, progress);
+    sort.zeros = s->common.tns.zeros;
     if (text_to_spills(s, &sort, &last, error) != STATUS_OK)
         goto done;
     double start = clock_now();
@@ -112,17 +117,35 @@ done:
     return error->status;
 }
 
+/* Opens IN, a .blco file, which cannot bring back zeros that were dropped when it was written. */
+static enum status open_blco(struct blco_file *f, const struct settings *s, struct error *error)
+{
+    if (blco_file_open(f, s->in, error) != STATUS_OK)
+        return error->status;
+    const uint64_t dropped = f->listed.dropped;
+    if (s->keep_zeros && dropped > 0 && dropped != COO_NOT_KNOWN) {
+        error_set(error, STATUS_INPUT,
+                  "%s: %ju zeros were dropped when it was written: convert its text with "
+                  "--keep-zeros",
+                  s->in, (uintmax_t)dropped);
+        goto done;
+    }
+    tensor_check_lengths(s->in, &f->shape, &s->common.tns, error);
+done:
+    if (error->status != STATUS_OK)
+        blco_file_close(f);
+    return error->status;
+}
+
 static enum status blco_to_blco(const struct settings *s, struct progress *progress,
                                 struct error *error)
 {
     struct blco_file f;
     uint64_t bytes;
     double start = clock_now();
-    if (blco_file_open(&f, s->in, error) != STATUS_OK)
+    if (open_blco(&f, s, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "writing %s", s->out);
-    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) != STATUS_OK)
-        goto done;
     if (blco_copy(&f, s->out, s->memory, &bytes, progress, error) != STATUS_OK)
         goto done;
     show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
@@ -164,12 +187,10 @@ static enum status blco_to_text(const struct settings *s, struct progress *progr
     struct tns_write_options options = text_options(s, progress);
     struct line_writer_report report;
     double start = clock_now();
-    if (blco_file_open(&f, s->in, error) != STATUS_OK)
+    if (open_blco(&f, s, error) != STATUS_OK)
         return error->status;
     const struct blco_file_header *h = f.header;
     const struct blco_pieces pieces = blco_pieces_of(&f, s->memory / 2);
-    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) != STATUS_OK)
-        goto done;
     if (tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error) != STATUS_OK)
         goto done;
     if (blco_pieces_each(&pieces, append, w, error) != STATUS_OK)
@@ -207,7 +228,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     if (tns_read_pieces(&x, s->in, &s->common.tns, &pieces, &report, error) != STATUS_OK)
         return error->status;
     double start = clock_now();
-    if (tensor_clean(&x, s->in, NULL, &cleaning, error) != STATUS_OK)
+    if (tensor_clean(&x, s->in, &s->common.tns, NULL, &cleaning, error) != STATUS_OK)
         goto done;
     if (tns_write(&x, s->out, &options, &written, error) != STATUS_OK)
         goto done;
@@ -264,6 +285,7 @@ static int run_command(int argc, char **argv, struct error *error)
         return (int)error->status;
     if (cli_two_operands(&line, "files", names, file, error) != STATUS_OK)
         return (int)error->status;
+    settings.common.tns.zeros = settings.keep_zeros ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
     settings.in = file[0];
     settings.out = file[1];
     return (int)convert(&settings, error);
@@ -276,8 +298,10 @@ const struct command cmd_convert = {
         "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
         "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
         "is text (.tns), plain\nor gzip, a .blco file, or - for text from standard input. "
-        "Duplicates are summed\nand zeros dropped. IN may be larger than memory if IN or OUT is a "
-        ".blco file;\ntext is then sorted in a temporary file in the folder of OUT.\n",
+        "Duplicates are summed\nand zeros dropped; a value nan is an unknown entry. IN may be "
+        "larger "
+        "than memory\nif IN or OUT is a .blco file; text is then sorted in a temporary file in "
+        "the\nfolder of OUT.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,

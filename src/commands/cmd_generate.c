@@ -147,6 +147,9 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
         return find_preset(s, spec, error);
     if (!s->common.tns.ndims || !s->nnz)
         return error_set(error, STATUS_INPUT, "--dims and --nnz, or --preset, are required");
+    for (int n = 0; n < s->common.tns.ndims; n++)
+        if (s->common.tns.dims[n] == 0)
+            return error_set(error, STATUS_INPUT, "--dims: no length of mode %d", n + 1);
     spec->shape.order = s->common.tns.ndims;
     memcpy(spec->shape.dims, s->common.tns.dims, sizeof spec->shape.dims);
     spec->nnz = s->nnz;

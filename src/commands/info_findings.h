@@ -11,6 +11,7 @@ struct info_findings {
     struct coo x; /* of a .blco file only order, lengths and nnz; owned */
     enum tensor_format format;
     struct tensor_report report; /* of text                                       */
+    struct coo_listed listed;    /* what is listed besides nonzeros               */
     uint64_t file_bytes;         /* of a .blco file                               */
     struct plan_tensor tensor;   /* what the plan needs to know                   */
     uint64_t entries;            /* of the file, duplicates and zeros included    */
@@ -22,6 +23,12 @@ struct info_findings {
     struct coo_census census; /* where ranks are wanted; owned                    */
     struct info_ranks ranks;  /* likewise                                         */
 };
+
+/* Zeros that the file lists: those that cleaning drops from text, those that a .blco file keeps. */
+uint64_t info_zeros(const struct info_findings *f);
+
+/* Entries that are left, without unknown entries and zeros. */
+uint64_t info_nonzeros(const struct info_findings *f);
 
 /* Prints it as one JSON object, which blco-info(1) describes; `path` names the tensor.
  * STATUS_MEMORY.

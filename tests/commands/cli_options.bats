@@ -119,7 +119,7 @@ load cli_helpers
 }
 
 @test "lists of lengths" {
-    for bad in '' 4, ,4 4,,5 4x 4x5,y 0 4,0 4294967296 4-5 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do
+    for bad in '' 4, ,4 4,,5 4x 4x5,y 0 4,0 4294967296 4-5 -4 -,-4 -5 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do
         fails 2 "--dims: '$bad', expected 1 to 16 lengths" cpd a.tns -r 2 --dims "$bad"
     done
 }

@@ -1,5 +1,6 @@
 #include "formats/blco/packed_tensor.h"
 
+#include <math.h>
 #include <omp.h>
 
 #include <isa-l/crc64.h>
@@ -197,7 +198,7 @@ static double segment_norm_sq(const uint8_t *bytes, uint32_t groups, int line_bi
         segment_group_values(bytes, &g, value);
 #pragma omp simd reduction(+ : sum)
         for (uint32_t i = 0; i < g.count; i++)
-            sum += value[i] * value[i];
+            sum += isnan(value[i]) ? 0 : value[i] * value[i];
     }
     return sum;
 }

@@ -10,6 +10,16 @@ const struct word tns_header_words[] = {{"none", TNS_HEADER_NONE},
                                         {"sptensor", TNS_HEADER_SPTENSOR},
                                         {NULL, 0}};
 
+static const char *order_origin(const struct tns_options *options)
+{
+    return options->order_origin ? options->order_origin : "--dims";
+}
+
+const char *tns_dims_origin(const struct tns_options *options, int n)
+{
+    return options->dims_origin[n] ? options->dims_origin[n] : order_origin(options);
+}
+
 void tns_head_begin(struct tns_head *h, const char *name, const struct tns_options *options)
 {
     *h = (struct tns_head){.name = name, .options = options};
@@ -25,18 +35,18 @@ static bool is_word(struct tns_token token, const char *word)
 static enum status ready(struct tns_head *h, int order, const char *origin, struct error *error)
 {
     const struct tns_options *o = h->options;
-    const char *known = o->order_origin ? o->order_origin : "--dims";
     if (o->ndims && o->ndims != order)
         return error_set(error, STATUS_INPUT, "%s: %d mode%s, as %s says, but %s gives %d", h->name,
-                         order, order == 1 ? "" : "s", origin, known, o->ndims);
+                         order, order == 1 ? "" : "s", origin, order_origin(o), o->ndims);
     struct tns_format *f = &h->format;
     *f =
         (struct tns_format){.name = h->name, .order = order, .index_base = (uint32_t)o->index_base};
     snprintf(f->order_origin, sizeof f->order_origin, "%s", origin);
     bool header = h->dialect != TNS_HEADER_NONE;
-    f->limit_origin = o->ndims ? known : header ? "the header" : NULL;
-    for (int n = 0; n < order; n++)
-        f->limit[n] = o->ndims ? o->dims[n] : header ? h->shape.dims[n] : MAX_LENGTH;
+    for (int n = 0; n < order; n++) {
+        f->limit[n] = o->dims[n] ? o->dims[n] : header ? h->shape.dims[n] : MAX_LENGTH;
+        f->limit_origin[n] = o->dims[n] ? tns_dims_origin(o, n) : header ? "the header" : NULL;
+    }
     h->awaited = o->order_origin ? TNS_AWAIT_ENTRY : TNS_READY;
     return STATUS_OK;
 }

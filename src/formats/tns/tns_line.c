@@ -7,6 +7,7 @@
 
 #include "base/digits.h"
 #include "base/number.h"
+#include "tensor/coo.h"
 
 #define QUOTED_LENGTH 40 /* bytes of a token that a message shows */
 
@@ -64,6 +65,17 @@ static uint64_t columns_of(const struct tns_format *f)
     return (uint64_t)f->order + !f->valueless;
 }
 
+/* Parses a value: a finite number, or a word for an unknown one (COO_UNKNOWN). Returns its end, or
+ * NULL. */
+static const char *parse_value(const char *text, const char *end, double *value)
+{
+    const char *after = number_parse(text, end, value);
+    if (after && isfinite(*value))
+        return after;
+    *value = COO_UNKNOWN;
+    return number_parse_unknown(text, end);
+}
+
 enum line_kind { LINE_EMPTY, LINE_ENTRY, LINE_BAD };
 
 /* Parses a text line that fast_line() has refused. */
@@ -82,12 +94,12 @@ static enum line_kind parse_line(const struct tns_format *f, const char *line, c
             return LINE_BAD;
         place->index[n][at] = (uint32_t)(index - f->index_base);
     }
-    place->value[at] = NAN;
+    place->value[at] = COO_UNKNOWN;
     if (f->valueless)
         return LINE_ENTRY;
     struct tns_token last = token[f->order];
     double value;
-    if (number_parse(last.begin, last.end, &value) != last.end || !isfinite(value))
+    if (parse_value(last.begin, last.end, &value) != last.end)
         return LINE_BAD;
     place->value[at] = value;
     return LINE_ENTRY;
@@ -126,8 +138,8 @@ static enum status explain_index(const struct tns_format *f, uint64_t number, in
                                                           : "");
     if (index - f->index_base < f->limit[n])
         return STATUS_OK;
-    if (f->limit_origin)
-        snprintf(origin, sizeof origin, ", as %s says", f->limit_origin);
+    if (f->limit_origin[n])
+        snprintf(origin, sizeof origin, ", as %s says", f->limit_origin[n]);
     return error_set(error, STATUS_INPUT,
                      "%s:%" PRIu64 ": mode %d: index %.*s, expected at most %" PRIu64 "%s", f->name,
                      number, n + 1, length, token.begin, f->limit[n] - 1 + f->index_base, origin);
@@ -154,7 +166,8 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
     double value;
     bool is_number = number_parse(last.begin, last.end, &value) == last.end;
     bool has_comma = memchr(last.begin, ',', (size_t)(last.end - last.begin));
-    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": value %s, expected a %snumber%s",
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": value %s, expected a %snumber%s, or nan for an unknown entry",
                      f->name, number, tns_quote(last, quoted), is_number ? "finite " : "",
                      has_comma ? " with a decimal point" : "");
 }
@@ -183,7 +196,7 @@ static inline const char *fast_unsigned(const char *p, const char *readable, uin
     return p;
 }
 
-/* Parses a value at p: a whole number fast, others by number_parse(). Returns its end or NULL. */
+/* Parses a value at p: a whole number fast, others by parse_value(). Returns its end or NULL. */
 static inline const char *fast_value(const char *p, const char *readable, double *value)
 {
     uint64_t whole;
@@ -193,8 +206,7 @@ static inline const char *fast_value(const char *p, const char *readable, double
         *value = negative ? -(double)whole : (double)whole;
         return end;
     }
-    end = number_parse(p, readable, value);
-    return end && isfinite(*value) ? end : NULL;
+    return parse_value(p, readable, value);
 }
 
 static inline const char *skip_blanks(const char *p)
@@ -223,7 +235,7 @@ static inline const char *fast_line(const struct tns_format *f, const char *p, c
         p = skip_blanks(p);
     }
     if (f->valueless)
-        place->value[at] = NAN;
+        place->value[at] = COO_UNKNOWN;
     else
         p = fast_value(p, readable, &place->value[at]);
     if (!p)

@@ -49,10 +49,12 @@ static void refuses_bad_files(void **state)
         {"bad_index_negative", ":2: mode 1: index -3, expected 1 or more"},
         {"bad_index_limit", ":2: mode 3: index 4294967296, expected at most 4294967295"},
         {"bad_index_beyond", ":4: mode 2: index 3, expected at most 2, as the header says"},
-        {"bad_value_letters", ":2: value '1.5x', expected a number"},
-        {"bad_value_inf", ":2: value '-inf', expected a finite number"},
-        {"bad_value_nan", ":1: value 'NaN', expected a finite number"},
-        {"bad_value_overflow", ":2: value '1e999', expected a finite number"},
+        {"bad_value_letters", ":2: value '1.5x', expected a number, or nan for an unknown entry"},
+        {"bad_value_inf",
+         ":2: value '-inf', expected a finite number, or nan for an unknown entry"},
+        {"bad_value_nan", ":1: value 'NaNs', expected a number, or nan for an unknown entry"},
+        {"bad_value_overflow",
+         ":2: value '1e999', expected a finite number, or nan for an unknown entry"},
         {"bad_binary", ":2: mode 1: index '\\x00\\xffELF\\x01', expected a whole number"},
         {"bad_long_token", ":2: mode 2: index '1234567890123456789012345678901234567890...', "
                            "expected a whole number"},
@@ -124,9 +126,15 @@ static void refuses_what_the_options_exclude(void **state)
         {"1 1 1 1\n1 1 1 1 1",
          ":2: 5 columns, expected 4: 3 indices and a value, as line 1 says",
          {.index_base = 1}},
-        {"1 1 \x7f\n", ":1: value '\\x7f', expected a number", {.index_base = 1}},
-        {"1 1 1.5.5\n", ":1: value '1.5.5', expected a number", {.index_base = 1}},
-        {"1 1 -\n", ":1: value '-', expected a number", {.index_base = 1}},
+        {"1 1 \x7f\n",
+         ":1: value '\\x7f', expected a number, or nan for an unknown entry",
+         {.index_base = 1}},
+        {"1 1 1.5.5\n",
+         ":1: value '1.5.5', expected a number, or nan for an unknown entry",
+         {.index_base = 1}},
+        {"1 1 -\n",
+         ":1: value '-', expected a number, or nan for an unknown entry",
+         {.index_base = 1}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tns_sizes tiny = {100, 1};
@@ -159,7 +167,6 @@ static void refuses_other_coordinates(void **state)
         {"3\n2 2 2\n1 1 1\n", ": 3 modes, as the header says, but the model gives 2"},
         {"2\n2 2\n", ": no entries after the header"},
         {"1 x\n", ":1: mode 2: index 'x', expected a whole number"},
-        {"1 1 x\n", ":1: value 'x', expected a number"},
         {"1 0\n", ":1: mode 2: index 0, expected 1 or more (--index-base 0 for zero-based files)"},
         {"", ": is empty"},
     };
@@ -227,7 +234,8 @@ static void one_bad_line_among_many(void **state)
                 p += sprintf(p, "%d 7 %s\n", i, bad ? "bad" : "1");
         }
         char message[100];
-        snprintf(message, sizeof message, ":%d: value 'bad', expected a number", where[w]);
+        snprintf(message, sizeof message,
+                 ":%d: value 'bad', expected a number, or nan for an unknown entry", where[w]);
         for (int i = 0; i < 6; i++) {
             size_t size = (size_t)(p - text);
             if (i % 2)
