@@ -1,6 +1,5 @@
 #include "formats/blco/packed_tensor.h"
 
-#include <math.h>
 #include <omp.h>
 
 #include <isa-l/crc64.h>
@@ -197,8 +196,10 @@ static double segment_norm_sq(const uint8_t *bytes, uint32_t groups, int line_bi
         segment_group_load(bytes, k, line_bits, &g, NULL);
         segment_group_values(bytes, &g, value);
 #pragma omp simd reduction(+ : sum)
-        for (uint32_t i = 0; i < g.count; i++)
-            sum += isnan(value[i]) ? 0 : value[i] * value[i];
+        for (uint32_t i = 0; i < g.count; i++) {
+            double known = coo_known(value[i]);
+            sum += known * known;
+        }
     }
     return sum;
 }
