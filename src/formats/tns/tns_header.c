@@ -10,11 +10,14 @@ const struct word tns_header_words[] = {{"none", TNS_HEADER_NONE},
                                         {"sptensor", TNS_HEADER_SPTENSOR},
                                         {NULL, 0}};
 
+static const char *order_origin(const struct tns_options *options)
+{
+    return options->order_origin ? options->order_origin : "--dims";
+}
+
 const char *tns_dims_origin(const struct tns_options *options, int n)
 {
-    if (options->dims_origin[n])
-        return options->dims_origin[n];
-    return options->order_origin ? options->order_origin : "--dims";
+    return options->dims_origin[n] ? options->dims_origin[n] : order_origin(options);
 }
 
 void tns_head_begin(struct tns_head *h, const char *name, const struct tns_options *options)
@@ -32,10 +35,9 @@ static bool is_word(struct tns_token token, const char *word)
 static enum status ready(struct tns_head *h, int order, const char *origin, struct error *error)
 {
     const struct tns_options *o = h->options;
-    const char *known = o->order_origin ? o->order_origin : "--dims";
     if (o->ndims && o->ndims != order)
         return error_set(error, STATUS_INPUT, "%s: %d mode%s, as %s says, but %s gives %d", h->name,
-                         order, order == 1 ? "" : "s", origin, known, o->ndims);
+                         order, order == 1 ? "" : "s", origin, order_origin(o), o->ndims);
     struct tns_format *f = &h->format;
     *f =
         (struct tns_format){.name = h->name, .order = order, .index_base = (uint32_t)o->index_base};

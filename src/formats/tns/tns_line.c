@@ -60,6 +60,11 @@ const char *tns_quote(struct tns_token token, char *text)
     return text;
 }
 
+static uint64_t columns_of(const struct tns_format *f)
+{
+    return (uint64_t)f->order + !f->valueless;
+}
+
 /* Parses a value: a finite number, or a word for an unknown one (COO_UNKNOWN). Returns its end, or
  * NULL. */
 static const char *parse_value(const char *text, const char *end, double *value)
@@ -69,11 +74,6 @@ static const char *parse_value(const char *text, const char *end, double *value)
         return after;
     *value = COO_UNKNOWN;
     return number_parse_unknown(text, end);
-}
-
-static uint64_t columns_of(const struct tns_format *f)
-{
-    return (uint64_t)f->order + !f->valueless;
 }
 
 enum line_kind { LINE_EMPTY, LINE_ENTRY, LINE_BAD };

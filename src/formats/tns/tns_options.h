@@ -20,8 +20,7 @@ struct tns_options {
     int ndims;                /* number of modes that --dims names; 0: it is not given         */
     uint64_t dims[MAX_ORDER]; /* lengths; an index beyond its length is an error. 0: from the
                                * header or the indices                                         */
-    const char *dims_origin[MAX_ORDER]; /* what gives a length; NULL: order_origin, or "--dims";
-                                         * not owned                                           */
+    const char *dims_origin[MAX_ORDER]; /* what gives a length; NULL: what gives the order     */
     const char *order_origin; /* "the model", which gives the order and all lengths for certain;
                                * NULL: --dims if it is given, else the file                    */
     bool values_optional;     /* all entries may lack their values, which are then unknown; with

@@ -249,9 +249,9 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_sscanf_reads),   cmocka_unit_test(reads_unknown_entries),
-        cmocka_unit_test(header_dialects),           cmocka_unit_test(limits_are_accepted),
-        cmocka_unit_test(reads_from_pipes),          cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(reads_what_sscanf_reads), cmocka_unit_test(reads_unknown_entries),
+        cmocka_unit_test(header_dialects),         cmocka_unit_test(limits_are_accepted),
+        cmocka_unit_test(reads_from_pipes),        cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(values_may_be_left_out),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
