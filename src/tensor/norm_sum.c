@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "tensor/coo_value.h"
+#include "tensor/coo.h"
 
 #define WIDTH         8 /* interleaved sums of a part */
 #define PARTS_AT_ONCE 256
