@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "tensor/shape.h"
@@ -13,17 +12,6 @@
 /* The value of an entry that is listed although nobody knows its value. Every NaN means that; files
  * have the bits of this one. */
 #define COO_UNKNOWN ((double)NAN)
-
-/* The value, or 0 where it is unknown. Decided by its bits: compilers do not vectorise loops that
- * compare with NaN. */
-static inline double coo_known(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits &= bits << 1 > UINT64_C(0xffe0000000000000) ? 0 : UINT64_MAX;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 /* Its entries are nonzeros, unknown entries and, where cleaning keeps them, listed zeros:
  * "nonzeros" is the word for all three. */

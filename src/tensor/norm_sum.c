@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "tensor/coo.h"
+#include "numerics/known_value.h"
 
 #define WIDTH         8 /* interleaved sums of a part */
 #define PARTS_AT_ONCE 256
@@ -15,7 +15,7 @@ void norm_sum_begin(struct norm_sum *s)
 
 static double square(double value)
 {
-    double known = coo_known(value);
+    double known = known_value(value);
     return known * known;
 }
 

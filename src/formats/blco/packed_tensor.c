@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "formats/blco/segment_pack.h"
+#include "numerics/known_value.h"
 #include "tensor/blco.h"
 
 #define NORM_PORTIONS 256 /* of the segments; each is one thread's work */
@@ -197,7 +198,7 @@ static double segment_norm_sq(const uint8_t *bytes, uint32_t groups, int line_bi
         segment_group_values(bytes, &g, value);
 #pragma omp simd reduction(+ : sum)
         for (uint32_t i = 0; i < g.count; i++) {
-            double known = coo_known(value[i]);
+            double known = known_value(value[i]);
             sum += known * known;
         }
     }
