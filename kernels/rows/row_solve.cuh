@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "kernels/rows/row_totals.h"
+
 constexpr int HALS_PASSES = 10;
 constexpr double SINGULAR = 1e-14; /* a pivot that is this small beside its diagonal is rounding  */
 constexpr double SHIFT = 1e-12;    /* of the mean diagonal entry: what a singular H gets first    */
@@ -20,12 +22,20 @@ __device__ __forceinline__ double warp_sum(double x)
 
 /* A warp's room for the system of a row; lane l has entries l and l + 32 of what is in registers.
  * The stride of g keeps the lanes of a column apart. */
-template <int COLUMNS> struct row_room {
+template <int COLUMNS_OF> struct alignas(16) row_room {
+    static constexpr int COLUMNS = COLUMNS_OF;
     static constexpr int LD = COLUMNS + 1;
     static constexpr int PARTS = (COLUMNS + 31) / 32; /* entries of a vector in a lane */
     double g[COLUMNS * LD]; /* G's entries (i, j) with i <= j; below the diagonal, the factor L */
     double b[COLUMNS];
-    double step[COLUMNS]; /* d of H d = q */
+    union {
+        double old[COLUMNS];  /* the old row, while nonzeros are added */
+        double step[COLUMNS]; /* d of H d = q                          */
+    };
+    row_totals totals; /* of the span */
+    /* z of a batch of nonzeros, where registers have no room for it. */
+    static constexpr bool HOLDS_BATCH = COLUMNS > 32;
+    double z[HOLDS_BATCH ? 8 * (COLUMNS + 8) : 1];
 };
 
 /* What a row's system needs beside its room. */

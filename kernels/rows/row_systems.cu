@@ -1,6 +1,9 @@
-/* A thread block is one warp. It gathers the rows of up to 8 nonzeros at a time into shared memory,
- * as their products z, and reads these back in the layout of the matrix instructions. */
+/* A thread block is one warp. The rows that up to 8 nonzeros gather are copied into shared memory
+ * without passing through registers, while the warp works on those of the batch before; it reads
+ * them in the layout of the matrix instructions. */
 #include "kernels/rows/row_systems.h"
+
+#include <cuda_pipeline_primitives.h>
 
 #include "kernels/dense/dense_modes.cuh"
 #include "kernels/mttkrp/chunk_nonzeros.cuh"
@@ -14,9 +17,9 @@ namespace
 
 constexpr uint32_t ALL = ~0u;
 constexpr int WARP = 32;
-constexpr int BATCH = 8;       /* nonzeros at a time                                 */
-constexpr int FEW_GATHERS = 3; /* whose loads do not wait for each other             */
-constexpr int SNAP = 32;       /* nonzeros among which the start of a row is looked for */
+constexpr int BATCH = 8;            /* nonzeros at a time                                 */
+constexpr double SHORT_LIMIT = 1e8; /* of K, which costs as many digits                   */
+constexpr int SNAP = 32;            /* nonzeros among which the start of a row is looked for */
 constexpr int THREADS = 256;
 constexpr int JOIN_THREADS = 512;
 constexpr double RIDGE_LIMIT = 1e200; /* of a component that has become zero, which stays so */
@@ -33,44 +36,69 @@ constexpr int NUMBERS = sizeof(row_numbers) / sizeof(double);
 /* b, the upper half of G by rows, the numbers. */
 template <int COLUMNS> constexpr int part_length = COLUMNS + COLUMNS *(COLUMNS + 1) / 2 + NUMBERS;
 
-template <int BLOCKS> struct warp_room {
-    static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
-    static constexpr int LD = COLUMNS + 4; /* four nonzeros' entries lie in different banks */
-    alignas(16) double z[BATCH * LD];
-    row_room<COLUMNS> row;
-};
+/* Entries from one row in a stage to the next: those of four nonzeros lie in different banks. */
+template <typename T, int COLUMNS>
+constexpr int stage_ld = sizeof(T) == sizeof(double) ? COLUMNS + 4
+                         : COLUMNS == TILE_SIDE      ? COLUMNS
+                                                     : COLUMNS + 8;
 
-/* 32 nonzeros from `first` on, one in each lane. */
-template <typename T> struct window {
+/* 32 nonzeros from a place on, one in each lane. */
+struct window {
     index_words<ANY> index;
     double value;
+    uint32_t row; /* not before it is the present window */
+};
+
+/* Up to BATCH nonzeros of one row, whose gathered rows are in a stage or on their way there. */
+struct batch {
+    double value[2]; /* of nonzeros t and t + 4; NaN: not there */
     uint32_t row;
+    int count;  /* 0: there is none             */
+    bool whole; /* the row has no other nonzeros */
 };
 
 template <typename T, int BLOCKS> struct row_walk {
-    using room_of = warp_room<BLOCKS>;
-    static constexpr int COLUMNS = room_of::COLUMNS, LD = room_of::LD;
-    static constexpr int PAIRS = tile_pairs<BLOCKS>();
+    static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
+    static constexpr int LD = stage_ld<T, COLUMNS>;
+    static constexpr int PAIRS = tile_pairs<BLOCKS>;
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
-    static constexpr int VECTORS = COLUMNS / WIDTH; /* of a row of z              */
+    static constexpr int VECTORS = COLUMNS / WIDTH; /* of a row of z                            */
     static constexpr int AT_ONCE = BATCH < WARP / VECTORS ? BATCH : WARP / VECTORS;
-    static constexpr int STEPS = BATCH / AT_ONCE; /* loads of a batch's rows    */
+    static constexpr int STEPS = BATCH / AT_ONCE; /* copies of a batch's rows                 */
     static constexpr int PARTS = row_room<COLUMNS>::PARTS;
+    static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH; /* a batch's z */
 
     const row_systems_args &a;
-    room_of &room;
-    const uint32_t lane, t, g; /* lane = 4 g + t                                       */
-    const uint32_t *base;      /* of the block, or NULL                                */
-    uint32_t row;              /* the one that is being summed                         */
-    double old[BLOCKS];        /* entries g, g + 8, ... of it, with their weights      */
-    double b[BLOCKS];          /* of nonzeros t and t + 4 of the batches               */
-    double sum[PAIRS][4];      /* tiles of G                                           */
-    row_numbers numbers;       /* of nonzeros t and t + 4, in lanes with g = 0         */
-    row_totals totals;         /* of the span                                          */
+    row_room<COLUMNS> &room;
+    T *stage;                  /* (2 x gathers x BATCH x LD); shared                           */
+    const uint32_t lane, t, g; /* lane = 4 g + t                                               */
+    const bool narrow;         /* indices of one word, no bases                                */
+    const uint32_t *base;      /* of the block, or NULL                                        */
+    uint64_t first, end;       /* of the window; of the span                                   */
+    bool goes_on;              /* the span's last row, after its end                           */
+    uint32_t previous;         /* the row of the last batch                                    */
+    int from, size;            /* lanes of the window that are still to come: [from, size)     */
+    uint32_t heads;            /* bit i: lane i has another row than lane i - 1                */
+    window now, next;
+    uint32_t row;         /* the one that is being summed                                 */
+    double b[BLOCKS];     /* of nonzeros t and t + 4 of the batches                       */
+    double sum[PAIRS][4]; /* tiles of G                                                   */
+    row_numbers numbers;  /* of nonzeros t and t + 4, in lanes with g = 0                 */
 
-    __device__ __forceinline__ row_walk(const row_systems_args &args, room_of &of)
-        : a(args), room(of), lane(threadIdx.x), t(lane % 4), g(lane / 4), base(nullptr), totals{}
+    __device__ __forceinline__ row_walk(const row_systems_args &args, row_room<COLUMNS> &of, T *at)
+        : a(args), room(of), stage(at), lane(threadIdx.x), t(lane % 4), g(lane / 4),
+          narrow(!args.mttkrp.index[1] && !args.mttkrp.base), base(nullptr)
     {
+    }
+
+    /* Coordinates of one word without a base have NARROW. */
+    template <bool NARROW>
+    __device__ __forceinline__ uint32_t row_number(const mttkrp_field &f,
+                                                   const index_words<ANY> &index) const
+    {
+        if constexpr (NARROW)
+            return static_cast<uint32_t>(index.word[0] >> f.shift) & f.mask;
+        return coordinate<ANY>(f, index, base_of(f.mode));
     }
 
     __device__ __forceinline__ uint32_t base_of(int mode) const
@@ -78,18 +106,116 @@ template <typename T, int BLOCKS> struct row_walk {
         return base ? __ldg(base + mode) : 0;
     }
 
-    __device__ __forceinline__ window<T> read(uint64_t first, uint64_t end) const
+    __device__ __forceinline__ window read(uint64_t at) const
     {
-        const uint64_t i = first + lane < end ? first + lane : end - 1;
+        const uint64_t i = at + lane < end ? at + lane : end - 1;
         const global_chunk<T, ANY> all{
             {a.mttkrp.index[0], a.mttkrp.index[1]}, a.mttkrp.value, a.mttkrp.wide_values != 0};
-        const auto at = all.from(i);
-        window<T> w;
-        w.index = at.index_at(0);
-        w.value = a.mttkrp.wide_values ? __ldg(static_cast<const double *>(at.value))
-                                       : static_cast<double>(at.value_at(0));
-        w.row = coordinate<ANY>(a.mttkrp.output, w.index, base_of(a.mttkrp.output.mode));
+        const auto here = all.from(i);
+        window w;
+        w.index = here.index_at(0);
+        w.value = a.mttkrp.wide_values ? __ldg(static_cast<const double *>(here.value))
+                                       : static_cast<double>(here.value_at(0));
         return w;
+    }
+
+    /* Nonzero `lane + by` of those in the present window and the next one. */
+    template <typename X> __device__ __forceinline__ static X slid(X low, X high, int by)
+    {
+        const int from = static_cast<int>(threadIdx.x) + by;
+        const X a = __shfl_sync(ALL, low, from), b = __shfl_sync(ALL, high, from);
+        return from < WARP ? a : b;
+    }
+
+    /* The window goes on from its lane `from`, so that a short row lies in it as a whole. */
+    __device__ __forceinline__ void slide()
+    {
+        if (from < WARP) {
+            for (int k = 0; k < (narrow ? 1 : 2); k++)
+                now.index.word[k] = slid(now.index.word[k], next.index.word[k], from);
+            now.value = slid(now.value, next.value, from);
+        } else {
+            now = next;
+        }
+        begin_window(first + from);
+    }
+
+    /* The nonzeros of the window from `at` on are in `now`. */
+    __device__ __forceinline__ void begin_window(uint64_t at)
+    {
+        first = at;
+        from = 0;
+        size = end - first < WARP ? static_cast<int>(end - first) : WARP;
+        now.row = narrow ? row_number<true>(a.mttkrp.output, now.index)
+                         : row_number<false>(a.mttkrp.output, now.index);
+        const uint32_t before = __shfl_up_sync(ALL, now.row, 1);
+        heads = __ballot_sync(ALL, static_cast<int>(lane) < size && lane > 0 && now.row != before);
+        if (first + WARP < end)
+            next = read(first + WARP);
+    }
+
+    __device__ __forceinline__ T *rows_of(int which, int gather) const
+    {
+        return stage + (which * a.mttkrp.gathers + gather) * BATCH * LD;
+    }
+
+    /* Starts to copy the rows that nonzeros [from, from + count) of the window gather, and perhaps
+     * a few more. Those, and columns after the last, count nothing. */
+    template <bool NARROW> __device__ __forceinline__ void copy_rows(int which, int count) const
+    {
+        const uint32_t v = lane % VECTORS, row_bytes = a.mttkrp.vectors * VECTOR_BYTES;
+        const int place = static_cast<int>(lane / VECTORS) % AT_ONCE;
+        T *to = rows_of(which, 0) + place * LD + v * WIDTH;
+        for (int k = 0; k < a.mttkrp.gathers; k++, to += BATCH * LD) {
+            const mttkrp_gather &gather = a.mttkrp.gather[k];
+            const uint32_t mine = row_number<NARROW>(gather.field, now.index);
+            const char *rows = static_cast<const char *>(gather.rows) +
+                               min(v, a.mttkrp.vectors - 1) * VECTOR_BYTES;
+            uint64_t i[STEPS];
+#pragma unroll
+            for (int s = 0; s < STEPS; s++)
+                i[s] = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
+            if (count > BATCH - AT_ONCE) {
+#pragma unroll
+                for (int s = 0; s < STEPS; s++)
+                    copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
+            } else {
+#pragma unroll
+                for (int s = 0; s < STEPS; s++)
+                    if (s * AT_ONCE < count)
+                        copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
+            }
+        }
+    }
+
+    /* The next batch of the span, whose rows go to stage `which`. */
+    __device__ __forceinline__ batch begin_batch(int which)
+    {
+        batch x = {};
+        if (size - from <= BATCH && first + size < end)
+            slide();
+        if (from < size) {
+            const uint32_t later = heads >> from >> 1;
+            const int to = later ? from + __ffs(static_cast<int>(later)) : size;
+            x.count = min(to - from, BATCH);
+            x.row = __shfl_sync(ALL, now.row, from);
+            x.whole = x.row != previous && x.count == to - from &&
+                      (later || (first + size == end && !goes_on));
+            previous = x.row;
+            if (narrow)
+                copy_rows<true>(which, x.count);
+            else
+                copy_rows<false>(which, x.count);
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int k = 4 * half + static_cast<int>(t);
+                const double value = __shfl_sync(ALL, now.value, from + k);
+                x.value[half] = k < x.count ? value : NAN;
+            }
+            from += x.count;
+        }
+        __pipeline_commit();
+        return x;
     }
 
     __device__ __forceinline__ double old_entry(uint32_t r) const
@@ -101,13 +227,21 @@ template <typename T, int BLOCKS> struct row_walk {
                    : 0;
     }
 
+    /* misfit, size and penalty are the same in all lanes. */
+    __device__ __forceinline__ void count(double misfit, double size, double penalty)
+    {
+        if (lane == 0)
+            room.totals = {room.totals.misfit + misfit, room.totals.size + size,
+                           room.totals.penalty + penalty};
+    }
+
     __device__ __forceinline__ void begin_row(uint32_t which)
     {
         row = which;
         numbers = {};
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
-            old[i] = old_entry(i * TILE_SIDE + g);
+            room.old[i * TILE_SIDE + g] = old_entry(i * TILE_SIDE + g);
             b[i] = 0;
         }
 #pragma unroll
@@ -115,166 +249,244 @@ template <typename T, int BLOCKS> struct row_walk {
 #pragma unroll
             for (int e = 0; e < 4; e++)
                 sum[k][e] = 0;
-    }
-
-    /* Vector `v` of the row of gather `k` of the nonzero that lane `from` has. */
-    __device__ __forceinline__ vector<T> gathered(int k, uint32_t mine, int from, uint32_t v) const
-    {
-        const uint32_t i = __shfl_sync(ALL, mine, from);
-        const vector<T> *rows = static_cast<const vector<T> *>(a.mttkrp.gather[k].rows);
-        return v < a.mttkrp.vectors ? __ldg(rows + static_cast<uint64_t>(i) * a.mttkrp.vectors + v)
-                                    : splat<vector<T>>(0);
-    }
-
-    __device__ __forceinline__ static void times(double (&z)[WIDTH], const vector<T> &x)
-    {
-        const T *entry = reinterpret_cast<const T *>(&x);
-#pragma unroll
-        for (int e = 0; e < WIDTH; e++)
-            z[e] *= static_cast<double>(entry[e]);
-    }
-
-    /* z of the nonzeros of lanes [from, from + count), by `gathers` loads at a time. */
-    template <int GATHERS>
-    __device__ __forceinline__ void multiply(const window<T> &w, int first, int from,
-                                             double (&z)[STEPS][WIDTH]) const
-    {
-        vector<T> x[GATHERS][STEPS];
-#pragma unroll
-        for (int k = 0; k < GATHERS; k++) {
-            const mttkrp_field &field = a.mttkrp.gather[first + k].field;
-            const uint32_t mine = coordinate<ANY>(field, w.index, base_of(field.mode));
-#pragma unroll
-            for (int s = 0; s < STEPS; s++)
-                x[k][s] = gathered(first + k, mine, min(from + s * AT_ONCE + place(), WARP - 1),
-                                   lane % VECTORS);
-        }
-#pragma unroll
-        for (int k = 0; k < GATHERS; k++)
-#pragma unroll
-            for (int s = 0; s < STEPS; s++)
-                times(z[s], x[k][s]);
-    }
-
-    /* Which of the AT_ONCE nonzeros of a step this lane loads. */
-    __device__ __forceinline__ int place() const
-    {
-        return static_cast<int>(lane / VECTORS) % AT_ONCE;
-    }
-
-    /* The products z of the nonzeros of lanes [from, from + count) to shared memory, zeros after
-     * them. */
-    __device__ __forceinline__ void gather(const window<T> &w, int from, int count)
-    {
-        double z[STEPS][WIDTH];
-        const uint32_t column = lane % VECTORS * WIDTH;
-#pragma unroll
-        for (int s = 0; s < STEPS; s++)
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++)
-                z[s][e] = s * AT_ONCE + place() < count && column + e < a.rank ? 1 : 0;
-        int k = 0;
-        for (; k + FEW_GATHERS <= a.mttkrp.gathers; k += FEW_GATHERS)
-            multiply<FEW_GATHERS>(w, k, from, z);
-        if (k + 2 <= a.mttkrp.gathers) {
-            multiply<2>(w, k, from, z);
-            k += 2;
-        }
-        if (k < a.mttkrp.gathers)
-            multiply<1>(w, k, from, z);
-#pragma unroll
-        for (int s = 0; s < STEPS; s++)
-#pragma unroll
-            for (int e = 0; e < WIDTH; e += 2)
-                *reinterpret_cast<double2 *>(room.z + (s * AT_ONCE + place()) * LD + column + e) =
-                    make_double2(z[s][e], z[s][e + 1]);
         __syncwarp();
     }
 
-    /* Entry g of block i of nonzero t of the batch's half. */
-    __device__ __forceinline__ double z_at(int half, int i) const
+    /* Where entry g of block i of nonzero t of a half stands in the rows of a gather. */
+    __device__ __forceinline__ uint32_t place_of(int half, int i) const
     {
-        return room.z[(4 * half + t) * LD + i * TILE_SIDE + g];
+        return (4 * half + t) * LD + i * TILE_SIDE + g;
     }
 
-    /* The model's value at nonzero t of a half. */
-    __device__ __forceinline__ double value_of(const double (&z)[BLOCKS]) const
+    /* z = the product of the rows that nonzero t of a half has gathered, GATHERS or any number; of
+     * tensors of order 1, z is all ones. */
+    template <int GATHERS>
+    __device__ __forceinline__ void multiply(int which, int half, double (&z)[BLOCKS]) const
     {
-        double m = 0;
+        const int gathers = GATHERS == ANY ? a.mttkrp.gathers : GATHERS;
+        const T *rows = rows_of(which, 0) + place_of(half, 0);
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++)
-            m = fma(z[i], old[i], m);
-        for (int step = 4; step < WARP; step *= 2)
-            m += __shfl_xor_sync(ALL, m, step);
-        return m;
-    }
-
-    __device__ __forceinline__ void count(double x, double m, const struct row_term &term)
-    {
-        numbers.known += row_term_known(x);
-        numbers.misfit += a.only_squares ? (row_term_known(x) ? m * m : 0) : term.misfit;
-        numbers.size += fabs(term.misfit);
-    }
-
-    /* Adds the nonzeros of lanes [from, from + count), at most BATCH, all of one row. */
-    __device__ __forceinline__ void add(const window<T> &w, int from, int count_of)
-    {
-        double z[2][BLOCKS], wz[2][BLOCKS];
-        gather(w, from, count_of);
+            z[i] = GATHERS == ANY ? 1 : rows[i * TILE_SIDE];
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int k = 4 * half + static_cast<int>(t);
-            const double x = __shfl_sync(ALL, w.value, min(from + k, WARP - 1));
+        for (int k = GATHERS == ANY ? 0 : 1; k < gathers; k++)
 #pragma unroll
             for (int i = 0; i < BLOCKS; i++)
-                z[half][i] = z_at(half, i);
-            const double m = value_of(z[half]);
-            struct row_term term = row_term(x, m, a.unlisted);
-            if (k < count_of)
-                count(x, m, term);
-            else
-                term.c = term.w = 0;
-#pragma unroll
-            for (int i = 0; i < BLOCKS; i++) {
-                b[i] = fma(term.c, z[half][i], b[i]);
-                wz[half][i] = term.w * z[half][i];
-            }
-        }
-        if (!a.only_squares)
-            each_tile_pair<BLOCKS>([&](auto number) {
-                constexpr tile_pair p = tile_pair_at<BLOCKS>(decltype(number)::value);
-                const double low[2] = {z[0][p.low], z[1][p.low]};
-                const double high[2] = {z[0][p.high], z[1][p.high]};
-                const double column[2] = {wz[0][p.column], wz[1][p.column]};
-                multiply_tiles(sum[decltype(number)::value], low, high, column);
-            });
-        __syncwarp();
+                z[i] *= static_cast<double>(rows[k * BATCH * LD + i * TILE_SIDE]);
     }
 
+    /* This lane's part of the model's value at nonzero t of a half. */
+    __device__ __forceinline__ double part_of_value(const double (&z)[BLOCKS]) const
+    {
+        double even = z[0] * room.old[g], odd = 0;
+#pragma unroll
+        for (int i = 1; i < BLOCKS; i++) {
+            if (i % 2)
+                odd = fma(z[i], room.old[i * TILE_SIDE + g], odd);
+            else
+                even = fma(z[i], room.old[i * TILE_SIDE + g], even);
+        }
+        return even + odd;
+    }
+
+    /* What nonzero t of a half adds, where the model has the value m; of one that is not there,
+     * nothing. */
+    __device__ __forceinline__ struct row_term term_of(const batch &x, int half, double m)
+    {
+        const bool is_here = 4 * half + static_cast<int>(t) < x.count;
+        const struct row_term term = row_term(x.value[half], m, is_here ? a.unlisted : 0);
+        const int known = row_term_known(x.value[half]);
+        numbers.known += known;
+        numbers.misfit += a.only_squares ? known * m * m : term.misfit;
+        numbers.size += fabs(term.misfit);
+        return term;
+    }
+
+    __device__ __forceinline__ void add_vector(double c, const double (&z)[BLOCKS])
+    {
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+            b[i] = fma(c, z[i], b[i]);
+    }
+
+    /* G += sum of w z z', where z(half, block) is entry g of nonzero t. */
+    template <typename Z> __device__ __forceinline__ void add_matrix(const double (&w)[2], Z &&z)
+    {
+        each_tile_pair<BLOCKS>([&](auto number) {
+            constexpr int k = decltype(number)::value;
+            constexpr tile_pair p = tile_pair_at(k);
+            constexpr int below = p.row + 1 < BLOCKS ? p.row + 1 : p.row;
+            multiply_tiles(sum[k], z(0, p.row), z(0, below), z(1, p.row), z(1, below),
+                           w[0] * z(0, p.column), w[1] * z(1, p.column));
+        });
+    }
+
+    /* Adds a batch, whose rows are in stage `which`. */
+    template <int GATHERS> __device__ __forceinline__ void add_batch(const batch &x, int which)
+    {
+        double z[2][BLOCKS], m[2], w[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            multiply<GATHERS>(which, half, z[half]);
+            m[half] = part_of_value(z[half]);
+            if constexpr (!IN_REGISTERS)
+                for (int i = 0; i < BLOCKS; i++)
+                    room.z[place_of(half, i)] = z[half][i];
+        }
+#pragma unroll
+        for (int step = 4; step < WARP; step *= 2)
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                m[half] += __shfl_xor_sync(ALL, m[half], step);
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const struct row_term term = term_of(x, half, m[half]);
+            if constexpr (!IN_REGISTERS)
+                for (int i = 0; i < BLOCKS; i++)
+                    z[half][i] = room.z[place_of(half, i)];
+            add_vector(term.c, z[half]);
+            w[half] = term.w;
+        }
+        if (a.only_squares)
+            return;
+        if constexpr (IN_REGISTERS)
+            add_matrix(w, [&](int half, int i) { return z[half][i]; });
+        else
+            add_matrix(w, [&](int half, int i) { return room.z[place_of(half, i)]; });
+    }
+
+    __device__ __forceinline__ void add(const batch &x, int which)
+    {
+        if (a.mttkrp.gathers == 2)
+            add_batch<2>(x, which);
+        else if (a.mttkrp.gathers == 3)
+            add_batch<3>(x, which);
+        else
+            add_batch<ANY>(x, which);
+    }
+
+    __device__ __forceinline__ void make_z(int which, int half, double (&z)[BLOCKS]) const
+    {
+        if (a.mttkrp.gathers == 2)
+            multiply<2>(which, half, z);
+        else
+            multiply<ANY>(which, half, z);
+    }
+
+    __device__ __forceinline__ double inverse_ridge(uint32_t r) const
+    {
+        return r < a.rank ? __ldg(a.common.inverse + r) : 0;
+    }
+
+    /* K = Z D Z', of the rows z of a batch, where D has the inverse ridges: lane 4 g + t gets
+     * entries (g, 2 t) and (g, 2 t + 1). */
+    __device__ __forceinline__ void short_matrix(int which, double (&k)[2]) const
+    {
+        const T *rows = rows_of(which, 0) + g * LD + t;
+        k[0] = k[1] = 0;
+#pragma unroll
+        for (int s = 0; s < COLUMNS; s += 4) {
+            double z = 1;
+            for (int n = 0; n < a.mttkrp.gathers; n++)
+                z *= static_cast<double>(rows[n * BATCH * LD + s]);
+            multiply_8x8x4(k[0], k[1], z, z * inverse_ridge(s + t));
+        }
+    }
+
+    /* y of K y = y, row g in the lanes of g, by elimination of the first `count` columns. */
+    __device__ __forceinline__ static double eliminate(double (&k)[2], double y, int count)
+    {
+        const int lane = threadIdx.x, g = lane / 4, t = lane % 4;
+        for (int j = 0; j < count; j++) {
+            const double column = j % 2 ? k[1] : k[0];
+            const double pivot = __shfl_sync(ALL, column, 4 * j + j / 2);
+            const double own = __shfl_sync(ALL, column, 4 * g + j / 2);
+            const double f = g == j ? 0 : own / pivot;
+            k[0] -= f * __shfl_sync(ALL, k[0], 4 * j + t);
+            k[1] -= f * __shfl_sync(ALL, k[1], 4 * j + t);
+            y -= f * __shfl_sync(ALL, y, 4 * j);
+        }
+        return y / __shfl_sync(ALL, g % 2 ? k[1] : k[0], 4 * g + g / 2);
+    }
+
+    /* Solves a row of up to BATCH nonzeros where unlisted entries are unknown. With the ridge D^-1,
+     * its minimum is a = D Z' y, where (Z D Z' + 1) y = x has an equation for each known nonzero;
+     * y is what is left of x. False, and nothing is done, where K is so large beside 1 that y would
+     * lose digits. */
+    __device__ __forceinline__ bool solve_short(const batch &x, int which)
+    {
+        const uint32_t known = (__ballot_sync(ALL, row_term_known(x.value[0])) & 15) |
+                               (__ballot_sync(ALL, row_term_known(x.value[1])) & 15) << 4;
+        const double times = a.counted ? __popc(known) : 1, inverse = known ? 1 / times : 0;
+        double k[2];
+        short_matrix(which, k);
+        for (int e = 0; e < 2; e++)
+            k[e] = (known >> g & known >> (2 * t + e) & 1) ? inverse * k[e] : 0;
+        if (__any_sync(ALL, !(fabs(k[0]) + fabs(k[1]) < SHORT_LIMIT)))
+            return false;
+        for (int e = 0; e < 2; e++)
+            k[e] += g == 2 * t + e;
+        const double low = __shfl_sync(ALL, x.value[0], g % 4);
+        const double high = __shfl_sync(ALL, x.value[1], g % 4);
+        double y = known >> g & 1 ? (g < 4 ? low : high) : 0;
+        y = eliminate(k, y, x.count);
+        const double misfit = warp_sum(t == 0 ? y * y : 0);
+        count(misfit, misfit, write_short(x, which, y, times, inverse));
+        return true;
+    }
+
+    /* The new row, a = D Z' y; returns the penalty of a ridge that counts entries. */
+    __device__ __forceinline__ double write_short(const batch &x, int which, double y, double times,
+                                                  double inverse)
+    {
+        double entry[BLOCKS] = {}, penalty = 0;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            double z[BLOCKS];
+            make_z(which, half, z);
+            const double of_t = __shfl_sync(ALL, y, 16 * half + 4 * t);
+#pragma unroll
+            for (int i = 0; i < BLOCKS; i++)
+                entry[i] = fma(of_t, z[i], entry[i]);
+        }
+        T *m =
+            static_cast<T *>(a.mttkrp.m) + static_cast<uint64_t>(x.row) * a.mttkrp.vectors * WIDTH;
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) {
+            const uint32_t r = i * TILE_SIDE + g;
+            double sum = entry[i];
+            sum += __shfl_xor_sync(ALL, sum, 1);
+            sum += __shfl_xor_sync(ALL, sum, 2);
+            if (i % 4 != static_cast<int>(t) || r >= a.mttkrp.vectors * WIDTH)
+                continue;
+            sum *= inverse * inverse_ridge(r);
+            m[r] = r < a.rank ? static_cast<T>(sum * __ldg(a.common.out + r)) : T(0);
+            if (a.counted && r < a.rank)
+                penalty += times * __ldg(a.common.ridge + r) * sum * sum;
+        }
+        return a.counted ? warp_sum(penalty) : 0;
+    }
+
+    /* The tile (block, column), block >= column, into the upper half of G. */
     __device__ __forceinline__ void put_tile(int block, int column, double x, double y)
     {
-        const uint32_t i = block * TILE_SIDE + g, j = column * TILE_SIDE + 2 * t;
         constexpr int G_LD = row_room<COLUMNS>::LD;
-        double *to = room.row.g;
-        if (block != column) { /* only one tile has the entry */
-            to[block < column ? i * G_LD + j : j * G_LD + i] = x;
-            to[block < column ? i * G_LD + j + 1 : (j + 1) * G_LD + i] = y;
-            return;
-        }
-        if (i <= j)
-            to[i * G_LD + j] = x;
-        if (i <= j + 1)
-            to[i * G_LD + j + 1] = y;
+        const uint32_t i = block * TILE_SIDE + g, j = column * TILE_SIDE + 2 * t;
+        if (i >= j)
+            room.g[j * G_LD + i] = x;
+        if (i >= j + 1)
+            room.g[(j + 1) * G_LD + i] = y;
     }
 
     __device__ __forceinline__ void put_row()
     {
         each_tile_pair<BLOCKS>([&](auto number) {
             constexpr int k = decltype(number)::value;
-            constexpr tile_pair p = tile_pair_at<BLOCKS>(k);
-            put_tile(p.low, p.column, sum[k][0], sum[k][1]);
-            if (p.high != p.low)
-                put_tile(p.high, p.column, sum[k][2], sum[k][3]);
+            constexpr tile_pair p = tile_pair_at(k);
+            if constexpr (p.row >= p.column)
+                put_tile(p.row, p.column, sum[k][0], sum[k][1]);
+            if constexpr (p.row + 1 < BLOCKS)
+                put_tile(p.row + 1, p.column, sum[k][2], sum[k][3]);
         });
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
@@ -282,7 +494,7 @@ template <typename T, int BLOCKS> struct row_walk {
             x += __shfl_xor_sync(ALL, x, 1);
             x += __shfl_xor_sync(ALL, x, 2);
             if (t == 0)
-                room.row.b[i * TILE_SIDE + g] = x;
+                room.b[i * TILE_SIDE + g] = x;
         }
         __syncwarp();
     }
@@ -304,11 +516,11 @@ template <typename T, int BLOCKS> struct row_walk {
     {
         constexpr int G_LD = row_room<COLUMNS>::LD;
         for (uint32_t j = lane; j < COLUMNS; j += WARP)
-            copy(part + j, room.row.b + j, back);
+            copy(part + j, room.b + j, back);
         double *to = part + COLUMNS;
         for (uint32_t i = 0; i < COLUMNS; i++) {
             for (uint32_t j = i + lane; j < COLUMNS; j += WARP)
-                copy(to + j - i, room.row.g + i * G_LD + j, back);
+                copy(to + j - i, room.g + i * G_LD + j, back);
             to += COLUMNS - i;
         }
         double *x = &numbers.known;
@@ -327,21 +539,17 @@ template <typename T, int BLOCKS> struct row_walk {
     }
 
     /* Solves the row whose whole system is in shared memory, and writes it. */
-    __device__ __forceinline__ void solve_row(row_totals &to)
+    __device__ __forceinline__ void solve_row()
     {
         const row_problem problem = {a.rank, a.unlisted != 0 ? a.common.v : nullptr, a.common.ridge,
                                      a.counted ? numbers.known : 1, a.nonneg != 0};
-        row_solver<COLUMNS> solver(problem, room.row);
+        row_solver<COLUMNS> solver(problem, room);
         const bool solves = numbers.known > 0 || problem.v;
-        double change = 0;
+        double change = 0, penalty = 0;
         for (int k = 0; k < PARTS; k++)
             solver.a[k] = solves ? old_entry(lane + WARP * k) : 0;
-        if (solves) {
+        if (solves)
             change = solver.solve();
-            to.misfit += numbers.misfit + change;
-            to.size += numbers.size + fabs(change);
-        }
-        double penalty = 0;
         T *m = static_cast<T *>(a.mttkrp.m) + static_cast<uint64_t>(row) * a.mttkrp.vectors * WIDTH;
         for (int k = 0; k < PARTS; k++) {
             const uint32_t r = lane + WARP * k;
@@ -350,8 +558,9 @@ template <typename T, int BLOCKS> struct row_walk {
             if (r < a.mttkrp.vectors * WIDTH)
                 m[r] = r < a.rank ? static_cast<T>(solver.a[k] * __ldg(a.common.out + r)) : T(0);
         }
-        if (a.counted)
-            to.penalty += warp_sum(penalty);
+        if (solves)
+            count(numbers.misfit + change, numbers.size + fabs(change),
+                  a.counted ? warp_sum(penalty) : 0);
         __syncwarp();
     }
 
@@ -360,14 +569,14 @@ template <typename T, int BLOCKS> struct row_walk {
     {
         sum_numbers();
         if (a.only_squares) {
-            totals.misfit += numbers.misfit;
+            count(numbers.misfit, 0, 0);
             return;
         }
         put_row();
         if (part)
             copy_part(part, false);
         else
-            solve_row(totals);
+            solve_row();
     }
 
     __device__ __forceinline__ double *part_of(uint32_t span, int tail) const
@@ -375,65 +584,74 @@ template <typename T, int BLOCKS> struct row_walk {
         return a.part + (2 * static_cast<uint64_t>(span) + tail) * part_length<COLUMNS>;
     }
 
+    /* Sums and solves the rows of a span. The rows of the next batch are on their way while one is
+     * added. */
     __device__ __forceinline__ void walk(uint32_t span)
     {
-        const uint64_t begin = __ldg(a.span + span), end = __ldg(a.span + span + 1);
-        const bool continued = __ldg(a.continued + span), goes_on = __ldg(a.continued + span + 1);
-        bool open = false, head = false;
-        totals = {};
+        const uint64_t begin = __ldg(a.span + span);
+        bool head = __ldg(a.continued + span), open = false;
+        goes_on = __ldg(a.continued + span + 1);
+        room.totals = {};
+        end = __ldg(a.span + span + 1);
         base = a.mttkrp.base
                    ? a.mttkrp.base + static_cast<uint64_t>(__ldg(a.block + span)) * MAX_ORDER
                    : nullptr;
         if (begin == end)
             return;
-        window<T> next = read(begin, end);
-        for (uint64_t first = begin; first < end; first += WARP) {
-            const window<T> w = next;
-            const int size = end - first < WARP ? static_cast<int>(end - first) : WARP;
-            if (first + WARP < end)
-                next = read(first + WARP, end);
-            const uint32_t before = __shfl_up_sync(ALL, w.row, 1);
-            const bool starts = static_cast<int>(lane) < size && lane > 0 && w.row != before;
-            const uint32_t heads = __ballot_sync(ALL, starts);
-            for (int from = 0; from < size;) {
-                const uint32_t which = __shfl_sync(ALL, w.row, from);
-                const uint32_t later = from + 1 < WARP ? heads >> (from + 1) : 0;
-                const int to = later ? from + __ffs(static_cast<int>(later)) : size;
-                if (open && which != row) {
-                    end_row(head ? part_of(span, 0) : nullptr);
-                    open = false;
-                }
-                if (!open) {
-                    head = continued && first == begin && from == 0;
-                    begin_row(which);
-                    open = true;
-                }
-                for (; from < to; from += BATCH)
-                    add(w, from, to - from < BATCH ? to - from : BATCH);
-                from = to;
+        now = next = read(begin);
+        begin_window(begin);
+        previous = head ? __shfl_sync(ALL, now.row, 0) : NO_ROW;
+        batch x = begin_batch(0);
+        for (int which = 0; x.count > 0; which ^= 1) {
+            const batch y = begin_batch(which ^ 1);
+            __pipeline_wait_prior(1);
+            __syncwarp();
+            if (open && x.row != row) {
+                end_row(head ? part_of(span, 0) : nullptr);
+                open = head = false;
             }
+            if (!(x.whole && a.short_rows && solve_short(x, which))) {
+                if (!open)
+                    begin_row(x.row);
+                open = true;
+                add(x, which);
+            }
+            __syncwarp();
+            x = y;
         }
-        end_row(head ? part_of(span, 0) : goes_on ? part_of(span, 1) : nullptr);
+        if (open)
+            end_row(head ? part_of(span, 0) : goes_on ? part_of(span, 1) : nullptr);
     }
 
     /* The system of a row, from its parts, which are in shared memory. */
     __device__ __forceinline__ void finish(uint32_t which, double *part)
     {
         row = which;
-        totals = {};
+        room.totals = {};
         copy_part(part, true);
-        solve_row(totals);
+        solve_row();
     }
 };
 
-template <int BLOCKS> constexpr int warps_at_once = BLOCKS <= 2 ? 16 : BLOCKS <= 4 ? 12 : 5;
+template <int BLOCKS>
+constexpr int warps_at_once = BLOCKS <= 1   ? 16
+                              : BLOCKS <= 2 ? 14
+                              : BLOCKS <= 4 ? 10
+                                            : 4;
 
 template <typename T, int BLOCKS>
 __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
     solve_spans(const __grid_constant__ row_systems_args a)
 {
-    __shared__ warp_room<BLOCKS> room;
-    row_walk<T, BLOCKS> walk(a, room);
+    using room = row_room<BLOCKS * TILE_SIDE>;
+    extern __shared__ __align__(16) unsigned char shared_bytes[];
+    T *stages = reinterpret_cast<T *>(shared_bytes + sizeof(room));
+    for (int i = threadIdx.x; i < 2 * a.mttkrp.gathers * BATCH * stage_ld<T, room::COLUMNS>;
+         i += WARP)
+        stages[i] = 0;
+    room &own = *reinterpret_cast<room *>(shared_bytes);
+    __syncwarp();
+    row_walk<T, BLOCKS> walk(a, own, stages);
     for (;;) {
         uint32_t span = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
         span = __shfl_sync(ALL, span, 0);
@@ -441,7 +659,7 @@ __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
             break;
         walk.walk(span);
         if (threadIdx.x == 0)
-            a.totals[span] = walk.totals;
+            a.totals[span] = walk.room.totals;
     }
 }
 
@@ -451,7 +669,7 @@ __global__ void __launch_bounds__(JOIN_THREADS)
     join_rows(const __grid_constant__ row_systems_args a)
 {
     constexpr int LENGTH = part_length<BLOCKS * TILE_SIDE>;
-    __shared__ warp_room<BLOCKS> room;
+    __shared__ row_room<BLOCKS * TILE_SIDE> room;
     const row_join join = a.join[blockIdx.x];
     double *first = a.part + (2 * static_cast<uint64_t>(join.first) + 1) * LENGTH;
     for (uint32_t i = threadIdx.x; i < LENGTH; i += JOIN_THREADS) {
@@ -465,22 +683,25 @@ __global__ void __launch_bounds__(JOIN_THREADS)
     __syncthreads();
     if (threadIdx.x >= WARP)
         return;
-    row_walk<T, BLOCKS> walk(a, room);
+    row_walk<T, BLOCKS> walk(a, room, nullptr);
     walk.finish(join.row, first);
     if (threadIdx.x == 0)
-        a.totals[a.spans + blockIdx.x] = walk.totals;
+        a.totals[a.spans + blockIdx.x] = walk.room.totals;
 }
 
 /* The only list of specialisations. */
 struct row_kernel {
     const void *solve, *join;
     uint32_t length;
+    uint32_t room, gather; /* bytes of shared memory that a warp needs, and more for each gather */
 };
 
 template <typename T, int BLOCKS> row_kernel instance()
 {
+    constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS>),
-            reinterpret_cast<const void *>(join_rows<T, BLOCKS>), part_length<BLOCKS * TILE_SIDE>};
+            reinterpret_cast<const void *>(join_rows<T, BLOCKS>), part_length<COLUMNS>,
+            sizeof(row_room<COLUMNS>), 2 * BATCH * stage_ld<T, COLUMNS> * sizeof(T)};
 }
 
 template <typename T> row_kernel choose(uint32_t rank)
@@ -516,6 +737,7 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
     a.to.now[i] = a.lambda[i] / (norm != 0 ? norm : 1) / apart;
     a.to.out[i] = apart;
     a.to.ridge[i] = ridge * apart * apart;
+    a.to.inverse[i] = 1 / a.to.ridge[i];
 }
 
 /* The row of nonzero i, of block `block`. */
@@ -576,11 +798,9 @@ __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
         *model = all;
 }
 
-cudaError_t launch(const void *kernel, uint32_t blocks, uint32_t threads, void *args,
-                   cudaStream_t stream)
+uint32_t shared_bytes_of(const row_kernel &kernel, uint32_t gathers)
 {
-    void *list[] = {args};
-    return cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), list, 0, stream);
+    return kernel.room + gathers * kernel.gather;
 }
 
 } // namespace
@@ -598,15 +818,20 @@ uint64_t row_system_length(uint32_t rank)
     return kernel_of(rank, PRECISION_DOUBLE).length;
 }
 
-cudaError_t row_systems_warps(uint32_t rank, enum precision precision, uint32_t *warps)
+cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision precision,
+                              uint32_t *warps)
 {
+    const row_kernel kernel = kernel_of(rank, precision);
+    const uint32_t bytes = shared_bytes_of(kernel, gathers);
     int device, processors, blocks;
     cudaError_t code = cudaGetDevice(&device);
     if (code == cudaSuccess)
         code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &blocks, kernel_of(rank, precision).solve, WARP, 0);
+        code = cudaFuncSetAttribute(kernel.solve, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(bytes));
+    if (code == cudaSuccess)
+        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.solve, WARP, bytes);
     if (code == cudaSuccess)
         *warps = static_cast<uint32_t>(processors) * static_cast<uint32_t>(blocks);
     return code;
@@ -622,16 +847,20 @@ cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block
 
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
-    const row_kernel kernel = kernel_of(args->rank, args->mttkrp.precision);
-    row_systems_args copy = *args;
+    const enum precision precision = args->mttkrp.precision;
+    const uint32_t gathers = static_cast<uint32_t>(args->mttkrp.gathers);
+    const row_kernel kernel = kernel_of(args->rank, precision);
+    void *list[] = {const_cast<row_systems_args *>(args)};
     uint32_t warps;
-    cudaError_t code = row_systems_warps(args->rank, args->mttkrp.precision, &warps);
+    cudaError_t code = row_systems_warps(args->rank, gathers, precision, &warps);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args->next, 0, sizeof *args->next, stream);
     if (code == cudaSuccess)
-        code = launch(kernel.solve, warps < args->spans ? warps : args->spans, WARP, &copy, stream);
+        code = cudaLaunchKernel(kernel.solve, dim3(min(warps, args->spans)), dim3(WARP), list,
+                                shared_bytes_of(kernel, gathers), stream);
     if (code == cudaSuccess && args->joins > 0 && !args->only_squares)
-        code = launch(kernel.join, args->joins, JOIN_THREADS, &copy, stream);
+        code =
+            cudaLaunchKernel(kernel.join, dim3(args->joins), dim3(JOIN_THREADS), list, 0, stream);
     return code;
 }
 

@@ -12,6 +12,7 @@
 
 #include "kernels/dense/dense_modes.h"
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "kernels/rows/row_totals.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,10 +23,11 @@ extern "C" {
 /* What all rows of a mode have in common, for products of rows of the factor matrices as they
  * stand. Device, borrowed. */
 struct row_common {
-    double *v;     /* (R x R) h V                                                      */
-    double *ridge; /* (R) of each component                                            */
-    double *now;   /* (R): times the old rows, their weights                           */
-    double *out;   /* (R): times the solved rows, the new rows                         */
+    double *v;       /* (R x R) h V                                                      */
+    double *ridge;   /* (R) of each component                                            */
+    double *inverse; /* (R): its inverse */
+    double *now;     /* (R): times the old rows, their weights                           */
+    double *out;     /* (R): times the solved rows, the new rows                         */
 };
 
 /* What it is made from. */
@@ -46,13 +48,6 @@ struct row_join {
     uint32_t row, first, last;
 };
 
-/* Totals of a span, of a join, and of all. */
-struct row_totals {
-    double misfit;  /* sum of v (x - m)^2 - h m^2, with the new rows           */
-    double size;    /* the sum of the magnitudes of what it was summed from    */
-    double penalty; /* of a ridge that counts entries                          */
-};
-
 struct row_systems_args {
     struct mttkrp_args mttkrp; /* nonzeros, bases, gathers, output, vectors, precision; m: the new
                                 * rows, of which those without nonzeros are not written */
@@ -62,6 +57,8 @@ struct row_systems_args {
     double unlisted;  /* h                                                     */
     int nonneg;       /* new rows are not negative                             */
     int counted;      /* the ridge is multiplied by a row's known entries      */
+    int short_rows;   /* unlisted is 0, no ridge is, and rows may be negative: short rows have
+                       * systems of one equation for each nonzero */
     int only_squares; /* nothing is solved; misfit: the sum of m^2 over known entries */
     uint32_t spans;
     const uint64_t *span;        /* (spans + 1): the first nonzero of each, and of none   */
@@ -78,8 +75,9 @@ struct row_systems_args {
 /* Doubles of a part of a system. */
 uint64_t row_system_length(uint32_t rank);
 
-/* *warps = those that run at once on the present device. */
-cudaError_t row_systems_warps(uint32_t rank, enum precision precision, uint32_t *warps);
+/* *warps = those that run at once on the present device; gathers: as in struct mttkrp_args. */
+cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision precision,
+                              uint32_t *warps);
 
 /* span[s] (spans + 1, of which span[s] for 0 < s < spans is a wish) moves to the start of a row, if
  * one is near and in the same block; before[s], after[s] (spans + 1) = the rows of the nonzeros

@@ -1,51 +1,39 @@
-/* The upper half of G = sum of w z z', in tiles of 8 x 8 that a warp sums in registers by matrix
- * instructions. Two tiles of one column of tiles make one instruction of 16 x 8. */
+/* Half of G = sum of w z z', in tiles of 8 x 8 that a warp sums in registers by matrix
+ * instructions. An instruction takes two tiles below each other, 16 x 8. */
 #ifndef BLCO_ROW_TILES_CUH
 #define BLCO_ROW_TILES_CUH
+
+#include <stdint.h>
 
 #include <type_traits>
 
 constexpr int TILE_SIDE = 8;
 
-/* Tiles (low, column) and (high, column); one tile alone where both are the same. */
+/* Tiles (row, column) and (row + 1, column), of which the second is not there where row is the last
+ * block. */
 struct tile_pair {
-    int low, high, column;
+    int row, column;
 };
 
-/* Of every tile or its mirror image, one is in one pair. A column of BLOCKS - c tiles, from the
- * diagonal down, has pairs; where their number is odd, the mirror image of the last is in the last
- * column. */
-template <int BLOCKS> __host__ __device__ constexpr int tile_pairs()
-{
-    return BLOCKS % 4 == 0 ? BLOCKS * (BLOCKS + 1) / 4 : BLOCKS;
-}
+/* Pairs of rows 2 q and 2 q + 1 have the columns 0 to 2 q + 1: all tiles (i, j) with i >= j, and
+ * (2 q, 2 q + 1), whose mirror image is among them. So a lane's part of z stays in place as the
+ * left operand. */
+template <int BLOCKS> constexpr int tile_pairs = BLOCKS == 1 ? 1 : BLOCKS / 2 * (BLOCKS / 2 + 1);
 
-template <int BLOCKS> __host__ __device__ constexpr tile_pair tile_pair_at(int wanted)
+__host__ __device__ constexpr tile_pair tile_pair_at(int k)
 {
-    int seen = 0;
-    for (int c = 0; c < BLOCKS - 1; c++) {
-        const int tiles = (BLOCKS - c) / 2 * 2;
-        for (int k = 0; k < tiles; k += 2)
-            if (seen++ == wanted)
-                return {c + k, c + k + 1, c};
+    int row = 0;
+    while (k >= row + 2) {
+        k -= row + 2;
+        row += 2;
     }
-    int waits = BLOCKS - 1; /* a tile of the last column that has no partner yet */
-    for (int c = 1; c < BLOCKS - 1; c += 2) {
-        if (waits < 0) {
-            waits = c;
-        } else {
-            if (seen++ == wanted)
-                return {waits, c, BLOCKS - 1};
-            waits = -1;
-        }
-    }
-    return {waits, waits, BLOCKS - 1};
+    return {row, k};
 }
 
 /* f(number of the pair as a constant) for all of them. */
 template <int BLOCKS, int K = 0, typename F> __device__ __forceinline__ void each_tile_pair(F &&f)
 {
-    if constexpr (K < tile_pairs<BLOCKS>()) {
+    if constexpr (K < tile_pairs<BLOCKS>) {
         f(std::integral_constant<int, K>{});
         each_tile_pair<BLOCKS, K + 1>(f);
     }
@@ -67,22 +55,36 @@ __device__ __forceinline__ void multiply_8x8x4(double &x, double &y, double a, d
 #endif
 }
 
-/* sum += [low; high] column' of 8 nonzeros. Lane 4 g + t has entry g of nonzeros t and t + 4, and
- * of the sums rows g and g + 8, columns 2 t and 2 t + 1. */
-__device__ __forceinline__ void multiply_tiles(double (&sum)[4], const double (&low)[2],
-                                               const double (&high)[2], const double (&column)[2])
+/* sum += left right' of 8 nonzeros. Lane 4 g + t has, of nonzero t and then of nonzero t + 4,
+ * entries g of two blocks on the left and entry g of one on the right; and rows g and g + 8,
+ * columns 2 t and 2 t + 1 of the sum. */
+__device__ __forceinline__ void multiply_tiles(double (&sum)[4], double low, double high,
+                                               double low_4, double high_4, double right,
+                                               double right_4)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
                  "{%8,%9}, {%0,%1,%2,%3};"
                  : "+d"(sum[0]), "+d"(sum[1]), "+d"(sum[2]), "+d"(sum[3])
-                 : "d"(low[0]), "d"(high[0]), "d"(low[1]), "d"(high[1]), "d"(column[0]),
-                   "d"(column[1]));
+                 : "d"(low), "d"(high), "d"(low_4), "d"(high_4), "d"(right), "d"(right_4));
 #else
-    for (int k = 0; k < 2; k++) {
-        multiply_8x8x4(sum[0], sum[1], low[k], column[k]);
-        multiply_8x8x4(sum[2], sum[3], high[k], column[k]);
-    }
+    multiply_8x8x4(sum[0], sum[1], low, right);
+    multiply_8x8x4(sum[0], sum[1], low_4, right_4);
+    multiply_8x8x4(sum[2], sum[3], high, right);
+    multiply_8x8x4(sum[2], sum[3], high_4, right_4);
+#endif
+}
+
+/* Starts to copy 16 bytes to shared memory, through L1. */
+__device__ __forceinline__ void copy_vector(void *to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
+                 :
+                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "l"(from)
+                 : "memory");
+#else
+    *static_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
 #endif
 }
 

@@ -63,8 +63,7 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
         append(t, "building: nonzeros, orderings and sorts take up to %s\n",
                NUMBER_SIZE(plan->building_bytes));
     if (plan->request.system_bytes > 0)
-        append(t, "in addition: %s for systems of rows\n",
-               NUMBER_SIZE(plan->request.system_bytes));
+        append(t, "in addition: %s for systems of rows\n", NUMBER_SIZE(plan->request.system_bytes));
     if (plan->request.model_bytes > 0)
         append(t, "in addition: %s for the model\n", NUMBER_SIZE(plan->request.model_bytes));
 }

@@ -73,6 +73,7 @@ static enum status queue_pass(struct device_state *s, int mode, bool only_square
     const struct device_row_rules rules = {.unlisted = u->count.weight,
                                            .nonneg = s->rules.nonneg[mode],
                                            .counted = u->ridge_scale == RIDGE_COUNTED,
+                                           .ridge = common.ridge > 0,
                                            .only_squares = only_squares};
     if (cuda_status(row_common_make(&common, s->side), doing, error) != STATUS_OK)
         return error->status;

@@ -167,7 +167,15 @@ static inline struct device_matrix device_state_matrix(const struct device_state
 }
 
 /* The Grams and norms of the model, for the update of `mode`. */
-struct dense_modes device_state_modes(const struct device_state *s, int mode);
+static inline struct dense_modes device_state_modes(const struct device_state *s, int mode)
+{
+    struct dense_modes modes = {.order = s->order, .mode = mode, .rank = (uint32_t)s->rank};
+    for (int n = 0; n < s->order; n++) {
+        modes.gram[n] = s->model.gram[n];
+        modes.norm[n] = s->model.norm[n];
+    }
+    return modes;
+}
 
 /* *row (device) = the numbers of the rows of mode n that are here, written over M; NULL where rows
  * keep their order. Asynchronous. */

@@ -35,16 +35,6 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 
-struct dense_modes device_state_modes(const struct device_state *s, int mode)
-{
-    struct dense_modes modes = {.order = s->order, .mode = mode, .rank = (uint32_t)s->rank};
-    for (int n = 0; n < s->order; n++) {
-        modes.gram[n] = s->model.gram[n];
-        modes.norm[n] = s->model.norm[n];
-    }
-    return modes;
-}
-
 /* Queues the inverse of V, for which `stream` waits. last: the mode whose norms are lambda, or -1.
  */
 static enum status queue_inverse(struct device_state *s, int mode, int last, struct error *error)

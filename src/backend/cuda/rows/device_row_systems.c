@@ -161,6 +161,8 @@ static enum status open_common(struct device_row_systems *s, struct error *error
         return error->status;
     if (device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error) != STATUS_OK)
         return error->status;
+    if (device_array_into(&s->common.inverse, rank, sizeof *s->common.inverse, error) != STATUS_OK)
+        return error->status;
     if (device_array_into(&s->common.now, rank, sizeof *s->common.now, error) != STATUS_OK)
         return error->status;
     if (device_array_into(&s->common.out, rank, sizeof *s->common.out, error) != STATUS_OK)
@@ -177,8 +179,8 @@ enum status device_row_systems_open(struct device_row_systems *s,
     *s = (struct device_row_systems){.rank = (uint32_t)rank};
     if (open_common(s, error) != STATUS_OK)
         return error->status;
-    if (cuda_status(row_systems_warps(s->rank, PRECISION_DOUBLE, &warps), doing, error) !=
-        STATUS_OK)
+    if (cuda_status(row_systems_warps(s->rank, (uint32_t)order - 1, PRECISION_DOUBLE, &warps),
+                    doing, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < order; n++) {
         struct device_row_spans *d = &s->mode[n];
@@ -208,6 +210,7 @@ void device_row_systems_close(struct device_row_systems *s)
     }
     device_free(s->common.v);
     device_free(s->common.ridge);
+    device_free(s->common.inverse);
     device_free(s->common.now);
     device_free(s->common.out);
     device_free(s->next);
@@ -255,6 +258,8 @@ enum status device_row_systems_solve(struct device_row_systems *s, int mode,
     args.nonneg = rules->nonneg;
     args.counted = rules->counted;
     args.only_squares = rules->only_squares;
+    args.short_rows =
+        rules->unlisted == 0 && rules->ridge && !rules->nonneg && !rules->only_squares;
     if (cuda_status(mttkrp_zero_rows(f->m, f->vectors, t->zero_row, t->zero_rows, stream), doing,
                     error) != STATUS_OK)
         return error->status;

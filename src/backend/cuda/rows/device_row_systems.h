@@ -43,6 +43,7 @@ void device_row_systems_close(struct device_row_systems *s);
 struct device_row_rules {
     double unlisted; /* h */
     bool nonneg, counted;
+    bool ridge;        /* it is not 0    */
     bool only_squares; /* row_systems.h */
 };
 
