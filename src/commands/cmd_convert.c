@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/pace.h"
 #include "base/threads.h"
@@ -13,6 +14,7 @@
 #include "commands/text_output.h"
 #include "formats/blco/blco_copy.h"
 #include "formats/blco/blco_pieces.h"
+#include "formats/csv/name_maps.h"
 #include "formats/external_sort.h"
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
@@ -22,7 +24,9 @@ struct settings {
     struct text_output text;
     const char *in, *out;
     bool force;
-    uint64_t memory; /* bytes of host memory to use */
+    uint64_t memory;           /* bytes of host memory to use */
+    bool csv;                  /* IN is CSV                   */
+    struct tensor_names names; /* of CSV; owned               */
 };
 
 static const struct cli_option output_options[] = {
@@ -57,6 +61,30 @@ static enum status output_format(const struct settings *s, enum tensor_format *f
     return STATUS_OK;
 }
 
+/* --- reading text --- */
+
+/* Reads FROSTT text or CSV; of CSV the names as well. */
+static enum status read_pieces(struct settings *s, struct coo *last,
+                               const struct tns_pieces *pieces, struct error *error)
+{
+    struct tns_report report;
+    const struct csv_source source = {s->in, &s->common.csv, &s->common.tns};
+    if (!s->csv)
+        return tns_read_pieces(last, s->in, &s->common.tns, pieces, &report, error);
+    if (csv_read_pieces(last, &s->names, &source, pieces, &report, error) != STATUS_OK)
+        return error->status;
+    return tensor_check_lengths(s->in, &last->shape, &s->common.tns, error);
+}
+
+/* Writes the names of CSV beside OUT, under hidden names until OUT is complete. */
+static enum status write_maps(const struct settings *s, struct name_maps *maps, struct error *error)
+{
+    *maps = (struct name_maps){0};
+    if (strcmp(s->out, "-") == 0)
+        return STATUS_OK;
+    return name_maps_write(maps, s->out, &s->names, error);
+}
+
 /* --- to .blco --- */
 
 /* Spills the pieces of a text file. */
@@ -65,16 +93,15 @@ static enum status spill(void *sort, struct coo *piece, struct error *error)
     return external_sort_spill(sort, piece, error);
 }
 
-static enum status text_to_spills(const struct settings *s, struct external_sort *sort,
-                                  struct coo *last, struct error *error)
+static enum status text_to_spills(struct settings *s, struct external_sort *sort, struct coo *last,
+                                  struct error *error)
 {
-    struct tns_report report;
     struct tns_pieces pieces = {.memory = s->memory / 4 * 3,
                                 .overhead = EXTERNAL_SORT_OVERHEAD,
                                 .take = spill,
                                 .context = sort,
                                 .progress = sort->progress};
-    return tns_read_pieces(last, s->in, &s->common.tns, &pieces, &report, error);
+    return read_pieces(s, last, &pieces, error);
 }
 
 static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
@@ -86,10 +113,10 @@ static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, c
                   pace(0, NULL, seconds, lasted));
 }
 
-static enum status text_to_blco(const struct settings *s, struct progress *progress,
-                                struct error *error)
+static enum status text_to_blco(struct settings *s, struct progress *progress, struct error *error)
 {
     struct external_sort sort;
+    struct name_maps maps = {0};
     struct coo last = {0};
     struct external_sort_report report;
     char from[64] = "";
@@ -98,16 +125,21 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
         goto done;
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
+    if (write_maps(s, &maps, error) != STATUS_OK)
+        goto done;
     if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
         tensor_name_overflow(s->in, error);
         goto done;
     }
+    if (name_maps_commit(&maps, error) != STATUS_OK)
+        goto done;
     if (sort.spills.count > 0)
         snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills.count);
     show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
     tensor_note_cleaning(progress, &report.cleaning);
 done:
     coo_free(&last);
+    name_maps_discard(&maps);
     external_sort_free(&sort);
     return error->status;
 }
@@ -196,7 +228,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
 {
     struct coo x;
     struct coo_cleaning cleaning;
-    struct tns_report report;
+    struct name_maps maps = {0};
     struct tns_write_report written;
     struct tns_write_options options = text_options(s, progress);
     struct tns_pieces pieces = {.memory = s->memory,
@@ -204,18 +236,38 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
                                 .take = refuse,
                                 .context = s,
                                 .progress = progress};
-    if (tns_read_pieces(&x, s->in, &s->common.tns, &pieces, &report, error) != STATUS_OK)
-        return error->status;
+    if (read_pieces(s, &x, &pieces, error) != STATUS_OK)
+        goto done;
     double start = clock_now();
     if (tensor_clean(&x, s->in, NULL, &cleaning, error) != STATUS_OK)
         goto done;
+    if (write_maps(s, &maps, error) != STATUS_OK)
+        goto done;
     if (tns_write(&x, s->out, &options, &written, error) != STATUS_OK)
+        goto done;
+    if (name_maps_commit(&maps, error) != STATUS_OK)
         goto done;
     show_text(progress, &written, x.nnz, clock_now() - start);
     tensor_note_cleaning(progress, &cleaning);
 done:
+    name_maps_discard(&maps);
     coo_free(&x);
     return error->status;
+}
+
+/* Whether the maps of CSV can be made: none of them exists, unless it may be replaced. */
+static enum status check_maps(const struct settings *s, struct error *error)
+{
+    for (int n = 0; n < MAX_ORDER && s->csv && strcmp(s->out, "-") != 0; n++) {
+        char *path = name_maps_path(s->out, n, error);
+        if (!path)
+            return error->status;
+        tensor_target_check(path, s->in, s->force, error);
+        memory_free(path);
+        if (error->status != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
 }
 
 static enum status convert(struct settings *s, struct error *error)
@@ -224,9 +276,12 @@ static enum status convert(struct settings *s, struct error *error)
     struct progress progress;
     if (output_format(s, &to, error) != STATUS_OK)
         return error->status;
-    if (tensor_format(s->in, &from, error) != STATUS_OK)
+    if (tensor_format(s->in, &s->common.csv, &from, error) != STATUS_OK)
         return error->status;
+    s->csv = from == TENSOR_CSV;
     if (tensor_target_check(s->out, s->in, s->force, error) != STATUS_OK)
+        return error->status;
+    if (check_maps(s, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
     if (threads_start(error) != STATUS_OK)
@@ -242,6 +297,7 @@ static enum status convert(struct settings *s, struct error *error)
     else
         text_to_text(s, &progress, error);
     progress_clear(&progress);
+    tensor_names_free(&s->names);
     return error->status;
 }
 
@@ -266,9 +322,12 @@ const struct command cmd_convert = {
     .usage =
         "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
         "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
-        "is text (.tns), plain\nor gzip, a .blco file, or - for text from standard input. "
-        "Duplicates are summed\nand zeros dropped. IN may be larger than memory if IN or OUT is a "
-        ".blco file;\ntext is then sorted in a temporary file in the folder of OUT.\n",
+        "is text (.tns) or CSV\n(--columns), plain or gzip, a .blco file, or - for text or CSV "
+        "from "
+        "standard\ninput. Duplicates are summed and zeros dropped. The names of CSV go to files\n"
+        "OUT.mode1.map ... without the ending of OUT. IN may be larger than memory if IN\nor OUT "
+        "is "
+        "a .blco file; text is then sorted in a temporary file in the folder\nof OUT.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,

@@ -11,6 +11,8 @@ struct info_findings {
     struct coo x; /* of a .blco file only order, lengths and nnz; owned */
     enum tensor_format format;
     struct tensor_report report; /* of text                                       */
+    struct tensor_names names;   /* of CSV; owned                                 */
+    struct mode_names modes;     /* of CSV or a .blco file                        */
     uint64_t file_bytes;         /* of a .blco file                               */
     struct plan_tensor tensor;   /* what the plan needs to know                   */
     uint64_t entries;            /* of the file, duplicates and zeros included    */

@@ -5,23 +5,33 @@
 static void put_format(struct json *j, const struct info_findings *f)
 {
     const struct tns_report *text = &f->report.text;
-    bool is_text = f->format == TENSOR_TEXT;
-    json_put_string(j, "format", is_text ? "text" : "blco");
+    static const char *const formats[] = {
+        [TENSOR_TEXT] = "text", [TENSOR_BLCO] = "blco", [TENSOR_CSV] = "csv"};
+    bool is_text = f->format != TENSOR_BLCO;
+    json_put_string(j, "format", formats[f->format]);
     json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes",
                       is_text ? text->text_bytes : f->file_bytes);
     if (!is_text)
         return;
     json_put_bool(j, "gzip", text->gzip);
+    if (f->format == TENSOR_CSV)
+        return;
     json_put_string(j, "header", word_of(tns_header_words, (int)text->header));
 }
 
-static void put_tensor(struct json *j, const struct coo *x)
+static void put_tensor(struct json *j, const struct coo *x, const struct mode_names *names)
 {
     double places = 1;
     for (int n = 0; n < x->shape.order; n++)
         places *= (double)x->shape.dims[n];
     json_put_unsigned(j, "order", (uint64_t)x->shape.order);
     json_put_unsigneds(j, "lengths", x->shape.dims, (size_t)x->shape.order);
+    if (mode_names_any(names)) {
+        json_put_array(j, "modes");
+        for (int n = 0; n < x->shape.order; n++)
+            json_put_string(j, NULL, names->of[n]);
+        json_end(j);
+    }
     json_put_unsigned(j, "nonzeros", x->nnz);
     json_put_number(j, "density", (double)x->nnz / places);
     json_put_unsigned(j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
@@ -93,7 +103,7 @@ enum status info_print_json(const struct info_findings *f, const char *path, str
     json_put_unsigned(&j, "entries", f->entries);
     json_put_unsigned(&j, "duplicates", f->report.cleaning.duplicates);
     json_put_unsigned(&j, "zeros", f->report.cleaning.zeros);
-    put_tensor(&j, &f->x);
+    put_tensor(&j, &f->x, &f->modes);
     if (f->x.nnz > 0) {
         put_statistics(&j, &f->statistics, (size_t)f->x.shape.order);
         if (f->wanted.ranks)

@@ -9,6 +9,7 @@
 #include "ranks/nonzero_exchange.h"
 #include "ranks/rank_census.h"
 #include "ranks/share_blco.h"
+#include "ranks/share_csv.h"
 #include "ranks/share_text.h"
 #include "tensor/fingerprint.h"
 
@@ -172,22 +173,45 @@ done:
     return error->status;
 }
 
+/* Sends the entries of text to their owners, and cleans them there. */
+static enum status take_text(struct rank_tensor *t, struct share *share,
+                             const struct rank_request *request, struct progress *progress,
+                             struct error *error)
+{
+    struct coo_cleaning cleaning = {0};
+    if (send_to_owners(t, share, request, error) != STATUS_OK)
+        return error->status;
+    if (clean(t, request->path, &cleaning, error) != STATUS_OK)
+        return error->status;
+    t->nnz = share->total - cleaning.zeros - cleaning.duplicates;
+    tensor_note_cleaning(progress, &cleaning);
+    return tensor_check_left(request->path, share->total, t->nnz, error);
+}
+
 static enum status open_text(struct rank_tensor *t, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
     struct share share;
-    struct coo_cleaning cleaning = {0};
     double start = clock_now();
     if (share_read_text(&share, t->comm, request->path, request->tns, progress, error) != STATUS_OK)
         goto done;
     t->input.read_seconds = clock_now() - start;
-    if (send_to_owners(t, &share, request, error) != STATUS_OK)
+    take_text(t, &share, request, progress, error);
+done:
+    share_free(&share);
+    return error->status;
+}
+
+static enum status open_csv(struct rank_tensor *t, const struct rank_request *request,
+                            struct progress *progress, struct error *error)
+{
+    const struct csv_source source = {request->path, request->csv, request->tns};
+    struct share share;
+    double start = clock_now();
+    if (share_read_csv(&share, t->comm, &source, &t->input.names, progress, error) != STATUS_OK)
         goto done;
-    if (clean(t, request->path, &cleaning, error) != STATUS_OK)
-        goto done;
-    t->nnz = share.total - cleaning.zeros - cleaning.duplicates;
-    tensor_note_cleaning(progress, &cleaning);
-    tensor_check_left(request->path, share.total, t->nnz, error);
+    t->input.read_seconds = clock_now() - start;
+    take_text(t, &share, request, progress, error);
 done:
     share_free(&share);
     return error->status;
@@ -198,12 +222,20 @@ static enum status open_parts(struct rank_tensor *t, const struct rank_request *
 {
     enum tensor_format format = TENSOR_TEXT;
     if (t->comm->rank == 0)
-        tensor_format(request->path, &format, error);
+        tensor_format(request->path, request->csv, &format, error);
     if (comm_allreduce_error(t->comm, error) != STATUS_OK)
         return error->status;
     if (comm_bcast(t->comm, 0, &format, sizeof format, error) != STATUS_OK)
         return error->status;
-    return (format == TENSOR_BLCO ? open_blco : open_text)(t, request, progress, error);
+    switch (format) {
+    case TENSOR_BLCO:
+        return open_blco(t, request, progress, error);
+    case TENSOR_CSV:
+        return open_csv(t, request, progress, error);
+    case TENSOR_TEXT:
+        break;
+    }
+    return open_text(t, request, progress, error);
 }
 
 /* A rank alone has the whole tensor. */
@@ -218,7 +250,8 @@ static enum status take_whole(struct rank_tensor *t, struct error *error)
 static enum status open_whole(struct rank_tensor *t, const struct rank_request *request,
                               struct progress *progress, struct error *error)
 {
-    if (tensor_input_open(&t->input, request->path, request->tns, progress, error) != STATUS_OK)
+    if (tensor_input_open(&t->input, request->path, request->tns, request->csv, progress, error) !=
+        STATUS_OK)
         return error->status;
     return take_whole(t, error);
 }
@@ -342,5 +375,6 @@ void rank_tensor_close(struct rank_tensor *t)
     rank_rows_close(&t->rows);
     process_grid_free(&t->grid);
     rank_tensor_free_nonzeros(t);
+    tensor_names_free(&t->input.names);
     *t = (struct rank_tensor){0};
 }

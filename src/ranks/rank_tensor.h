@@ -13,6 +13,7 @@
 struct rank_request {
     const char *path;              /* "-": text from standard input; outlives the tensor     */
     const struct tns_options *tns; /* borrowed                                               */
+    const struct csv_options *csv; /* borrowed; NULL: no CSV is read                         */
     int modes;            /* how many numbers of `parts` the user gives; 0: a grid is chosen */
     int parts[MAX_ORDER]; /* (modes) the number of ranges of each mode                       */
     uint64_t row_bytes;   /* of a factor matrix's row                                        */

@@ -32,7 +32,7 @@ static enum status read_back(const struct coo *x, const char *path, const char *
 {
     static const struct tns_options options = {.index_base = 1};
     struct tensor_input input;
-    if (tensor_input_open(&input, path, &options, NULL, error) != STATUS_OK)
+    if (tensor_input_open(&input, path, &options, NULL, NULL, error) != STATUS_OK)
         goto done;
     if (tensor_input_read(&input, NULL, error) != STATUS_OK)
         goto done;

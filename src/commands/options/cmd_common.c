@@ -55,6 +55,33 @@ static enum status set_host_memory(const struct cli_option *o, void *to, const c
     return STATUS_OK;
 }
 
+/* Adds a setting, COLUMN=..., to list[0..*count). */
+static enum status add_setting(const struct cli_option *o, const char **list, int *count,
+                               const char *text, struct error *error)
+{
+    if (!strchr(text, '=') || text[0] == '=')
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", o->name, text, o->argument);
+    if (*count == MAX_ORDER)
+        return error_set(error, STATUS_INPUT, "%s: more than %d times, expected once a column",
+                         o->name, MAX_ORDER);
+    list[(*count)++] = text;
+    return STATUS_OK;
+}
+
+static enum status add_order(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
+{
+    struct csv_options *csv = to;
+    return add_setting(o, csv->order, &csv->orders, text, error);
+}
+
+static enum status add_bin(const struct cli_option *o, void *to, const char *text,
+                           struct error *error)
+{
+    struct csv_options *csv = to;
+    return add_setting(o, csv->bin, &csv->bins, text, error);
+}
+
 /* Without a list: all modes. */
 enum status cmd_set_nonneg(const struct cli_option *o, void *to, const char *text,
                            struct error *error)
@@ -74,6 +101,18 @@ const struct cli_option cmd_input_options[] = {
     {"--dims", 0, "LIST",
      "lengths of the modes, as 4,5,6 or 4x5x6\n(from the header, or the largest index of each)",
      CMD_DIMS},
+    {"--columns", 0, "LIST", "of CSV: the columns that are modes, as user,item,hour",
+     CLI_NAME(struct cmd_common, csv.columns)},
+    {"--value", 0, "COLUMN", "of CSV: the column of values (rows are counted)",
+     CLI_NAME(struct cmd_common, csv.value)},
+    {"--order", 0, "COLUMN=HOW",
+     "of CSV: number the names sorted, by number, or as in\na FILE of names (in order of "
+     "appearance); repeatable",
+     CLI_OWN(add_order, struct csv_options, struct cmd_common, csv)},
+    {"--bin", 0, "COLUMN=WIDTH",
+     "of CSV: bins of dates, as 15m, 1h, 1d or\nhour-of-week, or of numbers, as 10 or .5; "
+     "repeatable",
+     CLI_OWN(add_bin, struct csv_options, struct cmd_common, csv)},
     {.name = NULL}};
 
 const struct cli_option cmd_machine_options[] = {

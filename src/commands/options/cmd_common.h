@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "commands/options/cli_values.h"
 #include "commands/options/cmd_ranks.h"
+#include "formats/csv/csv_options.h"
 #include "formats/tns/tns_options.h"
 
 #define CMD_MAX_RANK    1000000
@@ -23,6 +24,7 @@ struct cmd_common {
     enum progress_kind progress;    /* --progress                      */
     int threads;                    /* 0: not given                    */
     struct tns_options tns;         /* --index-base, --dims            */
+    struct csv_options csv;         /* --columns, --value, --order, --bin */
     const char *backend;            /* one of backend_words; borrowed  */
     const char *precision_given;    /* "--precision", or NULL          */
     struct backend_options options; /* options.problem.rank: 0 without --rank */
@@ -31,7 +33,7 @@ struct cmd_common {
     struct cmd_gpus gpus;           /* --gpus                          */
 };
 
-extern const struct cli_option cmd_input_options[];   /* --index-base --dims                     */
+extern const struct cli_option cmd_input_options[];   /* --index-base --dims --columns ...       */
 extern const struct cli_option cmd_machine_options[]; /* --backend -t --memory --host-memory ... */
 extern const struct cli_option cmd_ranks_options[];   /* --gpus --grid                           */
 extern const struct cli_option cmd_threads_options[]; /* -t                                      */
@@ -74,8 +76,8 @@ struct command {
     bool together;            /* the processes that a launcher has started work on one task     */
 };
 
-#define CMD_TENSORS "tns tns.gz blco" /* how the names of tensors end */
-#define CMD_MODELS  "ktns"            /* of models; these are also named by their stems */
+#define CMD_TENSORS "tns tns.gz blco csv csv.gz tsv tsv.gz" /* how the names of tensors end */
+#define CMD_MODELS  "ktns" /* of models; these are also named by their stems */
 
 /* Prints the help of a command, with every option where `all`. */
 void cmd_help(FILE *stream, const struct command *command, bool all);
