@@ -210,8 +210,8 @@ function [shape, nnz, segments] = read_header(path, fid)
     if short(1) ~= hex2dec('01020304')
         error('load_blco:file', '%s: has the byte order of another kind of machine', path);
     end
-    if short(2) ~= 2
-        error('load_blco:file', '%s: version %d, expected 2', path, short(2));
+    if short(2) ~= 2 && short(2) ~= 3
+        error('load_blco:file', '%s: version %d, expected 2 or 3', path, short(2));
     end
     header_crc = typecast(page(217:224), 'uint64');
     page(217:224) = 0;

@@ -127,6 +127,7 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
     progress_stage(progress, "writing %s", s->out);
     if (write_maps(s, &maps, error) != STATUS_OK)
         goto done;
+    sort.modes = &s->names.modes;
     if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
         tensor_name_overflow(s->in, error);
         goto done;

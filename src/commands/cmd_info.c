@@ -124,6 +124,7 @@ static enum status gather_blco(struct info_findings *f, const char *path,
         return error->status;
     const struct blco_file_header *h = file.header;
     f->file_bytes = h->file_bytes;
+    f->modes = *file.modes;
     f->entries = h->nnz;
     f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
     f->tensor = file_for_plan(&file);

@@ -110,6 +110,7 @@ enum status external_sort_write(struct external_sort *s, struct coo *last,
     *report = (struct external_sort_report){0};
     if (blco_writer_open(&w, s->path, &last->shape, s->memory / WRITER_PART, error) != STATUS_OK)
         goto done;
+    w.modes = s->modes;
     if (merge(s, last, &w, &report->cleaning, error) != STATUS_OK)
         goto done;
     report->nnz = w.nnz + w.filled;

@@ -12,7 +12,8 @@
 struct external_sort {
     const char *path; /* of the .blco file; borrowed                                           */
     uint64_t memory;  /* bytes that writing it may take, and some for each thread besides      */
-    struct progress *progress; /* may be NULL */
+    struct progress *progress;      /* may be NULL */
+    const struct mode_names *modes; /* their names, or NULL until the caller sets them; borrowed */
     struct spills spills;
 };
 

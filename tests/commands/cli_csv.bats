@@ -86,6 +86,24 @@ COLUMNS_OF=(--columns "user,item,hour")
     [ "$(wc -l <x.mode2.map)" -eq 2 ]
 }
 
+@test "csv: a .blco file keeps the names of the modes" {
+    events
+    "$BLCO" convert -q events.csv x.blco "${COLUMNS_OF[@]}"
+    "$BLCO" convert -q x.blco y.blco
+    for file in x.blco y.blco; do
+        [ "$("$BLCO" info -q $file --json | jq -c .modes)" = '["user","item","hour"]' ]
+        [[ "$("$BLCO" info -q $file)" == *"fullest slice  name"*" user"*" hour"* ]]
+    done
+    "$BLCO" convert -q y.blco y.tns
+    "$BLCO" convert -q y.tns z.blco
+    [ "$("$BLCO" info -q z.blco --json | jq -c .modes)" = null ]
+    long=$(printf 'é%.0s' {1..100})
+    sed "1s/user/$long/" events.csv >long.csv
+    "$BLCO" convert -q long.csv long.blco --columns "$long,item"
+    [ "$("$BLCO" info -q long.blco --json | jq -r '.modes[0]')" = "$(printf 'é%.0s' {1..63})" ]
+    "$BLCO" cpd -q x.blco -r 1 --nowrite --backend host
+}
+
 @test "csv: info and cpd read it" {
     events
     run -0 "$BLCO" info -q events.csv "${COLUMNS_OF[@]}" --value n

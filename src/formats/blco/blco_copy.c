@@ -54,6 +54,7 @@ enum status blco_copy(const struct blco_file *f, const char *path, uint64_t memo
     const struct blco_pieces pieces = blco_pieces_of(f, memory - memory / WRITER_PART);
     if (blco_writer_open(&c.writer, path, &f->shape, memory / WRITER_PART, error) != STATUS_OK)
         return error->status;
+    c.writer.modes = f->modes;
     if (blco_pieces_each(&pieces, copy_piece, &c, error) != STATUS_OK)
         goto done;
     blco_writer_commit(&c.writer, bytes, error);

@@ -156,6 +156,8 @@ static enum status write_header(struct blco_writer *w, struct blco_file_header *
 {
     uint8_t page[BLCO_PAGE] = {0};
     memcpy(page, h, sizeof *h);
+    if (w->modes)
+        memcpy(page + BLCO_NAMES_OFFSET, w->modes, sizeof *w->modes);
     h->header_crc = crc64_ecma_refl(0, page, sizeof page);
     memcpy(page, h, sizeof *h);
     return outfile_write_at(&w->file, page, sizeof page, 0, error);
@@ -165,8 +167,9 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
 {
     if (write_segments(w, &w->pending, 0, w->filled, error) != STATUS_OK)
         goto done;
+    const bool has_names = w->modes && mode_names_any(w->modes);
     struct blco_file_header h = {.byte_order = BLCO_BYTE_ORDER,
-                                 .version = BLCO_FORMAT_VERSION,
+                                 .version = has_names ? BLCO_FORMAT_VERSION : BLCO_FORMAT_OLDEST,
                                  .nnz = w->nnz,
                                  .segment_nnz = BLCO_SEGMENT_NNZ,
                                  .nsegments = w->nsegments,

@@ -15,9 +15,10 @@
 #include "formats/tns/foreign_file.h"
 
 #define LEAST_WINDOW ((size_t)64 << 10)
-#define WINDOW_PART  64 /* a window takes at most this part of the memory; its new names take more \
-                         */
-#define NAMES_PART 2    /* names, too */
+#define WINDOW_PART                                                                                \
+    64               /* a window takes at most this part of the memory; its new names take more    \
+                      */
+#define NAMES_PART 2 /* names, too */
 
 struct reader {
     struct coo *x; /* x->nnz is the room */
