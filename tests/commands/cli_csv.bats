@@ -51,7 +51,13 @@ COLUMNS_OF=(--columns "user,item,hour")
     "$BLCO" convert -q y.blco y.tns --force
     cmp <(sort x.tns) <(sort y.tns)
     cmp x.mode1.map y.mode1.map
-    run -3 "$BLCO" convert x.csv z.blco --columns a,b --host-memory 2M --order a=sorted
+    "$BLCO" convert -q x.csv s.tns --columns a,b --order a=sorted
+    run -0 "$BLCO" convert x.csv s.blco --columns a,b --host-memory 2M --order a=sorted --force
+    [[ "$output" == *"reading x.csv again"*" runs"* ]]
+    "$BLCO" convert -q s.blco z.tns
+    cmp <(sort s.tns) <(sort z.tns)
+    [ "$(sed -n 1p s.mode1.map)" = u0 ] && [ "$(sed -n 2p s.mode1.map)" = u1 ]
+    run -3 "$BLCO" convert - z.blco --columns a,b --host-memory 2M --order a=sorted <x.csv
     [[ "$output" == *"while names wait to be sorted"* ]]
     [ ! -e z.blco ] && [ ! -e z.mode1.map ]
 }

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/machine.h"
@@ -26,8 +27,10 @@ struct reader {
     struct csv_text text;
     struct csv_columns columns;
     struct csv_rows rows;
+    const struct csv_source *source;
     const struct tns_pieces *pieces;
     uint64_t handed_over; /* entries */
+    bool names_only;      /* too many entries while names are to be sorted: it is read again */
     double start;
 };
 
@@ -57,22 +60,34 @@ static enum status check_names(const struct reader *r, struct error *error)
                      r->text.name, NUMBER_SIZE(r->pieces->memory / NAMES_PART));
 }
 
-/* Hands over the entries so far if they and `more` entries are too many. */
+/* Whether the file can be read from its beginning again. */
+static bool reads_again(const struct reader *r)
+{
+    struct stat about;
+    const char *path = r->source->path;
+    return strcmp(path, "-") != 0 && stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/* Hands over the entries so far if they and `more` entries are too many. While names wait to be
+ * sorted, that cannot be: then only names are taken, and the file is read again. */
 static enum status hand_over(struct reader *r, uint64_t more, struct error *error)
 {
     if (r->used == 0 || r->used + more <= piece_room(r))
         return STATUS_OK;
-    if (csv_order_waits(&r->columns))
+    r->names_only = r->names_only || csv_order_waits(&r->columns);
+    if (r->names_only && !reads_again(r))
         return error_set(error, STATUS_MEMORY,
                          "%s: more than %" PRIu64 " entries, for which there is not enough memory "
-                         "while names wait to be sorted: list them in a file for --order "
-                         "COLUMN=FILE, or allow more with --host-memory",
+                         "while names wait to be sorted: give a file, which can be read twice, or "
+                         "allow more with --host-memory",
                          r->text.name, r->used);
     struct coo piece = *r->x;
     piece.nnz = r->used;
     piece.shape = shape_so_far(r);
-    r->handed_over += r->used;
     r->used = 0;
+    if (r->names_only)
+        return STATUS_OK;
+    r->handed_over += piece.nnz;
     return r->pieces->take(r->pieces->context, &piece, error);
 }
 
@@ -109,27 +124,53 @@ static enum status read_window(struct reader *r, struct error *error)
     return check_names(r, error);
 }
 
-/* Reads the header from the first window that has more than blank lines. */
-static enum status read_header(struct reader *r, const struct csv_source *source,
+static enum status open_text(struct reader *r, struct error *error)
+{
+    struct tns_sizes sizes = r->source->text->sizes;
+    const uint64_t part = r->pieces->memory / WINDOW_PART;
+    if (sizes.window == 0)
+        sizes.window = part < LEAST_WINDOW      ? LEAST_WINDOW
+                       : part < TNS_MOST_WINDOW ? (size_t)part
+                                                : TNS_MOST_WINDOW;
+    return csv_text_open(&r->text, r->source->path, &sizes, error);
+}
+
+/* Gets the first window that has more than blank lines; its header is [*begin, *end). */
+static enum status find_header(struct reader *r, const char **begin, const char **end,
                                struct error *error)
 {
-    const char *begin;
     do {
         if (csv_text_next(&r->text, error) != STATUS_OK)
             return error->status;
-        begin = csv_record_skip_blank(r->text.begin, r->text.end);
         if (r->text.begin == r->text.end)
             return error_set(error, STATUS_INPUT, "%s: is empty, expected a header of names",
                              r->text.name);
-    } while (begin == r->text.end);
-    const char *end = csv_text_row_end(begin, r->text.end);
+        *begin = csv_record_skip_blank(r->text.begin, r->text.end);
+    } while (*begin == r->text.end);
+    *end = csv_text_row_end(*begin, r->text.end);
+    csv_text_skip(&r->text, *end);
+    return STATUS_OK;
+}
+
+/* From now on messages name the columns. */
+static void name_columns(struct reader *r)
+{
+    r->text.separator = r->columns.format.separator;
+    r->text.column = r->columns.name;
+    r->text.columns = r->columns.count;
+}
+
+static enum status read_header(struct reader *r, struct error *error)
+{
+    const char *begin = NULL, *end = NULL;
+    if (find_header(r, &begin, &end, error) != STATUS_OK)
+        return error->status;
     if (csv_columns_read(&r->columns, r->text.name, begin, end, error) != STATUS_OK)
         return error->status;
-    if (csv_columns_choose(&r->columns, source->options, error) != STATUS_OK)
+    if (csv_columns_choose(&r->columns, r->source->options, error) != STATUS_OK)
         return error->status;
-    r->text.separator = r->columns.format.separator;
+    name_columns(r);
     r->rows.columns = &r->columns;
-    csv_text_skip(&r->text, end);
     return check_names(r, error);
 }
 
@@ -153,6 +194,25 @@ static enum status read_rows(struct reader *r, struct error *error)
     if (r->handed_over + r->used == 0)
         return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.name);
     return STATUS_OK;
+}
+
+/* Reads the rows now that all names have their numbers. */
+static enum status read_again(struct reader *r, struct error *error)
+{
+    struct coo none = {0};
+    const char *begin = NULL, *end = NULL;
+    if (csv_order_names(&r->columns, &none, error) != STATUS_OK)
+        return error->status;
+    csv_text_close(&r->text);
+    r->names_only = false;
+    r->used = 0;
+    if (open_text(r, error) != STATUS_OK)
+        return error->status;
+    progress_stage(r->pieces->progress, "reading %s again", r->text.name);
+    if (find_header(r, &begin, &end, error) != STATUS_OK)
+        return error->status;
+    name_columns(r);
+    return read_rows(r, error);
 }
 
 static enum status finish(struct reader *r, struct error *error)
@@ -190,21 +250,17 @@ enum status csv_read_pieces(struct coo *x, struct tensor_names *names,
                             const struct csv_source *source, const struct tns_pieces *pieces,
                             struct tns_report *report, struct error *error)
 {
-    struct reader r = {.x = x, .pieces = pieces, .start = clock_now()};
-    struct tns_sizes sizes = source->text->sizes;
-    const uint64_t part = pieces->memory / WINDOW_PART;
+    struct reader r = {.x = x, .source = source, .pieces = pieces, .start = clock_now()};
     *x = (struct coo){0};
     *names = (struct tensor_names){0};
-    if (sizes.window == 0)
-        sizes.window = part < LEAST_WINDOW      ? LEAST_WINDOW
-                       : part < TNS_MOST_WINDOW ? (size_t)part
-                                                : TNS_MOST_WINDOW;
-    if (csv_text_open(&r.text, source->path, &sizes, error) != STATUS_OK)
+    if (open_text(&r, error) != STATUS_OK)
         return error->status;
     progress_stage(pieces->progress, "reading %s", r.text.name);
-    if (read_header(&r, source, error) != STATUS_OK)
+    if (read_header(&r, error) != STATUS_OK)
         goto done;
     if (read_rows(&r, error) != STATUS_OK)
+        goto done;
+    if (r.names_only && read_again(&r, error) != STATUS_OK)
         goto done;
     if (finish(&r, error) != STATUS_OK)
         goto done;

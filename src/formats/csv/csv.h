@@ -25,8 +25,8 @@ bool csv_header_is_sure(const char *bytes, size_t count);
 enum status csv_read(struct coo *x, struct tensor_names *names, const struct csv_source *source,
                      struct progress *progress, struct tns_report *report, struct error *error);
 
-/* As tns_read_pieces(). STATUS_MEMORY where there is more than one piece and names are to be
- * sorted, for which all entries have to be in memory. */
+/* As tns_read_pieces(). Where there is more than one piece and names are to be sorted, the file is
+ * read twice; STATUS_MEMORY where it cannot be. */
 enum status csv_read_pieces(struct coo *x, struct tensor_names *names,
                             const struct csv_source *source, const struct tns_pieces *pieces,
                             struct tns_report *report, struct error *error);

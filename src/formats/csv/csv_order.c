@@ -87,8 +87,12 @@ done:
 
 enum status csv_order_names(struct csv_columns *c, struct coo *x, struct error *error)
 {
-    for (int n = 0; n < c->modes; n++)
-        if (waits(&c->mode[n]) && order_mode(&c->mode[n], x->index[n], x->nnz, error) != STATUS_OK)
+    for (int n = 0; n < c->modes; n++) {
+        if (!waits(&c->mode[n]))
+            continue;
+        if (order_mode(&c->mode[n], x->index[n], x->nnz, error) != STATUS_OK)
             return error->status;
+        c->mode[n].order = CSV_LISTED;
+    }
     return STATUS_OK;
 }

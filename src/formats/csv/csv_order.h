@@ -9,7 +9,8 @@
 bool csv_order_waits(const struct csv_columns *c);
 
 /* Numbers the names of modes that are sorted or ordered by number, and renumbers the entries of x.
- * Equal numbers are in the order of their bytes. STATUS_MEMORY. */
+ * Equal numbers are in the order of their bytes. From now on only these names are taken, as if they
+ * were listed in a file. STATUS_MEMORY. */
 enum status csv_order_names(struct csv_columns *c, struct coo *x, struct error *error);
 
 #endif

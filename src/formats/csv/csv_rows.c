@@ -310,7 +310,7 @@ enum status csv_rows_read(struct csv_rows *r, const struct csv_text *t, struct c
         if (own->error.status != STATUS_OK)
             return error_set(error, own->error.status, "%s", own->error.message);
         if (own->fault.kind != CSV_SOUND)
-            return csv_text_explain(t, &own->fault, c->name, c->count, error);
+            return csv_text_explain(t, &own->fault, error);
     }
     if (add_all_names(r, t, error) != STATUS_OK)
         return error->status;

@@ -203,10 +203,11 @@ static enum status check_rest(const struct csv_text *t, bool over, struct error 
         at = csv_field_read(separator, at, t->rest_end, &fault.field, &fault.kind);
         if (!at)
             break;
+        fault.column++;
     }
     if (!over && (at || fault.kind == CSV_UNCLOSED))
         return STATUS_OK;
-    return csv_text_explain(t, &fault, NULL, 0, error);
+    return csv_text_explain(t, &fault, error);
 }
 
 static enum status next_window(struct csv_text *t, struct line_window *window, struct error *error)
@@ -246,10 +247,26 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
 
 /* --- messages --- */
 
-#define SHOWN 40 /* characters of a field */
+#define SHOWN      40 /* bytes of a field         */
+#define SHOWN_NAME 80 /* bytes of a column's name */
+
+/* text = "column 2 (item): ", without the name where the header lacks the column, and empty where
+ * the header is not read yet. */
+static void column_text(const struct csv_text *t, int column, char *text, size_t room)
+{
+    text[0] = '\0';
+    if (t->columns > 0)
+        snprintf(text, room, "column %d: ", column + 1);
+    if (column >= t->columns)
+        return;
+    const struct csv_field *name = &t->column[column];
+    const size_t length = (size_t)(name->end - name->begin);
+    snprintf(text, room, "column %d (%.*s): ", column + 1,
+             (int)(length < SHOWN_NAME ? length : SHOWN_NAME), name->begin);
+}
 
 enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *fault,
-                             const struct csv_field *names, int count, struct error *error)
+                             struct error *error)
 {
     static const char *const wrong[] = {
         [CSV_UNCLOSED] = "a quoted field that does not end, expected a quote after it",
@@ -273,15 +290,8 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
     if (in_row)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %d column%s, expected %d, as in the header", t->name,
-                         number, fault->column, fault->column == 1 ? "" : "s", count);
-    if (names && fault->column < count)
-        snprintf(column, sizeof column, "column %d (%.*s): ", fault->column + 1,
-                 (int)(names[fault->column].end - names[fault->column].begin < 80
-                           ? names[fault->column].end - names[fault->column].begin
-                           : 80),
-                 names[fault->column].begin);
-    else if (names)
-        snprintf(column, sizeof column, "column %d: ", fault->column + 1);
+                         number, fault->column, fault->column == 1 ? "" : "s", t->columns);
+    column_text(t, fault->column, column, sizeof column);
     if (fault->kind == CSV_LONG)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %sa name of %zu bytes, expected %zu at most", t->name,

@@ -20,13 +20,15 @@ struct csv_section {
 };
 
 struct csv_text {
-    struct line_reader *reader; /* owned                                               */
-    const char *name;           /* for messages: the path, or "standard input"         */
-    char separator;             /* of fields; 0 until the header is read               */
-    int threads;                /* that read sections                                  */
-    size_t section_bytes;       /* about                                               */
-    const char *begin, *end;    /* the whole rows of the window; empty: end of the file */
-    uint64_t lines;             /* text lines before the window                        */
+    struct line_reader *reader;     /* owned                                               */
+    const char *name;               /* for messages: the path, or "standard input"         */
+    char separator;                 /* of fields; 0 until the header is read               */
+    const struct csv_field *column; /* (columns) the header's names; NULL until then; borrowed */
+    int columns;
+    int threads;             /* that read sections                                  */
+    size_t section_bytes;    /* about                                               */
+    const char *begin, *end; /* the whole rows of the window; empty: end of the file */
+    uint64_t lines;          /* text lines before the window                        */
 
     struct csv_section *section; /* (room) of the window; owned                  */
     size_t sections, section_room;
@@ -57,10 +59,9 @@ const char *csv_text_row_end(const char *at, const char *end);
 /* Takes the window's bytes before `at`, where a row begins, from its sections. */
 void csv_text_skip(struct csv_text *t, const char *at);
 
-/* Fails with a message about *fault, a row of the window; the columns' names are (count) in
- * `names`, or NULL. Returns STATUS_INPUT. */
+/* Fails with a message about *fault, a row of the window. Returns STATUS_INPUT. */
 enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *fault,
-                             const struct csv_field *names, int count, struct error *error);
+                             struct error *error);
 
 /* Accepts an empty *t. */
 void csv_text_close(struct csv_text *t);

@@ -136,7 +136,7 @@ static void explains_bad_rows(void **state)
         {"a,b,n\nx,y,1,\n", ":2: 4 columns, expected 3, as in the header"},
         {"a,b,n\n\"x\n\",y,1\nx\"z\",y,1\n", ":4: column 1 (a): a quote in a field without quotes"},
         {"a,b,n\nx,\"y\"z,1\n", ":2: column 2 (b): something after the closing quote"},
-        {"a,b,n\nx,y,1\n\nx,\"y,1\nx,y,1\n", ":4: a quoted field that does not end"},
+        {"a,b,n\nx,y,1\n\nx,\"y,1\nx,y,1\n", ":4: column 2 (b): a quoted field that does not end"},
         {"a,b,n\nx,y,1\nx,,1\n", ":3: column 2 (b): is empty, expected a name"},
         {"a,b,n\nx,\"\",1\n", ":2: column 2 (b): is empty, expected a name"},
         {"a,b,n\nx,y,1x\n", ":2: column 3 (n): '1x', expected a number"},
