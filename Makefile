@@ -91,12 +91,12 @@ SOURCES  := $(filter-out %_simd.c,\
 # Each X_simd.c of the host is compiled for several kinds of vectors, to X_simd-ENTRY-WIDTH.o: some for
 # any processor, some for x86 with AVX2 or AVX-512. src/backend/host/simd_width.c chooses among them.
 SIMD_ANY    := row_sums_simd-double-1 row_sums_simd-double-2 row_sums_simd-float-1 row_sums_simd-float-4 \
-               dense_simd-double-1 dense_simd-double-2 nonneg_simd-double-2 \
+               dense_simd-double-1 dense_simd-double-2 nonneg_simd-double-2 systems_simd-double-2 \
                residual_simd-double-1 residual_simd-float-1
 SIMD_AVX2   := row_sums_simd-double-4 row_sums_simd-float-8 dense_simd-double-4 nonneg_simd-double-4 \
-               residual_simd-double-4 residual_simd-float-4
+               systems_simd-double-4 residual_simd-double-4 residual_simd-float-4
 SIMD_AVX512 := row_sums_simd-double-8 row_sums_simd-float-16 dense_simd-double-8 nonneg_simd-double-8 \
-               residual_simd-double-8 residual_simd-float-8
+               systems_simd-double-8 residual_simd-double-8 residual_simd-float-8
 SIMD_X86    := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(SIMD_AVX2) $(SIMD_AVX512))
 SIMD        := $(patsubst %,$O/src/backend/host/host_%.o,$(SIMD_ANY) $(SIMD_X86))
 TESTS    := $(shell find tests -name 'test_*.c')
@@ -174,7 +174,8 @@ $(KNOW_VERSION): $O/commit
 $(KNOW_VERSION): FLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT)"'
 
 # A product and a sum in one instruction, where the processor has it.
-$O/src/backend/host/host_dense_simd-%.o $O/src/backend/host/host_nonneg_simd-%.o: FLAGS += -ffp-contract=fast
+$O/src/backend/host/host_dense_simd-%.o $O/src/backend/host/host_nonneg_simd-%.o \
+$O/src/backend/host/host_systems_simd-%.o: FLAGS += -ffp-contract=fast
 
 $(SIMD_AVX2:%=$O/src/backend/host/host_%.o): FLAGS += -mavx2 -mfma
 $(SIMD_AVX512:%=$O/src/backend/host/host_%.o): FLAGS += -mavx512f -mavx512dq

@@ -39,6 +39,17 @@ enum status cpals_sweep(struct backend *b, const struct momentum *m, struct back
     return backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), m, fit, error);
 }
 
+/* Says how unlisted entries count in the sweep after `sweeps` others. */
+static void weigh_unlisted(struct run *run, int sweeps)
+{
+    const struct problem *problem = &run->b->options.problem;
+    const struct unlisted_count count = problem_count(problem, sweeps);
+    run->comparable = sweeps > 0 && !run->fading && !count.fading;
+    run->fading = count.fading;
+    if (problem->unlisted.weighed)
+        backend_weigh(run->b, &count);
+}
+
 /* One sweep. *fit is from the residual where the options or rounding ask for that. */
 static enum status sweep(struct run *run, struct backend_fit *fit, struct error *error)
 {
@@ -46,7 +57,8 @@ static enum status sweep(struct run *run, struct backend_fit *fit, struct error 
     struct cpals_result *result = run->result;
     bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
     double small = precision_is_first(run->b) ? 0 : options->tolerance; /* 0: cannot end the run */
-    if (cpals_sweep(run->b, momentum_state(&run->momentum), fit, error) != STATUS_OK)
+    const struct momentum *momentum = run->fading ? NULL : momentum_state(&run->momentum);
+    if (cpals_sweep(run->b, momentum, fit, error) != STATUS_OK)
         return error->status;
     return fit_trust_check(&result->trust, run->b, due, small, fit, error);
 }
@@ -56,7 +68,7 @@ static enum status iterate(struct run *run, struct error *error)
 {
     struct backend_fit fit;
     struct cpals_result *result = run->result;
-    result->iterations++;
+    weigh_unlisted(run, result->iterations++);
     result->single_iterations += precision_is_first(run->b);
     if (sweep(run, &fit, error) != STATUS_OK)
         return error_prefix(error, "iteration %d: ", result->iterations);
@@ -82,6 +94,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     result->change = from->about.change;
     result->single_iterations = from->about.single_iterations;
     result->restarts = from->about.momentum.restarts;
+    run->fading = problem_count(&run->b->options.problem, result->iterations - 1).fading;
     result->stop = run_stop(run);
     return STATUS_OK;
 }
@@ -179,10 +192,12 @@ done:
 }
 
 /* Whoever ended the run does not want to wait for the core consistency. */
-static bool wants_core(const struct cpals_options *options, const struct cpals_result *result)
+static bool wants_core(const struct backend *b, const struct cpals_options *options,
+                       const struct cpals_result *result)
 {
+    const bool by_rows = b->options.problem.unlisted.weighed; /* there is no MTTKRP */
     bool ended = result->stop == CPALS_INTERRUPTED || result->stop == CPALS_TIME_LIMIT;
-    return options->core_consistency && !ended && result->fit > options->core_above;
+    return options->core_consistency && !by_rows && !ended && result->fit > options->core_above;
 }
 
 /* The standard form of the whole model, of which k has the rows that are here. */
@@ -201,7 +216,7 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
 {
     const struct core_limits limits = {options->core_passes, options->interrupted,
                                        options->deadline};
-    if (!wants_core(options, result))
+    if (!wants_core(b, options, result))
         return backend_store_arranged(b, k, error);
     if (backend_store(b, k, error) != STATUS_OK)
         return error->status;

@@ -12,6 +12,7 @@ const char *finding_name(enum finding_kind kind)
     static const char *const name[FINDING_KINDS] = {
         [FINDING_VECTOR] = "vector",
         [FINDING_SHORT_MODE] = "short_mode",
+        [FINDING_DROPPED_ZEROS] = "dropped_zeros",
         [FINDING_RANDOM_MODE] = "random_mode",
         [FINDING_TOLERANCE] = "tolerance",
         [FINDING_RESUMED] = "resumed",

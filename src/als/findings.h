@@ -11,6 +11,7 @@
 enum finding_kind {
     FINDING_VECTOR,           /* a tensor of one mode                                       */
     FINDING_SHORT_MODE,       /* a mode is shorter than the rank                            */
+    FINDING_DROPPED_ZEROS,    /* the file lacks zeros that were listed, and would count      */
     FINDING_RANDOM_MODE,      /* a mode starts at random although a model was given         */
     FINDING_TOLERANCE,        /* it is below what single precision resolves                 */
     FINDING_RESUMED,          /* the iterations before had other options                    */

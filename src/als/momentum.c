@@ -1,5 +1,7 @@
 #include "als/momentum.h"
 
+#include <math.h>
+
 #include "problem/initial_guess.h"
 
 #define SMALL_CHANGES 2 /* in a row that end a run: after one, momentum may still gain speed */
@@ -58,6 +60,7 @@ enum status momentum_begin(struct momentum_run *m, struct backend *b, const stru
     else
         load_start(b, k, random, error);
     m->state.precision = b->precision;
+    m->state.fast = b->options.problem.unlisted.weighed ? INFINITY : MOMENTUM_FAST;
     return error->status;
 }
 
@@ -74,6 +77,12 @@ bool momentum_accepts(struct momentum_run *m, const struct backend_fit *fit)
     m->step = fit->step;
     m->stepped = false;
     return !m->state.rejected;
+}
+
+void momentum_pass(struct momentum_run *m)
+{
+    m->state.sweeps++;
+    m->stepped = true;
 }
 
 void momentum_note(struct momentum_run *m, bool small)

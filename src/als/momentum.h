@@ -29,6 +29,9 @@ const struct momentum *momentum_state(const struct momentum_run *m);
 /* Takes the decision that backend_fit made. Returns false if the sweep must be rejected. */
 bool momentum_accepts(struct momentum_run *m, const struct backend_fit *fit);
 
+/* Counts a sweep that decides nothing, because unlisted entries still fade: no step follows. */
+void momentum_pass(struct momentum_run *m);
+
 /* Notes whether an accepted sweep changed the fit by little. */
 void momentum_note(struct momentum_run *m, bool small);
 

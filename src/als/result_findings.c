@@ -26,6 +26,20 @@ void find_in_shape(struct findings *f, const struct shape *shape, uint64_t rank)
                          (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
 }
 
+void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor)
+{
+    if (dropped == 0)
+        return;
+    if (dropped == COO_NOT_KNOWN)
+        findings_add(f, FINDING_DROPPED_ZEROS, false,
+                     "%s does not say whether zeros that were listed are left out", tensor);
+    else
+        findings_add(f, FINDING_DROPPED_ZEROS, true,
+                     "%s was made without %ju zero%s that %s listed", tensor, (uintmax_t)dropped,
+                     dropped == 1 ? "" : "s", dropped == 1 ? "was" : "were");
+    findings_advise(f, "blco convert --keep-zeros keeps them");
+}
+
 void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance)
 {
     if (options->problem.precision != POLICY_SINGLE || tolerance <= 0 ||

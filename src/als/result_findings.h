@@ -9,6 +9,9 @@
 /* Whether a decomposition says little: one mode only, or a mode shorter than the rank. */
 void find_in_shape(struct findings *f, const struct shape *shape, uint64_t rank);
 
+/* Where listed zeros count: how many (or COO_NOT_KNOWN) the file of this name lacks. */
+void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor);
+
 /* Whether single precision does not resolve the tolerance. */
 void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance);
 

@@ -17,10 +17,13 @@ struct run {
     struct page_touch pages; /* of the model, until it is written                              */
     struct progress *progress;
     struct cpals_result *result;
+    bool fading;     /* in the last sweep, unlisted entries counted more than the problem says   */
+    bool comparable; /* its fit and the one before are those of the same problem                 */
 };
 
 /* Whether the last change of the fit is below the tolerance. The changes from no fit to the first
- * one, from one in single precision to one in double, and within single do not count. */
+ * one, from one in single precision to one in double, within single, and while unlisted entries
+ * fade do not count. */
 bool run_changed_little(const struct run *run);
 
 /* After a sweep: accepts its fit, or rejects the sweep and keeps the fit of the sweep before.

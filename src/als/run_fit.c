@@ -8,7 +8,7 @@
 bool run_changed_little(const struct run *run)
 {
     const struct cpals_result *result = run->result;
-    return result->iterations - result->single_iterations > 1 &&
+    return run->comparable && result->iterations - result->single_iterations > 1 &&
            fabs(result->change) < run->options->tolerance;
 }
 
@@ -25,12 +25,16 @@ enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struc
 {
     struct cpals_result *result = run->result;
     result->change = fit->value - result->fit;
-    if (!momentum_accepts(&run->momentum, fit)) {
+    if (!run->fading && !momentum_accepts(&run->momentum, fit)) {
         result->restarts++;
         return STATUS_OK;
     }
     result->fit = fit->value;
-    fit_trust_note(&result->trust, fit, result->change, run->b->precision);
+    fit_trust_note(&result->trust, fit, run->comparable ? result->change : 0, run->b->precision);
+    if (run->fading) {
+        momentum_pass(&run->momentum);
+        return STATUS_OK;
+    }
     momentum_note(&run->momentum, run_changed_little(run));
     return keep_best(run, result->trust.blind, error);
 }

@@ -65,6 +65,11 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
     return operation_end(&s->clock, OP_UPDATE, mode, error);
 }
 
+void backend_weigh(struct backend *b, const struct unlisted_count *count)
+{
+    b->seam->ops->weigh(b->seam->state, count);
+}
+
 enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
                         struct backend_fit *fit, struct error *error)
 {

@@ -108,6 +108,10 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
  * M, columns were rotated, or the mode is fixed. */
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
+/* Says how unlisted entries count in the next sweep, where the problem weighs them (problem.h);
+ * after opening they count as problem_count says after all fading. Between sweeps. */
+void backend_weigh(struct backend *b, const struct unlisted_count *count);
+
 /* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last, without a pass
  * over the nonzeros; near 1 rounding takes half of the digits (fit->noise). With *m, what the sweep
  * before has left, *fit also has the decision on the next sweep, and a GPU already prepares that

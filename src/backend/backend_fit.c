@@ -5,18 +5,17 @@ double backend_fit_epsilon(uint64_t rows, enum precision precision)
     return precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt((double)rows) : DBL_EPSILON;
 }
 
-enum status backend_fit_of(struct backend_fit *fit, const struct fit_terms *t, int mode,
+enum status backend_fit_of(struct backend_fit *fit, const struct fit_squares *s, int mode,
                            struct error *error)
 {
-    double residual_sq = fit_residual_sq(t);
-    if (!isfinite(residual_sq))
+    if (!isfinite(s->residual_sq))
         return error_set(error, STATUS_NUMERICAL, "mode %d: the squared residual is %g", mode,
-                         residual_sq);
-    const struct fit_numbers numbers = fit_of_terms(t);
+                         s->residual_sq);
+    const struct fit_numbers numbers = fit_of_squares(s);
     *fit = (struct backend_fit){.value = numbers.value,
                                 .noise = numbers.noise,
                                 .objective = numbers.objective,
-                                .penalty = t->penalty / t->norm_sq};
+                                .penalty = s->penalty / s->norm_sq};
     return STATUS_OK;
 }
 

@@ -27,9 +27,9 @@ struct backend_fit {
  * are rounded to floats independently of each other, so that the errors of many rows cancel. */
 double backend_fit_epsilon(uint64_t rows, enum precision precision);
 
-/* *fit from the terms (fit_of_terms). STATUS_NUMERICAL, with the (one-based) mode, where the
+/* *fit from the squares (fit_of_squares). STATUS_NUMERICAL, with the (one-based) mode, where the
  * residual is not finite. */
-enum status backend_fit_of(struct backend_fit *fit, const struct fit_terms *terms, int mode,
+enum status backend_fit_of(struct backend_fit *fit, const struct fit_squares *s, int mode,
                            struct error *error);
 
 /* Decides on the next sweep, where *m is the state after the sweep before; NULL: no momentum. */

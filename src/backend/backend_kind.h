@@ -94,6 +94,7 @@ struct tensor_source {
                  * (rank_rows_divide_mode)                                                 */
     struct rank_rows *ranks; /* outlives the backend                                       */
     double norm_sq;          /* ||X||^2; 0 with a file, whose norm `open` computes       */
+    int exponent;            /* the values are those of the tensor divided by 2^exponent */
 };
 
 /* What a model is loaded from: *k, or random numbers (ktensor_randomise), without signs where a
@@ -124,6 +125,7 @@ struct backend_ops {
 
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
+    void (*weigh)(void *state, const struct unlisted_count *count);
     enum status (*fit)(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
                        struct error *error);
     enum status (*residual)(void *state, struct backend_residual *r, struct error *error);

@@ -175,12 +175,24 @@ static enum status begin(struct backend *b, const struct backend_kind *kind,
     return STATUS_OK;
 }
 
+/* Unknown entries need systems of rows, which the caller must ask for (struct unlisted). */
+static enum status refuse_unknown(const struct backend *b, const struct rank_tensor *t,
+                                  struct error *error)
+{
+    if (t->listed.unknown == 0 || b->options.problem.unlisted.weighed)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "the tensor has %llu unknown entr%s (nan), which only blco cpd takes",
+                     (unsigned long long)t->listed.unknown, t->listed.unknown == 1 ? "y" : "ies");
+}
+
 enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct rank_tensor *t, const struct backend_options *options,
                             struct progress *progress, struct error *error)
 {
     struct comm *all = t->comm; /* *t is empty after a read that fails */
-    begin(b, kind, t, options, error);
+    if (begin(b, kind, t, options, error) == STATUS_OK)
+        refuse_unknown(b, t, error);
     if (comm_end_phase(all, error) != STATUS_OK) /* plan_and_read needs every rank */
         goto done;
     plan_and_read(b, t, progress, error);
@@ -238,6 +250,7 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
         goto done;
     if (!unread && take_norm(b, &source, &scaled, error) != STATUS_OK)
         goto done;
+    source.exponent = seam->exponent;
     if (b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error) != STATUS_OK)
         goto done;
     if (operation_end(&seam->clock, OP_OPEN, 0, error) != STATUS_OK)

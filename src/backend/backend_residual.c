@@ -8,7 +8,7 @@
 enum status backend_residual_create(struct backend_residual *r, int order, uint64_t rank,
                                     struct error *error)
 {
-    *r = (struct backend_residual){.order = order, .rank = rank};
+    *r = (struct backend_residual){.order = order, .rank = rank, .unlisted = 1};
     r->weight = memory_zeros(rank, sizeof *r->weight, error);
     for (int n = 0; n < order; n++)
         r->gram[n] = memory_zeros(rank, rank * sizeof *r->gram[n], error);
@@ -71,7 +71,7 @@ enum status backend_residual_fit(struct backend_residual *r, struct comm *c, dou
     for (int n = 0; n < r->order; n++)
         if (sum_ranks(c, r->gram[n], r->rank * r->rank, error) != STATUS_OK)
             return error->status;
-    struct double_double residual_sq = dd_add(r->nonzeros, model_sq(r));
+    struct double_double residual_sq = dd_add(r->nonzeros, dd_times(model_sq(r), r->unlisted));
     if (!isfinite(residual_sq.high))
         return error_set(error, STATUS_NUMERICAL, "the squared residual is %g", residual_sq.high);
     *fit = fit_of_residual(residual_sq.high, r->norm_sq);

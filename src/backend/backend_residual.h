@@ -7,6 +7,8 @@
  *
  *   ||X - Y||^2 = sum over the nonzeros x, where Y has the value y, of x (x - 2 y), plus ||Y||^2
  *
+ * Where unlisted entries have another weight than 1, so has ||Y||^2 (numerics/row_term.h).
+ *
  * These terms cancel too, but with twice the digits the error is about 1e-30 ||X||^2, and the fit
  * has more digits than are printed. */
 #ifndef BLCO_BACKEND_RESIDUAL_H
@@ -25,13 +27,15 @@ struct backend_residual {
     int order;
     uint64_t rank;
     double norm_sq;                /* ||X||^2                                                   */
+    double unlisted;               /* the weight of unlisted entries                            */
     double *weight;                /* (R); owned                                                */
     struct double_double nonzeros; /* the sum over the nonzeros that are here                   */
     struct double_double *gram[MAX_ORDER]; /* (R x R) F_n'F_n of the rows that this rank solves,
                                             * entries (i, j) with i <= j; owned                 */
 };
 
-/* Zeroes all sums. The caller frees *r; it is empty on failure. STATUS_MEMORY. */
+/* Zeroes all sums; unlisted entries count as 1. The caller frees *r; it is empty on failure.
+ * STATUS_MEMORY. */
 enum status backend_residual_create(struct backend_residual *r, int order, uint64_t rank,
                                     struct error *error);
 

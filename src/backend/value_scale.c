@@ -18,7 +18,7 @@ bool value_scale_needed(double norm_sq, int order, enum precision precision)
 }
 
 /* The least exponent with which 2^exponent is above the magnitude of all values; INT_MIN where
- * there are none but zeros, INT_MAX where one is not finite. */
+ * there are none but zeros and unknown entries, INT_MAX where one is infinite. */
 static int exponent_of(const struct coo *x)
 {
     double most = 0;
@@ -27,7 +27,7 @@ static int exponent_of(const struct coo *x)
     for (uint64_t i = 0; i < x->nnz; i++) {
         double magnitude = fabs(x->value[i]);
         most = magnitude > most ? magnitude : most;
-        bad = bad || !isfinite(magnitude);
+        bad = bad || isinf(magnitude);
     }
     if (bad)
         return INT_MAX;

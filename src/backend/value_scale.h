@@ -16,8 +16,8 @@ bool value_scale_needed(double norm_sq, int order, enum precision precision);
 
 /* *scaled = x with the values divided by 2^*exponent, so that the largest magnitude of all ranks is
  * from 1/2 to 1; a value is rounded where it is less than 2^-1022 of that. The indices are those of
- * x. The caller frees scaled->value. Where all values are zero, or one is not finite, *exponent is
- * 0. STATUS_MEMORY leaves scaled->value NULL. */
+ * x. The caller frees scaled->value. Unknown entries stay unknown. Where all values are zero or
+ * unknown, or one is infinite, *exponent is 0. STATUS_MEMORY leaves scaled->value NULL. */
 enum status value_scale_apply(struct coo *scaled, int *exponent, const struct coo *x,
                               struct comm *all, struct error *error);
 

@@ -198,6 +198,18 @@ const char *number_parse(const char *text, const char *end, double *value)
     return after;
 }
 
+const char *number_parse_unknown(const char *text, const char *end)
+{
+    const char *p = text;
+    bool has_sign = p < end && (*p == '-' || *p == '+');
+    p += has_sign;
+    if (end - p >= 3 && strncasecmp(p, "nan", 3) == 0)
+        return p + 3;
+    if (!has_sign && end - p >= 2 && strncasecmp(p, "na", 2) == 0)
+        return p + 2;
+    return NULL;
+}
+
 const char *number_parse_unsigned(const char *text, const char *end, uint64_t *value)
 {
     const char *p = text;

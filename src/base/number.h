@@ -19,6 +19,10 @@
  * The text need not be terminated. */
 const char *number_parse(const char *text, const char *end, double *value);
 
+/* Parses a word for a number that nobody knows, as NumPy, pandas and R write it: nan, -nan, +nan or
+ * na in any case. Returns the first byte after the word, or NULL where text begins with none. */
+const char *number_parse_unknown(const char *text, const char *end);
+
 /* Parses decimal digits in [text, end). Returns the first byte after the digits, or NULL where
  * there is none; *value is UINT64_MAX where the number does not fit. */
 const char *number_parse_unsigned(const char *text, const char *end, uint64_t *value);

@@ -27,6 +27,22 @@ static enum status check_modes(const struct checkpoint *c, const char *option, c
                      c->name, option, name_modes(before, had), name_modes(after, has));
 }
 
+static enum status check_unlisted(const struct checkpoint *c, const struct unlisted *now,
+                                  struct error *error)
+{
+    const struct unlisted *then = &c->about.problem.unlisted;
+    char before[UNLISTED_TEXT], after[UNLISTED_TEXT];
+    if (then->weighed != now->weighed || then->weight != now->weight)
+        return error_set(error, STATUS_INPUT,
+                         "%s: a checkpoint with --unlisted %s, but this run has %s", c->name,
+                         unlisted_text(then, before), unlisted_text(now, after));
+    if (then->fade != now->fade)
+        return error_set(error, STATUS_INPUT,
+                         "%s: a checkpoint with --fade %g, but this run has %g", c->name,
+                         then->fade, now->fade);
+    return STATUS_OK;
+}
+
 enum status checkpoint_check_run(const struct checkpoint *c, const struct problem *now,
                                  struct error *error)
 {
@@ -41,6 +57,8 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
                              "%s: a checkpoint with --%s %s, but this run has %s", c->name,
                              choice->name, had, has);
     }
+    if (check_unlisted(c, &now->unlisted, error) != STATUS_OK)
+        return error->status;
     if (check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error) != STATUS_OK)
         return error->status;
     return check_modes(c, "--fix", then->rules.fixed, now->rules.fixed, error);

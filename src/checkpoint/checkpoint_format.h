@@ -22,7 +22,8 @@
     "BCPT\r\n\x1a" /* damaged by a transfer as text */
 #define CHECKPOINT_MAGIC_BYTES 8
 #define CHECKPOINT_BYTE_ORDER  UINT32_C(0x01020304)
-#define CHECKPOINT_VERSION     4 /* version 3 ends before best_fit */
+#define CHECKPOINT_VERSION     5 /* version 4 ends before unlisted ... */
+#define CHECKPOINT_BEST_SINCE  4 /* ... and version 3 before best_fit  */
 #define CHECKPOINT_OLDEST      2 /* that is read: it ends at header_crc */
 #define CHECKPOINT_PAGE        4096
 
@@ -56,6 +57,9 @@ struct checkpoint_header {
     double best_fit;            /* of the best model that the run keeps a copy of       */
     uint32_t best_iteration;    /* of that model; 0: there is no copy                   */
     uint32_t best_precision;    /* enum precision, of its factor matrices                       */
+    double unlisted, fade;      /* struct unlisted: weight and fade                            */
+    uint32_t weighed;           /* 1 if unlisted entries are weighed, else 0                   */
+    uint32_t ridge_scale;       /* enum ridge_scale                                            */
 };
 
 /* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
@@ -64,6 +68,10 @@ struct checkpoint_header {
     X(tensor.nnz, nnz)                                                                             \
     X(tensor.hash, hash)                                                                           \
     X(problem.rank, rank)                                                                          \
+    X(problem.unlisted.weighed, weighed)                                                           \
+    X(problem.unlisted.weight, unlisted)                                                           \
+    X(problem.unlisted.fade, fade)                                                                 \
+    X(problem.ridge_scale, ridge_scale)                                                            \
     X(seed, seed)                                                                                  \
     X(init, init)                                                                                  \
     X(iterations, iterations)                                                                      \
@@ -122,7 +130,7 @@ enum checkpoint_kind {
     CHECKPOINT_BEST_FACTOR = 11
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 448, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 472, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* The models of a checkpoint: the state, with which the next iteration begins; if that is

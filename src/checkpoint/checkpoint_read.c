@@ -79,7 +79,16 @@ static bool has_possible_best(const struct checkpoint_header *h)
     return h->best_iteration <= h->iterations && isfinite(h->best_fit) &&
            h->best_precision <= PRECISION_SINGLE &&
            (h->best_iteration > 0 || (h->best_fit == 0 && h->best_precision == 0)) &&
-           (h->best_iteration == 0 || h->version == CHECKPOINT_VERSION);
+           (h->best_iteration == 0 || h->version >= CHECKPOINT_BEST_SINCE);
+}
+
+/* Older versions have zeros there. */
+static bool has_possible_unlisted(const struct checkpoint_header *h)
+{
+    bool weighs = h->weighed == 1 && h->unlisted >= 0 && h->unlisted <= 1 && h->fade >= 0 &&
+                  h->fade < 1 && h->ridge_scale <= RIDGE_COUNTED;
+    bool plain = h->weighed == 0 && h->unlisted == 0 && h->fade == 0 && h->ridge_scale == 0;
+    return plain || (weighs && h->version == CHECKPOINT_VERSION);
 }
 
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
@@ -91,7 +100,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
         h->iterations < 1 || h->iterations > INT_MAX || !precision_is_possible(h) ||
         h->init > GUESS_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
         h->nonneg >> h->order || h->fixed >> h->order || !has_possible_momentum(h) ||
-        !has_possible_best(h))
+        !has_possible_best(h) || !has_possible_unlisted(h))
         return false;
     for (uint32_t n = 0; n < MAX_ORDER; n++)
         if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))

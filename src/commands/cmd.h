@@ -4,7 +4,7 @@
 
 #include "commands/options/cmd_common.h"
 
-extern const struct command cmd_cpd, cmd_top, cmd_compare, cmd_report, cmd_info, cmd_convert,
-    cmd_bench, cmd_generate, cmd_selftest, cmd_completion, cmd_version;
+extern const struct command cmd_cpd, cmd_top, cmd_predict, cmd_compare, cmd_report, cmd_info,
+    cmd_convert, cmd_bench, cmd_generate, cmd_selftest, cmd_completion, cmd_version;
 
 #endif

@@ -23,7 +23,7 @@ struct settings {
     struct cmd_common common;
     struct text_output text;
     const char *in, *out;
-    bool force;
+    bool force, keep_zeros;
     uint64_t memory;           /* bytes of host memory to use */
     bool csv;                  /* IN is CSV                   */
     struct tensor_names names; /* of CSV; owned               */
@@ -33,6 +33,10 @@ static const struct cli_option output_options[] = {
     TEXT_OUTPUT_HEADER(struct settings, text),
     {"--out-index-base", 0, "0|1", "first index of every mode in OUT (that of\n--index-base)",
      TEXT_OUTPUT_INDEX_BASE(struct settings, text)},
+    {"--keep-zeros", 0, NULL,
+     "write entries that are zero, too: where entries that\nare not listed are unknown, a zero is "
+     "an observation",
+     CLI_FLAG(struct settings, keep_zeros)},
     TENSOR_TARGET_FORCE(struct settings, force),
     {.name = NULL}};
 
@@ -121,6 +125,7 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
     struct external_sort_report report;
     char from[64] = "";
     external_sort_init(&sort, s->out, s->memory, progress);
+    sort.zeros = s->common.tns.zeros;
     if (text_to_spills(s, &sort, &last, error) != STATUS_OK)
         goto done;
     double start = clock_now();
@@ -145,17 +150,35 @@ done:
     return error->status;
 }
 
+/* Opens IN, a .blco file, which cannot bring back zeros that were dropped when it was written. */
+static enum status open_blco(struct blco_file *f, const struct settings *s, struct error *error)
+{
+    if (blco_file_open(f, s->in, error) != STATUS_OK)
+        return error->status;
+    const uint64_t dropped = f->listed.dropped;
+    if (s->keep_zeros && dropped > 0 && dropped != COO_NOT_KNOWN) {
+        error_set(error, STATUS_INPUT,
+                  "%s: %ju zeros were dropped when it was written: convert its text with "
+                  "--keep-zeros",
+                  s->in, (uintmax_t)dropped);
+        goto done;
+    }
+    tensor_check_lengths(s->in, &f->shape, &s->common.tns, error);
+done:
+    if (error->status != STATUS_OK)
+        blco_file_close(f);
+    return error->status;
+}
+
 static enum status blco_to_blco(const struct settings *s, struct progress *progress,
                                 struct error *error)
 {
     struct blco_file f;
     uint64_t bytes;
     double start = clock_now();
-    if (blco_file_open(&f, s->in, error) != STATUS_OK)
+    if (open_blco(&f, s, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "writing %s", s->out);
-    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) != STATUS_OK)
-        goto done;
     if (blco_copy(&f, s->out, s->memory, &bytes, progress, error) != STATUS_OK)
         goto done;
     show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
@@ -175,7 +198,7 @@ static struct tns_write_options text_options(const struct settings *s, struct pr
     return options;
 }
 
-static void show_text(struct progress *progress, const struct tns_write_report *report,
+static void show_text(struct progress *progress, const struct line_writer_report *report,
                       uint64_t nnz, double seconds)
 {
     char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
@@ -195,14 +218,12 @@ static enum status blco_to_text(const struct settings *s, struct progress *progr
     struct blco_file f;
     struct tns_writer *w = NULL;
     struct tns_write_options options = text_options(s, progress);
-    struct tns_write_report report;
+    struct line_writer_report report;
     double start = clock_now();
-    if (blco_file_open(&f, s->in, error) != STATUS_OK)
+    if (open_blco(&f, s, error) != STATUS_OK)
         return error->status;
     const struct blco_file_header *h = f.header;
     const struct blco_pieces pieces = blco_pieces_of(&f, s->memory / 2);
-    if (tensor_check_lengths(s->in, &f.shape, &s->common.tns, error) != STATUS_OK)
-        goto done;
     if (tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error) != STATUS_OK)
         goto done;
     if (blco_pieces_each(&pieces, append, w, error) != STATUS_OK)
@@ -230,7 +251,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     struct coo x;
     struct coo_cleaning cleaning;
     struct name_maps maps = {0};
-    struct tns_write_report written;
+    struct line_writer_report written;
     struct tns_write_options options = text_options(s, progress);
     struct tns_pieces pieces = {.memory = s->memory,
                                 .overhead = EXTERNAL_SORT_OVERHEAD,
@@ -240,7 +261,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     if (read_pieces(s, &x, &pieces, error) != STATUS_OK)
         goto done;
     double start = clock_now();
-    if (tensor_clean(&x, s->in, NULL, &cleaning, error) != STATUS_OK)
+    if (tensor_clean(&x, s->in, &s->common.tns, NULL, &cleaning, error) != STATUS_OK)
         goto done;
     if (write_maps(s, &maps, error) != STATUS_OK)
         goto done;
@@ -256,14 +277,25 @@ done:
     return error->status;
 }
 
-/* Whether the maps of CSV can be made: none of them exists, unless it may be replaced. */
+/* Whether the file `path` may be made: it is not IN, and does not exist, unless it may be replaced.
+ */
+static enum status check_target(const struct settings *s, const char *path, struct error *error)
+{
+    struct file_roles files = {0};
+    file_roles_add(&files, FILE_TENSOR_READ, s->in, error);
+    tensor_target_check(path, &files, s->force, error);
+    file_roles_free(&files);
+    return error->status;
+}
+
+/* The same for the maps of CSV. */
 static enum status check_maps(const struct settings *s, struct error *error)
 {
     for (int n = 0; n < MAX_ORDER && s->csv && strcmp(s->out, "-") != 0; n++) {
         char *path = name_maps_path(s->out, n, error);
         if (!path)
             return error->status;
-        tensor_target_check(path, s->in, s->force, error);
+        check_target(s, path, error);
         memory_free(path);
         if (error->status != STATUS_OK)
             return error->status;
@@ -280,7 +312,7 @@ static enum status convert(struct settings *s, struct error *error)
     if (tensor_format(s->in, &s->common.csv, &from, error) != STATUS_OK)
         return error->status;
     s->csv = from == TENSOR_CSV;
-    if (tensor_target_check(s->out, s->in, s->force, error) != STATUS_OK)
+    if (check_target(s, s->out, error) != STATUS_OK)
         return error->status;
     if (check_maps(s, error) != STATUS_OK)
         return error->status;
@@ -312,6 +344,7 @@ static int run_command(int argc, char **argv, struct error *error)
         return (int)error->status;
     if (cli_two_operands(&line, "files", names, file, error) != STATUS_OK)
         return (int)error->status;
+    settings.common.tns.zeros = settings.keep_zeros ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
     settings.in = file[0];
     settings.out = file[1];
     return (int)convert(&settings, error);
@@ -324,11 +357,10 @@ const struct command cmd_convert = {
         "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
         "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
         "is text (.tns) or CSV\n(--columns), plain or gzip, a .blco file, or - for text or CSV "
-        "from "
-        "standard\ninput. Duplicates are summed and zeros dropped. The names of CSV go to files\n"
-        "OUT.mode1.map ... without the ending of OUT. IN may be larger than memory if IN\nor OUT "
-        "is "
-        "a .blco file; text is then sorted in a temporary file in the folder\nof OUT.\n",
+        "from standard\ninput. Duplicates are summed and zeros dropped; a value nan is an unknown "
+        "entry.\nThe names of CSV go to files OUT.mode1.map ... without the ending of OUT. IN may\n"
+        "be larger than memory if IN or OUT is a .blco file; text is then sorted in a\ntemporary "
+        "file in the folder of OUT.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,

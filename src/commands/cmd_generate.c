@@ -147,6 +147,9 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
         return find_preset(s, spec, error);
     if (!s->common.tns.ndims || !s->nnz)
         return error_set(error, STATUS_INPUT, "--dims and --nnz, or --preset, are required");
+    for (int n = 0; n < s->common.tns.ndims; n++)
+        if (s->common.tns.dims[n] == 0)
+            return error_set(error, STATUS_INPUT, "--dims: no length of mode %d", n + 1);
     spec->shape.order = s->common.tns.ndims;
     memcpy(spec->shape.dims, s->common.tns.dims, sizeof spec->shape.dims);
     spec->nnz = s->nnz;
@@ -173,7 +176,7 @@ static void list_presets(void)
 struct output {
     const char *path;
     uint64_t nnz;
-    struct tns_write_report report;
+    struct line_writer_report report;
     struct progress progress;
 };
 
@@ -241,9 +244,12 @@ done:
 
 static enum status check_output(const struct settings *s, const char *path, struct error *error)
 {
+    struct file_roles files = {0};
     if (text_output_check(&s->text, path, error) != STATUS_OK)
         return error->status;
-    return tensor_target_check(path, NULL, s->force, error);
+    tensor_target_check(path, &files, s->force, error);
+    file_roles_free(&files);
+    return error->status;
 }
 
 static enum status generate(const struct settings *s, const char *path, struct error *error)

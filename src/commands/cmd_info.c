@@ -82,7 +82,10 @@ static enum status gather_text(struct info_findings *f, const char *path,
         return error->status;
     f->modes = f->names.modes;
     f->entries = f->report.text.entries;
-    f->tensor = (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz};
+    f->listed = coo_count_listed(&f->x);
+    f->listed.dropped = f->report.cleaning.zeros;
+    f->tensor =
+        (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz, .unknown = f->listed.unknown};
     struct coo_pieces pieces = coo_in_one_piece(&f->x);
     f->memory = counters_beside(f, coo_bytes(f->x.shape.order, f->x.nnz));
     if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
@@ -126,6 +129,7 @@ static enum status gather_blco(struct info_findings *f, const char *path,
     f->file_bytes = h->file_bytes;
     f->modes = *file.modes;
     f->entries = h->nnz;
+    f->listed = file.listed;
     f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
     f->tensor = file_for_plan(&file);
     if (tensor_check_lengths(path, &f->x.shape, options, error) != STATUS_OK)
@@ -184,15 +188,17 @@ static const char *exact(double value, char *text)
     return text;
 }
 
-static void show_lengths(const struct coo *x)
+static void show_lengths(const struct info_findings *f)
 {
+    const struct coo *x = &f->x;
+    const uint64_t nonzeros = info_nonzeros(f);
     printf("lengths      ");
     double places = 1;
     for (int n = 0; n < x->shape.order; n++)
         places *= (double)x->shape.dims[n];
     cmd_print_lengths(&x->shape);
-    printf("\nnonzeros     %ju\n", (uintmax_t)x->nnz);
-    printf("density      %.3g\n", (double)x->nnz / places);
+    printf("\nnonzeros     %ju\n", (uintmax_t)nonzeros);
+    printf("density      %.3g\n", (double)nonzeros / places);
 }
 
 static void show_line_bits(const struct coo *x)
@@ -203,11 +209,15 @@ static void show_line_bits(const struct coo *x)
     printf("\n");
 }
 
-static void show_values(const struct coo_statistics *s)
+static void show_values(const struct info_findings *f)
 {
+    const struct coo_statistics *s = &f->statistics;
     char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
-    printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
-           s->all_integer ? "all whole numbers" : "not all whole numbers");
+    if (f->listed.unknown == f->x.nnz)
+        printf("values       none is known\n");
+    else
+        printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
+               s->all_integer ? "all whole numbers" : "not all whole numbers");
     printf("norm         %s\n", exact(s->norm, norm));
 }
 
@@ -256,6 +266,15 @@ static void show_format(const struct info_findings *f)
                (double)f->file_bytes / entries);
 }
 
+static void show_listed(const struct info_findings *f)
+{
+    const uint64_t dropped = f->listed.dropped;
+    printf("zeros        %ju", (uintmax_t)info_zeros(f));
+    if (f->format == TENSOR_BLCO && dropped > 0 && dropped != COO_NOT_KNOWN)
+        printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
+    printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
+}
+
 static void show(const struct info_findings *f, const char *path)
 {
     cmd_print_tensor(path);
@@ -263,12 +282,12 @@ static void show(const struct info_findings *f, const char *path)
     printf("order        %d\n", f->x.shape.order);
     printf("entries      %ju\n", (uintmax_t)f->entries);
     printf("duplicates   %ju\n", (uintmax_t)f->report.cleaning.duplicates);
-    printf("zeros        %ju\n", (uintmax_t)f->report.cleaning.zeros);
-    show_lengths(&f->x);
+    show_listed(f);
+    show_lengths(f);
     show_line_bits(&f->x);
     if (f->x.nnz == 0)
         return;
-    show_values(&f->statistics);
+    show_values(f);
     show_modes(f, &f->statistics);
     if (f->wanted.ranks)
         info_ranks_show(&f->ranks);

@@ -5,8 +5,9 @@
 #include "commands/cmd.h"
 
 const struct command *const command_table[] = {
-    &cmd_cpd,   &cmd_top,      &cmd_compare,  &cmd_report,     &cmd_info,    &cmd_convert,
-    &cmd_bench, &cmd_generate, &cmd_selftest, &cmd_completion, &cmd_version, NULL};
+    &cmd_cpd,        &cmd_top,     &cmd_predict, &cmd_compare,  &cmd_report,
+    &cmd_info,       &cmd_convert, &cmd_bench,   &cmd_generate, &cmd_selftest,
+    &cmd_completion, &cmd_version, NULL};
 
 void command_usage(FILE *stream)
 {

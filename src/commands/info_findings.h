@@ -13,6 +13,7 @@ struct info_findings {
     struct tensor_report report; /* of text                                       */
     struct tensor_names names;   /* of CSV; owned                                 */
     struct mode_names modes;     /* of CSV or a .blco file                        */
+    struct coo_listed listed;    /* what is listed besides nonzeros               */
     uint64_t file_bytes;         /* of a .blco file                               */
     struct plan_tensor tensor;   /* what the plan needs to know                   */
     uint64_t entries;            /* of the file, duplicates and zeros included    */
@@ -24,6 +25,12 @@ struct info_findings {
     struct coo_census census; /* where ranks are wanted; owned                    */
     struct info_ranks ranks;  /* likewise                                         */
 };
+
+/* Zeros that the file lists: those that cleaning drops from text, those that a .blco file keeps. */
+uint64_t info_zeros(const struct info_findings *f);
+
+/* Entries that are left, without unknown entries and zeros. */
+uint64_t info_nonzeros(const struct info_findings *f);
 
 /* Prints it as one JSON object, which blco-info(1) describes; `path` names the tensor.
  * STATUS_MEMORY.

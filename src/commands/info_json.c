@@ -19,21 +19,40 @@ static void put_format(struct json *j, const struct info_findings *f)
     json_put_string(j, "header", word_of(tns_header_words, (int)text->header));
 }
 
-static void put_tensor(struct json *j, const struct coo *x, const struct mode_names *names)
+uint64_t info_zeros(const struct info_findings *f)
 {
+    return f->format == TENSOR_BLCO ? f->listed.zeros : f->listed.dropped;
+}
+
+uint64_t info_nonzeros(const struct info_findings *f)
+{
+    return f->x.nnz - f->listed.unknown - f->listed.zeros;
+}
+
+static void put_listed(struct json *j, const struct info_findings *f)
+{
+    json_put_unsigned(j, "zeros", info_zeros(f));
+    if (f->format == TENSOR_BLCO && f->listed.dropped != COO_NOT_KNOWN)
+        json_put_unsigned(j, "dropped_zeros", f->listed.dropped);
+    json_put_unsigned(j, "unknown", f->listed.unknown);
+}
+
+static void put_tensor(struct json *j, const struct info_findings *f)
+{
+    const struct coo *x = &f->x;
     double places = 1;
     for (int n = 0; n < x->shape.order; n++)
         places *= (double)x->shape.dims[n];
     json_put_unsigned(j, "order", (uint64_t)x->shape.order);
     json_put_unsigneds(j, "lengths", x->shape.dims, (size_t)x->shape.order);
-    if (mode_names_any(names)) {
+    if (mode_names_any(&f->modes)) {
         json_put_array(j, "modes");
         for (int n = 0; n < x->shape.order; n++)
-            json_put_string(j, NULL, names->of[n]);
+            json_put_string(j, NULL, f->modes.of[n]);
         json_end(j);
     }
-    json_put_unsigned(j, "nonzeros", x->nnz);
-    json_put_number(j, "density", (double)x->nnz / places);
+    json_put_unsigned(j, "nonzeros", info_nonzeros(f));
+    json_put_number(j, "density", (double)info_nonzeros(f) / places);
     json_put_unsigned(j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
 }
 
@@ -102,8 +121,8 @@ enum status info_print_json(const struct info_findings *f, const char *path, str
     put_format(&j, f);
     json_put_unsigned(&j, "entries", f->entries);
     json_put_unsigned(&j, "duplicates", f->report.cleaning.duplicates);
-    json_put_unsigned(&j, "zeros", f->report.cleaning.zeros);
-    put_tensor(&j, &f->x, &f->modes);
+    put_listed(&j, f);
+    put_tensor(&j, f);
     if (f->x.nnz > 0) {
         put_statistics(&j, &f->statistics, (size_t)f->x.shape.order);
         if (f->wanted.ranks)

@@ -4,19 +4,18 @@
 #include <sys/stat.h>
 
 #include "base/outfile.h"
-#include "commands/file_roles.h"
 
-enum status tensor_target_check(const char *path, const char *input, bool force,
+enum status tensor_target_check(const char *path, struct file_roles *files, bool force,
                                 struct error *error)
 {
     struct stat s;
-    struct file_roles files = {0};
-    file_roles_add(&files, FILE_TENSOR_READ, input, error);
-    file_roles_add(&files, FILE_TENSOR, path, error);
-    file_roles_check(&files, error);
-    file_roles_free(&files);
-    if (error->status != STATUS_OK || strcmp(path, "-") == 0)
+    file_roles_add(files, FILE_TENSOR, path, error);
+    if (error->status != STATUS_OK)
         return error->status;
+    if (file_roles_check(files, error) != STATUS_OK)
+        return error->status;
+    if (strcmp(path, "-") == 0)
+        return STATUS_OK;
     if (outfile_check(path, error) != STATUS_OK)
         return error->status;
     if (!force && lstat(path, &s) == 0)

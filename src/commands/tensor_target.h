@@ -1,10 +1,11 @@
-/* The file that a command writes a tensor to: an existing file is replaced only where the user says
- * so, and never the file that the command reads. */
+/* The file that a command writes a tensor, or a model's values, to: an existing file is replaced
+ * only where the user says so, and never the file that the command reads. */
 #ifndef BLCO_TENSOR_TARGET_H
 #define BLCO_TENSOR_TARGET_H
 
 #include <stdbool.h>
 
+#include "commands/file_roles.h"
 #include "commands/options/cli_values.h"
 
 /* The row of --force in an option table. */
@@ -14,9 +15,10 @@
     }
 
 /* Checks before the work that the file `path` can be made ("-", standard output, always can).
- * `input` is the file that the command reads, or NULL; STATUS_INPUT where it is `path`.
+ * *files has the inputs of the command and gets the output, too; where adding an input has failed,
+ * that failure is returned. The caller frees *files. STATUS_INPUT where an input is `path`;
  * STATUS_OUTPUT, STATUS_MEMORY. */
-enum status tensor_target_check(const char *path, const char *input, bool force,
+enum status tensor_target_check(const char *path, struct file_roles *files, bool force,
                                 struct error *error);
 
 #endif

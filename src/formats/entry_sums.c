@@ -20,9 +20,14 @@ uint64_t *entry_sums_positions(uint64_t count, struct error *error)
     return position;
 }
 
+/* The value of an entry that is in the sum of an earlier one, or in no sum; no entry has it before.
+ */
+#define GONE INFINITY
+
 /* Entries of x in line order. */
 struct sorted {
     struct coo *x;
+    enum coo_zeros zeros;
     uint64_t *position, *key; /* (count); equal coordinates have equal keys */
     uint64_t count;
     uint64_t length; /* of a portion */
@@ -38,29 +43,44 @@ static bool repeats(const struct sorted *s, uint64_t i)
     return true;
 }
 
-/* Adds the entries with the coordinates of entry i, the first of them, to entry i, and makes the
- * others zero. Explicit zeros are counted as zeros and not as duplicates. */
-static void sum_repeats(const struct sorted *s, uint64_t i, struct coo_cleaning *report)
+void entry_sum_add(struct entry_sum *sum, double value, enum coo_zeros zeros)
 {
-    double *value = s->x->value, sum = 0;
-    uint64_t terms = 0, j = i;
-    if (value[s->position[i]] != 0 && (i + 1 == s->count || !repeats(s, i + 1)))
-        return;
-    do {
-        double *term = &value[s->position[j]];
-        if (*term == 0)
-            report->zeros++;
-        else
-            sum = terms++ ? sum + *term : *term;
-        *term = 0;
-    } while (++j < s->count && repeats(s, j));
-    value[s->position[i]] = sum;
-    report->duplicates += terms > 1 ? terms - 1 : 0;
-    report->zeros += terms > 1 && sum == 0;
+    if (value == 0 && zeros == COO_DROP_ZEROS)
+        sum->zeros++;
+    else
+        sum->value = sum->terms++ ? sum->value + value : value;
 }
 
-/* Adds to *report. STATUS_INPUT where a sum is not finite. */
-static enum status sum_all_repeats(const struct sorted *s, struct coo_cleaning *report,
+bool entry_sum_count(const struct entry_sum *sum, enum coo_zeros zeros,
+                     struct coo_cleaning *cleaning)
+{
+    const bool cancels = sum->terms > 0 && sum->value == 0 && zeros == COO_DROP_ZEROS;
+    cleaning->zeros += sum->zeros + cancels;
+    cleaning->duplicates += sum->terms > 1 ? sum->terms - 1 : 0;
+    return sum->terms > 0 && !cancels;
+}
+
+/* Makes entry i, the first of its coordinates, the sum of all entries with these, and the others
+ * GONE; a nonzero that is alone stays untouched. Returns whether the sum is infinite. */
+static bool sum_repeats(const struct sorted *s, uint64_t i, struct coo_cleaning *cleaning)
+{
+    double *value = s->x->value;
+    struct entry_sum sum = {0};
+    uint64_t j = i;
+    if (value[s->position[i]] != 0 && (i + 1 == s->count || !repeats(s, i + 1)))
+        return false;
+    do {
+        double *term = &value[s->position[j]];
+        entry_sum_add(&sum, *term, s->zeros);
+        *term = GONE;
+    } while (++j < s->count && repeats(s, j));
+    if (entry_sum_count(&sum, s->zeros, cleaning))
+        value[s->position[i]] = sum.value;
+    return isinf(sum.value);
+}
+
+/* STATUS_INPUT where a sum is infinite. */
+static enum status sum_all_repeats(const struct sorted *s, struct coo_cleaning *cleaning,
                                    struct error *error)
 {
     uint64_t zeros = 0, duplicates = 0, bad = s->count;
@@ -71,20 +91,19 @@ static enum status sum_all_repeats(const struct sorted *s, struct coo_cleaning *
         for (uint64_t i = portion * s->length; i < (end < s->count ? end : s->count); i++) {
             if (i > 0 && repeats(s, i))
                 continue;
-            sum_repeats(s, i, &own);
-            if (!isfinite(s->x->value[s->position[i]]) && i < bad)
+            if (sum_repeats(s, i, &own) && i < bad)
                 bad = i;
         }
         zeros += own.zeros;
         duplicates += own.duplicates;
     }
-    report->zeros += zeros;
-    report->duplicates += duplicates;
+    cleaning->zeros += zeros;
+    cleaning->duplicates += duplicates;
     return bad < s->count ? coo_overflow(s->x, NULL, s->position[bad], error) : STATUS_OK;
 }
 
-/* Keeps the positions of entries that are not zero. */
-static void drop_zeros(struct sorted *s)
+/* Keeps the positions of entries that are not GONE. */
+static void drop_gone(struct sorted *s)
 {
     uint64_t kept[PORTIONS];
 #pragma omp parallel for schedule(static)
@@ -92,7 +111,7 @@ static void drop_zeros(struct sorted *s)
         uint64_t begin = portion * s->length, end = begin + s->length, to = begin;
         for (uint64_t i = begin; i < (end < s->count ? end : s->count); i++) {
             s->position[to] = s->position[i];
-            to += s->x->value[s->position[i]] != 0;
+            to += s->x->value[s->position[i]] != GONE;
         }
         kept[portion] = to - begin;
     }
@@ -106,24 +125,28 @@ static void drop_zeros(struct sorted *s)
     s->count = count;
 }
 
-enum status entry_sums_append(struct coo *x, uint64_t *position, uint64_t count,
-                              struct blco_writer *w, struct coo_cleaning *report,
-                              struct error *error)
+enum status entry_sums_append(struct entry_sums *s, struct coo *x, uint64_t *position,
+                              uint64_t count, struct error *error)
 {
     uint64_t *key = memory_array(count, sizeof *key, error);
-    struct sorted s = {x, position, key, count, count / PORTIONS + 1};
-    struct coo_cleaning cleaned = {0};
+    struct sorted sorted = {.x = x,
+                            .zeros = s->zeros,
+                            .position = position,
+                            .key = key,
+                            .count = count,
+                            .length = count / PORTIONS + 1};
+    struct coo_cleaning cleaning = {0};
     if (!key)
         return error->status;
-    if (ordering_sort(&w->alto.ordering, x, position, count, key, error) != STATUS_OK)
+    if (ordering_sort(&s->writer->alto.ordering, x, position, count, key, error) != STATUS_OK)
         goto done;
-    if (sum_all_repeats(&s, &cleaned, error) != STATUS_OK)
+    if (sum_all_repeats(&sorted, &cleaning, error) != STATUS_OK)
         goto done;
-    if (cleaned.zeros + cleaned.duplicates > 0)
-        drop_zeros(&s);
-    report->zeros += cleaned.zeros;
-    report->duplicates += cleaned.duplicates;
-    blco_writer_append(w, x, position, s.count, error);
+    if (cleaning.zeros + cleaning.duplicates > 0)
+        drop_gone(&sorted);
+    s->cleaning.zeros += cleaning.zeros;
+    s->cleaning.duplicates += cleaning.duplicates;
+    blco_writer_append(s->writer, x, position, sorted.count, error);
 done:
     memory_free(key);
     return error->status;

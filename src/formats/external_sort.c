@@ -80,40 +80,41 @@ done:
     return error->status;
 }
 
-static enum status merge_in_memory(struct coo *x, struct blco_writer *w,
-                                   struct coo_cleaning *report, struct error *error)
+static enum status merge_in_memory(struct coo *x, struct entry_sums *sums, struct error *error)
 {
     uint64_t *position = entry_sums_positions(x->nnz, error);
     if (!position)
         return error->status;
-    entry_sums_append(x, position, x->nnz, w, report, error);
+    entry_sums_append(sums, x, position, x->nnz, error);
     memory_free(position);
     return error->status;
 }
 
-static enum status merge(struct external_sort *s, struct coo *last, struct blco_writer *w,
-                         struct coo_cleaning *report, struct error *error)
+static enum status merge(struct external_sort *s, struct coo *last, struct entry_sums *sums,
+                         struct error *error)
 {
     if (s->spills.count == 0)
-        return merge_in_memory(last, w, report, error);
+        return merge_in_memory(last, sums, error);
     if (last->nnz > 0 && external_sort_spill(s, last, error) != STATUS_OK)
         return error->status;
     coo_free(last);
-    return spill_merge(&s->spills, s->memory - s->memory / WRITER_PART, w, report, s->progress,
-                       error);
+    return spill_merge(&s->spills, s->memory - s->memory / WRITER_PART, sums, s->progress, error);
 }
 
 enum status external_sort_write(struct external_sort *s, struct coo *last,
                                 struct external_sort_report *report, struct error *error)
 {
     struct blco_writer w;
+    struct entry_sums sums = {.writer = &w, .zeros = s->zeros};
     *report = (struct external_sort_report){0};
     if (blco_writer_open(&w, s->path, &last->shape, s->memory / WRITER_PART, error) != STATUS_OK)
         goto done;
     w.modes = s->modes;
-    if (merge(s, last, &w, &report->cleaning, error) != STATUS_OK)
+    if (merge(s, last, &sums, error) != STATUS_OK)
         goto done;
+    report->cleaning = sums.cleaning;
     report->nnz = w.nnz + w.filled;
+    w.listed.dropped = sums.cleaning.zeros;
     blco_writer_commit(&w, &report->bytes, error);
 done:
     blco_writer_discard(&w);

@@ -12,6 +12,7 @@
 struct external_sort {
     const char *path; /* of the .blco file; borrowed                                           */
     uint64_t memory;  /* bytes that writing it may take, and some for each thread besides      */
+    enum coo_zeros zeros; /* COO_DROP_ZEROS until the caller sets it                           */
     struct progress *progress;      /* may be NULL */
     const struct mode_names *modes; /* their names, or NULL until the caller sets them; borrowed */
     struct spills spills;
@@ -34,9 +35,10 @@ struct external_sort_report {
 
 /* Writes the .blco file from the spills and *last, the entries that follow them in input order.
  * *last has the lengths of the tensor and is freed. Entries with the same coordinates are summed in
- * input order; zeros and sums that are zero are dropped; both are counted. The file does not depend
- * on the cut into pieces, the memory or the number of threads. STATUS_INPUT as from coo_overflow,
- * STATUS_OUTPUT, STATUS_MEMORY. */
+ * input order; zeros and sums that are zero are dropped unless s->zeros keeps them; duplicates and
+ * dropped zeros are counted, the latter in the file too. The file does not depend on the cut into
+ * pieces, the memory or the number of threads. STATUS_INPUT as from coo_overflow, STATUS_OUTPUT,
+ * STATUS_MEMORY. */
 enum status external_sort_write(struct external_sort *s, struct coo *last,
                                 struct external_sort_report *report, struct error *error);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/entry_sums.h"
 #include "tensor/ordering.h"
 
 #define LEAST_WINDOW 256 /* entries of a spill in memory */
@@ -17,13 +16,12 @@
 struct merger {
     struct spills *spills;
     const struct ordering *alto; /* the writer's                                              */
-    struct blco_writer *writer;
-    struct coo_cleaning *report;
-    struct coo window;  /* (count * length); owned                                  */
-    uint64_t length;    /* entries of a window                                      */
-    uint64_t *filled;   /* (count) entries in each window; owned                    */
-    uint64_t *taken;    /* (count) how many of these are emitted next; in `filled`  */
-    uint64_t *position; /* (count * length); owned                                  */
+    struct entry_sums *sums;     /* borrowed                                                  */
+    struct coo window;           /* (count * length); owned                                  */
+    uint64_t length;             /* entries of a window                                      */
+    uint64_t *filled;            /* (count) entries in each window; owned                    */
+    uint64_t *taken;             /* (count) how many of these are emitted next; in `filled`  */
+    uint64_t *position;          /* (count * length); owned                                  */
 };
 
 static void merger_free(struct merger *m)
@@ -119,8 +117,8 @@ static uint64_t choose(const struct merger *m)
 
 /* The entries with the same coordinates, as they are summed in input order. */
 struct equals {
-    struct coo sum; /* one entry; owned */
-    uint64_t terms; /* that are not zero */
+    struct coo at; /* one entry, their coordinates; owned */
+    struct entry_sum sum;
     uint64_t entries;
 };
 
@@ -130,16 +128,11 @@ static uint64_t take_equal(const struct merger *m, uint64_t k, struct equals *eq
 {
     const struct coo *x = &m->window;
     uint64_t first = k * m->length, i = 0;
-    double *sum = equal->sum.value;
     for (; i < m->filled[k]; i++) {
         for (int n = 0; n < x->shape.order; n++)
-            if (x->index[n][first + i] != equal->sum.index[n][0])
+            if (x->index[n][first + i] != equal->at.index[n][0])
                 return i;
-        double term = x->value[first + i];
-        if (term == 0)
-            m->report->zeros++;
-        else
-            *sum = equal->terms++ ? *sum + term : term;
+        entry_sum_add(&equal->sum, x->value[first + i], m->sums->zeros);
     }
     return i;
 }
@@ -155,9 +148,8 @@ static enum status sum_equals(struct merger *m, struct equals *equal, struct err
 {
     uint32_t limit[MAX_ORDER] = {0};
     find_limit(m, limit);
-    for (int n = 0; n < equal->sum.shape.order; n++)
-        equal->sum.index[n][0] = limit[n];
-    equal->sum.value[0] = 0;
+    for (int n = 0; n < equal->at.shape.order; n++)
+        equal->at.index[n][0] = limit[n];
     for (uint64_t k = 0; k < m->spills->count; k++) {
         uint64_t taken;
         do {
@@ -175,27 +167,27 @@ static enum status sum_equals(struct merger *m, struct equals *equal, struct err
 static enum status emit_equals(struct merger *m, uint64_t *count, struct error *error)
 {
     struct equals equal = {0};
-    if (coo_create(&equal.sum, &m->window.shape, 1, error) != STATUS_OK)
+    if (coo_create(&equal.at, &m->window.shape, 1, error) != STATUS_OK)
         return error->status;
     if (sum_equals(m, &equal, error) != STATUS_OK)
         goto done;
-    m->report->duplicates += equal.terms > 1 ? equal.terms - 1 : 0;
-    m->report->zeros += equal.terms > 1 && equal.sum.value[0] == 0;
-    if (!isfinite(equal.sum.value[0]))
-        coo_overflow(&equal.sum, NULL, 0, error);
-    else if (equal.sum.value[0] != 0)
-        blco_writer_append(m->writer, &equal.sum, NULL, 1, error);
     *count = equal.entries;
+    equal.at.value[0] = equal.sum.value;
+    const bool stays = entry_sum_count(&equal.sum, m->sums->zeros, &m->sums->cleaning);
+    if (isinf(equal.sum.value))
+        coo_overflow(&equal.at, NULL, 0, error);
+    else if (stays)
+        blco_writer_append(m->sums->writer, &equal.at, NULL, 1, error);
 done:
-    coo_free(&equal.sum);
+    coo_free(&equal.at);
     return error->status;
 }
 
 static enum status merger_create(struct merger *m, uint64_t memory, struct error *error)
 {
-    const struct shape *shape = &m->writer->pending.shape;
+    const struct shape *shape = &m->sums->writer->pending.shape;
     uint64_t spills = m->spills->count;
-    m->alto = &m->writer->alto.ordering;
+    m->alto = &m->sums->writer->alto.ordering;
     m->length = memory / spills / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
     if (m->length < LEAST_WINDOW)
         m->length = LEAST_WINDOW;
@@ -210,7 +202,7 @@ static enum status merger_create(struct merger *m, uint64_t memory, struct error
 /* Emits the `count` entries that choose() has listed. */
 static enum status emit_chosen(struct merger *m, uint64_t count, struct error *error)
 {
-    if (entry_sums_append(&m->window, m->position, count, m->writer, m->report, error) != STATUS_OK)
+    if (entry_sums_append(m->sums, &m->window, m->position, count, error) != STATUS_OK)
         return error->status;
     for (uint64_t k = 0; k < m->spills->count; k++)
         drop_first(m, k, m->taken[k]);
@@ -237,10 +229,10 @@ static enum status merge_all(struct merger *m, struct progress *progress, struct
     return STATUS_OK;
 }
 
-enum status spill_merge(struct spills *s, uint64_t memory, struct blco_writer *w,
-                        struct coo_cleaning *report, struct progress *progress, struct error *error)
+enum status spill_merge(struct spills *s, uint64_t memory, struct entry_sums *sums,
+                        struct progress *progress, struct error *error)
 {
-    struct merger m = {.spills = s, .writer = w, .report = report};
+    struct merger m = {.spills = s, .sums = sums};
     if (merger_create(&m, memory, error) != STATUS_OK)
         goto done;
     merge_all(&m, progress, error);

@@ -4,7 +4,7 @@
 
 #include "base/outfile.h"
 #include "base/progress.h"
-#include "formats/blco/blco_writer.h"
+#include "formats/entry_sums.h"
 #include "tensor/coo.h"
 
 /* Bytes that sorting takes for an entry, in addition to the entry. */
@@ -26,10 +26,9 @@ struct spills {
     uint64_t count;
 };
 
-/* Appends the entries of all spills to the file in alto order and cleaned, in about `memory` bytes;
- * counts are added to *report. STATUS_INPUT as from coo_overflow, STATUS_OUTPUT, STATUS_MEMORY. */
-enum status spill_merge(struct spills *s, uint64_t memory, struct blco_writer *w,
-                        struct coo_cleaning *report, struct progress *progress,
-                        struct error *error);
+/* Appends the entries of all spills to the file in alto order and cleaned, in about `memory` bytes.
+ * STATUS_INPUT as from coo_overflow, STATUS_OUTPUT, STATUS_MEMORY. */
+enum status spill_merge(struct spills *s, uint64_t memory, struct entry_sums *sums,
+                        struct progress *progress, struct error *error);
 
 #endif

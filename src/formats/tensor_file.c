@@ -96,12 +96,13 @@ enum status tensor_check_lengths(const char *path, const struct shape *shape,
     if (options->ndims && options->ndims != shape->order)
         return error_set(error, STATUS_INPUT, "%s: %d modes, but --dims gives %d", path,
                          shape->order, options->ndims);
-    for (int n = 0; n < options->ndims; n++)
-        if (options->dims[n] != shape->dims[n])
+    for (int n = 0; n < shape->order; n++)
+        if (options->dims[n] && options->dims[n] != shape->dims[n])
             return error_set(error, STATUS_INPUT,
-                             "%s: mode %d: length %ju, but --dims gives %ju, which changes the "
+                             "%s: mode %d: length %ju, but %s gives %ju, which changes the "
                              "lengths of text only",
-                             path, n + 1, (uintmax_t)shape->dims[n], (uintmax_t)options->dims[n]);
+                             path, n + 1, (uintmax_t)shape->dims[n], tns_dims_origin(options, n),
+                             (uintmax_t)options->dims[n]);
     return STATUS_OK;
 }
 
@@ -110,7 +111,7 @@ enum status tensor_open_blco(struct blco_file *f, const char *path,
 {
     if (blco_file_open(f, path, error) != STATUS_OK)
         return error->status;
-    if (tensor_check_left(path, f->header->nnz, f->header->nnz, error) != STATUS_OK)
+    if (tensor_check_left(path, f->header->nnz, f->header->nnz, &f->listed, error) != STATUS_OK)
         goto done;
     tensor_check_lengths(path, &f->shape, options, error);
 done:
@@ -126,10 +127,10 @@ enum status tensor_name_overflow(const char *path, struct error *error)
     return error->status;
 }
 
-enum status tensor_clean(struct coo *x, const char *path, const uint64_t *first,
-                         struct coo_cleaning *report, struct error *error)
+enum status tensor_clean(struct coo *x, const char *path, const struct tns_options *options,
+                         const uint64_t *first, struct coo_cleaning *report, struct error *error)
 {
-    coo_clean(x, first, report, error);
+    coo_clean(x, first, options->zeros, report, error);
     return tensor_name_overflow(path, error);
 }
 
@@ -143,7 +144,7 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
     if (tns_read(x, path, options, progress, &report->text, error) != STATUS_OK)
         return error->status;
     report->read_seconds = clock_lap(&start);
-    if (tensor_clean(x, path, NULL, &report->cleaning, error) != STATUS_OK)
+    if (tensor_clean(x, path, options, NULL, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
     report->clean_seconds = clock_lap(&start);
     return error->status;
@@ -160,7 +161,7 @@ enum status tensor_read_csv(struct coo *x, struct tensor_names *names,
     report->read_seconds = clock_lap(&start);
     if (tensor_check_lengths(source->path, &x->shape, source->text, error) != STATUS_OK)
         goto done;
-    tensor_clean(x, source->path, NULL, &report->cleaning, error);
+    tensor_clean(x, source->path, source->text, NULL, &report->cleaning, error);
     report->clean_seconds = clock_lap(&start);
 done:
     if (error->status != STATUS_OK)
@@ -168,10 +169,15 @@ done:
     return error->status;
 }
 
-enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz, struct error *error)
+enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz,
+                              const struct coo_listed *listed, struct error *error)
 {
-    if (nnz > 0)
+    if (nnz > listed->unknown + listed->zeros)
         return STATUS_OK;
+    if (listed->unknown > 0)
+        return error_set(error, STATUS_INPUT,
+                         "%s: no nonzeros: all %ju entries are unknown, zero or add up to zero",
+                         path, (uintmax_t)entries);
     if (entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no nonzeros", path);
     return error_set(error, STATUS_INPUT,

@@ -40,26 +40,29 @@ enum status tensor_read_csv(struct coo *x, struct tensor_names *names,
                             const struct csv_source *source, struct progress *progress,
                             struct tensor_report *report, struct error *error);
 
-/* coo_clean() of entries of the file `path`, whose name begins the message if they are at fault. */
-enum status tensor_clean(struct coo *x, const char *path, const uint64_t *first,
-                         struct coo_cleaning *report, struct error *error);
+/* coo_clean() of entries of the file `path`, as `options` say; its name begins the message if they
+ * are at fault. */
+enum status tensor_clean(struct coo *x, const char *path, const struct tns_options *options,
+                         const uint64_t *first, struct coo_cleaning *report, struct error *error);
 
 /* Puts the name of the text file `path` before the message if its entries are at fault
  * (STATUS_INPUT); returns the status of *error. */
 enum status tensor_name_overflow(const char *path, struct error *error);
 
-/* Opens a .blco file, which must have nonzeros, and the lengths of --dims if that is given. The
- * caller closes *f, which is empty on failure; `path` outlives *f. STATUS_INPUT. */
+/* Opens a .blco file, which must have nonzeros (not only unknown entries and zeros), and the
+ * lengths of --dims if that is given. The caller closes *f, which is empty on failure; `path`
+ * outlives *f. STATUS_INPUT. */
 enum status tensor_open_blco(struct blco_file *f, const char *path,
                              const struct tns_options *options, struct error *error);
 
-/* STATUS_INPUT if --dims gives other lengths than `shape`, that of the .blco file `path`. */
+/* STATUS_INPUT if `options` give other lengths than `shape`, that of the .blco file `path`. */
 enum status tensor_check_lengths(const char *path, const struct shape *shape,
                                  const struct tns_options *options, struct error *error);
 
-/* STATUS_INPUT where none of the file's entries is left after cleaning. */
+/* STATUS_INPUT where cleaning has left no nonzero, of `entries` in the file: of the `nnz` that are
+ * left, *listed are unknown or zero. */
 enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz,
-                              struct error *error);
+                              const struct coo_listed *listed, struct error *error);
 
 /* Shows the user what cleaning did, if it did anything. */
 void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning);

@@ -11,6 +11,7 @@ static enum status open_blco(struct tensor_input *input, const char *path,
     if (tensor_open_blco(&input->file, path, options, error) != STATUS_OK)
         return error->status;
     input->unread = true;
+    input->listed = input->file.listed;
     input->x = (struct coo){.shape = input->file.shape, .nnz = input->file.header->nnz};
     return STATUS_OK;
 }
@@ -27,8 +28,11 @@ static enum status read_text(struct tensor_input *input, const struct csv_source
         return error->status;
     input->read_seconds = report.read_seconds;
     input->clean_seconds = report.clean_seconds;
+    input->listed = coo_count_listed(&input->x);
+    input->listed.dropped = report.cleaning.zeros;
     tensor_note_cleaning(progress, &report.cleaning);
-    return tensor_check_left(source->path, report.text.entries, input->x.nnz, error);
+    return tensor_check_left(source->path, report.text.entries, input->x.nnz, &input->listed,
+                             error);
 }
 
 enum status tensor_input_open(struct tensor_input *input, const char *path,

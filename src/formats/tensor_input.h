@@ -11,16 +11,17 @@
 
 struct tensor_input {
     struct coo x;              /* shape and nnz; the arrays once the nonzeros are read */
+    struct coo_listed listed;  /* what is listed besides nonzeros                      */
     struct blco_file file;     /* open until the nonzeros are read from it             */
     bool unread;               /* the nonzeros are still in the file                   */
-    struct tensor_names names; /* of CSV; owned                                    */
+    struct tensor_names names; /* of CSV; owned                                        */
     double read_seconds, clean_seconds;
 };
 
 /* Opens the tensor at `path` ("-": text from standard input). Text is read, its duplicates are
- * summed and its zeros dropped, and a message says how many; of a .blco file only header and
- * directory are read. `csv`, which may be NULL, has the options for CSV. `path` outlives *input.
- * The caller closes *input, after a failure too. STATUS_INPUT, also if no nonzero is left;
+ * summed and its zeros dropped (options->zeros), and a message says how many; of a .blco file only
+ * header and directory are read. `csv`, which may be NULL, has the options for CSV. `path` outlives
+ * *input. The caller closes *input, after a failure too. STATUS_INPUT, also if no nonzero is left;
  * STATUS_MEMORY. */
 enum status tensor_input_open(struct tensor_input *input, const char *path,
                               const struct tns_options *options, const struct csv_options *csv,

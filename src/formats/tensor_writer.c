@@ -19,10 +19,10 @@ enum status tensor_writer_append(struct tensor_writer *w, const struct coo *x, s
     return tns_writer_append(w->text, x, error);
 }
 
-enum status tensor_writer_commit(struct tensor_writer *w, struct tns_write_report *report,
+enum status tensor_writer_commit(struct tensor_writer *w, struct line_writer_report *report,
                                  struct error *error)
 {
-    *report = (struct tns_write_report){0};
+    *report = (struct line_writer_report){0};
     if (w->format == TENSOR_BLCO)
         return blco_writer_commit(&w->blco, &report->file_bytes, error);
     return tns_writer_commit(w->text, report, error);

@@ -30,7 +30,7 @@ enum status tensor_writer_append(struct tensor_writer *w, const struct coo *x, s
 
 /* Completes the file. *report has its bytes and, for text, the bytes before compression.
  * STATUS_OUTPUT, STATUS_MEMORY. */
-enum status tensor_writer_commit(struct tensor_writer *w, struct tns_write_report *report,
+enum status tensor_writer_commit(struct tensor_writer *w, struct line_writer_report *report,
                                  struct error *error);
 
 /* Deletes a file that was not committed. Accepts an empty *w. */

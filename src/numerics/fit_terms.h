@@ -25,6 +25,14 @@ struct fit_terms {
     double penalty; /* what the last step's ridge adds to ||X - Y||^2: ridge sum_r lambda_r^2   */
 };
 
+/* What the fit is computed from. */
+struct fit_squares {
+    double norm_sq;     /* ||X||^2, of the entries that count                        */
+    double residual_sq; /* ||X - Y||^2, each entry by its weight                     */
+    double noise_sq;    /* by how much rounding may have changed `residual_sq`, about */
+    double penalty;     /* struct fit_terms                                          */
+};
+
 struct fit_numbers {
     double value;     /* 1 - ||X - Y|| / ||X||                                         */
     double noise;     /* by which rounding may have changed `value`, about             */
@@ -37,32 +45,43 @@ ROUNDED_FUNCTION double fit_of_residual(double residual_sq, double norm_sq)
     return 1 - sqrt(residual_sq > 0 ? residual_sq : 0) / sqrt(norm_sq);
 }
 
-ROUNDED_FUNCTION double fit_residual_sq(const struct fit_terms *t)
+/* The noise of the fit follows from that of ||X - Y||^2 by the derivative, or, where the residual
+ * is no larger than its noise, by the root. */
+ROUNDED_FUNCTION struct fit_numbers fit_of_squares(const struct fit_squares *s)
 {
-    return t->norm_sq - 2 * t->inner + t->model_sq;
-}
-
-/* The terms cancel where the fit is near 1: what rounding leaves of them, some epsilons of their
- * sizes, is noise of ||X - Y||^2, and of the fit by its derivative, or where the residual is no
- * larger than that by its root. */
-ROUNDED_FUNCTION struct fit_numbers fit_of_terms(const struct fit_terms *t)
-{
-    double residual_sq = fit_residual_sq(t), least_sq = residual_sq > 0 ? residual_sq : 0;
-    double noise_sq = FIT_ROUNDINGS * (DBL_EPSILON * (t->norm_sq + t->model_size) +
-                                       rounded_product(2 * t->epsilon, t->inner_size));
+    double least_sq = s->residual_sq > 0 ? s->residual_sq : 0;
     struct fit_numbers fit;
-    fit.value = fit_of_residual(residual_sq, t->norm_sq);
+    fit.value = fit_of_residual(s->residual_sq, s->norm_sq);
     fit.objective =
-        t->penalty == 0 ? fit.value : fit_of_residual(residual_sq + t->penalty, t->norm_sq);
-    fit.noise = fit.value - fit_of_residual(least_sq + noise_sq, t->norm_sq);
-    double upwards = fit_of_residual(least_sq - noise_sq, t->norm_sq) - fit.value;
+        s->penalty == 0 ? fit.value : fit_of_residual(s->residual_sq + s->penalty, s->norm_sq);
+    fit.noise = fit.value - fit_of_residual(least_sq + s->noise_sq, s->norm_sq);
+    double upwards = fit_of_residual(least_sq - s->noise_sq, s->norm_sq) - fit.value;
     if (upwards > fit.noise)
         fit.noise = upwards;
     /* the differences above lose what is below the epsilon of 1 */
-    double slope = noise_sq / (2 * sqrt(least_sq + noise_sq) * sqrt(t->norm_sq));
+    double slope = s->noise_sq / (2 * sqrt(least_sq + s->noise_sq) * sqrt(s->norm_sq));
     if (slope > fit.noise)
         fit.noise = slope;
     return fit;
+}
+
+/* The terms cancel where the fit is near 1: what rounding leaves of them, some epsilons of their
+ * sizes, is the noise of ||X - Y||^2. */
+ROUNDED_FUNCTION struct fit_squares fit_squares_of(const struct fit_terms *t)
+{
+    struct fit_squares s;
+    s.norm_sq = t->norm_sq;
+    s.residual_sq = t->norm_sq - 2 * t->inner + t->model_sq;
+    s.noise_sq = FIT_ROUNDINGS * (DBL_EPSILON * (t->norm_sq + t->model_size) +
+                                  rounded_product(2 * t->epsilon, t->inner_size));
+    s.penalty = t->penalty;
+    return s;
+}
+
+ROUNDED_FUNCTION struct fit_numbers fit_of_terms(const struct fit_terms *t)
+{
+    const struct fit_squares s = fit_squares_of(t);
+    return fit_of_squares(&s);
 }
 
 /* Whether rounding may have changed the fit by so much that only the residual can tell what a sweep

@@ -15,7 +15,9 @@
  * Momentum is for slow sweeps. ALS often passes several saddle points; a run that leaves one with
  * momentum may end in another, worse optimum than plain ALS. Therefore a sweep that gains more than
  * MOMENTUM_FAST is followed by a plain one, and t is 1 again (tests/als/test_momentum_table.c
- * compares both on a table of tensors).
+ * compares both on a table of tensors). Where unlisted entries are unknown or weigh less, no gain
+ * is too fast: there momentum finds the model more often than plain sweeps do, which stay slow for
+ * long far away from it.
  *
  * Components that cancel each other have large weights, and rounding then hides what a sweep has
  * gained (fit_is_blind). Such a fit decides nothing; the fit from the residual does. */
@@ -34,6 +36,7 @@ struct momentum {
     double t;                 /* of Nesterov's sequence                                        */
     double objective;         /* after the last accepted sweep (numerics/fit_terms.h) ...      */
     double noise;             /* ... and by how much rounding may have changed the fit then    */
+    double fast;              /* a sweep that gains more is followed by a plain one    */
     enum precision precision; /* of the factor matrices                                */
     int sweeps;               /* so far, rejected ones included                        */
     int restarts;             /* sweeps so far that were rejected                      */
@@ -56,7 +59,7 @@ ROUNDED_FUNCTION int momentum_is_plain(int sweeps)
 /* After so many sweeps without momentum. */
 ROUNDED_FUNCTION struct momentum momentum_start(enum precision precision, int sweeps)
 {
-    struct momentum m = {1, 0, 0, precision, sweeps, 0, 0, 0, 0};
+    struct momentum m = {1, 0, 0, MOMENTUM_FAST, precision, sweeps, 0, 0, 0, 0};
     return m;
 }
 
@@ -71,7 +74,7 @@ ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double o
         return step;
     const double rounding = m->noise + noise, slack = fit_slack(m->precision);
     const double gain = objective - m->objective;
-    const int first_again = m->rejected, fast = gain > MOMENTUM_FAST;
+    const int first_again = m->rejected, fast = gain > m->fast;
     m->sweeps++;
     m->rejected = m->extrapolated && gain < -(rounding > slack ? rounding : slack);
     if (m->rejected) {

@@ -1,6 +1,11 @@
 #include "problem/problem.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#define FADED    1e-4 /* a weight that has faded to this is left out                      */
+#define MEANTIME .01  /* by which ridges are multiplied while unlisted entries fade, at most */
 
 const struct word acceleration_words[] = {{"auto", ACCELERATE_AUTO},
                                           {"off", ACCELERATE_OFF},
@@ -9,6 +14,9 @@ const struct word acceleration_words[] = {{"auto", ACCELERATE_AUTO},
 
 const struct word precision_words[] = {
     {"double", POLICY_DOUBLE}, {"single", POLICY_SINGLE}, {"auto", POLICY_AUTO}, {NULL, 0}};
+
+const struct word ridge_scale_words[] = {
+    {"unit", RIDGE_UNIT}, {"balanced", RIDGE_BALANCED}, {"counted", RIDGE_COUNTED}, {NULL, 0}};
 
 enum precision precision_first(enum precision_policy policy)
 {
@@ -21,7 +29,9 @@ enum precision precision_last(enum precision_policy policy)
 }
 
 const struct problem_choice problem_choices[] = {
-    {"precision", precision_words, offsetof(struct problem, precision)}, {NULL, NULL, 0}};
+    {"precision", "precision", precision_words, offsetof(struct problem, precision)},
+    {"ridge-scale", "ridge_scale", ridge_scale_words, offsetof(struct problem, ridge_scale)},
+    {NULL, NULL, NULL, 0}};
 
 const char *problem_word(const struct problem *p, const struct problem_choice *c)
 {
@@ -29,4 +39,25 @@ const char *problem_word(const struct problem *p, const struct problem_choice *c
     _Static_assert(sizeof p->precision == sizeof value, "enums are as large as int");
     memcpy(&value, (const char *)p + c->at, sizeof value);
     return word_of(c->words, value);
+}
+
+const char *unlisted_text(const struct unlisted *u, char text[UNLISTED_TEXT])
+{
+    if (u->weighed && u->weight > 0)
+        snprintf(text, UNLISTED_TEXT, "%.17g", u->weight);
+    else
+        snprintf(text, UNLISTED_TEXT, "%s", u->weighed ? "unknown" : "zero");
+    return text;
+}
+
+/* A run that begins with zeros everywhere, and forgets them slowly, finds the model where one that
+ * knows only the listed entries from the start often does not. */
+struct unlisted_count problem_count(const struct problem *p, int sweeps)
+{
+    const struct unlisted *u = &p->unlisted;
+    struct unlisted_count count = {.weight = u->weighed ? u->weight : 1, .ridge = 1};
+    const double weight = u->weighed && u->fade > 0 && sweeps >= 0 ? pow(u->fade, sweeps) : 0;
+    if (weight <= FADED || weight <= u->weight)
+        return count;
+    return (struct unlisted_count){weight, MEANTIME * (1 - weight), true};
 }

@@ -89,18 +89,22 @@ static enum status send_to_owners(struct rank_tensor *t, struct share *s,
 }
 
 /* Cleans this rank's part; *all = what was cleaned in all parts. */
-static enum status clean(struct rank_tensor *t, const char *path, struct coo_cleaning *all,
-                         struct error *error)
+static enum status clean(struct rank_tensor *t, const struct rank_request *request,
+                         struct coo_cleaning *all, struct error *error)
 {
     struct coo_cleaning own;
     double start = clock_now();
-    tensor_clean(&t->input.x, path, t->part.first, &own, error);
+    tensor_clean(&t->input.x, request->path, request->tns, t->part.first, &own, error);
     if (comm_allreduce_error(t->comm, error) != STATUS_OK)
         return error->status;
-    double sum[] = {(double)own.zeros, (double)own.duplicates}; /* exact: below 2^53 */
-    if (comm_allreduce_sum(t->comm, sum, 2, error) != STATUS_OK)
+    const struct coo_listed listed = coo_count_listed(&t->input.x);
+    double sum[] = {(double)own.zeros, (double)own.duplicates, (double)listed.unknown,
+                    (double)listed.zeros}; /* exact: below 2^53 */
+    if (comm_allreduce_sum(t->comm, sum, 4, error) != STATUS_OK)
         return error->status;
     *all = (struct coo_cleaning){.zeros = (uint64_t)sum[0], .duplicates = (uint64_t)sum[1]};
+    t->listed = (struct coo_listed){
+        .unknown = (uint64_t)sum[2], .zeros = (uint64_t)sum[3], .dropped = all->zeros};
     t->input.clean_seconds = clock_now() - start;
     return STATUS_OK;
 }
@@ -161,6 +165,7 @@ static enum status open_blco(struct rank_tensor *t, const struct rank_request *r
     double start = clock_now();
     if (share_open_blco(&t->input.file, t->comm, request->path, request->tns, error) != STATUS_OK)
         return error->status;
+    t->listed = t->input.file.listed;
     if (request->packed && decoded_layout_create(&layout, &t->input.file.shape))
         return plan_parts(t, request, progress, error);
     if (share_read_blco(&share, t->comm, &t->input.file, progress, error) != STATUS_OK)
@@ -181,11 +186,11 @@ static enum status take_text(struct rank_tensor *t, struct share *share,
     struct coo_cleaning cleaning = {0};
     if (send_to_owners(t, share, request, error) != STATUS_OK)
         return error->status;
-    if (clean(t, request->path, &cleaning, error) != STATUS_OK)
+    if (clean(t, request, &cleaning, error) != STATUS_OK)
         return error->status;
     t->nnz = share->total - cleaning.zeros - cleaning.duplicates;
     tensor_note_cleaning(progress, &cleaning);
-    return tensor_check_left(request->path, share->total, t->nnz, error);
+    return tensor_check_left(request->path, share->total, t->nnz, &t->listed, error);
 }
 
 static enum status open_text(struct rank_tensor *t, const struct rank_request *request,
@@ -253,6 +258,7 @@ static enum status open_whole(struct rank_tensor *t, const struct rank_request *
     if (tensor_input_open(&t->input, request->path, request->tns, request->csv, progress, error) !=
         STATUS_OK)
         return error->status;
+    t->listed = t->input.listed;
     return take_whole(t, error);
 }
 
@@ -312,7 +318,8 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
                               const struct rank_request *request, struct error *error)
 {
     struct share share;
-    *t = (struct rank_tensor){.comm = c, .hashed = request && request->hashed};
+    *t = (struct rank_tensor){
+        .comm = c, .listed = coo_count_listed(x), .hashed = request && request->hashed};
     if (c->size == 1) {
         t->input.x = *x;
         t->borrowed = true;
@@ -341,6 +348,7 @@ struct plan_tensor file_for_plan(const struct blco_file *file)
 {
     return (struct plan_tensor){.shape = file->shape,
                                 .nnz = file->header->nnz,
+                                .unknown = file->listed.unknown,
                                 .alto_bytes = file->header->data_bytes,
                                 .segment_nnz = file->header->segment_nnz};
 }
@@ -348,7 +356,9 @@ struct plan_tensor file_for_plan(const struct blco_file *file)
 struct plan_tensor input_for_plan(const struct tensor_input *input)
 {
     return input->unread ? file_for_plan(&input->file)
-                         : (struct plan_tensor){.shape = input->x.shape, .nnz = input->x.nnz};
+                         : (struct plan_tensor){.shape = input->x.shape,
+                                                .nnz = input->x.nnz,
+                                                .unknown = input->listed.unknown};
 }
 
 struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t)
@@ -358,6 +368,7 @@ struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t)
         return input_for_plan(input);
     return (struct plan_tensor){.shape = input->x.shape,
                                 .nnz = input->x.nnz,
+                                .unknown = t->listed.unknown,
                                 .segment_nnz = input->unread ? input->file.header->segment_nnz : 0,
                                 .is_part = true};
 }

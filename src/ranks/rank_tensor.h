@@ -27,6 +27,7 @@ struct rank_tensor {
     struct comm *comm;  /* of the ranks; borrowed                                               */
     struct shape shape; /* of the whole tensor                                                  */
     uint64_t nnz;       /* of all ranks, after cleaning                                         */
+    struct coo_listed listed; /* what all ranks list besides nonzeros                           */
     struct process_grid grid; /* the same on all ranks; owned                                   */
     struct grid_cost cost;
     struct part part;      /* this rank's ranges                                                */

@@ -48,6 +48,22 @@ done:
     return error->status;
 }
 
+/* Compares what all shares together list with the header. */
+static enum status check_listed(const struct share *s, struct comm *c, const struct blco_file *f,
+                                struct error *error)
+{
+    double sum[2] = {0}; /* exact: below 2^53 */
+    for (size_t p = 0; p < s->pieces; p++) {
+        const struct coo_listed own = coo_count_listed(&s->piece[p]);
+        sum[0] += (double)own.unknown;
+        sum[1] += (double)own.zeros;
+    }
+    if (comm_allreduce_sum(c, sum, 2, error) != STATUS_OK)
+        return error->status;
+    const struct coo_listed all = {.unknown = (uint64_t)sum[0], .zeros = (uint64_t)sum[1]};
+    return blco_file_check_listed(f, &all, error);
+}
+
 enum status share_read_blco(struct share *s, struct comm *c, const struct blco_file *f,
                             struct progress *progress, struct error *error)
 {
@@ -55,16 +71,19 @@ enum status share_read_blco(struct share *s, struct comm *c, const struct blco_f
     *s = (struct share){0};
     progress_stage(progress, "reading %s", f->name);
     decode_share(s, c, f, progress, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK) {
-        progress_clear(progress);
-        share_free(s);
-        return error->status;
-    }
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto failed;
+    if (check_listed(s, c, f, error) != STATUS_OK)
+        goto failed;
     share_set_shape(s, &f->shape);
     s->total = f->header->nnz;
     s->clean = true;
     blco_file_note_read(f, clock_now() - start, progress);
     return STATUS_OK;
+failed:
+    progress_clear(progress);
+    share_free(s);
+    return error->status;
 }
 
 static enum status sample_share(struct share *s, const struct comm *c, const struct blco_file *f,

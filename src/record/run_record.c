@@ -122,7 +122,7 @@ void run_record_options(struct json *j, const struct backend_options *options)
 {
     json_put_unsigned(j, "rank", options->problem.rank);
     for (const struct problem_choice *c = problem_choices; c->name; c++)
-        json_put_string(j, c->name, problem_word(&options->problem, c));
+        json_put_string(j, c->key, problem_word(&options->problem, c));
     json_put_string(j, "conflict", conflict_name(options->conflict));
     json_put_bool(j, "sharing", !options->no_sharing);
     json_put_unsigned(j, "memory", options->memory);

@@ -197,6 +197,17 @@ const char *labels_get(const struct labels *l, int n, uint64_t i)
     return label && *label ? label : NULL;
 }
 
+size_t labels_longest(const struct labels *l, int n)
+{
+    const struct mode_labels *m = &l->mode[n];
+    size_t longest = 0;
+    for (uint64_t i = 0; i < m->count; i++) {
+        size_t length = strlen(m->text + m->first[i]);
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
 void labels_free(struct labels *l)
 {
     for (int n = 0; n < MAX_ORDER; n++) {

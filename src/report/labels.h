@@ -3,6 +3,7 @@
 #ifndef BLCO_LABELS_H
 #define BLCO_LABELS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -36,6 +37,9 @@ enum status labels_read(struct labels *l, const struct shape *shape, struct erro
 /* The label of index i (from 0) of mode n (from 0), as the file has it: not printable, perhaps not
  * UTF-8. NULL where the mode has no labels or the label is empty. */
 const char *labels_get(const struct labels *l, int n, uint64_t i);
+
+/* The bytes of the longest label of mode n; 0 where the mode has none. */
+size_t labels_longest(const struct labels *l, int n);
 
 /* Accepts empty labels. */
 void labels_free(struct labels *l);

@@ -3,16 +3,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/printable.h"
 #include "base/utf8.h"
 #include "report/decimals.h"
-#include "report/labels.h"
+#include "report/label_show.h"
 
-#define LINE_WIDTH   80 /* columns of the terminal: of a text line, of a label */
-#define LABEL_WIDTH  32
-#define CUT          "..."
-#define LABEL_ROOM   512 /* bytes of a label as it is shown */
-#define VALUE_DIGITS 4   /* of the strongest entry */
+#define LINE_WIDTH   80 /* columns of the terminal */
+#define VALUE_DIGITS 4  /* of the strongest entry */
 
 #define ALL_ZERO "all zero" /* in place of a label */
 
@@ -30,15 +26,7 @@ struct column {
 
 static void show_label(const struct column *c, const struct top_entry *entry, char *out)
 {
-    const char *label = labels_get(c->view->labels, c->n, entry->index);
-    if (!label) {
-        snprintf(out, LABEL_ROOM, "%s%ju", c->labelled ? "index " : "",
-                 (uintmax_t)entry->index + (uintmax_t)c->view->index_base);
-        return;
-    }
-    printable(label, out, LABEL_ROOM - sizeof CUT);
-    if (utf8_width(out) > LABEL_WIDTH)
-        strcpy(out + utf8_fit(out, LABEL_WIDTH - strlen(CUT)), CUT);
+    label_show(c->view->labels, c->n, entry->index, c->view->index_base, out);
 }
 
 static void widen(size_t *width, size_t wanted)
@@ -49,7 +37,7 @@ static void widen(size_t *width, size_t wanted)
 static struct column column_of(const struct top_view *view, int n, uint64_t component)
 {
     const struct top_entries *top = &view->top[n];
-    char label[LABEL_ROOM], value[DECIMALS_ROOM], name[MODE_NAME_ROOM];
+    char label[LABEL_SHOWN_ROOM], value[DECIMALS_ROOM], name[MODE_NAME_ROOM];
     struct column c = {.view = view, .n = n, .entry = top->entry + component * top->count};
     c.labelled = view->labels->mode[n].count > 0;
     c.decimals = top->count > 0 ? decimals_for(c.entry[0].value, VALUE_DIGITS) : 0;
@@ -88,7 +76,7 @@ static void put(struct blanks *b, size_t before, const char *text, size_t after)
 /* Entry i of the column, or blanks where there is none. Numbers stand to the right. */
 static void put_entry(struct blanks *b, const struct column *c, uint64_t i)
 {
-    char label[LABEL_ROOM] = "", value[DECIMALS_ROOM] = "";
+    char label[LABEL_SHOWN_ROOM] = "", value[DECIMALS_ROOM] = "";
     if (i < c->count) {
         show_label(c, &c->entry[i], label);
         decimals_show(c->entry[i].value, c->decimals, value);

@@ -16,7 +16,7 @@ static enum status write_tensor(const struct coo *x, const char *path, struct er
     static const struct tensor_write_options options = {
         .text = {.index_base = 1, .header = TNS_HEADER_DIMS}, .memory = WRITER_MEMORY};
     struct tensor_writer writer;
-    struct tns_write_report report;
+    struct line_writer_report report;
     if (tensor_writer_open(&writer, path, &x->shape, x->nnz, &options, error) != STATUS_OK)
         return error->status;
     if (tensor_writer_append(&writer, x, error) != STATUS_OK)

@@ -44,6 +44,17 @@ enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error)
     return STATUS_OK;
 }
 
+struct coo_listed coo_count_listed(const struct coo *x)
+{
+    uint64_t unknown = 0, zeros = 0, count = x->value ? x->nnz : 0;
+#pragma omp parallel for schedule(static) reduction(+ : unknown, zeros)
+    for (uint64_t i = 0; i < count; i++) {
+        unknown += isnan(x->value[i]) != 0;
+        zeros += x->value[i] == 0;
+    }
+    return (struct coo_listed){.unknown = unknown, .zeros = zeros};
+}
+
 void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate)
 {
     for (int n = 0; n < x->shape.order; n++)

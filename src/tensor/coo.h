@@ -3,11 +3,18 @@
 #ifndef BLCO_COO_H
 #define BLCO_COO_H
 
+#include <math.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "tensor/shape.h"
 
+/* The value of an entry that is listed although nobody knows its value. Every NaN means that; files
+ * have the bits of this one. */
+#define COO_UNKNOWN ((double)NAN)
+
+/* Its entries are nonzeros, unknown entries and, where cleaning keeps them, listed zeros:
+ * "nonzeros" is the word for all three. */
 struct coo {
     struct shape shape;
     uint64_t nnz;
@@ -38,27 +45,45 @@ void coo_free_indices(struct coo *x);
 /* Frees the arrays and empties *x; accepts a half-built or an empty one. */
 void coo_free(struct coo *x);
 
+/* What a tensor lists besides nonzeros. */
+struct coo_listed {
+    uint64_t unknown; /* of its entries, those whose value is NaN                       */
+    uint64_t zeros;   /* of its entries, those whose value is 0                         */
+    uint64_t dropped; /* zeros that were listed and that cleaning has dropped, or COO_NOT_KNOWN */
+};
+#define COO_NOT_KNOWN UINT64_MAX
+
+/* Counts the unknown entries and the zeros of x by all OpenMP threads; `dropped` is 0. An x
+ * without an array of values lists nothing. */
+struct coo_listed coo_count_listed(const struct coo *x);
+
+/* What cleaning does to listed zeros, and to sums that are zero. A tensor whose unlisted entries
+ * are zeros can do without them; where unlisted entries are unknown, a zero is an observation. */
+enum coo_zeros { COO_DROP_ZEROS, COO_KEEP_ZEROS };
+
 struct coo_cleaning {
     uint64_t zeros;      /* entries dropped because their value is zero */
     uint64_t duplicates; /* entries added to an earlier entry           */
 };
 
 /* Drops explicit zeros, sums entries with the same coordinates (in their order in x, whatever the
- * number of threads), and drops sums that are zero. Afterwards all coordinates are distinct. A
- * tensor without duplicates keeps the order of its entries; a tensor with duplicates is sorted.
- * Sums that are zero count among the zeros, so that entries before = zeros + duplicates + entries
- * after. STATUS_INPUT where a sum is not a finite number; the message gives the coordinates,
- * counted from 1, plus `first` (order) unless it is NULL. STATUS_MEMORY. After both the caller
- * frees *x; some duplicates may already be summed, with zeros in their place. */
-enum status coo_clean(struct coo *x, const uint64_t *first, struct coo_cleaning *report,
-                      struct error *error);
+ * number of threads), and drops sums that are zero; with COO_KEEP_ZEROS it drops neither. The sum
+ * of an unknown entry and others is unknown. Afterwards all coordinates are distinct. A tensor
+ * without duplicates keeps the order of its entries; a tensor with duplicates is sorted. Sums that
+ * are zero count among the zeros, so that entries before = zeros + duplicates + entries after.
+ * STATUS_INPUT where a sum is infinite; the message gives the coordinates, counted from 1, plus
+ * `first` (order) unless it is NULL. STATUS_MEMORY. After both the caller frees *x; some duplicates
+ * may already be summed, with infinity in their place. Values of x are finite or unknown. */
+enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros,
+                      struct coo_cleaning *report, struct error *error);
 
-/* Sets the message that the sum of the entries with the coordinates of entry i is not finite;
- * `first` as in coo_clean. Returns STATUS_INPUT. */
+/* Sets the message that the sum of the entries with the coordinates of entry i is infinite; `first`
+ * as in coo_clean. Returns STATUS_INPUT. */
 enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
                          struct error *error);
 
-/* Sum of squared values, as norm_sum.h defines it: the same bits whatever the number of threads. */
+/* Sum of squared values that are known, as norm_sum.h defines it: the same bits whatever the number
+ * of threads. */
 double coo_norm_sq(const struct coo *x);
 
 /* --- a tensor that is handed over in pieces, since the whole need not fit into memory --- */

@@ -1,4 +1,5 @@
-/* Cleaning: explicit zeros are dropped, entries with the same coordinates become one entry.
+/* Cleaning: explicit zeros are dropped, unless they are to be kept, and entries with the same
+ * coordinates become one entry.
  *
  * A tensor in ascending order has no duplicates. Of a tensor with many entries in another order,
  * coo_distinct finds out whether all coordinates are distinct, in less time than a sort. For any
@@ -26,30 +27,38 @@
 #define MANY    (UINT64_C(1) << 17) /* fewer entries are sorted in no time worth saving */
 #define AT_ONCE (UINT64_C(1) << 27) /* entries that are compared at a time: 1 GB        */
 
-static uint64_t count_zeros(const struct coo *x)
+/* The value of an entry that was added to an earlier one; no entry has it before. */
+#define MERGED INFINITY
+
+static bool is_dropped(double value, enum coo_zeros zeros)
 {
-    uint64_t zeros = 0;
-#pragma omp parallel for schedule(static) reduction(+ : zeros)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        zeros += x->value[i] == 0;
-    return zeros;
+    return value == MERGED || (value == 0 && zeros == COO_DROP_ZEROS);
 }
 
-/* One thread compacts an array; the values come last: where they are zero, entries go. */
-static void drop_zeros(struct coo *x)
+static uint64_t count_dropped(const struct coo *x, enum coo_zeros zeros)
+{
+    uint64_t count = 0;
+#pragma omp parallel for schedule(static) reduction(+ : count)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        count += is_dropped(x->value[i], zeros);
+    return count;
+}
+
+/* One thread compacts an array; the values come last: they say which entries go. */
+static void drop(struct coo *x, enum coo_zeros zeros)
 {
 #pragma omp parallel for schedule(dynamic)
     for (int n = 0; n < x->shape.order; n++) {
         uint64_t kept = 0;
         for (uint64_t i = 0; i < x->nnz; i++) {
             x->index[n][kept] = x->index[n][i];
-            kept += x->value[i] != 0;
+            kept += !is_dropped(x->value[i], zeros);
         }
     }
     uint64_t kept = 0;
     for (uint64_t i = 0; i < x->nnz; i++) {
         x->value[kept] = x->value[i];
-        kept += x->value[kept] != 0;
+        kept += !is_dropped(x->value[kept], zeros);
     }
     struct error unused = {0}; /* a smaller nnz never fails */
     coo_resize(x, kept, &unused);
@@ -131,27 +140,38 @@ static bool repeats(const struct coo *x, const uint64_t *position, const uint64_
     return key[i] == key[i - 1] && compare_entries(x, position[i], position[i - 1]) == 0;
 }
 
+/* What merging the duplicates of a tensor has found. */
+struct merging {
+    uint64_t duplicates;
+    uint64_t bad; /* the first entry whose sum is infinite; nnz where there is none */
+};
+
 /* Adds the values of entries of a sorted slab that have the same coordinates to the first of these
- * entries and makes the others zero. Returns how many were added. */
-static uint64_t merge_duplicates(struct coo *x, const uint64_t *position, const uint64_t *key,
-                                 uint64_t count)
+ * entries and makes the others MERGED. */
+static void merge_duplicates(struct coo *x, const uint64_t *position, const uint64_t *key,
+                             uint64_t count, struct merging *found)
 {
-    uint64_t duplicates = 0;
-#pragma omp parallel for schedule(static) reduction(+ : duplicates)
+    uint64_t duplicates = 0, bad = found->bad;
+#pragma omp parallel for schedule(static) reduction(+ : duplicates) reduction(min : bad)
     for (uint64_t i = 0; i < count; i++) {
         if (i > 0 && repeats(x, position, key, i))
             continue;
-        for (uint64_t j = i + 1; j < count && repeats(x, position, key, j); j++) {
-            x->value[position[i]] += x->value[position[j]];
-            x->value[position[j]] = 0;
-            duplicates++;
+        double *sum = &x->value[position[i]];
+        uint64_t j = i + 1;
+        for (; j < count && repeats(x, position, key, j); j++) {
+            *sum += x->value[position[j]];
+            x->value[position[j]] = MERGED;
         }
+        duplicates += j - i - 1;
+        if (j > i + 1 && isinf(*sum) && position[i] < bad)
+            bad = position[i];
     }
-    return duplicates;
+    found->duplicates += duplicates;
+    found->bad = bad;
 }
 
 /* Sorts position (nnz) along the line and merges duplicates, slab by slab. */
-static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *duplicates,
+static enum status sort_and_merge(struct coo *x, uint64_t *position, struct merging *found,
                                   struct error *error)
 {
     int mode = longest_mode(x);
@@ -170,7 +190,7 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *d
         uint64_t count = first[s + 1] - first[s];
         if (ordering_sort(&o, x, position + first[s], count, key, error) != STATUS_OK)
             break;
-        *duplicates += merge_duplicates(x, position + first[s], key, count);
+        merge_duplicates(x, position + first[s], key, count, found);
     }
     memory_free(key);
     return error->status;
@@ -212,42 +232,36 @@ enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
                      text);
 }
 
-/* Finds the first sum that is not finite, whatever the number of threads. */
-static enum status check_sums(const struct coo *x, const uint64_t *first, struct error *error)
+enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros,
+                      struct coo_cleaning *report, struct error *error)
 {
-    uint64_t bad = x->nnz;
-#pragma omp parallel for schedule(static) reduction(min : bad)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        if (!isfinite(x->value[i]) && i < bad)
-            bad = i;
-    return bad < x->nnz ? coo_overflow(x, first, bad, error) : STATUS_OK;
-}
-
-enum status coo_clean(struct coo *x, const uint64_t *first, struct coo_cleaning *report,
-                      struct error *error)
-{
-    *report = (struct coo_cleaning){.zeros = count_zeros(x)};
+    struct merging found = {0};
+    *report = (struct coo_cleaning){.zeros = count_dropped(x, zeros)};
     if (report->zeros > 0)
-        drop_zeros(x);
+        drop(x, zeros);
     bool distinct = strictly_ascending(x);
     if (!distinct && x->nnz >= MANY)
         coo_distinct(x, AT_ONCE, &distinct, error);
     if (distinct || error->status != STATUS_OK)
         return error->status;
 
+    found.bad = x->nnz;
     uint64_t *position = memory_array(x->nnz, sizeof *position, error);
     if (!position)
         return error->status;
-    if (sort_and_merge(x, position, &report->duplicates, error) != STATUS_OK)
+    if (sort_and_merge(x, position, &found, error) != STATUS_OK)
         goto done;
-    if (report->duplicates == 0)
+    if (found.duplicates == 0)
         goto done;
-    if (check_sums(x, first, error) != STATUS_OK)
+    if (found.bad < x->nnz) {
+        coo_overflow(x, first, found.bad, error);
         goto done;
+    }
     if (rearrange(x, position, error) != STATUS_OK)
         goto done;
-    report->zeros += count_zeros(x) - report->duplicates;
-    drop_zeros(x);
+    report->duplicates = found.duplicates;
+    report->zeros += count_dropped(x, zeros) - found.duplicates;
+    drop(x, zeros);
 done:
     memory_free(position);
     return error->status;

@@ -38,17 +38,20 @@ static void add_values(struct gatherer *g, const struct coo *piece)
 {
     double least = g->s->least, largest = g->s->largest;
     int all_integer = g->s->all_integer;
+    const struct coo_listed listed = coo_count_listed(piece);
 #pragma omp parallel for schedule(static) reduction(min : least) reduction(max : largest)          \
     reduction(&& : all_integer)
     for (uint64_t i = 0; i < piece->nnz; i++) {
         double v = piece->value[i];
         least = v < least ? v : least;
         largest = v > largest ? v : largest;
-        all_integer = all_integer && v == floor(v);
+        all_integer = all_integer && (v == floor(v) || isnan(v));
     }
     g->s->least = least;
     g->s->largest = largest;
     g->s->all_integer = all_integer;
+    g->s->listed.unknown += listed.unknown;
+    g->s->listed.zeros += listed.zeros;
     norm_sum_add(&g->norm, piece->value, piece->nnz);
 }
 
@@ -234,7 +237,7 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
     while (is_left(&g))
         if (run_pass(&g, memory, error) != STATUS_OK)
             goto done;
-    if (pieces->nnz == 0)
+    if (pieces->nnz == s->listed.unknown)
         s->least = s->largest = 0;
     take_norm(&g, error);
 done:

@@ -7,8 +7,9 @@
 
 struct coo_statistics {
     double norm; /* the root of the sum of squared values, as norm_sum.h defines the sum  */
-    double least, largest;             /* values                                          */
-    int all_integer;                   /* every value is a whole number                   */
+    double least, largest;             /* values that are known; 0 where there are none   */
+    int all_integer;                   /* every known value is a whole number             */
+    struct coo_listed listed;          /* `dropped` is 0                                  */
     uint64_t empty_slices[MAX_ORDER];  /* slices of mode n without a nonzero              */
     uint64_t largest_slice[MAX_ORDER]; /* nonzeros of mode n's fullest slice              */
 };

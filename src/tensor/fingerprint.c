@@ -11,6 +11,16 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
+/* The bits of a value; those of COO_UNKNOWN for every NaN. */
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    if (isnan(value))
+        value = COO_UNKNOWN;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 uint64_t fingerprint_hash(const struct coo *x, const uint64_t *first)
 {
     uint64_t sum = 0, multiplier[MAX_ORDER], begin[MAX_ORDER];
@@ -20,11 +30,10 @@ uint64_t fingerprint_hash(const struct coo *x, const uint64_t *first)
     }
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (uint64_t i = 0; i < x->nnz; i++) {
-        uint64_t place = 0, bits;
-        memcpy(&bits, &x->value[i], sizeof bits);
+        uint64_t place = 0;
         for (int n = 0; n < x->shape.order; n++)
             place += (begin[n] + x->index[n][i]) * multiplier[n];
-        sum += mix(place + mix(bits));
+        sum += mix(place + mix(bits_of(x->value[i])));
     }
     return sum;
 }

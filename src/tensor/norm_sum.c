@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "numerics/known_value.h"
+
 #define WIDTH         8 /* interleaved sums of a part */
 #define PARTS_AT_ONCE 256
 
@@ -11,6 +13,12 @@ void norm_sum_begin(struct norm_sum *s)
     s->filled = 0;
 }
 
+static double square(double value)
+{
+    double known = known_value(value);
+    return known * known;
+}
+
 /* Adds value i to sum i mod WIDTH, then adds these sums: an order that SIMD instructions follow. */
 static double part_sum(const double *value, uint64_t count)
 {
@@ -18,9 +26,9 @@ static double part_sum(const double *value, uint64_t count)
     uint64_t i = 0;
     for (; i + WIDTH <= count; i += WIDTH)
         for (int w = 0; w < WIDTH; w++)
-            partial[w] += value[i + (uint64_t)w] * value[i + (uint64_t)w];
+            partial[w] += square(value[i + (uint64_t)w]);
     for (int w = 0; i < count; i++, w++)
-        partial[w] += value[i] * value[i];
+        partial[w] += square(value[i]);
     for (int w = 0; w < WIDTH; w++)
         sum += partial[w];
     return sum;

@@ -1,6 +1,7 @@
-/* The sum of the squares of values that come in pieces of any size: the same bits whatever the
- * pieces and the number of threads. The values are cut into parts of NORM_PART; a part has eight
- * interleaved sums of squares, which are added; then the parts are added in order. */
+/* The sum of the squares of values that come in pieces of any size, NaN (an unknown entry) left
+ * out: the same bits whatever the pieces and the number of threads. The values are cut into parts
+ * of NORM_PART; a part has eight interleaved sums of squares, which are added; then the parts are
+ * added in order. */
 #ifndef BLCO_NORM_SUM_H
 #define BLCO_NORM_SUM_H
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "backend/value_scale.h"
 #include "base/memory.h"
 #include "support/assert_near.h"
 #include "support/backends.h"
@@ -98,11 +99,34 @@ static void test_weight_beyond_doubles(void **state)
     coo_free(&x);
 }
 
+/* The scale is that of the known values; unknown entries stay unknown, also where all are. */
+static void test_unknown_entries(void **state)
+{
+    (void)state;
+    double value[] = {-COO_UNKNOWN, 3e200, COO_UNKNOWN, -1e200};
+    struct coo x = {.nnz = 4, .value = value}, scaled;
+    struct error error = {0};
+    struct comm *self = comm_self(&error);
+    int exponent;
+    assert_int_equal(value_scale_apply(&scaled, &exponent, &x, self, &error), STATUS_OK);
+    assert_true(scaled.value[1] >= 0.5 && scaled.value[1] < 1);
+    assert_true(scaled.value[3] == ldexp(-1e200, -exponent));
+    assert_true(isnan(scaled.value[0]) && isnan(scaled.value[2]));
+    memory_free(scaled.value);
+    value[1] = value[3] = COO_UNKNOWN;
+    assert_int_equal(value_scale_apply(&scaled, &exponent, &x, self, &error), STATUS_OK);
+    assert_int_equal(exponent, 0);
+    assert_int_equal(coo_count_listed(&scaled).unknown, 4);
+    memory_free(scaled.value);
+    comm_finalize(self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_ALL(test_scaled_values),
         ON_ALL(test_weight_beyond_doubles),
+        cmocka_unit_test(test_unknown_entries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ offers() {
 @test "completion: bash completes the files of labels" {
     mkdir folder
     touch one.map two.map
-    for command in top compare report; do
+    for command in top predict compare report; do
         [[ $("$BLCO" "$command" --help=all) == *--labels* ]] || continue
         offers "folder one.map two.map" blco "$command" a --labels 1 =
         offers "one.map" blco "$command" a --labels 1 = o
@@ -151,6 +151,7 @@ in_fish() {
     in_fish "folder/c" "blco top folder/"
     in_fish "normal nvecs" "blco cpd --init n"
     in_fish "1=one.map" "blco top a --labels 1=o"
+    in_fish "a bin/ d.ktns folder/ x.blco x.tns x.tns.gz" "blco predict a "
     in_fish "1=one.map,2=two.map" "blco top a --labels 1=one.map,2=t"
     in_fish "--labels=1=one.map" "blco report a --labels=1=o"
     in_fish "" "blco cpd -r "
@@ -162,6 +163,8 @@ in_fish() {
     touch a.mode1.mat a.mode2.mat a.lambda.mat b.r4.mode1.npy folder/c.mode1.mat c.ktns a.tns a.json
     offers "a b.r4 c.ktns folder" blco top ''
     offers "a b.r4 c.ktns folder" blco compare a ''
+    offers "a a.tns b.r4 c.ktns folder" blco predict ''
+    offers "a.tns" blco predict b.r4 a.
     offers "b.r4" blco report b
     offers "folder/c" blco report folder/
     offers "" blco report a.mode # the stem does not begin so
@@ -169,7 +172,7 @@ in_fish() {
 }
 
 @test "completion: the words that are offered are those that options take" {
-    choices | grep -vE ' ((out-)?index-base|gpus|preset) ' >choices # numbers, names and words
+    choices | grep -vE ' ((out-)?index-base|gpus|preset|unlisted) ' >choices # numbers, names and words
     [ "$(wc -l <choices)" -gt 20 ]
     while read -r command option _ <&3; do
         count=0
@@ -215,6 +218,7 @@ in_zsh() {
     touch models/old.mode1.mat models/old.mode2.mat other.mode1.npy
     in_zsh $'report oth\t-q' "report other -q"
     in_zsh $'top models/o\t' "top models/old"
+    in_zsh $'predict oth\ttens\t-q' "predict other tensor.tns -q"
     in_zsh $'cpd --init=nv\t -r 3' "cpd --init=nvecs -r 3"
     in_zsh $'completion fi\t' "completion fish"
     in_zsh $'cpd --format=text,np\t -r 3' "cpd --format=text,npy -r 3"

@@ -64,6 +64,34 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
     [ "$(ls)" = "$(printf '%s\n' a.tns b.tns few messages more one.blco two.blco x.tns)" ]
 }
 
+@test "unknown entries come back from every kind of file, zeros where they are kept" {
+    "$BLCO" generate x.tns -q --preset uber --scale 0.02
+    awk '{ if (NR % 11 == 0) $NF = "NaN"; if (NR % 5 == 1) $NF = 0; print } NR % 33 == 0 { print }' x.tns >y.tns
+    for keep in "" --keep-zeros; do
+        # shellcheck disable=SC2086
+        "$BLCO" convert -q --force y.tns one.blco $keep
+        # shellcheck disable=SC2086
+        gzip -c y.tns | "$BLCO" convert -q --force - two.blco --host-memory 1M -t 3 $keep
+        cmp one.blco two.blco
+        "$BLCO" convert -q --force one.blco two.blco
+        cmp one.blco two.blco
+        # shellcheck disable=SC2086
+        "$BLCO" convert -q --force y.tns z.tns $keep
+        "$BLCO" convert -q --force one.blco z.tns.gz
+        diff <(entries z.tns 5) <(entries z.tns.gz 5)
+        # shellcheck disable=SC2016
+        [ "$(grep -c ' nan$' z.tns)" = "$(awk '$NF == "NaN"' y.tns | sort -u | wc -l)" ]
+        [ "$(grep -c ' 0$' z.tns)" = "$([ -z "$keep" ] && echo 0 || grep ' 0$' y.tns | sort -u | wc -l)" ]
+    done
+    # listed zeros change nothing where unlisted entries are zeros
+    printf '1 1 1 2\n2 1 1 0\n2 2 2 3\n1 2 2 -1\n3 1 2 4\n' >x.tns
+    "$BLCO" convert -q --force x.tns one.blco --keep-zeros
+    cpd x.tns -r 2 --nowrite
+    expected=$(fit)
+    cpd one.blco -r 2 --nowrite
+    near "$(fit)" "$expected" 1e-12
+}
+
 @test "cpd and info take .blco wherever they take text" {
     "$BLCO" convert -q --force "$DATA/planted.tns" planted.blco
     tail -n +6 <("$BLCO" info -q --backend host --host-memory 1G "$DATA/planted.tns") >expected

@@ -123,3 +123,19 @@ COLUMNS_OF=(--columns "user,item,hour")
     cmp t.mode1.mat c.mode1.mat
     cmp t.lambda.mat c.lambda.mat
 }
+
+@test "csv: empty values and nan are unknown entries, zeros stay with --keep-zeros" {
+    printf 'a,b,n\nx,y,1\nx,z,\nw,y,NaN\nw,z,0\nw,v,2\n' >gaps.csv
+    run -0 --separate-stderr "$BLCO" convert -q gaps.csv - --columns a,b --value n
+    [ "$output" = "$(printf '1 1 1\n1 2 nan\n2 1 nan\n2 3 2')" ]
+    run -0 --separate-stderr "$BLCO" convert -q gaps.csv - --columns a,b --value n --keep-zeros
+    [ "$output" = "$(printf '1 1 1\n1 2 nan\n2 1 nan\n2 2 0\n2 3 2')" ]
+    "$BLCO" convert -q gaps.csv gaps.blco --columns a,b --value n
+    [ "$("$BLCO" info -q gaps.blco --json | jq -c '[.unknown, .dropped_zeros, .modes]')" = '[2,1,["a","b"]]' ]
+    [ "$("$BLCO" info -q gaps.csv --columns a,b --value n --json | jq -c '[.unknown, .zeros]')" = '[2,1]' ]
+    printf 'a,b,n\nx,y, \n' >bad.csv
+    run -2 "$BLCO" info bad.csv --columns a,b --value n
+    [[ "$output" == *"bad.csv:2: column 3 (n): ' ', expected a number, or nothing for an unknown entry"* ]]
+    run -2 "$BLCO" predict nosuch gaps.csv
+    [[ "$output" == *"gaps.csv: is CSV, expected indices: convert it with blco convert --columns"* ]]
+}

@@ -61,7 +61,7 @@ load cli_helpers
     "$BLCO" generate x.tns.gz -q --force --dims 70,60,50,40 --nnz 20000 --skew 1,0.5,even,0 \
         --fibers 300:1,2:0.8 --runs 3:0.4:3:scattered --header dims
     run -0 "$BLCO" info -q x.tns.gz
-    [[ $output == *$'\nduplicates   0\nzeros        0\nlengths      70 x 60 x 50 x 40\nnonzeros     20000\n'* ]]
+    [[ $output == *$'\nduplicates   0\nzeros        0\nunknown      0\nlengths      70 x 60 x 50 x 40\nnonzeros     20000\n'* ]]
 }
 
 @test "planted tensors are found again" {

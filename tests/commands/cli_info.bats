@@ -48,7 +48,8 @@ assert found["format"] == ("blco" if sys.argv[1].endswith(".blco") else "text")
 assert found["order"] == int(fact("order")) == len(found["lengths"])
 assert " x ".join(map(str, found["lengths"])) == fact("lengths")
 assert found["nonzeros"] == int(fact("nonzeros")) == 24
-assert (found["entries"], found["duplicates"], found["zeros"]) == (24, 0, 0)
+assert (found["entries"], found["duplicates"], found["zeros"], found["unknown"]) == (24, 0, 0, 0)
+assert found.get("dropped_zeros") == (0 if sys.argv[1].endswith(".blco") else None)
 assert (found["least"], found["largest"], found["whole_numbers"]) == (8, 512, True)
 assert repr(found["norm"]) == fact("norm")
 assert found["empty_slices"] == [0, 0, 0] and found["fullest_slice"] == [12, 12, 4]
@@ -60,6 +61,27 @@ PYTHON
     done
     printf '# nothing\n1 1 0\n' >zero.tns
     "$BLCO" info -q zero.tns --json | python3 -c 'import json, sys; x = json.load(sys.stdin); assert x["nonzeros"] == 0 and "plan" not in x'
+}
+
+@test "unknown entries and listed zeros are counted apart from nonzeros" {
+    printf '1 1 5\n1 2 nan\n2 1 0\n2 3 2\n2 3 -2\n2 2 NA\n1 3 1\n' >x.tns
+    "$BLCO" convert -q x.tns x.blco
+    "$BLCO" convert -q x.tns all.blco --keep-zeros
+    run -0 "$BLCO" info -q x.tns
+    [[ $output == *$'\nentries      7\nduplicates   1\nzeros        2\nunknown      2\nlengths      2 x 3\nnonzeros     2\n'* ]]
+    [[ $output == *$'\nvalues       1 to 5, all whole numbers\n'* ]]
+    run -0 "$BLCO" info -q x.blco
+    [[ $output == *$'\nentries      4\nduplicates   0\nzeros        0, and 2 dropped when the file was written\nunknown      2\n'* ]]
+    run -0 "$BLCO" info -q all.blco
+    [[ $output == *$'\nentries      6\nduplicates   0\nzeros        2\nunknown      2\nlengths      2 x 3\nnonzeros     2\n'* ]]
+    for file in x.tns x.blco all.blco; do
+        "$BLCO" info -q $file --json
+    done | python3 -c 'import json, sys
+found = [json.loads(x + "}") for x in sys.stdin.read().split("\n}\n")[:-1]]
+keys = "entries", "zeros", "dropped_zeros", "unknown", "nonzeros"
+assert [[x.get(k) for k in keys] for x in found] == [[7, 2, None, 2, 2], [4, 0, 2, 2, 2], [6, 2, 0, 2, 2]], found'
+    printf '1 1 nan\n' | "$BLCO" info -q - >none
+    grep -q '^values       none is known$' none
 }
 
 @test "progress goes to standard error and can be silenced" {

@@ -94,7 +94,7 @@ per_entry() { awk -v b="$(wc -c <"$1")" 'BEGIN { printf "%.2f", b / 3 }'; }
 @test "duplicates are summed, zeros dropped, and both counted" {
     printf '1 1 1\n2 2 3\n1 1 2\n3 1 0\n4 4 5\n4 4 -5\n' >x.tns
     run -0 "$BLCO" info -q x.tns
-    [[ $output == *$'\nentries      6\nduplicates   2\nzeros        2\nlengths      4 x 4\nnonzeros     2\n'* ]]
+    [[ $output == *$'\nentries      6\nduplicates   2\nzeros        2\nunknown      0\nlengths      4 x 4\nnonzeros     2\n'* ]]
     [[ $output == *$'\nvalues       3 to 3, all whole numbers\n'* ]]
     cpd x.tns -r 1 --nowrite
     grep -q '2 duplicate entries' messages

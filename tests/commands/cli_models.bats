@@ -69,6 +69,43 @@ no_minus() { ! grep -qE '(^| )-' "$@"; }
     near "$(fit)" 1 1e-3
 }
 
+# rows_agree OLD NEW: row i of the matrix NEW is row 2 (i = 1) or 12 (i = 2) of the matrix OLD.
+rows_agree() {
+    paste <(sed -n '2p;12p' "$1") "$2" | awk '{ for (r = 1; r <= NF / 2; r++) if (($r - $(r + NF / 2)) ^ 2 > 1e-18) exit 1 }
+        END { if (NR != 2) exit 1 }'
+}
+
+@test "--fix: rows of old data come out as in the old model, whatever the new data reach" {
+    cpd "$DATA/planted.tns" -r 4 -i 500 --tol 1e-14 -o old --backend host
+    awk '$1 == 2 || $1 == 12 { print ($1 == 2 ? 1 : 2), $2, $3, $4 }' "$DATA/planted.tns" >new.tns
+    (printf '3\n2 24 30\n' && cat new.tns) >headed.tns # shorter than the model's 20 x 25 x 30
+    for new in new headed; do
+        cpd $new.tns -r 4 -i 3 --init old --fix 2,3 -o new --backend host
+        rows_agree old.mode1.mat new.mode1.mat
+        cmp old.lambda.mat new.lambda.mat && cmp old.mode2.mat new.mode2.mat && cmp old.mode3.mat new.mode3.mat
+    done
+    near "$(fit)" 1 1e-9
+    # in any mode, and with what --dims says of the free one
+    awk '$3 == 2 || $3 == 12 { print $1, $2, ($3 == 2 ? 1 : 2), $4 }' "$DATA/planted.tns" >third.tns
+    cpd third.tns -r 4 -i 3 --init old --fix 1,2 --dims -,-,5 -o new --backend host
+    [ "$(wc -l <new.mode3.mat)" -eq 5 ]
+    rows_agree old.mode3.mat <(head -2 new.mode3.mat)
+    # two free modes have columns of unit length
+    cpd new.tns -r 4 -i 3 --init old --fix 2 -o two --backend host
+    awk '{ s += $1 ^ 2 } END { exit (s - 1) ^ 2 > 1e-18 }' two.mode1.mat
+    # a checkpoint has the lengths too
+    cpd new.tns -r 4 -i 2 --tol 0 --init old --fix 2,3 --nowrite --checkpoint c --backend host
+    cpd new.tns -r 4 -i 3 --fix 2,3 --resume c -o again --backend host
+    cmp old.mode2.mat again.mode2.mat
+    "$BLCO" convert -q new.tns new.blco
+    fails 2 "new.blco: mode 2: length 24, but the model of --init gives 25, which changes the lengths of text only" \
+        cpd -q new.blco -r 4 --init old --fix 2,3 --nowrite
+    needs_mpirun
+    processes 2 "$BLCO" cpd new.tns -r 4 -i 3 --init old --fix 2,3 -o both --backend host 2>messages || cat messages
+    rows_agree old.mode1.mat both.mode1.mat
+    cmp old.lambda.mat both.lambda.mat
+}
+
 # project STEM MODE: computing only mode MODE of the planted tensor again gives the same fit.
 project() {
     local fixed=1,2,3
@@ -152,8 +189,9 @@ project() {
         cpd -q x.tns -r 2 --nowrite --nonneg 2 --init m
     awk '$2 <= 5' x.tns >y.tns
     fails 2 "--init m: mode 2 has 8 rows, but the tensor's has length 5: --dims can lengthen it" cpd -q y.tns -r 2 --nowrite --init m
-    fails 2 "--init m: mode 2 has 8 rows, but the tensor's has length 5" \
-        cpd -q y.tns -r 2 --nowrite --init m --fix 2
+    "$BLCO" cpd -q y.tns -r 2 --nowrite --init m --fix 2
+    fails 2 "--init m: mode 2 has 8 rows, but the tensor's has length 6: --dims can lengthen it" \
+        cpd -q y.tns -r 2 --nowrite --init m --fix 2 --dims -,6,-
 }
 
 @test "processes find the same nonnegative model" {

@@ -37,7 +37,7 @@ load cli_helpers
         fails 2 "" "$@"
         [[ $stderr == "blco $command: "*"; try blco $command --help" ]] || { echo "$stderr" && return 1; }
     }
-    for command in cpd info convert generate bench top compare report selftest completion version; do
+    for command in cpd info convert generate bench top predict compare report selftest completion version; do
         hinted "$command" --bogus
     done
     hinted cpd
@@ -48,6 +48,7 @@ load cli_helpers
     hinted cpd x.tns -r 2 --fix 1
     hinted info x.tns --on gpus
     hinted convert x.tns
+    hinted predict a
     hinted compare a b c
     hinted compare a ''
     hinted selftest x
@@ -118,7 +119,7 @@ load cli_helpers
 }
 
 @test "lists of lengths" {
-    for bad in '' 4, ,4 4,,5 4x 4x5,y 0 4,0 4294967296 4-5 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do
+    for bad in '' 4, ,4 4,,5 4x 4x5,y 0 4,0 4294967296 4-5 -4 -,-4 -5 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do
         fails 2 "--dims: '$bad', expected 1 to 16 lengths" cpd a.tns -r 2 --dims "$bad"
     done
 }

@@ -39,6 +39,8 @@ setup_file() {
     overwritten x.tns convert x.tns y.blco -q --force
     overwritten x.tns convert x.tns z.blco -q --force --host-memory 4M
     overwritten x.tns cpd x.tns -q -r 2 -i 1 --nowrite --backend host --ranks 2
+    "$BLCO" cpd x.tns -q -r 2 -i 1 -o m --backend host
+    overwritten x.tns predict m x.tns -q --residuals -n 3
 }
 
 @test "a .blco file that is overwritten while it is read" {
@@ -46,6 +48,8 @@ setup_file() {
     overwritten x.blco info x.blco -q
     overwritten x.blco convert x.blco y.tns -q --force
     overwritten x.blco cpd x.blco -q -r 2 -i 1 --nowrite --backend host
+    "$BLCO" cpd x.blco -q -r 2 -i 1 -o m --backend host
+    overwritten x.blco predict m x.blco -q --residuals -n 3
 }
 
 @test "gzip that is overwritten while it is read" {

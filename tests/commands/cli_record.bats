@@ -213,7 +213,7 @@ END
 
 @test "a run that fails leaves no record, and an older one as it was" {
     echo old >x.json
-    printf '1 1 nan\n' >x.tns
+    printf '1 1 x\n' >x.tns
     fails 2 "x.tns:1" cpd x.tns -q -r 1 --nowrite --record x.json
     [ "$(cat x.json)" = old ]
     cpd "$DATA/planted.tns" -r 2 -q --nowrite --record x.json

@@ -49,6 +49,7 @@ every_command() {
         within "$kind" "$limit" convert -q --force x.tns x.tns.gz
         within "$kind" "$limit" generate -q --force y.blco --dims 30x20x10 --nnz 2000
         within "$kind" "$limit" top -q m
+        within "$kind" "$limit" predict -q m x.tns --residuals -n 3 -o p.npy --force
         within "$kind" "$limit" compare -q m m
         within "$kind" "$limit" report -q m -o m.html
         within "$kind" "$limit" bench -q x.tns --backend host -r 4
@@ -70,7 +71,7 @@ every_command() {
     # looking for leaks takes a thread of its own
     local -x ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
     for limit in 1 3; do
-        for command in "cpd x.tns --backend host -r 4 --nowrite" "info x.tns" "report m -o m.html" "top m" \
+        for command in "cpd x.tns --backend host -r 4 --nowrite" "info x.tns" "report m -o m.html" "top m" "predict m x.tns" \
             "bench x.tns --backend host -r 4" "selftest --backend host"; do
             status=0
             # shellcheck disable=SC2016,SC2086 # expanded by the inner bash; a command and its options

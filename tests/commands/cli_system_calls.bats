@@ -53,11 +53,13 @@ no_program() {
     only_below out/
     traced generate out/z.tns -q --dims 4,4 --nnz 3
     only_below out/
+    traced predict out/m in/x.tns -q -o out/p.npy
+    only_below out/
     no_program
     [ -z "$(ls -A tmp rescue | grep -v ':$')" ]
     [ "$(ls -A in)" = x.tns ]
     for command in "info in/x.tns --backend host" "cpd in/x.tns -r 1 --nowrite --backend host" "top out/m" \
-        "compare out/m out/m"; do
+        "compare out/m out/m" "predict out/m in/x.tns" "predict out/m in/x.tns --residuals -n 2"; do
         # shellcheck disable=SC2086 # a command line
         traced $command -q
         [ -z "$(written | grep -v '^/proc/\|^/dev/')" ]

@@ -180,10 +180,20 @@ static void models_survive_each_failing_allocation(void **state)
     write_file("1.map", "a\nb\n");
     char *top[] = {"top", "start", "-q", "-t2", "--labels", "1=1.map", NULL};
     char *top_json[] = {"top", "start", "-q", "-t2", "--json", "-n1", NULL};
+    char *predict[] = {"predict", "start", "x.tns", "-q", "-t2", "--labels", "1=1.map", NULL};
+    char *predict_array[] = {"predict", "start", "x.tns", "--residuals", "-q",
+                             "-t2",     "-o",    "p.npy", "--force",     NULL};
+    char *strangest[] = {"predict", "start", "x.tns", "--residuals", "-q",
+                         "-t2",     "-n2",   "-o",    "out.tns",     NULL};
     char *compare[] = {"compare", "start", "start.ktns", "-q", "-t2", NULL};
     char *compare_json[] = {"compare", "start", "start", "--json", NULL};
     assert_true(fail_each_allocation_silently(cmd_top.run, top) > 10);
     assert_true(fail_each_allocation_silently(cmd_top.run, top_json) > 10);
+    assert_true(fail_each_allocation_silently(cmd_predict.run, predict) > 20);
+    assert_true(fail_each_allocation(cmd_predict.run, predict_array) > 20);
+    assert_true(fail_each_allocation_silently(cmd_predict.run, strangest) > 20);
+    assert_int_equal(unlink("p.npy"), 0);
+    assert_int_equal(unlink("out.tns"), 0);
     assert_true(fail_each_allocation_silently(cmd_compare.run, compare) > 20);
     assert_true(fail_each_allocation_silently(cmd_compare.run, compare_json) > 20);
     assert_int_equal(unlink("1.map"), 0);

@@ -27,7 +27,7 @@ static void messy_coo(struct coo *x, const struct shape *shape, uint64_t nnz, ui
                                  ? x->index[n][again]
                                  : (uint32_t)(naive_random(&seed) % shape->dims[n]);
         const double value[] = {0, -0.0, 1e16, -1e16, 1, 0.1, 3, -1};
-        x->value[i] = value[(r >> 8) % 8];
+        x->value[i] = (r >> 16) % 19 ? value[(r >> 8) % 8] : COO_UNKNOWN;
     }
 }
 
@@ -46,10 +46,10 @@ static void cut_piece(struct coo *piece, const struct coo *x, uint64_t begin, ui
     }
 }
 
-/* Writes the file from `spills` spills of x and a rest that stays in memory, merged in little
- * memory. */
-static enum status write_from_spills(const struct coo *x, const char *path, uint64_t spills,
-                                     uint64_t memory, struct external_sort_report *report,
+/* Writes the file from `spills` spills of x and a rest that stays in memory, with the path, memory
+ * and zeros of *like. */
+static enum status write_from_spills(const struct coo *x, const struct external_sort *like,
+                                     uint64_t spills, struct external_sort_report *report,
                                      struct error *error)
 {
     struct external_sort sort;
@@ -57,7 +57,8 @@ static enum status write_from_spills(const struct coo *x, const char *path, uint
     uint64_t length = x->nnz / (spills + 1);
     *error = (struct error){0};
     copy_coo(&copy, x);
-    external_sort_init(&sort, path, memory, NULL);
+    external_sort_init(&sort, like->path, like->memory, NULL);
+    sort.zeros = like->zeros;
     for (uint64_t k = 0; k < spills && error->status == STATUS_OK; k++) {
         cut_piece(&piece, &copy, k * length, (k + 1) * length);
         external_sort_spill(&sort, &piece, error);
@@ -76,8 +77,21 @@ static enum status write_from_spills(const struct coo *x, const char *path, uint
     return error->status;
 }
 
+/* The file's header says what x lists, and how many zeros were dropped. */
+static void assert_listed(const char *path, const struct coo *x, uint64_t dropped)
+{
+    struct blco_file f;
+    struct error error = {0};
+    const struct coo_listed listed = coo_count_listed(x);
+    assert_int_equal(blco_file_open(&f, path, &error), STATUS_OK);
+    assert_int_equal(f.listed.unknown, listed.unknown);
+    assert_int_equal(f.listed.zeros, listed.zeros);
+    assert_int_equal(f.listed.dropped, dropped);
+    blco_file_close(&f);
+}
+
 /* The file from one piece in memory has what coo_clean() leaves; files from spills are the same. */
-static void check(const struct coo *x)
+static void check_with(const struct coo *x, enum coo_zeros zeros)
 {
     static const uint64_t spills[] = {1, 2, 7, 40};
     struct coo clean, got;
@@ -86,22 +100,25 @@ static void check(const struct coo *x)
     struct error error;
     size_t size, other_size;
     const char *path = scratch_path("x.blco");
+    const struct external_sort ample = {.path = path, .memory = 1 << 20, .zeros = zeros};
+    const struct external_sort little = {.path = path, .memory = 1, .zeros = zeros};
     copy_coo(&clean, x);
     error = (struct error){0};
-    assert_int_equal(coo_clean(&clean, NULL, &cleaning, &error), STATUS_OK);
-    assert_int_equal(write_blco(x, path, &report, &error), STATUS_OK);
+    assert_int_equal(coo_clean(&clean, NULL, zeros, &cleaning, &error), STATUS_OK);
+    assert_int_equal(write_from_spills(x, &ample, 0, &report, &error), STATUS_OK);
     assert_int_equal(report.cleaning.zeros, cleaning.zeros);
     assert_int_equal(report.cleaning.duplicates, cleaning.duplicates);
     assert_int_equal(report.nnz, clean.nnz);
     assert_int_equal(read_blco(&got, path, &error), STATUS_OK);
     assert_sorted_as(&got, &clean);
+    assert_listed(path, &clean, cleaning.zeros);
     char *bytes = file_bytes(path, &size);
     assert_int_equal(size, report.bytes);
     for (int p = 0; p < 4; p++) {
         struct external_sort_report other;
         int before = omp_get_max_threads();
         omp_set_num_threads(1 + p % 3);
-        if (write_from_spills(x, path, spills[p], 1, &other, &error) != STATUS_OK)
+        if (write_from_spills(x, &little, spills[p], &other, &error) != STATUS_OK)
             fail_msg("%s", error.message);
         omp_set_num_threads(before);
         char *others = file_bytes(path, &other_size);
@@ -115,6 +132,12 @@ static void check(const struct coo *x)
     free(bytes);
     coo_free(&got);
     coo_free(&clean);
+}
+
+static void check(const struct coo *x)
+{
+    check_with(x, COO_DROP_ZEROS);
+    check_with(x, COO_KEEP_ZEROS);
 }
 
 static void test_runs_and_memory_make_the_same_file(void **state)
@@ -173,8 +196,9 @@ static void test_full_disk(void **state)
         struct error error;
         small.rlim_cur = cases[c].most;
         setrlimit(RLIMIT_FSIZE, &small);
-        enum status status = write_from_spills(&x, scratch_path("x.blco"), cases[c].spills, 1 << 20,
-                                               &report, &error);
+        enum status status = write_from_spills(
+            &x, &(struct external_sort){.path = scratch_path("x.blco"), .memory = 1 << 20},
+            cases[c].spills, &report, &error);
         setrlimit(RLIMIT_FSIZE, &limit);
         assert_int_equal(status, STATUS_OUTPUT);
         assert_non_null(strstr(error.message, "x.blco: cannot be written: File too large"));
@@ -194,7 +218,9 @@ static void test_refused_paths(void **state)
     messy_coo(&x, SHAPE(2, dims), 100, 1);
     for (uint64_t spills = 0; spills < 2; spills++) {
         assert_int_equal(
-            write_from_spills(&x, scratch_path("none/x.blco"), spills, 1, &report, &error),
+            write_from_spills(
+                &x, &(struct external_sort){.path = scratch_path("none/x.blco"), .memory = 1},
+                spills, &report, &error),
             STATUS_OUTPUT);
         assert_non_null(strstr(error.message, "there is no such folder"));
     }

@@ -68,6 +68,25 @@ static void test_text_is_read(void **state)
     tensor_input_close(&input);
 }
 
+/* What a file lists besides nonzeros is known when it is opened. */
+static void test_listed(void **state)
+{
+    (void)state;
+    const char *path = scratch_text("x.tns", "1 1 2.5\n2 3 nan\n1 2 0\n1 3 1\n1 3 -1\n2 3 4\n");
+    for (int keep = 0; keep < 2; keep++) {
+        struct tensor_input input;
+        struct error error = {0};
+        struct tns_options options = no_options;
+        options.zeros = keep ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
+        assert_int_equal(tensor_input_open(&input, path, &options, NULL, NULL, &error), STATUS_OK);
+        assert_int_equal(input.x.nnz, keep ? 4 : 2);
+        assert_int_equal(input.listed.unknown, 1);
+        assert_int_equal(input.listed.zeros, keep ? 2 : 0);
+        assert_int_equal(input.listed.dropped, keep ? 0 : 2);
+        tensor_input_close(&input);
+    }
+}
+
 static void expect_refused(const char *path, const struct tns_options *options, const char *what)
 {
     struct tensor_input input;
@@ -94,6 +113,8 @@ static void test_refused(void **state)
     expect_refused(scratch_path("x.blco"), &no_options, "no nonzeros");
     expect_refused(scratch_file("x.tns", "1 1 0\n", 6), &no_options,
                    "no nonzeros: all 1 entries are zero or add up to zero");
+    expect_refused(scratch_text("x.tns", "1 1 0\n1 2 nan\n"), &no_options,
+                   "no nonzeros: all 2 entries are unknown, zero or add up to zero");
     expect_refused(scratch_path("absent.blco"), &no_options, "absent.blco");
     coo_free(&x);
 }
@@ -277,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_blco_waits, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_text_is_read, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_listed, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_refused, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_file_is_streamed, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_nonzeros_are_read, scratch_make, scratch_remove),

@@ -29,7 +29,7 @@ static void repair(struct blco_file_header *h, uint8_t *bytes, size_t size)
 {
     memcpy(h->magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
     h->byte_order = BLCO_BYTE_ORDER;
-    h->version = h->version % 2 ? BLCO_FORMAT_VERSION : BLCO_FORMAT_OLDEST;
+    h->version = h->version % 8 == BLCO_FORMAT_OLDEST ? BLCO_FORMAT_OLDEST : BLCO_FORMAT_VERSION;
     h->file_bytes = size;
     h->data_offset = BLCO_PAGE;
     h->directory_offset = blco_round_up(BLCO_PAGE + h->data_bytes, BLCO_PAGE);
@@ -117,10 +117,13 @@ static size_t make_seed(const uint8_t *data, size_t size, uint8_t *seed, size_t 
     for (uint64_t i = 0; i < nnz; i++) {
         const double value[] = {data[i], data[i] / 100.0 - 1, (float)data[i] / 7, data[i] / 7.0};
         x.value[i] = value[data[i] % 50 ? kind : 3];
+        if (data[0] % 3 == 0 && data[i] % 8 == 1)
+            x.value[i] = COO_UNKNOWN;
         for (int n = 0; n < x.shape.order; n++)
             x.index[n][i] = (uint32_t)(data[(i + (uint64_t)n) % size] * 2654435761u % dims[n]);
     }
     external_sort_init(&sort, path, 1 << 20, NULL);
+    sort.zeros = size && data[0] % 2 ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
     if (external_sort_write(&sort, &x, &report, &error) != STATUS_OK)
         abort();
     external_sort_free(&sort);
@@ -195,6 +198,7 @@ static void change_field(uint8_t *data, size_t size, unsigned seed)
     static const struct place fields[] = {
         HEADER(order),      HEADER(unused),    HEADER(nnz),       HEADER(segment_nnz),
         HEADER(dims[0]),    HEADER(dims[1]),   HEADER(dims[2]),   HEADER(dims[15]),
+        HEADER(unknown),    HEADER(zeros),     HEADER(version),   HEADER(dropped),
         HEADER(data_bytes), GROUP(first),      GROUP(at),         GROUP(count),
         GROUP(low_bits),    GROUP(value_form), GROUP(value_bits), GROUP(decimals),
         GROUP(upper_words), GROUP(unused),     GROUP(least)};
@@ -237,10 +241,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
     return length;
 }
 
-static void check(const struct coo *x)
+static void check(const struct coo *x, const struct coo_listed *said)
 {
+    const struct coo_listed listed = coo_count_listed(x);
+    if (listed.unknown != said->unknown || listed.zeros != said->zeros)
+        abort();
     for (uint64_t i = 0; i < x->nnz; i++)
-        if (x->value[i] == 0 || !isfinite(x->value[i]))
+        if (isinf(x->value[i]))
             abort();
     for (uint64_t i = 0; i < x->nnz; i++)
         for (int n = 0; n < x->shape.order; n++)
@@ -272,16 +279,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *bytes = assemble(data, size, &file_size);
     int fd = file_of(bytes, file_size, path);
     free(bytes);
+    struct coo_listed listed = {0};
     enum status status = blco_file_open(&f, path, &error);
     if (status == STATUS_OK && f.header->nnz < MOST_NNZ) {
         status = blco_file_read(&f, &x, NULL, &error);
+        if (status == STATUS_OK)
+            listed = f.listed;
         check_packed(&f, status);
     }
     blco_file_close(&f);
     close(fd);
     if ((status == STATUS_OK) != (error.message[0] == '\0') || (status != STATUS_OK && x.value))
         abort();
-    check(&x);
+    check(&x, &listed);
     coo_free(&x);
     return 0;
 }

@@ -16,11 +16,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The bytes are the file; the number of bytes chooses the options. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    size_t choice = size % 16;
+    size_t choice = size % 64;
     struct tns_options options = {.index_base = choice & 1,
                                   .ndims = choice & 2 ? 3 : 0,
                                   .dims = {2, 300, MAX_LENGTH},
                                   .sizes = {choice & 4 ? 64 : 4096, choice & 8 ? 1 : 16}};
+    if (choice & 16) { /* the order is known, as of the coordinates that blco predict reads */
+        options.ndims = choice & 2 ? 3 : 1;
+        options.order_origin = "the model";
+        options.values_optional = choice & 32;
+    }
 
     int fd = memfd_create("fuzz", 0);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)

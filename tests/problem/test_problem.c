@@ -1,4 +1,4 @@
-/* The precision policy: what a run begins and ends in, and its word. */
+/* What the user asks: the precision policy, and how unlisted entries count. */
 #include "problem/problem.h"
 
 #include <setjmp.h>
@@ -32,9 +32,43 @@ static void test_words(void **state)
     }
 }
 
+/* The weight of unlisted entries falls to that of the problem, and ridges grow to their size. */
+static void test_count(void **state)
+{
+    (void)state;
+    struct problem p = {.rank = 1, .unlisted = {.weighed = true, .fade = .5}};
+    struct unlisted_count c = problem_count(&p, 0);
+    assert_true(c.weight == 1 && c.ridge == 0 && c.fading);
+    c = problem_count(&p, 2);
+    assert_true(c.weight == .25 && c.ridge == .01 * .75 && c.fading);
+    assert_true(problem_count(&p, 13).fading); /* 2^-13 > 1e-4 > 2^-14 */
+    c = problem_count(&p, 14);
+    assert_true(c.weight == 0 && c.ridge == 1 && !c.fading);
+    p.unlisted.weight = .3;
+    assert_true(problem_count(&p, 1).fading);
+    c = problem_count(&p, 2);
+    assert_true(c.weight == .3 && c.ridge == 1 && !c.fading);
+    p.unlisted.fade = 0;
+    assert_true(problem_count(&p, 0).weight == .3 && !problem_count(&p, 0).fading);
+    p.unlisted = (struct unlisted){false, 0, .5};
+    assert_true(problem_count(&p, 0).weight == 1 && !problem_count(&p, 0).fading);
+    assert_true(problem_count(&p, -1).weight == 1);
+}
+
+static void test_unlisted_text(void **state)
+{
+    (void)state;
+    char text[UNLISTED_TEXT];
+    assert_string_equal(unlisted_text(&(struct unlisted){0}, text), "zero");
+    assert_string_equal(unlisted_text(&(struct unlisted){.weighed = true}, text), "unknown");
+    assert_string_equal(unlisted_text(&(struct unlisted){.weighed = true, .weight = .25}, text),
+                        "0.25");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_precision),
-                                       cmocka_unit_test(test_words)};
+                                       cmocka_unit_test(test_words), cmocka_unit_test(test_count),
+                                       cmocka_unit_test(test_unlisted_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

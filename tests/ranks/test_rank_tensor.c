@@ -37,7 +37,9 @@ static void add_nonzeros(struct nonzero *to, uint64_t *count, const struct coo *
 static void assert_rank(const struct rank_tensor *t, const struct coo *x, int rank)
 {
     struct part part = process_grid_part(&t->grid, rank);
+    const struct coo_listed listed = coo_count_listed(x);
     assert_true(shape_equal(&t->shape, &x->shape) && t->nnz == x->nnz);
+    assert_true(t->listed.unknown == listed.unknown && t->listed.zeros == listed.zeros);
     assert_memory_equal(&t->part, &part, sizeof part);
     for (uint64_t i = 0; i < t->input.x.nnz; i++) {
         uint32_t index[MAX_ORDER];
@@ -102,6 +104,7 @@ static void check_read(const char *path, const struct tns_options *options,
         assert_true(open_all(job, &like, rank_counts[r], errors));
         assert_all_well(errors, rank_counts[r]);
         assert_union(job, rank_counts[r], &input.x);
+        assert_int_equal(job[0].tensor.listed.dropped, input.listed.dropped);
         for (int k = 0; k < rank_counts[r]; k++)
             assert_true(shape_equal(&job[k].print.shape, &input.x.shape) &&
                         job[k].print.nnz == input.x.nnz &&
@@ -143,6 +146,8 @@ static void test_text(void **state)
     char *text = text_with_duplicates(6000);
     check_file(scratch_text("x.tns", text), &one_based);
     check_file(scratch_text("x.tns", text),
+               &(struct tns_options){.index_base = 1, .zeros = COO_KEEP_ZEROS});
+    check_file(scratch_text("x.tns", text),
                &(struct tns_options){.index_base = 0, .ndims = 3, .dims = {100, 10, 31}});
     free(text);
 }
@@ -166,6 +171,8 @@ static void test_blco(void **state)
     struct error error;
     struct external_sort_report report;
     naive_random_coo(&x, &(struct shape){3, {900, 3000, 700}}, 600000, 3, 0);
+    for (uint64_t i = 0; i < x.nnz; i += 999)
+        x.value[i] = COO_UNKNOWN;
     if (write_blco(&x, scratch_path("x.blco"), &report, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     check_file(scratch_path("x.blco"), &one_based);

@@ -189,7 +189,9 @@ static void one_bad_line_among_many(void **state)
             else
                 p += sprintf(p, "%d 7 %s\n", i, bad ? "bad" : "1");
         }
-        snprintf(message, sizeof message, "%s:%d: value 'bad', expected a number", path, where[w]);
+        snprintf(message, sizeof message,
+                 "%s:%d: value 'bad', expected a number, or nan for an unknown entry", path,
+                 where[w]);
         for (int i = 0; i < 4; i++) {
             size_t size = (size_t)(p - text);
             if (i % 2)

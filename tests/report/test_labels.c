@@ -97,6 +97,11 @@ static void assert_labels(const void *bytes, size_t size, const char *const *exp
             assert_null(label);
         assert_null(labels_get(&labels, 0, i));
     }
+    size_t longest = 0;
+    for (uint64_t i = 0; i < count; i++)
+        longest = expected[i] && strlen(expected[i]) > longest ? strlen(expected[i]) : longest;
+    assert_int_equal(labels_longest(&labels, 1), longest);
+    assert_int_equal(labels_longest(&labels, 0), 0);
     assert_null(labels_get(&labels, 1, count));
     labels_free(&labels);
 }

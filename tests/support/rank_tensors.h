@@ -63,7 +63,8 @@ static inline void close_all(struct job *job)
 
 static const struct tns_options one_based = {.index_base = 1};
 
-/* Text lines with many duplicates, whose sums depend on their order, and with zeros. */
+/* Text lines with many duplicates, whose sums depend on their order, with zeros, and with unknown
+ * entries. */
 static inline char *text_with_duplicates(int lines)
 {
     char *text = malloc((size_t)lines * 60 + 1), *p = text;
@@ -74,6 +75,8 @@ static inline char *text_with_duplicates(int lines)
         if (r % 31 == 0)
             p += sprintf(p, "# a comment\n\n");
         double value = r % 13 == 0 ? 0 : (double)(int64_t)naive_random(&seed) * 0x1p-50;
+        if (r % 400 == 7)
+            value = COO_UNKNOWN;
         p += sprintf(p, "%d %d %d %.17g%s", (int)(r >> 8 & 0xff) % 9 + 1,
                      (int)(r >> 16 & 0xff) % 7 + 1, (int)(r >> 24 & 0xff) % 30 + 1,
                      r % 17 ? value : 1e15, r % 5 ? "\n" : "\r\n");

@@ -58,12 +58,14 @@ static struct entry *sorted_entries(const struct coo *x)
 }
 
 /* Cleans e[0..n) and returns how many are left, sorted. */
-static uint64_t naive_clean(struct entry *e, uint64_t n, struct coo_cleaning *report)
+static uint64_t naive_clean(struct entry *e, uint64_t n, enum coo_zeros zeros,
+                            struct coo_cleaning *report)
 {
+    const bool keeps = zeros == COO_KEEP_ZEROS;
     *report = (struct coo_cleaning){0};
     uint64_t nonzero = 0, merged = 0, kept = 0;
     for (uint64_t i = 0; i < n; i++)
-        if (e[i].value != 0)
+        if (e[i].value != 0 || keeps)
             e[nonzero++] = e[i];
     qsort(e, nonzero, sizeof *e, compare_entries);
     for (uint64_t i = 0; i < nonzero; i++) {
@@ -73,7 +75,7 @@ static uint64_t naive_clean(struct entry *e, uint64_t n, struct coo_cleaning *re
             e[merged++] = e[i];
     }
     for (uint64_t i = 0; i < merged; i++)
-        if (e[i].value != 0)
+        if (e[i].value != 0 || keeps)
             e[kept++] = e[i];
     report->duplicates = nonzero - merged;
     report->zeros = n - nonzero + merged - kept;
@@ -106,18 +108,18 @@ static void messy_coo(struct coo *x, const struct shape *shape, uint64_t nnz, ui
     }
 }
 
-static void check_clean(const struct coo *original)
+static void check_clean_with(const struct coo *original, enum coo_zeros zeros)
 {
     struct coo_cleaning expected, report;
     struct entry *e = entries_of(original);
-    uint64_t left = naive_clean(e, original->nnz, &expected);
+    uint64_t left = naive_clean(e, original->nnz, zeros, &expected);
     int threads = omp_get_max_threads();
     for (int t = 1; t <= 3; t++) {
         struct error error = {0};
         struct coo x;
         copy_coo(&x, original);
         omp_set_num_threads(t);
-        assert_int_equal(coo_clean(&x, NULL, &report, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, zeros, &report, &error), STATUS_OK);
         assert_int_equal(report.zeros, expected.zeros);
         assert_int_equal(report.duplicates, expected.duplicates);
         assert_int_equal(x.nnz, left);
@@ -131,6 +133,12 @@ static void check_clean(const struct coo *original)
     }
     omp_set_num_threads(threads);
     free(e);
+}
+
+static void check_clean(const struct coo *original)
+{
+    check_clean_with(original, COO_DROP_ZEROS);
+    check_clean_with(original, COO_KEEP_ZEROS);
 }
 
 static void test_clean_against_naive(void **state)
@@ -155,6 +163,9 @@ static void test_clean_against_naive(void **state)
     for (size_t s = 0; s < sizeof tensors / sizeof *tensors; s++) {
         struct coo x;
         messy_coo(&x, &tensors[s].shape, tensors[s].nnz, s + 1);
+        check_clean(&x);
+        for (uint64_t i = 0; i < x.nnz; i += 7)
+            x.value[i] = COO_UNKNOWN;
         check_clean(&x);
         for (uint64_t i = 1; i < x.nnz; i += 2) /* every other entry repeats its predecessor */
             for (int n = 0; n < x.shape.order; n++)
@@ -181,7 +192,7 @@ static void test_sums_in_file_order(void **state)
             x.index[1][i] = 1;
             x.value[i] = i == 1 ? 5 : values[v][i == 0 ? 0 : i - 1];
         }
-        assert_int_equal(coo_clean(&x, NULL, &report, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, COO_DROP_ZEROS, &report, &error), STATUS_OK);
         assert_int_equal(report.duplicates, 2);
         assert_int_equal(report.zeros, sums[v] == 0);
         assert_int_equal(x.nnz, 2 - report.zeros);
@@ -214,7 +225,7 @@ static void test_order_is_kept(void **state)
         }
         struct coo_cleaning report;
         uint64_t before = x.nnz;
-        assert_int_equal(coo_clean(&x, NULL, &report, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, COO_DROP_ZEROS, &report, &error), STATUS_OK);
         assert_int_equal(report.duplicates, 0);
         assert_int_equal(report.zeros, before - kept);
         assert_int_equal(x.nnz, kept);
@@ -243,7 +254,7 @@ static void test_ascending_needs_no_memory(void **state)
         x.value[i] = 1;
     }
     memory_hook_set(0);
-    enum status status = coo_clean(&x, NULL, &report, &error);
+    enum status status = coo_clean(&x, NULL, COO_DROP_ZEROS, &report, &error);
     int fired = memory_hook_fired();
     memory_hook_set(-1);
     assert_int_equal(status, STATUS_OK);
@@ -272,6 +283,30 @@ static void test_resize(void **state)
     free(e);
     coo_free(&x);
     assert_null(x.value);
+    coo_free(&x);
+}
+
+/* Unknown entries and zeros are counted, and the norm is that of the others. */
+static void test_unknown_entries(void **state)
+{
+    (void)state;
+    struct coo x;
+    uint64_t unknown = 0, zeros = 0;
+    naive_random_coo(&x, &(struct shape){2, {1000, 1000}}, 20000, 10, 0);
+    for (uint64_t i = 0; i < x.nnz; i++) {
+        if (i % 5 == 0)
+            x.value[i] = 0;
+        zeros += x.value[i] == 0;
+    }
+    const double norm_sq = coo_norm_sq(&x);
+    for (uint64_t i = 0; i < x.nnz; i += 15, unknown++, zeros--)
+        x.value[i] = unknown % 2 ? COO_UNKNOWN : -COO_UNKNOWN;
+    const struct coo_listed listed = coo_count_listed(&x);
+    assert_true(unknown > 1000 && zeros > 1000);
+    assert_int_equal(listed.unknown, unknown);
+    assert_int_equal(listed.zeros, zeros);
+    assert_int_equal(listed.dropped, 0);
+    assert_true(coo_norm_sq(&x) == norm_sq);
     coo_free(&x);
 }
 
@@ -318,7 +353,7 @@ static void check_sum(const struct coo *x)
 {
     double sum = 0;
     for (uint64_t i = 0; i < x->nnz; i++)
-        sum += x->value[i];
+        sum += isinf(x->value[i]) ? 0 : x->value[i]; /* infinite: added to another */
     assert_true(sum == 10);
 }
 
@@ -333,7 +368,7 @@ static void test_allocation_failures(void **state)
         memory_hook_set(k);
         enum status status = create_grow_and_free(&x, &error);
         if (status == STATUS_OK) {
-            status = coo_clean(&x, NULL, &report, &error);
+            status = coo_clean(&x, NULL, COO_DROP_ZEROS, &report, &error);
             check_sum(&x);
         }
         fired = memory_hook_fired();
@@ -368,7 +403,8 @@ static void test_sums_that_overflow(void **state)
         for (int n = 0; n < 2; n++)
             memcpy(x.index[n], index[n], sizeof index[n]);
         memcpy(x.value, value, sizeof value);
-        assert_int_equal(coo_clean(&x, part ? first : NULL, &report, &error), STATUS_INPUT);
+        assert_int_equal(coo_clean(&x, part ? first : NULL, COO_DROP_ZEROS, &report, &error),
+                         STATUS_INPUT);
         assert_string_equal(error.message,
                             part ? "the entries with the coordinates 15 4294967003, counted from "
                                    "1, add up to more than a double holds"
@@ -382,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums_that_overflow),
+        cmocka_unit_test(test_unknown_entries),
         cmocka_unit_test(test_clean_against_naive),
         cmocka_unit_test(test_sums_in_file_order),
         cmocka_unit_test(test_order_is_kept),

@@ -77,16 +77,23 @@ static void naive_slices(const struct coo *x, int n, uint64_t *empty, uint64_t *
 static void check_against_naive(const struct coo *x, const struct coo_statistics *s)
 {
     long double norm_sq = 0;
-    double least = x->nnz ? x->value[0] : 0, largest = least;
+    double least = INFINITY, largest = -INFINITY;
     int all_integer = 1;
+    uint64_t known = 0, zeros = 0;
     for (uint64_t i = 0; i < x->nnz; i++) {
+        if (isnan(x->value[i]))
+            continue;
+        known++;
+        zeros += x->value[i] == 0;
         norm_sq += (long double)x->value[i] * x->value[i];
         least = fmin(least, x->value[i]);
         largest = fmax(largest, x->value[i]);
         all_integer &= x->value[i] == trunc(x->value[i]);
     }
     assert_true(fabsl((long double)s->norm * s->norm - norm_sq) <= 1e-13L * norm_sq);
-    assert_true(s->least == least && s->largest == largest);
+    assert_true(s->least == (known ? least : 0) && s->largest == (known ? largest : 0));
+    assert_int_equal(s->listed.unknown, x->nnz - known);
+    assert_int_equal(s->listed.zeros, zeros);
     assert_int_equal(s->all_integer, all_integer);
     for (int n = 0; n < x->shape.order; n++) {
         uint64_t empty, fullest;
@@ -133,11 +140,14 @@ static void test_any_pieces_memory_and_threads(void **state)
     static const uint64_t dims[5] = {1, 30, 700, 40000, MAX_LENGTH};
     static const uint64_t lengths[] = {0, 1, 500, 20000};
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-        for (int integer = 0; integer <= 1; integer++) {
+        for (int kind = 0; kind < 5; kind++) {
+            const uint64_t unknown = kind < 2 ? 0 : kind < 4 ? 3 : 1; /* every third, or all */
             struct coo x;
             naive_random_coo(&x, SHAPE(5, dims), lengths[l], 9, 1);
-            for (uint64_t i = 0; integer && i < x.nnz; i++)
+            for (uint64_t i = 0; kind % 2 && i < x.nnz; i++)
                 x.value[i] = (double)(i % 11) - 3;
+            for (uint64_t i = 0; unknown && i < x.nnz; i += unknown)
+                x.value[i] = COO_UNKNOWN;
             check_all_ways(&x);
             coo_free(&x);
         }

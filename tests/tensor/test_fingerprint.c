@@ -93,6 +93,26 @@ static void test_any_change(void **state)
     coo_free(&x);
 }
 
+/* Every NaN is the same unknown entry, which is another value than any number. */
+static void test_unknown(void **state)
+{
+    (void)state;
+    struct coo x;
+    static const uint64_t nan_bits[] = {0xfff8000000000000, 0x7ff8000000000001, 0x7ff0000000000001};
+    naive_random_coo(&x, &(struct shape){3, {90, 90, 90}}, 500, 1, 0);
+    const uint64_t known = fingerprint_hash(&x, NULL);
+    x.value[7] = COO_UNKNOWN;
+    const uint64_t hash = fingerprint_hash(&x, NULL);
+    assert_true(hash != known);
+    for (int i = 0; i < 3; i++) {
+        memcpy(&x.value[7], &nan_bits[i], sizeof *x.value);
+        assert_true(fingerprint_hash(&x, NULL) == hash);
+    }
+    x.value[7] = 0;
+    assert_true(fingerprint_hash(&x, NULL) != hash);
+    coo_free(&x);
+}
+
 /* The definition in fingerprint.h, worked out by hand for one nonzero: files depend on it. */
 static void test_known(void **state)
 {
@@ -110,9 +130,8 @@ static void test_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_parts_add_up),
-        cmocka_unit_test(test_any_change),
+        cmocka_unit_test(test_any_order),  cmocka_unit_test(test_parts_add_up),
+        cmocka_unit_test(test_any_change), cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,7 +291,8 @@ static enum status read_fit(const struct device_state *s, int mode, const struct
                                     .model_size = r->fit.model_size,
                                     .epsilon = epsilon(s, mode),
                                     .penalty = m ? r->momentum.penalty : 0};
-    if (backend_fit_of(fit, &terms, mode + 1, error) != STATUS_OK)
+    const struct fit_squares squares = fit_squares_of(&terms);
+    if (backend_fit_of(fit, &squares, mode + 1, error) != STATUS_OK)
         return error->status;
     if (m) {
         fit->momentum = r->momentum.state;

@@ -1,7 +1,10 @@
 /* The host backend: OpenMP for MTTKRP, OpenBLAS for R x R systems. */
 #include "backend/host/host_state.h"
 
+#include <math.h>
+
 #include "backend/host/host_rates.h"
+#include "backend/host/host_row_update.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "lapack/lapack_library.h"
@@ -27,13 +30,14 @@ static enum status make_request(struct plan_request *request, const struct plan_
                                 const struct backend_options *options, struct error *error)
 {
     const enum precision last = precision_last(options->problem.precision);
+    const bool by_rows = options->problem.unlisted.weighed;
     (void)error;
     *request = (struct plan_request){
         .tensor = *tensor,
         .rank = options->problem.rank,
         .precision = last,
-        .conflict = options->conflict,
-        .group = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+        .conflict = by_rows ? CONFLICT_ORDERED : options->conflict,
+        .group = options->conflict == CONFLICT_AUTO && !options->no_sharing && !by_rows,
         .iterations = options->iterations,
         .row_bytes = options->problem.rank * precision_bytes(last),
         .slice_bytes =
@@ -86,6 +90,7 @@ static void close_host(void *state)
     memory_free(h->solve.sent);
     memory_free(h->solve.row);
     memory_free(h->solve.column);
+    host_row_systems_free(&h->systems);
     memory_free(h);
 }
 
@@ -130,6 +135,17 @@ static void fill_built(struct host_state *h, const struct plan *plan, uint64_t n
         h->built.kernel[n].chosen = true;
 }
 
+/* Of a tensor divided by 2^e, a balanced ridge is 2^(e (2/N - 2)) times as large. */
+static void set_systems(struct host_state *h, const struct tensor_source *source,
+                        const struct problem *problem)
+{
+    const double power = 2.0 / source->x->shape.order - 2;
+    h->systems.on = problem->unlisted.weighed;
+    h->systems.ridge_scale = problem->ridge_scale;
+    h->systems.balance = exp2(source->exponent * power);
+    h->systems.count = problem_count(problem, -1);
+}
+
 static enum status open_host(void **state, const struct tensor_source *source,
                              const struct plan *plan, const struct backend_options *options,
                              struct progress *progress, struct error *error)
@@ -143,6 +159,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
     h->ranks = ranks;
     h->rules = options->problem.rules;
     h->norm_sq = source->norm_sq;
+    set_systems(h, source, &options->problem);
     h->model = (struct host_model){.shape = ranks->part.here,
                                    .rank = options->problem.rank,
                                    .precision = precision_last(options->problem.precision)};
@@ -154,6 +171,8 @@ static enum status open_host(void **state, const struct tensor_source *source,
         goto failed;
     if (create_solve(&h->solve, &h->model, ranks->all->size > 1 && in_single(options), error) !=
         STATUS_OK)
+        goto failed;
+    if (h->systems.on && host_row_systems_create(&h->systems, &h->model, error) != STATUS_OK)
         goto failed;
     if (plan->request.momentum &&
         create_momentum(&h->momentum, &h->model, plan->request.previous, error) != STATUS_OK)
@@ -183,6 +202,7 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .columns = host_state_columns,
                                               .mttkrp = host_state_mttkrp,
                                               .update = host_state_update,
+                                              .weigh = host_state_weigh,
                                               .fit = host_state_fit,
                                               .residual = host_state_residual,
                                               .extrapolate = host_state_extrapolate,

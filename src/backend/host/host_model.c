@@ -1,6 +1,7 @@
 /* The model of the host backend, and how models are loaded into it. */
 #include "backend/host/host_state.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backend/host/host_dense.h"
@@ -42,6 +43,28 @@ void host_model_scale_of_m(const struct host_model *model, int mode, double *row
     for (int n = 0; n < model->shape.order; n++)
         for (uint64_t r = 0; n != mode && r < model->rank; r++)
             row[r] *= model->factor[n].scale[r];
+}
+
+void host_model_hadamard(const struct host_model *model, int mode, double *v)
+{
+    uint64_t rank = model->rank;
+#pragma omp parallel for schedule(static) if (rank * rank > 65536)
+    for (uint64_t i = 0; i < rank; i++) {
+        double *row = v + i * rank;
+        for (uint64_t j = 0; j < rank; j++)
+            row[j] = 1.0;
+        for (int n = 0; n < model->shape.order; n++)
+            if (n != mode)
+                for (uint64_t j = 0; j < rank; j++)
+                    row[j] *= model->factor[n].gram[i * rank + j];
+    }
+}
+
+void host_model_expected_norms(const struct host_model *model, double *column)
+{
+    const double *lambda = model->lambda;
+    for (uint64_t r = 0; r < model->rank; r++)
+        column[r] = lambda[r] > 1e-100 && lambda[r] < 1e100 ? ldexp(1.0, -ilogb(lambda[r])) : 1.0;
 }
 
 enum status host_state_make_gram(struct host_state *h, int n, struct error *error)

@@ -78,7 +78,8 @@ static struct double_double part_sum(const struct host_residual_kernels *kernel,
 }
 
 struct double_double host_residual_nonzeros(const struct host_sweep *s,
-                                            const struct host_rows *factors, const double *weight)
+                                            const struct host_rows *factors, const double *weight,
+                                            double unlisted)
 {
     const struct host_residual_kernels *kernel = kernels(factors->rank, factors->precision);
     const struct host_slices *slices = any_slices(s);
@@ -86,6 +87,7 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s,
     struct host_residual_terms model = {.order = s->shape.order,
                                         .rank = factors->rank,
                                         .weight = weight,
+                                        .unlisted = unlisted,
                                         .value = slices ? slices->value : s->alto.value};
     for (int n = 0; n < model.order; n++) {
         model.rows[n] = factors->of[n];

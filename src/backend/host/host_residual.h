@@ -6,11 +6,12 @@
 #include "backend/host/host_sweep.h"
 #include "numerics/double_double.h"
 
-/* The sum over all nonzeros x of x (x - 2 m), where m = sum over r of weight[r] times the product
- * of the rows of factors->of[n] (I_n x R): a pass over one of the orderings. 0 without nonzeros. By
- * all OpenMP threads. */
+/* The sum over all nonzeros of dd_weighed_misfit, with unlisted entries of weight `unlisted`, where
+ * m = sum over r of weight[r] times the product of the rows of factors->of[n] (I_n x R): a pass
+ * over one of the orderings. 0 without nonzeros. By all OpenMP threads. */
 struct double_double host_residual_nonzeros(const struct host_sweep *s,
-                                            const struct host_rows *factors, const double *weight);
+                                            const struct host_rows *factors, const double *weight,
+                                            double unlisted);
 
 /* gram (R x R): its entries (i, j) with i <= j = A'A of A (rows x R). By all OpenMP threads.
  * STATUS_MEMORY. */

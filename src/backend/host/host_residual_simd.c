@@ -95,7 +95,7 @@ static struct double_double nonzeros(const struct host_residual_terms *p, uint64
 {
     struct double_double sum = {0, 0};
     for (uint64_t i = 0; i < count; i++)
-        sum = dd_add(sum, dd_misfit(p->value[i], model_at(p, i)));
+        sum = dd_add(sum, dd_weighed_misfit(p->value[i], model_at(p, i), p->unlisted));
     return sum;
 }
 

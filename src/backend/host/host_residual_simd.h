@@ -15,13 +15,14 @@ struct host_residual_terms {
     const double *weight;             /* (R)                                                   */
     const void *rows[MAX_ORDER];      /* (I_n x R): the factor matrices                        */
     const double *value;              /* (count)                                               */
+    double unlisted;                  /* the weight of unlisted entries (dd_weighed_misfit)    */
     const uint32_t *at[MAX_ORDER];    /* (count): coordinates in mode n, or in its group       */
     const uint32_t *tuple[MAX_ORDER]; /* (tuples): coordinates in mode n of its group's tuples,
                                        * where the group has several modes; else NULL          */
 };
 
 struct host_residual_kernels {
-    /* The sum over `count` nonzeros of x (x - 2 m), m being the model's value. */
+    /* The sum over `count` nonzeros of dd_weighed_misfit. */
     struct double_double (*nonzeros)(const struct host_residual_terms *p, uint64_t count);
     /* row (R): entry j >= i becomes the inner product of the columns i and j of A (rows x R). */
     void (*gram_row)(const void *a, uint64_t rows, uint64_t rank, uint64_t i,

@@ -1,6 +1,7 @@
 /* The state of the host backend, and its operations. Implemented in backend_host.c (opening),
  * host_model.c (loading models), host_store.c (storing them), host_update.c (the steps of an
- * iteration) and host_momentum.c (extrapolation). */
+ * iteration), host_row_update.c (those where each row has its own system) and host_momentum.c
+ * (extrapolation). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
@@ -8,6 +9,7 @@
 
 #include "backend/backend_kind.h"
 #include "backend/host/host_sweep.h"
+#include "backend/host/host_systems.h"
 
 /* Factor matrix n is A_n = entries diag(scale). Normalising changes `scale` and so takes no pass
  * over the rows. The Gram is that of A_n; M is made from `entries` and lacks the scales, which are
@@ -46,6 +48,17 @@ struct host_solve {
     double inner, inner_size; /* <X, model>; the sum of its terms' magnitudes                   */
 };
 
+/* What the systems of rows need (host_row_update.h), where each row has its own. */
+struct host_row_systems {
+    bool on;
+    enum ridge_scale ridge_scale;
+    double balance;              /* times a balanced ridge: the tensor has been scaled           */
+    struct unlisted_count count; /* in this sweep                                              */
+    double *v;                   /* (R x ld) h V, for products of entries; owned, as all below  */
+    double *ridge, *now, *out;   /* (R): of each component; of the old rows; of the new        */
+    struct host_row_totals totals; /* of the last pass                                         */
+};
+
 struct host_state {
     const struct rank_rows *ranks; /* this rank's place among all; borrowed */
     struct mode_rules rules;
@@ -55,6 +68,7 @@ struct host_state {
     struct host_model model;
     struct host_momentum momentum;
     struct host_solve solve;
+    struct host_row_systems systems;
 };
 
 /* x[0..n) = value. */
@@ -71,6 +85,14 @@ void host_model_scale_gram(struct host_model *model, int n, const double *scale)
 
 /* row (R) = what the columns of M lack: the product of the other modes' scales. */
 void host_model_scale_of_m(const struct host_model *model, int mode, double *row);
+
+/* v (R x R) = the Hadamard product of the Grams of all modes but `mode` (-1: of all modes). */
+void host_model_hadamard(const struct host_model *model, int mode, double *v);
+
+/* column (R): column[r] = about 1 / lambda[r], in the expectation that the new norm is near the
+ * last one: a power of two, which costs no digits; 1 where lambda[r] is too small or too large to
+ * be expected again. */
+void host_model_expected_norms(const struct host_model *model, double *column);
 
 /* G_n of the entries as they stand: what each rank has from its own rows, summed. */
 enum status host_state_make_gram(struct host_state *h, int n, struct error *error);
@@ -90,6 +112,7 @@ enum status host_state_gram(void *state, int mode, double *gram, struct error *e
 enum status host_state_weights(void *state, double *lambda, struct error *error);
 enum status host_state_mttkrp(void *state, int mode, struct error *error);
 enum status host_state_update(void *state, int mode, struct error *error);
+void host_state_weigh(void *state, const struct unlisted_count *count);
 enum status host_state_fit(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
                            struct error *error);
 enum status host_state_extrapolate(void *state, const struct momentum_step *step,

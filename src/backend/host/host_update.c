@@ -7,6 +7,7 @@
 #include "backend/host/host_entries.h"
 #include "backend/host/host_ranks.h"
 #include "backend/host/host_residual.h"
+#include "backend/host/host_row_update.h"
 #include "backend/host/host_solver.h"
 
 #define FAR         256.0 /* the largest scale: those of 16 modes multiply to 2^128 at most ... */
@@ -15,41 +16,16 @@
 
 enum status host_state_mttkrp(void *state, int mode, struct error *error)
 {
-    (void)error;
     struct host_state *h = state;
     const struct host_model *model = &h->model;
     const struct host_rows factors = host_model_rows(model);
+    if (h->systems.on)
+        return host_row_update_solve(h, mode, error);
     if (h->built.nnz == 0)
         host_entries_zero(h->solve.m, model->shape.dims[mode] * model->rank, model->precision);
     else
         host_sweep_mttkrp(&h->sweep, mode, &factors, h->solve.m);
     return STATUS_OK;
-}
-
-/* v (R x R) = the Hadamard product of the Grams of all modes but `mode` (-1: of all modes). */
-static void hadamard(const struct host_model *model, int mode, double *v)
-{
-    uint64_t rank = model->rank;
-#pragma omp parallel for schedule(static) if (rank * rank > 65536)
-    for (uint64_t i = 0; i < rank; i++) {
-        double *row = v + i * rank;
-        for (uint64_t j = 0; j < rank; j++)
-            row[j] = 1.0;
-        for (int n = 0; n < model->shape.order; n++)
-            if (n != mode)
-                for (uint64_t j = 0; j < rank; j++)
-                    row[j] *= model->factor[n].gram[i * rank + j];
-    }
-}
-
-/* column (R): column[r] = about 1 / lambda[r], in the expectation that the new norm is near the
- * last one: a power of two, which costs no digits; 1 where lambda[r] is too small or too large to
- * be expected again. */
-static void expect_norms(const struct host_model *model, double *column)
-{
-    const double *lambda = model->lambda;
-    for (uint64_t r = 0; r < model->rank; r++)
-        column[r] = lambda[r] > 1e-100 && lambda[r] < 1e100 ? ldexp(1.0, -ilogb(lambda[r])) : 1.0;
 }
 
 /* From V in h->solve.v, which is destroyed, with h->solve.row and .column as scales. */
@@ -111,11 +87,11 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
     struct host_solve *s = &h->solve;
     struct host_factor *f = &model->factor[mode];
     struct host_solver solver;
-    hadamard(model, mode, s->v);
+    host_model_hadamard(model, mode, s->v);
     for (uint64_t r = 0; r < model->rank; r++)
         s->v[r * model->rank + r] += h->rules.ridge[mode];
     host_model_scale_of_m(model, mode, s->row);
-    expect_norms(model, s->column);
+    host_model_expected_norms(model, s->column);
     if (create_solver(h, mode, &solver, error) != STATUS_OK)
         return error_prefix(error, "mode %d: ", mode + 1);
 
@@ -184,9 +160,18 @@ static enum status normalise(struct host_state *h, int mode, struct error *error
 /* The solve makes the Gram along with the factor; normalise scales both. */
 enum status host_state_update(void *state, int mode, struct error *error)
 {
-    if (solve(state, mode, error) != STATUS_OK)
-        return error->status;
-    return normalise(state, mode, error);
+    struct host_state *h = state;
+    if (h->systems.on)
+        host_row_update_take(h, mode, error);
+    else
+        solve(h, mode, error);
+    return error->status == STATUS_OK ? normalise(h, mode, error) : error->status;
+}
+
+void host_state_weigh(void *state, const struct unlisted_count *count)
+{
+    struct host_state *h = state;
+    h->systems.count = *count;
 }
 
 /* h->solve.inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise.
@@ -202,7 +187,7 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
         .inner = h->solve.inner,
         .inner_size = h->solve.inner_size,
         .epsilon = backend_fit_epsilon(h->ranks->part.whole.dims[mode], h->model.precision)};
-    hadamard(&h->model, -1, h->solve.v);
+    host_model_hadamard(&h->model, -1, h->solve.v);
     for (uint64_t i = 0; i < rank; i++)
         for (uint64_t j = 0; j < rank; j++) {
             double term = h->solve.v[i * rank + j] * lambda[i] * lambda[j];
@@ -211,7 +196,10 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
         }
     for (uint64_t i = 0; i < rank; i++)
         terms.penalty += h->rules.ridge[mode] * lambda[i] * lambda[i];
-    if (backend_fit_of(value, &terms, mode + 1, error) != STATUS_OK)
+    struct fit_squares squares = fit_squares_of(&terms);
+    if (h->systems.on)
+        host_row_update_squares(h, mode, terms.model_sq, terms.model_size, &squares);
+    if (backend_fit_of(value, &squares, mode + 1, error) != STATUS_OK)
         return error->status;
     backend_fit_decide(value, m);
     return STATUS_OK;
@@ -235,6 +223,7 @@ enum status host_state_residual(void *state, struct backend_residual *r, struct 
                                error) != STATUS_OK)
             return error->status;
     }
-    r->nonzeros = host_residual_nonzeros(&h->sweep, &factors, r->weight);
+    r->unlisted = h->systems.count.weight;
+    r->nonzeros = host_residual_nonzeros(&h->sweep, &factors, r->weight, r->unlisted);
     return STATUS_OK;
 }

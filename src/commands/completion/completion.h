@@ -34,4 +34,7 @@ const char *completion_words(char list[COMPLETION_ROOM], const struct word *word
  * word. */
 bool completion_of(struct completion *c, const struct cli_option *option);
 
+/* Whether an operand with one of these endings may be a model, which is also named by its stem. */
+bool completion_models(const char *endings);
+
 #endif

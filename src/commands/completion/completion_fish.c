@@ -26,7 +26,7 @@ static const char helpers[] =
     "    for name in $word*.mode1.mat $word*.mode1.npy\n"
     "        string replace -r '\\.mode1\\.(mat|npy)$' '' -- $name\n"
     "    end\n"
-    "    __blco_files ktns\n"
+    "    __blco_files $argv\n"
     "end\n"
     "\n"
     "# Whether the command has not been given yet; whether it is the one of this name.\n"
@@ -70,7 +70,7 @@ static void print_argument(FILE *stream, const struct cli_option *o)
     else if (c.folders)
         fprintf(stream, " -a '(__fish_complete_directories (commandline -ct))'");
     else if (c.models)
-        fprintf(stream, " -a '%s (__blco_models)'", c.words);
+        fprintf(stream, " -a '%s (__blco_models ktns)'", c.words);
     else if (c.words[0])
         fprintf(stream, " -a '%s'", c.words);
 }
@@ -91,9 +91,8 @@ static void print_option(FILE *stream, const char *command, const struct cli_opt
 /* Files by their endings; with ktns also the stems of models. */
 static void print_operands(FILE *stream, const char *command, const char *endings)
 {
-    const bool models = strcmp(endings, "ktns") == 0;
-    fprintf(stream, "complete -c blco -n '__blco_command %s' -a '(%s%s)'\n", command,
-            models ? "__blco_models" : "__blco_files ", models ? "" : endings);
+    fprintf(stream, "complete -c blco -n '__blco_command %s' -a '(%s %s)'\n", command,
+            completion_models(endings) ? "__blco_models" : "__blco_files", endings);
 }
 
 static void print_command(FILE *stream, const struct command *command)

@@ -46,3 +46,8 @@ bool completion_of(struct completion *c, const struct cli_option *option)
         add_word(c, option->name_at(i), strlen(option->name_at(i)));
     return true;
 }
+
+bool completion_models(const char *endings)
+{
+    return strncmp(endings, "ktns", strlen("ktns")) == 0;
+}

@@ -65,14 +65,12 @@ static void print_option(FILE *stream, const struct cli_option *o)
 /* 'tns tns.gz' as _files takes it: "*.(tns|tns.gz)"; with ktns also the stems of models. */
 static void print_operands(FILE *stream, const char *endings)
 {
-    if (strcmp(endings, "ktns") == 0) {
-        fprintf(stream, "            '*:model:{" STEMS "; _path_files -/ -g \"*.ktns(-.)\"}' \\\n");
-        return;
-    }
-    fprintf(stream, "            '*:file:_files -g \"*.(");
+    const bool models = completion_models(endings);
+    fprintf(stream, "            '*:%s -g \"*.(",
+            models ? "model:{" STEMS "; _path_files -/" : "file:_files");
     for (; *endings; endings++)
         fputc(*endings == ' ' ? '|' : *endings, stream);
-    fprintf(stream, ")(-.)\"' \\\n");
+    fprintf(stream, ")(-.)\"%s' \\\n", models ? "}" : "");
 }
 
 static void print_command(FILE *stream, const struct command *command)

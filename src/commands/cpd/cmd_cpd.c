@@ -77,6 +77,7 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         return error->status;
     if (cpd_checkpoint_prepare(in, &run->saving, error) != STATUS_OK)
         return error->status;
+    cpd_guess_set_lengths(in);
     cpd_machine_note(in, &run->progress);
     find_in_tolerance(&results->findings, &s->common.options, s->tolerance);
     cpd_show_findings(results, &run->progress);
@@ -119,13 +120,16 @@ static void show_result(struct cpd_job *job)
 /* Writes the result and shows it. Rank 0 does that; the model may be written by all together. */
 static enum status finish(struct cpd_job *job, struct error *error)
 {
-    const struct cpd_settings *s = &job->inputs.settings;
+    const struct cpd_inputs *in = &job->inputs;
+    const struct cpd_settings *s = &in->settings;
     struct cpd_run *run = &job->run;
     struct cpd_results *results = &job->results;
     bool first = run->world->rank == 0;
     cpd_signals_done();
     if (take_best_start(results, error) != STATUS_OK)
         return error->status;
+    if (first)
+        cpd_guess_keep_weights(in, &results->model);
     if ((first || run->together) && cpd_output_write(s, run, results, error) != STATUS_OK)
         return error->status;
     if (!first)

@@ -1,5 +1,7 @@
 #include "commands/cpd/cpd_guess.h"
 
+#include <math.h>
+
 #include <isa-l/crc64.h>
 
 enum status cpd_guess_read(struct cpd_inputs *in, struct error *error)
@@ -20,6 +22,19 @@ enum status cpd_guess_read(struct cpd_inputs *in, struct error *error)
                          "--init %s: a model of rank %ju, expected the rank %ju of -r",
                          s->init_stem, (uintmax_t)in->start.rank, (uintmax_t)problem->rank);
     return STATUS_OK;
+}
+
+void cpd_guess_set_lengths(struct cpd_inputs *in)
+{
+    const struct cpd_settings *s = &in->settings;
+    const struct shape *from = s->init_stem ? &in->start.shape : &in->resume.about.tensor.shape;
+    struct tns_options *tns = &in->settings.common.tns;
+    for (int n = 0; n < from->order; n++) {
+        if (!s->common.options.problem.rules.fixed[n] || tns->dims[n])
+            continue;
+        tns->dims[n] = from->dims[n];
+        tns->dims_origin[n] = s->init_stem ? "the model of --init" : "the checkpoint";
+    }
 }
 
 static uint64_t hash_model(const struct ktensor *k)
@@ -121,6 +136,29 @@ void cpd_guess_find_random(const struct cpd_inputs *in, const struct shape *shap
             findings_add(findings, FINDING_RANDOM_MODE, false,
                          "mode %d starts at random (seed %ju): --init %s %s", n + 1,
                          (uintmax_t)s->seed, s->init_stem, why);
+}
+
+/* The only mode that --fix leaves to compute; -1 where there are more. */
+static int only_free(const struct mode_rules *rules, int order)
+{
+    int first = mode_rules_first(rules, order);
+    return first == mode_rules_last(rules, order) ? first : -1;
+}
+
+void cpd_guess_keep_weights(const struct cpd_inputs *in, struct ktensor *result)
+{
+    const int n = only_free(&in->settings.common.options.problem.rules, result->shape.order);
+    const uint64_t rank = result->rank;
+    if (!in->settings.init_stem || n < 0 || result->shape.order < 2)
+        return;
+    for (uint64_t r = 0; r < rank; r++) {
+        const double old = in->start.lambda[r], scale = result->lambda[r] / old;
+        if (!(old > 0) || !isfinite(scale))
+            continue;
+        result->lambda[r] = old;
+        for (uint64_t i = 0; i < result->shape.dims[n]; i++)
+            result->factor[n][i * rank + r] *= scale;
+    }
 }
 
 struct initial_guess cpd_guess(const struct cpd_inputs *in)

@@ -25,6 +25,16 @@ static void put_formats(struct json *j, unsigned formats)
     json_end(j);
 }
 
+static void put_unlisted(struct json *j, const struct unlisted *u)
+{
+    char text[UNLISTED_TEXT];
+    if (u->weighed && u->weight > 0)
+        json_put_number(j, "unlisted", u->weight);
+    else
+        json_put_string(j, "unlisted", unlisted_text(u, text));
+    json_put_number(j, "fade", u->fade);
+}
+
 static void put_rules(struct json *j, const struct mode_rules *rules, int order)
 {
     json_put_numbers(j, "ridge", rules->ridge, (size_t)order);
@@ -45,6 +55,7 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_put_unsigned(j, "seed", s->seed);
     json_put_unsigned(j, "starts", (uint64_t)s->starts);
     json_put_string(j, "init", s->resume ? NULL : init);
+    put_unlisted(j, &s->common.options.problem.unlisted);
     put_rules(j, &s->common.options.problem.rules, order);
     json_put_string(j, "stem", s->nowrite ? NULL : s->stem);
     put_formats(j, s->nowrite ? 0 : s->formats);

@@ -92,6 +92,8 @@ static void note_tensor(struct work *w)
                       t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
     }
     find_in_shape(&results->findings, &t->shape, settings_of(w)->common.options.problem.rank);
+    if (settings_of(w)->common.options.problem.unlisted.weighed)
+        find_dropped_zeros(&results->findings, t->listed.dropped, settings_of(w)->tensor);
     cpd_show_findings(results, w->progress);
 }
 
@@ -113,6 +115,8 @@ static enum status check_tensor(struct work *w, struct error *error)
     const struct rank_tensor *t = w->tensor;
     if (cpd_settings_check_order(&in->settings, t->shape.order, error) != STATUS_OK)
         return error->status;
+    if (cpd_settings_check_unknown(&in->settings, t->listed.unknown, error) != STATUS_OK)
+        return error->status;
     if (cpd_guess_check(in, &t->shape, error) != STATUS_OK)
         return error->status;
     if (cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error) != STATUS_OK)
@@ -130,6 +134,8 @@ static struct backend_options make_options(const struct work *w)
 {
     struct backend_options options = settings_of(w)->common.options;
     options.spends = !is_alone(w) || cpd_settings_last_rank(settings_of(w));
+    if (w->tensor->listed.unknown > 0 && !options.problem.unlisted.weighed)
+        options.problem.unlisted = (struct unlisted){.weighed = true, .weight = 1};
     if (!is_alone(w))
         options.device = w->reports.place[w->comm->rank].device;
     if (options.host_memory == 0 && w->comm->local_size > 1)

@@ -1,5 +1,6 @@
 #include "commands/cpd/cpd_settings.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -10,8 +11,15 @@
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000
 
+#define ITERATIONS         50  /* unless the user says how many ...          */
+#define WEIGHED_ITERATIONS 200 /* ... and where unlisted entries are weighed */
+
 static const struct word init_words[] = {
     {"random", GUESS_RANDOM}, {"normal", GUESS_NORMAL}, {"nvecs", GUESS_NVECS}, {NULL, 0}};
+
+enum { UNLISTED_UNKNOWN, UNLISTED_ZERO };
+static const struct word unlisted_words[] = {
+    {"zero", UNLISTED_ZERO}, {"unknown", UNLISTED_UNKNOWN}, {NULL, 0}};
 
 static enum status set_init(const struct cli_option *o, void *to, const char *text,
                             struct error *error)
@@ -43,6 +51,28 @@ static enum status set_fixed(const struct cli_option *o, void *to, const char *t
 {
     struct cpd_settings *s = to;
     return cli_modes(o->name, text, s->common.options.problem.rules.fixed, &s->most_fixed, error);
+}
+
+/* zero, unknown, or the weight of a zero. */
+static enum status set_unlisted(const struct cli_option *o, void *to, const char *text,
+                                struct error *error)
+{
+    struct cpd_settings *s = to;
+    struct unlisted *u = &s->common.options.problem.unlisted;
+    const char *end = text + strlen(text);
+    double weight;
+    int word = 0;
+    s->unlisted_text = text;
+    if (word_find(o->words, text, strlen(text), &word))
+        weight = word == UNLISTED_ZERO;
+    else if (number_parse(text, end, &weight) != end || end == text ||
+             !(weight >= 0 && weight <= 1))
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected zero, unknown, or a weight from 0 to 1", o->name,
+                         text);
+    u->weighed = weight != 1;
+    u->weight = u->weighed ? weight : 0;
+    return STATUS_OK;
 }
 
 static enum status copy_stem(struct cpd_settings *s, const char *text, size_t length,
@@ -90,9 +120,8 @@ static const struct cli_option model_options[] = {
      "number of components (required); a range, as 1:4 or\n4:32:4, makes a model of each and "
      "suggests a rank",
      CLI_OWN(rank_range_set, struct rank_range, struct cpd_settings, ranks), .used_most = true},
-    {"--iters", 'i', "N", "at most N iterations ({default})",
-     CLI_INT(struct cpd_settings, iterations, 1, MAX_ITERATIONS), .initial = "50",
-     .used_most = true},
+    {"--iters", 'i', "N", "at most N iterations (50; 200 with --unlisted)",
+     CLI_INT(struct cpd_settings, iterations, 1, MAX_ITERATIONS), .used_most = true},
     {"--tol", 0, "X",
      "stop when the fit changes by less than X ({default});\n0: run all iterations",
      CLI_NUMBER(struct cpd_settings, tolerance), .initial = "1e-5", .used_most = true},
@@ -125,6 +154,19 @@ static const struct cli_option model_options[] = {
     {"--ridge", 0, "X",
      "add X to the diagonal of the normal equations ({default});\n1=X,3=Y: of these modes only",
      CLI_SETTINGS(set_ridge), .initial = "0"},
+    {"--unlisted", 0, "WHAT",
+     "what an entry that the tensor does not list is: zero,\nunknown, or a zero of this weight, as "
+     "0.1 ({default})",
+     CLI_SETTINGS(set_unlisted), .words = unlisted_words, .initial = "zero"},
+    {"--fade", 0, "X",
+     "with --unlisted: begin with zeros of weight 1, and\nmultiply that by X after each iteration; "
+     "0: "
+     "begin\nwithout ({default})",
+     CLI_NUMBER(struct cpd_settings, fade), .initial = "0.8"},
+    {"--ridge-scale", 0, "HOW",
+     "of --ridge: unit, balanced or counted (unit; balanced\nif unlisted entries are unknown or "
+     "weighed)",
+     CLI_WORD(struct cpd_settings, ridge_scale_text, ridge_scale_words)},
     {"--nonneg", 0, "[MODES]",
      "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes",
      CMD_NONNEG, .used_most = true},
@@ -290,6 +332,55 @@ const char *cpd_settings_init_word(const struct cpd_settings *s)
     return word_of(init_words, (int)s->guess);
 }
 
+/* Refuses what needs an MTTKRP, where each row has a system of its own because of `reason`. */
+static enum status check_by_rows(const struct cpd_settings *s, const char *reason,
+                                 struct error *error)
+{
+    const enum conflict conflict = s->common.options.conflict;
+    if (conflict != CONFLICT_AUTO && conflict != CONFLICT_ORDERED)
+        return error_set(error, STATUS_INPUT, "--conflict %s and %s: expected auto or ordered",
+                         conflict_name(conflict), reason);
+    if (!s->init_stem && !s->resume && s->guess == GUESS_NVECS)
+        return error_set(
+            error, STATUS_INPUT,
+            "--init nvecs and %s: nvecs takes every entry that is not listed for a zero", reason);
+    if (s->core_consistency && !several_ranks(s))
+        return error_set(
+            error, STATUS_INPUT,
+            "--core-consistency and %s: it is known only where all entries count alike", reason);
+    return STATUS_OK;
+}
+
+enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t unknown,
+                                       struct error *error)
+{
+    return unknown > 0 ? check_by_rows(s, "unknown entries (nan)", error) : STATUS_OK;
+}
+
+/* What follows from --unlisted. */
+static enum status complete_unlisted(struct cpd_settings *s, struct error *error)
+{
+    struct problem *p = &s->common.options.problem;
+    const bool weighed = p->unlisted.weighed;
+    const char *scale = s->ridge_scale_text;
+    char reason[64];
+    int word = weighed ? RIDGE_BALANCED : RIDGE_UNIT;
+    if (scale)
+        word_find(ridge_scale_words, scale, strlen(scale), &word);
+    p->ridge_scale = (enum ridge_scale)word;
+    if (s->fade >= 1)
+        return error_set(error, STATUS_INPUT, "--fade %g: expected less than 1", s->fade);
+    if (!weighed && p->ridge_scale != RIDGE_UNIT)
+        return error_set(error, STATUS_INPUT,
+                         "--ridge-scale %s: only where --unlisted is unknown or a weight", scale);
+    p->unlisted.fade = weighed ? s->fade : 0;
+    s->common.tns.zeros = weighed ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
+    if (s->iterations == 0)
+        s->iterations = weighed ? WEIGHED_ITERATIONS : ITERATIONS;
+    snprintf(reason, sizeof reason, "--unlisted %.40s", s->unlisted_text);
+    return weighed ? check_by_rows(s, reason, error) : STATUS_OK;
+}
+
 /* Refuses options that contradict each other, and fills in what follows from them. */
 static enum status complete(struct cpd_settings *s, struct error *error)
 {
@@ -310,6 +401,8 @@ static enum status complete(struct cpd_settings *s, struct error *error)
         return error_set(error, STATUS_INPUT, "--checkpoint-every needs --checkpoint FILE");
     s->recorded = s->record_as_given || s->json;
     s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
+    if (complete_unlisted(s, error) != STATUS_OK)
+        return error->status;
     if (check_runs(s, error) != STATUS_OK)
         return error->status;
     if (!s->stem && !s->nowrite && default_stem(s, error) != STATUS_OK)

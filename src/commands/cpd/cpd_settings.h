@@ -28,6 +28,9 @@ struct cpd_settings {
     uint64_t seed;                /* of the first random start                */
     int starts;                   /* of seed, seed + 1, ...                    */
     bool core_consistency;        /* to be computed                            */
+    double fade;                  /* of unlisted entries                       */
+    const char *unlisted_text;    /* the argument of --unlisted, or NULL       */
+    const char *ridge_scale_text; /* that of --ridge-scale, or NULL            */
     const char *init_given;       /* "--init", or NULL                         */
     const char *init_text;        /* its argument                              */
     enum guess guess;             /* where init_stem is NULL                  */
@@ -60,6 +63,10 @@ void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint);
 /* Refuses modes that a tensor of this order does not have, and a run that fixes all modes.
  * STATUS_INPUT. */
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error);
+
+/* Refuses what a tensor with so many unknown entries (nan) cannot have. STATUS_INPUT. */
+enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t unknown,
+                                       struct error *error);
 
 /* The word of --init, where the start is no model. */
 const char *cpd_settings_init_word(const struct cpd_settings *s);

@@ -42,14 +42,16 @@ enum status cli_nonnegative(const char *option, const char *text, double *value,
 }
 
 /* Reads 1 to MAX_ORDER numbers from 1 to `most` with commas or x between; whether that is all of
- * the text. */
-static bool read_list(const char *text, uint64_t most, uint64_t *numbers, int *count)
+ * the text. Where numbers may be left out, `-` is read as 0. */
+static bool read_list(const char *text, uint64_t most, bool may_lack, uint64_t *numbers, int *count)
 {
     const char *end = text + strlen(text);
     const char *rest = text;
     for (*count = 0; *count < MAX_ORDER; rest++) {
-        rest = number_parse_unsigned(rest, end, &numbers[*count]);
-        if (!rest || numbers[*count] == 0 || numbers[*count] > most)
+        const bool lacks = may_lack && *rest == '-';
+        numbers[*count] = 0;
+        rest = lacks ? rest + 1 : number_parse_unsigned(rest, end, &numbers[*count]);
+        if (!rest || numbers[*count] > most || (numbers[*count] == 0 && !lacks))
             return false;
         ++*count;
         if (rest == end)
@@ -63,7 +65,7 @@ static bool read_list(const char *text, uint64_t most, uint64_t *numbers, int *c
 enum status cli_lengths(const char *option, const char *text, uint64_t *lengths, int *count,
                         struct error *error)
 {
-    if (read_list(text, MAX_LENGTH, lengths, count))
+    if (read_list(text, MAX_LENGTH, true, lengths, count))
         return STATUS_OK;
     return error_set(error, STATUS_INPUT,
                      "%s: '%s', expected 1 to %d lengths from 1 to %ju, as 4,5,6 or 4x5x6", option,
@@ -74,7 +76,7 @@ enum status cli_grid(const char *option, const char *text, int *parts, int *coun
                      struct error *error)
 {
     uint64_t numbers[MAX_ORDER], ranks = 1;
-    bool is_list = read_list(text, MAX_RANKS, numbers, count);
+    bool is_list = read_list(text, MAX_RANKS, false, numbers, count);
     for (int n = 0; is_list && n < *count && ranks <= MAX_RANKS; n++) {
         parts[n] = (int)numbers[n];
         ranks *= numbers[n];

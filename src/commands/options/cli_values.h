@@ -63,7 +63,8 @@ enum status cli_nonnegative(const char *option, const char *text, double *value,
 enum status cli_choice(const char *option, const char *text, const struct word *words, int *value,
                        struct error *error);
 
-/* Reads lengths of modes, as 4,5,6 or 4x5x6. `lengths` has room for MAX_ORDER of them. */
+/* Reads lengths of modes, as 4,5,6 or 4x5x6; 0 where `-` leaves one out, as in -,5,6. `lengths` has
+ * room for MAX_ORDER of them. */
 enum status cli_lengths(const char *option, const char *text, uint64_t *lengths, int *count,
                         struct error *error);
 

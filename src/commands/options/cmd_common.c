@@ -99,7 +99,8 @@ const struct cli_option cmd_input_options[] = {
     {"--index-base", 0, "0|1", "first index of every mode in the file ({default})",
      CLI_INT(struct cmd_common, tns.index_base, 0, 1), .initial = "1"},
     {"--dims", 0, "LIST",
-     "lengths of the modes, as 4,5,6 or 4x5x6\n(from the header, or the largest index of each)",
+     "lengths of the modes, as 4,5,6 or 4x5x6, or - in\nplace of one (from the header, or the "
+     "largest index)",
      CMD_DIMS},
     {"--columns", 0, "LIST", "of CSV: the columns that are modes, as user,item,hour",
      CLI_NAME(struct cmd_common, csv.columns)},

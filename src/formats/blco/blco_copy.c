@@ -57,6 +57,7 @@ enum status blco_copy(const struct blco_file *f, const char *path, uint64_t memo
     c.writer.modes = f->modes;
     if (blco_pieces_each(&pieces, copy_piece, &c, error) != STATUS_OK)
         goto done;
+    c.writer.listed.dropped = f->listed.dropped;
     blco_writer_commit(&c.writer, bytes, error);
 done:
     blco_writer_discard(&c.writer);

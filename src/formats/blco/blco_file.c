@@ -105,7 +105,9 @@ static enum status check_unused(const struct blco_file *f, struct error *error)
     if (!zero)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: a field of the header that is not used is not 0", f->name);
-    if (!all_zero(f->page + sizeof *h, BLCO_NAMES_OFFSET - sizeof *h))
+    const size_t end =
+        h->version == BLCO_FORMAT_OLDEST ? offsetof(struct blco_file_header, unknown) : sizeof *h;
+    if (!all_zero(f->page + end, BLCO_NAMES_OFFSET - end))
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the first page is not 0 after the header", f->name);
     if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
@@ -131,6 +133,23 @@ static enum status check_tensor(const struct blco_file *f, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: %ju nonzeros in the header, expected at most %ju", f->name,
                          (uintmax_t)h->nnz, (uintmax_t)MAX_NNZ);
+    return STATUS_OK;
+}
+
+/* Takes what the file lists besides nonzeros from the header; files of version 2 have no such
+ * entries. */
+static enum status check_listed(struct blco_file *f, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    f->listed = (struct coo_listed){h->unknown, h->zeros, h->dropped};
+    if (h->version == BLCO_FORMAT_OLDEST)
+        f->listed = (struct coo_listed){.dropped = COO_NOT_KNOWN};
+    if (f->listed.unknown > h->nnz || f->listed.zeros > h->nnz - f->listed.unknown)
+        return error_set(
+            error, STATUS_INPUT,
+            "%s: damaged: %ju unknown entries and %ju zeros in the header, expected at "
+            "most the %ju nonzeros",
+            f->name, (uintmax_t)f->listed.unknown, (uintmax_t)f->listed.zeros, (uintmax_t)h->nnz);
     return STATUS_OK;
 }
 
@@ -242,6 +261,8 @@ static enum status open_and_check(struct blco_file *f, struct error *error)
         return error->status;
     if (read_tail(f, error) != STATUS_OK)
         return error->status;
+    if (check_listed(f, error) != STATUS_OK)
+        return error->status;
     if (check_segments(f, error) != STATUS_OK)
         return error->status;
     f->shape = shape_of((int)f->header->order, f->header->dims);
@@ -282,6 +303,12 @@ static enum status read_segment(const struct blco_file *f, uint64_t s, uint8_t *
     return infile_read(&f->in, bytes, f->segment[s].bytes, f->segment[s].offset, error);
 }
 
+/* The kinds of values that the file may have. */
+static struct value_kinds values_of(const struct blco_file *f)
+{
+    return (struct value_kinds){.unknown = f->listed.unknown > 0, .zeros = f->listed.zeros > 0};
+}
+
 enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bits, uint8_t *bytes,
                               struct error *error)
 {
@@ -291,7 +318,7 @@ enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bi
     bool good = crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
                 segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
                 segment_ends_in_zeros(bytes, segment, line_bits) &&
-                segment_has_nonzeros(bytes, segment, line_bits);
+                segment_values_are(bytes, segment, line_bits, values_of(f));
     if (!good)
         return blco_file_damaged(f, s, error);
     return STATUS_OK;
@@ -333,7 +360,7 @@ static enum status decode_segment(const struct decoding *w, uint64_t s, struct c
                          (uintmax_t)before + 1);
     if (!segment_ends_in_zeros(bytes, segment, d->line_bits))
         return blco_file_damaged(f, s, error);
-    uint64_t bad = value_codec_first_bad(x->value + first, count);
+    uint64_t bad = value_codec_first_bad(x->value + first, count, values_of(f));
     if (bad < count)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the value of nonzero number %ju is %g, expected a finite "
@@ -374,6 +401,19 @@ done:
     return error->status;
 }
 
+enum status blco_file_check_listed(const struct blco_file *f, const struct coo_listed *counted,
+                                   struct error *error)
+{
+    const struct coo_listed *said = &f->listed;
+    if (counted->unknown == said->unknown && counted->zeros == said->zeros)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s: damaged: %ju unknown entries and %ju zeros, expected %ju and %ju as in "
+                     "the header",
+                     f->name, (uintmax_t)counted->unknown, (uintmax_t)counted->zeros,
+                     (uintmax_t)said->unknown, (uintmax_t)said->zeros);
+}
+
 enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
                            struct error *error)
 {
@@ -383,6 +423,9 @@ enum status blco_file_read(const struct blco_file *f, struct coo *x, struct prog
     if (coo_create(x, &f->shape, h->nnz, error) != STATUS_OK)
         goto done;
     if (blco_file_decode(f, 0, h->nsegments, x, error) != STATUS_OK)
+        goto done;
+    const struct coo_listed counted = coo_count_listed(x);
+    if (blco_file_check_listed(f, &counted, error) != STATUS_OK)
         goto done;
     blco_file_note_read(f, clock_now() - start, progress);
 done:

@@ -14,6 +14,7 @@ struct blco_file {
     const char *name; /* for messages; not owned */
     struct infile in;
     struct shape shape;
+    struct coo_listed listed;                /* `dropped` is COO_NOT_KNOWN in a file of version 2 */
     char *page;                              /* (BLCO_PAGE) the first page; owned          */
     char *tail;                              /* of the file, from the end of the data; owned */
     const struct blco_file_header *header;   /* in page                                    */
@@ -48,12 +49,18 @@ uint8_t *blco_file_room(const struct blco_file *f, struct error *error);
 enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct error *error);
 
 /* Checks and decodes segments [begin, end) into x, from nonzero 0 on, with all OpenMP threads. x
- * has the shape of the file and the room. STATUS_INPUT if a segment is damaged, STATUS_MEMORY. */
+ * has the shape of the file and the room. STATUS_INPUT if a segment is damaged, STATUS_MEMORY. An
+ * unknown entry or a zero is damage where the header says that there are none. */
 enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t end, struct coo *x,
                              struct error *error);
 
-/* Reads the whole tensor: in alto order, without duplicates and zeros. The caller frees *x, which
- * is empty on failure. STATUS_INPUT, STATUS_MEMORY. */
+/* STATUS_INPUT unless the entries of the whole file, which were counted when they were decoded, are
+ * as many as the header says. */
+enum status blco_file_check_listed(const struct blco_file *f, const struct coo_listed *counted,
+                                   struct error *error);
+
+/* Reads the whole tensor: in alto order, without duplicates. The caller frees *x, which is empty on
+ * failure. STATUS_INPUT, STATUS_MEMORY. */
 enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
                            struct error *error);
 

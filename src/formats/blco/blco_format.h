@@ -27,7 +27,7 @@
 #define BLCO_MAGIC_BYTES    8
 #define BLCO_BYTE_ORDER     UINT32_C(0x01020304)
 #define BLCO_FORMAT_VERSION 3
-#define BLCO_FORMAT_OLDEST  2 /* that is read: it has no names of modes */
+#define BLCO_FORMAT_OLDEST  2 /* that is read: it ends at header_crc and has no names of modes */
 #define BLCO_PAGE           4096
 
 /* The names of the modes, struct mode_names, end the first page; zeros where there are none. */
@@ -49,6 +49,9 @@ struct blco_file_header {
     uint32_t unused; /* 0 */
     uint64_t dims[MAX_ORDER];
     uint64_t header_crc; /* of the first page, with 0 in place of this field */
+    uint64_t unknown;    /* of the nonzeros, those whose value is NaN                         */
+    uint64_t zeros;      /* of the nonzeros, those whose value is 0                           */
+    uint64_t dropped;    /* zeros of the input that are not in the file, or COO_NOT_KNOWN     */
 };
 
 struct blco_file_segment {
@@ -70,7 +73,7 @@ static inline uint32_t blco_group_words(const struct packed_group *g)
            g->upper_words;
 }
 
-_Static_assert(sizeof(struct blco_file_header) == 224, "the header has no padding");
+_Static_assert(sizeof(struct blco_file_header) == 248, "the header has no padding");
 _Static_assert(sizeof(struct mode_names) == MAX_ORDER * MODE_NAME_BYTES, "names have no padding");
 _Static_assert(sizeof(struct blco_file_segment) == 24, "the directory has no padding");
 _Static_assert(sizeof(struct packed_group) == 24, "an entry has no padding");

@@ -20,23 +20,39 @@ struct blco_pieces blco_pieces_of(const struct blco_file *f, uint64_t memory)
                                                       : all};
 }
 
+/* Decodes segments [begin, end) to *piece, and adds what they list to *counted. */
+static enum status decode(const struct blco_file *f, uint64_t begin, uint64_t end,
+                          struct coo *piece, struct coo_listed *counted, struct error *error)
+{
+    piece->nnz = blco_file_nnz(f, begin, end);
+    if (blco_file_decode(f, begin, end, piece, error) != STATUS_OK)
+        return error->status;
+    const struct coo_listed listed = coo_count_listed(piece);
+    counted->unknown += listed.unknown;
+    counted->zeros += listed.zeros;
+    return STATUS_OK;
+}
+
 enum status blco_pieces_each(const struct blco_pieces *p, coo_taker take, void *context,
                              struct error *error)
 {
     const struct blco_file *f = p->file;
+    struct coo_listed counted = {0};
     struct coo piece;
     if (coo_create(&piece, &f->shape, blco_file_nnz(f, 0, p->length), error) != STATUS_OK)
         return error->status;
     uint64_t begin = p->begin;
     do {
         uint64_t end = p->end - begin < p->length ? p->end : begin + p->length;
-        piece.nnz = blco_file_nnz(f, begin, end);
-        if (blco_file_decode(f, begin, end, &piece, error) != STATUS_OK)
-            break;
+        if (decode(f, begin, end, &piece, &counted, error) != STATUS_OK)
+            goto done;
         if (take(context, &piece, error) != STATUS_OK)
-            break;
+            goto done;
         begin = end;
     } while (begin < p->end);
+    if (p->begin == 0 && p->end == f->header->nsegments)
+        blco_file_check_listed(f, &counted, error);
+done:
     coo_free(&piece);
     return error->status;
 }

@@ -70,6 +70,8 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
     if (make_segment_room(w, count, error) != STATUS_OK)
         return error->status;
     struct error first = {0};
+    const struct coo_listed listed =
+        coo_count_listed(&(struct coo){.nnz = nnz, .value = x->value + from});
 #pragma omp parallel for ordered schedule(dynamic) num_threads(w->threads)
     for (uint64_t s = 0; s < count; s++) {
         uint8_t *bytes = w->packed + (uint64_t)omp_get_thread_num() * w->packed_room;
@@ -93,6 +95,8 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
         return error_set(error, first.status, "%s", first.message);
     w->nsegments += count;
     w->nnz += nnz;
+    w->listed.unknown += listed.unknown;
+    w->listed.zeros += listed.zeros;
     return STATUS_OK;
 }
 
@@ -167,14 +171,16 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
 {
     if (write_segments(w, &w->pending, 0, w->filled, error) != STATUS_OK)
         goto done;
-    const bool has_names = w->modes && mode_names_any(w->modes);
     struct blco_file_header h = {.byte_order = BLCO_BYTE_ORDER,
-                                 .version = has_names ? BLCO_FORMAT_VERSION : BLCO_FORMAT_OLDEST,
+                                 .version = BLCO_FORMAT_VERSION,
                                  .nnz = w->nnz,
                                  .segment_nnz = BLCO_SEGMENT_NNZ,
                                  .nsegments = w->nsegments,
                                  .data_offset = BLCO_PAGE,
-                                 .order = (uint32_t)w->pending.shape.order};
+                                 .order = (uint32_t)w->pending.shape.order,
+                                 .unknown = w->listed.unknown,
+                                 .zeros = w->listed.zeros,
+                                 .dropped = w->listed.dropped};
     memcpy(h.magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
     memcpy(h.dims, w->pending.shape.dims, (size_t)w->pending.shape.order * sizeof *h.dims);
     if (write_directory(w, &h, error) != STATUS_OK)

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "formats/blco/segment_pack.h"
+#include "numerics/known_value.h"
 #include "tensor/blco.h"
 
 #define NORM_PORTIONS 256 /* of the segments; each is one thread's work */
@@ -196,8 +197,10 @@ static double segment_norm_sq(const uint8_t *bytes, uint32_t groups, int line_bi
         segment_group_load(bytes, k, line_bits, &g, NULL);
         segment_group_values(bytes, &g, value);
 #pragma omp simd reduction(+ : sum)
-        for (uint32_t i = 0; i < g.count; i++)
-            sum += value[i] * value[i];
+        for (uint32_t i = 0; i < g.count; i++) {
+            double known = known_value(value[i]);
+            sum += known * known;
+        }
     }
     return sum;
 }

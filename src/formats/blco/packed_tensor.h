@@ -38,8 +38,8 @@ enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *
 enum status packed_tensor_load_lines(struct packed_tensor *p, const struct blco_file *f,
                                      struct error *error);
 
-/* ||X||^2, with the same bits whatever the number of threads. A file is read segment by segment:
- * STATUS_INPUT where one is damaged, STATUS_MEMORY. */
+/* ||X||^2, without unknown entries, with the same bits whatever the number of threads. A file is
+ * read segment by segment: STATUS_INPUT where one is damaged, STATUS_MEMORY. */
 double packed_tensor_norm_sq(const struct packed_tensor *p);
 enum status packed_tensor_file_norm_sq(const struct blco_file *f, double *sum, struct error *error);
 

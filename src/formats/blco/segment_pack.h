@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "formats/blco/blco_format.h"
 #include "formats/blco/linear_decoder.h"
+#include "formats/blco/value_codec.h"
 #include "tensor/coo.h"
 #include "tensor/ordering.h"
 
@@ -45,8 +46,9 @@ bool segment_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, i
 /* Whether a sound segment has nothing after its groups but the zeros that align the next one. */
 bool segment_ends_in_zeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits);
 
-/* Whether all values of a sound segment are finite and none is zero. */
-bool segment_has_nonzeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits);
+/* Whether the values of a sound segment are what a file may have (value_codec_first_bad). */
+bool segment_values_are(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
+                        struct value_kinds may);
 
 /* Loads entry k of a sound segment's table of groups: the group, and its line unless `line` is
  * NULL. */

@@ -153,7 +153,8 @@ static bool values_need_check(const struct packed_group *g)
     return g->value_form != PACKED_WHOLE || g->least <= 0;
 }
 
-bool segment_has_nonzeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits)
+bool segment_values_are(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
+                        struct value_kinds may)
 {
     bool good = true;
     for (uint32_t k = 0; k < s->ngroups && good; k++) {
@@ -163,7 +164,7 @@ bool segment_has_nonzeros(const uint8_t *bytes, const struct blco_file_segment *
         if (!values_need_check(&g))
             continue;
         segment_group_values(bytes, &g, value);
-        good = value_codec_first_bad(value, g.count) == g.count;
+        good = value_codec_first_bad(value, g.count, may) == g.count;
     }
     return good;
 }

@@ -200,20 +200,25 @@ void value_codec_unpack(const uint32_t *word, const struct packed_group *g, doub
 }
 
 VECTOR_CLONES
-static uint64_t count_bad(const double *value, uint64_t count)
+static uint64_t count_odd(const double *value, uint64_t count)
 {
-    uint64_t bad = 0;
+    uint64_t odd = 0;
     for (uint64_t i = 0; i < count; i++)
-        bad += !(fabs(value[i]) > 0 && fabs(value[i]) <= DBL_MAX);
-    return bad;
+        odd += !(fabs(value[i]) > 0 && fabs(value[i]) <= DBL_MAX);
+    return odd;
 }
 
-uint64_t value_codec_first_bad(const double *value, uint64_t count)
+static bool is_bad(double value, struct value_kinds may)
+{
+    return isinf(value) || (isnan(value) && !may.unknown) || (value == 0 && !may.zeros);
+}
+
+uint64_t value_codec_first_bad(const double *value, uint64_t count, struct value_kinds may)
 {
     uint64_t i = 0;
-    if (count_bad(value, count) == 0)
+    if (count_odd(value, count) == 0)
         return count;
-    while (value[i] != 0 && isfinite(value[i]))
+    while (i < count && !is_bad(value[i], may))
         i++;
     return i;
 }

@@ -3,6 +3,7 @@
 #ifndef BLCO_VALUE_CODEC_H
 #define BLCO_VALUE_CODEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "numerics/packed_group.h"
@@ -22,8 +23,14 @@ void value_codec_pack(const double *value, const struct packed_group *g, uint32_
 /* Unpacks the values to value[0..g->count). One word after the words of the fields is read too. */
 void value_codec_unpack(const uint32_t *word, const struct packed_group *g, double *value);
 
-/* The first of `count` values that is zero, infinite or NaN, which no file has; `count` where there
- * is none. */
-uint64_t value_codec_first_bad(const double *value, uint64_t count);
+/* Values that a file may have besides finite numbers that are not 0. */
+struct value_kinds {
+    bool unknown; /* NaN */
+    bool zeros;
+};
+
+/* The first of `count` values that is infinite, or that is NaN or zero unless it may be; `count`
+ * where there is none. */
+uint64_t value_codec_first_bad(const double *value, uint64_t count, struct value_kinds may);
 
 #endif

@@ -19,9 +19,9 @@ struct csv_source {
 bool csv_header_is_sure(const char *bytes, size_t count);
 
 /* As tns_read(). *names gets the names, which the caller frees. The value of a row is that in the
- * column of values, or 1; rows of the same names are duplicates. STATUS_INPUT, with file, text line
- * and column, where a row is not as expected. STATUS_MEMORY, also where the names take more than
- * half of the memory. */
+ * column of values, COO_UNKNOWN where it is empty or nan, or 1; rows of the same names are
+ * duplicates. STATUS_INPUT, with file, text line and column, where a row is not as expected.
+ * STATUS_MEMORY, also where the names take more than half of the memory. */
 enum status csv_read(struct coo *x, struct tensor_names *names, const struct csv_source *source,
                      struct progress *progress, struct tns_report *report, struct error *error);
 

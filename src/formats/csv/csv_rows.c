@@ -144,9 +144,13 @@ static bool name_of(struct batch *b, const struct csv_field *field, const char *
     return true;
 }
 
+/* A number, or an unknown entry: an empty field, as pandas writes it, or a word for it. */
 static bool value_of(struct batch *b, const struct csv_field *field, const char *row, double *value)
 {
     if (number_parse(field->begin, field->end, value) == field->end && isfinite(*value))
+        return true;
+    *value = COO_UNKNOWN;
+    if (field->begin == field->end || number_parse_unknown(field->begin, field->end) == field->end)
         return true;
     return set_fault(b, CSV_VALUE, row, b->columns->modes,
                      (struct name){field->begin, (size_t)(field->end - field->begin)});

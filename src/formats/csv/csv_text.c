@@ -276,7 +276,7 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
                       "quote inside the field twice",
         [CSV_EMPTY] = "is empty, expected a name",
         [CSV_ZERO_BYTE] = "a byte of value 0, expected a name: text, plain or gzip",
-        [CSV_VALUE] = "expected a number",
+        [CSV_VALUE] = "expected a number, or nothing for an unknown entry",
         [CSV_NUMBER] = "expected a number, by which --order can order it",
         [CSV_TIME] = "expected a date as 2026-11-23T14:05, or seconds since 1970",
         [CSV_UNLISTED] = "expected a name that the file of --order lists"};

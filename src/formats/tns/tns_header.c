@@ -10,6 +10,16 @@ const struct word tns_header_words[] = {{"none", TNS_HEADER_NONE},
                                         {"sptensor", TNS_HEADER_SPTENSOR},
                                         {NULL, 0}};
 
+static const char *order_origin(const struct tns_options *options)
+{
+    return options->order_origin ? options->order_origin : "--dims";
+}
+
+const char *tns_dims_origin(const struct tns_options *options, int n)
+{
+    return options->dims_origin[n] ? options->dims_origin[n] : order_origin(options);
+}
+
 void tns_head_begin(struct tns_head *h, const char *name, const struct tns_options *options)
 {
     *h = (struct tns_head){.name = name, .options = options};
@@ -26,18 +36,43 @@ static enum status ready(struct tns_head *h, int order, const char *origin, stru
 {
     const struct tns_options *o = h->options;
     if (o->ndims && o->ndims != order)
-        return error_set(error, STATUS_INPUT, "%s: %d mode%s, as %s says, but --dims gives %d",
-                         h->name, order, order == 1 ? "" : "s", origin, o->ndims);
+        return error_set(error, STATUS_INPUT, "%s: %d mode%s, as %s says, but %s gives %d", h->name,
+                         order, order == 1 ? "" : "s", origin, order_origin(o), o->ndims);
     struct tns_format *f = &h->format;
     *f =
         (struct tns_format){.name = h->name, .order = order, .index_base = (uint32_t)o->index_base};
     snprintf(f->order_origin, sizeof f->order_origin, "%s", origin);
     bool header = h->dialect != TNS_HEADER_NONE;
-    f->limit_origin = o->ndims ? "--dims" : header ? "the header" : NULL;
-    for (int n = 0; n < order; n++)
-        f->limit[n] = o->ndims ? o->dims[n] : header ? h->shape.dims[n] : MAX_LENGTH;
-    h->awaited = TNS_READY;
+    for (int n = 0; n < order; n++) {
+        f->limit[n] = o->dims[n] ? o->dims[n] : header ? h->shape.dims[n] : MAX_LENGTH;
+        f->limit_origin[n] = o->dims[n] ? tns_dims_origin(o, n) : header ? "the header" : NULL;
+    }
+    h->awaited = o->order_origin ? TNS_AWAIT_ENTRY : TNS_READY;
     return STATUS_OK;
+}
+
+/* Takes the first entry, a text line of so many columns, where the order is known before. */
+static enum status first_entry(struct tns_head *h, uint64_t columns, uint64_t number,
+                               struct error *error)
+{
+    struct tns_format *f = &h->format;
+    const uint64_t indices = (uint64_t)f->order;
+    const bool optional = h->options->values_optional;
+    char expected[48];
+    f->valueless = optional && columns == indices;
+    h->awaited = TNS_READY;
+    if (f->valueless || columns == indices + 1)
+        return STATUS_OK;
+    if (optional)
+        snprintf(expected, sizeof expected, "%d or %d", f->order, f->order + 1);
+    else
+        snprintf(expected, sizeof expected, "%d", f->order + 1);
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": %" PRIu64 " column%s, expected %s: %d ind%s %s value, as %s "
+                     "says",
+                     h->name, number, columns, columns == 1 ? "" : "s", expected, f->order,
+                     f->order == 1 ? "ex" : "ices", optional ? "with or without a" : "and a",
+                     h->options->order_origin);
 }
 
 static enum status header_order(struct tns_head *h, struct tns_token token, uint64_t columns,
@@ -87,23 +122,25 @@ static enum status header_count(struct tns_head *h, struct tns_token token, uint
     return ready(h, h->shape.order, "the header", error);
 }
 
-/* A text line of one column cannot be an entry, so it begins a header; any other is the first
- * entry. */
+/* A text line of one column cannot be an entry, so it begins a header, unless it can be an index
+ * without a value; any other is the first entry. */
 static enum status first_line(struct tns_head *h, const struct tns_token *token, uint64_t columns,
                               uint64_t number, bool *is_entry, struct error *error)
 {
     char quoted[TNS_QUOTED_BYTES], origin[32];
     uint64_t order;
+    const struct tns_options *o = h->options;
+    const bool header = columns == 1 && !(o->values_optional && o->ndims == 1);
     if (columns == 1 && is_word(token[0], "sptensor")) {
         h->dialect = TNS_HEADER_SPTENSOR;
         h->awaited = TNS_AWAIT_ORDER;
         return STATUS_OK;
     }
-    if (columns == 1 && tns_token_unsigned(token[0], &order)) {
+    if (header && tns_token_unsigned(token[0], &order)) {
         h->dialect = TNS_HEADER_DIMS;
         return header_order(h, token[0], columns, number, error);
     }
-    if (columns == 1)
+    if (header)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %s, expected indices and a value with blanks between "
                          "them, or a header",
@@ -115,7 +152,11 @@ static enum status first_line(struct tns_head *h, const struct tns_token *token,
                          h->name, number, columns, TNS_MAX_COLUMNS, MAX_ORDER);
     *is_entry = true;
     snprintf(origin, sizeof origin, "line %" PRIu64, number);
-    return ready(h, (int)columns - 1, origin, error);
+    if (!o->order_origin)
+        return ready(h, (int)columns - 1, origin, error);
+    if (ready(h, o->ndims, origin, error) != STATUS_OK)
+        return error->status;
+    return first_entry(h, columns, number, error);
 }
 
 enum status tns_head_line(struct tns_head *h, const char *line, const char *end, uint64_t number,
@@ -135,6 +176,9 @@ enum status tns_head_line(struct tns_head *h, const char *line, const char *end,
         return header_lengths(h, token, columns, number, error);
     case TNS_AWAIT_COUNT:
         return header_count(h, token[0], columns, number, error);
+    case TNS_AWAIT_ENTRY:
+        *is_entry = true;
+        return first_entry(h, columns, number, error);
     case TNS_READY:
         break;
     }
@@ -147,7 +191,7 @@ enum status tns_head_end(const struct tns_head *h, struct error *error)
     static const char *const missing[] = {[TNS_AWAIT_ORDER] = "number of modes",
                                           [TNS_AWAIT_LENGTHS] = "lengths",
                                           [TNS_AWAIT_COUNT] = "number of entries"};
-    if (h->awaited == TNS_READY)
+    if (h->awaited == TNS_READY || h->awaited == TNS_AWAIT_ENTRY)
         return STATUS_OK;
     if (h->awaited == TNS_AWAIT_FIRST)
         return error_set(error, STATUS_INPUT,

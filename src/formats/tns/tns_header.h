@@ -15,7 +15,8 @@ enum tns_awaited {
     TNS_AWAIT_ORDER,
     TNS_AWAIT_LENGTHS,
     TNS_AWAIT_COUNT,
-    TNS_READY /* an entry */
+    TNS_AWAIT_ENTRY, /* the first entry, which shows whether entries have values */
+    TNS_READY        /* an entry */
 };
 
 struct tns_head {

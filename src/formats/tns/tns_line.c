@@ -7,6 +7,7 @@
 
 #include "base/digits.h"
 #include "base/number.h"
+#include "tensor/coo.h"
 
 #define QUOTED_LENGTH 40 /* bytes of a token that a message shows */
 
@@ -59,6 +60,22 @@ const char *tns_quote(struct tns_token token, char *text)
     return text;
 }
 
+static uint64_t columns_of(const struct tns_format *f)
+{
+    return (uint64_t)f->order + !f->valueless;
+}
+
+/* Parses a value: a finite number, or a word for an unknown one (COO_UNKNOWN). Returns its end, or
+ * NULL. */
+static const char *parse_value(const char *text, const char *end, double *value)
+{
+    const char *after = number_parse(text, end, value);
+    if (after && isfinite(*value))
+        return after;
+    *value = COO_UNKNOWN;
+    return number_parse_unknown(text, end);
+}
+
 enum line_kind { LINE_EMPTY, LINE_ENTRY, LINE_BAD };
 
 /* Parses a text line that fast_line() has refused. */
@@ -69,7 +86,7 @@ static enum line_kind parse_line(const struct tns_format *f, const char *line, c
     uint64_t columns = tns_tokens(line, end, token);
     if (columns == 0)
         return LINE_EMPTY;
-    if (columns != (uint64_t)f->order + 1)
+    if (columns != columns_of(f))
         return LINE_BAD;
     for (int n = 0; n < f->order; n++) {
         uint64_t index;
@@ -77,9 +94,12 @@ static enum line_kind parse_line(const struct tns_format *f, const char *line, c
             return LINE_BAD;
         place->index[n][at] = (uint32_t)(index - f->index_base);
     }
+    place->value[at] = COO_UNKNOWN;
+    if (f->valueless)
+        return LINE_ENTRY;
     struct tns_token last = token[f->order];
     double value;
-    if (number_parse(last.begin, last.end, &value) != last.end || !isfinite(value))
+    if (parse_value(last.begin, last.end, &value) != last.end)
         return LINE_BAD;
     place->value[at] = value;
     return LINE_ENTRY;
@@ -89,10 +109,11 @@ static enum status explain_columns(const struct tns_format *f, uint64_t number, 
                                    bool cut_off, struct error *error)
 {
     return error_set(error, STATUS_INPUT,
-                     "%s:%" PRIu64 ": %s%" PRIu64 " column%s, expected %d: %d ind%s and a value, "
-                     "as %s says",
+                     "%s:%" PRIu64 ": %s%" PRIu64 " column%s, expected %" PRIu64 ": %d ind%s %s "
+                     "value, as %s says",
                      f->name, number, cut_off ? "the last line is cut off: " : "", columns,
-                     columns == 1 ? "" : "s", f->order + 1, f->order, f->order == 1 ? "ex" : "ices",
+                     columns == 1 ? "" : "s", columns_of(f), f->order,
+                     f->order == 1 ? "ex" : "ices", f->valueless ? "without a" : "and a",
                      f->order_origin);
 }
 
@@ -117,8 +138,8 @@ static enum status explain_index(const struct tns_format *f, uint64_t number, in
                                                           : "");
     if (index - f->index_base < f->limit[n])
         return STATUS_OK;
-    if (f->limit_origin)
-        snprintf(origin, sizeof origin, ", as %s says", f->limit_origin);
+    if (f->limit_origin[n])
+        snprintf(origin, sizeof origin, ", as %s says", f->limit_origin[n]);
     return error_set(error, STATUS_INPUT,
                      "%s:%" PRIu64 ": mode %d: index %.*s, expected at most %" PRIu64 "%s", f->name,
                      number, n + 1, length, token.begin, f->limit[n] - 1 + f->index_base, origin);
@@ -134,8 +155,8 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
                          "%s:%" PRIu64 ": a carriage return within the line, expected lines that "
                          "end in LF or CR LF",
                          f->name, number);
-    if (columns != (uint64_t)f->order + 1)
-        return explain_columns(f, number, columns, cut_off && columns <= (uint64_t)f->order, error);
+    if (columns != columns_of(f))
+        return explain_columns(f, number, columns, cut_off && columns < columns_of(f), error);
     for (int n = 0; n < f->order; n++)
         if (explain_index(f, number, n, token[n], error) != STATUS_OK)
             return error->status;
@@ -145,7 +166,8 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
     double value;
     bool is_number = number_parse(last.begin, last.end, &value) == last.end;
     bool has_comma = memchr(last.begin, ',', (size_t)(last.end - last.begin));
-    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": value %s, expected a %snumber%s",
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": value %s, expected a %snumber%s, or nan for an unknown entry",
                      f->name, number, tns_quote(last, quoted), is_number ? "finite " : "",
                      has_comma ? " with a decimal point" : "");
 }
@@ -174,7 +196,7 @@ static inline const char *fast_unsigned(const char *p, const char *readable, uin
     return p;
 }
 
-/* Parses a value at p: a whole number fast, others by number_parse(). Returns its end or NULL. */
+/* Parses a value at p: a whole number fast, others by parse_value(). Returns its end or NULL. */
 static inline const char *fast_value(const char *p, const char *readable, double *value)
 {
     uint64_t whole;
@@ -184,8 +206,7 @@ static inline const char *fast_value(const char *p, const char *readable, double
         *value = negative ? -(double)whole : (double)whole;
         return end;
     }
-    end = number_parse(p, readable, value);
-    return end && isfinite(*value) ? end : NULL;
+    return parse_value(p, readable, value);
 }
 
 static inline const char *skip_blanks(const char *p)
@@ -200,19 +221,23 @@ static inline const char *skip_blanks(const char *p)
 static inline const char *fast_line(const struct tns_format *f, const char *p, const char *readable,
                                     const struct tns_place *place, uint64_t at)
 {
+    const int columns = (int)columns_of(f);
     p = skip_blanks(p);
     for (int n = 0; n < f->order; n++) {
         uint64_t index;
         p = fast_unsigned(p, readable, &index);
-        if (!p || !is_blank(*p))
+        if (!p || (!is_blank(*p) && n + 1 < columns))
             return NULL;
         index -= f->index_base;
         if (index >= f->limit[n])
             return NULL;
         place->index[n][at] = (uint32_t)index;
-        p = skip_blanks(p + 1);
+        p = skip_blanks(p);
     }
-    p = fast_value(p, readable, &place->value[at]);
+    if (f->valueless)
+        place->value[at] = COO_UNKNOWN;
+    else
+        p = fast_value(p, readable, &place->value[at]);
     if (!p)
         return NULL;
     p = skip_blanks(p);

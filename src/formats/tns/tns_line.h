@@ -14,10 +14,11 @@
 struct tns_format {
     const char *name;          /* of the file, for messages; not owned                     */
     int order;                 /* an entry has `order` indices and a value                 */
+    bool valueless;            /* or no value: it is read as NaN                           */
     uint32_t index_base;       /* 0 or 1                                                   */
     uint64_t limit[MAX_ORDER]; /* zero-based indices are below it; at most MAX_LENGTH      */
-    const char *limit_origin;  /* what sets the limit ("--dims"), or NULL: it is MAX_LENGTH */
-    char order_origin[48];     /* what sets the number of columns ("line 1")                */
+    const char *limit_origin[MAX_ORDER]; /* what sets the limit ("--dims"), or NULL: MAX_LENGTH */
+    char order_origin[48]; /* what sets the number of columns ("line 1")                */
 };
 
 /* Arrays to which entries are parsed: the first entry at [0]. */

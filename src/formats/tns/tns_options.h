@@ -2,11 +2,12 @@
 #ifndef BLCO_TNS_OPTIONS_H
 #define BLCO_TNS_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/words.h"
-#include "tensor/shape.h"
+#include "tensor/coo.h"
 
 /* Sizes in which text is read. The result does not depend on the sizes. */
 struct tns_sizes {
@@ -16,9 +17,16 @@ struct tns_sizes {
 
 struct tns_options {
     int index_base;           /* 0 or 1                                                        */
-    int ndims;                /* number of lengths (--dims); 0: from the header or the indices */
-    uint64_t dims[MAX_ORDER]; /* (ndims) lengths; an index beyond its length is an error       */
+    int ndims;                /* number of modes that --dims names; 0: it is not given         */
+    uint64_t dims[MAX_ORDER]; /* lengths; an index beyond its length is an error. 0: from the
+                               * header or the indices                                         */
+    const char *dims_origin[MAX_ORDER]; /* what gives a length; NULL: what gives the order     */
+    const char *order_origin; /* "the model", which gives the order and all lengths for certain;
+                               * NULL: --dims if it is given, else the file                    */
+    bool values_optional;     /* all entries may lack their values, which are then unknown; with
+                               * order_origin. One column may be an index, not a header        */
     uint64_t memory;        /* for tns_read(), bytes; 0: MACHINE_MEMORY_FRACTION of the available */
+    enum coo_zeros zeros;   /* what cleaning does to listed zeros                             */
     struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
 };
 
@@ -26,5 +34,8 @@ struct tns_options {
  * entries, a text line each. */
 enum tns_header { TNS_HEADER_NONE, TNS_HEADER_DIMS, TNS_HEADER_SPTENSOR };
 extern const struct word tns_header_words[];
+
+/* What gives the length of mode n, for messages. */
+const char *tns_dims_origin(const struct tns_options *options, int n);
 
 #endif

@@ -143,8 +143,9 @@ struct shape tns_text_shape(const struct tns_text *t, const uint32_t *largest)
 {
     const struct tns_format *f = &t->head.format;
     struct shape shape = shape_of(f->order, f->limit);
-    for (int n = 0; n < f->order && !f->limit_origin; n++)
-        shape.dims[n] = (uint64_t)largest[n] + 1;
+    for (int n = 0; n < f->order; n++)
+        if (!f->limit_origin[n])
+            shape.dims[n] = (uint64_t)largest[n] + 1;
     return shape;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "formats/tns/line_writer.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/coo.h"
 
@@ -15,17 +16,12 @@ struct tns_write_options {
     struct progress *progress; /* may be NULL */
 };
 
-struct tns_write_report {
-    uint64_t text_bytes; /* before compression */
-    uint64_t file_bytes; /* in the file        */
-};
-
 /* Writes the nonzeros of x in their order, values with the fewest digits that read back exactly,
  * with all OpenMP threads, whose number does not change the bytes. A path that ends in .gz is
  * written as gzip, in members that can be inflated at the same time; "-" is standard output. A file
  * appears whole or not at all. `report` may be NULL. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tns_write(const struct coo *x, const char *path,
-                      const struct tns_write_options *options, struct tns_write_report *report,
+                      const struct tns_write_options *options, struct line_writer_report *report,
                       struct error *error);
 
 /* Writes a tensor piece by piece, for tensors larger than memory. */
@@ -44,7 +40,7 @@ enum status tns_writer_open(struct tns_writer **w, const char *path, const struc
 enum status tns_writer_append(struct tns_writer *w, const struct coo *x, struct error *error);
 
 /* Gives the file its name: it is complete. `report` may be NULL. STATUS_OUTPUT. */
-enum status tns_writer_commit(struct tns_writer *w, struct tns_write_report *report,
+enum status tns_writer_commit(struct tns_writer *w, struct line_writer_report *report,
                               struct error *error);
 
 /* Deletes a file that was not committed. Accepts NULL. */

@@ -90,6 +90,9 @@ static void reads_lengths(void **state)
         cli_lengths("--dims", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", lengths, &count, &error),
         STATUS_OK);
     assert_int_equal(count, 16);
+    assert_int_equal(cli_lengths("--dims", "-,7x-", lengths, &count, &error), STATUS_OK);
+    assert_int_equal(count, 3);
+    assert_true(lengths[0] == 0 && lengths[1] == 7 && lengths[2] == 0);
 }
 
 static void reads_grids(void **state)
@@ -104,6 +107,7 @@ static void reads_grids(void **state)
     assert_int_equal(parts[2], 64);
     assert_int_equal(cli_grid("--grid", "4096", parts, &count, &error), STATUS_OK);
     assert_int_equal(count, 1);
+    assert_int_equal(cli_grid("--grid", "-,4", parts, &count, &other), STATUS_INPUT);
     /* the product must neither be too large nor overflow on the way */
     assert_int_equal(cli_grid("--grid", "64x65", parts, &count, &error), STATUS_INPUT);
     assert_int_equal(cli_grid("--grid",

@@ -65,7 +65,7 @@ static void test_other_versions_and_machines(void **state)
     header_of(bytes)->version = 0;
     sign(bytes, size);
     assert_refused(bytes, size, "damaged");
-    header_of(bytes)->version = 2;
+    header_of(bytes)->version = 3;
     header_of(bytes)->byte_order = __builtin_bswap32(BLCO_BYTE_ORDER);
     assert_refused(bytes, size, "another byte order");
     free(bytes);

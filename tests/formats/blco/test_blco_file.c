@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "formats/blco/segment_pack.h"
-#include "support/blco_files.h"
+#include "support/damaged_blco.h"
 #include "support/scratch.h"
 
 /* Writes, reads and compares; returns the file's bytes a nonzero. */
@@ -33,14 +33,16 @@ static double round_trip(const struct coo *x)
     return (double)report.bytes / (double)x->nnz;
 }
 
-/* Values of one form and of a mixture. */
-static void set_values(struct coo *x, int kind, uint64_t *seed)
+/* Values of one form and of a mixture; unless 0, every `unknown`-th is unknown. */
+static void set_values(struct coo *x, int kind, uint64_t unknown, uint64_t *seed)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint64_t r = naive_random(seed);
         const double value[] = {2.5, (double)(r % 255 + 1), (double)(r % 65535 + 1),
                                 (double)((float)(r % 1000 + 1) / 7), (double)(r % 100000 + 1) / 7};
         x->value[i] = value[kind < 5 ? kind : (int)(r >> 60) % 5];
+        if (unknown > 0 && i % unknown == 0)
+            x->value[i] = COO_UNKNOWN;
     }
 }
 
@@ -69,11 +71,11 @@ static void test_shapes_and_values(void **state)
     };
     uint64_t seed = 1;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        for (int kind = 0; kind < 6; kind++) {
+        for (int kind = 0; kind < 12; kind++) {
             struct coo x;
             naive_random_coo(&x, SHAPE(shapes[s].order, shapes[s].dims), shapes[s].nnz, seed,
                              kind % 2);
-            set_values(&x, kind, &seed);
+            set_values(&x, kind % 6, kind < 6 ? 0 : 1 + s * 100, &seed);
             round_trip(&x);
             coo_free(&x);
         }
@@ -101,13 +103,38 @@ static void test_widths_of_lines(void **state)
                 }
                 x.value[i] = i + 1;
             }
-            assert_int_equal(coo_clean(&x, NULL, &cleaning, &error), STATUS_OK);
+            assert_int_equal(coo_clean(&x, NULL, COO_DROP_ZEROS, &cleaning, &error), STATUS_OK);
             copy_coo(&kept, &x);
             round_trip(&kept);
             coo_free(&kept);
             coo_free(&x);
         }
     }
+}
+
+/* A file of version 2, as blco wrote before: the same bytes, without the header's last fields. */
+static void test_version_2(void **state)
+{
+    (void)state;
+    struct coo x, got;
+    struct external_sort_report report;
+    struct error error;
+    struct blco_file f;
+    size_t size;
+    naive_random_coo(&x, &(struct shape){3, {40, 50, 60}}, 5000, 1, 0);
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    char *bytes = file_bytes(scratch_path("x.blco"), &size);
+    header_of(bytes)->version = 2;
+    sign(bytes, size);
+    const char *path = scratch_file("old.blco", bytes, size);
+    assert_int_equal(read_blco(&got, path, &error), STATUS_OK);
+    assert_sorted_as(&got, &x);
+    assert_int_equal(blco_file_open(&f, path, &error), STATUS_OK);
+    assert_true(f.listed.unknown == 0 && f.listed.zeros == 0 && f.listed.dropped == COO_NOT_KNOWN);
+    blco_file_close(&f);
+    coo_free(&got);
+    coo_free(&x);
+    free(bytes);
 }
 
 static void test_many_segments_whatever_the_threads(void **state)
@@ -187,7 +214,7 @@ static void test_bytes_a_nonzero(void **state)
         for (uint64_t i = 0; i < x.nnz; i++)
             x.value[i] = (double)(naive_random(&seed) % 300 + 1);
         assert_true(round_trip(&x) <= line + 9.0 / 8 + 0.25);
-        set_values(&x, 4, &seed);
+        set_values(&x, 4, 0, &seed);
         assert_true(round_trip(&x) <= line + 8 + 0.25);
         coo_free(&x);
     }
@@ -241,12 +268,13 @@ static void test_bytes_of_a_file(void **state)
     assert_int_equal(size, 2 * BLCO_PAGE + sizeof *s);
     assert_memory_equal(bytes,
                         "\x89"
-                        "BLCO\r\n\x1a\4\3\2\1\2\0\0\0",
+                        "BLCO\r\n\x1a\4\3\2\1\3\0\0\0",
                         16);
     assert_true(h->file_bytes == size && h->nnz == 5 && h->segment_nnz == 65536 &&
                 h->nsegments == 1 && h->data_offset == BLCO_PAGE && h->data_bytes == 64 &&
                 h->directory_offset == 2 * BLCO_PAGE && h->order == 3 && h->unused == 0 &&
-                h->dims[0] == 2 && h->dims[1] == 40 && h->dims[2] == 3 && h->dims[3] == 0);
+                h->unknown == 0 && h->zeros == 0 && h->dropped == 0 && h->dims[0] == 2 &&
+                h->dims[1] == 40 && h->dims[2] == 3 && h->dims[3] == 0);
     assert_true(s->offset == BLCO_PAGE && s->bytes == 64 && s->ngroups == 1);
     assert_memory_equal(bytes + BLCO_PAGE, segment, sizeof segment);
     coo_free(&x);
@@ -300,6 +328,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many_segments_whatever_the_threads, scratch_make,
                                         scratch_remove),
         cmocka_unit_test_setup_teardown(test_bytes_a_nonzero, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_version_2, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_no_nonzeros, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_bytes_of_a_file, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_allocation_failures, scratch_make, scratch_remove),

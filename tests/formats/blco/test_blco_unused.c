@@ -58,7 +58,8 @@ static void test_unused_bytes(void **state)
     free(good);
 }
 
-/* Values that no tensor has, with right checksums: decoded, and loaded as they are packed. */
+/* Values that the header does not announce, with right checksums: decoded, and loaded as they are
+ * packed. */
 static void test_bad_values(void **state)
 {
     (void)state;
@@ -96,10 +97,62 @@ static void test_bad_values(void **state)
     }
 }
 
+/* A file of 100 entries, some of them unknown and some zeros. */
+static char *listing_file(uint64_t unknown, uint64_t zeros, size_t *size)
+{
+    struct coo x, copy;
+    struct external_sort sort;
+    struct external_sort_report report;
+    struct error error = {0};
+    naive_random_coo(&x, &(struct shape){2, {300, 20}}, 100, 1, 0);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.value[i] = i < unknown ? COO_UNKNOWN : i < unknown + zeros ? 0 : 7;
+    copy_coo(&copy, &x);
+    external_sort_init(&sort, scratch_path("x.blco"), 1 << 20, NULL);
+    sort.zeros = COO_KEEP_ZEROS;
+    assert_int_equal(external_sort_write(&sort, &copy, &report, &error), STATUS_OK);
+    external_sort_free(&sort);
+    coo_free(&x);
+    return file_bytes(scratch_path("x.blco"), size);
+}
+
+/* The header's numbers of unknown entries and zeros are those of the data. */
+static void test_listed(void **state)
+{
+    (void)state;
+    static const uint64_t counts[][2] = {{0, 0}, {5, 0}, {0, 4}, {3, 2}, {100, 0}, {0, 100}};
+    size_t size;
+    struct coo x;
+    struct error error;
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        char *bytes = listing_file(counts[c][0], counts[c][1], &size);
+        struct blco_file_header *h = header_of(bytes);
+        assert_true(h->unknown == counts[c][0] && h->zeros == counts[c][1] && h->dropped == 0);
+        assert_int_equal(read_blco(&x, scratch_path("x.blco"), &error), STATUS_OK);
+        const struct coo_listed listed = coo_count_listed(&x);
+        assert_true(listed.unknown == counts[c][0] && listed.zeros == counts[c][1]);
+        coo_free(&x);
+        for (int field = 0; field < 2; field++)
+            for (int by = -1; by <= 1; by += 2) {
+                uint64_t *number = field ? &h->zeros : &h->unknown, before = *number;
+                *number += (uint64_t)(int64_t)by;
+                sign(bytes, size);
+                assert_refused(bytes, size, "damaged");
+                *number = before;
+            }
+        h->version = 2;
+        sign(bytes, size);
+        if (counts[c][0] + counts[c][1] > 0)
+            assert_refused(bytes, size, "the first page is not 0 after the header");
+        free(bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_unused_bytes, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_listed, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_bad_values, scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests_name("unused bytes of blco files", tests, NULL, NULL);

@@ -223,7 +223,7 @@ static void test_wide_gaps(void **state)
                 x.index[n][i] -= x.index[n][i] == UINT32_MAX;
             }
         struct coo_cleaning cleaning;
-        assert_int_equal(coo_clean(&x, NULL, &cleaning, &error), STATUS_OK);
+        assert_int_equal(coo_clean(&x, NULL, COO_DROP_ZEROS, &cleaning, &error), STATUS_OK);
         set_values(&x, bits % PACKED_FORMS, seed);
         assert_int_equal(packed_tensor_build(&p, &x, ORDERING_ALTO, 0, NULL, &error), STATUS_OK);
         segment_group_load(p.bytes, 0, 128, &g, NULL);

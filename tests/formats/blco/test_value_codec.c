@@ -194,6 +194,20 @@ static void test_arbitrary_bits(void **state)
     }
 }
 
+/* Which values a file may have depends on what its header announces. */
+static void test_first_bad(void **state)
+{
+    (void)state;
+    static const double odd[] = {NAN, 0, -0.0, INFINITY, -INFINITY};
+    for (int o = 0; o < 5; o++)
+        for (int may = 0; may < 4; may++) {
+            const struct value_kinds kinds = {.unknown = may & 1, .zeros = may & 2};
+            double value[] = {1, -2, odd[o], 3, odd[o]};
+            const bool good = o == 0 ? kinds.unknown : o < 3 ? kinds.zeros : false;
+            assert_int_equal(value_codec_first_bad(value, 5, kinds), good ? 5 : 2);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_the_odd_one),
         cmocka_unit_test(test_decimals_as_they_are_read),
         cmocka_unit_test(test_arbitrary_bits),
+        cmocka_unit_test(test_first_bad),
     };
     return cmocka_run_group_tests_name("values", tests, NULL, NULL);
 }

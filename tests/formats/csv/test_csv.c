@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 
@@ -128,6 +129,22 @@ static void takes_numbers_from_a_file(void **state)
     free_result(&r);
 }
 
+static void reads_unknown_values(void **state)
+{
+    (void)state;
+    const struct csv_options options = {.columns = "a,b", .value = "n"};
+    struct result r = read_text("a,n,b\nx,,y\nx,nan,z\nx,\"NA\",w\nx,0,v\n", &options, &usual);
+    assert_int_equal(r.x.nnz, 4);
+    for (uint64_t i = 0; i < 3; i++)
+        assert_true(isnan(r.x.value[i]));
+    assert_true(r.x.value[3] == 0);
+    free_result(&r);
+    r = read_text("a,b,n\nx,y,\nx,z,", &options, &usual);
+    assert_int_equal(r.x.nnz, 2);
+    assert_true(isnan(r.x.value[0]) && isnan(r.x.value[1]));
+    free_result(&r);
+}
+
 static void explains_bad_rows(void **state)
 {
     (void)state;
@@ -141,7 +158,8 @@ static void explains_bad_rows(void **state)
         {"a,b,n\nx,\"\",1\n", ":2: column 2 (b): is empty, expected a name"},
         {"a,b,n\nx,y,1x\n", ":2: column 3 (n): '1x', expected a number"},
         {"a,b,n\nx,y,inf\n", ":2: column 3 (n): 'inf', expected a number"},
-        {"a,b,n\nx,y,\n", ":2: column 3 (n): '', expected a number"},
+        {"a,b,n\nx,y, \n", ":2: column 3 (n): ' ', expected a number, or nothing"},
+        {"a,b,n\nx,y,nano\n", ":2: column 3 (n): 'nano', expected a number"},
         {"a,b,n\n", ": no rows after the header"},
         {"\n\r\n", ": is empty, expected a header of names"},
         {"a,b,b\nx,y,1\n",
@@ -261,6 +279,7 @@ int main(void)
         cmocka_unit_test(knows_separators),
         cmocka_unit_test(orders_names),
         cmocka_unit_test(takes_numbers_from_a_file),
+        cmocka_unit_test(reads_unknown_values),
         cmocka_unit_test(explains_bad_rows),
         cmocka_unit_test(shows_columns_where_none_are_named),
         cmocka_unit_test(does_not_depend_on_sizes_or_threads),

@@ -76,6 +76,34 @@ static void assert_reads_as(const char *text, const struct tns_options *options,
     free_entries(&expected);
 }
 
+/* Words for values that nobody knows, between other entries, as the only one and as the last. */
+static void reads_unknown_entries(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"nan", "NaN", "NAN", "-nan", "+nan", "-NaN", "na", "NA"};
+    static const char *const texts[] = {"1 2 %s\n", "1 2 7\n 3\t4 %s\t\r\n5 6 .5", "1 1 -2\n9 9 %s",
+                                        "# first\n1 1 %s # why\n1 2 %s\n", "2\n9 9\n1 2 %s\n"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+            char text[100];
+            struct coo x;
+            struct tns_report report;
+            struct error error;
+            uint64_t unknown = 0;
+            const double expected = COO_UNKNOWN;
+            snprintf(text, sizeof text, texts[t], words[w], words[w]);
+            write_file(text, strlen(text));
+            if (read_file(&x, &one_based, &(struct tns_sizes){100, 1}, &report, &error) !=
+                STATUS_OK)
+                fail_msg("%s: %s", text, error.message);
+            for (uint64_t i = 0; i < x.nnz; i++)
+                unknown += memcmp(&x.value[i], &expected, sizeof expected) == 0;
+            assert_int_equal(unknown, t == 3 ? 2 : 1);
+            assert_int_equal(coo_count_listed(&x).unknown, unknown);
+            coo_free(&x);
+        }
+}
+
 static void header_dialects(void **state)
 {
     (void)state;
@@ -85,6 +113,9 @@ static void header_dialects(void **state)
     struct tns_options given = {.index_base = 1, .ndims = 3, .dims = {4, 5, 6}};
     assert_reads_as(plain, &one_based, plain, TNS_HEADER_NONE, NULL);
     assert_reads_as(plain, &given, plain, TNS_HEADER_NONE, dims);
+    const struct tns_options some = {.index_base = 1, .ndims = 3, .dims = {0, 5, 0}};
+    assert_reads_as(plain, &some, plain, TNS_HEADER_NONE, (const uint64_t[]){4, 5, 3});
+    assert_reads_as("3\n4 9 6\n1 2 3 1.5\n4 1 1 -2\n", &some, plain, TNS_HEADER_DIMS, dims);
     assert_reads_as("3\n4 5 6\n1 2 3 1.5\n4 1 1 -2\n", &one_based, plain, TNS_HEADER_DIMS, dims);
     assert_reads_as("# c\n\n 3 # modes\r\n\n4\t5 6 \n#\n1 2 3 1.5\n\n4 1 1 -2", &one_based, plain,
                     TNS_HEADER_DIMS, dims);
@@ -96,6 +127,41 @@ static void header_dialects(void **state)
                     "0 4 5 1.5\n3 0 0 -2\n", TNS_HEADER_SPTENSOR, dims);
     assert_reads_as("3\n2 2 2\n1 2 3 1.5\n4 1 1 -2\n", &given, plain, TNS_HEADER_DIMS, dims);
     assert_reads_as("1\n7\n3 1\n", &one_based, "3 1\n", TNS_HEADER_DIMS, (const uint64_t[]){7});
+}
+
+/* Entries without values are read as unknown ones, where that is allowed. */
+static void values_may_be_left_out(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {4, 5, 6};
+    const char *plain = "1 2 3 nan\n4 1 1 nan\n1 2 3 nan\n", *full = "1 2 3 1.5\n4 1 1 -2\n";
+    const struct tns_options given = {.index_base = 1,
+                                      .ndims = 3,
+                                      .dims = {4, 5, 6},
+                                      .order_origin = "the model",
+                                      .values_optional = true};
+    assert_reads_as("1 2 3\n4 1 1\n1 2 3\n", &given, plain, TNS_HEADER_NONE, dims);
+    assert_reads_as("# c\n\n 1 2\t 3 \r\n4 1 1# c\n\n\n1 2 3", &given, plain, TNS_HEADER_NONE,
+                    dims);
+    assert_reads_as("3\n4 5 6\n1 2 3\n4 1 1\n1 2 3\n", &given, plain, TNS_HEADER_DIMS, dims);
+    assert_reads_as("sptensor\n3\n4 5 6\n3\n1 2 3\n4 1 1\n1 2 3\n", &given, plain,
+                    TNS_HEADER_SPTENSOR, dims);
+    assert_reads_as(full, &given, full, TNS_HEADER_NONE, dims);
+    assert_reads_as("3\n9 9 9\n\n1 2 3 1.5\n4 1 1 -2\n", &given, full, TNS_HEADER_DIMS, dims);
+
+    struct tns_options single = given;
+    single.ndims = 1;
+    assert_reads_as("1\n4\n3\n", &single, "1 nan\n4 nan\n3 nan\n", TNS_HEADER_NONE, dims);
+    assert_reads_as("1 7\n4 8\n", &single, "1 7\n4 8\n", TNS_HEADER_NONE, dims);
+    assert_reads_as("sptensor\n1\n4\n2\n1\n4\n", &single, "1 nan\n4 nan\n", TNS_HEADER_SPTENSOR,
+                    dims);
+    struct tns_options widest = {
+        .ndims = MAX_ORDER, .order_origin = "the model", .values_optional = true};
+    for (int n = 0; n < MAX_ORDER; n++)
+        widest.dims[n] = MAX_LENGTH;
+    assert_reads_as("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 4294967294\n", &widest,
+                    "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 4294967294 nan\n", TNS_HEADER_NONE,
+                    widest.dims);
 }
 
 static void limits_are_accepted(void **state)
@@ -183,9 +249,10 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_sscanf_reads),   cmocka_unit_test(header_dialects),
-        cmocka_unit_test(limits_are_accepted),       cmocka_unit_test(reads_from_pipes),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(reads_what_sscanf_reads), cmocka_unit_test(reads_unknown_entries),
+        cmocka_unit_test(header_dialects),         cmocka_unit_test(limits_are_accepted),
+        cmocka_unit_test(reads_from_pipes),        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(values_may_be_left_out),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -49,10 +49,12 @@ static void refuses_bad_files(void **state)
         {"bad_index_negative", ":2: mode 1: index -3, expected 1 or more"},
         {"bad_index_limit", ":2: mode 3: index 4294967296, expected at most 4294967295"},
         {"bad_index_beyond", ":4: mode 2: index 3, expected at most 2, as the header says"},
-        {"bad_value_letters", ":2: value '1.5x', expected a number"},
-        {"bad_value_inf", ":2: value '-inf', expected a finite number"},
-        {"bad_value_nan", ":1: value 'NaN', expected a finite number"},
-        {"bad_value_overflow", ":2: value '1e999', expected a finite number"},
+        {"bad_value_letters", ":2: value '1.5x', expected a number, or nan for an unknown entry"},
+        {"bad_value_inf",
+         ":2: value '-inf', expected a finite number, or nan for an unknown entry"},
+        {"bad_value_nan", ":1: value 'NaNs', expected a number, or nan for an unknown entry"},
+        {"bad_value_overflow",
+         ":2: value '1e999', expected a finite number, or nan for an unknown entry"},
         {"bad_binary", ":2: mode 1: index '\\x00\\xffELF\\x01', expected a whole number"},
         {"bad_long_token", ":2: mode 2: index '1234567890123456789012345678901234567890...', "
                            "expected a whole number"},
@@ -124,9 +126,15 @@ static void refuses_what_the_options_exclude(void **state)
         {"1 1 1 1\n1 1 1 1 1",
          ":2: 5 columns, expected 4: 3 indices and a value, as line 1 says",
          {.index_base = 1}},
-        {"1 1 \x7f\n", ":1: value '\\x7f', expected a number", {.index_base = 1}},
-        {"1 1 1.5.5\n", ":1: value '1.5.5', expected a number", {.index_base = 1}},
-        {"1 1 -\n", ":1: value '-', expected a number", {.index_base = 1}},
+        {"1 1 \x7f\n",
+         ":1: value '\\x7f', expected a number, or nan for an unknown entry",
+         {.index_base = 1}},
+        {"1 1 1.5.5\n",
+         ":1: value '1.5.5', expected a number, or nan for an unknown entry",
+         {.index_base = 1}},
+        {"1 1 -\n",
+         ":1: value '-', expected a number, or nan for an unknown entry",
+         {.index_base = 1}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tns_sizes tiny = {100, 1};
@@ -134,6 +142,59 @@ static void refuses_what_the_options_exclude(void **state)
         assert_refused(path, &cases[i].options, &usual, cases[i].message);
         assert_refused(path, &cases[i].options, &tiny, cases[i].message);
     }
+}
+
+/* Where the order is given and values may be left out. */
+static void refuses_other_coordinates(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"1 1\n2 3\n", ":2: mode 2: index 3, expected at most 2, as the model says"},
+        {"1 1 5\n2 3 5\n", ":2: mode 2: index 3, expected at most 2, as the model says"},
+        {"1 1\n2 2 1\n", ":2: 3 columns, expected 2: 2 indices without a value, as line 1 says"},
+        {"2 2 1\n1 1\n", ":2: 2 columns, expected 3: 2 indices and a value, as line 1 says"},
+        {"2 2 1\n1 1",
+         ":2: the last line is cut off: 2 columns, expected 3: 2 indices and a value, as line 1 "
+         "says"},
+        {"2 2\n1", ":2: the last line is cut off: 1 column, expected 2: 2 indices without a value, "
+                   "as line 1 says"},
+        {"1 1 1 1\n", ":1: 4 columns, expected 2 or 3: 2 indices with or without a value, as the "
+                      "model says"},
+        {"2\n2 2\n\n1\n", ":4: 1 column, expected 2 or 3: 2 indices with or without a value, as "
+                          "the model says"},
+        {"2\n2 2\n1 1\n1 1 1\n",
+         ":4: 3 columns, expected 2: 2 indices without a value, as the header says"},
+        {"3\n2 2 2\n1 1 1\n", ": 3 modes, as the header says, but the model gives 2"},
+        {"2\n2 2\n", ": no entries after the header"},
+        {"1 x\n", ":1: mode 2: index 'x', expected a whole number"},
+        {"1 0\n", ":1: mode 2: index 0, expected 1 or more (--index-base 0 for zero-based files)"},
+        {"", ": is empty"},
+    };
+    const struct tns_options given = {.index_base = 1,
+                                      .ndims = 2,
+                                      .dims = {2, 2},
+                                      .order_origin = "the model",
+                                      .values_optional = true};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tns_sizes tiny = {100, 1};
+        write_file(cases[i][0], strlen(cases[i][0]));
+        assert_refused(path, &given, &usual, cases[i][1]);
+        assert_refused(path, &given, &tiny, cases[i][1]);
+    }
+    struct tns_options needed = given;
+    needed.values_optional = false;
+    write_file("2 2\n", 4);
+    assert_refused(path, &needed, &usual,
+                   ":1: 2 columns, expected 3: 2 indices and a value, as the model says");
+    write_file("2\n2 2\n2 2\n", 10);
+    assert_refused(path, &needed, &usual,
+                   ":3: 2 columns, expected 3: 2 indices and a value, as the model says");
+    struct tns_options single = given;
+    single.ndims = 1;
+    write_file("1\nx\n", 4);
+    assert_refused(path, &single, &usual, ":2: mode 1: index 'x', expected a whole number");
+    write_file("x\n", 2);
+    assert_refused(path, &single, &usual, ":1: mode 1: index 'x', expected a whole number");
 }
 
 static void refuses_what_is_no_file(void **state)
@@ -173,7 +234,8 @@ static void one_bad_line_among_many(void **state)
                 p += sprintf(p, "%d 7 %s\n", i, bad ? "bad" : "1");
         }
         char message[100];
-        snprintf(message, sizeof message, ":%d: value 'bad', expected a number", where[w]);
+        snprintf(message, sizeof message,
+                 ":%d: value 'bad', expected a number, or nan for an unknown entry", where[w]);
         for (int i = 0; i < 6; i++) {
             size_t size = (size_t)(p - text);
             if (i % 2)
@@ -262,6 +324,7 @@ int main(void)
         cmocka_unit_test(does_not_wait_for_a_silent_pipe),
         cmocka_unit_test(refuses_bad_files),
         cmocka_unit_test(refuses_what_the_options_exclude),
+        cmocka_unit_test(refuses_other_coordinates),
         cmocka_unit_test(refuses_what_is_no_file),
         cmocka_unit_test(one_bad_line_among_many),
         cmocka_unit_test(every_damage_to_gzip_is_found),

@@ -78,7 +78,7 @@ static char *inflate(const char *path, size_t *size)
 }
 
 static void write_tensor(const struct coo *x, const char *path, int base, enum tns_header header,
-                         struct tns_write_report *report)
+                         struct line_writer_report *report)
 {
     struct error error = {0};
     struct tns_write_options options = {.index_base = base, .header = header};
@@ -104,7 +104,7 @@ static void test_layout(void **state)
          "sptensor\n2\n4294967295 10\n3\n0 2 1\n6 0 -0.1\n4294967294 9 2.5e-300\n"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        struct tns_write_report report;
+        struct line_writer_report report;
         size_t size;
         write_tensor(&x, plain, cases[c].base, cases[c].header, &report);
         char *text = read_file(plain, &size);
@@ -165,7 +165,7 @@ static void test_round_trip_whatever_the_threads(void **state)
     for (int threads = 1; threads <= 3; threads++) {
         omp_set_num_threads(threads);
         for (int gzip = 0; gzip < 2; gzip++) {
-            struct tns_write_report report;
+            struct line_writer_report report;
             write_tensor(&x, gzip ? packed : plain, 1, TNS_HEADER_NONE, &report);
             char *bytes = read_file(gzip ? packed : plain, &size);
             assert_int_equal(report.file_bytes, size);
@@ -201,7 +201,7 @@ static void test_pieces(void **state)
     for (int gzip = 0; gzip < 2; gzip++) {
         const char *path = gzip ? packed : plain;
         struct tns_write_options options = {.index_base = 1, .header = TNS_HEADER_SPTENSOR};
-        struct tns_write_report report, other;
+        struct line_writer_report report, other;
         struct error error = {0};
         size_t size, other_size;
         write_tensor(&x, path, 1, TNS_HEADER_SPTENSOR, &report);

@@ -1,0 +1,292 @@
+#include "backend/host/host_systems.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "backend/host/host_systems_simd.h"
+#include "backend/host/simd_width.h"
+#include "base/least.h"
+#include "base/memory.h"
+#include "numerics/row_term.h"
+
+/* Where runs are cut does not depend on the number of threads. */
+#define MAX_RUNS  1024
+#define MIN_RUNS  16
+#define RUN_NNZ   1024                 /* nonzeros of a run, at least       */
+#define ENDS_ROOM (UINT64_C(64) << 20) /* bytes of the runs' ends, at most */
+
+static const struct host_systems_kernels *kernels(void)
+{
+#if SIMD_X86
+    const uint64_t simd = simd_width(8, PRECISION_DOUBLE);
+    if (simd >= 4)
+        return simd == 8 ? &host_systems_double8 : &host_systems_double4;
+#endif
+    return &host_systems_double2;
+}
+
+uint64_t host_system_ld(uint64_t rank)
+{
+    return (rank + HOST_SYSTEM_PAD - 1) / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
+}
+
+uint64_t host_system_length(uint64_t rank)
+{
+    const uint64_t ld = host_system_ld(rank);
+    return ld + ld * ld + SYSTEM_NUMBERS;
+}
+
+/* Consecutive nonzeros that one thread takes. The rows that it has only a part of are its ends,
+ * which are added to those of its neighbours. */
+struct run {
+    uint64_t first, last; /* nonzeros [first, last)          */
+    uint64_t slice;       /* of the first                    */
+    bool head, tail;      /* the first row begins before the run; the last begins here and ends
+                           * after it */
+    struct host_row_totals totals;
+};
+
+/* One thread's room. */
+struct work {
+    double *a, *system, *scratch;
+    double *z, *wz; /* (HOST_SYSTEM_BLOCK x ld) */
+    double m[HOST_SYSTEM_BLOCK], c[HOST_SYSTEM_BLOCK], w[HOST_SYSTEM_BLOCK];
+};
+
+struct pass {
+    const struct host_systems *s;
+    const struct host_systems_kernels *kernel;
+    struct host_products products;
+    uint64_t rank, ld, length;
+    uint64_t runs;
+    struct run *run; /* (runs); owned                           */
+    double *ends;    /* (runs x 2 x length): heads and tails; owned */
+    double *rooms;   /* (threads x room); owned                 */
+    uint64_t room;
+};
+
+static double *end_of(const struct pass *p, uint64_t run, int tail)
+{
+    return p->ends + (2 * run + (uint64_t)tail) * p->length;
+}
+
+static struct work work_of(const struct pass *p, int thread)
+{
+    double *room = p->rooms + (uint64_t)thread * p->room;
+    struct work w = {.a = room, .z = room + p->ld};
+    w.wz = w.z + HOST_SYSTEM_BLOCK * p->ld;
+    w.system = w.wz + HOST_SYSTEM_BLOCK * p->ld;
+    w.scratch = w.system + (p->length + HOST_SYSTEM_PAD - 1) / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
+    return w;
+}
+
+/* About as many runs as threads can share evenly, as few as their ends have room for. */
+static uint64_t count_runs(const struct pass *p, uint64_t nnz)
+{
+    uint64_t most = ENDS_ROOM / (2 * p->length * sizeof(double));
+    most = least_of(MAX_RUNS, most > MIN_RUNS ? most : MIN_RUNS);
+    const uint64_t wanted = least_of(most, nnz / RUN_NNZ + 1);
+    return least_of(wanted, nnz);
+}
+
+static void cut_runs(struct pass *p, uint64_t first, uint64_t nnz)
+{
+    const struct host_slices *x = p->s->slices;
+    for (uint64_t k = 0; k < p->runs; k++) {
+        struct run *run = &p->run[k];
+        *run = (struct run){.first = first + nnz * k / p->runs,
+                            .last = first + nnz * (k + 1) / p->runs};
+        run->slice = host_slices_of(x, run->first);
+        const uint64_t last = host_slices_of(x, run->last - 1);
+        run->head = run->slice > 0 ? x->end[run->slice - 1] < run->first : run->first > 0;
+        run->tail = x->end[last] > run->last && !(run->head && last == run->slice);
+    }
+}
+
+static enum status begin_pass(struct pass *p, const struct host_systems *s, uint64_t first,
+                              uint64_t nnz, struct error *error)
+{
+    const uint64_t rank = s->factors->rank, ld = host_system_ld(rank);
+    *p = (struct pass){.s = s,
+                       .kernel = kernels(),
+                       .rank = rank,
+                       .ld = ld,
+                       .length = host_system_length(rank),
+                       .products = {.others = s->slices->shape.order - 1,
+                                    .rank = rank,
+                                    .ld = ld,
+                                    .precision = s->factors->precision}};
+    for (int n = 0, k = 0; n < s->slices->shape.order; n++) {
+        if (n == s->slices->mode)
+            continue;
+        p->products.rows[k] = s->factors->of[n];
+        p->products.coordinate[k++] = s->slices->coordinate[n];
+    }
+    p->runs = count_runs(p, nnz);
+    p->room =
+        ld + 2 * HOST_SYSTEM_BLOCK * ld + host_system_ld(p->length) + host_system_ld(s->scratch);
+    p->run = memory_array(p->runs, sizeof *p->run, error);
+    p->ends = memory_array(p->runs, 2 * p->length * sizeof *p->ends, error);
+    p->rooms = memory_array((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
+    if (error->status == STATUS_OK)
+        cut_runs(p, first, nnz);
+    return error->status;
+}
+
+static void end_pass(struct pass *p)
+{
+    memory_free(p->run);
+    memory_free(p->ends);
+    memory_free(p->rooms);
+}
+
+/* a (ld) = row `row` as it is, with its weights. */
+static void read_row(const struct pass *p, uint64_t row, double *a)
+{
+    const struct host_rows *f = p->s->factors;
+    const void *from = host_entry_of(f->of[p->s->slices->mode], row * p->rank, f->precision);
+    host_entries_read(a, from, p->rank, f->precision);
+    for (uint64_t r = 0; r < p->rank; r++)
+        a[r] *= p->s->now[r];
+    memset(a + p->rank, 0, (p->ld - p->rank) * sizeof *a);
+}
+
+/* z and m of nonzeros [first, first + count). */
+static void read_block(const struct pass *p, struct work *w, uint64_t first, uint64_t count)
+{
+    p->kernel->products(&p->products, first, count, w->z);
+    p->kernel->values(w->z, count, p->ld, w->a, w->m);
+}
+
+/* The system of nonzeros [first, last), all of one row, which is in w->a. */
+static void sum_row(const struct pass *p, struct work *w, uint64_t first, uint64_t last,
+                    double *system)
+{
+    double *known = host_system_number(system, p->ld, SYSTEM_KNOWN);
+    double *misfit = host_system_number(system, p->ld, SYSTEM_MISFIT);
+    double *size = host_system_number(system, p->ld, SYSTEM_SIZE);
+    memset(system, 0, p->length * sizeof *system);
+    for (uint64_t i = first; i < last; i += HOST_SYSTEM_BLOCK) {
+        const uint64_t count = least_of(HOST_SYSTEM_BLOCK, last - i);
+        const double *value = p->s->slices->value + i;
+        read_block(p, w, i, count);
+        for (uint64_t k = 0; k < count; k++) {
+            const struct row_term t = row_term(value[k], w->m[k], p->s->unlisted);
+            w->c[k] = t.c;
+            w->w[k] = t.w;
+            *known += row_term_known(value[k]);
+            *misfit += t.misfit;
+            *size += fabs(t.misfit);
+        }
+        p->kernel->add(w->z, count, p->ld, w->c, w->w, w->wz, system, system + p->ld);
+    }
+}
+
+static void sum_run(const struct pass *p, uint64_t k, struct work *w)
+{
+    struct run *run = &p->run[k];
+    const struct host_slices *x = p->s->slices;
+    uint64_t i = run->first;
+    for (uint64_t slice = run->slice; i < run->last; slice++) {
+        const uint64_t end = least_of(x->end[slice], run->last), row = x->row[slice];
+        const bool head = run->head && slice == run->slice, tail = x->end[slice] > end;
+        double *system = head ? end_of(p, k, 0) : tail ? end_of(p, k, 1) : w->system;
+        read_row(p, row, w->a);
+        sum_row(p, w, i, end, system);
+        if (!head && !tail)
+            p->s->sink(p->s->context, row, system, w->a, w->scratch, &run->totals);
+        i = end;
+    }
+}
+
+static void add_system(double *to, const double *from, uint64_t length)
+{
+    for (uint64_t i = 0; i < length; i++)
+        to[i] += from[i];
+}
+
+/* Adds the ends of runs that belong to one row, in the order of the runs. */
+static void join_ends(const struct pass *p, struct host_row_totals *totals)
+{
+    const struct host_slices *x = p->s->slices;
+    struct work w = work_of(p, 0);
+    double *open = NULL; /* the sum of a row that began in a run before */
+    for (uint64_t k = 0; k < p->runs; k++) {
+        const struct run *run = &p->run[k];
+        if (run->head) {
+            add_system(open, end_of(p, k, 0), p->length);
+            if (x->end[run->slice] <= run->last) {
+                read_row(p, x->row[run->slice], w.a);
+                p->s->sink(p->s->context, x->row[run->slice], open, w.a, w.scratch, totals);
+            }
+        }
+        open = run->tail ? end_of(p, k, 1) : open;
+    }
+}
+
+enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint64_t last,
+                             struct host_row_totals *totals, struct error *error)
+{
+    struct pass p;
+    const struct host_slices *x = s->slices;
+    if (first == last)
+        return STATUS_OK;
+    const uint64_t begin = first > 0 ? x->end[first - 1] : 0;
+    if (begin_pass(&p, s, begin, x->end[last - 1] - begin, error) != STATUS_OK)
+        goto done;
+#pragma omp parallel if (p.runs > 1)
+    {
+        struct work w = work_of(&p, omp_get_thread_num());
+#pragma omp for schedule(dynamic)
+        for (uint64_t k = 0; k < p.runs; k++)
+            sum_run(&p, k, &w);
+    }
+    for (uint64_t k = 0; k < p.runs; k++) {
+        totals->misfit += p.run[k].totals.misfit;
+        totals->size += p.run[k].totals.size;
+        totals->penalty += p.run[k].totals.penalty;
+    }
+    join_ends(&p, totals);
+done:
+    end_pass(&p);
+    return error->status;
+}
+
+/* The sum of m^2 over the known entries of a run. */
+static double run_model_sq(const struct pass *p, const struct run *run, struct work *w)
+{
+    const struct host_slices *x = p->s->slices;
+    double sum = 0;
+    uint64_t slice = run->slice;
+    for (uint64_t i = run->first, count; i < run->last; i += count) {
+        slice += i == x->end[slice];
+        count = least_of(HOST_SYSTEM_BLOCK, least_of(x->end[slice], run->last) - i);
+        read_row(p, x->row[slice], w->a);
+        read_block(p, w, i, count);
+        for (uint64_t k = 0; k < count; k++)
+            sum += row_term_known(x->value[i + k]) ? w->m[k] * w->m[k] : 0;
+    }
+    return sum;
+}
+
+enum status host_systems_model_sq(const struct host_systems *s, double *sum_sq, struct error *error)
+{
+    struct pass p;
+    *sum_sq = 0;
+    if (begin_pass(&p, s, 0, s->slices->nnz, error) != STATUS_OK)
+        goto done;
+#pragma omp parallel if (p.runs > 1)
+    {
+        struct work w = work_of(&p, omp_get_thread_num());
+#pragma omp for schedule(dynamic)
+        for (uint64_t k = 0; k < p.runs; k++)
+            p.run[k].totals.misfit = run_model_sq(&p, &p.run[k], &w);
+    }
+    for (uint64_t k = 0; k < p.runs; k++)
+        *sum_sq += p.run[k].totals.misfit;
+done:
+    end_pass(&p);
+    return error->status;
+}

@@ -1,0 +1,353 @@
+/* blco predict: the values of a model at given coordinates, and how far given values are from them.
+ */
+#include "commands/cmd.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/least.h"
+#include "base/memory.h"
+#include "commands/options/cmd_common.h"
+#include "commands/tensor_target.h"
+#include "formats/blco/blco_pieces.h"
+#include "formats/tensor_file.h"
+#include "model/ktensor_at.h"
+#include "report/prediction_file.h"
+#include "report/residual_show.h"
+
+#define MOST_MEMORY    (UINT64_C(256) << 20) /* bytes of the entries that are in memory at a time */
+#define ENTRY_OVERHEAD 24 /* bytes of an entry for the model's value and a row  */
+
+struct job {
+    struct cmd_common common;
+    const char *stem, *coordinates, *output; /* as given; borrowed              */
+    bool residuals, json, force;
+    uint64_t count; /* of what is strangest; 0: the text lines are wanted */
+    struct labels labels;
+    struct ktensor model;
+    struct prediction_file file;
+    bool writes; /* `file` is open */
+    struct residuals sums;
+    double *value;                 /* (room) the model's values; owned          */
+    uint64_t room, taken, entries; /* entries: of a .blco file; 0: of text      */
+    struct progress progress;
+};
+
+static enum status set_labels(const struct cli_option *o, void *to, const char *text,
+                              struct error *error)
+{
+    (void)o;
+    return labels_add(to, text, error);
+}
+
+static const struct cli_option input_options[] = {
+    {"--index-base", 0, "0|1",
+     "the number of the first index, in COORDS and in the\noutput "
+     "({default})",
+     CLI_INT(struct cmd_common, tns.index_base, 0, 1), .initial = "1"},
+    {.name = NULL}};
+
+static const struct cli_option output_options[] = {
+    {"--output", 'o', "FILE",
+     "name of the output (standard output, -); FILE.npy:\nan array of the values alone, FILE.gz: "
+     "gzip",
+     CLI_NAME(struct job, output)},
+    {"--force", 0, NULL, "replace FILE if it exists", CLI_FLAG(struct job, force)},
+    {"--labels", 0, "MODE=FILE",
+     "write labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
+     "for several\nmodes, separate them by commas or repeat the option",
+     CLI_OWN(set_labels, struct labels, struct job, labels)},
+    {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
+     CLI_FLAG(struct job, residuals)},
+    {"--count", 'n', "N",
+     "with --residuals: print the N strangest entries and\nslices of each mode in place of all "
+     "entries",
+     CLI_UNSIGNED(struct job, count, 1, MAX_LENGTH)},
+    {"--json", 0, NULL, "with -n: print JSON in place of tables", CLI_FLAG(struct job, json)},
+    {.name = NULL}};
+
+static const struct cli_section sections[] = {{"Input", input_options},
+                                              {"Output", output_options},
+                                              {"Machine", cmd_host_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
+
+/* --- what is asked for --- */
+
+static enum status check_options(const struct job *job, struct error *error)
+{
+    if (job->count && !job->residuals)
+        return error_set(error, STATUS_INPUT, "--count is for --residuals");
+    if (job->json && !job->count)
+        return error_set(error, STATUS_INPUT, "--json is for --count");
+    if (job->count && job->output && strcmp(job->output, "-") == 0)
+        return error_set(error, STATUS_INPUT,
+                         "--output: with --count, standard output has the strangest entries: "
+                         "expected the name of a file");
+    if (job->output && tensor_format_named(job->output) == TENSOR_BLCO)
+        return error_set(error, STATUS_INPUT,
+                         "%s: the output is text or an array, expected another name than of a "
+                         ".blco file",
+                         job->output);
+    return STATUS_OK;
+}
+
+/* Where the text lines go; NULL: nowhere. */
+static const char *target(const struct job *job)
+{
+    return job->output ? job->output : job->count ? NULL : "-";
+}
+
+static enum status check_target(const struct job *job, struct error *error)
+{
+    struct file_roles files = {0};
+    if (!target(job))
+        return STATUS_OK;
+    file_roles_add_stem(&files, FILE_MODEL_READ, job->stem, error);
+    file_roles_add(&files, FILE_TENSOR_READ, job->coordinates, error);
+    for (int n = 0; n < MAX_ORDER; n++)
+        file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
+    tensor_target_check(target(job), &files, job->force, error);
+    file_roles_free(&files);
+    return error->status;
+}
+
+/* --- the entries, some at a time --- */
+
+static enum status make_room(struct job *job, uint64_t entries, struct error *error)
+{
+    if (entries <= job->room)
+        return STATUS_OK;
+    if (memory_resize(&job->value, entries, sizeof *job->value, error) != STATUS_OK)
+        return error->status;
+    job->room = entries;
+    return STATUS_OK;
+}
+
+static enum status take(void *context, struct coo *piece, struct error *error)
+{
+    struct job *job = context;
+    if (make_room(job, piece->nnz, error) != STATUS_OK)
+        return error->status;
+    ktensor_at(job->value, &job->model, piece);
+    if (job->writes)
+        if (prediction_file_append(&job->file, piece, job->value, error) != STATUS_OK)
+            return error->status;
+    if (job->residuals)
+        if (residuals_add(&job->sums, piece, job->value, error) != STATUS_OK)
+            return error->status;
+    job->taken += piece->nnz;
+    if (job->entries)
+        progress_update(&job->progress, (double)job->taken / (double)job->entries, "%ju entries",
+                        (uintmax_t)job->taken);
+    return STATUS_OK;
+}
+
+static uint64_t piece_memory(const struct job *job)
+{
+    return least_of(cmd_host_memory(&job->common) / 2, MOST_MEMORY);
+}
+
+static enum status take_text(struct job *job, struct error *error)
+{
+    struct coo last = {0};
+    struct tns_report report;
+    struct tns_options options = job->common.tns;
+    const struct shape *shape = &job->model.shape;
+    const struct tns_pieces pieces = {.memory = piece_memory(job),
+                                      .overhead = ENTRY_OVERHEAD,
+                                      .take = take,
+                                      .context = job,
+                                      .progress = &job->progress};
+    options.ndims = shape->order;
+    memcpy(options.dims, shape->dims, sizeof options.dims);
+    options.order_origin = "the model";
+    options.values_optional = !job->residuals;
+    if (tns_read_pieces(&last, job->coordinates, &options, &pieces, &report, error) != STATUS_OK)
+        return error->status;
+    take(job, &last, error);
+    coo_free(&last);
+    return error->status;
+}
+
+static enum status check_shape(const struct job *job, const struct shape *shape,
+                               struct error *error)
+{
+    const struct shape *model = &job->model.shape;
+    if (shape->order != model->order)
+        return error_set(error, STATUS_INPUT, "%s: %d mode%s, but the model has %d",
+                         job->coordinates, shape->order, shape->order == 1 ? "" : "s",
+                         model->order);
+    for (int n = 0; n < model->order; n++)
+        if (shape->dims[n] > model->dims[n])
+            return error_set(error, STATUS_INPUT,
+                             "%s: mode %d: length %ju, expected at most %ju, as the model has it",
+                             job->coordinates, n + 1, (uintmax_t)shape->dims[n],
+                             (uintmax_t)model->dims[n]);
+    return STATUS_OK;
+}
+
+static enum status take_blco(struct job *job, struct error *error)
+{
+    struct blco_file f;
+    double start = clock_now();
+    if (blco_file_open(&f, job->coordinates, error) != STATUS_OK)
+        return error->status;
+    const struct blco_pieces pieces = blco_pieces_of(&f, piece_memory(job));
+    if (check_shape(job, &f.shape, error) != STATUS_OK)
+        goto done;
+    job->entries = f.header->nnz;
+    progress_stage(&job->progress, "reading %s", job->coordinates);
+    if (blco_pieces_each(&pieces, take, job, error) != STATUS_OK)
+        goto done;
+    blco_file_note_read(&f, clock_now() - start, &job->progress);
+done:
+    blco_file_close(&f);
+    return error->status;
+}
+
+/* --- the result --- */
+
+static enum status make_json(struct json *j, const struct job *job,
+                             const struct residual_view *view, struct error *error)
+{
+    json_begin(j, error);
+    json_put_object(j, NULL);
+    json_put_string(j, "model", job->stem);
+    json_put_string(j, "coordinates", job->coordinates);
+    json_put_unsigneds(j, "lengths", job->model.shape.dims, (size_t)job->model.shape.order);
+    json_put_unsigned(j, "index_base", (uint64_t)view->index_base);
+    residual_put_json(j, view);
+    json_end(j);
+    return error->status;
+}
+
+/* slices[n] = the strangest slices of each mode n of the model. */
+static enum status find_slices(const struct job *job, struct top_entries *slices,
+                               struct error *error)
+{
+    for (int n = 0; n < job->model.shape.order; n++)
+        if (residuals_slices(&slices[n], &job->sums, n, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
+static void print_strangest(const struct job *job, const struct residual_view *view,
+                            const struct json *j)
+{
+    if (job->json)
+        cmd_print_json(j);
+    else
+        residual_print(stdout, view);
+}
+
+/* Gives the output file its name when all that may fail is done. */
+static enum status finish(struct job *job, struct error *error)
+{
+    struct top_entries slices[MAX_ORDER] = {{0}};
+    struct json j = {0};
+    char text[RESIDUAL_TEXT];
+    const struct residual_view view = {.residuals = &job->sums,
+                                       .slices = slices,
+                                       .labels = &job->labels,
+                                       .index_base = job->common.tns.index_base};
+    residuals_rank(&job->sums);
+    if (job->count && find_slices(job, slices, error) != STATUS_OK)
+        goto done;
+    if (job->json && make_json(&j, job, &view, error) != STATUS_OK)
+        goto done;
+    if (job->writes && prediction_file_commit(&job->file, error) != STATUS_OK)
+        goto done;
+    progress_clear(&job->progress);
+    if (job->count)
+        print_strangest(job, &view, &j);
+    else if (job->residuals)
+        progress_note(&job->progress, "%s", residual_text(&job->sums, text));
+done:
+    for (int n = 0; n < MAX_ORDER; n++)
+        top_entries_free(&slices[n]);
+    json_free(&j);
+    return error->status;
+}
+
+static enum status open_outputs(struct job *job, struct error *error)
+{
+    const struct prediction_form form = {.order = job->model.shape.order,
+                                         .labels = &job->labels,
+                                         .index_base = job->common.tns.index_base,
+                                         .residuals = job->residuals};
+    job->writes = target(job) != NULL;
+    if (job->residuals)
+        if (residuals_begin(&job->sums, &job->model.shape, job->count, error) != STATUS_OK)
+            return error->status;
+    return job->writes ? prediction_file_open(&job->file, target(job), &form, error) : STATUS_OK;
+}
+
+static enum status predict(struct job *job, struct error *error)
+{
+    enum tensor_format format;
+    if (tensor_format(job->coordinates, NULL, &format, error) != STATUS_OK)
+        return error->status;
+    if (format == TENSOR_CSV)
+        return error_set(
+            error, STATUS_INPUT,
+            "%s: is CSV, expected indices: convert it with blco convert --columns, and "
+            "--order with the .map files of the model's tensor",
+            job->coordinates);
+    if (check_target(job, error) != STATUS_OK)
+        return error->status;
+    if (cmd_read_model(&job->model, job->stem, &job->common, error) != STATUS_OK)
+        return error->status;
+    if (labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
+        return error->status;
+    cmd_show_progress(&job->progress, &job->common);
+    if (open_outputs(job, error) != STATUS_OK)
+        return error->status;
+    if ((format == TENSOR_BLCO ? take_blco : take_text)(job, error) != STATUS_OK)
+        return error->status;
+    return finish(job, error);
+}
+
+static int run_command(int argc, char **argv, struct error *error)
+{
+    static const char *const names[] = {"STEM", "COORDS"};
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct job job = {.file = {.array = {.fd = -1}}};
+    const char *name[2];
+    if (!cmd_parse(&line, &cmd_predict, &job.common, error))
+        goto done;
+    if (cli_two_operands(&line, "names", names, name, error) != STATUS_OK)
+        goto done;
+    job.stem = name[0];
+    job.coordinates = name[1];
+    if (check_options(&job, error) != STATUS_OK) {
+        cli_hint(&line, error);
+        goto done;
+    }
+    predict(&job, error);
+    progress_clear(&job.progress);
+done:
+    prediction_file_free(&job.file);
+    residuals_free(&job.sums);
+    memory_free(job.value);
+    ktensor_free(&job.model);
+    labels_free(&job.labels);
+    return (int)error->status;
+}
+
+const struct command cmd_predict = {
+    .name = "predict",
+    .summary = "compute the values of a model at given coordinates",
+    .usage =
+        "Usage: blco predict STEM COORDS [-o FILE] [OPTION]...\n\nPrints the value of a model at "
+        "each of the coordinates in COORDS, in their\norder: text lines i j k value. STEM is the "
+        "beginning of the names of a model's\nfiles, as given to blco cpd -o, or a .ktns file. "
+        "COORDS is text (.tns), plain or\ngzip, with values or without, a .blco file, or - for "
+        "text from standard input.\nWith --residuals, COORDS has values, and -n shows those that "
+        "the model explains\nworst. COORDS may be larger than memory.\n",
+    .ending =
+        "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-predict(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .operands = CMD_MODELS " " CMD_TENSORS,
+};

@@ -1,0 +1,163 @@
+#include "formats/tns/line_writer.h"
+
+#include <omp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/least.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/outfile.h"
+#include "formats/tns/gzip_member.h"
+
+/* The memory in which a thread formats and compresses a section. */
+struct section_buffer {
+    char *text, *gzipped; /* owned; gzipped for gzip only */
+    struct gzip_member gzip;
+};
+
+struct line_writer {
+    struct line_sections sections;
+    uint64_t written; /* text lines of the pieces so far */
+    struct outfile file;
+    bool gzip, to_stdout;
+    size_t position; /* in the file, of the next section */
+    uint64_t text_bytes;
+    int threads;
+    struct section_buffer *buffer; /* (threads); owned */
+};
+
+static bool ends_in_gz(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+}
+
+static enum status prepare(struct line_writer *w, const char *path, struct error *error)
+{
+    size_t room = w->sections.bytes;
+    w->buffer = memory_zeros((size_t)w->threads, sizeof *w->buffer, error);
+    if (!w->buffer)
+        return error->status;
+    for (int t = 0; t < w->threads; t++) {
+        w->buffer[t].text = memory_array(room, 1, error);
+        if (w->gzip)
+            w->buffer[t].gzipped = memory_array(gzip_member_room(room), 1, error);
+        if (w->gzip)
+            gzip_member_create(&w->buffer[t].gzip, error);
+        if (error->status != STATUS_OK)
+            return error->status;
+    }
+    return w->to_stdout ? STATUS_OK : outfile_open(&w->file, path, error);
+}
+
+/* A section as it goes into the file. */
+struct section {
+    const char *bytes;      /* (size), in a buffer */
+    size_t size, text_size; /* text_size: before compression */
+};
+
+/* Formats the text lines from `begin` on into the thread's buffer. */
+static void make_section(const struct line_writer *w, const struct line_piece *piece,
+                         uint64_t begin, struct section_buffer *b, struct section *s,
+                         struct error *error)
+{
+    const uint64_t end = least_of(begin + w->sections.lines, piece->lines);
+    s->bytes = b->text;
+    s->size = s->text_size = (size_t)(piece->format(piece->context, begin, end, b->text) - b->text);
+    if (!w->gzip)
+        return;
+    s->bytes = b->gzipped;
+    gzip_member_write(&b->gzip, b->text, s->text_size, b->gzipped, &s->size, error);
+}
+
+/* The position of a section in the file is known when the sections before it are formatted. Then
+ * each thread writes its own; standard output, which has no positions, is written in turn. */
+enum status line_writer_append(struct line_writer *w, const struct line_piece *piece,
+                               struct error *error)
+{
+    const uint64_t lines = w->sections.lines;
+    uint64_t sections = piece->lines ? (piece->lines + lines - 1) / lines : 1;
+    bool failed = false;
+#pragma omp parallel for ordered schedule(dynamic)
+    for (uint64_t s = 0; s < sections; s++) {
+        struct error own = {0};
+        struct section made = {0};
+        size_t position = 0;
+        bool skip;
+#pragma omp atomic read
+        skip = failed;
+        if (!skip)
+            make_section(w, piece, s * lines, &w->buffer[omp_get_thread_num()], &made, &own);
+#pragma omp ordered
+        {
+            position = w->position;
+            w->position += made.size;
+            w->text_bytes += made.text_size;
+            if (w->to_stdout && !skip && own.status == STATUS_OK)
+                outfile_write(&w->file, made.bytes, made.size, &own);
+        }
+        if (!w->to_stdout && !skip && own.status == STATUS_OK)
+            outfile_write_at(&w->file, made.bytes, made.size, position, &own);
+        if (own.status != STATUS_OK) {
+#pragma omp critical(line_writer_error)
+            error_set(error, own.status, "%s", own.message);
+#pragma omp atomic write
+            failed = true;
+        }
+        if (omp_get_thread_num() == 0)
+            progress_update(w->sections.progress,
+                            (double)(w->written + s * lines + 1) / (double)(w->sections.whole + 1),
+                            "%s", NUMBER_SIZE(position));
+    }
+    w->written += piece->lines;
+    return error->status;
+}
+
+void line_writer_free(struct line_writer *w)
+{
+    if (!w)
+        return;
+    for (int t = 0; w->buffer && t < w->threads; t++) {
+        memory_free(w->buffer[t].text);
+        memory_free(w->buffer[t].gzipped);
+        gzip_member_free(&w->buffer[t].gzip);
+    }
+    memory_free(w->buffer);
+    if (!w->to_stdout)
+        outfile_discard(&w->file);
+    memory_free(w);
+}
+
+enum status line_writer_open(struct line_writer **writer, const char *path,
+                             const struct line_sections *sections, struct error *error)
+{
+    static char stdout_name[] = "standard output";
+    struct line_writer *w = *writer = memory_array(1, sizeof *w, error);
+    if (!w)
+        return error->status;
+    *w = (struct line_writer){.sections = *sections,
+                              .file = {.fd = -1},
+                              .gzip = ends_in_gz(path),
+                              .to_stdout = strcmp(path, "-") == 0,
+                              .threads = omp_get_max_threads()};
+    if (w->to_stdout)
+        w->file = (struct outfile){.fd = STDOUT_FILENO, .path = stdout_name};
+    progress_stage(sections->progress, "writing %s", w->to_stdout ? stdout_name : path);
+    if (prepare(w, path, error) != STATUS_OK) {
+        line_writer_free(w);
+        *writer = NULL;
+    }
+    return error->status;
+}
+
+enum status line_writer_commit(struct line_writer *w, struct line_writer_report *report,
+                               struct error *error)
+{
+    if (!w->to_stdout && outfile_commit(&w->file, error) != STATUS_OK)
+        return error->status;
+    if (report)
+        *report = (struct line_writer_report){w->text_bytes, w->position};
+    return STATUS_OK;
+}

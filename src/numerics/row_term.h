@@ -1,0 +1,44 @@
+/* What a listed entry adds to the system of a row, for host and device code.
+ *
+ * A listed entry x counts with the weight v: 1, or 0 where x is unknown (NaN). An entry that is not
+ * listed is a zero of weight h: 1 where it is a zero like any other, 0 where it is unknown too.
+ * With m = <a, z> the model's value there, a the row of the factor matrix with the weights of the
+ * components and z the product of the other modes' rows, the sum over all entries of the row is
+ *
+ *   sum over listed entries of (v (x - m)^2 - h m^2)  +  h a V a',
+ *
+ * where V is the Hadamard product of the other modes' Grams. Its minimum in a, where row a becomes
+ * a + d, is that of
+ *
+ *   H d = sum of c z - h V a - ridge a,   H = sum of w z z' + h V + ridge
+ *
+ * with c = v x - (v - h) m and w = v - h. Near a minimum, where d is small, rounding changes d by
+ * little of d, not of a. */
+#ifndef BLCO_ROW_TERM_H
+#define BLCO_ROW_TERM_H
+
+#include "numerics/rounded.h"
+
+struct row_term {
+    double c, w;
+    double misfit; /* v (x - m)^2 - h m^2 */
+};
+
+/* Whether the value of an entry is known. */
+ROUNDED_FUNCTION int row_term_known(double x)
+{
+    return x == x;
+}
+
+ROUNDED_FUNCTION struct row_term row_term(double x, double m, double h)
+{
+    const int known = row_term_known(x);
+    const double v = known ? 1 : 0, value = known ? x : 0;
+    struct row_term t;
+    t.w = v - h;
+    t.c = value - t.w * m;
+    t.misfit = v * (value - m) * (value - m) - h * m * m;
+    return t;
+}
+
+#endif

@@ -1,0 +1,25 @@
+#include "report/label_show.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/printable.h"
+#include "base/utf8.h"
+
+#define LABEL_WIDTH 32 /* columns */
+#define CUT         "..."
+
+const char *label_show(const struct labels *l, int n, uint64_t i, int index_base,
+                       char shown[LABEL_SHOWN_ROOM])
+{
+    const char *label = labels_get(l, n, i);
+    if (!label) {
+        snprintf(shown, LABEL_SHOWN_ROOM, "%s%ju", l->mode[n].count > 0 ? "index " : "",
+                 (uintmax_t)i + (uintmax_t)index_base);
+        return shown;
+    }
+    printable(label, shown, LABEL_SHOWN_ROOM - sizeof CUT);
+    if (utf8_width(shown) > LABEL_WIDTH)
+        strcpy(shown + utf8_fit(shown, LABEL_WIDTH - strlen(CUT)), CUT);
+    return shown;
+}

@@ -1,0 +1,70 @@
+/* How far a model is from given values: sums of its residuals, of all entries and of each slice,
+ * and the strangest entries. */
+#ifndef BLCO_RESIDUALS_H
+#define BLCO_RESIDUALS_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "report/top_entries.h"
+#include "tensor/coo.h"
+
+/* The residual of an entry with this value; NaN where the value is unknown (NaN). */
+static inline double residual_of(double value, double model)
+{
+    return value - model;
+}
+
+/* An entry whose residual is large. */
+struct strange_entry {
+    uint64_t number; /* of the entry, in the order of the input, from 0 */
+    uint32_t index[MAX_ORDER];
+    double value, model;
+};
+
+/* The residuals of the entries of each slice of a mode. */
+struct slice_residuals {
+    double *squares; /* (I_n) sum of their squares; owned     */
+    uint64_t *known; /* (I_n) how many they are; owned        */
+};
+
+struct residuals {
+    struct shape shape;
+    uint64_t entries;          /* so far                                        */
+    uint64_t known;            /* of these, entries that have a residual        */
+    double squares, absolutes; /* sums over the residuals                       */
+    struct slice_residuals slice[MAX_ORDER];
+    uint64_t strangest;          /* how many strange entries are wanted           */
+    struct strange_entry *entry; /* (count) candidates, or the result; owned      */
+    uint64_t count, room;
+    double weakest; /* a residual of this magnitude is no candidate any more */
+};
+
+/* Begins without entries, for entries of a tensor of this shape. The caller frees *r, which is
+ * empty on failure. STATUS_MEMORY. */
+enum status residuals_begin(struct residuals *r, const struct shape *shape, uint64_t strangest,
+                            struct error *error);
+
+/* Adds the entries of x, at which the model has the values model[0..x->nnz). By all OpenMP threads:
+ * neither their number nor how entries are cut into pieces changes the bits of the sums.
+ * STATUS_MEMORY. */
+enum status residuals_add(struct residuals *r, const struct coo *x, const double *model,
+                          struct error *error);
+
+/* Brings entry[0..count) into order: the largest residual first, of equal magnitudes the first in
+ * the input. No entries may be added afterwards. */
+void residuals_rank(struct residuals *r);
+
+/* *top = the slices of mode n with the largest sums of squares, as top_entries_find: `value` is the
+ * sum. STATUS_MEMORY. */
+enum status residuals_slices(struct top_entries *top, const struct residuals *r, int n,
+                             struct error *error);
+
+/* Root mean square and mean of the magnitudes; NaN without residuals. */
+double residuals_rmse(const struct residuals *r);
+double residuals_mae(const struct residuals *r);
+
+/* Accepts an empty one. */
+void residuals_free(struct residuals *r);
+
+#endif

@@ -1,0 +1,338 @@
+/* Runs in which unlisted entries are unknown or weigh less than listed ones, on several numbers of
+ * ranks: each row has a system of its own (numerics/row_term.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "formats/tns/tns.h"
+#include "model/ktensor_match.h"
+#include "support/naive_rows.h"
+#include "support/rank_runs.h"
+
+/* A GPU refuses such problems. */
+static void use_host_ranks(void **state)
+{
+    use_ranks(state);
+    if (under_test.kind->devices)
+        skip();
+}
+
+static struct problem weighed(uint64_t rank, double weight, double ridge, enum ridge_scale scale)
+{
+    return (struct problem){.rank = rank,
+                            .rules = same_ridge(ridge),
+                            .unlisted = {.weighed = true, .weight = weight},
+                            .ridge_scale = scale};
+}
+
+/* The value of the model k at coordinates `at`. */
+static long double value_of(const struct ktensor *k, const uint32_t *at)
+{
+    long double sum = 0;
+    for (uint64_t r = 0; r < k->rank; r++) {
+        long double product = k->lambda[r];
+        for (int n = 0; n < k->shape.order; n++)
+            product *= k->factor[n][at[n] * k->rank + r];
+        sum += product;
+    }
+    return sum;
+}
+
+/* The root of the mean of (x - m)^2 over the entries of x. */
+static double rmse(const struct coo *x, const struct ktensor *k)
+{
+    uint32_t at[MAX_ORDER];
+    long double sum = 0;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, at);
+        const long double e = x->value[i] - value_of(k, at);
+        sum += e * e;
+    }
+    return (double)sqrtl(sum / (long double)x->nnz);
+}
+
+/* The largest difference of both models' values at the entries of x, beside the largest value. */
+static long double difference(const struct coo *x, const struct ktensor *k,
+                              const struct naive_rows *m)
+{
+    uint32_t at[MAX_ORDER];
+    long double most = 0, largest = 0;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, at);
+        const long double y = naive_row_value(m, at);
+        most = fmaxl(most, fabsl(value_of(k, at) - y));
+        largest = fmaxl(largest, fabsl(y));
+    }
+    return most / largest;
+}
+
+/* Two sweeps from a random model, beside the oracle's. */
+static void compare(const struct coo *x, const struct problem *problem)
+{
+    const struct cpals_options als = {.max_iterations = 2};
+    const struct backend_options options = {.problem = *problem};
+    const bool single = problem->precision == POLICY_SINGLE;
+    struct error error = {0};
+    struct cpals_result result;
+    struct naive_rows m;
+    struct ktensor k;
+    assert_int_equal(ktensor_create(&k, &x->shape, problem->rank, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_RANDOM, 5);
+    naive_rows_create(&m, &k, x);
+    for (int sweep = 0; sweep < 2; sweep++)
+        for (int n = 0; n < x->shape.order; n++)
+            naive_rows_update(&m, x, problem, n, problem->unlisted.weight);
+    if (run_from(x, &k, &options, &als, &result, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    const long double of_x = naive_rows_misfit(&(struct naive_rows){.shape = x->shape}, x, 0);
+    const long double fit = 1 - sqrtl(naive_rows_misfit(&m, x, problem->unlisted.weight) / of_x);
+    const long double off = difference(x, &k, &m);
+    if (!(off < (single ? 1e-3L : 1e-8L)))
+        fail_msg("order %d, weight %g, ridge scale %d: values off by %Lg", x->shape.order,
+                 problem->unlisted.weight, (int)problem->ridge_scale, off);
+    assert_true(fabsl(result.fit - fit) < (single ? 1e-4L : 1e-9L));
+    naive_rows_free(&m);
+    ktensor_free(&k);
+}
+
+static void test_oracle(void **state)
+{
+    use_host_ranks(state);
+    static const struct tensor_case cases[] = {
+        {2, {30, 40}, 400, 0},      {3, {20, 1, 30}, 300, 0},    {3, {25, 30, 20}, 3000, 1},
+        {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0}};
+    static const double weights[] = {0, 0.2, 1};
+    static const uint64_t ranks[] = {1, 5, 9};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int i = 0; i < 3; i++)
+            for (int scale = 0; scale < 3; scale++) {
+                const struct tensor_case *t = &cases[c];
+                struct coo x;
+                struct problem p =
+                    weighed(ranks[(c + (size_t)i) % 3], weights[i], 0.05, (enum ridge_scale)scale);
+                naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
+                compare(&x, &p);
+                p.precision = POLICY_SINGLE;
+                compare(&x, &p);
+                p.precision = POLICY_DOUBLE;
+                for (uint64_t e = 0; e < x.nnz; e += 5)
+                    x.value[e] = COO_UNKNOWN;
+                compare(&x, &p);
+                coo_free(&x);
+            }
+}
+
+static void read_planted(struct coo *x)
+{
+    const struct tns_options one_based = {.index_base = 1};
+    struct tns_report report;
+    struct error error = {0};
+    if (tns_read(x, "data/planted.tns", &one_based, NULL, &report, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+}
+
+/* The start of the reference runs: columns of unit length. */
+static void formula_start(struct ktensor *k, const struct coo *x)
+{
+    struct error error = {0};
+    assert_int_equal(ktensor_create(k, &x->shape, 4, &error), STATUS_OK);
+    for (int n = 0; n < 3; n++)
+        for (int r = 0; r < 4; r++) {
+            double sum = 0;
+            for (int i = 0; i < (int)x->shape.dims[n]; i++) {
+                const double a = ((7 * i + 13 * r + 5 * n + i * i % (r + 2)) % 11 - 3) / 11.0;
+                k->factor[n][4 * i + r] = a;
+                sum += a * a;
+            }
+            for (uint64_t i = 0; i < x->shape.dims[n]; i++)
+                k->factor[n][4 * i + (uint64_t)r] /= sqrt(sum);
+        }
+    for (int r = 0; r < 4; r++)
+        k->lambda[r] = 1;
+}
+
+/* Errors of the listed entries after some sweeps, found by another program from the same start. */
+static void test_reference(void **state)
+{
+    use_host_ranks(state);
+    static const struct {
+        double weight, fade;
+        double rmse[6]; /* after sweeps[] */
+    } cases[] = {
+        {0, 0, {48.3946601, 33.4856171, 20.8786071, 17.7884875, 14.3910438, 10.4924912}},
+        {.01, 0, {43.6602636, 24.3600788, 16.2908307, 9.26740728, .132104988, .000585080772}},
+        {0, .7, {63.2055564, 25.9946536, 5.88311529, .0518941475, .000502589889, .000661030061}}};
+    static const int sweeps[] = {1, 2, 5, 10, 20, 50};
+    struct coo x;
+    read_planted(&x);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int i = 0; i < 6; i++) {
+            const struct cpals_options als = {.max_iterations = sweeps[i]};
+            struct backend_options options = {.problem =
+                                                  weighed(4, cases[c].weight, .1, RIDGE_BALANCED)};
+            struct ktensor k;
+            struct cpals_result result;
+            struct error error = {0};
+            options.problem.unlisted.fade = cases[c].fade;
+            formula_start(&k, &x);
+            if (run_from(&x, &k, &options, &als, &result, &error) != STATUS_OK)
+                fail_msg("%s", error.message);
+            const double found = rmse(&x, &k), expected = cases[c].rmse[i];
+            if (!(fabs(found / expected - 1) < 1e-6))
+                fail_msg("case %zu, %d sweeps: %.9g, expected %.9g", c, sweeps[i], found, expected);
+            ktensor_free(&k);
+        }
+    coo_free(&x);
+}
+
+/* A nonnegative model of three modes, and some cells of it. */
+static void some_cells(struct coo *x, struct ktensor *planted, double share)
+{
+    static const uint64_t dims[] = {30, 25, 20};
+    struct error error = {0};
+    uint64_t seed = 11, kept = 0;
+    assert_int_equal(ktensor_create(planted, SHAPE(3, dims), 3, &error), STATUS_OK);
+    ktensor_randomise(planted, KTENSOR_RANDOM, 8);
+    for (int n = 0; n < 3; n++)
+        for (uint64_t e = 0; e < dims[n] * 3; e++)
+            planted->factor[n][e] *= naive_random(&seed) % 3 > 0;
+    assert_int_equal(ktensor_arrange(planted, &error), STATUS_OK);
+    assert_int_equal(coo_create(x, &planted->shape, 30 * 25 * 20, &error), STATUS_OK);
+    for (uint32_t i = 0; i < 30 * 25 * 20; i++) {
+        const uint32_t at[] = {i / 500, i / 20 % 25, i % 20};
+        if ((double)(naive_random(&seed) >> 11) * 0x1p-53 >= share)
+            continue;
+        for (int n = 0; n < 3; n++)
+            x->index[n][kept] = at[n];
+        x->value[kept++] = (double)value_of(planted, at);
+    }
+    x->nnz = kept;
+}
+
+/* Where no entry is negative, an entry that is zero would not lower the misfit by growing, and one
+ * that is not would not by either: q = -dF/da / 2. */
+static void assert_optimal(const struct coo *x, const struct ktensor *k, int mode)
+{
+    uint32_t at[MAX_ORDER];
+    const uint64_t entries = k->shape.dims[mode] * k->rank;
+    double *q = calloc(entries, sizeof *q), *size = calloc(entries, sizeof *size);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, at);
+        const double e = x->value[i] - (double)value_of(k, at);
+        for (uint64_t r = 0; r < k->rank; r++) {
+            double z = k->lambda[r];
+            for (int n = 0; n < 3; n++)
+                z *= n == mode ? 1 : k->factor[n][at[n] * k->rank + r];
+            q[at[mode] * k->rank + r] += e * z;
+            size[at[mode] * k->rank + r] += fabs(x->value[i] * z);
+        }
+    }
+    for (uint64_t i = 0; i < entries; i++) {
+        const double a = k->factor[mode][i];
+        if (!(a >= 0 && (a == 0 ? q[i] <= 1e-5 * size[i] : fabs(q[i]) <= 1e-5 * size[i])))
+            fail_msg("mode %d, entry %ju: a %g, q %g, size %g", mode + 1, (uintmax_t)i, a, q[i],
+                     size[i]);
+    }
+    free(q);
+    free(size);
+}
+
+/* Half of the cells of a nonnegative model are enough to find all others. */
+static void test_nonneg(void **state)
+{
+    use_host_ranks(state);
+    struct backend_options options = {.problem = weighed(3, 0, 0, RIDGE_BALANCED)};
+    const struct cpals_options als = {.max_iterations = 2000, .tolerance = 1e-12};
+    struct ktensor planted, again, k;
+    struct error error = {0};
+    struct coo x, all;
+    double best = 0;
+    options.problem.unlisted.fade = .8;
+    options.problem.rules = (struct mode_rules){.nonneg = {true, true, true}};
+    some_cells(&x, &planted, .5);
+    some_cells(&all, &again, 1);
+    ktensor_free(&again);
+    for (uint64_t seed = 1; seed <= 5 && best <= .9999; seed++) {
+        run_random(&x, &options, seed, &als, &k);
+        for (int n = 0; n < 3; n++)
+            assert_optimal(&x, &k, n);
+        assert_int_equal(ktensor_score(&k, &planted, 1, &best, NULL, &error), STATUS_OK);
+        assert_true(best <= .9999 || rmse(&all, &k) < 1e-4);
+        ktensor_free(&k);
+    }
+    assert_true(best > .9999);
+    ktensor_free(&planted);
+    coo_free(&all);
+    coo_free(&x);
+}
+
+/* While unlisted entries fade no sweep converges, and none counts as one that fell. */
+static void test_fading(void **state)
+{
+    use_host_ranks(state);
+    struct backend_options options = {.problem = weighed(3, 0, 1e-6, RIDGE_BALANCED)};
+    const struct cpals_options als = {.max_iterations = 100, .tolerance = 1};
+    struct ktensor planted, k;
+    struct coo x;
+    options.problem.unlisted.fade = .5;
+    some_cells(&x, &planted, .3);
+    const struct cpals_result result = run_random(&x, &options, 2, &als, &k);
+    assert_int_equal(result.iterations, 16); /* .5^13 > 1e-4 > .5^14; then two alike */
+    assert_int_equal(result.stop, CPALS_CONVERGED);
+    assert_int_equal(result.trust.falls, 0);
+    ktensor_free(&planted);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+/* A row and a whole slice without listed entries are zero. */
+static void test_empty_rows(void **state)
+{
+    use_host_ranks(state);
+    struct backend_options options = {.problem = weighed(2, 0, .1, RIDGE_BALANCED)};
+    const struct cpals_options als = {.max_iterations = 5};
+    static const uint64_t dims[] = {8, 9, 7};
+    struct ktensor k;
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 150, 3, 0);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.index[1][i] = x.index[1][i] == 4 ? 5 : x.index[1][i];
+    run_random(&x, &options, 1, &als, &k);
+    for (uint64_t r = 0; r < 2; r++) {
+        assert_true(k.factor[1][4 * 2 + r] == 0);
+        assert_true(k.factor[1][5 * 2 + r] != 0);
+    }
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+static void test_failing_allocations(void **state)
+{
+    use_host_ranks(state);
+    struct backend_options options = {.problem = weighed(3, 0, .1, RIDGE_COUNTED)};
+    const struct cpals_options als = {.max_iterations = 2};
+    static const uint64_t dims[] = {12, 9, 15};
+    struct coo x;
+    options.problem.unlisted.fade = .5;
+    naive_random_coo(&x, SHAPE(3, dims), 300, 3, 0);
+    assert_true(fail_every_allocation(&x, &options, &als) > 20);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
+                                       ON_RANKS(test_reference),
+                                       ON_RANKS(test_nonneg),
+                                       ON_RANKS(test_fading),
+                                       ON_RANKS(test_empty_rows),
+                                       ON_RANKS_OF(test_failing_allocations, backend_host, 1),
+                                       ON_RANKS_OF(test_failing_allocations, backend_host, 3)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+# Runs of blco cpd in which unlisted entries are unknown or weigh less.
+# bats file_tags=threads
+load cli_helpers
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export OMP_NUM_THREADS=2
+    planted=$BATS_TEST_DIRNAME/../../data/planted.tns
+}
+
+cpd() {
+    "$BLCO" cpd "$planted" -r 4 --backend host -q "$@"
+}
+
+# Every second nonzero of the tensor, whose cells are those of a model of rank 4.
+half() {
+    awk '!/^#/ && ++n % 2' "$planted" >half.tns
+}
+
+@test "half of the nonzeros give the model of all" {
+    half
+    "$BLCO" cpd half.tns -r 4 --backend host -q --unlisted unknown --ridge 1e-6 --starts 5 \
+        -i 2000 --tol 1e-9 -o half
+    run "$BLCO" compare half "$BATS_TEST_DIRNAME/../../data/planted.ktns"
+    [[ $output =~ score\ +0\.99|score\ +1 ]]
+    "$BLCO" cpd half.tns -r 4 --backend host -q -o zeros
+    run "$BLCO" compare zeros "$BATS_TEST_DIRNAME/../../data/planted.ktns"
+    [[ ! $output =~ score\ +0\.99|score\ +1 ]]
+}
+
+@test "the bits are the same for any number of threads, and after a checkpoint" {
+    cpd --unlisted unknown --ridge 0.1 -i 60 --tol 0 -o two
+    for threads in 1 3; do
+        OMP_NUM_THREADS=$threads cpd --unlisted unknown --ridge 0.1 -i 60 --tol 0 -o other
+        for n in 1 2 3; do cmp "two.mode$n.mat" "other.mode$n.mat"; done
+    done
+    for i in 10 45 52; do # while entries fade, and after
+        cpd --unlisted unknown --ridge 0.1 -i $i --tol 0 --checkpoint c.bck --nowrite
+        cpd --unlisted unknown --ridge 0.1 -i 60 --tol 0 --resume c.bck -o other
+        for n in 1 2 3; do cmp "two.mode$n.mat" "other.mode$n.mat"; done
+        rm c.bck
+    done
+}
+
+@test "a weight of 1 is zero, word for word" {
+    cpd -i 5 --tol 0 -o zero
+    cpd -i 5 --tol 0 --unlisted 1 -o one
+    cpd -i 5 --tol 0 --unlisted zero -o word
+    for n in 1 2 3; do
+        cmp "zero.mode$n.mat" "one.mode$n.mat"
+        cmp "zero.mode$n.mat" "word.mode$n.mat"
+    done
+}
+
+@test "the record says what unlisted entries were" {
+    cpd -i 3 --unlisted 0.25 --nowrite --record r.json --ridge 1
+    grep -q '"unlisted": 0.25' r.json
+    grep -q '"fade": 0.8' r.json
+    grep -q '"ridge_scale": "balanced"' r.json
+    cpd -i 3 --unlisted unknown --fade 0 --nowrite --record r.json
+    grep -q '"unlisted": "unknown"' r.json
+    grep -q '"fade": 0' r.json
+    cpd -i 3 --nowrite --record r.json
+    grep -q '"unlisted": "zero"' r.json
+    grep -q '"ridge_scale": "unit"' r.json
+}
+
+@test "an entry that is nan is unknown, the entries that are not listed are zeros" {
+    awk '/^#/ { print; next } { print $1, $2, $3, ++n % 10 ? $4 : "nan" }' "$planted" >some.tns
+    for ranks in "" "mpirun --allow-run-as-root --oversubscribe -q -n 3"; do
+        $ranks "$BLCO" cpd some.tns -r 4 --backend host -q -i 500 --tol 1e-10 --starts 3 -o some
+        run "$BLCO" compare some "$BATS_TEST_DIRNAME/../../data/planted.ktns"
+        [[ $output =~ score\ +0\.9999|score\ +1 ]]
+    done
+    "$BLCO" convert -q some.tns some.blco
+    "$BLCO" cpd some.blco -r 4 --backend host -q -i 50 --tol 0 -o blco
+    "$BLCO" cpd some.tns -r 4 --backend host -q -i 50 --tol 0 -o text
+    for n in 1 2 3; do cmp "blco.mode$n.mat" "text.mode$n.mat"; done
+}
+
+@test "listed zeros count, and a file that lacks them is named" {
+    half
+    cat >>half.tns <<<"20 25 30 0"
+    "$BLCO" convert -q half.tns dropped.blco
+    "$BLCO" convert -q --keep-zeros half.tns kept.blco
+    "$BLCO" cpd half.tns -r 2 --backend host -q -i 50 --unlisted unknown -o text
+    "$BLCO" cpd kept.blco -r 2 --backend host -q -i 50 --unlisted unknown -o kept
+    cmp text.mode1.mat kept.mode1.mat
+    run "$BLCO" cpd dropped.blco -r 2 --backend host -i 50 --unlisted unknown -o dropped
+    [[ $output == *"warning: dropped.blco was made without 1 zero that was listed; blco convert --keep-zeros keeps them"* ]]
+    run cmp -s text.mode1.mat dropped.mode1.mat
+    [ "$status" -eq 1 ]
+}
+
+@test "what contradicts --unlisted is refused" {
+    check() { # MESSAGE OPTION...
+        local message=$1
+        shift
+        run "$BLCO" cpd "$planted" -r 4 --nowrite "$@"
+        echo "$output"
+        [ "$status" -eq 2 ] && [[ $output == "blco cpd: $message"* ]] && [ "${#lines[@]}" -eq 1 ]
+    }
+    check "--unlisted: '1.5', expected zero, unknown, or a weight from 0 to 1" --unlisted 1.5
+    check "--unlisted: '-1', expected zero, unknown, or a weight from 0 to 1" --unlisted=-1
+    check "--unlisted: 'nan', expected zero, unknown, or a weight from 0 to 1" --unlisted nan
+    check "--fade 1: expected less than 1" --unlisted unknown --fade 1
+    check "--ridge-scale counted: only where --unlisted is unknown or a weight" --ridge-scale counted
+    check "--init nvecs and --unlisted unknown: nvecs takes every entry that is not listed for a zero" \
+        --unlisted unknown --init nvecs
+    check "--core-consistency and --unlisted 0.5: it is known only where all entries count alike" \
+        --unlisted 0.5 --core-consistency
+    check "--conflict atomic and --unlisted unknown: expected auto or ordered" \
+        --unlisted unknown --conflict atomic
+}
+
+@test "a checkpoint goes on only with the same --unlisted" {
+    cpd --unlisted unknown -i 3 --checkpoint c.bck --nowrite
+    run cpd -i 5 --resume c.bck --nowrite --unlisted 0.5
+    [ "$output" = "blco cpd: c.bck: a checkpoint with --unlisted unknown, but this run has 0.5" ]
+    run cpd -i 5 --resume c.bck --nowrite --unlisted unknown --fade 0.5
+    [ "$output" = "blco cpd: c.bck: a checkpoint with --fade 0.8, but this run has 0.5" ]
+    run cpd -i 5 --resume c.bck --nowrite --unlisted unknown --ridge-scale unit
+    [ "$output" = "blco cpd: c.bck: a checkpoint with --ridge-scale balanced, but this run has unit" ]
+}

@@ -1,0 +1,204 @@
+/* The oracle of runs in which each row of a factor matrix has its own system (numerics/row_term.h):
+ * ALS by rows in long double, by Gaussian elimination on H a = sum of v x z. */
+#ifndef BLCO_NAIVE_ROWS_H
+#define BLCO_NAIVE_ROWS_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/ktensor.h"
+#include "problem/problem.h"
+#include "tensor/coo.h"
+
+#define NAIVE_ROWS_RANK 16 /* at most */
+
+/* A_n (I_n x R) with unit columns, and lambda. */
+struct naive_rows {
+    struct shape shape;
+    int rank;
+    long double *a[MAX_ORDER];
+    long double lambda[NAIVE_ROWS_RANK];
+};
+
+static inline long double naive_row_value(const struct naive_rows *m, const uint32_t *at)
+{
+    long double sum = 0;
+    for (int r = 0; r < m->rank; r++) {
+        long double product = m->lambda[r];
+        for (int n = 0; n < m->shape.order; n++)
+            product *= m->a[n][(uint64_t)at[n] * (uint64_t)m->rank + (uint64_t)r];
+        sum += product;
+    }
+    return sum;
+}
+
+static inline void naive_rows_at(const struct coo *x, uint64_t i, uint32_t *at)
+{
+    for (int n = 0; n < x->shape.order; n++)
+        at[n] = x->index[n][i];
+}
+
+static inline void naive_rows_normalise(struct naive_rows *m, int n)
+{
+    const uint64_t rank = (uint64_t)m->rank;
+    for (uint64_t r = 0; r < rank; r++) {
+        long double sum = 0;
+        for (uint64_t i = 0; i < m->shape.dims[n]; i++)
+            sum += m->a[n][i * rank + r] * m->a[n][i * rank + r];
+        m->lambda[r] = sqrtl(sum);
+        for (uint64_t i = 0; i < m->shape.dims[n]; i++)
+            m->a[n][i * rank + r] /= sum > 0 ? m->lambda[r] : 1;
+    }
+}
+
+/* The model k, with its weights multiplied so that the known listed entries of the model have the
+ * norm of those of x. */
+static inline void naive_rows_create(struct naive_rows *m, const struct ktensor *k,
+                                     const struct coo *x)
+{
+    long double of_x = 0, of_model = 0;
+    long double lambda[NAIVE_ROWS_RANK] = {0};
+    uint32_t at[MAX_ORDER];
+    *m = (struct naive_rows){.shape = k->shape, .rank = (int)k->rank};
+    for (int r = 0; r < m->rank; r++)
+        lambda[r] = k->lambda[r];
+    for (int n = 0; n < k->shape.order; n++) {
+        m->a[n] = malloc(k->shape.dims[n] * k->rank * sizeof *m->a[n]);
+        for (uint64_t e = 0; e < k->shape.dims[n] * k->rank; e++)
+            m->a[n][e] = k->factor[n][e];
+        naive_rows_normalise(m, n);
+        for (int r = 0; r < m->rank; r++)
+            lambda[r] *= m->lambda[r];
+    }
+    memcpy(m->lambda, lambda, sizeof lambda);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, at);
+        const long double value = x->value[i], model = naive_row_value(m, at);
+        of_x += isnan(x->value[i]) ? 0 : value * value;
+        of_model += isnan(x->value[i]) ? 0 : model * model;
+    }
+    for (int r = 0; r < m->rank; r++)
+        m->lambda[r] *= sqrtl(of_x / of_model);
+}
+
+static inline void naive_rows_free(struct naive_rows *m)
+{
+    for (int n = 0; n < m->shape.order; n++)
+        free(m->a[n]);
+}
+
+/* V(r,s) of the other modes' Grams. */
+static inline long double naive_rows_v(const struct naive_rows *m, int mode, int r, int s)
+{
+    long double product = 1;
+    for (int n = 0; n < m->shape.order; n++) {
+        long double sum = 0;
+        for (uint64_t i = 0; n != mode && i < m->shape.dims[n]; i++)
+            sum += m->a[n][i * (uint64_t)m->rank + (uint64_t)r] *
+                   m->a[n][i * (uint64_t)m->rank + (uint64_t)s];
+        product *= n == mode ? 1 : sum;
+    }
+    return product;
+}
+
+/* The ridge of component r in a row with `known` known entries. */
+static inline long double naive_rows_ridge(const struct naive_rows *m, const struct problem *p,
+                                           int mode, int r, long double known)
+{
+    const long double ridge = p->rules.ridge[mode], order = m->shape.order;
+    if (p->ridge_scale == RIDGE_COUNTED)
+        return ridge * known;
+    return p->ridge_scale == RIDGE_UNIT ? ridge
+                                        : ridge * powl(m->lambda[r], -2 * (order - 1) / order);
+}
+
+/* One row: h (R x R) and b (R), which becomes the solution. */
+static inline void naive_rows_solve(long double h[][NAIVE_ROWS_RANK], long double *b, int rank)
+{
+    for (int k = 0; k < rank; k++) {
+        int pivot = k;
+        for (int i = k + 1; i < rank; i++)
+            pivot = fabsl(h[i][k]) > fabsl(h[pivot][k]) ? i : pivot;
+        for (int j = 0; j < rank; j++) {
+            const long double swap = h[k][j];
+            h[k][j] = h[pivot][j];
+            h[pivot][j] = swap;
+        }
+        const long double swap = b[k];
+        b[k] = b[pivot];
+        b[pivot] = swap;
+        for (int i = k + 1; i < rank; i++) {
+            const long double f = h[i][k] / h[k][k];
+            for (int j = k; j < rank; j++)
+                h[i][j] -= f * h[k][j];
+            b[i] -= f * b[k];
+        }
+    }
+    for (int k = rank; k-- > 0;) {
+        for (int j = k + 1; j < rank; j++)
+            b[k] -= h[k][j] * b[j];
+        b[k] /= h[k][k];
+    }
+}
+
+/* Solves every row of a mode; unlisted entries have the weight `unlisted`. */
+static inline void naive_rows_update(struct naive_rows *m, const struct coo *x,
+                                     const struct problem *p, int mode, long double unlisted)
+{
+    const int rank = m->rank;
+    long double v[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK];
+    for (int r = 0; r < rank; r++)
+        for (int s = 0; s < rank; s++)
+            v[r][s] = naive_rows_v(m, mode, r, s);
+    for (uint64_t row = 0; row < m->shape.dims[mode]; row++) {
+        long double h[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK], b[NAIVE_ROWS_RANK] = {0}, known = 0;
+        long double *to = m->a[mode] + row * (uint64_t)rank;
+        for (int r = 0; r < rank; r++)
+            for (int s = 0; s < rank; s++)
+                h[r][s] = unlisted * v[r][s];
+        for (uint64_t i = 0; i < x->nnz; i++) {
+            long double z[NAIVE_ROWS_RANK];
+            const long double weight = isnan(x->value[i]) ? 0 : 1;
+            if (x->index[mode][i] != row)
+                continue;
+            known += weight;
+            for (int r = 0; r < rank; r++) {
+                z[r] = 1;
+                for (int n = 0; n < m->shape.order; n++)
+                    z[r] *= n == mode
+                                ? 1
+                                : m->a[n][(uint64_t)x->index[n][i] * (uint64_t)rank + (uint64_t)r];
+                b[r] += weight > 0 ? x->value[i] * z[r] : 0;
+            }
+            for (int r = 0; r < rank; r++)
+                for (int s = 0; s < rank; s++)
+                    h[r][s] += (weight - unlisted) * z[r] * z[s];
+        }
+        for (int r = 0; r < rank; r++)
+            h[r][r] += naive_rows_ridge(m, p, mode, r, known);
+        if (known > 0)
+            naive_rows_solve(h, b, rank);
+        memcpy(to, b, (size_t)rank * sizeof *to);
+    }
+    naive_rows_normalise(m, mode);
+}
+
+/* The sum of v (x - m)^2 over listed entries, and of unlisted m^2 over all others. */
+static inline long double naive_rows_misfit(const struct naive_rows *m, const struct coo *x,
+                                            long double unlisted)
+{
+    uint32_t at[MAX_ORDER];
+    long double sum = 0;
+    for (int r = 0; unlisted > 0 && r < m->rank; r++)
+        for (int s = 0; s < m->rank; s++)
+            sum += unlisted * m->lambda[r] * m->lambda[s] * naive_rows_v(m, -1, r, s);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, at);
+        const long double y = naive_row_value(m, at), e = x->value[i] - y;
+        sum += (isnan(x->value[i]) ? 0 : e * e) - unlisted * y * y;
+    }
+    return sum;
+}
+
+#endif
