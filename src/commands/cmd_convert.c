@@ -10,11 +10,11 @@
 #include "base/pace.h"
 #include "base/threads.h"
 #include "commands/options/cmd_common.h"
+#include "commands/tensor_maps.h"
 #include "commands/tensor_target.h"
 #include "commands/text_output.h"
 #include "formats/blco/blco_copy.h"
 #include "formats/blco/blco_pieces.h"
-#include "formats/csv/name_maps.h"
 #include "formats/external_sort.h"
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
@@ -25,8 +25,8 @@ struct settings {
     const char *in, *out;
     bool force, keep_zeros;
     uint64_t memory;           /* bytes of host memory to use */
-    bool csv;                  /* IN is CSV                   */
-    struct tensor_names names; /* of CSV; owned               */
+    struct tensor_names names; /* of CSV; of a .blco file those of the modes; owned */
+    struct tensor_maps maps;   /* owned                       */
 };
 
 static const struct cli_option output_options[] = {
@@ -73,20 +73,20 @@ static enum status read_pieces(struct settings *s, struct coo *last,
 {
     struct tns_report report;
     const struct csv_source source = {s->in, &s->common.csv, &s->common.tns};
-    if (!s->csv)
+    if (!s->maps.csv)
         return tns_read_pieces(last, s->in, &s->common.tns, pieces, &report, error);
     if (csv_read_pieces(last, &s->names, &source, pieces, &report, error) != STATUS_OK)
         return error->status;
     return tensor_check_lengths(s->in, &last->shape, &s->common.tns, error);
 }
 
-/* Writes the names of CSV beside OUT, under hidden names until OUT is complete. */
-static enum status write_maps(const struct settings *s, struct name_maps *maps, struct error *error)
+/* Writes the maps of the tensor, which is read, under hidden names until OUT is complete. */
+static enum status write_maps(struct settings *s, const struct shape *shape, bool has_modes,
+                              struct error *error)
 {
-    *maps = (struct name_maps){0};
-    if (strcmp(s->out, "-") == 0)
-        return STATUS_OK;
-    return name_maps_write(maps, s->out, &s->names, error);
+    if (tensor_maps_find(&s->maps, &s->names, shape, error) != STATUS_OK)
+        return error->status;
+    return tensor_maps_write(&s->maps, has_modes, error);
 }
 
 /* --- to .blco --- */
@@ -120,7 +120,6 @@ static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, c
 static enum status text_to_blco(struct settings *s, struct progress *progress, struct error *error)
 {
     struct external_sort sort;
-    struct name_maps maps = {0};
     struct coo last = {0};
     struct external_sort_report report;
     char from[64] = "";
@@ -130,14 +129,14 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
         goto done;
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
-    if (write_maps(s, &maps, error) != STATUS_OK)
+    if (write_maps(s, &last.shape, true, error) != STATUS_OK)
         goto done;
-    sort.modes = &s->names.modes;
+    sort.modes = &s->maps.names.modes;
     if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
         tensor_name_overflow(s->in, error);
         goto done;
     }
-    if (name_maps_commit(&maps, error) != STATUS_OK)
+    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
         goto done;
     if (sort.spills.count > 0)
         snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills.count);
@@ -145,13 +144,12 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
     tensor_note_cleaning(progress, &report.cleaning);
 done:
     coo_free(&last);
-    name_maps_discard(&maps);
     external_sort_free(&sort);
     return error->status;
 }
 
 /* Opens IN, a .blco file, which cannot bring back zeros that were dropped when it was written. */
-static enum status open_blco(struct blco_file *f, const struct settings *s, struct error *error)
+static enum status open_blco(struct blco_file *f, struct settings *s, struct error *error)
 {
     if (blco_file_open(f, s->in, error) != STATUS_OK)
         return error->status;
@@ -163,6 +161,7 @@ static enum status open_blco(struct blco_file *f, const struct settings *s, stru
                   s->in, (uintmax_t)dropped);
         goto done;
     }
+    s->names.modes = *f->modes;
     tensor_check_lengths(s->in, &f->shape, &s->common.tns, error);
 done:
     if (error->status != STATUS_OK)
@@ -170,8 +169,7 @@ done:
     return error->status;
 }
 
-static enum status blco_to_blco(const struct settings *s, struct progress *progress,
-                                struct error *error)
+static enum status blco_to_blco(struct settings *s, struct progress *progress, struct error *error)
 {
     struct blco_file f;
     uint64_t bytes;
@@ -179,7 +177,11 @@ static enum status blco_to_blco(const struct settings *s, struct progress *progr
     if (open_blco(&f, s, error) != STATUS_OK)
         return error->status;
     progress_stage(progress, "writing %s", s->out);
+    if (write_maps(s, &f.shape, mode_names_any(f.modes), error) != STATUS_OK)
+        goto done;
     if (blco_copy(&f, s->out, s->memory, &bytes, progress, error) != STATUS_OK)
+        goto done;
+    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
         goto done;
     show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
 done:
@@ -212,8 +214,7 @@ static enum status append(void *writer, struct coo *piece, struct error *error)
     return tns_writer_append(writer, piece, error);
 }
 
-static enum status blco_to_text(const struct settings *s, struct progress *progress,
-                                struct error *error)
+static enum status blco_to_text(struct settings *s, struct progress *progress, struct error *error)
 {
     struct blco_file f;
     struct tns_writer *w = NULL;
@@ -224,11 +225,15 @@ static enum status blco_to_text(const struct settings *s, struct progress *progr
         return error->status;
     const struct blco_file_header *h = f.header;
     const struct blco_pieces pieces = blco_pieces_of(&f, s->memory / 2);
+    if (write_maps(s, &f.shape, false, error) != STATUS_OK)
+        goto done;
     if (tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error) != STATUS_OK)
         goto done;
     if (blco_pieces_each(&pieces, append, w, error) != STATUS_OK)
         goto done;
     if (tns_writer_commit(w, &report, error) != STATUS_OK)
+        goto done;
+    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
         goto done;
     show_text(progress, &report, h->nnz, clock_now() - start);
 done:
@@ -250,7 +255,6 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
 {
     struct coo x;
     struct coo_cleaning cleaning;
-    struct name_maps maps = {0};
     struct line_writer_report written;
     struct tns_write_options options = text_options(s, progress);
     struct tns_pieces pieces = {.memory = s->memory,
@@ -263,44 +267,26 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     double start = clock_now();
     if (tensor_clean(&x, s->in, &s->common.tns, NULL, &cleaning, error) != STATUS_OK)
         goto done;
-    if (write_maps(s, &maps, error) != STATUS_OK)
+    if (write_maps(s, &x.shape, false, error) != STATUS_OK)
         goto done;
     if (tns_write(&x, s->out, &options, &written, error) != STATUS_OK)
         goto done;
-    if (name_maps_commit(&maps, error) != STATUS_OK)
+    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
         goto done;
     show_text(progress, &written, x.nnz, clock_now() - start);
     tensor_note_cleaning(progress, &cleaning);
 done:
-    name_maps_discard(&maps);
     coo_free(&x);
     return error->status;
 }
 
-/* Whether the file `path` may be made: it is not IN, and does not exist, unless it may be replaced.
- */
-static enum status check_target(const struct settings *s, const char *path, struct error *error)
+static enum status check_target(const struct settings *s, struct error *error)
 {
     struct file_roles files = {0};
     file_roles_add(&files, FILE_TENSOR_READ, s->in, error);
-    tensor_target_check(path, &files, s->force, error);
+    tensor_target_check(s->out, &files, s->force, error);
     file_roles_free(&files);
     return error->status;
-}
-
-/* The same for the maps of CSV. */
-static enum status check_maps(const struct settings *s, struct error *error)
-{
-    for (int n = 0; n < MAX_ORDER && s->csv && strcmp(s->out, "-") != 0; n++) {
-        char *path = name_maps_path(s->out, n, error);
-        if (!path)
-            return error->status;
-        check_target(s, path, error);
-        memory_free(path);
-        if (error->status != STATUS_OK)
-            return error->status;
-    }
-    return STATUS_OK;
 }
 
 static enum status convert(struct settings *s, struct error *error)
@@ -311,10 +297,11 @@ static enum status convert(struct settings *s, struct error *error)
         return error->status;
     if (tensor_format(s->in, &s->common.csv, &from, error) != STATUS_OK)
         return error->status;
-    s->csv = from == TENSOR_CSV;
-    if (check_target(s, s->out, error) != STATUS_OK)
+    s->maps = (struct tensor_maps){
+        .in = s->in, .out = s->out, .csv = from == TENSOR_CSV, .force = s->force};
+    if (check_target(s, error) != STATUS_OK)
         return error->status;
-    if (check_maps(s, error) != STATUS_OK)
+    if (tensor_maps_check(&s->maps, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
     if (threads_start(error) != STATUS_OK)
@@ -331,6 +318,7 @@ static enum status convert(struct settings *s, struct error *error)
         text_to_text(s, &progress, error);
     progress_clear(&progress);
     tensor_names_free(&s->names);
+    tensor_maps_free(&s->maps);
     return error->status;
 }
 

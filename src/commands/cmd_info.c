@@ -1,6 +1,7 @@
 /* blco info: what is in a tensor file, and the memory plan of decomposing it. */
 #include "commands/cmd.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -80,7 +81,7 @@ static enum status gather_text(struct info_findings *f, const char *path,
         tensor_read_text(&f->x, path, &common->tns, progress, &f->report, error);
     if (error->status != STATUS_OK)
         return error->status;
-    f->modes = f->names.modes;
+    f->labels.modes = f->names.modes;
     f->entries = f->report.text.entries;
     f->listed = coo_count_listed(&f->x);
     f->listed.dropped = f->report.cleaning.zeros;
@@ -127,7 +128,7 @@ static enum status gather_blco(struct info_findings *f, const char *path,
         return error->status;
     const struct blco_file_header *h = file.header;
     f->file_bytes = h->file_bytes;
-    f->modes = *file.modes;
+    f->labels.modes = *file.modes;
     f->entries = h->nnz;
     f->listed = file.listed;
     f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
@@ -176,6 +177,8 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
         gather_blco(f, path, &common->tns, &progress, error);
     else
         gather_text(f, path, common, &progress, error);
+    if (error->status == STATUS_OK && f->format != TENSOR_CSV)
+        labels_find_tensor(&f->labels, path, f->x.shape.order, error);
     if (error->status == STATUS_OK && f->x.nnz > 0)
         make_plan(f, &common->options, threads, error);
     progress_clear(&progress);
@@ -223,7 +226,7 @@ static void show_values(const struct info_findings *f)
 
 static void show_modes(const struct info_findings *f, const struct coo_statistics *s)
 {
-    const struct mode_names *names = &f->modes;
+    const struct mode_names *names = &f->labels.modes;
     const bool named = mode_names_any(names);
     char shown[PRINTABLE_ROOM(MODE_NAME_BYTES)];
     printf("\nmode      length  empty slices  nonzeros of the fullest slice%s\n",
@@ -232,6 +235,20 @@ static void show_modes(const struct info_findings *f, const struct coo_statistic
         printf("%4d  %10ju  %12ju  %29ju%s%s\n", n + 1, (uintmax_t)f->x.shape.dims[n],
                (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n], named ? "  " : "",
                printable(names->of[n], shown, sizeof shown));
+}
+
+/* The files that have names of indices. */
+static void show_maps(const struct info_findings *f)
+{
+    const char *before = "names        ";
+    for (int n = 0; n < f->x.shape.order; n++) {
+        char shown[PRINTABLE_ROOM(PATH_MAX)];
+        if (!f->labels.mode[n].path)
+            continue;
+        printf("%s%s", before, printable(f->labels.mode[n].path, shown, sizeof shown));
+        before = ", ";
+    }
+    printf("%s", *before == ',' ? "\n" : "");
 }
 
 static void show_plan(const struct info_findings *f)
@@ -284,6 +301,7 @@ static void show(const struct info_findings *f, const char *path)
     printf("duplicates   %ju\n", (uintmax_t)f->report.cleaning.duplicates);
     show_listed(f);
     show_lengths(f);
+    show_maps(f);
     show_line_bits(&f->x);
     if (f->x.nnz == 0)
         return;
@@ -329,6 +347,7 @@ static int run_command(int argc, char **argv, struct error *error)
         conclude(&findings, &settings, path, error);
     coo_free(&findings.x);
     tensor_names_free(&findings.names);
+    labels_free(&findings.labels);
     coo_census_free(&findings.census);
     info_ranks_free(&findings.ranks);
     return (int)error->status;

@@ -4,6 +4,7 @@
 #define BLCO_INFO_FINDINGS_H
 
 #include "commands/info_ranks.h"
+#include "formats/names/labels.h"
 #include "formats/tensor_file.h"
 #include "tensor/coo_statistics.h"
 
@@ -12,7 +13,7 @@ struct info_findings {
     enum tensor_format format;
     struct tensor_report report; /* of text                                       */
     struct tensor_names names;   /* of CSV; owned                                 */
-    struct mode_names modes;     /* of CSV or a .blco file                        */
+    struct labels labels;        /* names of modes, and the maps beside the file, unread; owned  */
     struct coo_listed listed;    /* what is listed besides nonzeros               */
     uint64_t file_bytes;         /* of a .blco file                               */
     struct plan_tensor tensor;   /* what the plan needs to know                   */

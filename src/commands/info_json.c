@@ -37,6 +37,20 @@ static void put_listed(struct json *j, const struct info_findings *f)
     json_put_unsigned(j, "unknown", f->listed.unknown);
 }
 
+/* The files that have names of indices. */
+static void put_maps(struct json *j, const struct info_findings *f)
+{
+    bool any = false;
+    for (int n = 0; n < f->x.shape.order; n++)
+        any = any || f->labels.mode[n].path;
+    if (!any)
+        return;
+    json_put_array(j, "maps");
+    for (int n = 0; n < f->x.shape.order; n++)
+        json_put_string(j, NULL, f->labels.mode[n].path);
+    json_end(j);
+}
+
 static void put_tensor(struct json *j, const struct info_findings *f)
 {
     const struct coo *x = &f->x;
@@ -45,12 +59,8 @@ static void put_tensor(struct json *j, const struct info_findings *f)
         places *= (double)x->shape.dims[n];
     json_put_unsigned(j, "order", (uint64_t)x->shape.order);
     json_put_unsigneds(j, "lengths", x->shape.dims, (size_t)x->shape.order);
-    if (mode_names_any(&f->modes)) {
-        json_put_array(j, "modes");
-        for (int n = 0; n < x->shape.order; n++)
-            json_put_string(j, NULL, f->modes.of[n]);
-        json_end(j);
-    }
+    mode_names_put(j, &f->labels.modes, x->shape.order);
+    put_maps(j, f);
     json_put_unsigned(j, "nonzeros", info_nonzeros(f));
     json_put_number(j, "density", (double)info_nonzeros(f) / places);
     json_put_unsigned(j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));

@@ -11,6 +11,7 @@ static enum status open_blco(struct tensor_input *input, const char *path,
     if (tensor_open_blco(&input->file, path, options, error) != STATUS_OK)
         return error->status;
     input->unread = true;
+    input->names.modes = *input->file.modes;
     input->listed = input->file.listed;
     input->x = (struct coo){.shape = input->file.shape, .nnz = input->file.header->nnz};
     return STATUS_OK;

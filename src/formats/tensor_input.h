@@ -5,7 +5,7 @@
 
 #include "formats/blco/blco_file.h"
 #include "formats/csv/csv_options.h"
-#include "formats/csv/tensor_names.h"
+#include "formats/names/tensor_names.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/coo.h"
 
@@ -14,7 +14,7 @@ struct tensor_input {
     struct coo_listed listed;  /* what is listed besides nonzeros                      */
     struct blco_file file;     /* open until the nonzeros are read from it             */
     bool unread;               /* the nonzeros are still in the file                   */
-    struct tensor_names names; /* of CSV; owned                                        */
+    struct tensor_names names; /* of CSV; of a .blco file those of the modes; owned    */
     double read_seconds, clean_seconds;
 };
 

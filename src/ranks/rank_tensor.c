@@ -166,6 +166,7 @@ static enum status open_blco(struct rank_tensor *t, const struct rank_request *r
     if (share_open_blco(&t->input.file, t->comm, request->path, request->tns, error) != STATUS_OK)
         return error->status;
     t->listed = t->input.file.listed;
+    t->input.names.modes = *t->input.file.modes;
     if (request->packed && decoded_layout_create(&layout, &t->input.file.shape))
         return plan_parts(t, request, progress, error);
     if (share_read_blco(&share, t->comm, &t->input.file, progress, error) != STATUS_OK)

@@ -97,7 +97,7 @@ static enum status write_model(const struct ktensor *k, const char *stem, unsign
     struct ktensor_files files = {0};
     if (outfile_set_lock(&lock, stem, error) != STATUS_OK)
         return error->status;
-    ktensor_write(k, &lock, format, &files, error);
+    ktensor_write(k, NULL, &lock, format, &files, error);
     ktensor_files_free(&files);
     stem_lock_release(&lock);
     return error->status;

@@ -22,3 +22,13 @@ bool mode_names_any(const struct mode_names *names)
             return true;
     return false;
 }
+
+void mode_names_put(struct json *j, const struct mode_names *names, int order)
+{
+    if (!mode_names_any(names))
+        return;
+    json_put_array(j, "modes");
+    for (int n = 0; n < order; n++)
+        json_put_string(j, NULL, names->of[n]);
+    json_end(j);
+}

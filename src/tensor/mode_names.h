@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/json.h"
 #include "numerics/max_order.h"
 
 #define MODE_NAME_BYTES 128 /* with the byte that ends it */
@@ -19,5 +20,9 @@ void mode_names_set(struct mode_names *names, int n, const char *text, size_t le
 
 /* Whether any mode has a name. */
 bool mode_names_any(const struct mode_names *names);
+
+/* Adds "modes", the names of the first `order` modes, to the object that is open, if there are any.
+ */
+void mode_names_put(struct json *j, const struct mode_names *names, int order);
 
 #endif

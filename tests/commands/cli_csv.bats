@@ -57,9 +57,9 @@ COLUMNS_OF=(--columns "user,item,hour")
     "$BLCO" convert -q s.blco z.tns
     cmp <(sort s.tns) <(sort z.tns)
     [ "$(sed -n 1p s.mode1.map)" = u0 ] && [ "$(sed -n 2p s.mode1.map)" = u1 ]
-    run -3 "$BLCO" convert - z.blco --columns a,b --host-memory 2M --order a=sorted <x.csv
+    run -3 "$BLCO" convert - w.blco --columns a,b --host-memory 2M --order a=sorted <x.csv
     [[ "$output" == *"while names wait to be sorted"* ]]
-    [ ! -e z.blco ] && [ ! -e z.mode1.map ]
+    [ ! -e w.blco ] && [ ! -e w.mode1.map ]
 }
 
 @test "csv: without columns, the error has the columns and the command" {
@@ -102,7 +102,9 @@ COLUMNS_OF=(--columns "user,item,hour")
     done
     "$BLCO" convert -q y.blco y.tns
     "$BLCO" convert -q y.tns z.blco
-    [ "$("$BLCO" info -q z.blco --json | jq -c .modes)" = null ]
+    [ "$("$BLCO" info -q z.blco --json | jq -c .modes)" = '["user","item","hour"]' ]
+    cut -d' ' -f1-4 y.tns >alone.tns
+    [ "$("$BLCO" info -q alone.tns --json | jq -c .modes)" = null ]
     long=$(printf 'é%.0s' {1..100})
     sed "1s/user/$long/" events.csv >long.csv
     "$BLCO" convert -q long.csv long.blco --columns "$long,item"

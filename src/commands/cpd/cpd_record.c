@@ -266,7 +266,8 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     const int threads = place ? place->threads : omp_get_max_threads();
     json_put_object(j, NULL);
     run_record_machine(j, "cpd", in->line.argv, in->choice.kind, device, threads);
-    run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, &r->tensor.hash);
+    run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, &r->tensor.hash,
+                      &r->names.modes);
     put_options(j, s, r->result.momentum, order);
     if (r->reports.count > 0)
         put_ranks(j, &r->reports, order);

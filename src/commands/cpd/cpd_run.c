@@ -8,6 +8,7 @@
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_machine.h"
+#include "commands/cpd/cpd_names.h"
 #include "commands/cpd/cpd_output.h"
 #include "commands/cpd/cpd_signals.h"
 #include "commands/cpd/cpd_together.h"
@@ -125,7 +126,9 @@ static enum status check_tensor(struct work *w, struct error *error)
         return error->status;
     if (cpd_choose_together(&w->job->run.together, &in->settings, w->comm, t, error) != STATUS_OK)
         return error->status;
-    return w->comm->rank == 0 ? cpd_output_try(&in->settings, t->shape.order, error) : STATUS_OK;
+    return w->comm->rank == 0
+               ? cpd_output_try(&in->settings, t->shape.order, &w->job->results.names, error)
+               : STATUS_OK;
 }
 
 /* Ranks of one host share the memory that may be used evenly, unless the user says how much a rank
@@ -161,6 +164,10 @@ static enum status look_at_tensor(struct work *w, struct rank_request *request, 
     if (open_tensor(w, request, error) != STATUS_OK)
         return error->status;
     note_tensor(w);
+    if (w->comm->rank == 0)
+        if (cpd_names_find(&job->results.names, w->tensor, settings_of(w)->tensor, error) !=
+            STATUS_OK)
+            return error->status;
     if (cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error) != STATUS_OK)
         return error->status;
     return check_tensor(w, error);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/csv/name_list.h"
+#include "formats/names/name_list.h"
 
 #define SHOWN_BYTES 60  /* of a name in a message     */
 #define SHOWN_ROOM  600 /* bytes of a list of columns */

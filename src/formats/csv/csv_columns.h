@@ -6,7 +6,7 @@
 #include "formats/csv/csv_bin.h"
 #include "formats/csv/csv_options.h"
 #include "formats/csv/csv_record.h"
-#include "formats/csv/name_table.h"
+#include "formats/names/name_table.h"
 
 enum csv_order { CSV_APPEARANCE, CSV_SORTED, CSV_BY_NUMBER, CSV_LISTED };
 

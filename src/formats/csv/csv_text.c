@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/csv/name_table.h"
+#include "formats/names/name_table.h"
 #include "formats/tns/foreign_file.h"
 #include "formats/tns/tns_text.h"
 #include "tensor/shape.h"

@@ -1,4 +1,4 @@
-#include "formats/csv/tensor_names.h"
+#include "formats/names/tensor_names.h"
 
 void tensor_names_free(struct tensor_names *names)
 {

@@ -1,4 +1,4 @@
-#include "formats/csv/name_table.h"
+#include "formats/names/name_table.h"
 
 #include <string.h>
 

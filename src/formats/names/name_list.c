@@ -1,4 +1,4 @@
-#include "formats/csv/name_list.h"
+#include "formats/names/name_list.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -10,22 +10,27 @@
 /* Bytes read at a time: the longest text line, with all that may be at its ends, and one more. */
 #define WINDOW (UTF8_MARK_BYTES + 4 * NAME_LONGEST + sizeof "\r\n")
 
-#define PIECE ((size_t)1 << 20) /* bytes written at a time, at least */
-
 /* --- line ends inside names --- */
 
 #define NEWLINE "\\x0a"
 #define RETURN  "\\x0d"
-#define ESCAPE  4 /* bytes of each */
 
-/* Copies the name to `to`, which has room for 4 bytes for each; returns the end of the copy. */
-static char *escape(struct name name, char *to)
+size_t name_escaped(struct name name)
+{
+    size_t bytes = name.length;
+    for (size_t i = 0; i < name.length; i++)
+        if (name.text[i] == '\n' || name.text[i] == '\r')
+            bytes += NAME_ESCAPE - 1;
+    return bytes;
+}
+
+char *name_escape(struct name name, char *to)
 {
     for (size_t i = 0; i < name.length; i++) {
         const char c = name.text[i];
         if (c == '\n' || c == '\r') {
-            memcpy(to, c == '\n' ? NEWLINE : RETURN, ESCAPE);
-            to += ESCAPE;
+            memcpy(to, c == '\n' ? NEWLINE : RETURN, NAME_ESCAPE);
+            to += NAME_ESCAPE;
         } else {
             *to++ = c;
         }
@@ -33,16 +38,15 @@ static char *escape(struct name name, char *to)
     return to;
 }
 
-/* The opposite, in place. Returns the new length. */
-static size_t unescape(char *text, size_t length)
+size_t name_unescape(char *text, size_t length)
 {
     char *to = text;
     for (size_t i = 0; i < length; i++) {
-        const bool room = length - i >= ESCAPE;
-        const bool newline = room && memcmp(text + i, NEWLINE, ESCAPE) == 0;
-        if (newline || (room && memcmp(text + i, RETURN, ESCAPE) == 0)) {
+        const bool room = length - i >= NAME_ESCAPE;
+        const bool newline = room && memcmp(text + i, NEWLINE, NAME_ESCAPE) == 0;
+        if (newline || (room && memcmp(text + i, RETURN, NAME_ESCAPE) == 0)) {
             *to++ = newline ? '\n' : '\r';
-            i += ESCAPE - 1;
+            i += NAME_ESCAPE - 1;
         } else {
             *to++ = text[i];
         }
@@ -73,7 +77,7 @@ static enum status take_name(struct list *l, struct name_table *t, const char *b
                          "%s:%" PRIu64 ": a byte of value 0, expected a name: text, plain or gzip",
                          l->name, l->lines);
     memcpy(l->text, begin, length);
-    length = unescape(l->text, length);
+    length = name_unescape(l->text, length);
     if (length > NAME_LONGEST)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": a name of %zu bytes, expected %zu at most", l->name,
@@ -127,27 +131,5 @@ enum status name_list_read(struct name_table *t, const char *path, struct error 
 done:
     line_reader_close(reader);
     memory_free(l.text);
-    return error->status;
-}
-
-/* --- writing --- */
-
-/* Escapes a name of NAME_LONGEST bytes at most into the piece, which has room for it. */
-enum status name_list_write(const struct name_table *t, struct outfile *f, struct error *error)
-{
-    char *piece = memory_array(PIECE + ESCAPE * NAME_LONGEST + 1, 1, error);
-    if (!piece)
-        return error->status;
-    char *at = piece;
-    for (uint32_t i = 0; i < t->count; i++) {
-        at = escape(name_table_get(t, i), at);
-        *at++ = '\n';
-        if (at < piece + PIECE && i + 1 < t->count)
-            continue;
-        if (outfile_write(f, piece, (size_t)(at - piece), error) != STATUS_OK)
-            break;
-        at = piece;
-    }
-    memory_free(piece);
     return error->status;
 }
