@@ -240,15 +240,10 @@ static void show_modes(const struct info_findings *f, const struct coo_statistic
 /* The files that have names of indices. */
 static void show_maps(const struct info_findings *f)
 {
-    const char *before = "names        ";
-    for (int n = 0; n < f->x.shape.order; n++) {
-        char shown[PRINTABLE_ROOM(PATH_MAX)];
-        if (!f->labels.mode[n].path)
-            continue;
-        printf("%s%s", before, printable(f->labels.mode[n].path, shown, sizeof shown));
-        before = ", ";
-    }
-    printf("%s", *before == ',' ? "\n" : "");
+    char shown[PRINTABLE_ROOM(PATH_MAX)];
+    for (int n = 0; n < f->x.shape.order; n++)
+        if (f->labels.mode[n].path)
+            printf("names        %s\n", printable(f->labels.mode[n].path, shown, sizeof shown));
 }
 
 static void show_plan(const struct info_findings *f)

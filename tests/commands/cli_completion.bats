@@ -74,7 +74,7 @@ offers() {
     offers "npy" blco cpd --format n
     offers "text,npy" blco cpd --format text,n
     offers "text,npy,csv text,npy,ktns" blco cpd --format text,npy, # a word of a list once
-    offers "npy,ktns npy,text" blco cpd --format = npy,
+    offers "npy,csv npy,ktns npy,text" blco cpd --format = npy,
     offers "" blco cpd --format npy,npy
     offers "0 1" blco convert --index-base ''
     offers "all" blco selftest --gpus ''
