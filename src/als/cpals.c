@@ -39,13 +39,20 @@ enum status cpals_sweep(struct backend *b, const struct momentum *m, struct back
     return backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), m, fit, error);
 }
 
+/* Whether unlisted entries fade in the sweep after `sweeps` others. */
+static void note_fading(struct run *run, int sweeps)
+{
+    const struct problem *problem = &run->b->options.problem;
+    run->fading = problem_count(problem, sweeps).fading;
+    run->comparable = sweeps > 0 && !run->fading && !problem_count(problem, sweeps - 1).fading;
+}
+
 /* Says how unlisted entries count in the sweep after `sweeps` others. */
 static void weigh_unlisted(struct run *run, int sweeps)
 {
     const struct problem *problem = &run->b->options.problem;
     const struct unlisted_count count = problem_count(problem, sweeps);
-    run->comparable = sweeps > 0 && !run->fading && !count.fading;
-    run->fading = count.fading;
+    note_fading(run, sweeps);
     if (problem->unlisted.weighed)
         backend_weigh(run->b, &count);
 }
@@ -94,7 +101,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     result->change = from->about.change;
     result->single_iterations = from->about.single_iterations;
     result->restarts = from->about.momentum.restarts;
-    run->fading = problem_count(&run->b->options.problem, result->iterations - 1).fading;
+    note_fading(run, result->iterations - 1);
     result->stop = run_stop(run);
     return STATUS_OK;
 }

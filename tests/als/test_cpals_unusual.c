@@ -158,7 +158,9 @@ static void test_not_finite(void **state)
         x.value[7] = bad[i];
         error = (struct error){0};
         ktensor_randomise(&k, KTENSOR_RANDOM, 1);
-        assert_int_equal(run_from(&x, &k, &machine, &options, &result, &error), STATUS_NUMERICAL);
+        /* an entry that is nan is unknown, which a problem without weights does not take */
+        assert_int_equal(run_from(&x, &k, &machine, &options, &result, &error),
+                         isnan(bad[i]) ? STATUS_INPUT : STATUS_NUMERICAL);
         x.value[7] = value;
         ktensor_free(&k);
     }

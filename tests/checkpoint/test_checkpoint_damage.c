@@ -81,7 +81,7 @@ CHANGE(many_pieces, h->pieces = UINT64_C(1) << 60)
 CHANGE(directory_behind, h->directory_offset = UINT64_MAX - 7)
 CHANGE(no_iterations, h->iterations = 0)
 CHANGE(many_iterations, h->iterations = UINT64_MAX)
-CHANGE(newer, h->version = 5)
+CHANGE(newer, h->version = 6)
 CHANGE(oldest, h->version = 2)
 CHANGE(single_of_single, h->single_iterations = 1)
 CHANGE(no_precision, h->precision = 4)
@@ -89,6 +89,12 @@ CHANGE(auto_of_version_2, (h->version = 2, h->precision = CHECKPOINT_AUTO_DOUBLE
 CHANGE(still_single, h->precision = CHECKPOINT_AUTO_SINGLE)
 CHANGE(many_single, (h->precision = CHECKPOINT_AUTO_DOUBLE, h->single_iterations = 13))
 CHANGE(older, h->version = 1)
+CHANGE(weighed_twice, h->weighed = 2)
+CHANGE(heavy_zeros, (h->weighed = 1, h->unlisted = 1.5))
+CHANGE(fades_up, (h->weighed = 1, h->fade = 1))
+CHANGE(weighed_of_version_4, (h->version = 4, h->weighed = 1))
+CHANGE(weight_of_nothing, h->unlisted = 0.5)
+CHANGE(no_ridge_scale, (h->weighed = 1, h->ridge_scale = 3))
 CHANGE(mode_nonneg, h->nonneg = 8)
 CHANGE(mode_fixed, h->fixed = 8)
 CHANGE(mode_ridge, h->ridge[3] = 1)
@@ -139,13 +145,19 @@ static void test_contradictions(void **state)
                  {directory_behind, "contradicts itself"},
                  {no_iterations, "contradicts itself"},
                  {many_iterations, "contradicts itself"},
-                 {newer, "version 5 of the format, but this blco reads versions 2 to 4"},
-                 {older, "version 1 of the format, but this blco reads versions 2 to 4"},
+                 {newer, "version 6 of the format, but this blco reads versions 2 to 5"},
+                 {older, "version 1 of the format, but this blco reads versions 2 to 5"},
                  {single_of_single, "contradicts itself"},
                  {no_precision, "contradicts itself"},
                  {auto_of_version_2, "contradicts itself"},
                  {still_single, "contradicts itself"},
                  {many_single, "contradicts itself"},
+                 {weighed_twice, "contradicts itself"},
+                 {heavy_zeros, "contradicts itself"},
+                 {fades_up, "contradicts itself"},
+                 {weighed_of_version_4, "contradicts itself"},
+                 {weight_of_nothing, "contradicts itself"},
+                 {no_ridge_scale, "contradicts itself"},
                  {mode_nonneg, "contradicts itself"},
                  {mode_fixed, "contradicts itself"},
                  {mode_ridge, "contradicts itself"},

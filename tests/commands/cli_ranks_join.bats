@@ -49,6 +49,9 @@ same starts 2 3
 same init random normal
 same core-consistency
 same ridge 0 1e-3
+same ridge-scale balanced counted
+same unlisted unknown 0.5
+same fade 0.5 0.7
 same nonneg 1 2
 same fix 1 2
 same stem a b
@@ -102,6 +105,7 @@ END
         rank) base="cpd x.tns -q -i 3" ;;
         iters) base="cpd x.tns -q -r 3" ;;
         fix) base="$base --init data" ;;
+        fade | ridge-scale) base="$base --unlisted unknown" ;;
         checkpoint-every) base="$base --checkpoint a.blck" ;;
         esac
         n=$((5 - ${n:-2})) # 3 and 2 processes in turn

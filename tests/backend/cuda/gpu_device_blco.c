@@ -89,7 +89,8 @@ static void check_build(const struct coo *x, struct device_coo *d, int kind, int
     struct blco_options options = {
         .kind = kind, .index_bits = index_bits, .max_block_nnz = MAX_NNZ};
     assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
-    const struct device_blco_options wanted = {kind, index_bits, precision, last};
+    const struct device_blco_options wanted = {
+        .kind = kind, .index_bits = index_bits, .precision = precision, .last = last};
     if (device_blco_build(&b, d, &wanted, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(b.shape.order, x->shape.order);
@@ -348,7 +349,8 @@ static enum status try_steps(const struct coo *x, int index_bits)
     }
     device_coo_sort(&d, &sort_error);
     assert_int_equal(d.sorted, sort_error.status == STATUS_OK);
-    const struct device_blco_options options = {1, index_bits, PRECISION_DOUBLE, false};
+    const struct device_blco_options options = {
+        .kind = 1, .index_bits = index_bits, .precision = PRECISION_DOUBLE};
     if (device_blco_build(&b, &d, &options, &error) == STATUS_OK) {
         struct met met = {0};
         if (!memory_hook_fired()) /* the host's build is not to be failed */

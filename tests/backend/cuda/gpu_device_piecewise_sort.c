@@ -108,7 +108,8 @@ static void test_failing_allocations(void **state)
     naive_random_coo(&x, &(struct shape){3, {3000, 2000, 1500}}, 200000, 1, 0);
     ok(device_coo_upload(&d, &x, &staging, &pool, &none), &none);
     struct device_blco expected;
-    const struct device_blco_options options = {1, 64, PRECISION_DOUBLE, false};
+    const struct device_blco_options options = {
+        .kind = 1, .index_bits = 64, .precision = PRECISION_DOUBLE};
     ok(device_blco_build(&expected, &d, &options, &none), &none);
     uint64_t *index = downloaded(expected.index[0], x.nnz, sizeof *index);
     for (long k = 0, fired = 1; fired; k++) {
