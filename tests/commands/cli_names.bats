@@ -143,6 +143,11 @@ events() {
         [ "$(cat p.modes.map)" = "$(printf 'user\nitem\ntime')" ]
         rm p.*
     done
+    sed -i 1d events.mode2.map
+    run processes 2 "$BLCO" cpd events.blco -r 2 -o p -q -t 1 --backend host </dev/null
+    [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+    [[ "$output" == *"events.mode2.map: 2 labels, expected 3"* ]]
+    [ -z "$(compgen -G 'p*')" ]
 }
 
 @test "names: --format csv is read back, and by Python's reader" {

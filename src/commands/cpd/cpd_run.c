@@ -157,6 +157,14 @@ static enum status check_last_rank(struct work *w, struct error *error)
     return comm_end_phase(w->comm, error);
 }
 
+/* Rank 0 finds the names of the tensor; a failure is that of all. */
+static enum status find_names(struct work *w, struct error *error)
+{
+    if (w->comm->rank == 0)
+        cpd_names_find(&w->job->results.names, w->tensor, settings_of(w)->tensor, error);
+    return comm_allreduce_error(w->comm, error);
+}
+
 /* Opens the tensor and checks what can be checked of it. */
 static enum status look_at_tensor(struct work *w, struct rank_request *request, struct error *error)
 {
@@ -164,10 +172,8 @@ static enum status look_at_tensor(struct work *w, struct rank_request *request, 
     if (open_tensor(w, request, error) != STATUS_OK)
         return error->status;
     note_tensor(w);
-    if (w->comm->rank == 0)
-        if (cpd_names_find(&job->results.names, w->tensor, settings_of(w)->tensor, error) !=
-            STATUS_OK)
-            return error->status;
+    if (find_names(w, error) != STATUS_OK)
+        return error->status;
     if (cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error) != STATUS_OK)
         return error->status;
     return check_tensor(w, error);
