@@ -24,9 +24,10 @@ struct settings {
     struct text_output text;
     const char *in, *out;
     bool force, keep_zeros;
-    uint64_t memory;           /* bytes of host memory to use */
-    struct tensor_names names; /* of CSV; of a .blco file those of the modes; owned */
-    struct tensor_maps maps;   /* owned                       */
+    uint64_t memory;            /* bytes of host memory to use */
+    struct tensor_names names;  /* of CSV; of a .blco file those of the modes; owned */
+    struct tensor_maps maps;    /* owned                       */
+    struct value_change change; /* of the pieces of a .blco file; owned */
 };
 
 static const struct cli_option output_options[] = {
@@ -37,6 +38,7 @@ static const struct cli_option output_options[] = {
      "write entries that are zero, too: where entries that\nare not listed are unknown, a zero is "
      "an observation",
      CLI_FLAG(struct settings, keep_zeros)},
+    CMD_VALUES,
     TENSOR_TARGET_FORCE(struct settings, force),
     {.name = NULL}};
 
@@ -108,6 +110,47 @@ static enum status text_to_spills(struct settings *s, struct external_sort *sort
     return read_pieces(s, last, &pieces, error);
 }
 
+static bool changes_values(const struct settings *s)
+{
+    return s->common.values.kind != VALUES_AS_THEY_ARE;
+}
+
+/* Changes the values of text, all of which has to be in memory. */
+static enum status change_text(const struct settings *s, struct external_sort *sort, struct coo *x,
+                               struct error *error)
+{
+    if (sort->spills.count > 0)
+        return error_set(error, STATUS_MEMORY,
+                         "%s: does not fit into memory, in which --values changes text: convert it "
+                         "to .blco without --values, and that with it",
+                         s->in);
+    if (tensor_clean(x, s->in, &s->common.tns, NULL, &sort->cleaned, error) != STATUS_OK)
+        return error->status;
+    if (value_change_all(&s->common.values, x, error) != STATUS_OK)
+        error_prefix(error, "%s: ", s->in);
+    return error->status;
+}
+
+static enum status count_piece(void *change, struct coo *piece, struct error *error)
+{
+    (void)error;
+    value_change_count(change, piece, NULL);
+    return STATUS_OK;
+}
+
+/* Finds what becomes of the values of a .blco file. */
+static enum status look_at_values(struct settings *s, const struct blco_file *f,
+                                  struct error *error)
+{
+    const struct blco_pieces pieces = blco_pieces_of(f, s->memory / 2);
+    if (value_change_begin(&s->change, &s->common.values, &f->shape, error) != STATUS_OK)
+        return error->status;
+    if (s->change.factor && blco_pieces_each(&pieces, count_piece, &s->change, error) != STATUS_OK)
+        return error->status;
+    value_change_weigh(&s->change);
+    return STATUS_OK;
+}
+
 static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
                       double seconds)
 {
@@ -126,6 +169,8 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
     external_sort_init(&sort, s->out, s->memory, progress);
     sort.zeros = s->common.tns.zeros;
     if (text_to_spills(s, &sort, &last, error) != STATUS_OK)
+        goto done;
+    if (changes_values(s) && change_text(s, &sort, &last, error) != STATUS_OK)
         goto done;
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
@@ -176,10 +221,13 @@ static enum status blco_to_blco(struct settings *s, struct progress *progress, s
     double start = clock_now();
     if (open_blco(&f, s, error) != STATUS_OK)
         return error->status;
+    if (look_at_values(s, &f, error) != STATUS_OK)
+        goto done;
     progress_stage(progress, "writing %s", s->out);
     if (write_maps(s, &f.shape, mode_names_any(f.modes), error) != STATUS_OK)
         goto done;
-    if (blco_copy(&f, s->out, s->memory, &bytes, progress, error) != STATUS_OK)
+    const struct blco_copying how = {s->out, &s->change, s->memory, progress};
+    if (blco_copy(&f, &how, &bytes, error) != STATUS_OK)
         goto done;
     if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
         goto done;
@@ -209,9 +257,18 @@ static void show_text(struct progress *progress, const struct line_writer_report
                   pace_bytes(report->text_bytes, " of text", seconds, how_fast));
 }
 
-static enum status append(void *writer, struct coo *piece, struct error *error)
+/* What pieces of a .blco file are appended to. */
+struct appended {
+    struct tns_writer *writer;
+    const struct value_change *change;
+};
+
+static enum status append(void *to, struct coo *piece, struct error *error)
 {
-    return tns_writer_append(writer, piece, error);
+    const struct appended *text = to;
+    if (value_change_apply(text->change, piece, NULL, error) != STATUS_OK)
+        return error->status;
+    return tns_writer_append(text->writer, piece, error);
 }
 
 static enum status blco_to_text(struct settings *s, struct progress *progress, struct error *error)
@@ -225,11 +282,14 @@ static enum status blco_to_text(struct settings *s, struct progress *progress, s
         return error->status;
     const struct blco_file_header *h = f.header;
     const struct blco_pieces pieces = blco_pieces_of(&f, s->memory / 2);
+    if (look_at_values(s, &f, error) != STATUS_OK)
+        goto done;
     if (write_maps(s, &f.shape, false, error) != STATUS_OK)
         goto done;
     if (tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error) != STATUS_OK)
         goto done;
-    if (blco_pieces_each(&pieces, append, w, error) != STATUS_OK)
+    struct appended text = {w, &s->change};
+    if (blco_pieces_each(&pieces, append, &text, error) != STATUS_OK)
         goto done;
     if (tns_writer_commit(w, &report, error) != STATUS_OK)
         goto done;
@@ -267,6 +327,10 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     double start = clock_now();
     if (tensor_clean(&x, s->in, &s->common.tns, NULL, &cleaning, error) != STATUS_OK)
         goto done;
+    if (value_change_all(&s->common.values, &x, error) != STATUS_OK) {
+        error_prefix(error, "%s: ", s->in);
+        goto done;
+    }
     if (write_maps(s, &x.shape, false, error) != STATUS_OK)
         goto done;
     if (tns_write(&x, s->out, &options, &written, error) != STATUS_OK)
@@ -319,6 +383,7 @@ static enum status convert(struct settings *s, struct error *error)
     progress_clear(&progress);
     tensor_names_free(&s->names);
     tensor_maps_free(&s->maps);
+    value_change_free(&s->change);
     return error->status;
 }
 

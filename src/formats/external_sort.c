@@ -113,8 +113,10 @@ enum status external_sort_write(struct external_sort *s, struct coo *last,
     if (merge(s, last, &sums, error) != STATUS_OK)
         goto done;
     report->cleaning = sums.cleaning;
+    report->cleaning.zeros += s->cleaned.zeros;
+    report->cleaning.duplicates += s->cleaned.duplicates;
     report->nnz = w.nnz + w.filled;
-    w.listed.dropped = sums.cleaning.zeros;
+    w.listed.dropped = report->cleaning.zeros;
     blco_writer_commit(&w, &report->bytes, error);
 done:
     blco_writer_discard(&w);

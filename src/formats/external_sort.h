@@ -15,6 +15,7 @@ struct external_sort {
     enum coo_zeros zeros; /* COO_DROP_ZEROS until the caller sets it                           */
     struct progress *progress;      /* may be NULL */
     const struct mode_names *modes; /* their names, or NULL until the caller sets them; borrowed */
+    struct coo_cleaning cleaned;    /* what was cleaned before the entries came here           */
     struct spills spills;
 };
 

@@ -276,15 +276,6 @@ failed:
     return error->status;
 }
 
-enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
-                             const struct rank_request *request, struct progress *progress,
-                             struct error *error)
-{
-    *t = (struct rank_tensor){.comm = c, .hashed = request->hashed};
-    (c->size == 1 ? open_whole : open_parts)(t, request, progress, error);
-    return finish(t, error);
-}
-
 static enum status read_parts(struct rank_tensor *t, struct progress *progress, struct error *error)
 {
     struct share share;
@@ -313,6 +304,49 @@ enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, s
     if (error->status != STATUS_OK)
         rank_tensor_close(t);
     return error->status;
+}
+
+/* Changes the values of this rank's part, by what all ranks count. */
+static enum status change_part(struct rank_tensor *t, struct value_change *change,
+                               struct error *error)
+{
+    const uint64_t *first = t->part.first;
+    struct coo *x = &t->input.x;
+    value_change_count(change, x, first);
+    if (change->factor &&
+        comm_allreduce_sum(t->comm, change->factor, change->length, error) != STATUS_OK)
+        return error->status;
+    value_change_weigh(change);
+    return value_change_apply(change, x, first, error);
+}
+
+static enum status change_values(struct rank_tensor *t, const struct value_rule *rule,
+                                 struct progress *progress, struct error *error)
+{
+    struct value_change change = {.factor = NULL};
+    if (rule->kind == VALUES_AS_THEY_ARE)
+        return STATUS_OK;
+    if (rank_tensor_read(t, progress, error) != STATUS_OK)
+        return error->status;
+    value_change_begin(&change, rule, &t->shape, error);
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
+        goto done;
+    change_part(t, &change, error);
+    comm_allreduce_error(t->comm, error);
+done:
+    value_change_free(&change);
+    return error->status;
+}
+
+enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
+                             const struct rank_request *request, struct progress *progress,
+                             struct error *error)
+{
+    *t = (struct rank_tensor){.comm = c, .hashed = request->hashed};
+    (c->size == 1 ? open_whole : open_parts)(t, request, progress, error);
+    if (error->status == STATUS_OK)
+        change_values(t, &request->values, progress, error);
+    return finish(t, error);
 }
 
 enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struct coo *x,

@@ -71,6 +71,7 @@ static enum status open_tensor(struct work *w, struct rank_request *request, str
     request->path = s->tensor;
     request->tns = &s->common.tns;
     request->csv = &s->common.csv;
+    request->values = s->common.values;
     request->hashed = cpd_hash_needed(s);
     if (rank_tensor_open(w->tensor, w->comm, request, w->progress, error) != STATUS_OK)
         return error->status;

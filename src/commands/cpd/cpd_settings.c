@@ -154,6 +154,7 @@ static const struct cli_option model_options[] = {
     {"--ridge", 0, "X",
      "add X to the diagonal of the normal equations ({default});\n1=X,3=Y: of these modes only",
      CLI_SETTINGS(set_ridge), .initial = "0"},
+    CMD_VALUES,
     {"--unlisted", 0, "WHAT",
      "what an entry that the tensor does not list is: zero,\nunknown, or a zero of this weight, as "
      "0.1 ({default})",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/machine.h"
+#include "base/number.h"
 #include "base/printable.h"
 #include "base/threads.h"
 #include "base/version.h"
@@ -258,4 +259,28 @@ void cmd_print_json(const struct json *j)
 uint64_t cmd_host_memory(const struct cmd_common *common)
 {
     return machine_memory_budget(common->options.host_memory);
+}
+
+const struct word cmd_value_words[] = {
+    {"log1p", VALUES_LOG1P}, {"binary", VALUES_BINARY}, {"tfidf:", VALUES_TFIDF}, {NULL, 0}};
+
+enum status cmd_set_values(const struct cli_option *o, void *to, const char *text,
+                           struct error *error)
+{
+    struct value_rule *rule = to;
+    const size_t length = strlen("tfidf:");
+    const char *number = text + length, *end = text + strlen(text);
+    uint64_t mode = 0;
+    int kind = VALUES_TFIDF;
+    if (strncmp(text, "tfidf:", length) == 0 && number < end &&
+        number_parse_unsigned(number, end, &mode) == end && mode >= 1 && mode <= MAX_ORDER) {
+        *rule = (struct value_rule){VALUES_TFIDF, (int)mode - 1};
+        return STATUS_OK;
+    }
+    if (!word_find(o->words, text, strlen(text), &kind) || kind == VALUES_TFIDF)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected log1p, binary or tfidf:MODE with a mode from 1 to %d",
+                         o->name, text, MAX_ORDER);
+    *rule = (struct value_rule){(enum value_kind)kind, 0};
+    return STATUS_OK;
 }

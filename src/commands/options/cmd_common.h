@@ -12,6 +12,7 @@
 #include "commands/options/cmd_ranks.h"
 #include "formats/csv/csv_options.h"
 #include "formats/tns/tns_options.h"
+#include "tensor/value_change.h"
 
 #define CMD_MAX_RANK    1000000
 #define CMD_MAX_THREADS 4096
@@ -25,6 +26,7 @@ struct cmd_common {
     int threads;                    /* 0: not given                    */
     struct tns_options tns;         /* --index-base, --dims            */
     struct csv_options csv;         /* --columns, --value, --order, --bin */
+    struct value_rule values;       /* --values                        */
     const char *backend;            /* one of backend_words; borrowed  */
     const char *precision_given;    /* "--precision", or NULL          */
     struct backend_options options; /* options.problem.rank: 0 without --rank */
@@ -59,7 +61,19 @@ extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V    
             CLI_INT(struct cmd_common, threads, 1, CMD_MAX_THREADS), .may_differ = true            \
     }
 
-cli_setter cmd_set_dims, cmd_set_nonneg;
+cli_setter cmd_set_dims, cmd_set_nonneg, cmd_set_values;
+
+/* The row of --values. */
+extern const struct word cmd_value_words[];
+#define CMD_VALUES                                                                                 \
+    {                                                                                              \
+        "--values", 0, "HOW",                                                                      \
+            "what becomes of a value x: ln(1 + x) (log1p), 1\n(binary), or tfidf:MODE: more "      \
+            "where "                                                                               \
+            "the index of this\nmode is rare; default: x",                                         \
+            CLI_OWN(cmd_set_values, struct value_rule, struct cmd_common, values),                 \
+            .words = cmd_value_words                                                               \
+    }
 
 /* A command of blco. `run` takes its arguments, argv[0] is its name, and returns the exit status:
  * error->status, or 128 plus the number of the signal that ended cpd early. */
