@@ -16,6 +16,7 @@
 #include "formats/blco/blco_copy.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/external_sort.h"
+#include "formats/names/map_write.h"
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
 
@@ -239,6 +240,31 @@ done:
 
 /* --- to text --- */
 
+static enum status find_largest(void *largest, struct coo *piece, struct error *error)
+{
+    uint32_t *index = largest;
+    (void)error;
+    for (int n = 0; n < piece->shape.order; n++)
+        for (uint64_t i = 0; i < piece->nnz; i++)
+            index[n] = piece->index[n][i] > index[n] ? piece->index[n][i] : index[n];
+    return STATUS_OK;
+}
+
+/* Whether text without a header, which has the lengths of its largest indices, would have fewer
+ * indices than there are names. */
+static bool wants_largest(const struct settings *s)
+{
+    return !s->text.header_given && map_exists(&s->maps.names, NAME_MAPS_MODES);
+}
+
+static void choose_header(struct tns_write_options *options, const uint32_t largest[MAX_ORDER],
+                          const struct shape *shape)
+{
+    for (int n = 0; n < shape->order; n++)
+        if (largest[n] + UINT64_C(1) < shape->dims[n])
+            options->header = TNS_HEADER_DIMS;
+}
+
 static struct tns_write_options text_options(const struct settings *s, struct progress *progress)
 {
     struct tns_write_options options = s->text.options;
@@ -276,6 +302,7 @@ static enum status blco_to_text(struct settings *s, struct progress *progress, s
     struct blco_file f;
     struct tns_writer *w = NULL;
     struct tns_write_options options = text_options(s, progress);
+    uint32_t largest[MAX_ORDER] = {0};
     struct line_writer_report report;
     double start = clock_now();
     if (open_blco(&f, s, error) != STATUS_OK)
@@ -286,6 +313,11 @@ static enum status blco_to_text(struct settings *s, struct progress *progress, s
         goto done;
     if (write_maps(s, &f.shape, false, error) != STATUS_OK)
         goto done;
+    if (wants_largest(s)) {
+        if (blco_pieces_each(&pieces, find_largest, largest, error) != STATUS_OK)
+            goto done;
+        choose_header(&options, largest, &f.shape);
+    }
     if (tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error) != STATUS_OK)
         goto done;
     struct appended text = {w, &s->change};
@@ -317,6 +349,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     struct coo_cleaning cleaning;
     struct line_writer_report written;
     struct tns_write_options options = text_options(s, progress);
+    uint32_t largest[MAX_ORDER] = {0};
     struct tns_pieces pieces = {.memory = s->memory,
                                 .overhead = EXTERNAL_SORT_OVERHEAD,
                                 .take = refuse,
@@ -333,6 +366,10 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
     }
     if (write_maps(s, &x.shape, false, error) != STATUS_OK)
         goto done;
+    if (wants_largest(s)) {
+        find_largest(largest, &x, error);
+        choose_header(&options, largest, &x.shape);
+    }
     if (tns_write(&x, s->out, &options, &written, error) != STATUS_OK)
         goto done;
     if (tensor_maps_commit(&s->maps, error) != STATUS_OK)

@@ -164,3 +164,21 @@ for n, name in (1, "user"), (2, "item"), (3, "time"):
     assert [" ".join(r[1:]) for r in rows[1:]] == open(f"t.mode{n}.mat").read().splitlines()
 END2
 }
+
+@test "names: text has a header of lengths where its largest indices are not the last names" {
+    cp "$DATA/events.csv" events.csv
+    "$BLCO" convert -q events.csv week.blco --columns user,time --bin time=hour-of-week
+    "$BLCO" convert -q events.csv week.tns --columns user,time --bin time=hour-of-week --force
+    [ "$(head -n 2 week.tns)" = "$(printf '2\n4 168')" ]
+    "$BLCO" convert -q week.blco again.tns
+    cmp <(sort week.tns) <(sort again.tns)
+    cpd -q week.tns -r 1 -o m --backend host
+    [ "$(wc -l <m.mode2.map)" -eq 168 ]
+    run -0 "$BLCO" convert -q week.blco plain.tns --header none
+    run -2 "$BLCO" cpd plain.tns -r 1 -o n --backend host
+    [[ "$output" == *"plain.mode2.map: 168 labels, expected "*"one for each index of mode 2"* ]]
+    "$BLCO" cpd -q plain.tns -r 1 -o n --backend host --dims -,168
+    # all names used: no header
+    "$BLCO" convert -q events.csv used.tns --columns user,item
+    [ "$(head -n 1 used.tns | wc -w)" -eq 3 ]
+}
