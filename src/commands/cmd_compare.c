@@ -5,6 +5,7 @@
 
 #include "base/printable.h"
 #include "commands/options/cmd_common.h"
+#include "formats/ktensor/ktensor_io.h"
 #include "report/match_show.h"
 
 struct settings {
@@ -41,7 +42,7 @@ static const struct cli_section sections[] = {{"Comparison", compare_options},
                                               {NULL, NULL}};
 
 static void print_text(const struct settings *s, const struct ktensor *model,
-                       const struct ktensor_match *match)
+                       const struct ktensor_match *match, const struct labels *names)
 {
     for (int i = 0; i < 2; i++) {
         char shown[PRINTABLE_ROOM(PATH_MAX)];
@@ -52,11 +53,12 @@ static void print_text(const struct settings *s, const struct ktensor *model,
     printf("lengths      ");
     cmd_print_lengths(&model[0].shape);
     printf("\n");
-    match_print(stdout, match);
+    match_print(stdout, match, names);
 }
 
 static void print_json(const struct settings *s, const struct ktensor *model,
-                       const struct ktensor_match *match, struct error *error)
+                       const struct ktensor_match *match, const struct labels *names,
+                       struct error *error)
 {
     struct json j;
     json_begin(&j, error);
@@ -68,30 +70,45 @@ static void print_json(const struct settings *s, const struct ktensor *model,
         json_end(&j);
     }
     json_put_unsigneds(&j, "lengths", model[0].shape.dims, (size_t)model[0].shape.order);
+    mode_names_put(&j, &names->modes, model[0].shape.order);
     match_put_json(&j, match);
     json_end(&j);
     cmd_print_json(&j);
     json_free(&j);
 }
 
+/* The names of the modes are those of A, or of B where A has none. */
+static enum status find_names(struct labels *names, const struct settings *s, int order,
+                              struct error *error)
+{
+    for (int i = 0; i < 2; i++)
+        if (ktensor_find_labels(names, s->name[i], order, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
 static enum status compare(const struct settings *s, struct error *error)
 {
     struct ktensor model[2] = {{.rank = 0}, {.rank = 0}};
     struct ktensor_match match = {0};
+    struct labels names = {0};
     if (cmd_read_model(&model[0], s->name[0], &s->common, error) != STATUS_OK)
         goto done;
     if (cmd_read_model(&model[1], s->name[1], &s->common, error) != STATUS_OK)
         goto done;
     if (ktensor_match(&match, &model[0], &model[1], !s->no_weights, error) != STATUS_OK)
         goto done;
+    if (find_names(&names, s, model[0].shape.order, error) != STATUS_OK)
+        goto done;
     if (s->json)
-        print_json(s, model, &match, error);
+        print_json(s, model, &match, &names, error);
     else
-        print_text(s, model, &match);
+        print_text(s, model, &match, &names);
     if (match.score < s->at_least)
         error_set(error, STATUS_UNLIKE, "score %.9g, expected %.9g or more", match.score,
                   s->at_least);
 done:
+    labels_free(&names);
     ktensor_match_free(&match);
     ktensor_free(&model[0]);
     ktensor_free(&model[1]);
