@@ -172,6 +172,7 @@ static void note_one(uint64_t rank, struct cpd_results *r, struct error *breakdo
     if (error->status == STATUS_OK) {
         of.result = r->result;
         of.agreement = starts_agreement(&r->starts);
+        of.ridge = r->starts.ridge.count > 0 ? r->starts.ridge.best : 0;
     }
     r->outcome[r->outcomes++] = of;
     if (error->status != STATUS_NUMERICAL)
