@@ -60,6 +60,7 @@ struct checkpoint_header {
     double unlisted, fade;      /* struct unlisted: weight and fade                            */
     uint32_t weighed;           /* 1 if unlisted entries are weighed, else 0                   */
     uint32_t ridge_scale;       /* enum ridge_scale                                            */
+    uint32_t loss, solver;      /* enum loss, enum solver                                      */
 };
 
 /* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
@@ -72,12 +73,15 @@ struct checkpoint_header {
     X(problem.unlisted.weight, unlisted)                                                           \
     X(problem.unlisted.fade, fade)                                                                 \
     X(problem.ridge_scale, ridge_scale)                                                            \
+    X(problem.loss, loss)                                                                          \
+    X(problem.solver, solver)                                                                      \
     X(seed, seed)                                                                                  \
     X(init, init)                                                                                  \
     X(iterations, iterations)                                                                      \
     X(fit, fit)                                                                                    \
     X(change, change)                                                                              \
     X(single_iterations, single_iterations)                                                        \
+    X(small_changes, small_changes)                                                                \
     X(best_iteration, best_iteration)                                                              \
     X(best_fit, best_fit)                                                                          \
     X(best_factors, best_precision)
@@ -85,8 +89,7 @@ struct checkpoint_header {
     X(momentum.t, momentum_t)                                                                      \
     X(momentum.objective, momentum_objective)                                                      \
     X(momentum.noise, momentum_noise)                                                              \
-    X(momentum.restarts, restarts)                                                                 \
-    X(small_changes, small_changes)
+    X(momentum.restarts, restarts)
 
 enum checkpoint_momentum {
     CHECKPOINT_MOMENTUM = 1,
@@ -130,7 +133,7 @@ enum checkpoint_kind {
     CHECKPOINT_BEST_FACTOR = 11
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 472, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 480, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* The models of a checkpoint: the state, with which the next iteration begins; if that is

@@ -44,6 +44,9 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
     progress_note(progress, "fit %s after %d iteration%s, %s (last change %.1e)", fit,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
+    if (result->log_likelihood != 0)
+        progress_note(progress, "log-likelihood %.10g, deviance %.10g, KKT violation %.1e",
+                      result->log_likelihood, result->deviance, result->violation);
     if (result->restarts > 0)
         progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
                       result->restarts == 1 ? "" : "s", result->restarts,
