@@ -95,6 +95,9 @@ CHANGE(fades_up, (h->weighed = 1, h->fade = 1))
 CHANGE(weighed_of_version_4, (h->version = 4, h->weighed = 1))
 CHANGE(weight_of_nothing, h->unlisted = 0.5)
 CHANGE(no_ridge_scale, (h->weighed = 1, h->ridge_scale = 3))
+CHANGE(no_loss, h->loss = 2)
+CHANGE(solver_of_squares, h->solver = 1)
+CHANGE(no_solver, (h->loss = 1, h->solver = 2))
 CHANGE(mode_nonneg, h->nonneg = 8)
 CHANGE(mode_fixed, h->fixed = 8)
 CHANGE(mode_ridge, h->ridge[3] = 1)
@@ -158,6 +161,9 @@ static void test_contradictions(void **state)
                  {weighed_of_version_4, "contradicts itself"},
                  {weight_of_nothing, "contradicts itself"},
                  {no_ridge_scale, "contradicts itself"},
+                 {no_loss, "contradicts itself"},
+                 {solver_of_squares, "contradicts itself"},
+                 {no_solver, "contradicts itself"},
                  {mode_nonneg, "contradicts itself"},
                  {mode_fixed, "contradicts itself"},
                  {mode_ridge, "contradicts itself"},

@@ -169,8 +169,7 @@ static const struct cli_option model_options[] = {
      "weighed)",
      CLI_WORD(struct cpd_settings, ridge_scale_text, ridge_scale_words)},
     {"--loss", 0, "WHAT",
-     "what the model minimises: {words}; poisson is for\ncounts, and makes components of rates, "
-     "none\nnegative ({default})",
+     "what the model minimises: {words};\npoisson is for counts, and makes components of rates\n({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
      .used_most = true},
     {"--solver", 0, "HOW", "with --loss poisson, the step of a row: {words}\n({default})",
