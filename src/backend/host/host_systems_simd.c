@@ -50,11 +50,12 @@ static void products(const struct host_products *p, uint64_t first, uint64_t cou
 
 INLINE double sum_of(vec x)
 {
-    double part[SIMD_WIDTH], sum = 0;
+    double part[SIMD_WIDTH];
     store(part, x);
-    for (int i = 0; i < SIMD_WIDTH; i++)
-        sum += part[i];
-    return sum;
+    for (int half = SIMD_WIDTH / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            part[i] += part[i + half];
+    return part[0];
 }
 
 static void values(const double *z, uint64_t count, uint64_t ld, const double *a, double *m)
