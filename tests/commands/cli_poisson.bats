@@ -106,10 +106,17 @@ number() { # FILE NAME
         --core-consistency
     check "--conflict atomic and --loss poisson: expected auto or ordered" --loss poisson \
         --conflict atomic
-    printf '1 1 1 3\n1 2 1 -1\n2 1 1 -2\n2 2 1 4\n' >negative.tns
+    printf '# counts\n\n\n1 1 1 3\n1 2 1 -1\n2 1 1 -2\n2 2 1 4\n' >negative.tns
     run "$BLCO" cpd negative.tns -r 1 --nowrite --backend host --loss poisson -q
     [ "$status" -eq 2 ]
-    [[ $output == *"2 values are negative; --loss poisson is for counts (first: "* ]]
+    [ "$output" = "blco cpd: 2 values are negative; --loss poisson is for counts (first: negative.tns:5)" ]
+    "$BLCO" convert -q negative.tns negative.blco
+    run "$BLCO" cpd negative.blco -r 1 --nowrite --backend host --loss poisson -q
+    [ "$status" -eq 2 ]
+    [[ $output =~ ^"blco cpd: 2 values are negative; --loss poisson is for counts (first: at coordinates "("1 2"|"2 1")" 1)"$ ]]
+    run mpirun --allow-run-as-root --oversubscribe -q -n 2 "$BLCO" cpd negative.tns -r 1 --nowrite \
+        --backend host --loss poisson -q
+    [[ $output =~ "2 values are negative; --loss poisson is for counts (first: at coordinates "("1 2"|"2 1")" 1)" ]]
 }
 
 @test "a matrix, a vector and a tensor of six modes" {

@@ -169,7 +169,8 @@ static const struct cli_option model_options[] = {
      "weighed)",
      CLI_WORD(struct cpd_settings, ridge_scale_text, ridge_scale_words)},
     {"--loss", 0, "WHAT",
-     "what the model minimises: {words};\npoisson is for counts, and makes components of rates\n({default})",
+     "what the model minimises: {words};\npoisson is for counts, and makes components of "
+     "rates\n({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
      .used_most = true},
     {"--solver", 0, "HOW", "with --loss poisson, the step of a row: {words}\n({default})",
@@ -377,6 +378,7 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
     if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->ridge_scale_text)
         return error_set(error, STATUS_INPUT,
                          "--ridge and --loss poisson: a ridge is for squares alone");
+    s->common.tns.nonneg = "--loss poisson is for counts";
     for (int n = 0; n < MAX_ORDER; n++)
         p->rules.nonneg[n] = true;
     return check_by_rows(s, "--loss poisson", error);
