@@ -130,3 +130,20 @@ number() { # FILE NAME
     "$BLCO" cpd vector.tns -r 1 --backend host -q --loss poisson --nowrite --record r.json
     awk -v a="$(number r.json fit)" 'BEGIN { exit !(a > 1 - 1e-12) }'
 }
+
+@test "predict shows which counts are larger than the rates explain" {
+    printf '1 1 3\n1 2 3\n2 1 3\n2 2 9\n' >x.tns
+    "$BLCO" cpd x.tns -r 1 --backend host -q --loss poisson --tol 1e-12 -o m
+    "$BLCO" predict m x.tns --residuals --loss poisson -q >lines
+    # the rates are those of independence: 2, 4, 4, 8; P(X >= 9) = .407453 where 8 are expected
+    awk 'function off(a, b) { return a - b > 1e-5 || b - a > 1e-5 }
+        NR == 4 { exit off($3, 8) || off($4, .346547) || off($5, .353553) || off($6, .407453) }' lines
+    run "$BLCO" predict m x.tns --residuals --loss poisson -q -n 1
+    [[ $output == *"value"*"model"*"residual"*"pearson"*"p"* ]]
+    run "$BLCO" predict m x.tns --residuals --loss poisson -q -n 1 --json
+    [[ $output == *'"pearson": '*'"p": '* ]]
+    "$BLCO" predict m x.tns --residuals --loss poisson -q -o x.npy
+    grep -aq "'shape': (4, 4)" x.npy
+    run "$BLCO" predict m x.tns --loss poisson
+    [[ $output == "blco predict: --loss is for --residuals"* ]]
+}
