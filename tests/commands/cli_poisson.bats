@@ -147,3 +147,26 @@ number() { # FILE NAME
     run "$BLCO" predict m x.tns --loss poisson
     [[ $output == "blco predict: --loss is for --residuals"* ]]
 }
+
+@test "generate makes counts of a model that --loss poisson finds" {
+    "$BLCO" generate -q counts.tns --dims 20,25,30 --nnz 9000 --planted-rank 3 --poisson 4
+    "$BLCO" generate -q model.tns --dims 20,25,30 --nnz 9000 --planted-rank 3
+    awk '$4 != int($4) || $4 < 1 { exit 1 }' counts.tns
+    cells=$(grep -c . model.tns)
+    awk -v n="$cells" '{ s += $4 } END { exit !(s / n > 3.9 && s / n < 4.1) }' counts.tns
+    OMP_NUM_THREADS=1 "$BLCO" generate -q one.tns --dims 20,25,30 --nnz 9000 --planted-rank 3 --poisson 4
+    cmp counts.tns one.tns
+    for t in counts model; do
+        "$BLCO" cpd $t.tns -r 3 --backend host -q --loss poisson --starts 3 --tol 1e-8 -i 1000 \
+            --dims 20,25,30 -o $t >/dev/null
+    done
+    run "$BLCO" compare counts model
+    echo "$output"
+    [[ $output =~ congruence\ +0\.99 ]]
+    run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --planted-rank 2 --poisson 0
+    [[ $output == "blco generate: --poisson: '0', expected a number above 0"* ]]
+    run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --planted-rank 2 --poisson 2 --noise 1
+    [[ $output == "blco generate: --poisson does not go with --noise"* ]]
+    run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --poisson 2
+    [[ $output == "blco generate: --poisson goes with --planted-rank only"* ]]
+}
