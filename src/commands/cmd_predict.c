@@ -61,9 +61,9 @@ static const struct cli_option output_options[] = {
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
      CLI_FLAG(struct job, residuals)},
     {"--loss", 0, "WHAT",
-     "with --residuals: {words}; poisson: values are\ncounts, the columns their residuals of "
-     "deviance "
-     "and of\nPearson, and how likely so many are ({default})",
+     "with --residuals: {words}; poisson is for\ncounts, with residuals of deviance and of "
+     "Pearson,\n"
+     "and how likely so many counts are ({default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares"},
     {"--count", 'n', "N",
      "with --residuals: print the N strangest entries and\nslices of each mode in place of all "
