@@ -28,6 +28,18 @@ number() { # FILE NAME
     done
 }
 
+@test "latent classes of a published table have the published likelihoods" {
+    # the multinomial log-likelihood: that of a perfect model less half of the deviance
+    perfect=$(awk '!/^#/ { s += $8 * log($8 / 118) } END { printf "%.12g", s }' "$data/carcinoma.tns")
+    for row in "2 -317.2568" "3 -293.7050" "4 -289.2858"; do
+        read -r rank likelihood <<<"$row"
+        "$BLCO" cpd "$data/carcinoma.tns" -r "$rank" --backend host -q --loss poisson \
+            --starts 40 -i 5000 --tol 1e-10 --nowrite --record r.json >/dev/null
+        awk -v d="$(number r.json deviance)" -v p="$perfect" -v l="$likelihood" \
+            'BEGIN { off = p - d / 2 - l; exit !(off < 6e-5 && off > -6e-5) }'
+    done
+}
+
 @test "both steps find the planted model, with 1-norms of 1 and the counts as weights" {
     for solver in newton mu; do
         cpd --solver $solver --starts 3 -i 1000 --tol 1e-9 -o model >/dev/null
