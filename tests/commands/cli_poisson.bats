@@ -182,3 +182,12 @@ number() { # FILE NAME
     run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --poisson 2
     [[ $output == "blco generate: --poisson goes with --planted-rank only"* ]]
 }
+
+@test "the page of a model of counts has its likelihood" {
+    cpd -i 20 -o m --record m.json
+    "$BLCO" report m -q
+    grep -q 'Log-likelihood' m.html
+    grep -q 'KKT violation' m.html
+    grep -q 'adds up to 1' m.html
+    [ "$(grep -c 'Explained' m.html)" -eq 0 ]
+}
