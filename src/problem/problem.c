@@ -27,6 +27,12 @@ bool problem_by_rows(const struct problem *p)
     return p->unlisted.weighed || p->loss == LOSS_POISSON;
 }
 
+void problem_complete_loss(struct problem *p)
+{
+    for (int n = 0; p->loss == LOSS_POISSON && n < MAX_ORDER; n++)
+        p->rules.nonneg[n] = true;
+}
+
 enum precision precision_first(enum precision_policy policy)
 {
     return policy == POLICY_DOUBLE ? PRECISION_DOUBLE : PRECISION_SINGLE;

@@ -70,6 +70,9 @@ struct problem {
 /* Whether each row of a factor matrix has a system of its own, and there is no MTTKRP. */
 bool problem_by_rows(const struct problem *p);
 
+/* What follows from the loss: with Poisson's, all modes are nonnegative. */
+void problem_complete_loss(struct problem *p);
+
 /* How they count in the sweep after `sweeps` others; a negative number: after all fading. */
 struct unlisted_count problem_count(const struct problem *p, int sweeps);
 

@@ -191,3 +191,13 @@ number() { # FILE NAME
     grep -q 'adds up to 1' m.html
     [ "$(grep -c 'Explained' m.html)" -eq 0 ]
 }
+
+@test "info plans for the loss: momentum keeps the first mode, too, and alto will not do" {
+    run "$BLCO" info -q "$data/planted.tns" -r 4 --backend host
+    [[ $output == *"factors 5.89 kB"* ]]
+    run "$BLCO" info -q "$data/planted.tns" -r 4 --backend host --loss poisson
+    [[ $output == *"factors 6.66 kB"* ]] # 20 rows and a Gram more
+    [ "$(grep -c 'ordered, its own ordering' <<<"$output")" -eq 3 ]
+    run "$BLCO" info -q "$data/planted.tns" -r 4 --backend host --conflict register --loss poisson
+    [ "$(grep -c 'ordered, its own ordering' <<<"$output")" -eq 3 ]
+}

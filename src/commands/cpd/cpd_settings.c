@@ -379,8 +379,7 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "--ridge and --loss poisson: a ridge is for squares alone");
     s->common.tns.nonneg = "--loss poisson is for counts";
-    for (int n = 0; n < MAX_ORDER; n++)
-        p->rules.nonneg[n] = true;
+    problem_complete_loss(p);
     return check_by_rows(s, "--loss poisson", error);
 }
 
