@@ -201,21 +201,21 @@ static void take_squares(const struct pass *p, struct work *w, const double *val
 }
 
 /* c, w and q of `count` terms of counts. */
-VECTOR_CLONES static void fill_counts(const double *value, const double *m, double unlisted,
-                                      uint64_t count, double *c, double *w, double *q)
+VECTOR_CLONES static void fill_counts(struct work *w, const double *value, uint64_t count,
+                                      double unlisted)
 {
     for (uint64_t k = 0; k < count; k++) {
-        const struct poisson_term t = poisson_term(value[k], m[k], unlisted);
-        c[k] = t.c;
-        w[k] = t.w;
-        q[k] = t.q;
+        const struct poisson_term t = poisson_term(value[k], w->m[k], unlisted);
+        w->c[k] = t.c;
+        w->w[k] = t.w;
+        w->q[k] = t.q;
     }
 }
 
 static void take_counts(const struct pass *p, struct work *w, const double *value, uint64_t count,
                         double *number)
 {
-    fill_counts(value, w->m, p->s->unlisted, count, w->c, w->w, w->q);
+    fill_counts(w, value, count, p->s->unlisted);
     for (uint64_t k = 0; k < count; k++) {
         number[SYSTEM_KNOWN] += row_term_known(value[k]);
         number[SYSTEM_LEAST] = host_system_least(number[SYSTEM_LEAST], value[k]);
