@@ -194,6 +194,7 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
         goto done;
     if (run_end_sweeps(&run, error) != STATUS_OK)
         goto done;
+    backend_likelihood(b, result->fit, &result->deviance, &result->log_likelihood);
     result->seconds = clock_now() - start;
     if (model_health(&result->health, b, &run.weights, result->iterations, error) != STATUS_OK)
         goto done;
@@ -209,7 +210,7 @@ done:
 static bool wants_core(const struct backend *b, const struct cpals_options *options,
                        const struct cpals_result *result)
 {
-    const bool by_rows = b->options.problem.unlisted.weighed; /* there is no MTTKRP */
+    const bool by_rows = problem_by_rows(&b->options.problem); /* there is no MTTKRP */
     bool ended = result->stop == CPALS_INTERRUPTED || result->stop == CPALS_TIME_LIMIT;
     return options->core_consistency && !by_rows && !ended && result->fit > options->core_above;
 }

@@ -50,21 +50,23 @@ enum cpals_stop {
 };
 
 struct cpals_result {
-    int iterations;               /* made, including those before a resumed checkpoint    */
-    int single_iterations;        /* how many of these ran in single precision before the run went
-                                   * on in double                                         */
-    double fit;                   /* 1 - ||X - model|| / ||X||                           */
-    int best_iteration;           /* the model is that of this iteration; 0: of the last */
-    double last_fit;              /* if best_iteration is not 0: after the last iteration */
-    struct held_error held;       /* of the model; without an auc before the run has ended */
-    double least_held;            /* the least held-out error of an iteration after fading ... */
-    int least_iteration;          /* ... which this was; 0: there was none                 */
-    double change;                /* of the fit in the last iteration                    */
-    bool momentum;                /* the iterations were accelerated */
-    int restarts;                 /* of momentum: rejected iterations                    */
-    struct fit_trust trust;       /* how far the fits can be trusted         */
-    struct model_health health;   /* of the model after the last iteration   */
-    struct core_consistency core; /* likewise, where it was asked for          */
+    int iterations;         /* made, including those before a resumed checkpoint    */
+    int single_iterations;  /* how many of these ran in single precision before the run went
+                             * on in double                                         */
+    double fit;             /* 1 - ||X - model|| / ||X||                           */
+    int best_iteration;     /* the model is that of this iteration; 0: of the last */
+    double last_fit;        /* if best_iteration is not 0: after the last iteration */
+    struct held_error held; /* of the model; without an auc before the run has ended */
+    double least_held;      /* the least held-out error of an iteration after fading ... */
+    int least_iteration;    /* ... which this was; 0: there was none                 */
+    double change;          /* of the fit in the last iteration                    */
+    double violation;       /* of a model of counts: struct backend_fit, and ...   */
+    double deviance, log_likelihood; /* ... backend_likelihood                           */
+    bool momentum;                   /* the iterations were accelerated */
+    int restarts;                    /* of momentum: rejected iterations                    */
+    struct fit_trust trust;          /* how far the fits can be trusted         */
+    struct model_health health;      /* of the model after the last iteration   */
+    struct core_consistency core;    /* likewise, where it was asked for          */
     enum cpals_stop stop;
     int interrupted;        /* the value of options.interrupted that stopped the run, or 0 */
     double seconds;         /* of loading the factors and of all iterations        */

@@ -26,10 +26,10 @@ static enum status resume(struct momentum_run *m, struct backend *b, const struc
     const struct carried *carried = &from->model[CHECKPOINT_STATE].carried;
     if (m->on && about->has_momentum) {
         m->state = about->momentum;
-        m->small = about->small_changes;
     } else {
         m->state.sweeps = about->iterations;
     }
+    m->small = about->small_changes;
     m->stepped = true;
     if (!about->momentum.extrapolated)
         return backend_resume(b, k, carried, error);
@@ -54,13 +54,14 @@ enum status momentum_begin(struct momentum_run *m, struct backend *b, const stru
                            struct error *error)
 {
     *m = (struct momentum_run){.on = b->plan.request.momentum,
-                               .state = momentum_start(b->precision, 0)};
+                               .state = momentum_start(b->precision, 0),
+                               .counts = b->options.problem.loss == LOSS_POISSON};
     if (from)
         resume(m, b, k, from, error);
     else
         load_start(b, k, random, error);
     m->state.precision = b->precision;
-    m->state.fast = b->options.problem.unlisted.weighed ? INFINITY : MOMENTUM_FAST;
+    m->state.fast = problem_by_rows(&b->options.problem) ? INFINITY : MOMENTUM_FAST;
     return error->status;
 }
 
@@ -92,7 +93,8 @@ void momentum_note(struct momentum_run *m, bool small)
 
 bool momentum_may_stop(const struct momentum_run *m)
 {
-    return !m->on || momentum_is_plain(m->state.sweeps - 1) || m->small >= SMALL_CHANGES;
+    const bool plain = !m->on || momentum_is_plain(m->state.sweeps - 1);
+    return m->small >= SMALL_CHANGES || (plain && !m->counts);
 }
 
 enum status momentum_go_on(struct momentum_run *m, struct backend *b, bool converged,
@@ -131,7 +133,7 @@ void momentum_tell(const struct momentum_run *m, struct checkpoint_about *about)
 {
     about->has_momentum = m->on;
     about->momentum = m->on ? m->state : (struct momentum){0};
-    about->small_changes = m->on ? m->small : 0;
+    about->small_changes = m->small;
 }
 
 enum status momentum_end(struct momentum_run *m, struct backend *b, struct backend_fit *fit,

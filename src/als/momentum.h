@@ -14,6 +14,7 @@ struct momentum_run {
     struct momentum_step step; /* from the last sweep to the start of the next          */
     bool stepped;              /* the backend has made that step                        */
     int small;                 /* sweeps in a row that changed the fit by little        */
+    bool counts;               /* the loss is Poisson's                                 */
 };
 
 /* Loads the model in k, or a random start if `random` is not NULL, or resumes from a checkpoint,
@@ -35,8 +36,8 @@ void momentum_pass(struct momentum_run *m);
 /* Notes whether an accepted sweep changed the fit by little. */
 void momentum_note(struct momentum_run *m, bool small);
 
-/* Whether the run may stop: after one small change for plain ALS, after two in a row with momentum.
- */
+/* Whether the run may stop: after one small change for plain ALS, after two in a row with momentum
+ * or of counts. */
 bool momentum_may_stop(const struct momentum_run *m);
 
 /* After a sweep: steps to the start of the next one, unless the run has converged. Errors of

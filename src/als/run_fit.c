@@ -54,6 +54,7 @@ enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struc
     result->fit = fit->value;
     if (note_held(run, error) != STATUS_OK)
         return error->status;
+    result->violation = fit->violation;
     fit_trust_note(&result->trust, fit, run->comparable ? result->change : 0, run->b->precision);
     if (run->fading) {
         momentum_pass(&run->momentum);
@@ -125,6 +126,7 @@ static enum status end_momentum(struct run *run, struct error *error)
         return error->status;
     result->change = fit.value - result->fit;
     result->fit = fit.value;
+    result->violation = fit.violation;
     result->trust.exact = fit.exact;
     fit_trace_correct(run->options->trace, fit.value);
     return STATUS_OK;

@@ -57,7 +57,8 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
     if (s->last.rotated)
         return error_set(error, STATUS_INTERNAL, "mode %d: an update of rotated columns", mode + 1);
     note(b, OP_UPDATE, mode);
-    s->floors.may[mode] = b->options.problem.rules.nonneg[mode];
+    s->floors.may[mode] =
+        b->options.problem.rules.nonneg[mode] && b->options.problem.loss == LOSS_SQUARES;
     s->floors.precision[mode] = b->precision;
     if (operation_begin(&s->clock, OP_UPDATE, error) != STATUS_OK)
         return error->status;
@@ -129,10 +130,33 @@ void backend_swap(struct backend *b)
     b->seam->ops->swap(b->seam->state);
 }
 
+void backend_likelihood(const struct backend *b, double fit, double *deviance,
+                        double *log_likelihood)
+{
+    const struct seam *s = b->seam;
+    const double half = ldexp((1 - fit) * s->null.deviance, s->exponent);
+    const bool counts = b->options.problem.loss == LOSS_POISSON;
+    *deviance = counts ? 2 * half : 0;
+    *log_likelihood = counts ? s->null.perfect - half : 0;
+}
+
+/* Every fit to counts is from a pass over the nonzeros. */
+static enum status find_fit_of_counts(struct backend *b, double *value, struct error *error)
+{
+    const int mode = mode_rules_last(&b->options.problem.rules, b->order);
+    struct backend_fit fit;
+    if (b->seam->ops->fit(b->seam->state, mode, NULL, &fit, error) != STATUS_OK)
+        return error->status;
+    *value = fit.value;
+    return STATUS_OK;
+}
+
 static enum status find_residual(struct backend *b, double *fit, struct error *error)
 {
     struct seam *s = b->seam;
     struct backend_residual r;
+    if (b->options.problem.loss == LOSS_POISSON)
+        return find_fit_of_counts(b, fit, error);
     if (backend_residual_create(&r, b->order, b->options.problem.rank, error) != STATUS_OK)
         return error->status;
     if (s->ops->residual(s->state, &r, error) != STATUS_OK)

@@ -120,6 +120,11 @@ void backend_weigh(struct backend *b, const struct unlisted_count *count);
 enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
                         struct backend_fit *fit, struct error *error);
 
+/* *deviance, *log_likelihood = those of a model of counts with this fit; 0 where the loss is
+ * another one. The deviance is twice the sum of the misfits (numerics/poisson_term.h). */
+void backend_likelihood(const struct backend *b, double fit, double *deviance,
+                        double *log_likelihood);
+
 /* *fit = the fit of the model as it stands, from a pass over the nonzeros, to all digits
  * (backend_residual.h). On a GPU in single precision, it is that of the tensor rounded to floats.
  * STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */

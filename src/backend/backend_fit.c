@@ -19,6 +19,19 @@ enum status backend_fit_of(struct backend_fit *fit, const struct fit_squares *s,
     return STATUS_OK;
 }
 
+enum status backend_fit_of_counts(struct backend_fit *fit, double deviance, double null,
+                                  double size, int mode, struct error *error)
+{
+    if (!isfinite(deviance))
+        return error_set(error, STATUS_NUMERICAL, "mode %d: the deviance is %g", mode, deviance);
+    const struct fit_numbers numbers = fit_of_deviance(deviance, null, size);
+    *fit = (struct backend_fit){.value = numbers.value,
+                                .noise = numbers.noise,
+                                .objective = numbers.objective,
+                                .exact = true};
+    return STATUS_OK;
+}
+
 void backend_fit_decide(struct backend_fit *fit, const struct momentum *m)
 {
     if (!m)

@@ -18,6 +18,9 @@ struct backend_fit {
     double objective;         /* the fit with the last step's ridge counted in (struct fit_numbers);
                                * a GPU counts it only with momentum                             */
     double penalty;           /* the ridge's part of ||X - Y||^2 / ||X||^2 there                 */
+    double violation;         /* of a model of counts: the largest |min(a, g)| over the entries a of
+                               * the factor matrices, with their weights, and their gradients g, as
+                               * the updates found them; 0 at a minimum (Karush, Kuhn, Tucker) */
     bool exact;               /* from the residual                                              */
     struct momentum momentum; /* the state after this fit (momentum_next), and ...     */
     struct momentum_step step; /* ... the next step; both zero without momentum         */
@@ -31,6 +34,10 @@ double backend_fit_epsilon(uint64_t rows, enum precision precision);
  * residual is not finite. */
 enum status backend_fit_of(struct backend_fit *fit, const struct fit_squares *s, int mode,
                            struct error *error);
+
+/* The same from the deviance of a model of counts (fit_of_deviance). */
+enum status backend_fit_of_counts(struct backend_fit *fit, double deviance, double null,
+                                  double size, int mode, struct error *error);
 
 /* Decides on the next sweep, where *m is the state after the sweep before; NULL: no momentum. */
 void backend_fit_decide(struct backend_fit *fit, const struct momentum *m);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "backend/backend_fit.h"
+#include "ranks/count_null.h"
 #include "ranks/rank_rows.h"
 #include "backend/backend_residual.h"
 #include "backend/column_form.h"
@@ -95,6 +96,7 @@ struct tensor_source {
     struct rank_rows *ranks; /* outlives the backend                                       */
     double norm_sq;          /* ||X||^2; 0 with a file, whose norm `open` computes       */
     int exponent;            /* the values are those of the tensor divided by 2^exponent */
+    struct count_null null;  /* with LOSS_POISSON */
 };
 
 /* What a model is loaded from: *k, or random numbers (ktensor_randomise), without signs where a

@@ -10,14 +10,20 @@
 #include "base/memory.h"
 #include "ranks/model_arrange.h"
 
+/* Whether updates of mode n keep entries at a floor that is written as zero. */
+static bool has_floor(const struct backend *b, int n)
+{
+    const struct problem *p = &b->options.problem;
+    return p->rules.nonneg[n] && !p->rules.fixed[n] && p->loss == LOSS_SQUARES;
+}
+
 /* Called before another model is loaded. */
 static void forget_model(struct backend *b, const struct model_source *from)
 {
-    const struct mode_rules *rules = &b->options.problem.rules;
     struct seam *s = b->seam;
     s->last = (struct last_operation){.op = OP_LOAD};
     for (int n = 0; n < b->order; n++) {
-        s->floors.may[n] = from->carried && rules->nonneg[n] && !rules->fixed[n];
+        s->floors.may[n] = from->carried && has_floor(b, n);
         s->floors.precision[n] = from->precision;
     }
     b->precision = from->precision;
@@ -201,6 +207,7 @@ static enum status store_form(struct backend *b, struct ktensor *k, bool arrange
     const struct seam *s = b->seam;
     struct model_form form = {.lambda = k->lambda, .arrangement = a};
     memcpy(k->nonneg, b->options.problem.rules.nonneg, sizeof k->nonneg);
+    k->mixture = b->options.problem.loss == LOSS_POISSON;
     memcpy(k->fixed, b->options.problem.rules.fixed, sizeof k->fixed);
     if (s->ops->weights(s->state, k->lambda, error) != STATUS_OK)
         return error->status;

@@ -235,6 +235,19 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
     return backend_check_norm(known->norm_sq, NULL, error);
 }
 
+/* What fits to counts are compared with. */
+static enum status find_null(struct backend *b, struct tensor_source *known, struct error *error)
+{
+    const struct unlisted *u = &b->options.problem.unlisted;
+    const struct count_weights weights = {u->weighed, u->weight, known->exponent};
+    if (b->options.problem.loss != LOSS_POISSON)
+        return STATUS_OK;
+    if (count_null_find(&known->null, known->x, known->ranks, &weights, error) != STATUS_OK)
+        return error->status;
+    b->seam->null = known->null;
+    return STATUS_OK;
+}
+
 enum status backend_build(struct backend *b, struct rank_tensor *t, struct progress *progress,
                           struct error *error)
 {
@@ -254,6 +267,8 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
     if (!unread && take_norm(b, &source, &scaled, error) != STATUS_OK)
         goto done;
     source.exponent = seam->exponent;
+    if (find_null(b, &source, error) != STATUS_OK)
+        goto done;
     if (b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error) != STATUS_OK)
         goto done;
     if (operation_end(&seam->clock, OP_OPEN, 0, error) != STATUS_OK)

@@ -25,7 +25,7 @@ struct checkpoint_about {
     double fit, change;          /* after the last iteration; from the one before   */
     bool has_momentum;           /* the iterations were accelerated                 */
     struct momentum momentum;    /* if they were                                    */
-    int small_changes;           /* likewise: iterations in a row that changed the fit by little */
+    int small_changes;           /* iterations in a row that changed the fit by little           */
     int single_iterations;       /* of those, in single precision, where the policy is auto */
     enum precision factors;      /* of the factor matrices as they stand              */
     int best_iteration;          /* of the best model that the run keeps a copy of; 0: no copy */

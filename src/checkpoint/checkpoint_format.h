@@ -63,6 +63,7 @@ struct checkpoint_header {
     double holdout;             /* the share of entries that are held out                      */
     uint64_t holdout_seed;      /* by which they are chosen                                    */
     double held, best_held;     /* their RMSE: of the last model, and of the best              */
+    uint32_t loss, solver;      /* enum loss, enum solver                                      */
 };
 
 /* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
@@ -79,12 +80,15 @@ struct checkpoint_header {
     X(problem.holdout.seed, holdout_seed)                                                          \
     X(held, held)                                                                                  \
     X(best_held, best_held)                                                                        \
+    X(problem.loss, loss)                                                                          \
+    X(problem.solver, solver)                                                                      \
     X(seed, seed)                                                                                  \
     X(init, init)                                                                                  \
     X(iterations, iterations)                                                                      \
     X(fit, fit)                                                                                    \
     X(change, change)                                                                              \
     X(single_iterations, single_iterations)                                                        \
+    X(small_changes, small_changes)                                                                \
     X(best_iteration, best_iteration)                                                              \
     X(best_fit, best_fit)                                                                          \
     X(best_factors, best_precision)
@@ -92,8 +96,7 @@ struct checkpoint_header {
     X(momentum.t, momentum_t)                                                                      \
     X(momentum.objective, momentum_objective)                                                      \
     X(momentum.noise, momentum_noise)                                                              \
-    X(momentum.restarts, restarts)                                                                 \
-    X(small_changes, small_changes)
+    X(momentum.restarts, restarts)
 
 enum checkpoint_momentum {
     CHECKPOINT_MOMENTUM = 1,
@@ -137,7 +140,7 @@ enum checkpoint_kind {
     CHECKPOINT_BEST_FACTOR = 11
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 504, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 512, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* The models of a checkpoint: the state, with which the next iteration begins; if that is

@@ -59,8 +59,7 @@ static bool has_possible_momentum(const struct checkpoint_header *h)
         return h->momentum == 0;
     return !(h->momentum & ~all) && h->momentum != all && h->momentum_t >= 1 &&
            isfinite(h->momentum_t) && isfinite(h->momentum_objective) && h->momentum_noise >= 0 &&
-           isfinite(h->momentum_noise) && h->restarts <= h->iterations &&
-           h->small_changes <= h->iterations;
+           isfinite(h->momentum_noise) && h->restarts <= h->iterations;
 }
 
 /* Whether the precision is one of the version, with a possible number of single iterations. */
@@ -99,16 +98,22 @@ static bool has_possible_holdout(const struct checkpoint_header *h)
     return none || (held && h->version == CHECKPOINT_VERSION);
 }
 
+static bool has_possible_loss(const struct checkpoint_header *h)
+{
+    return h->loss <= LOSS_POISSON && h->solver <= (h->loss == LOSS_POISSON ? SOLVER_MU : 0u);
+}
+
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
 static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *l)
 {
     const struct checkpoint_header *h = &c->page.header;
     uint64_t size = c->map.size;
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
-        h->iterations < 1 || h->iterations > INT_MAX || !precision_is_possible(h) ||
-        h->init > GUESS_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
-        h->nonneg >> h->order || h->fixed >> h->order || !has_possible_momentum(h) ||
-        !has_possible_best(h) || !has_possible_unlisted(h) || !has_possible_holdout(h))
+        h->iterations < 1 || h->iterations > INT_MAX || h->small_changes > h->iterations ||
+        !precision_is_possible(h) || h->init > GUESS_NVECS || !isfinite(h->fit) ||
+        !isfinite(h->change) || h->nonneg >> h->order || h->fixed >> h->order ||
+        !has_possible_momentum(h) || !has_possible_best(h) || !has_possible_unlisted(h) ||
+        !has_possible_loss(h) || !has_possible_holdout(h))
         return false;
     for (uint32_t n = 0; n < MAX_ORDER; n++)
         if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))

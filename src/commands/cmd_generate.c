@@ -24,9 +24,10 @@
 struct settings {
     struct cmd_common common;
     uint64_t nnz, rank, seed;
-    double scale, noise, collinearity;
+    double scale, noise, collinearity, counts;
     const char *preset, *skew, *fibers, *runs;
-    const char *scale_given, *noise_given, *collinearity_given; /* the option's name, or NULL */
+    const char *scale_given, *noise_given, *collinearity_given,
+        *counts_given; /* the option's name, or NULL */
     bool list, force;
     struct text_output text;
 };
@@ -37,15 +38,15 @@ static const char *preset_name(int i)
     return generate_presets[i].name;
 }
 
-static enum status set_scale(const struct cli_option *o, void *to, const char *text,
-                             struct error *error)
+static enum status set_positive(const struct cli_option *o, void *to, const char *text,
+                                struct error *error)
 {
-    double scale;
-    if (cli_nonnegative(o->name, text, &scale, error) != STATUS_OK)
+    double number;
+    if (cli_nonnegative(o->name, text, &number, error) != STATUS_OK)
         return error->status;
-    if (scale <= 0)
+    if (number <= 0)
         return error_set(error, STATUS_INPUT, "%s: '%s', expected a number above 0", o->name, text);
-    *(double *)to = scale;
+    *(double *)to = number;
     return STATUS_OK;
 }
 
@@ -56,7 +57,7 @@ static const struct cli_option size_options[] = {
      "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them",
      CLI_TEXT(struct settings, preset), .name_at = preset_name},
     {"--scale", 0, "X", "X times as many nonzeros as the preset has ({default})",
-     CLI_OWN(set_scale, double, struct settings, scale), .initial = "1",
+     CLI_OWN(set_positive, double, struct settings, scale), .initial = "1",
      CLI_GIVEN(struct settings, scale_given)},
     {"--list", 0, NULL, "list the presets", CLI_FLAG(struct settings, list)},
     {.name = NULL}};
@@ -81,6 +82,11 @@ static const struct cli_option model_options[] = {
     {"--noise", 0, "S",
      "norm of Gaussian noise on the nonzeros, relative\nto the model's ({default})",
      CLI_NUMBER(struct settings, noise), .initial = "0", CLI_GIVEN(struct settings, noise_given)},
+    {"--poisson", 0, "MEAN",
+     "counts: Poisson numbers whose rates are the model's\nvalues, with this mean; zeros are left "
+     "out",
+     CLI_OWN(set_positive, double, struct settings, counts),
+     CLI_GIVEN(struct settings, counts_given)},
     {"--collinearity", 0, "C",
      "components that share all indices, with this cosine\nbetween any two columns: 0 to 0.9999",
      CLI_NUMBER(struct settings, collinearity), CLI_GIVEN(struct settings, collinearity_given)},
@@ -135,11 +141,16 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
                              struct error *error)
 {
     memset(spec, 0, sizeof *spec);
-    const char *of_planted = s->noise_given ? s->noise_given : s->collinearity_given;
+    const char *of_planted = s->noise_given          ? s->noise_given
+                             : s->collinearity_given ? s->collinearity_given
+                                                     : s->counts_given;
     if (s->scale_given && !s->preset)
         return error_set(error, STATUS_INPUT, "%s goes with --preset only", s->scale_given);
     if (of_planted && !s->rank)
         return error_set(error, STATUS_INPUT, "%s goes with --planted-rank only", of_planted);
+    if (s->counts_given && (s->noise_given || s->collinearity_given))
+        return error_set(error, STATUS_INPUT, "--poisson does not go with %s",
+                         s->noise_given ? s->noise_given : s->collinearity_given);
     if (s->rank && (s->skew || s->fibers || s->runs))
         return error_set(error, STATUS_INPUT,
                          "--planted-rank does not go with --skew, --fibers or --runs");
@@ -222,7 +233,8 @@ static enum status write_planted(const struct settings *s, const struct generate
                                    .rank = s->rank,
                                    .noise = s->noise,
                                    .collinear = s->collinearity_given != NULL,
-                                   .collinearity = s->collinearity};
+                                   .collinearity = s->collinearity,
+                                   .counts = s->counts};
     struct tns_write_options options = s->text.options;
     options.progress = progress;
     external_sort_init(&sort, out->path, memory, progress);
@@ -297,8 +309,8 @@ const struct command cmd_generate = {
     .usage = "Usage: blco generate OUT --dims LIST --nnz N [--skew LIST] [--fibers SPEC]\n"
              "                         [--runs SPEC]\n"
              "       blco generate OUT --preset NAME [--scale X]\n"
-             "       blco generate OUT --dims LIST --nnz N --planted-rank R [--noise S]\n"
-             "                         [--collinearity C]\n\n"
+             "       blco generate OUT --dims LIST --nnz N --planted-rank R\n"
+             "                         [--noise S | --poisson MEAN] [--collinearity C]\n\n"
              "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
              "to standard output. The same arguments give the same file whatever the number\n"
              "of threads and the memory. A skewed tensor may be larger than memory.\n",

@@ -31,6 +31,8 @@ static const struct cli_option info_options[] = {
 static const struct cli_option plan_options[] = {
     {"--rank", 'r', "R", "show the memory plan for R components ({default})", CMD_RANK,
      .initial = "16"},
+    {"--loss", 0, "WHAT", "show the memory plan for this --loss of blco cpd:\n{words} ({default})",
+     CLI_CHOICE(struct cmd_common, options.problem.loss, loss_words), .initial = "squares"},
     {"--accelerate", 0, "HOW",
      "show the memory plan for this --accelerate of blco\ncpd: {words} ({default})",
      CMD_ACCELERATE},
@@ -333,6 +335,7 @@ static int run_command(int argc, char **argv, struct error *error)
     common->options.spends = true;
     if (!cmd_parse(&line, &cmd_info, common, error))
         return (int)error->status;
+    problem_complete_loss(&common->options.problem);
     cmd_count_ranks(&common->ranks, error);
     if (cli_hint(&line, error) != STATUS_OK)
         return (int)error->status;

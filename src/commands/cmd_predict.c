@@ -60,6 +60,11 @@ static const struct cli_option output_options[] = {
      CLI_OWN(set_labels, struct labels, struct job, labels)},
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
      CLI_FLAG(struct job, residuals)},
+    {"--loss", 0, "WHAT",
+     "with --residuals: {words}; poisson is for\ncounts, with residuals of deviance and of "
+     "Pearson,\n"
+     "and how likely so many counts are ({default})",
+     CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares"},
     {"--count", 'n', "N",
      "with --residuals: print the N strangest entries and\nslices of each mode in place of all "
      "entries",
@@ -79,6 +84,8 @@ static enum status check_options(const struct job *job, struct error *error)
 {
     if (job->count && !job->residuals)
         return error_set(error, STATUS_INPUT, "--count is for --residuals");
+    if (job->common.options.problem.loss != LOSS_SQUARES && !job->residuals)
+        return error_set(error, STATUS_INPUT, "--loss is for --residuals");
     if (job->json && !job->count)
         return error_set(error, STATUS_INPUT, "--json is for --count");
     if (job->count && job->output && strcmp(job->output, "-") == 0)
@@ -271,15 +278,23 @@ done:
     return error->status;
 }
 
+static enum residual_kind kind_of(const struct job *job)
+{
+    return job->common.options.problem.loss == LOSS_POISSON ? RESIDUAL_POISSON
+                                                            : RESIDUAL_DIFFERENCE;
+}
+
 static enum status open_outputs(struct job *job, struct error *error)
 {
     const struct prediction_form form = {.order = job->model.shape.order,
                                          .labels = &job->labels,
                                          .index_base = job->common.tns.index_base,
-                                         .residuals = job->residuals};
+                                         .residuals = job->residuals,
+                                         .kind = kind_of(job)};
     job->writes = target(job) != NULL;
     if (job->residuals)
-        if (residuals_begin(&job->sums, &job->model.shape, job->count, error) != STATUS_OK)
+        if (residuals_begin(&job->sums, &job->model.shape, kind_of(job), job->count, error) !=
+            STATUS_OK)
             return error->status;
     return job->writes ? prediction_file_open(&job->file, target(job), &form, error) : STATUS_OK;
 }

@@ -79,6 +79,8 @@ struct generate_plant {
     bool collinear; /* instead of sparse components: dense ones on the same indices ...       */
     double collinearity; /* ... the cosine of any two columns of a factor matrix: 0 to
                           * COLLINEAR_MOST                                                        */
+    double counts; /* instead of the model's values: Poisson counts whose rates are these values,
+                    * multiplied so that they have this mean; counts of 0 are left out. 0: not  */
 };
 
 /* Makes a sum of `rank` outer products of sparse positive vectors: all places where the sum is not

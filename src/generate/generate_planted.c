@@ -9,6 +9,7 @@
 #include "generate/collinear_columns.h"
 #include "generate/coordinate_keys.h"
 #include "generate/permutation.h"
+#include "generate/poisson_draw.h"
 #include "model/ktensor.h"
 
 /* Random streams: the first of the two numbers that name a stream. Those of the modes' factor
@@ -16,6 +17,8 @@
 #define STREAM_NOISE     UINT64_MAX
 #define STREAM_SUPPORT   (UINT64_MAX - 1 - MAX_ORDER)
 #define STREAM_COLLINEAR (STREAM_SUPPORT - MAX_ORDER)
+#define STREAM_COUNTS    (STREAM_COLLINEAR - 1 - MAX_ORDER)
+#define MOST_COUNTS      1e6 /* the largest mean of counts */
 
 /* The fraction of the core's places that are nonzero. From random starts ALS seldom finds
  * components that hardly overlap; with this overlap it finds most of them. */
@@ -87,6 +90,9 @@ static enum status check_plant(const struct generate_plant *plant, double places
     if (!(plant->collinearity >= 0 && plant->collinearity <= COLLINEAR_MOST))
         return error_set(error, STATUS_INPUT, "collinearity %g, expected 0 to %g",
                          plant->collinearity, COLLINEAR_MOST);
+    if (!(plant->counts >= 0 && plant->counts <= MOST_COUNTS))
+        return error_set(error, STATUS_INPUT, "counts of mean %g, expected %g at most",
+                         plant->counts, MOST_COUNTS);
     return STATUS_OK;
 }
 
@@ -273,6 +279,33 @@ static void add_noise(struct coo *x, double noise, uint64_t seed)
         x->value[i] += scale * random_normal(seed, STREAM_NOISE, i);
 }
 
+/* Replaces the values of x by counts (struct generate_plant), and drops those that are 0.
+ * STATUS_INPUT where all are. */
+static enum status draw_counts(struct coo *x, double mean, uint64_t seed, struct error *error)
+{
+    double sum = 0;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < x->nnz; i++)
+        sum += x->value[i];
+    const double scale = mean * (double)x->nnz / sum;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        struct random_stream stream = random_stream_at(seed, STREAM_COUNTS, i);
+        x->value[i] = poisson_draw(&stream, scale * x->value[i]);
+    }
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        if (x->value[i] == 0)
+            continue;
+        for (int n = 0; n < x->shape.order; n++)
+            x->index[n][kept] = x->index[n][i];
+        x->value[kept++] = x->value[i];
+    }
+    if (kept == 0)
+        return error_set(error, STATUS_INPUT, "all counts of mean %g are 0: expected a larger mean",
+                         mean);
+    return coo_resize(x, kept, error);
+}
+
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
                              uint64_t memory, struct progress *progress, struct error *error)
 {
@@ -294,6 +327,8 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
     set_values(&model, x);
     if (plant->noise > 0)
         add_noise(x, plant->noise, seed);
+    if (plant->counts > 0)
+        draw_counts(x, plant->counts, seed, error);
 done:
     if (error->status != STATUS_OK)
         coo_free(x);

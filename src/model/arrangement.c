@@ -75,6 +75,7 @@ static void sort_components(struct arrangement *a, const struct ktensor *k)
         for (int n = 0; n < k->shape.order; n++) {
             uint64_t at = (uint64_t)n * k->rank + r;
             double norm = column_norm(&a->column[at]);
+            norm = k->mixture && norm > 0 ? 1 : norm;
             a->signed_norm[at] = 1;
             zero |= norm == 0;
             if (k->fixed[n])

@@ -16,8 +16,10 @@ struct ktensor {
                                      * rows are here; borrowed                               */
     bool nonneg[MAX_ORDER]; /* ktensor_arrange flips no sign of these modes                       */
     bool fixed[MAX_ORDER]; /* ktensor_arrange leaves the columns of these modes as they are       */
-    uint64_t rank;         /* R                                                          */
-    double *lambda;        /* (R); owned                                                 */
+    bool mixture;  /* columns that are not fixed have the 1-norm 1, and ktensor_arrange leaves their
+                    * lengths: the model is of counts                                             */
+    uint64_t rank; /* R                                                          */
+    double *lambda;            /* (R); owned                                                 */
     double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned                 */
 };
 

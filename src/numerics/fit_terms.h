@@ -65,6 +65,16 @@ ROUNDED_FUNCTION struct fit_numbers fit_of_squares(const struct fit_squares *s)
     return fit;
 }
 
+/* The fit to counts: 1 - deviance / null, where `null` is the deviance of the model that it is
+ * compared with; `size` is the sum of the magnitudes of what the deviance was summed from. */
+ROUNDED_FUNCTION struct fit_numbers fit_of_deviance(double deviance, double null, double size)
+{
+    struct fit_numbers fit;
+    fit.value = fit.objective = 1 - (deviance > 0 ? deviance : 0) / null;
+    fit.noise = FIT_ROUNDINGS * DBL_EPSILON * (1 + size / null);
+    return fit;
+}
+
 /* The terms cancel where the fit is near 1: what rounding leaves of them, some epsilons of their
  * sizes, is the noise of ||X - Y||^2. */
 ROUNDED_FUNCTION struct fit_squares fit_squares_of(const struct fit_terms *t)

@@ -18,6 +18,21 @@ const struct word precision_words[] = {
 const struct word ridge_scale_words[] = {
     {"unit", RIDGE_UNIT}, {"balanced", RIDGE_BALANCED}, {"counted", RIDGE_COUNTED}, {NULL, 0}};
 
+const struct word loss_words[] = {{"squares", LOSS_SQUARES}, {"poisson", LOSS_POISSON}, {NULL, 0}};
+
+const struct word solver_words[] = {{"newton", SOLVER_NEWTON}, {"mu", SOLVER_MU}, {NULL, 0}};
+
+bool problem_by_rows(const struct problem *p)
+{
+    return p->unlisted.weighed || p->loss == LOSS_POISSON;
+}
+
+void problem_complete_loss(struct problem *p)
+{
+    for (int n = 0; p->loss == LOSS_POISSON && n < MAX_ORDER; n++)
+        p->rules.nonneg[n] = true;
+}
+
 enum precision precision_first(enum precision_policy policy)
 {
     return policy == POLICY_DOUBLE ? PRECISION_DOUBLE : PRECISION_SINGLE;
@@ -31,6 +46,8 @@ enum precision precision_last(enum precision_policy policy)
 const struct problem_choice problem_choices[] = {
     {"precision", "precision", precision_words, offsetof(struct problem, precision)},
     {"ridge-scale", "ridge_scale", ridge_scale_words, offsetof(struct problem, ridge_scale)},
+    {"loss", "loss", loss_words, offsetof(struct problem, loss)},
+    {"solver", "solver", solver_words, offsetof(struct problem, solver)},
     {NULL, NULL, NULL, 0}};
 
 const char *problem_word(const struct problem *p, const struct problem_choice *c)

@@ -14,6 +14,18 @@
 enum acceleration { ACCELERATE_OFF, ACCELERATE_MOMENTUM, ACCELERATE_AUTO };
 extern const struct word acceleration_words[];
 
+/* What a model minimises. Poisson: the values are counts, m is the rate of each, and the sum of m -
+ * x log m over all entries is minimised (E. C. Chi, T. G. Kolda: *On tensors, sparsity, and
+ * nonnegative factorizations*, SIAM Journal on Matrix Analysis and Applications 33, 2012). No entry
+ * of a factor matrix is negative then; columns have the 1-norm 1. */
+enum loss { LOSS_SQUARES, LOSS_POISSON };
+extern const struct word loss_words[];
+
+/* How a row is improved where the loss is Poisson's (numerics/poisson_term.h): by a damped Newton
+ * step, or by a multiplicative one. */
+enum solver { SOLVER_NEWTON, SOLVER_MU };
+extern const struct word solver_words[];
+
 /* The precision of the factor matrices in a run. Auto: single at first, double in the end. */
 enum precision_policy { POLICY_DOUBLE, POLICY_SINGLE, POLICY_AUTO };
 extern const struct word precision_words[];
@@ -53,7 +65,15 @@ struct problem {
     struct unlisted unlisted;
     enum ridge_scale ridge_scale;
     struct holdout holdout; /* entries that test the model instead of making it */
+    enum loss loss;
+    enum solver solver; /* with LOSS_POISSON */
 };
+
+/* Whether each row of a factor matrix has a system of its own, and there is no MTTKRP. */
+bool problem_by_rows(const struct problem *p);
+
+/* What follows from the loss: with Poisson's, all modes are nonnegative. */
+void problem_complete_loss(struct problem *p);
 
 /* How they count in the sweep after `sweeps` others; a negative number: after all fading. */
 struct unlisted_count problem_count(const struct problem *p, int sweeps);

@@ -172,20 +172,49 @@ static void put_held(FILE *to, const struct page *page)
     end_fact(to);
 }
 
+/* Whether the model is one of counts, with a Poisson likelihood. */
+static bool has_likelihood(const struct page *page)
+{
+    return isfinite(page_number_at(page, "result", "log_likelihood"));
+}
+
+static void put_number(FILE *to, const char *name, double x, int digits)
+{
+    begin_fact(to, name);
+    fprintf(to, "%.*g", digits, x);
+    end_fact(to);
+}
+
+static void put_likelihood(FILE *to, const struct page *page)
+{
+    put_number(to, "Log-likelihood", page_number_at(page, "result", "log_likelihood"), 10);
+    put_number(to, "Deviance", page_number_at(page, "result", "deviance"), 10);
+    put_number(to, "KKT violation", page_number_at(page, "result", "kkt_violation"), 2);
+}
+
+static void put_explained(FILE *to, double misfit, double noise)
+{
+    char text[FIT_TEXT];
+    begin_fact(to, "Explained");
+    fputs(fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text), to);
+    end_fact(to);
+}
+
 static void put_fit(FILE *to, const struct page *page)
 {
     double fit = page_number_at(page, "result", "fit"),
            change = page_number_at(page, "result", "change"),
-           noise = page_number_at(page, "result", "fit_noise"), misfit = 1 - fit;
+           noise = page_number_at(page, "result", "fit_noise");
     char text[FIT_TEXT];
     if (isfinite(fit) && isfinite(change)) {
         begin_fact(to, "Fit");
         fprintf(to, "<strong>%s</strong>, last change <span class=\"n\">%.1e</span>",
                 fit_text(fit, noise, 9, text), change + 0.0);
         end_fact(to);
-        begin_fact(to, "Explained");
-        fputs(fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text), to);
-        end_fact(to);
+        if (has_likelihood(page))
+            put_likelihood(to, page);
+        else
+            put_explained(to, 1 - fit, noise);
     }
     put_held(to, page);
     put_iterations(to, page);
@@ -197,6 +226,14 @@ static void put_definitions(FILE *to, const struct page *page)
 {
     if (!isfinite(page_number_at(page, "result", "fit")))
         return;
+    if (has_likelihood(page)) {
+        fputs("<p class=\"about\">Fit is the part that the model explains of the deviance of the "
+              "simplest model, in which the modes are independent (or, where some entries are "
+              "unknown or weigh less, all rates are equal). A column adds up to 1, and a weight is "
+              "the number of counts of a component.</p>\n",
+              to);
+        return;
+    }
     fputs("<p class=\"about\">Fit is 1 &#8722; &#8214;X &#8722; model&#8214; / &#8214;X&#8214;, "
           "with X the tensor and &#8214;&#183;&#8214; the square root of the sum of squares. "
           "Explained is 1 &#8722; &#8214;X &#8722; model&#8214;&#178; / &#8214;X&#8214;&#178;, the "

@@ -9,7 +9,6 @@
 #include "base/outfile_extents.h"
 #include "base/printable.h"
 #include "formats/ktensor/npy.h"
-#include "report/residuals.h"
 
 #define SECTION_LINES 32768
 #define SECTION_BYTES ((size_t)8 << 20) /* fewer text lines where labels are long */
@@ -26,7 +25,7 @@ static bool ends_in_npy(const char *path)
 /* Bytes that the longest text line may take. */
 static size_t line_room(const struct prediction_form *form)
 {
-    size_t room = 2 * (NUMBER_MAX_TEXT + 1);
+    size_t room = (1 + RESIDUAL_NUMBERS) * (NUMBER_MAX_TEXT + 1);
     for (int n = 0; n < form->order; n++)
         room += sizeof NO_LABEL + NUMBER_MAX_TEXT + PRINTABLE_ROOM(labels_longest(form->labels, n));
     return room;
@@ -64,15 +63,18 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
     const struct prediction_lines *l = lines;
     const struct prediction_form *form = l->form;
     const char between = any_labels(form) ? '\t' : ' ';
+    double number[RESIDUAL_NUMBERS];
     for (uint64_t i = begin; i < end; i++) {
         for (int n = 0; n < form->order; n++) {
             text = format_index(form, n, l->x->index[n][i], text);
             *text++ = between;
         }
         text = number_format(l->model[i], text);
-        if (form->residuals) {
+        if (form->residuals)
+            residual_fill(form->kind, l->x->value[i], l->model[i], number);
+        for (int k = 0; form->residuals && k < residual_numbers(form->kind); k++) {
             *text++ = between;
-            text = number_format(residual_of(l->x->value[i], l->model[i]), text);
+            text = number_format(number[k], text);
         }
         *text++ = '\n';
     }
@@ -83,14 +85,14 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
 
 static uint64_t columns_of(const struct prediction_form *form)
 {
-    return form->residuals ? 2 : 0;
+    return form->residuals ? 1 + (uint64_t)residual_numbers(form->kind) : 0;
 }
 
 static enum status make_room(struct prediction_file *f, uint64_t entries, struct error *error)
 {
     if (entries <= f->room)
         return STATUS_OK;
-    if (memory_resize(&f->pair, entries, 2 * sizeof *f->pair, error) != STATUS_OK)
+    if (memory_resize(&f->row, entries, columns_of(&f->form) * sizeof *f->row, error) != STATUS_OK)
         return error->status;
     f->room = entries;
     return STATUS_OK;
@@ -105,10 +107,11 @@ static enum status append_to_array(struct prediction_file *f, const struct coo *
             return error->status;
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < x->nnz; i++) {
-            f->pair[2 * i] = model[i];
-            f->pair[2 * i + 1] = residual_of(x->value[i], model[i]);
+            double *row = f->row + i * columns_of(&f->form);
+            row[0] = model[i];
+            residual_fill(f->form.kind, x->value[i], model[i], row + 1);
         }
-        rows = f->pair;
+        rows = f->row;
     }
     const struct outfile_extent extent =
         npy_extent(&f->array, 0, columns_of(&f->form), rows, f->count, x->nnz);
@@ -153,6 +156,6 @@ void prediction_file_free(struct prediction_file *f)
 {
     line_writer_free(f->lines);
     outfile_discard(&f->array);
-    memory_free(f->pair);
+    memory_free(f->row);
     *f = (struct prediction_file){.array = {.fd = -1}};
 }

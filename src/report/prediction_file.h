@@ -8,6 +8,7 @@
 #include "base/outfile.h"
 #include "formats/tns/line_writer.h"
 #include "formats/names/labels.h"
+#include "report/residual_kind.h"
 #include "tensor/coo.h"
 
 /* How predictions are written. */
@@ -16,7 +17,8 @@ struct prediction_form {
     const struct labels *labels; /* in place of indices, where a mode has them: tabs then separate
                                   * the columns, otherwise blanks; borrowed              */
     int index_base;              /* the number of the first index                        */
-    bool residuals;              /* a further column: residual_of the value of the entry */
+    bool residuals;              /* further columns: residual_fill of the value of the entry */
+    enum residual_kind kind;     /* of these                                             */
 };
 
 struct prediction_file {
@@ -24,7 +26,7 @@ struct prediction_file {
     struct line_writer *lines; /* text; NULL: an array; owned                 */
     struct outfile array;
     uint64_t count; /* rows of the array so far                    */
-    double *pair;   /* (room x 2) of an array with residuals; owned */
+    double *row;    /* (room x columns) of an array with residuals; owned */
     uint64_t room;
 };
 

@@ -9,7 +9,9 @@
 #include "report/label_show.h"
 
 #define DIGITS       5 /* of the largest number of a column */
-#define MOST_COLUMNS (MAX_ORDER + 3)
+#define MOST_NUMBERS (2 + RESIDUAL_NUMBERS)
+#define MOST_COLUMNS (MAX_ORDER + MOST_NUMBERS)
+#define LIKELY       2 /* the number that is a probability: shown with this many digits */
 
 const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
 {
@@ -31,8 +33,8 @@ const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
 struct table {
     const struct residual_view *view;
     uint64_t rows;
-    int columns, mode; /* mode: of a table of slices        */
-    int decimals[3];   /* of the columns with numbers       */
+    int columns, mode;          /* mode: of a table of slices        */
+    int decimals[MOST_NUMBERS]; /* of the columns with numbers       */
     void (*cell)(const struct table *t, uint64_t row, int column, char *text);
     bool left[MOST_COLUMNS]; /* columns that begin at the left; the others end at the right */
 };
@@ -77,46 +79,57 @@ static bool labelled(const struct residual_view *v, int n)
 static uint64_t entries_shown(const struct residuals *r)
 {
     uint64_t count = 0;
-    while (count < r->count && residual_of(r->entry[count].value, r->entry[count].model) != 0)
+    while (count < r->count && r->entry[count].residual != 0)
         count++;
     return count;
 }
 
-static double entry_number(const struct strange_entry *e, int which)
+static double entry_number(const struct residuals *r, uint64_t i, int which)
 {
-    return which == 0 ? e->value : which == 1 ? e->model : residual_of(e->value, e->model);
+    const struct strange_entry *e = &r->entry[i];
+    double number[RESIDUAL_NUMBERS];
+    if (which < 2)
+        return which == 0 ? e->value : e->model;
+    residual_fill(r->kind, e->value, e->model, number);
+    return number[which - 2];
 }
 
 static void entry_cell(const struct table *t, uint64_t row, int column, char *text)
 {
-    static const char *const headings[] = {"value", "model", "residual"};
     const struct residual_view *v = t->view;
-    const int order = v->residuals->shape.order;
+    const struct residuals *r = v->residuals;
+    const int order = r->shape.order, which = column - order;
     if (row == 0 && column < order)
         mode_name(v->labels, column, text);
     else if (row == 0)
-        strcpy(text, headings[column - order]);
+        strcpy(text, which == 0   ? "value"
+                     : which == 1 ? "model"
+                                  : residual_names[r->kind][which - 2]);
     else if (column < order)
         label_show(v->labels, column, v->residuals->entry[row - 1].index[column], v->index_base,
                    text);
+    else if (which - 2 == LIKELY)
+        snprintf(text, LABEL_SHOWN_ROOM, "%.*g", LIKELY, entry_number(r, row - 1, which));
     else
-        decimals_show(entry_number(&v->residuals->entry[row - 1], column - order),
-                      t->decimals[column - order], text);
+        decimals_show(entry_number(r, row - 1, which), t->decimals[which], text);
 }
 
 static void print_entries(FILE *stream, const struct residual_view *v)
 {
     const struct residuals *r = v->residuals;
-    struct table t = {
-        .view = v, .rows = entries_shown(r), .columns = r->shape.order + 3, .cell = entry_cell};
+    const int numbers = 2 + residual_numbers(r->kind);
+    struct table t = {.view = v,
+                      .rows = entries_shown(r),
+                      .columns = r->shape.order + numbers,
+                      .cell = entry_cell};
     if (t.rows == 0)
         return;
     for (int n = 0; n < r->shape.order; n++)
         t.left[n] = labelled(v, n);
-    for (int which = 0; which < 3; which++) {
+    for (int which = 0; which < numbers; which++) {
         double largest = 0;
         for (uint64_t i = 0; i < t.rows; i++)
-            largest = fmax(largest, fabs(entry_number(&r->entry[i], which)));
+            largest = fmax(largest, fabs(entry_number(r, i, which)));
         t.decimals[which] = decimals_for(largest, DIGITS);
     }
     fprintf(stream, "\nstrangest entries\n");
@@ -210,7 +223,10 @@ static void put_entry(struct json *j, const struct residual_view *v, const struc
     }
     json_put_number(j, "value", e->value);
     json_put_number(j, "model", e->model);
-    json_put_number(j, "residual", residual_of(e->value, e->model));
+    double number[RESIDUAL_NUMBERS];
+    residual_fill(v->residuals->kind, e->value, e->model, number);
+    for (int k = 0; k < residual_numbers(v->residuals->kind); k++)
+        json_put_number(j, residual_names[v->residuals->kind][k], number[k]);
     json_end(j);
 }
 

@@ -12,10 +12,10 @@
 #define FEW_PARTS  256  /* parts that are looked at by all threads at a time                   */
 #define LEAST_ROOM 64   /* strange entries */
 
-enum status residuals_begin(struct residuals *r, const struct shape *shape, uint64_t strangest,
-                            struct error *error)
+enum status residuals_begin(struct residuals *r, const struct shape *shape, enum residual_kind kind,
+                            uint64_t strangest, struct error *error)
 {
-    *r = (struct residuals){.shape = *shape, .strangest = strangest, .weakest = -1};
+    *r = (struct residuals){.kind = kind, .shape = *shape, .strangest = strangest, .weakest = -1};
     for (int n = 0; n < shape->order; n++) {
         struct slice_residuals *s = &r->slice[n];
         s->squares = memory_zeros(shape->dims[n], sizeof *s->squares, error);
@@ -30,11 +30,12 @@ enum status residuals_begin(struct residuals *r, const struct shape *shape, uint
 
 /* --- sums, each in the order of the entries --- */
 
-static void add_slices(struct slice_residuals *s, const uint32_t *index, const struct coo *x,
-                       const double *model)
+static void add_slices(struct residuals *r, int n, const struct coo *x, const double *model)
 {
+    struct slice_residuals *s = &r->slice[n];
+    const uint32_t *index = x->index[n];
     for (uint64_t i = 0; i < x->nnz; i++) {
-        const double residual = residual_of(x->value[i], model[i]);
+        const double residual = residual_of(r->kind, x->value[i], model[i]);
         if (!isnan(residual)) {
             s->squares[index[i]] += residual * residual;
             s->known[index[i]]++;
@@ -45,7 +46,7 @@ static void add_slices(struct slice_residuals *s, const uint32_t *index, const s
 static void add_all(struct residuals *r, const struct coo *x, const double *model)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
-        const double residual = residual_of(x->value[i], model[i]);
+        const double residual = residual_of(r->kind, x->value[i], model[i]);
         if (!isnan(residual)) {
             r->squares += residual * residual;
             r->absolutes += fabs(residual);
@@ -60,8 +61,7 @@ static void add_all(struct residuals *r, const struct coo *x, const double *mode
 static int compare_entries(const void *a, const void *b)
 {
     const struct strange_entry *x = a, *y = b;
-    const double of_x = fabs(residual_of(x->value, x->model));
-    const double of_y = fabs(residual_of(y->value, y->model));
+    const double of_x = fabs(x->residual), of_y = fabs(y->residual);
     if (of_x != of_y)
         return of_x > of_y ? -1 : 1;
     return x->number < y->number ? -1 : x->number > y->number;
@@ -81,7 +81,7 @@ static enum status make_room(struct residuals *r, struct error *error)
     if (r->count == 2 * r->strangest) {
         residuals_rank(r);
         const struct strange_entry *last = &r->entry[r->count - 1];
-        r->weakest = fabs(residual_of(last->value, last->model));
+        r->weakest = fabs(last->residual);
     }
     if (r->count < r->room)
         return STATUS_OK;
@@ -97,13 +97,14 @@ static enum status add_strange(struct residuals *r, const struct coo *x, const d
                                uint64_t first, uint64_t last, struct error *error)
 {
     for (uint64_t i = first; i < last; i++) {
-        if (!(fabs(residual_of(x->value[i], model[i])) > r->weakest))
+        if (!(fabs(residual_of(r->kind, x->value[i], model[i])) > r->weakest))
             continue;
         if (make_room(r, error) != STATUS_OK)
             return error->status;
         struct strange_entry *e = &r->entry[r->count++];
         *e = (struct strange_entry){
             .number = r->entries + i, .value = x->value[i], .model = model[i]};
+        e->residual = residual_of(r->kind, e->value, e->model);
         coo_coordinates(x, i, e->index);
     }
     return STATUS_OK;
@@ -115,7 +116,7 @@ static bool any_strange(const struct residuals *r, const struct coo *x, const do
 {
     int any = 0;
     for (uint64_t i = first; i < last; i++)
-        any |= fabs(residual_of(x->value[i], model[i])) > r->weakest;
+        any |= fabs(residual_of(r->kind, x->value[i], model[i])) > r->weakest;
     return any;
 }
 
@@ -148,7 +149,7 @@ enum status residuals_add(struct residuals *r, const struct coo *x, const double
         if (n < 0)
             add_all(r, x, model);
         else
-            add_slices(&r->slice[n], x->index[n], x, model);
+            add_slices(r, n, x, model);
     if (r->strangest > 0)
         if (find_strange(r, x, model, error) != STATUS_OK)
             return error->status;

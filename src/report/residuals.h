@@ -6,20 +6,15 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "report/residual_kind.h"
 #include "report/top_entries.h"
 #include "tensor/coo.h"
-
-/* The residual of an entry with this value; NaN where the value is unknown (NaN). */
-static inline double residual_of(double value, double model)
-{
-    return value - model;
-}
 
 /* An entry whose residual is large. */
 struct strange_entry {
     uint64_t number; /* of the entry, in the order of the input, from 0 */
     uint32_t index[MAX_ORDER];
-    double value, model;
+    double value, model, residual;
 };
 
 /* The residuals of the entries of each slice of a mode. */
@@ -29,6 +24,7 @@ struct slice_residuals {
 };
 
 struct residuals {
+    enum residual_kind kind;
     struct shape shape;
     uint64_t entries;          /* so far                                        */
     uint64_t known;            /* of these, entries that have a residual        */
@@ -42,8 +38,8 @@ struct residuals {
 
 /* Begins without entries, for entries of a tensor of this shape. The caller frees *r, which is
  * empty on failure. STATUS_MEMORY. */
-enum status residuals_begin(struct residuals *r, const struct shape *shape, uint64_t strangest,
-                            struct error *error);
+enum status residuals_begin(struct residuals *r, const struct shape *shape, enum residual_kind kind,
+                            uint64_t strangest, struct error *error);
 
 /* Adds the entries of x, at which the model has the values model[0..x->nnz). By all OpenMP threads:
  * neither their number nor how entries are cut into pieces changes the bits of the sums.

@@ -100,6 +100,9 @@ CHANGE(all_held, h->holdout = 1)
 CHANGE(nothing_held, h->holdout = 0)
 CHANGE(negative_error, h->held = -1)
 CHANGE(no_error, h->best_held = NAN)
+CHANGE(no_loss, h->loss = 2)
+CHANGE(solver_of_squares, h->solver = 1)
+CHANGE(no_solver, (h->loss = 1, h->solver = 2))
 CHANGE(mode_nonneg, h->nonneg = 8)
 CHANGE(mode_fixed, h->fixed = 8)
 CHANGE(mode_ridge, h->ridge[3] = 1)
@@ -163,6 +166,9 @@ static void test_contradictions(void **state)
                  {weighed_of_version_4, "contradicts itself"},
                  {weight_of_nothing, "contradicts itself"},
                  {no_ridge_scale, "contradicts itself"},
+                 {no_loss, "contradicts itself"},
+                 {solver_of_squares, "contradicts itself"},
+                 {no_solver, "contradicts itself"},
                  {mode_nonneg, "contradicts itself"},
                  {mode_fixed, "contradicts itself"},
                  {mode_ridge, "contradicts itself"},

@@ -30,6 +30,9 @@ static enum status make_request(struct plan_request *request, const struct plan_
     uint64_t available, all;
     int processors;
     const int device = options->device;
+    if (options->problem.loss == LOSS_POISSON)
+        return error_set(error, STATUS_INPUT,
+                         "--loss poisson: --backend host expected, a GPU cannot do that yet");
     if (device_memory_free(device, &available, &all, error) != STATUS_OK)
         return error->status;
     if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)

@@ -31,7 +31,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
                                 const struct backend_options *options, struct error *error)
 {
     const enum precision last = precision_last(options->problem.precision);
-    const bool by_rows = options->problem.unlisted.weighed;
+    const bool by_rows = problem_by_rows(&options->problem);
     (void)error;
     *request = (struct plan_request){
         .tensor = *tensor,
@@ -65,6 +65,7 @@ static enum status create_factor(struct host_factor *f, const struct host_model 
     f->entries = memory_array(model->shape.dims[n], entries, error);
     f->gram = memory_array(model->rank + 1, row, error);
     f->scale = memory_array(1, row, error);
+    f->sum = memory_array(1, row, error);
     return error->status;
 }
 
@@ -73,6 +74,7 @@ static void free_factor(struct host_factor *f)
     memory_free(f->entries);
     memory_free(f->gram);
     memory_free(f->scale);
+    memory_free(f->sum);
 }
 
 static void close_host(void *state)
@@ -142,7 +144,12 @@ static void set_systems(struct host_state *h, const struct tensor_source *source
                         const struct problem *problem)
 {
     const double power = 2.0 / source->x->shape.order - 2;
-    h->systems.on = problem->unlisted.weighed;
+    h->systems.on = problem_by_rows(problem);
+    h->systems.weighed = problem->unlisted.weighed;
+    h->systems.loss = problem->loss;
+    h->systems.solver = problem->solver;
+    h->systems.null = source->null;
+    h->systems.of_count = exp2(-source->exponent);
     h->systems.ridge_scale = problem->ridge_scale;
     h->systems.balance = exp2(source->exponent * power);
     h->systems.count = problem_count(problem, -1);

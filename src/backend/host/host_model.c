@@ -6,8 +6,11 @@
 
 #include "backend/host/host_dense.h"
 #include "backend/host/host_entries.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "problem/initial_guess.h"
+
+#define SUMMED_ROWS 4096 /* of a factor matrix, at a time */
 
 void host_state_fill(double *x, uint64_t n, double value)
 {
@@ -79,6 +82,51 @@ enum status host_state_make_gram(struct host_state *h, int n, struct error *erro
     return comm_allreduce_sum(h->ranks->all, gram, rank * rank, error);
 }
 
+bool host_state_counts(const struct host_state *h)
+{
+    return h->systems.loss == LOSS_POISSON;
+}
+
+/* sum (R) += the rows [first, last) of factor matrix n, without their scales. row (R): room. */
+static void add_rows(const struct host_model *model, int n, uint64_t first, uint64_t last,
+                     double *row, double *sum)
+{
+    for (uint64_t i = first; i < last; i++) {
+        host_entries_read(row, host_model_row(model, model->factor[n].entries, i), model->rank,
+                          model->precision);
+        for (uint64_t r = 0; r < model->rank; r++)
+            sum[r] += row[r];
+    }
+}
+
+/* Where pieces are cut does not depend on the number of threads. */
+enum status host_state_make_sums(struct host_state *h, int n, struct error *error)
+{
+    const struct mode_rows *own = &h->ranks->mode[n];
+    const struct host_model *model = &h->model;
+    const uint64_t rank = model->rank, pieces = own->count / SUMMED_ROWS + 1;
+    const struct host_factor *f = &model->factor[n];
+    double *part = memory_zeros(pieces, 2 * rank * sizeof *part, error);
+    if (!part)
+        return error->status;
+#pragma omp parallel for schedule(static) if (pieces > 1)
+    for (uint64_t k = 0; k < pieces; k++) {
+        const uint64_t last = least_of(own->count, (k + 1) * SUMMED_ROWS);
+        add_rows(model, n, own->first + k * SUMMED_ROWS, own->first + last,
+                 part + (2 * k + 1) * rank, part + 2 * k * rank);
+    }
+    host_state_fill(f->sum, rank, 0);
+    for (uint64_t k = 0; k < pieces; k++)
+        for (uint64_t r = 0; r < rank; r++)
+            f->sum[r] += part[2 * k * rank + r];
+    memory_free(part);
+    if (comm_allreduce_sum(h->ranks->all, f->sum, rank, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t r = 0; r < rank; r++)
+        f->sum[r] *= f->scale[r];
+    return STATUS_OK;
+}
+
 /* The entries of factor matrix n = from (rows x R). */
 static void write_rows(const struct host_model *model, int n, const double *from)
 {
@@ -124,11 +172,16 @@ static enum status load_mode(struct host_state *h, int n, const struct model_sou
         write_rows(&h->model, n, from->k->factor[n]);
     else if (make_rows(h, n, from, error) != STATUS_OK)
         return error->status;
+    if (!carried && host_state_counts(h) && host_state_make_sums(h, n, error) != STATUS_OK)
+        return error->status;
     if (!carried)
         return host_state_make_gram(h, n, error);
     memcpy(f->scale, carried->scale + (uint64_t)n * row, row * sizeof *f->scale);
     memcpy(f->gram, carried->gram + (uint64_t)n * square, square * sizeof *f->gram);
-    return STATUS_OK;
+    for (uint64_t r = 0; r < row; r++)
+        f->sum[r] = f->gram[r * row + r] > 0;
+    return host_state_counts(h) && h->rules.fixed[n] ? host_state_make_sums(h, n, error)
+                                                     : STATUS_OK;
 }
 
 enum status host_state_load(void *state, const struct model_source *from, struct error *error)

@@ -6,6 +6,7 @@
 
 #include "backend/host/host_entries.h"
 #include "base/memory.h"
+#include "numerics/poisson_term.h"
 
 #define PIECE 64 /* entries of a row that are worked on at a time */
 
@@ -33,6 +34,7 @@ static void copy_mode(const struct host_model *model, int n, struct host_factor 
     const struct host_factor *from = &model->factor[n];
     uint64_t rank = model->rank;
     memcpy(to->scale, from->scale, rank * sizeof *to->scale);
+    memcpy(to->sum, from->sum, rank * sizeof *to->sum);
     memcpy(to->gram, from->gram, rank * rank * sizeof *to->gram);
     memory_copy(to->entries, from->entries,
                 model->shape.dims[n] * rank * precision_bytes(model->precision));
@@ -41,13 +43,15 @@ static void copy_mode(const struct host_model *model, int n, struct host_factor 
 /* How a row of Y is made: y = now a + before s. */
 struct combination {
     const double *now, *before; /* (R) */
-    bool clip;                  /* negative entries become zero */
+    bool clip;                  /* entries that are less than `keeps` a become that */
+    double keeps;
 };
 
 static double combined(const struct combination *c, uint64_t r, double a, double s)
 {
     double y = c->now[r] * a + c->before[r] * s;
-    return c->clip && y < 0 ? 0 : y; /* a NaN stays */
+    const double least = c->keeps * c->now[r] * a;
+    return c->clip && y < least ? least : y; /* a NaN stays */
 }
 
 /* The entries s of *previous, of factor matrix n, become a diag(now) + s diag(before), where a are
@@ -80,9 +84,13 @@ static enum status measure_mode(struct host_state *h, int n, struct error *error
     const uint64_t rank = h->model.rank;
     if (host_state_make_gram(h, n, error) != STATUS_OK)
         return error->status;
+    host_state_fill(f->scale, rank, 1);
+    if (host_state_counts(h) && host_state_make_sums(h, n, error) != STATUS_OK)
+        return error->status;
     for (uint64_t r = 0; r < rank; r++) {
-        double norm = sqrt(f->gram[r * rank + r]);
+        double norm = host_state_counts(h) ? f->sum[r] : sqrt(f->gram[r * rank + r]);
         f->scale[r] = norm > 0 ? 1 / norm : 1;
+        f->sum[r] = norm > 0;
     }
     host_model_scale_gram(&h->model, n, f->scale);
     return STATUS_OK;
@@ -100,7 +108,8 @@ static enum status extrapolate_mode(struct host_state *h, int n, const struct mo
         now[r] = is_zero ? 0 : step->now * f->scale[r];
         before[r] = is_zero ? 0 : step->before * previous->scale[r];
     }
-    const struct combination c = {now, before, h->rules.nonneg[n]};
+    const double keeps = host_state_counts(h) ? POISSON_KEEPS / step->now : 0;
+    const struct combination c = {now, before, h->rules.nonneg[n], keeps};
     combine(&h->model, n, previous, &c);
     swap_mode(h, n);
     return measure_mode(h, n, error);

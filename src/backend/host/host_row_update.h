@@ -1,5 +1,6 @@
-/* The update of a mode where each row has a system of its own (numerics/row_term.h), because
- * unlisted entries do not count as listed ones do. */
+/* The update of a mode where each row has a system of its own, because unlisted entries do not
+ * count as listed ones do (numerics/row_term.h), or because values are counts
+ * (numerics/poisson_term.h). */
 #ifndef BLCO_HOST_ROW_UPDATE_H
 #define BLCO_HOST_ROW_UPDATE_H
 
@@ -25,5 +26,10 @@ enum status host_row_update_take(struct host_state *h, int mode, struct error *e
  * its terms. */
 void host_row_update_squares(const struct host_state *h, int mode, double model_sq,
                              double model_size, struct fit_squares *s);
+
+/* The fit of a model of counts, from a pass over the nonzeros in the ordering of `mode`.
+ * STATUS_NUMERICAL where it is not finite; STATUS_MEMORY; failures of other ranks. */
+enum status host_row_update_fit_counts(struct host_state *h, int mode, struct backend_fit *fit,
+                                       struct error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* The state of the host backend, and its operations. Implemented in backend_host.c (opening),
  * host_model.c (loading models), host_store.c (storing them), host_values.c (their values),
  * host_update.c (the steps of an iteration), host_row_update.c (those where each row has its own
- * system) and host_momentum.c (extrapolation). */
+ * system, with host_row_pass.c and host_row_common.c) and host_momentum.c (extrapolation). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
@@ -20,6 +20,8 @@ struct host_factor {
     double *gram;  /* (R x R); after the Gram (R): of each column of the
                     * factor, the inner product with the same column of M */
     double *scale; /* (R)                                               */
+    double *sum;   /* (R): of counts, the sums of the columns; an update makes
+                    * them 1, exactly, so that a run that resumes has the same bits */
 };
 
 struct host_model {
@@ -54,8 +56,15 @@ struct host_row_systems {
     enum ridge_scale ridge_scale;
     double balance;              /* times a balanced ridge: the tensor has been scaled           */
     struct unlisted_count count; /* in this sweep                                              */
+    bool weighed;                /* struct unlisted                                            */
+    enum loss loss;
+    enum solver solver;
+    struct count_null null;      /* with LOSS_POISSON, as the next two */
+    double of_count;             /* what a count of 1 is: the tensor has been scaled             */
+    double violation[MAX_ORDER]; /* as the last update of each mode found it                     */
     double *v;                   /* (R x ld) h V, for products of entries; owned, as all below  */
     double *ridge, *now, *out;   /* (R): of each component; of the old rows; of the new        */
+    double *apart, *common;      /* (R), with LOSS_POISSON: struct host_poisson_rows             */
     struct host_row_totals totals; /* of the last pass                                         */
 };
 
@@ -93,6 +102,12 @@ void host_model_hadamard(const struct host_model *model, int mode, double *v);
  * last one: a power of two, which costs no digits; 1 where lambda[r] is too small or too large to
  * be expected again. */
 void host_model_expected_norms(const struct host_model *model, double *column);
+
+/* Whether the values are counts: columns then have the 1-norm 1. */
+bool host_state_counts(const struct host_state *h);
+
+/* The sums of the columns of A_n, over all ranks. */
+enum status host_state_make_sums(struct host_state *h, int n, struct error *error);
 
 /* G_n of the entries as they stand: what each rank has from its own rows, summed. */
 enum status host_state_make_gram(struct host_state *h, int n, struct error *error);

@@ -9,7 +9,8 @@
 #include "backend/host/simd_width.h"
 #include "base/least.h"
 #include "base/memory.h"
-#include "numerics/row_term.h"
+#include "base/vector_clones.h"
+#include "numerics/poisson_term.h"
 
 /* Where runs are cut does not depend on the number of threads. */
 #define MAX_RUNS  1024
@@ -32,10 +33,35 @@ uint64_t host_system_ld(uint64_t rank)
     return (rank + HOST_SYSTEM_PAD - 1) / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
 }
 
-uint64_t host_system_length(uint64_t rank)
+_Static_assert(SYSTEM_NUMBERS <= HOST_SYSTEM_PAD, "the numbers have room before b");
+
+uint64_t host_system_length(uint64_t rank, bool matrix)
 {
     const uint64_t ld = host_system_ld(rank);
-    return ld + ld * ld + SYSTEM_NUMBERS;
+    return HOST_SYSTEM_PAD + 2 * ld + (matrix ? ld * ld : 0);
+}
+
+struct host_system host_system_at(double *at, uint64_t rank)
+{
+    const uint64_t ld = host_system_ld(rank);
+    double *b = at + HOST_SYSTEM_PAD;
+    return (struct host_system){.number = at, .b = b, .q = b + ld, .g = b + 2 * ld};
+}
+
+void host_system_join(double *to, const double *from, uint64_t length)
+{
+    const double least = host_system_least(to[SYSTEM_LEAST], from[SYSTEM_LEAST]);
+    for (uint64_t i = 0; i < length; i++)
+        to[i] += from[i];
+    to[SYSTEM_LEAST] = least;
+}
+
+void host_row_totals_add(struct host_row_totals *to, const struct host_row_totals *from)
+{
+    to->misfit += from->misfit;
+    to->size += from->size;
+    to->penalty += from->penalty;
+    to->violation = fmax(to->violation, from->violation);
 }
 
 /* Consecutive nonzeros that one thread takes. The rows that it has only a part of are its ends,
@@ -46,13 +72,14 @@ struct run {
     bool head, tail;      /* the first row begins before the run; the last begins here and ends
                            * after it */
     struct host_row_totals totals;
+    struct host_value_sums values;
 };
 
 /* One thread's room. */
 struct work {
     double *a, *system, *scratch;
     double *z, *wz; /* (HOST_SYSTEM_BLOCK x ld) */
-    double m[HOST_SYSTEM_BLOCK], c[HOST_SYSTEM_BLOCK], w[HOST_SYSTEM_BLOCK];
+    double m[HOST_SYSTEM_BLOCK], c[HOST_SYSTEM_BLOCK], w[HOST_SYSTEM_BLOCK], q[HOST_SYSTEM_BLOCK];
 };
 
 struct pass {
@@ -78,7 +105,7 @@ static struct work work_of(const struct pass *p, int thread)
     struct work w = {.a = room, .z = room + p->ld};
     w.wz = w.z + HOST_SYSTEM_BLOCK * p->ld;
     w.system = w.wz + HOST_SYSTEM_BLOCK * p->ld;
-    w.scratch = w.system + (p->length + HOST_SYSTEM_PAD - 1) / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
+    w.scratch = w.system + p->length;
     return w;
 }
 
@@ -113,7 +140,7 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
                        .kernel = kernels(),
                        .rank = rank,
                        .ld = ld,
-                       .length = host_system_length(rank),
+                       .length = host_system_length(rank, s->matrix),
                        .products = {.others = s->slices->shape.order - 1,
                                     .rank = rank,
                                     .ld = ld,
@@ -125,8 +152,7 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
         p->products.coordinate[k++] = s->slices->coordinate[n];
     }
     p->runs = count_runs(p, nnz);
-    p->room =
-        ld + 2 * HOST_SYSTEM_BLOCK * ld + host_system_ld(p->length) + host_system_ld(s->scratch);
+    p->room = ld + 2 * HOST_SYSTEM_BLOCK * ld + p->length + host_system_ld(s->scratch);
     p->run = memory_array(p->runs, sizeof *p->run, error);
     p->ends = memory_array(p->runs, 2 * p->length * sizeof *p->ends, error);
     p->rooms = memory_array((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
@@ -160,28 +186,71 @@ static void read_block(const struct pass *p, struct work *w, uint64_t first, uin
     p->kernel->values(w->z, count, p->ld, w->a, w->m);
 }
 
+/* c and w of `count` nonzeros with these values, and what they add to the numbers. */
+static void take_squares(const struct pass *p, struct work *w, const double *value, uint64_t count,
+                         double *number)
+{
+    for (uint64_t k = 0; k < count; k++) {
+        const struct row_term t = row_term(value[k], w->m[k], p->s->unlisted);
+        w->c[k] = t.c;
+        w->w[k] = t.w;
+        number[SYSTEM_KNOWN] += row_term_known(value[k]);
+        number[SYSTEM_MISFIT] += t.misfit;
+        number[SYSTEM_SIZE] += fabs(t.misfit);
+    }
+}
+
+/* c, w and q of `count` terms of counts. */
+VECTOR_CLONES static void fill_counts(struct work *w, const double *value, uint64_t count,
+                                      double unlisted)
+{
+    for (uint64_t k = 0; k < count; k++) {
+        const struct poisson_term t = poisson_term(value[k], w->m[k], unlisted);
+        w->c[k] = t.c;
+        w->w[k] = t.w;
+        w->q[k] = t.q;
+    }
+}
+
+static void take_counts(const struct pass *p, struct work *w, const double *value, uint64_t count,
+                        double *number)
+{
+    fill_counts(w, value, count, p->s->unlisted);
+    for (uint64_t k = 0; k < count; k++) {
+        number[SYSTEM_KNOWN] += row_term_known(value[k]);
+        number[SYSTEM_LEAST] = host_system_least(number[SYSTEM_LEAST], value[k]);
+    }
+}
+
 /* The system of nonzeros [first, last), all of one row, which is in w->a. */
 static void sum_row(const struct pass *p, struct work *w, uint64_t first, uint64_t last,
                     double *system)
 {
-    double *known = host_system_number(system, p->ld, SYSTEM_KNOWN);
-    double *misfit = host_system_number(system, p->ld, SYSTEM_MISFIT);
-    double *size = host_system_number(system, p->ld, SYSTEM_SIZE);
+    const struct host_system to = host_system_at(system, p->rank);
     memset(system, 0, p->length * sizeof *system);
     for (uint64_t i = first; i < last; i += HOST_SYSTEM_BLOCK) {
         const uint64_t count = least_of(HOST_SYSTEM_BLOCK, last - i);
         const double *value = p->s->slices->value + i;
+        const bool counts = p->s->loss == LOSS_POISSON;
         read_block(p, w, i, count);
-        for (uint64_t k = 0; k < count; k++) {
-            const struct row_term t = row_term(value[k], w->m[k], p->s->unlisted);
-            w->c[k] = t.c;
-            w->w[k] = t.w;
-            *known += row_term_known(value[k]);
-            *misfit += t.misfit;
-            *size += fabs(t.misfit);
-        }
-        p->kernel->add(w->z, count, p->ld, w->c, w->w, w->wz, system, system + p->ld);
+        if (counts)
+            take_counts(p, w, value, count, to.number);
+        else
+            take_squares(p, w, value, count, to.number);
+        if (p->s->matrix)
+            p->kernel->add(w->z, count, p->ld, w->c, w->w, w->wz, to.b, to.g);
+        else
+            p->kernel->add_vector(w->z, count, p->ld, w->c, to.b);
+        if (counts && p->s->weighed)
+            p->kernel->add_vector(w->z, count, p->ld, w->q, to.q);
     }
+}
+
+static void hand_over(const struct pass *p, uint64_t row, double *system, struct work *w,
+                      struct host_row_totals *totals)
+{
+    struct host_system of = host_system_at(system, p->rank);
+    p->s->sink(p->s->context, row, &of, w->a, w->scratch, totals);
 }
 
 static void sum_run(const struct pass *p, uint64_t k, struct work *w)
@@ -196,15 +265,9 @@ static void sum_run(const struct pass *p, uint64_t k, struct work *w)
         read_row(p, row, w->a);
         sum_row(p, w, i, end, system);
         if (!head && !tail)
-            p->s->sink(p->s->context, row, system, w->a, w->scratch, &run->totals);
+            hand_over(p, row, system, w, &run->totals);
         i = end;
     }
-}
-
-static void add_system(double *to, const double *from, uint64_t length)
-{
-    for (uint64_t i = 0; i < length; i++)
-        to[i] += from[i];
 }
 
 /* Adds the ends of runs that belong to one row, in the order of the runs. */
@@ -216,10 +279,10 @@ static void join_ends(const struct pass *p, struct host_row_totals *totals)
     for (uint64_t k = 0; k < p->runs; k++) {
         const struct run *run = &p->run[k];
         if (run->head) {
-            add_system(open, end_of(p, k, 0), p->length);
+            host_system_join(open, end_of(p, k, 0), p->length);
             if (x->end[run->slice] <= run->last) {
                 read_row(p, x->row[run->slice], w.a);
-                p->s->sink(p->s->context, x->row[run->slice], open, w.a, w.scratch, totals);
+                hand_over(p, x->row[run->slice], open, &w, totals);
             }
         }
         open = run->tail ? end_of(p, k, 1) : open;
@@ -243,22 +306,33 @@ enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint6
         for (uint64_t k = 0; k < p.runs; k++)
             sum_run(&p, k, &w);
     }
-    for (uint64_t k = 0; k < p.runs; k++) {
-        totals->misfit += p.run[k].totals.misfit;
-        totals->size += p.run[k].totals.size;
-        totals->penalty += p.run[k].totals.penalty;
-    }
+    for (uint64_t k = 0; k < p.runs; k++)
+        host_row_totals_add(totals, &p.run[k].totals);
     join_ends(&p, totals);
 done:
     end_pass(&p);
     return error->status;
 }
 
-/* The sum of m^2 over the known entries of a run. */
-static double run_model_sq(const struct pass *p, const struct run *run, struct work *w)
+/* Adds an entry of this value, where the model has m. */
+static void add_value(struct host_value_sums *sums, const struct host_systems *s, double x,
+                      double m)
+{
+    const bool known = row_term_known(x);
+    if (s->loss == LOSS_SQUARES) {
+        sums->model_sq += known ? m * m : 0;
+        return;
+    }
+    sums->model += (known - s->unlisted) * m;
+    sums->misfit += (known ? poisson_misfit(x, m) : 0) - s->unlisted * m;
+}
+
+/* The sums over a run. */
+static struct host_value_sums run_values(const struct pass *p, const struct run *run,
+                                         struct work *w)
 {
     const struct host_slices *x = p->s->slices;
-    double sum = 0;
+    struct host_value_sums sums = {0};
     uint64_t slice = run->slice;
     for (uint64_t i = run->first, count; i < run->last; i += count) {
         slice += i == x->end[slice];
@@ -266,15 +340,16 @@ static double run_model_sq(const struct pass *p, const struct run *run, struct w
         read_row(p, x->row[slice], w->a);
         read_block(p, w, i, count);
         for (uint64_t k = 0; k < count; k++)
-            sum += row_term_known(x->value[i + k]) ? w->m[k] * w->m[k] : 0;
+            add_value(&sums, p->s, x->value[i + k], w->m[k]);
     }
-    return sum;
+    return sums;
 }
 
-enum status host_systems_model_sq(const struct host_systems *s, double *sum_sq, struct error *error)
+enum status host_systems_values(const struct host_systems *s, struct host_value_sums *sums,
+                                struct error *error)
 {
     struct pass p;
-    *sum_sq = 0;
+    *sums = (struct host_value_sums){0};
     if (begin_pass(&p, s, 0, s->slices->nnz, error) != STATUS_OK)
         goto done;
 #pragma omp parallel if (p.runs > 1)
@@ -282,10 +357,13 @@ enum status host_systems_model_sq(const struct host_systems *s, double *sum_sq, 
         struct work w = work_of(&p, omp_get_thread_num());
 #pragma omp for schedule(dynamic)
         for (uint64_t k = 0; k < p.runs; k++)
-            p.run[k].totals.misfit = run_model_sq(&p, &p.run[k], &w);
+            p.run[k].values = run_values(&p, &p.run[k], &w);
     }
-    for (uint64_t k = 0; k < p.runs; k++)
-        *sum_sq += p.run[k].totals.misfit;
+    for (uint64_t k = 0; k < p.runs; k++) {
+        sums->model_sq += p.run[k].values.model_sq;
+        sums->model += p.run[k].values.model;
+        sums->misfit += p.run[k].values.misfit;
+    }
 done:
     end_pass(&p);
     return error->status;

@@ -5,48 +5,70 @@
 #ifndef BLCO_HOST_SYSTEMS_H
 #define BLCO_HOST_SYSTEMS_H
 
+#include <stdbool.h>
+
 #include "backend/host/host_entries.h"
 #include "backend/host/host_slices.h"
 #include "base/error.h"
+#include "problem/problem.h"
 
 /* What is known of the listed entries after a pass. */
 struct host_row_totals {
-    double misfit;  /* sum of v (x - m)^2 - h m^2, with the new rows    */
-    double size;    /* the sum of the magnitudes of what it was summed from */
-    double penalty; /* of a ridge that counts entries                   */
+    double misfit;    /* sum of v (x - m)^2 - h m^2, with the new rows    */
+    double size;      /* the sum of the magnitudes of what it was summed from */
+    double penalty;   /* of a ridge that counts entries                   */
+    double violation; /* of counts (struct backend_fit); no sum but the largest */
 };
 
-/* A system: b (ld), then G (ld x ld), of which entries (i, j) with i <= j count, then the numbers
- * of enum host_system_number. Systems of parts of a row are added entry by entry. */
+/* *to += *from. */
+void host_row_totals_add(struct host_row_totals *to, const struct host_row_totals *from);
+
+/* The numbers of a system. */
 enum host_system_number {
     SYSTEM_KNOWN,  /* listed entries whose value is known             */
-    SYSTEM_MISFIT, /* struct host_row_totals, with the row as it was  */
+    SYSTEM_MISFIT, /* of squares: struct host_row_totals, with the row as it was  */
     SYSTEM_SIZE,
+    SYSTEM_LEAST, /* of counts: the least value above 0, which is no sum; 0: there is none */
     SYSTEM_NUMBERS
+};
+
+/* A system: its numbers, b (ld), q (ld, of counts; else 0) and G (ld x ld), of which entries (i, j)
+ * with i <= j count. Where rows take a multiplicative step, there is no G. */
+struct host_system {
+    double *number, *b, *q, *g;
 };
 
 /* R rounded up: entries of a row of a system. */
 uint64_t host_system_ld(uint64_t rank);
 
 /* Doubles of a system. */
-uint64_t host_system_length(uint64_t rank);
+uint64_t host_system_length(uint64_t rank, bool matrix);
 
-/* Its number `which`. */
-static inline double *host_system_number(double *system, uint64_t ld, enum host_system_number which)
+/* The system at `at` (host_system_length). */
+struct host_system host_system_at(double *at, uint64_t rank);
+
+/* Adds `from` to `to`, systems of parts of one row; their lengths are `length`. */
+void host_system_join(double *to, const double *from, uint64_t length);
+
+/* The lesser of two SYSTEM_LEAST; of a value, too, which may be 0 or unknown. */
+static inline double host_system_least(double least, double b)
 {
-    return system + ld + ld * ld + which;
+    return b > 0 && !(least > 0 && least < b) ? b : least;
 }
 
 /* Takes the system of `row`; a (ld) is the row, which it may change as it may `system` and scratch.
  * Several threads call it, each with its own *totals and a different row. */
-typedef void host_system_sink(void *context, uint64_t row, double *system, double *a,
+typedef void host_system_sink(void *context, uint64_t row, struct host_system *system, double *a,
                               double *scratch, struct host_row_totals *totals);
 
 struct host_systems {
     const struct host_slices *slices; /* borrowed, as all arrays are                       */
     const struct host_rows *factors;  /* of all modes; that of slices->mode has the old rows */
     const double *now;                /* (R): times the old rows, their weights            */
-    double unlisted;                  /* h                                                 */
+    enum loss loss;
+    bool matrix;     /* systems have G                                     */
+    double unlisted; /* h                                                  */
+    bool weighed;    /* h is not 1, or values may be unknown               */
     host_system_sink *sink;
     void *context;
     uint64_t scratch; /* doubles that the sink needs */
@@ -56,8 +78,15 @@ struct host_systems {
 enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint64_t last,
                              struct host_row_totals *totals, struct error *error);
 
-/* *sum_sq = the sum of m^2 over the listed entries whose value is known. STATUS_MEMORY. */
-enum status host_systems_model_sq(const struct host_systems *s, double *sum_sq,
-                                  struct error *error);
+/* Sums over the listed entries, of the model as it stands. */
+struct host_value_sums {
+    double model_sq; /* of squares: of m^2, where the value is known    */
+    double model;    /* of counts: of (v - h) m                         */
+    double misfit;   /* of counts: of v (m - x - x log(m / x)) - h m    */
+};
+
+/* *sums of all slices. STATUS_MEMORY. */
+enum status host_systems_values(const struct host_systems *s, struct host_value_sums *sums,
+                                struct error *error);
 
 #endif

@@ -50,11 +50,12 @@ static void products(const struct host_products *p, uint64_t first, uint64_t cou
 
 INLINE double sum_of(vec x)
 {
-    double part[SIMD_WIDTH], sum = 0;
+    double part[SIMD_WIDTH];
     store(part, x);
-    for (int i = 0; i < SIMD_WIDTH; i++)
-        sum += part[i];
-    return sum;
+    for (int half = SIMD_WIDTH / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            part[i] += part[i + half];
+    return part[0];
 }
 
 static void values(const double *z, uint64_t count, uint64_t ld, const double *a, double *m)
@@ -86,6 +87,16 @@ INLINE void add_tile(const double *z, const double *wz, uint64_t count, uint64_t
             store(g + (i + (uint64_t)u) * ld + j + (uint64_t)v * SIMD_WIDTH, sum[u][v]);
 }
 
+static void add_vector(const double *z, uint64_t count, uint64_t ld, const double *c, double *b)
+{
+    for (uint64_t r = 0; r < ld; r += SIMD_WIDTH) {
+        vec sum = load(b + r);
+        for (uint64_t k = 0; k < count; k++)
+            sum += c[k] * load(z + k * ld + r);
+        store(b + r, sum);
+    }
+}
+
 static void add(const double *z, uint64_t count, uint64_t ld, const double *c, const double *w,
                 double *wz, double *b, double *g)
 {
@@ -107,4 +118,4 @@ static void add(const double *z, uint64_t count, uint64_t ld, const double *c, c
     }
 }
 
-const struct host_systems_kernels SIMD_NAME(host_systems) = {products, values, add};
+const struct host_systems_kernels SIMD_NAME(host_systems) = {products, values, add_vector, add};

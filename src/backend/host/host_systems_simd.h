@@ -26,8 +26,11 @@ struct host_systems_kernels {
     /* m[k] (count) = the inner product of row k of z and a (ld). */
     void (*values)(const double *z, uint64_t count, uint64_t ld, const double *a, double *m);
 
-    /* b (ld) += sum over k of c[k] z_k; g (ld x ld) += sum of w[k] z_k z_k', in its entries (i, j)
-     * with i <= j at least. wz (count x ld) is scratch. */
+    /* b (ld) += sum over k of c[k] z_k. */
+    void (*add_vector)(const double *z, uint64_t count, uint64_t ld, const double *c, double *b);
+
+    /* The same, and g (ld x ld) += sum of w[k] z_k z_k', in its entries (i, j) with i <= j at
+     * least. wz (count x ld) is scratch. */
     void (*add)(const double *z, uint64_t count, uint64_t ld, const double *c, const double *w,
                 double *wz, double *b, double *g);
 };

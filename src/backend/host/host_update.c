@@ -146,9 +146,10 @@ static enum status normalise(struct host_state *h, int mode, struct error *error
             return error_set(error, STATUS_NUMERICAL,
                              "mode %d: the squared norm of column %llu is %g", mode + 1,
                              (unsigned long long)r + 1, norm_sq);
-        model->lambda[r] = sqrt(norm_sq);
+        model->lambda[r] = host_state_counts(h) ? model->factor[mode].sum[r] : sqrt(norm_sq);
         row[r] = model->lambda[r] > 0.0 ? 1.0 / model->lambda[r] : 0.0;
         scale[r] *= row[r];
+        model->factor[mode].sum[r] = row[r] > 0;
         near = near && scale[r] > 1.0 / far && scale[r] < far;
     }
     host_model_scale_gram(model, mode, row);
@@ -187,6 +188,12 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
                            struct backend_fit *value, struct error *error)
 {
     struct host_state *h = state;
+    if (host_state_counts(h)) {
+        if (host_row_update_fit_counts(h, mode, value, error) != STATUS_OK)
+            return error->status;
+        backend_fit_decide(value, m);
+        return STATUS_OK;
+    }
     const uint64_t rank = h->model.rank;
     const double *lambda = h->model.lambda;
     struct fit_terms terms = {

@@ -88,13 +88,15 @@ static enum status check_lengths(const struct cpd_inputs *in, const struct shape
 static enum status check_signs(const struct cpd_inputs *in, int n, struct error *error)
 {
     const struct ktensor *start = &in->start;
+    const bool counts = in->settings.common.options.problem.loss == LOSS_POISSON;
     for (uint64_t e = 0; e < start->shape.dims[n] * start->rank; e++)
         if (start->factor[n][e] < 0)
             return error_set(error, STATUS_INPUT,
-                             "--init %s: mode %d, row %ju, column %ju: %g, but --nonneg expects 0 "
-                             "or more",
+                             "--init %s: mode %d, row %ju, column %ju: %g, but %s expects 0 or "
+                             "more",
                              in->settings.init_stem, n + 1, (uintmax_t)(e / start->rank + 1),
-                             (uintmax_t)(e % start->rank + 1), start->factor[n][e]);
+                             (uintmax_t)(e % start->rank + 1), start->factor[n][e],
+                             counts ? "--loss poisson" : "--nonneg");
     return STATUS_OK;
 }
 

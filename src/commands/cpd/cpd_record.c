@@ -131,7 +131,14 @@ static void put_ridges(struct json *j, const struct ridge_search *s)
     json_end(j);
 }
 
-static void put_result(struct json *j, const struct cpals_result *r)
+static void put_counts(struct json *j, const struct cpals_result *r)
+{
+    json_put_number(j, "log_likelihood", r->log_likelihood);
+    json_put_number(j, "deviance", r->deviance);
+    json_put_number(j, "kkt_violation", r->violation);
+}
+
+static void put_result(struct json *j, const struct problem *problem, const struct cpals_result *r)
 {
     json_put_object(j, "result");
     json_put_number(j, "fit", r->fit);
@@ -154,6 +161,8 @@ static void put_result(struct json *j, const struct cpals_result *r)
         json_put_unsigned(j, "iterations_lost", (uint64_t)r->restarts);
     }
     put_held(j, &r->held);
+    if (problem->loss == LOSS_POISSON)
+        put_counts(j, r);
     put_health(j, &r->health);
     if (r->core.state == CORE_KNOWN)
         json_put_number(j, "core_consistency", r->core.percent);
@@ -321,7 +330,7 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
         put_ranks(j, &r->reports, order);
     else
         put_built(j, &r->built);
-    put_result(j, &r->result);
+    put_result(j, &s->common.options.problem, &r->result);
     if (r->starts.asked > 1)
         put_starts(j, &r->starts);
     put_ridges(j, &r->starts.ridge);

@@ -11,10 +11,9 @@
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000
 
-#define ITERATIONS   50 /* unless the user says how many ...          */
-#define HOLDOUT_SEED 1  /* unless the user gives another */
-
-#define WEIGHED_ITERATIONS 200 /* ... and where unlisted entries are weighed */
+#define HOLDOUT_SEED       1   /* unless the user gives another                 */
+#define ITERATIONS         50  /* unless the user says how many ...             */
+#define BY_ROWS_ITERATIONS 200 /* ... and where each row has a system of its own */
 
 static const struct word init_words[] = {
     {"random", GUESS_RANDOM}, {"normal", GUESS_NORMAL}, {"nvecs", GUESS_NVECS}, {NULL, 0}};
@@ -152,7 +151,7 @@ static const struct cli_option model_options[] = {
      "number of components (required); a range, as 1:4 or\n4:32:4, makes a model of each and "
      "suggests a rank",
      CLI_OWN(rank_range_set, struct rank_range, struct cpd_settings, ranks), .used_most = true},
-    {"--iters", 'i', "N", "at most N iterations (50; 200 with --unlisted)",
+    {"--iters", 'i', "N", "at most N iterations (50; 200 with --unlisted or\n--loss poisson)",
      CLI_INT(struct cpd_settings, iterations, 1, MAX_ITERATIONS), .used_most = true},
     {"--tol", 0, "X",
      "stop when the fit changes by less than X ({default});\n0: run all iterations",
@@ -208,6 +207,14 @@ static const struct cli_option model_options[] = {
      "with --holdout: stop after K iterations without a\nsmaller held-out error, and write the "
      "best model",
      CLI_INT(struct cpd_settings, early_stop, 1, MAX_ITERATIONS)},
+    {"--loss", 0, "WHAT",
+     "what the model minimises: {words};\npoisson is for counts, and makes components of "
+     "rates\n({default})",
+     CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
+     .used_most = true},
+    {"--solver", 0, "HOW", "with --loss poisson, the step of a row: {words}\n({default})",
+     CLI_CHOICE(struct cpd_settings, common.options.problem.solver, solver_words),
+     .initial = "newton"},
     {"--nonneg", 0, "[MODES]",
      "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes",
      CMD_NONNEG, .used_most = true},
@@ -378,17 +385,17 @@ static enum status check_by_rows(const struct cpd_settings *s, const char *reaso
                                  struct error *error)
 {
     const enum conflict conflict = s->common.options.conflict;
+    const bool counts = s->common.options.problem.loss == LOSS_POISSON;
     if (conflict != CONFLICT_AUTO && conflict != CONFLICT_ORDERED)
         return error_set(error, STATUS_INPUT, "--conflict %s and %s: expected auto or ordered",
                          conflict_name(conflict), reason);
     if (!s->init_stem && !s->resume && s->guess == GUESS_NVECS)
-        return error_set(
-            error, STATUS_INPUT,
-            "--init nvecs and %s: nvecs takes every entry that is not listed for a zero", reason);
+        return error_set(error, STATUS_INPUT, "--init nvecs and %s: nvecs %s", reason,
+                         counts ? "is for squares"
+                                : "takes every entry that is not listed for a zero");
     if (s->core_consistency && !several_ranks(s))
-        return error_set(
-            error, STATUS_INPUT,
-            "--core-consistency and %s: it is known only where all entries count alike", reason);
+        return error_set(error, STATUS_INPUT, "--core-consistency and %s: it is known only %s",
+                         reason, counts ? "for squares" : "where all entries count alike");
     return STATUS_OK;
 }
 
@@ -398,6 +405,23 @@ enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t un
     return unknown > 0 ? check_by_rows(s, "unknown entries (nan)", error) : STATUS_OK;
 }
 
+/* What follows from --loss. */
+static enum status complete_loss(struct cpd_settings *s, struct error *error)
+{
+    struct problem *p = &s->common.options.problem;
+    if (p->loss == LOSS_SQUARES)
+        return p->solver == SOLVER_NEWTON
+                   ? STATUS_OK
+                   : error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson",
+                               word_of(solver_words, (int)p->solver));
+    if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->ridge_scale_text)
+        return error_set(error, STATUS_INPUT,
+                         "--ridge and --loss poisson: a ridge is for squares alone");
+    s->common.tns.nonneg = "--loss poisson is for counts";
+    problem_complete_loss(p);
+    return check_by_rows(s, "--loss poisson", error);
+}
+
 /* What follows from --unlisted. */
 static enum status complete_unlisted(struct cpd_settings *s, struct error *error)
 {
@@ -405,7 +429,7 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     const bool weighed = p->unlisted.weighed;
     const char *scale = s->ridge_scale_text;
     char reason[64];
-    int word = weighed ? RIDGE_BALANCED : RIDGE_UNIT;
+    int word = weighed && p->loss == LOSS_SQUARES ? RIDGE_BALANCED : RIDGE_UNIT;
     if (scale)
         word_find(ridge_scale_words, scale, strlen(scale), &word);
     p->ridge_scale = (enum ridge_scale)word;
@@ -417,7 +441,7 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     p->unlisted.fade = weighed ? s->fade : 0;
     s->common.tns.zeros = weighed ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
     if (s->iterations == 0)
-        s->iterations = weighed ? WEIGHED_ITERATIONS : ITERATIONS;
+        s->iterations = problem_by_rows(p) ? BY_ROWS_ITERATIONS : ITERATIONS;
     snprintf(reason, sizeof reason, "--unlisted %.40s", s->unlisted_text);
     return weighed ? check_by_rows(s, reason, error) : STATUS_OK;
 }
@@ -457,6 +481,8 @@ static enum status complete(struct cpd_settings *s, struct error *error)
         return error_set(error, STATUS_INPUT, "--checkpoint-every needs --checkpoint FILE");
     s->recorded = s->record_as_given || s->json;
     s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
+    if (complete_loss(s, error) != STATUS_OK)
+        return error->status;
     if (complete_unlisted(s, error) != STATUS_OK)
         return error->status;
     if (complete_holdout(s, error) != STATUS_OK)

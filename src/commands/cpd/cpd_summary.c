@@ -69,6 +69,9 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
                   result->change);
     show_held(progress, &result->held);
     show_ridge(progress, &results->starts.ridge);
+    if (result->log_likelihood != 0)
+        progress_note(progress, "log-likelihood %.10g, deviance %.10g, KKT violation %.1e",
+                      result->log_likelihood, result->deviance, result->violation);
     if (result->restarts > 0)
         progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
                       result->restarts == 1 ? "" : "s", result->restarts,

@@ -114,9 +114,22 @@ static enum status read_windows(struct reader *r, struct error *error)
     }
 }
 
+/* Refuses negative values, where the options say so. */
+static enum status check_signs(const struct tns_text *t, struct error *error)
+{
+    const uint64_t count = t->negative.count;
+    if (count == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%" PRIu64 " value%s negative; %s (first: %s:%" PRIu64 ")", count,
+                     count == 1 ? " is" : "s are", t->nonneg, t->name, t->negative.line);
+}
+
 static enum status finish(struct reader *r, struct error *error)
 {
     if (tns_text_end(&r->text, r->handed_over + r->used, error) != STATUS_OK)
+        return error->status;
+    if (check_signs(&r->text, error) != STATUS_OK)
         return error->status;
     r->x->shape = tns_text_shape(&r->text, r->text.largest);
     return coo_resize(r->x, r->used, error);

@@ -27,6 +27,8 @@ struct tns_options {
                                * order_origin. One column may be an index, not a header        */
     uint64_t memory;        /* for tns_read(), bytes; 0: MACHINE_MEMORY_FRACTION of the available */
     enum coo_zeros zeros;   /* what cleaning does to listed zeros                             */
+    const char *nonneg;     /* why negative values are refused, for the message, or NULL: tns_read()
+                             * does that                                                       */
     struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
 };
 

@@ -108,6 +108,43 @@ bool tns_sections_parse(struct tns_sections *s, const struct tns_format *f,
     return true;
 }
 
+/* The number of text lines of a section before its entry `entry`. */
+static uint64_t lines_before(const struct tns_section *c, const struct tns_format *f,
+                             uint64_t entry)
+{
+    uint32_t index[MAX_ORDER];
+    double value;
+    struct tns_place one = {.value = &value};
+    uint64_t lines = 0, entries = 0, found;
+    for (int n = 0; n < f->order; n++)
+        one.index[n] = &index[n];
+    for (const char *line = c->begin; line < c->end; lines++) {
+        const char *next = line_end(line, c->end) + 1;
+        tns_lines_parse(f, line, next, next, &one, &found);
+        entries += found;
+        if (entries > entry)
+            break;
+        line = next;
+    }
+    return lines;
+}
+
+void tns_sections_negative(const struct tns_sections *s, const struct tns_format *f,
+                           const struct coo *x, uint64_t from, uint64_t first,
+                           struct tns_negative *negative)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct tns_section *c = &s->section[i];
+        for (uint64_t e = 0; e < c->entries; e++) {
+            if (!(x->value[from + e] < 0))
+                continue;
+            if (negative->count++ == 0)
+                negative->line = first + c->first_line + lines_before(c, f, e);
+        }
+        from += c->entries;
+    }
+}
+
 /* Sections before the bad line were parsed to their ends. */
 enum status tns_sections_explain(const struct tns_sections *s, const struct tns_format *f,
                                  const struct line_window *window, uint64_t first,

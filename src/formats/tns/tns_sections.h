@@ -32,6 +32,17 @@ bool tns_sections_parse(struct tns_sections *s, const struct tns_format *f,
                         const struct line_window *window, struct coo *x, uint64_t *used,
                         uint32_t *largest);
 
+/* Values below 0 that a file has, and the number of the first text line with one. */
+struct tns_negative {
+    uint64_t count, line;
+};
+
+/* Adds those of the window that was parsed last, whose entries begin at x's entry `from` and whose
+ * first text line is number `first` of the file. */
+void tns_sections_negative(const struct tns_sections *s, const struct tns_format *f,
+                           const struct coo *x, uint64_t from, uint64_t first,
+                           struct tns_negative *negative);
+
 /* Explains the first bad text line of the window that was parsed last. The window's first text line
  * is number `first` of the file. Returns STATUS_INPUT. */
 enum status tns_sections_explain(const struct tns_sections *s, const struct tns_format *f,

@@ -21,7 +21,7 @@ enum status tns_text_open(struct tns_text *t, const char *path, const struct tns
                           struct error *error)
 {
     const struct tns_sizes *sizes = &options->sizes;
-    *t = (struct tns_text){.start = clock_now()};
+    *t = (struct tns_text){.nonneg = options->nonneg, .start = clock_now()};
     t->sections.bytes = sizes->section ? sizes->section : TNS_SECTION;
     if (line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW,
                          error) != STATUS_OK)
@@ -118,8 +118,11 @@ enum status tns_text_parse(struct tns_text *t, const struct line_window *window,
                            uint64_t *used, struct error *error)
 {
     const struct tns_format *f = &t->head.format;
+    const uint64_t from = *used;
     if (!tns_sections_parse(&t->sections, f, window, x, used, t->largest))
         return tns_sections_explain(&t->sections, f, window, first_line(t), error);
+    if (t->nonneg)
+        tns_sections_negative(&t->sections, f, x, from, first_line(t), &t->negative);
     t->lines += t->sections.lines;
     return STATUS_OK;
 }

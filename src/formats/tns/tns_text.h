@@ -21,6 +21,8 @@ struct tns_text {
     uint64_t lines;              /* text lines of the file, or the share, before the window */
     uint32_t largest[MAX_ORDER]; /* the largest index of each mode so far              */
     struct tns_sections sections;
+    const char *nonneg; /* of the options */
+    struct tns_negative negative;
     double start; /* clock_now() when the text was opened */
 };
 

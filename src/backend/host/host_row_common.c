@@ -1,0 +1,147 @@
+#include "backend/host/host_row_common.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "backend/host/host_entries.h"
+#include "base/least.h"
+#include "base/memory.h"
+
+#define SENT_BYTES (UINT64_C(32) << 20) /* of systems that ranks sum at a time, about */
+
+/* Doubles of a system that is sent: its numbers, b, of counts q, G's entries (i, j) with i <= j,
+ * and for each peer the least value in its part of the row. */
+static uint64_t sent_length(const struct host_row_pass *s, int peers)
+{
+    const struct host_row_systems *systems = &s->h->systems;
+    const uint64_t rank = s->h->model.rank;
+    return SYSTEM_NUMBERS + rank + (systems->loss == LOSS_POISSON ? rank : 0) +
+           (host_row_pass_has_matrix(systems) ? rank * (rank + 1) / 2 : 0) + (uint64_t)peers;
+}
+
+static void copy_part(double *part, double **sent, uint64_t count, bool back)
+{
+    memcpy(back ? part : *sent, back ? *sent : part, count * sizeof *part);
+    *sent += count;
+}
+
+/* Copies the part of a system that counts to `sent`, or back. Returns where the least values are.
+ */
+static double *copy_system(const struct host_row_systems *s, const struct host_system *system,
+                           double *sent, uint64_t rank, bool back)
+{
+    const uint64_t ld = host_system_ld(rank);
+    copy_part(system->number, &sent, SYSTEM_NUMBERS, back);
+    copy_part(system->b, &sent, rank, back);
+    if (s->loss == LOSS_POISSON)
+        copy_part(system->q, &sent, rank, back);
+    for (uint64_t i = 0; host_row_pass_has_matrix(s) && i < rank; i++)
+        copy_part(system->g + i * ld + i, &sent, rank - i, back);
+    return sent;
+}
+
+/* Keeps the system of a row, to be summed with those of other ranks. */
+static void keep_system(void *context, uint64_t row, struct host_system *system, double *a,
+                        double *scratch, struct host_row_totals *totals)
+{
+    const struct host_row_pass *s = context;
+    const struct comm *peers = s->peers;
+    double *sent = s->sent + (row - s->from) * sent_length(s, peers->size);
+    (void)a, (void)scratch, (void)totals;
+    double *least = copy_system(&s->h->systems, system, sent, s->h->model.rank, false);
+    least[peers->rank] = system->number[SYSTEM_LEAST];
+}
+
+/* The summed system that was sent. */
+static void take_system(const struct host_row_pass *s, struct host_system *system, double *sent)
+{
+    const double *least = copy_system(&s->h->systems, system, sent, s->h->model.rank, true);
+    system->number[SYSTEM_LEAST] = 0;
+    for (int k = 0; k < s->peers->size; k++)
+        system->number[SYSTEM_LEAST] = host_system_least(system->number[SYSTEM_LEAST], least[k]);
+}
+
+/* Solves `count` common rows from s->from on, whose summed systems are in `sent`. */
+static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, uint64_t count,
+                              struct error *error)
+{
+    struct host_state *h = s->h;
+    const struct host_model *model = &h->model;
+    const uint64_t rank = model->rank, ld = host_system_ld(rank);
+    const uint64_t length = host_system_length(rank, host_row_pass_has_matrix(&h->systems));
+    const uint64_t room = length + ld + host_row_pass_scratch(s),
+                   step = sent_length(s, s->peers->size);
+    struct host_row_totals *totals = memory_zeros(count, sizeof *totals, error);
+    double *rooms = memory_zeros((size_t)omp_get_max_threads(), room * sizeof *rooms, error);
+    if (error->status != STATUS_OK)
+        goto done;
+#pragma omp parallel for schedule(static) if (count > 1)
+    for (uint64_t i = 0; i < count; i++) {
+        double *at = rooms + (uint64_t)omp_get_thread_num() * room, *a = at + length;
+        struct host_system system = host_system_at(at, rank);
+        const void *old = host_model_row(model, model->factor[mode].entries, s->from + i);
+        host_entries_read(a, old, rank, model->precision);
+        for (uint64_t r = 0; r < rank; r++)
+            a[r] *= h->systems.now[r];
+        take_system(s, &system, sent + i * step);
+        host_row_pass_solve(s, s->from + i, &system, a, a + ld, &totals[i]);
+    }
+    for (uint64_t i = 0; i < count; i++)
+        host_row_totals_add(&h->systems.totals, &totals[i]);
+done:
+    memory_free(totals);
+    memory_free(rooms);
+    return error->status;
+}
+
+/* The rows of stripe k that are summed after `done` rows of each stripe. */
+struct rows_at_once {
+    uint64_t first, count;
+};
+
+static struct rows_at_once rows_at_once(const struct mode_rows *rows, int k, uint64_t done,
+                                        uint64_t step)
+{
+    const uint64_t *stripe = rows->stripe_first + k;
+    const uint64_t first = least_of(stripe[0] + done, stripe[1]);
+    return (struct rows_at_once){first, least_of(step, stripe[1] - first)};
+}
+
+/* Some rows of every stripe at a time. */
+enum status host_row_common_solve(struct host_row_pass *s, int mode, struct error *error)
+{
+    const struct mode_rows *rows = &s->h->ranks->mode[mode];
+    const int peers = rows->peers->size, me = rows->peers->rank;
+    const uint64_t length = sent_length(s, peers);
+    const uint64_t most = SENT_BYTES / ((uint64_t)peers * length * sizeof *s->sent);
+    const uint64_t step = least_of(rows->stripe, most > 0 ? most : 1);
+    uint64_t *first = memory_array((size_t)peers + 1, sizeof *first, error);
+    s->peers = rows->peers;
+    s->sent = memory_array((uint64_t)peers * step, length * sizeof *s->sent, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    for (int k = 0; k <= peers; k++)
+        first[k] = (uint64_t)k * step;
+    for (uint64_t done = 0; done < rows->stripe; done += step) {
+        const struct comm_rows sums = {first, length};
+        memset(s->sent, 0, (uint64_t)peers * step * length * sizeof *s->sent);
+        for (int k = 0; k < peers; k++) {
+            const struct rows_at_once at = rows_at_once(rows, k, done, step);
+            s->from = at.first - first[k]; /* may wrap around: row - from is right */
+            if (host_row_pass_sum(s, mode, keep_system, at.first, at.first + at.count, error) !=
+                STATUS_OK)
+                goto done;
+        }
+        if (comm_reduce_scatter(rows->peers, s->sent, &sums, error) != STATUS_OK)
+            goto done;
+        const struct rows_at_once mine = rows_at_once(rows, me, done, step);
+        s->from = mine.first;
+        s->to = rows->first + mine.first - rows->stripe_first[me];
+        if (solve_sent(s, mode, s->sent + first[me] * length, mine.count, error) != STATUS_OK)
+            goto done;
+    }
+done:
+    memory_free(first);
+    memory_free(s->sent);
+    return error->status;
+}

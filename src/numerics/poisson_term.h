@@ -1,0 +1,72 @@
+/* What a listed entry adds to the system of a row where values are counts, for host and device
+ * code.
+ *
+ * As in row_term.h, a listed entry x counts with the weight v, and an entry that is not listed is a
+ * zero of weight h; m = <a, z> is the model's rate there. The sum that is minimised is
+ *
+ *   sum over listed entries of (v (m - x - x log(m / x)) - h m)  +  h (sum of all rates),
+ *
+ * in which every bracket of v is 0 where m = x and positive elsewhere. In row a, with s the
+ * products of the column sums of the other modes, its gradient is g = h s + q - b, where
+ *
+ *   b = sum of c z,  q = sum of (v - h) z,  H = sum of w z z'
+ *
+ * with c = v x / m and w = v x / m^2. */
+#ifndef BLCO_POISSON_TERM_H
+#define BLCO_POISSON_TERM_H
+
+#include <math.h>
+
+#include "numerics/row_term.h"
+
+#define POISSON_LEAST_RATE   1e-100 /* smaller rates count as this one: x / m^2 stays finite */
+#define POISSON_FLOOR        1e-100 /* of an entry of a factor matrix, so that it can grow again ... */
+#define POISSON_FLOOR_SINGLE 1e-30 /* ... and this in single precision */
+#define POISSON_KEEPS        0.1   /* of an entry: no step leaves less */
+
+struct poisson_term {
+    double c, w, q;
+};
+
+/* The rate as it counts. */
+ROUNDED_FUNCTION double poisson_rate(double m)
+{
+    return m > POISSON_LEAST_RATE ? m : POISSON_LEAST_RATE;
+}
+
+ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
+{
+    const int known = row_term_known(x);
+    const double inverse = 1 / poisson_rate(m);
+    struct poisson_term t;
+    t.c = known ? x * inverse : 0;
+    t.w = t.c * inverse;
+    t.q = (known ? 1 : 0) - h;
+    return t;
+}
+
+/* t - 1 - log t, to all digits. Near t = 1, with u = t - 1 and y = u / (2 + u), the logarithm is 2
+ * (y + y^3 / 3 + y^5 / 5 + ...), of which the first term is taken off exactly. */
+ROUNDED_FUNCTION double poisson_excess(double t, double u)
+{
+    if (!(u > -0.125 && u < 0.125))
+        return u - log(t);
+    const double y = u / (2 + u), z = y * y;
+    double sum = 1.0 / 15;
+    sum = sum * z + 1.0 / 13;
+    sum = sum * z + 1.0 / 11;
+    sum = sum * z + 1.0 / 9;
+    sum = sum * z + 1.0 / 7;
+    sum = sum * z + 1.0 / 5;
+    sum = sum * z + 1.0 / 3;
+    return y * (u - 2 * z * sum);
+}
+
+/* m - x - x log(m / x), the deviance of x from the rate m, halved; m where x is 0. */
+ROUNDED_FUNCTION double poisson_misfit(double x, double m)
+{
+    const double rate = poisson_rate(m);
+    return x > 0 ? x * poisson_excess(rate / x, (rate - x) / x) : m;
+}
+
+#endif

@@ -1,0 +1,193 @@
+#include "ranks/count_null.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/least.h"
+#include "base/memory.h"
+
+#define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
+#define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
+
+/* Sums over some nonzeros. */
+struct sums {
+    double total;             /* of x           */
+    double log_sum;           /* of x log x     */
+    double log_gamma;         /* of log gamma(x + 1), of the tensor's own values */
+    double known;             /* how many values are known */
+    uint64_t negative, first; /* how many values are negative; the first of them */
+};
+
+static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last, int exponent)
+{
+    struct sums s = {.first = UINT64_MAX};
+    for (uint64_t i = first; i < last; i++) {
+        const double value = x->value[i];
+        int sign;
+        if (isnan(value))
+            continue;
+        s.known++;
+        if (value < 0) {
+            s.first = least_of(s.first, i);
+            s.negative++;
+        } else if (value > 0) {
+            s.total += value;
+            s.log_sum += value * log(value);
+            s.log_gamma += lgamma_r(ldexp(value, exponent) + 1, &sign);
+        }
+    }
+    return s;
+}
+
+/* The same bits for any number of threads. */
+static enum status sum_all(struct sums *sum, const struct coo *x, int exponent, struct error *error)
+{
+    const uint64_t pieces = (x->nnz + PIECE_NNZ - 1) / PIECE_NNZ;
+    struct sums *of = memory_array(pieces, sizeof *of, error);
+    *sum = (struct sums){.first = UINT64_MAX};
+    if (!of)
+        return error->status;
+#pragma omp parallel for schedule(static) if (pieces > 1)
+    for (uint64_t k = 0; k < pieces; k++)
+        of[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), exponent);
+    for (uint64_t k = 0; k < pieces; k++) {
+        sum->total += of[k].total;
+        sum->log_sum += of[k].log_sum;
+        sum->log_gamma += of[k].log_gamma;
+        sum->known += of[k].known;
+        sum->negative += of[k].negative;
+        sum->first = least_of(sum->first, of[k].first);
+    }
+    memory_free(of);
+    return STATUS_OK;
+}
+
+#define COORDINATES_TEXT (24 * MAX_ORDER)
+
+/* Where the first negative value of a rank is, and how many it has. */
+struct negative {
+    uint64_t count;
+    char at[COORDINATES_TEXT];
+};
+
+static struct negative describe(const struct coo *x, const struct part *part, const struct sums *s)
+{
+    struct negative n = {.count = s->negative};
+    size_t used = 0;
+    for (int m = 0; s->negative > 0 && m < x->shape.order; m++) {
+        const uint64_t i = x->index[m][s->first];
+        const uint64_t row = part->row[m] ? part->row[m][i] : part->first[m] + i;
+        used += (size_t)snprintf(n.at + used, sizeof n.at - used, "%s%" PRIu64, m > 0 ? " " : "",
+                                 row + 1);
+    }
+    return n;
+}
+
+/* Refuses negative values, of any rank. */
+static enum status refuse_negative(const struct coo *x, const struct rank_rows *rows,
+                                   const struct sums *s, struct error *error)
+{
+    struct comm *c = rows->all;
+    const struct negative mine = describe(x, &rows->part, s);
+    struct negative *all = memory_array((size_t)c->size, sizeof *all, error);
+    const char *first = NULL;
+    uint64_t count = 0;
+    if (!all)
+        return error->status;
+    if (comm_allgather(c, &mine, sizeof mine, all, error) != STATUS_OK)
+        goto done;
+    for (int k = 0; k < c->size; k++) {
+        count += all[k].count;
+        first = !first && all[k].count > 0 ? all[k].at : first;
+    }
+    if (count > 0)
+        error_set(error, STATUS_INPUT,
+                  "%" PRIu64 " value%s negative; --loss poisson is for counts (first: at "
+                  "coordinates %s)",
+                  count, count == 1 ? " is" : "s are", first);
+done:
+    memory_free(all);
+    return error->status;
+}
+
+/* s (rows of mode n that are here): the sums over the slices, of this rank's nonzeros. */
+static void sum_slices(const struct coo *x, int n, double *s)
+{
+    for (uint64_t i = 0; i < x->nnz; i++)
+        if (x->value[i] > 0)
+            s[x->index[n][i]] += x->value[i];
+}
+
+/* *sum = that of s log(s / total) over the margins s of mode n, on all ranks. */
+static enum status margin_logs(double *sum, const struct coo *x, const struct rank_rows *rows,
+                               int n, double total, struct error *error)
+{
+    const struct mode_rows *own = &rows->mode[n];
+    double *s = memory_zeros(rows->part.here.dims[n], sizeof *s, error);
+    *sum = 0;
+    if (!s)
+        return error->status;
+    sum_slices(x, n, s);
+    if (rank_rows_reduce_scatter(rows, n, s, 1, error) != STATUS_OK)
+        goto done;
+    for (uint64_t i = own->first; i < own->first + own->count; i++)
+        *sum += s[i] > 0 ? s[i] * log(s[i] / total) : 0;
+    comm_allreduce_sum(rows->all, sum, 1, error);
+done:
+    memory_free(s);
+    return error->status;
+}
+
+/* The deviance of equal rates, of as many entries as count. */
+static double deviance_of_equal(const struct sums *s, const struct shape *whole, double listed,
+                                double unlisted)
+{
+    double cells = 1;
+    for (int n = 0; n < whole->order; n++)
+        cells *= (double)whole->dims[n];
+    const double counting = s->known + unlisted * (cells - listed);
+    return s->log_sum - s->total * log(s->total / counting);
+}
+
+/* The sum of x log(x / m), where m is the product of the margins. */
+static enum status deviance_of_margins(double *deviance, const struct coo *x,
+                                       const struct rank_rows *rows, const struct sums *s,
+                                       struct error *error)
+{
+    *deviance = s->log_sum - s->total * log(s->total);
+    for (int n = 0; n < x->shape.order; n++) {
+        double margin;
+        if (margin_logs(&margin, x, rows, n, s->total, error) != STATUS_OK)
+            return error->status;
+        *deviance -= margin;
+    }
+    return STATUS_OK;
+}
+
+enum status count_null_find(struct count_null *null, const struct coo *x,
+                            const struct rank_rows *rows, const struct count_weights *w,
+                            struct error *error)
+{
+    struct sums s;
+    if (sum_all(&s, x, w->exponent, error) != STATUS_OK)
+        return error->status;
+    if (refuse_negative(x, rows, &s, error) != STATUS_OK)
+        return error->status;
+    double sums[] = {s.total, s.log_sum, s.log_gamma, s.known, (double)x->nnz};
+    if (comm_allreduce_sum(rows->all, sums, 5, error) != STATUS_OK)
+        return error->status;
+    s.total = sums[0], s.log_sum = sums[1], s.log_gamma = sums[2], s.known = sums[3];
+    if (!(s.total > 0))
+        return error_set(error, STATUS_INPUT, "all counts are zero");
+    if (w->weighed)
+        null->deviance = deviance_of_equal(&s, &rows->part.whole, sums[4], w->unlisted);
+    else if (deviance_of_margins(&null->deviance, x, rows, &s, error) != STATUS_OK)
+        return error->status;
+    if (!(null->deviance > LEAST * s.total))
+        null->deviance = s.total;
+    null->total = s.total;
+    null->perfect =
+        ldexp(s.log_sum + s.total * (w->exponent * M_LN2 - 1), w->exponent) - s.log_gamma;
+    return STATUS_OK;
+}

@@ -1,0 +1,33 @@
+/* A tensor of counts beside the simplest model of it, which a fit compares with: for a Poisson
+ * likelihood what the norm is for squares. */
+#ifndef BLCO_COUNT_NULL_H
+#define BLCO_COUNT_NULL_H
+
+#include "ranks/rank_rows.h"
+
+struct count_null {
+    double total;    /* the sum of all values                                         */
+    double deviance; /* half of the null model's deviance: the sum of its misfits
+                      * (numerics/poisson_term.h)                                      */
+    double perfect;  /* the log-likelihood of rates that are the values themselves:
+                      * the sum of x log x - x - log gamma(x + 1)                      */
+};
+
+/* How entries count, as in numerics/poisson_term.h. */
+struct count_weights {
+    bool weighed;    /* else all entries count alike */
+    double unlisted; /* h                            */
+    int exponent;    /* the values are those of the tensor divided by 2^exponent; `perfect` is that
+                      * of the tensor                                                  */
+};
+
+/* *null of the tensor of all ranks, of which x has this rank's part. Where all entries count alike,
+ * the null model is the product of the margins (the sums over slices): independent modes. Otherwise
+ * all its rates are equal. Where the tensor is nearly such a model itself, `deviance` is `total`,
+ * so that it can be divided by. STATUS_INPUT where values are negative or all zero; STATUS_MEMORY;
+ * failures of other ranks. */
+enum status count_null_find(struct count_null *null, const struct coo *x,
+                            const struct rank_rows *rows, const struct count_weights *w,
+                            struct error *error);
+
+#endif

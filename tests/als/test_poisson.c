@@ -1,0 +1,418 @@
+/* Runs with a Poisson loss, on several numbers of ranks (numerics/poisson_term.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "formats/tns/tns.h"
+#include "support/naive.h"
+#include "support/naive_poisson.h"
+#include "support/rank_runs.h"
+
+/* A GPU refuses such problems. */
+static void use_host_ranks(void **state)
+{
+    use_ranks(state);
+    if (under_test.kind->devices)
+        skip();
+}
+
+static struct backend_options options_of(uint64_t rank, enum solver solver)
+{
+    struct backend_options options = {
+        .problem = {.rank = rank, .loss = LOSS_POISSON, .solver = solver}};
+    for (int n = 0; n < MAX_ORDER; n++)
+        options.problem.rules.nonneg[n] = true;
+    return options;
+}
+
+/* The values of a random tensor become counts, some of them 0, or, of some, no whole numbers. */
+static void make_counts(struct coo *x, uint64_t seed)
+{
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = (double)(1 + naive_random(&seed) % 7) / (seed % 5 == 0 ? 3 : 1);
+}
+
+static struct naive_rows rows_of(const struct ktensor *k)
+{
+    struct naive_rows m = {.shape = k->shape, .rank = (int)k->rank};
+    for (int r = 0; r < m.rank; r++)
+        m.lambda[r] = k->lambda[r];
+    for (int n = 0; n < k->shape.order; n++) {
+        m.a[n] = malloc(k->shape.dims[n] * k->rank * sizeof *m.a[n]);
+        for (uint64_t e = 0; e < k->shape.dims[n] * k->rank; e++)
+            m.a[n][e] = k->factor[n][e];
+    }
+    return m;
+}
+
+static long double deviance_of(const struct ktensor *k, const struct coo *x)
+{
+    struct naive_rows m = rows_of(k);
+    const long double deviance = naive_poisson_deviance(&m, x, 1);
+    naive_rows_free(&m);
+    return deviance;
+}
+
+/* Every column of a model of counts has the 1-norm 1. */
+static void assert_mixture(const struct ktensor *k)
+{
+    for (int n = 0; n < k->shape.order; n++)
+        for (uint64_t r = 0; r < k->rank; r++) {
+            long double sum = 0;
+            for (uint64_t i = 0; i < k->shape.dims[n]; i++) {
+                assert_true(k->factor[n][i * k->rank + r] >= 0);
+                sum += k->factor[n][i * k->rank + r];
+            }
+            assert_true(fabsl(sum - 1) < 1e-6L);
+        }
+}
+
+static void read_tensor(struct coo *x, const char *path)
+{
+    const struct tns_options one_based = {.index_base = 1};
+    struct tns_report report;
+    struct error error = {0};
+    if (tns_read(x, path, &one_based, NULL, &report, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+}
+
+/* The start of the reference runs: columns of 1-norm 1, equal weights. */
+static void formula_start(struct ktensor *k, const struct shape *shape, uint64_t rank)
+{
+    struct error error = {0};
+    assert_int_equal(ktensor_create(k, shape, rank, &error), STATUS_OK);
+    for (uint64_t n = 0; n < (uint64_t)shape->order; n++)
+        for (uint64_t r = 0; r < rank; r++) {
+            double sum = 0;
+            for (uint64_t i = 0; i < shape->dims[n]; i++) {
+                k->factor[n][i * rank + r] = 1 + (double)((7 * i + 13 * r + 5 * n) % 11) / 11;
+                sum += k->factor[n][i * rank + r];
+            }
+            for (uint64_t i = 0; i < shape->dims[n]; i++)
+                k->factor[n][i * rank + r] /= sum;
+        }
+}
+
+#define PLANTED       "data/planted.tns"
+#define ADMISSIONS    "data/ucb-admissions.tns"
+#define OF_PLANTED    133192.539
+#define OF_ADMISSIONS 1048.836 /* half of loglm's G^2, 2097.671, of independence */
+
+/* Deviances after some sweeps, found by other programs from the same start. */
+static void test_reference(void **state)
+{
+    use_host_ranks(state);
+    static const struct {
+        const char *path;
+        uint64_t rank;
+        double null; /* to the digits that are known */
+        enum solver solver;
+        double after[3]; /* sweeps[] */
+    } cases[] = {
+        {PLANTED, 4, OF_PLANTED, SOLVER_MU, {132212.969671, 123964.057868, 13627.7407967}},
+        {PLANTED, 4, OF_PLANTED, SOLVER_NEWTON, {132180.558224, 123295.977277, 15145.5104731}},
+        {ADMISSIONS, 2, OF_ADMISSIONS, SOLVER_MU, {1035.11094466, 990.475633342, 402.833789322}},
+        {ADMISSIONS,
+         2,
+         OF_ADMISSIONS,
+         SOLVER_NEWTON,
+         {849.307868290, 546.307612703, 208.014305487}}};
+    static const int sweeps[] = {1, 2, 5};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int i = 0; i < 3; i++) {
+            const struct cpals_options als = {.max_iterations = sweeps[i]};
+            const struct backend_options options = options_of(cases[c].rank, cases[c].solver);
+            struct cpals_result result;
+            struct error error = {0};
+            struct ktensor k;
+            struct coo x;
+            read_tensor(&x, cases[c].path);
+            formula_start(&k, &x.shape, cases[c].rank);
+            if (run_from(&x, &k, &options, &als, &result, &error) != STATUS_OK)
+                fail_msg("%s", error.message);
+            const double found = (double)deviance_of(&k, &x), expected = cases[c].after[i];
+            if (!(fabs(found / expected - 1) < 1e-11))
+                fail_msg("case %zu, %d sweeps: %.12g, expected %.12g", c, sweeps[i], found,
+                         expected);
+            assert_true(fabs((1 - result.fit) * cases[c].null / expected - 1) < 1e-6);
+            assert_mixture(&k);
+            ktensor_free(&k);
+            coo_free(&x);
+        }
+}
+
+/* Two sweeps from a random model, beside the oracle's. */
+static void compare(const struct coo *x, const struct backend_options *options)
+{
+    const struct problem *p = &options->problem;
+    const struct cpals_options als = {.max_iterations = 2};
+    const bool single = p->precision == POLICY_SINGLE;
+    const long double h = p->unlisted.weighed ? p->unlisted.weight : 1;
+    struct error error = {0};
+    struct cpals_result result;
+    struct naive_rows m, found;
+    struct ktensor k;
+    uint32_t at[MAX_ORDER];
+    long double off = 0, largest = 0;
+    assert_int_equal(ktensor_create(&k, &x->shape, p->rank, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_RANDOM, 5);
+    naive_poisson_create(&m, &k, x, h);
+    for (int sweep = 0; sweep < 2; sweep++)
+        for (int n = 0; n < x->shape.order; n++)
+            naive_poisson_update(&m, x, n, p->solver, h);
+    if (run_from(x, &k, options, &als, &result, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    assert_mixture(&k);
+    found = rows_of(&k);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, at);
+        const long double y = naive_row_value(&m, at);
+        off = fmaxl(off, fabsl(naive_row_value(&found, at) - y));
+        largest = fmaxl(largest, fabsl(y));
+    }
+    if (!(off < (single ? 1e-3L : 1e-9L) * largest))
+        fail_msg(
+            "order %d, rank %d, solver %d, weight %Lg, precision %d, first %g: values off by %Lg",
+            x->shape.order, (int)p->rank, (int)p->solver, h, (int)p->precision, x->value[0],
+            off / largest);
+    const long double deviance = naive_poisson_deviance(&found, x, h);
+    const long double of_oracle = naive_poisson_deviance(&m, x, h);
+    if (!(fabsl(deviance - of_oracle) < (single ? 1e-3L : 1e-9L) * fmaxl(of_oracle, 1)))
+        fail_msg("deviance %Lg, expected %Lg", deviance, of_oracle);
+    naive_rows_free(&m);
+    naive_rows_free(&found);
+    ktensor_free(&k);
+}
+
+static void test_oracle(void **state)
+{
+    use_host_ranks(state);
+    static const struct tensor_case cases[] = {
+        {2, {30, 40}, 400, 0},      {3, {20, 1, 30}, 300, 0},    {3, {25, 30, 20}, 3000, 1},
+        {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0}};
+    static const double weights[] = {1, 0, 0.2};
+    static const uint64_t ranks[] = {1, 5, 9};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int i = 0; i < 3; i++)
+            for (int solver = SOLVER_NEWTON; solver <= SOLVER_MU; solver++) {
+                const struct tensor_case *t = &cases[c];
+                struct coo x;
+                struct backend_options options =
+                    options_of(ranks[(c + (size_t)i) % 3], (enum solver)solver);
+                options.problem.unlisted =
+                    (struct unlisted){.weighed = i > 0, .weight = i > 0 ? weights[i] : 0};
+                naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
+                make_counts(&x, c);
+                compare(&x, &options);
+                options.problem.precision = POLICY_SINGLE;
+                compare(&x, &options);
+                options.problem.precision = POLICY_DOUBLE;
+                options.problem.unlisted.weighed = true;
+                options.problem.unlisted.weight = weights[i];
+                for (uint64_t e = 0; e < x.nnz; e++)
+                    x.value[e] = e % 5 == 0 ? COO_UNKNOWN : e % 7 == 0 ? 0 : x.value[e];
+                compare(&x, &options);
+                coo_free(&x);
+            }
+}
+
+/* The sums of the model over the slices of the mode that was updated last are those of the data. */
+static void test_margins(void **state)
+{
+    use_host_ranks(state);
+    const struct backend_options options = options_of(4, SOLVER_MU);
+    static const uint64_t dims[] = {12, 40, 9};
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 900, 3, 1);
+    make_counts(&x, 8);
+    for (int sweeps = 1; sweeps <= 3; sweeps++) {
+        const struct cpals_options als = {.max_iterations = sweeps};
+        struct ktensor k;
+        double margin[9] = {0};
+        run_random(&x, &options, 4, &als, &k);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            margin[x.index[2][i]] += x.value[i];
+        for (uint64_t i = 0; i < dims[2]; i++) {
+            double sum = 0;
+            for (uint64_t r = 0; r < k.rank; r++)
+                sum += k.lambda[r] * k.factor[2][i * k.rank + r];
+            assert_true(fabs(sum - margin[i]) <= 1e-11 * margin[i]);
+        }
+        ktensor_free(&k);
+    }
+    coo_free(&x);
+}
+
+/* No sweep makes the deviance larger, with or without momentum, whatever the tensor. */
+static void test_monotone(void **state)
+{
+    use_host_ranks(state);
+    for (uint64_t seed = 0; seed < 150; seed++) {
+        const uint64_t word = seed * 2654435761u % 1000003;
+        const uint64_t dims[] = {2 + word % 9, 1 + word / 9 % 12, 1 + word / 108 % 8,
+                                 1 + word / 864 % 4};
+        const int order = 2 + (int)(seed % 3);
+        const uint64_t cells =
+            dims[0] * dims[1] * (order > 2 ? dims[2] : 1) * (order > 3 ? dims[3] : 1);
+        struct backend_options options = options_of(1 + seed % 7, (enum solver)(seed / 3 % 2));
+        const struct cpals_options als = {.max_iterations = 25};
+        struct fit_trace trace = {0};
+        struct cpals_options traced = als;
+        struct error error = {0};
+        struct cpals_result result;
+        struct ktensor k;
+        struct coo x;
+        naive_random_coo(&x, SHAPE(order, dims), 1 + cells / (1 + seed % 4), seed, seed % 2);
+        make_counts(&x, seed);
+        for (uint64_t i = 0; seed % 5 == 0 && i < x.nnz; i++)
+            x.value[i] = exp(8 * x.value[i]); /* over many orders of magnitude */
+        options.problem.acceleration = seed % 4 < 2 ? ACCELERATE_OFF : ACCELERATE_MOMENTUM;
+        traced.trace = &trace;
+        assert_int_equal(ktensor_create(&k, &x.shape, options.problem.rank, &error), STATUS_OK);
+        ktensor_randomise(&k, KTENSOR_RANDOM, seed);
+        if (run_from(&x, &k, &options, &traced, &result, &error) != STATUS_OK)
+            fail_msg("seed %ju: %s", (uintmax_t)seed, error.message);
+        assert_int_equal(trace.count, 25);
+        for (size_t i = 1; i < trace.count; i++)
+            if (!(trace.fit[i] >= trace.fit[i - 1] - fmax(1e-12, 2 * result.trust.noise)))
+                fail_msg("seed %ju, sweep %zu: %.17g after %.17g", (uintmax_t)seed, i + 1,
+                         trace.fit[i], trace.fit[i - 1]);
+        assert_int_equal(result.trust.falls, 0);
+        fit_trace_free(&trace);
+        ktensor_free(&k);
+        coo_free(&x);
+    }
+}
+
+/* At the end of a long run the gradient is 0 where an entry is not, and not negative elsewhere. */
+static void test_optimum(void **state)
+{
+    use_host_ranks(state);
+    static const uint64_t dims[] = {8, 9, 7};
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 200, 3, 0);
+    make_counts(&x, 8);
+    for (int how = ACCELERATE_OFF; how <= ACCELERATE_MOMENTUM; how++) {
+        struct backend_options options = options_of(3, SOLVER_NEWTON);
+        const struct cpals_options als = {.max_iterations = 20000, .tolerance = 1e-14};
+        struct ktensor k;
+        options.problem.acceleration = (enum acceleration)how;
+        const struct cpals_result result = run_random(&x, &options, 4, &als, &k);
+        assert_int_equal(result.stop, CPALS_CONVERGED);
+        assert_true(result.violation > 0 && result.violation < 1e-4);
+        ktensor_free(&k);
+    }
+    coo_free(&x);
+}
+
+/* Rows without counts are zero; a start with zeros is no trap; a model of one component is the
+ * product of the margins, with fit 0. */
+static void test_zeros(void **state)
+{
+    use_host_ranks(state);
+    const struct cpals_options als = {.max_iterations = 30};
+    struct backend_options options = options_of(3, SOLVER_NEWTON);
+    static const uint64_t dims[] = {8, 9, 7};
+    struct error error = {0};
+    struct cpals_result result;
+    struct ktensor k;
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 150, 3, 0);
+    make_counts(&x, 5);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.index[1][i] = x.index[1][i] == 4 ? 5 : x.index[1][i];
+    assert_int_equal(ktensor_create(&k, &x.shape, 3, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_RANDOM, 1);
+    for (int n = 0; n < 3; n++)
+        for (uint64_t e = 0; e < dims[n] * 3; e++)
+            k.factor[n][e] = e % 3 == e / 3 % 3 ? k.factor[n][e] : 0;
+    assert_int_equal(run_from(&x, &k, &options, &als, &result, &error), STATUS_OK);
+    assert_true(result.fit > 0.1);
+    for (uint64_t r = 0; r < 3; r++) {
+        assert_true(k.factor[1][4 * 3 + r] == 0);
+        assert_true(k.factor[1][5 * 3 + r] != 0);
+    }
+    ktensor_free(&k);
+    options.problem.rank = 1;
+    result = run_random(&x, &options, 1, &als, &k);
+    assert_true(fabs(result.fit) < 1e-12);
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+/* Values and weights may be far from 1: the fit is that of the same counts. */
+static void test_scale(void **state)
+{
+    use_host_ranks(state);
+    const struct cpals_options als = {.max_iterations = 10};
+    const struct backend_options options = options_of(3, SOLVER_NEWTON);
+    static const uint64_t dims[] = {8, 9, 7};
+    struct ktensor k;
+    struct coo x;
+    double fit[3];
+    for (int i = 0; i < 3; i++) {
+        naive_random_coo(&x, SHAPE(3, dims), 150, 3, 0);
+        make_counts(&x, 5);
+        for (uint64_t e = 0; e < x.nnz; e++)
+            x.value[e] = ldexp(x.value[e], 400 * (i - 1));
+        fit[i] = run_random(&x, &options, 2, &als, &k).fit;
+        ktensor_free(&k);
+        coo_free(&x);
+    }
+    assert_true(fabs(fit[0] - fit[1]) < 1e-11 && fabs(fit[2] - fit[1]) < 1e-11);
+}
+
+static void test_refused(void **state)
+{
+    use_host_ranks(state);
+    const struct cpals_options als = {.max_iterations = 2};
+    const struct backend_options options = options_of(2, SOLVER_NEWTON);
+    static const uint64_t dims[] = {12, 9, 15};
+    struct error error = {0};
+    struct cpals_result result;
+    struct ktensor k;
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 300, 3, 0);
+    make_counts(&x, 5);
+    x.value[70] = x.value[200] = -3;
+    assert_int_equal(ktensor_create(&k, &x.shape, 2, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_RANDOM, 1);
+    assert_int_equal(run_from(&x, &k, &options, &als, &result, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "2 values are negative; --loss poisson is for counts"));
+    ktensor_free(&k);
+    coo_free(&x);
+}
+
+static void test_failing_allocations(void **state)
+{
+    use_host_ranks(state);
+    const struct backend_options options = options_of(3, SOLVER_NEWTON);
+    const struct cpals_options als = {.max_iterations = 2};
+    static const uint64_t dims[] = {12, 9, 15};
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 300, 3, 0);
+    make_counts(&x, 5);
+    assert_true(fail_every_allocation(&x, &options, &als) > 20);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {ON_RANKS(test_reference),
+                                       ON_RANKS(test_oracle),
+                                       ON_RANKS(test_margins),
+                                       ON_RANKS(test_monotone),
+                                       ON_RANKS(test_optimum),
+                                       ON_RANKS(test_zeros),
+                                       ON_RANKS(test_scale),
+                                       ON_RANKS(test_refused),
+                                       ON_RANKS_OF(test_failing_allocations, backend_host, 1),
+                                       ON_RANKS_OF(test_failing_allocations, backend_host, 3)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

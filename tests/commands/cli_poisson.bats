@@ -1,0 +1,203 @@
+# Runs of blco cpd with a Poisson loss.
+# bats file_tags=threads
+load cli_helpers
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export OMP_NUM_THREADS=2
+    data=$BATS_TEST_DIRNAME/../../data
+}
+
+cpd() {
+    "$BLCO" cpd "$data/planted.tns" -r 4 --backend host -q --loss poisson "$@"
+}
+
+# Of a record, the number after this name.
+number() { # FILE NAME
+    sed -n "s/^ *\"$2\": *\\([-0-9.e+]*\\),*$/\\1/p" "$1" | head -n 1
+}
+
+@test "tables have the deviances that loglm and latent class analysis find" {
+    # R, MASS::loglm: independence of the admissions has G^2 2097.671
+    for row in "1 2097.671" "2 343.6296" "3 66.49"; do
+        read -r rank deviance <<<"$row"
+        "$BLCO" cpd "$data/ucb-admissions.tns" -r "$rank" --backend host -q --loss poisson \
+            --starts 10 -i 5000 --tol 1e-11 --nowrite --record r.json >/dev/null
+        awk -v a="$(number r.json deviance)" -v b="$deviance" \
+            'BEGIN { exit !(a / b - 1 < 1e-4 && a / b - 1 > -1e-4) }'
+    done
+}
+
+@test "latent classes of a published table have the published likelihoods" {
+    # the multinomial log-likelihood: that of a perfect model less half of the deviance
+    perfect=$(awk '!/^#/ { s += $8 * log($8 / 118) } END { printf "%.12g", s }' "$data/carcinoma.tns")
+    for row in "2 -317.2568" "3 -293.7050" "4 -289.2858"; do
+        read -r rank likelihood <<<"$row"
+        "$BLCO" cpd "$data/carcinoma.tns" -r "$rank" --backend host -q --loss poisson \
+            --starts 40 -i 5000 --tol 1e-10 --nowrite --record r.json >/dev/null
+        awk -v d="$(number r.json deviance)" -v p="$perfect" -v l="$likelihood" \
+            'BEGIN { off = p - d / 2 - l; exit !(off < 6e-5 && off > -6e-5) }'
+    done
+}
+
+@test "both steps find the planted model, with 1-norms of 1 and the counts as weights" {
+    for solver in newton mu; do
+        cpd --solver $solver --starts 3 -i 1000 --tol 1e-9 -o model >/dev/null
+        run "$BLCO" compare model "$data/planted.ktns"
+        [[ $output =~ score\ +0\.999|score\ +1 ]]
+        total=$(awk '!/^#/ { s += $4 } END { print s }' "$data/planted.tns")
+        awk -v t="$total" '{ s += $1 } END { exit !(s / t - 1 < 1e-6 && s / t - 1 > -1e-6) }' \
+            model.lambda.mat
+        awk '{ for (i = 1; i <= NF; i++) s[i] += $i }
+            END { for (i in s) if (s[i] > 1.000001 || s[i] < 0.999999) exit 1 }' model.mode2.mat
+    done
+}
+
+@test "the bits are the same for any number of threads, and after a checkpoint" {
+    for how in "" "--solver mu" "--unlisted unknown" "--precision single" "--accelerate off"; do
+        cpd $how -i 30 --tol 0 -o two
+        OMP_NUM_THREADS=3 cpd $how -i 30 --tol 0 -o other
+        for n in 1 2 3; do cmp "two.mode$n.mat" "other.mode$n.mat"; done
+        for i in 3 12; do
+            cpd $how -i $i --tol 0 --checkpoint c.bck --nowrite
+            cpd $how -i 30 --tol 0 --resume c.bck -o other
+            for n in 1 2 3; do cmp "two.mode$n.mat" "other.mode$n.mat"; done
+            rm c.bck
+        done
+    done
+}
+
+@test "processes find what one does" {
+    cpd -i 20 --tol 0 --nowrite --record one.json
+    mpirun --allow-run-as-root --oversubscribe -q -n 3 "$BLCO" cpd "$data/planted.tns" -r 4 \
+        --backend host -q --loss poisson -i 20 --tol 0 --nowrite --record three.json
+    awk -v a="$(number one.json fit)" -v b="$(number three.json fit)" \
+        'BEGIN { exit !(a - b < 1e-9 && b - a < 1e-9) }'
+}
+
+@test "a checkpoint goes on only with the same loss and the same step" {
+    cpd -i 3 --checkpoint c.bck --nowrite
+    run "$BLCO" cpd "$data/planted.tns" -r 4 --backend host -q -i 5 --resume c.bck --nowrite
+    [ "$output" = "blco cpd: c.bck: a checkpoint with --loss poisson, but this run has squares" ]
+    run cpd --solver mu -i 5 --resume c.bck --nowrite
+    [ "$output" = "blco cpd: c.bck: a checkpoint with --solver newton, but this run has mu" ]
+}
+
+@test "the record has the likelihood" {
+    cpd -i 3 --nowrite --record r.json
+    grep -q '"loss": "poisson"' r.json
+    grep -q '"solver": "newton"' r.json
+    grep -q '"log_likelihood": -' r.json
+    grep -q '"kkt_violation": [0-9]' r.json
+    "$BLCO" cpd "$data/planted.tns" -r 4 --backend host -q -i 3 --nowrite --record r.json
+    grep -q '"loss": "squares"' r.json
+    [ "$(grep -c likelihood r.json)" -eq 0 ]
+}
+
+@test "a fixed mode stays as it was" {
+    cpd -i 50 -o model
+    cpd -i 50 --init model --fix 1,3 -o again
+    cmp model.mode1.mat again.mode1.mat
+    cmp model.mode3.mat again.mode3.mat
+    run "$BLCO" compare model again
+    [[ $output =~ score\ +0\.99|score\ +1 ]]
+}
+
+@test "what contradicts --loss poisson is refused" {
+    check() { # MESSAGE OPTION...
+        local message=$1
+        shift
+        run "$BLCO" cpd "$data/planted.tns" -r 4 --nowrite "$@"
+        echo "$output"
+        [ "$status" -eq 2 ] && [[ $output == "blco cpd: $message"* ]] && [ "${#lines[@]}" -eq 1 ]
+    }
+    check "--solver mu: only with --loss poisson" --solver mu
+    check "--ridge and --loss poisson: a ridge is for squares alone" --loss poisson --ridge 1
+    check "--init nvecs and --loss poisson: nvecs is for squares" --loss poisson --init nvecs
+    check "--core-consistency and --loss poisson: it is known only for squares" --loss poisson \
+        --core-consistency
+    check "--conflict atomic and --loss poisson: expected auto or ordered" --loss poisson \
+        --conflict atomic
+    printf '# counts\n\n\n1 1 1 3\n1 2 1 -1\n2 1 1 -2\n2 2 1 4\n' >negative.tns
+    run "$BLCO" cpd negative.tns -r 1 --nowrite --backend host --loss poisson -q
+    [ "$status" -eq 2 ]
+    [ "$output" = "blco cpd: 2 values are negative; --loss poisson is for counts (first: negative.tns:5)" ]
+    "$BLCO" convert -q negative.tns negative.blco
+    run "$BLCO" cpd negative.blco -r 1 --nowrite --backend host --loss poisson -q
+    [ "$status" -eq 2 ]
+    [[ $output =~ ^"blco cpd: 2 values are negative; --loss poisson is for counts (first: at coordinates "("1 2"|"2 1")" 1)"$ ]]
+    run mpirun --allow-run-as-root --oversubscribe -q -n 2 "$BLCO" cpd negative.tns -r 1 --nowrite \
+        --backend host --loss poisson -q
+    [[ $output =~ "2 values are negative; --loss poisson is for counts (first: at coordinates "("1 2"|"2 1")" 1)" ]]
+}
+
+@test "a matrix, a vector and a tensor of six modes" {
+    printf '1 1 5\n2 2 7\n3 1 2\n3 2 2\n' >matrix.tns
+    printf '1 5\n2 7\n4 1\n' >vector.tns
+    awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { for (n = 0; n < 6; n++)
+        printf "%d ", 1 + int(3 * rand()); print 1 + int(4 * rand()) } }' >six.tns
+    for t in matrix vector six; do
+        "$BLCO" cpd $t.tns -r 2 --backend host -q --loss poisson --nowrite --record r.json
+    done
+    "$BLCO" cpd vector.tns -r 1 --backend host -q --loss poisson --nowrite --record r.json
+    awk -v a="$(number r.json fit)" 'BEGIN { exit !(a > 1 - 1e-12) }'
+}
+
+@test "predict shows which counts are larger than the rates explain" {
+    printf '1 1 3\n1 2 3\n2 1 3\n2 2 9\n' >x.tns
+    "$BLCO" cpd x.tns -r 1 --backend host -q --loss poisson --tol 1e-12 -o m
+    "$BLCO" predict m x.tns --residuals --loss poisson -q >lines
+    # the rates are those of independence: 2, 4, 4, 8; P(X >= 9) = .407453 where 8 are expected
+    awk 'function off(a, b) { return a - b > 1e-5 || b - a > 1e-5 }
+        NR == 4 { exit off($3, 8) || off($4, .346547) || off($5, .353553) || off($6, .407453) }' lines
+    run "$BLCO" predict m x.tns --residuals --loss poisson -q -n 1
+    [[ $output == *"value"*"model"*"residual"*"pearson"*"p"* ]]
+    run "$BLCO" predict m x.tns --residuals --loss poisson -q -n 1 --json
+    [[ $output == *'"pearson": '*'"p": '* ]]
+    "$BLCO" predict m x.tns --residuals --loss poisson -q -o x.npy
+    grep -aq "'shape': (4, 4)" x.npy
+    run "$BLCO" predict m x.tns --loss poisson
+    [[ $output == "blco predict: --loss is for --residuals"* ]]
+}
+
+@test "generate makes counts of a model that --loss poisson finds" {
+    "$BLCO" generate -q counts.tns --dims 20,25,30 --nnz 9000 --planted-rank 3 --poisson 4
+    "$BLCO" generate -q model.tns --dims 20,25,30 --nnz 9000 --planted-rank 3
+    awk '$4 != int($4) || $4 < 1 { exit 1 }' counts.tns
+    cells=$(grep -c . model.tns)
+    awk -v n="$cells" '{ s += $4 } END { exit !(s / n > 3.9 && s / n < 4.1) }' counts.tns
+    OMP_NUM_THREADS=1 "$BLCO" generate -q one.tns --dims 20,25,30 --nnz 9000 --planted-rank 3 --poisson 4
+    cmp counts.tns one.tns
+    for t in counts model; do
+        "$BLCO" cpd $t.tns -r 3 --backend host -q --loss poisson --starts 3 --tol 1e-8 -i 1000 \
+            --dims 20,25,30 -o $t >/dev/null
+    done
+    run "$BLCO" compare counts model
+    echo "$output"
+    [[ $output =~ congruence\ +0\.99 ]]
+    run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --planted-rank 2 --poisson 0
+    [[ $output == "blco generate: --poisson: '0', expected a number above 0"* ]]
+    run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --planted-rank 2 --poisson 2 --noise 1
+    [[ $output == "blco generate: --poisson does not go with --noise"* ]]
+    run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --poisson 2
+    [[ $output == "blco generate: --poisson goes with --planted-rank only"* ]]
+}
+
+@test "the page of a model of counts has its likelihood" {
+    cpd -i 20 -o m --record m.json
+    "$BLCO" report m -q
+    grep -q 'Log-likelihood' m.html
+    grep -q 'KKT violation' m.html
+    grep -q 'adds up to 1' m.html
+    [ "$(grep -c 'Explained' m.html)" -eq 0 ]
+}
+
+@test "info plans for the loss: momentum keeps the first mode, too, and alto will not do" {
+    run "$BLCO" info -q "$data/planted.tns" -r 4 --backend host
+    [[ $output == *"factors 5.89 kB"* ]]
+    run "$BLCO" info -q "$data/planted.tns" -r 4 --backend host --loss poisson
+    [[ $output == *"factors 6.66 kB"* ]] # 20 rows and a Gram more
+    [ "$(grep -c 'ordered, its own ordering' <<<"$output")" -eq 3 ]
+    run "$BLCO" info -q "$data/planted.tns" -r 4 --backend host --conflict register --loss poisson
+    [ "$(grep -c 'ordered, its own ordering' <<<"$output")" -eq 3 ]
+}

@@ -1,0 +1,172 @@
+/* The deviance of independent modes, and the likelihood of perfect rates (ranks/count_null.h). Runs
+ * on several ranks are in tests/als/test_poisson.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "comm/comm.h"
+#include "formats/tns/tns.h"
+#include "ranks/count_null.h"
+#include "ranks/rank_tensor.h"
+#include "support/naive.h"
+
+/* count_null_find on one rank; the caller frees nothing. */
+static enum status find(struct count_null *null, const struct coo *x, const struct count_weights *w,
+                        struct error *error)
+{
+    struct rank_tensor t;
+    struct comm *self = comm_self(error);
+    if (!self)
+        return error->status;
+    if (rank_tensor_share(&t, self, x, NULL, error) == STATUS_OK) {
+        count_null_find(null, x, &t.rows, w, error);
+        rank_tensor_close(&t);
+    }
+    comm_finalize(self);
+    return error->status;
+}
+
+static void read_tensor(struct coo *x, const char *path)
+{
+    const struct tns_options one_based = {.index_base = 1};
+    struct tns_report report;
+    struct error error = {0};
+    if (tns_read(x, path, &one_based, NULL, &report, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+}
+
+/* Half of G^2 of independence, by MASS::loglm of R and by another program. */
+static void test_published(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        double deviance, digits;
+    } cases[] = {{"data/planted.tns", 133192.539, 1e-8},
+                 {"data/ucb-admissions.tns", 1048.836, 1e-6}};
+    for (size_t i = 0; i < 2; i++) {
+        const struct count_weights w = {.weighed = false};
+        struct count_null null;
+        struct error error = {0};
+        struct coo x;
+        read_tensor(&x, cases[i].path);
+        assert_int_equal(find(&null, &x, &w, &error), STATUS_OK);
+        assert_true(fabs(null.deviance / cases[i].deviance - 1) < cases[i].digits);
+        coo_free(&x);
+    }
+}
+
+static struct coo counts(uint64_t nnz)
+{
+    static const uint64_t dims[] = {6, 7, 5};
+    struct coo x;
+    naive_random_coo(&x, &(struct shape){3, {dims[0], dims[1], dims[2]}}, nnz, 3, 0);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.value[i] = (double)(i % 5);
+    return x;
+}
+
+/* Of values that were divided by 2^40, the likelihood is that of the values themselves. */
+static void test_scaled(void **state)
+{
+    (void)state;
+    struct coo x = counts(60);
+    struct error error = {0};
+    struct count_null null[2];
+    long double perfect = 0;
+    for (uint64_t i = 0; i < x.nnz; i++) {
+        const long double value = x.value[i];
+        perfect += value > 0 ? value * logl(value) - value - lgammal(value + 1) : 0;
+    }
+    for (int scaled = 0; scaled < 2; scaled++) {
+        const struct count_weights w = {.exponent = 40 * scaled};
+        for (uint64_t i = 0; scaled && i < x.nnz; i++)
+            x.value[i] = ldexp(x.value[i], -40);
+        assert_int_equal(find(&null[scaled], &x, &w, &error), STATUS_OK);
+        assert_true(fabsl(null[scaled].perfect - perfect) < 1e-11L * fabsl(perfect));
+    }
+    assert_true(fabs(ldexp(null[1].deviance, 40) / null[0].deviance - 1) < 1e-12);
+    coo_free(&x);
+}
+
+/* Equal rates, of the entries that count. */
+static void test_weighed(void **state)
+{
+    (void)state;
+    static const double weights[] = {0, 0.25, 1};
+    struct coo x = counts(80);
+    struct error error = {0};
+    x.value[3] = x.value[40] = COO_UNKNOWN;
+    for (int k = 0; k < 3; k++) {
+        const struct count_weights w = {.weighed = true, .unlisted = weights[k]};
+        const long double listed = x.nnz, cells = 6 * 7 * 5;
+        long double total = 0, deviance = 0;
+        struct count_null null;
+        for (uint64_t i = 0; i < x.nnz; i++)
+            total += isnan(x.value[i]) ? 0 : x.value[i];
+        const long double rate = total / (listed - 2 + weights[k] * (cells - listed));
+        for (uint64_t i = 0; i < x.nnz; i++)
+            deviance += x.value[i] > 0 ? x.value[i] * logl(x.value[i] / rate) : 0;
+        assert_int_equal(find(&null, &x, &w, &error), STATUS_OK);
+        assert_true(fabsl(null.deviance - deviance) < 1e-12L * deviance);
+        assert_true(null.total == total);
+    }
+    coo_free(&x);
+}
+
+/* A product of margins itself has nothing to explain. */
+static void test_independent(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = {3, 4};
+    const struct count_weights w = {.weighed = false};
+    struct error error = {0};
+    struct count_null null;
+    struct coo x;
+    assert_int_equal(coo_create(&x, &(struct shape){2, {dims[0], dims[1]}}, 12, &error), STATUS_OK);
+    for (uint32_t i = 0; i < 12; i++) {
+        x.index[0][i] = i / 4;
+        x.index[1][i] = i % 4;
+        x.value[i] = (1.0 + i / 4) * (1 + i % 4);
+    }
+    assert_int_equal(find(&null, &x, &w, &error), STATUS_OK);
+    assert_true(null.total == 60 && null.deviance == 60);
+    coo_free(&x);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    const struct count_weights w = {.weighed = false};
+    struct error error = {0};
+    struct count_null null;
+    struct coo x = counts(40);
+    char expected[128];
+    x.value[7] = x.value[9] = -1;
+    snprintf(expected, sizeof expected,
+             "2 values are negative; --loss poisson is for counts (first: at coordinates %u %u %u)",
+             x.index[0][7] + 1, x.index[1][7] + 1, x.index[2][7] + 1);
+    assert_int_equal(find(&null, &x, &w, &error), STATUS_INPUT);
+    assert_string_equal(error.message, expected);
+    error = (struct error){0};
+    memset(x.value, 0, x.nnz * sizeof *x.value);
+    assert_int_equal(find(&null, &x, &w, &error), STATUS_INPUT);
+    assert_string_equal(error.message, "all counts are zero");
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_published), cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_weighed), cmocka_unit_test(test_independent),
+        cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* The oracle of runs with a Poisson loss (numerics/poisson_term.h), in long double: columns of
+ * 1-norm 1, and for each row the sums b, q and G. */
+#ifndef BLCO_NAIVE_POISSON_H
+#define BLCO_NAIVE_POISSON_H
+
+#include "support/naive_rows.h"
+
+/* Divides the columns by their sums, which become lambda. */
+static inline void naive_poisson_normalise(struct naive_rows *m, int n)
+{
+    const uint64_t rank = (uint64_t)m->rank;
+    for (uint64_t r = 0; r < rank; r++) {
+        m->lambda[r] = 0;
+        for (uint64_t i = 0; i < m->shape.dims[n]; i++)
+            m->lambda[r] += m->a[n][i * rank + r];
+        for (uint64_t i = 0; i < m->shape.dims[n]; i++)
+            m->a[n][i * rank + r] /= m->lambda[r];
+    }
+}
+
+/* The sum of v (m - x - x log(m / x)) over listed entries, and of h m over all others. */
+static inline long double naive_poisson_deviance(const struct naive_rows *m, const struct coo *x,
+                                                 long double h)
+{
+    uint32_t at[MAX_ORDER];
+    long double sum = 0;
+    for (int r = 0; r < m->rank; r++)
+        sum += h * m->lambda[r];
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, at);
+        const long double y = naive_row_value(m, at), value = x->value[i];
+        sum -= h * y;
+        if (!isnan(x->value[i]))
+            sum += value > 0 ? y - value - value * logl(y / value) : y;
+    }
+    return sum;
+}
+
+/* The model k, with its weights multiplied so that the entries that count have the total of x. */
+static inline void naive_poisson_create(struct naive_rows *m, const struct ktensor *k,
+                                        const struct coo *x, long double h)
+{
+    long double lambda[NAIVE_ROWS_RANK] = {0}, total = 0, model = 0;
+    uint32_t at[MAX_ORDER];
+    *m = (struct naive_rows){.shape = k->shape, .rank = (int)k->rank};
+    for (int r = 0; r < m->rank; r++)
+        lambda[r] = k->lambda[r];
+    for (int n = 0; n < k->shape.order; n++) {
+        m->a[n] = malloc(k->shape.dims[n] * k->rank * sizeof *m->a[n]);
+        for (uint64_t e = 0; e < k->shape.dims[n] * k->rank; e++)
+            m->a[n][e] = k->factor[n][e];
+        naive_poisson_normalise(m, n);
+        for (int r = 0; r < m->rank; r++)
+            lambda[r] *= m->lambda[r];
+    }
+    memcpy(m->lambda, lambda, sizeof lambda);
+    for (int r = 0; r < m->rank; r++)
+        model += h * m->lambda[r];
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, at);
+        const bool known = !isnan(x->value[i]);
+        total += known ? x->value[i] : 0;
+        model += (known - h) * naive_row_value(m, at);
+    }
+    for (int r = 0; r < m->rank; r++)
+        m->lambda[r] *= total / model;
+}
+
+/* One row's sums. */
+struct naive_counts {
+    long double b[NAIVE_ROWS_RANK], common[NAIVE_ROWS_RANK];
+    long double g[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK];
+    long double least;
+};
+
+static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_rows *m,
+                                     const struct coo *x, int mode, uint64_t row, long double h)
+{
+    const int rank = m->rank;
+    *s = (struct naive_counts){.least = 0};
+    for (int r = 0; r < rank; r++)
+        s->common[r] = h;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        long double z[NAIVE_ROWS_RANK], y = 0;
+        const bool known = !isnan(x->value[i]);
+        const long double value = known ? x->value[i] : 0;
+        if (x->index[mode][i] != row)
+            continue;
+        for (int r = 0; r < rank; r++) {
+            z[r] = 1;
+            for (int n = 0; n < m->shape.order; n++)
+                z[r] *= n == mode
+                            ? 1
+                            : m->a[n][(uint64_t)x->index[n][i] * (uint64_t)rank + (uint64_t)r];
+            y += m->a[mode][row * (uint64_t)rank + (uint64_t)r] * m->lambda[r] * z[r];
+        }
+        if (value > 0 && (s->least == 0 || value < s->least))
+            s->least = value;
+        for (int r = 0; r < rank; r++) {
+            s->common[r] += (known - h) * z[r];
+            s->b[r] += value > 0 ? value / y * z[r] : 0;
+            for (int t = 0; value > 0 && t < rank; t++)
+                s->g[r][t] += value / (y * y) * z[r] * z[t];
+        }
+    }
+}
+
+/* d = the damped step of the row a; returns what it surely gains, infinity where it is whole. */
+static inline long double naive_poisson_newton(const struct naive_counts *s, const long double *a,
+                                               int rank, long double *d)
+{
+    long double h[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK], q[NAIVE_ROWS_RANK] = {0}, trace = 0;
+    memcpy(h, s->g, sizeof h);
+    for (int r = 0; r < rank; r++)
+        trace += s->g[r][r];
+    for (int r = 0; r < rank; r++) {
+        h[r][r] += 1e-9L * trace / rank;
+        q[r] = s->common[r] - s->b[r];
+        d[r] = 0;
+    }
+    for (int pass = 0; pass < 8; pass++)
+        for (int r = 0; r < rank; r++) {
+            long double to = d[r] - q[r] / h[r][r];
+            to = to > -0.9L * a[r] ? to : -0.9L * a[r];
+            const long double step = to - d[r];
+            d[r] = to;
+            for (int t = 0; t < rank; t++)
+                q[t] += step * h[r][t];
+        }
+    long double square = 0;
+    for (int r = 0; r < rank; r++)
+        for (int t = 0; t < rank; t++)
+            square += d[r] * h[r][t] * d[t];
+    const long double length = sqrtl(square / s->least);
+    if (length < 0.3L)
+        return INFINITY;
+    for (int r = 0; r < rank; r++)
+        d[r] /= 1 + length;
+    return s->least * (length - log1pl(length));
+}
+
+/* Improves every row of a mode; unlisted entries have the weight h. */
+static inline void naive_poisson_update(struct naive_rows *m, const struct coo *x, int mode,
+                                        enum solver solver, long double h)
+{
+    const int rank = m->rank;
+    struct naive_counts *s = malloc(sizeof *s);
+    for (uint64_t row = 0; row < m->shape.dims[mode]; row++) {
+        long double a[NAIVE_ROWS_RANK], d[NAIVE_ROWS_RANK], gain = 0;
+        long double *to = m->a[mode] + row * (uint64_t)rank;
+        naive_poisson_sum(s, m, x, mode, row, h);
+        for (int r = 0; r < rank; r++) {
+            const long double f = s->b[r] / s->common[r];
+            a[r] = to[r] * m->lambda[r];
+            gain += s->common[r] * a[r] * (f > 0 ? 1 - f + f * logl(f) : 1);
+        }
+        const bool newton =
+            s->least > 0 && solver == SOLVER_NEWTON && naive_poisson_newton(s, a, rank, d) >= gain;
+        for (int r = 0; r < rank; r++)
+            to[r] = s->least == 0 ? 0 : newton ? a[r] + d[r] : a[r] * s->b[r] / s->common[r];
+    }
+    naive_poisson_normalise(m, mode);
+    free(s);
+}
+
+#endif
