@@ -133,12 +133,11 @@ enum status backend_residual(struct backend *b, double *fit, struct error *error
 /* value[i] = the model's value at the coordinates of entry i of `at` (value has at->nnz entries),
  * whose indices are rows that are here; its values are not read. Between an update and the next
  * step; nothing changes. Values above the largest double are infinite. The time is booked as the
- * fit's. Only where backend_plan allows --holdout. */
+ * fit's. */
 enum status backend_values(struct backend *b, const struct coo *at, double *value,
                            struct error *error);
 
-/* From now on the ridge of every mode is this. Between runs; only where backend_plan allows
- * --holdout. */
+/* From now on the ridge of every mode is this. Between runs. */
 void backend_take_ridge(struct backend *b, double ridge);
 
 /* Makes the factor matrices with which the next sweep begins (numerics/momentum_step.h), where the

@@ -1,4 +1,4 @@
-/* The values of a backend's model at coordinates, on every backend that gives them, against the sum
+/* The values of a backend's model at coordinates, on every backend, against the sum
  * of products; another ridge; the memory of held-out entries. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,14 +16,6 @@
 #include "base/memory.h"
 #include "ranks/held_out.h"
 #include "support/backends.h"
-
-static const struct backend_kind *kind_with_values(void **state)
-{
-    const struct backend_kind *kind = backend_of(state);
-    if (!kind->ops->values)
-        skip();
-    return kind;
-}
 
 static long double value_of(const struct ktensor *k, const struct coo *at, uint64_t i,
                             long double *size)
@@ -79,7 +71,7 @@ static void check(const struct backend_kind *kind, const struct coo *x,
 
 static void test_values(void **state)
 {
-    const struct backend_kind *kind = kind_with_values(state);
+    const struct backend_kind *kind = backend_of(state);
     static const struct tensor_case cases[] = {{1, {900}, 300, 0},
                                                {2, {30, 40}, 500, 0},
                                                {3, {20, 1, 60}, 700, 1},
@@ -108,7 +100,7 @@ static void test_values(void **state)
 /* A backend that takes a ridge works as one that was opened with it. */
 static void test_ridge(void **state)
 {
-    const struct backend_kind *kind = kind_with_values(state);
+    const struct backend_kind *kind = backend_of(state);
     struct backend_options options = {.problem.rank = 4};
     struct error error = {0};
     struct backend b;
@@ -132,7 +124,7 @@ static void test_ridge(void **state)
 
 static void test_plan(void **state)
 {
-    const struct backend_kind *kind = kind_with_values(state);
+    const struct backend_kind *kind = backend_of(state);
     const struct backend_options options = {.problem.rank = 4};
     struct plan_tensor tensor = {.shape = {3, {200, 300, 250}}, .nnz = 9000};
     struct error error = {0};
@@ -143,27 +135,8 @@ static void test_plan(void **state)
     assert_true(with.total_bytes == without.total_bytes + held_out_bytes(3, 1000));
 }
 
-/* A kind without the operation refuses held-out entries before anything is read. */
-static void test_refused(void **state)
-{
-    (void)state;
-    struct backend_ops ops = *backend_host.ops;
-    struct backend_kind kind = backend_host;
-    const struct backend_options options = {.problem = {.rank = 4, .holdout = {.share = .1}}};
-    const struct plan_tensor tensor = {.shape = {3, {20, 30, 25}}, .nnz = 900};
-    struct error error = {0};
-    struct plan plan;
-    assert_int_equal(backend_plan(&plan, &kind, &tensor, &options, &error), STATUS_OK);
-    ops.values = NULL;
-    kind.ops = &ops;
-    assert_int_equal(backend_plan(&plan, &kind, &tensor, &options, &error), STATUS_INPUT);
-    assert_string_equal(error.message,
-                        "--holdout: --backend host expected, a GPU cannot do that yet");
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {ON_ALL(test_values), ON_ALL(test_ridge), ON_ALL(test_plan),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {ON_ALL(test_values), ON_ALL(test_ridge), ON_ALL(test_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

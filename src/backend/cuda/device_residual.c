@@ -1,6 +1,6 @@
 /* The residual on the device: thread blocks sum over nonzeros and rows, and the host adds their
  * sums. */
-#include "backend/cuda/device_state.h"
+#include "backend/cuda/device_values.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
@@ -9,27 +9,6 @@
 #include "base/memory.h"
 
 static const char doing[] = "the residual";
-
-/* weight[r] = lambda[r] over the norms of all modes' columns. */
-static enum status find_weights(struct device_state *s, double *weight, struct error *error)
-{
-    double *norm = memory_array(s->rank, sizeof *norm, error);
-    if (!norm)
-        return error->status;
-    if (device_state_weights(s, weight, error) != STATUS_OK)
-        goto done;
-    for (int n = 0; n < s->order; n++) {
-        cudaError_t code =
-            cudaMemcpy(norm, s->model.norm[n], s->rank * sizeof *norm, cudaMemcpyDeviceToHost);
-        if (cuda_status(code, doing, error) != STATUS_OK)
-            goto done;
-        for (uint64_t r = 0; r < s->rank; r++)
-            weight[r] /= norm[r] != 0 ? norm[r] : 1;
-    }
-done:
-    memory_free(norm);
-    return error->status;
-}
 
 /* gram += the Gram of the rows of mode n that this rank solves. */
 static enum status add_gram(struct device_state *s, int n, struct double_double *gram,
@@ -150,7 +129,7 @@ enum status device_state_residual(void *state, struct backend_residual *r, struc
     device_state_drop_m(s);
     r->norm_sq = s->sweep.orderings.norm_sq;
     r->unlisted = s->rows.count.weight;
-    if (find_weights(s, r->weight, error) != STATUS_OK)
+    if (device_values_weights(s, r->weight, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < s->order; n++)
         if (add_gram(s, n, r->gram[n], error) != STATUS_OK)

@@ -148,6 +148,9 @@ enum status device_state_extrapolate(void *state, const struct momentum_step *st
 void device_state_swap(void *state);
 enum status device_state_gram(void *state, int mode, double *gram, struct error *error);
 enum status device_state_weights(void *state, double *lambda, struct error *error);
+enum status device_state_values(void *state, const struct coo *at, double *value,
+                                struct error *error);
+void device_state_ridge(void *state, double ridge);
 
 /* Where row `row` of an array (rows x ld) of entries in the present precision begins. */
 static inline void *device_state_row(const struct device_state *s, void *array, uint64_t row)
