@@ -78,7 +78,7 @@ static enum status text_to_spills(const struct settings *s, struct external_sort
                                 .take = spill,
                                 .context = sort,
                                 .progress = sort->progress};
-    return tns_read_pieces(last, s->in, &s->common.tns, &pieces, &report, error);
+    return tensor_read_pieces(last, s->in, &s->common.tns, &pieces, &report, error);
 }
 
 static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
@@ -225,7 +225,7 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
                                 .take = refuse,
                                 .context = s,
                                 .progress = progress};
-    if (tns_read_pieces(&x, s->in, &s->common.tns, &pieces, &report, error) != STATUS_OK)
+    if (tensor_read_pieces(&x, s->in, &s->common.tns, &pieces, &report, error) != STATUS_OK)
         return error->status;
     double start = clock_now();
     if (tensor_clean(&x, s->in, &s->common.tns, NULL, &cleaning, error) != STATUS_OK)
@@ -297,11 +297,10 @@ const struct command cmd_convert = {
     .usage =
         "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
         "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
-        "is text (.tns), plain\nor gzip, a .blco file, or - for text from standard input. "
-        "Duplicates are summed\nand zeros dropped; a value nan is an unknown entry. IN may be "
-        "larger "
-        "than memory\nif IN or OUT is a .blco file; text is then sorted in a temporary file in "
-        "the\nfolder of OUT.\n",
+        "is text (.tns), plain\nor gzip, a .blco file, COORDS.npy,VALUES.npy, or - for text from "
+        "standard\ninput. Duplicates are summed and zeros dropped; a value nan is an unknown\n"
+        "entry. IN may be larger than memory if IN or OUT is a .blco file; text is then\nsorted "
+        "in a temporary file in the folder of OUT.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,

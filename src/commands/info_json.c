@@ -6,7 +6,9 @@ static void put_format(struct json *j, const struct info_findings *f)
 {
     const struct tns_report *text = &f->report.text;
     bool is_text = f->format == TENSOR_TEXT;
-    json_put_string(j, "format", is_text ? "text" : "blco");
+    static const char *const names[] = {
+        [TENSOR_TEXT] = "text", [TENSOR_BLCO] = "blco", [TENSOR_NPY] = "npy"};
+    json_put_string(j, "format", names[f->format]);
     json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes",
                       is_text ? text->text_bytes : f->file_bytes);
     if (!is_text)
@@ -17,7 +19,7 @@ static void put_format(struct json *j, const struct info_findings *f)
 
 uint64_t info_zeros(const struct info_findings *f)
 {
-    return f->format == TENSOR_TEXT ? f->listed.dropped : f->listed.zeros;
+    return f->format == TENSOR_BLCO ? f->listed.zeros : f->listed.dropped;
 }
 
 uint64_t info_nonzeros(const struct info_findings *f)

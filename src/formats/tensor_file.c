@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "formats/npy/npy_tensor.h"
 
 /* Whether a regular file has the magic bytes at the position of the descriptor. Nothing is read
  * from a pipe. */
@@ -22,7 +23,9 @@ static bool has_magic(int fd)
 
 enum status tensor_format(const char *path, enum tensor_format *format, struct error *error)
 {
-    *format = TENSOR_TEXT;
+    *format = npy_tensor_named(path) ? TENSOR_NPY : TENSOR_TEXT;
+    if (*format == TENSOR_NPY)
+        return STATUS_OK;
     if (strcmp(path, "-") == 0) {
         if (has_magic(STDIN_FILENO))
             return error_set(error, STATUS_INPUT,
@@ -100,13 +103,23 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
     *x = (struct coo){0};
     *report = (struct tensor_report){0};
     double start = clock_now();
-    if (tns_read(x, path, options, progress, &report->text, error) != STATUS_OK)
+    (npy_tensor_named(path) ? npy_tensor_read : tns_read)(x, path, options, progress, &report->text,
+                                                          error);
+    if (error->status != STATUS_OK)
         return error->status;
     report->read_seconds = clock_lap(&start);
     if (tensor_clean(x, path, options, NULL, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
     report->clean_seconds = clock_lap(&start);
     return error->status;
+}
+
+enum status tensor_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
+                               const struct tns_pieces *pieces, struct tns_report *report,
+                               struct error *error)
+{
+    return (npy_tensor_named(path) ? npy_tensor_read_pieces
+                                   : tns_read_pieces)(x, path, options, pieces, report, error);
 }
 
 enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz,

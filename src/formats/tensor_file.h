@@ -1,5 +1,5 @@
-/* Tensor files of every kind: FROSTT text, plain or gzip, and .blco. Their contents, not their
- * names, show which kind they are. */
+/* Tensor files of every kind: FROSTT text, plain or gzip, .blco, and NumPy arrays. Of the last the
+ * name shows which kind they are, of the others their contents. */
 #ifndef BLCO_TENSOR_FILE_H
 #define BLCO_TENSOR_FILE_H
 
@@ -8,7 +8,7 @@
 #include "formats/tns/tns.h"
 #include "tensor/coo.h"
 
-enum tensor_format { TENSOR_TEXT, TENSOR_BLCO };
+enum tensor_format { TENSOR_TEXT, TENSOR_BLCO, TENSOR_NPY };
 
 struct tensor_report {
     struct tns_report text;
@@ -24,11 +24,17 @@ enum status tensor_format(const char *path, enum tensor_format *format, struct e
 /* The kind of file to write under this name: .blco if the name ends in .blco, else text. */
 enum tensor_format tensor_format_named(const char *path);
 
-/* Reads a tensor from text with all OpenMP threads and cleans it (coo_clean()); x->nnz may be 0.
- * The caller frees *x, which is empty on failure. STATUS_INPUT, STATUS_MEMORY. */
+/* Reads a tensor from text or from NumPy arrays with all OpenMP threads and cleans it
+ * (coo_clean()); x->nnz may be 0. The caller frees *x, which is empty on failure. STATUS_INPUT,
+ * STATUS_MEMORY. */
 enum status tensor_read_text(struct coo *x, const char *path, const struct tns_options *options,
                              struct progress *progress, struct tensor_report *report,
                              struct error *error);
+
+/* tns_read_pieces() of text or of NumPy arrays. */
+enum status tensor_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
+                               const struct tns_pieces *pieces, struct tns_report *report,
+                               struct error *error);
 
 /* coo_clean() of entries of the file `path`, as `options` say; its name begins the message if they
  * are at fault. */

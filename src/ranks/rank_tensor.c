@@ -5,10 +5,12 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "formats/blco/decoded_layout.h"
+#include "formats/npy/npy_tensor.h"
 #include "formats/tensor_file.h"
 #include "ranks/nonzero_exchange.h"
 #include "ranks/rank_census.h"
 #include "ranks/share_blco.h"
+#include "ranks/share_npy.h"
 #include "ranks/share_text.h"
 #include "tensor/fingerprint.h"
 
@@ -177,13 +179,16 @@ done:
     return error->status;
 }
 
+/* Opens text, or NumPy arrays. */
 static enum status open_text(struct rank_tensor *t, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
     struct share share;
     struct coo_cleaning cleaning = {0};
     double start = clock_now();
-    if (share_read_text(&share, t->comm, request->path, request->tns, progress, error) != STATUS_OK)
+    (npy_tensor_named(request->path) ? share_read_npy : share_read_text)(
+        &share, t->comm, request->path, request->tns, progress, error);
+    if (error->status != STATUS_OK)
         goto done;
     t->input.read_seconds = clock_now() - start;
     if (send_to_owners(t, &share, request, error) != STATUS_OK)
