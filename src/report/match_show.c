@@ -8,13 +8,13 @@
 #define SCORE_DECIMALS 6
 #define WEIGHT_DIGITS  6 /* of the largest weight */
 
-static void print_head(FILE *stream, int order)
+static void print_head(FILE *stream, const struct ktensor_match *m)
 {
     fprintf(stream, "\n%6s %6s %9s %11s %11s %11s", "A", "B", "score", "congruence", "weight A",
             "weight B");
-    for (int n = 0; n < order; n++) {
+    for (int n = 0; n < m->order; n++) {
         char name[MODE_NAME_ROOM];
-        fprintf(stream, " %9s", mode_name(n, name));
+        fprintf(stream, " %9s", mode_name(m->mode[n], name));
     }
     fprintf(stream, "\n");
 }
@@ -70,7 +70,7 @@ void match_print(FILE *stream, const struct ktensor_match *m)
     fprintf(stream, "score        %.6f, mean of %ju pair%s%s\n", m->score, (uintmax_t)m->pairs,
             m->pairs == 1 ? "" : "s", m->with_weights ? "" : ", without weights");
     fprintf(stream, "congruence   %.6f, mean of the magnitudes\n", m->congruence);
-    print_head(stream, m->order);
+    print_head(stream, m);
     int decimals = weight_decimals(m);
     for (uint64_t p = 0; p < m->pairs; p++)
         print_pair(stream, m, p, decimals);
@@ -90,6 +90,10 @@ static void put_alone(struct json *j, const char *name, const uint64_t *partner,
 void match_put_json(struct json *j, const struct ktensor_match *m)
 {
     json_put_bool(j, "weights", m->with_weights);
+    json_put_array(j, "modes");
+    for (int n = 0; n < m->order; n++)
+        json_put_unsigned(j, NULL, (uint64_t)m->mode[n] + 1);
+    json_end(j);
     json_put_number(j, "score", m->score);
     json_put_number(j, "congruence", m->congruence);
     json_put_array(j, "pairs");
