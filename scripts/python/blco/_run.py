@@ -58,7 +58,7 @@ def run_cpd(x: Any, rank: int, columns: Sequence[str] | None, value: str | None,
 def _concluded(model: Model, result: _program.Result) -> Model:
     if result.status == _program.NotConverged.status:
         error = result.error()
-        error.model = model  # type: ignore[attr-defined]
+        error.model = model
         raise error
     if result.status:
         warnings.warn(f"interrupted after {model.record['result']['iterations']} iterations: the model is that "
