@@ -3,16 +3,16 @@
 load ../commands/cli_helpers
 
 setup_file() {
-    local root built python
-    root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    local tree built python
+    tree=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     built=$(dirname "$BLCO")
     case $(basename "$built") in host | cuda) ;; *) skip "a wheel is made of the builds host and cuda only" ;; esac
     for python in ${BLCO_TEST_PYTHON-} python3 /usr/bin/python3 none; do
         ! "$python" -c 'import numpy, venv, ensurepip' 2>/dev/null || break
     done
     [ "$python" != none ] || skip "no Python has numpy and makes virtual environments (packages python3-numpy, python3-venv)"
-    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$root" -o blco "VARIANT=$(basename "$built")" "${built#"$root"/}/wheel/blco" >&2
-    WHEEL=$("$root/scripts/make-wheel" "$built" 9.8.7 "$BATS_FILE_TMPDIR")
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$tree" -o blco "VARIANT=$(basename "$built")" "${built#"$tree"/}/wheel/blco" >&2
+    WHEEL=$("$tree/scripts/make-wheel" "$built" 9.8.7 "$BATS_FILE_TMPDIR")
     "$python" -m venv "$BATS_FILE_TMPDIR/venv"
     VENV=$BATS_FILE_TMPDIR/venv/bin
     "$python" -c 'import sys; print(*[p for p in sys.path if p.endswith("-packages")], sep="\n")' \
@@ -53,6 +53,14 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
     run -0 "$auditwheel" show "$WHEEL"
     tag=${WHEEL##*-none-}
     [[ $output == *"\"${tag%.whl}\""* ]]
+}
+
+@test "module: what README shows runs" {
+    ln -s "$DATA" data
+    sed -n "s/^    \(python3 -c .*\)/\1/p" "$ROOT/README.md" >shown
+    [ -s shown ]
+    PATH=$VENV:$PATH bash -e shown >factor
+    [ "$(wc -l <factor)" -eq 2 ]
 }
 
 @test "module: models, options, errors, files and signals" { passes TestModel; }
