@@ -57,7 +57,7 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
 
 @test "module: what README shows runs" {
     ln -s "$DATA" data
-    sed -n "s/^    \(python3 -c .*\)/\1/p" "$ROOT/README.md" >shown
+    sed -n "s/^    \(python3 -c .*import blco.*\)/\1/p" "$ROOT/README.md" >shown
     [ -s shown ]
     PATH=$VENV:$PATH bash -e shown >factor
     [ "$(wc -l <factor)" -eq 2 ]
