@@ -304,8 +304,8 @@ WHEEL_RPATH  := $$ORIGIN/../lib$(subst $() ,,$(NVIDIA_LIBS:%=:$$ORIGIN/../../nvi
 $O/wheel/blco: $O/src/main.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call NOTE,LINK,$@)
-	$(LINK) $(EXPORT) -static-libgcc -Wl,--disable-new-dtags '-Wl,-rpath,$(WHEEL_RPATH)' -o $@ $^ \
-	  $(patsubst -lstdc++,-static-libstdc++ -lstdc++,$(filter-out -Wl$(COMMA)-rpath%,$(LIBS)))
+	$(LINK) $(EXPORT) -Wl,--disable-new-dtags '-Wl,-rpath,$(WHEEL_RPATH)' -o $@ $^ \
+	  $(filter-out -Wl$(COMMA)-rpath%,$(LIBS))
 
 wheel: blco $O/wheel/blco
 	scripts/make-wheel $O $(VERSION)
