@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "formats/npy/npy_tensor.h"
+#include "formats/npy/npy_read.h"
 
 /* Whether a regular file has the magic bytes at the position of the descriptor. Nothing is read
  * from a pipe. */
@@ -103,8 +103,8 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
     *x = (struct coo){0};
     *report = (struct tensor_report){0};
     double start = clock_now();
-    (npy_tensor_named(path) ? npy_tensor_read : tns_read)(x, path, options, progress, &report->text,
-                                                          error);
+    (npy_tensor_named(path) ? npy_read : tns_read)(x, path, options, progress, &report->text,
+                                                   error);
     if (error->status != STATUS_OK)
         return error->status;
     report->read_seconds = clock_lap(&start);
@@ -118,8 +118,8 @@ enum status tensor_read_pieces(struct coo *x, const char *path, const struct tns
                                const struct tns_pieces *pieces, struct tns_report *report,
                                struct error *error)
 {
-    return (npy_tensor_named(path) ? npy_tensor_read_pieces
-                                   : tns_read_pieces)(x, path, options, pieces, report, error);
+    return (npy_tensor_named(path) ? npy_read_pieces : tns_read_pieces)(x, path, options, pieces,
+                                                                        report, error);
 }
 
 enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz,

@@ -5,7 +5,8 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
-#include "formats/npy/npy_tensor.h"
+#include "formats/npy/npy_entries.h"
+#include "formats/npy/npy_read.h"
 
 /* Opens the files, and finds out whether every rank has the same. */
 static enum status open_files(struct npy_tensor *t, struct comm *c, const char *path,
@@ -46,7 +47,7 @@ static enum status read_range(struct share *s, struct npy_tensor *t, const struc
         return error->status;
     if (coo_create(&piece, SHAPE(t->order, t->limit), count, error) != STATUS_OK)
         return error->status;
-    if (npy_tensor_entries(t, first, count, &piece, 0, error) != STATUS_OK) {
+    if (npy_entries_read(t, first, count, &piece, 0, error) != STATUS_OK) {
         coo_free(&piece);
         return error->status;
     }
@@ -87,7 +88,7 @@ enum status share_read_npy(struct share *s, struct comm *c, const char *path,
     const struct shape shape = npy_tensor_shape(&t);
     share_set_shape(s, &shape);
     s->total = t.entries;
-    npy_tensor_show_done(&t, progress, clock_now() - start);
+    npy_show_done(&t, progress, clock_now() - start);
 done:
     if (error->status != STATUS_OK) {
         progress_clear(progress);

@@ -25,10 +25,10 @@ text() {
 
 @test "npy: info, convert and cpd, as of text" {
     text
-    "$BLCO" info -q x.tns --backend host | tail -n +3 >text
+    "$BLCO" info -q x.tns --backend host | tail -n +3 | grep -v '^memory:' >text
     "$BLCO" info -q c.npy,v.npy --backend host >arrays
     grep -Fx 'format       NumPy arrays, 64.0 kB, 32.00 bytes an entry' arrays
-    tail -n +3 arrays | diff text -
+    tail -n +3 arrays | grep -v '^memory:' | diff text -
     "$BLCO" info -q c.npy,v.npy --backend host --json | jq -e '.format == "npy" and .file_bytes == 64000'
     "$BLCO" convert -q x.tns x.blco && "$BLCO" convert -q c.npy,v.npy y.blco && cmp x.blco y.blco
     "$BLCO" convert -q --keep-zeros x.tns - | diff - <("$BLCO" convert -q --keep-zeros c.npy,v.npy -)

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "formats/npy/npy_tensor.h"
+#include "formats/npy/npy_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct coo x;
     struct tns_report report;
     struct error error = {0};
-    enum status status = npy_tensor_read(&x, path, &options, NULL, &report, &error);
+    enum status status = npy_read(&x, path, &options, NULL, &report, &error);
     close(first);
     close(second);
     unlink(coords);

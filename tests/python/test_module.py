@@ -204,6 +204,16 @@ class TestPandas(Module):
         np.testing.assert_allclose(model.predict(np.array([[0, 0], [0, 1], [1, 0], [1, 1]])), [2, 1, 0, 1], atol=1e-6)
 
 
+    def test_labels_beside_the_files_of_a_model(self):
+        with open(self.path("m.mode2.map"), "w", encoding="utf-8") as file:
+            file.writelines(f"b{i}\n" for i in range(self.coords[:, 1].max() + 1))
+        model = blco.cpd((self.coords, self.values), 2, iters=2, stem=self.path("m"), **HOST)
+        self.assertEqual(list(model.factors[1].index[:2]), ["b0", "b1"])
+        self.assertIsInstance(model.factors[0], np.ndarray)
+        self.assertTrue(model.top(1, mode=2)["components"][0]["modes"][0]["entries"][0]["label"].startswith("b"))
+        self.assertEqual(len(model.predict(self.coords)), len(self.values))
+
+
 class TestScipy(Module):
     def test_sparse_matrices(self):
         import scipy.sparse
@@ -253,25 +263,27 @@ class TestTensorly(Module):
 
 
 class TestOverhead(Module):
-    def test_at_most_50_ms_and_5_per_cent(self):
+    def test_at_most_50_ms_and_5_per_cent_beside_the_program(self):
         random = np.random.default_rng(1)
         coords = np.stack([random.integers(0, length, 1000000) for length in (3000, 2000, 100)], axis=1)
         values = random.random(len(coords))
-        np.save(self.path("c.npy"), coords)
-        np.save(self.path("v.npy"), values)
-        words = ["cpd", f"{self.path('c.npy')},{self.path('v.npy')}", "-q", "-r8", "-i5", "--tol=0", "--backend=host",
-                 "-t2", "--format=npy", "-o", self.path("m")]
+        run = blco._program.run
+        program = 0.0
 
-        def seconds(call):
+        def timed(*words, **options):
+            nonlocal program
             start = time.perf_counter()
-            call()
-            return time.perf_counter() - start
+            result = run(*words, **options)
+            program = time.perf_counter() - start
+            return result
 
-        for _ in range(5):  # another try on a busy machine
-            rounds = [(seconds(lambda: run_program(*words)),
-                       seconds(lambda: blco.cpd((coords, values), 8, iters=5, tol=0, **HOST))) for _ in range(3)]
-            program, module = (min(times) for times in zip(*rounds))
-            print(f"command line {program:.3f} s, module {module:.3f} s")
+        blco._program.run = timed
+        self.addCleanup(setattr, blco._program, "run", run)
+        for _ in range(20):  # another try on a busy machine
+            start = time.perf_counter()
+            blco.cpd((coords, values), 8, iters=5, tol=0, **HOST)
+            module = time.perf_counter() - start
+            print(f"program {program:.3f} s, module {module:.3f} s")
             if module <= .05 + 1.05 * program:
                 return
         self.fail("the module takes longer")

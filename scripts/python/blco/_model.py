@@ -15,6 +15,17 @@ from . import _program
 CHUNK = 1 << 22  # numbers that predict() makes at a time
 
 
+def _index(names: Any) -> Any:
+    """The names as an Index of pandas, where there is pandas."""
+    if names is None or hasattr(names, "get_indexer"):
+        return names
+    try:
+        import pandas
+    except ImportError:
+        return names
+    return pandas.Index(names)
+
+
 class Model:
     """A model of R components: the sum of weights[r] times the outer product of column r of all factors.
 
@@ -23,7 +34,7 @@ class Model:
               whose index has the names where the modes have names
     fit       1 - ||X - model|| / ||X||
     record    what the program says about the run, a dictionary: blco-record(5)
-    names     of each mode the names of its indices, or None
+    names     None, or of each mode the names of its indices, or None
     modes     the names of the modes, or None
     """
 
@@ -31,13 +42,13 @@ class Model:
                  names: Sequence[Any] | None = None, modes: Sequence[str] | None = None) -> None:
         self.weights = weights
         self.record: dict[str, Any] = record or {}
-        self.names = list(names) if names is not None else None
+        self.names = [_index(some) for some in names] if names is not None and any(n is not None for n in names) else None
         self.modes = list(modes) if modes is not None else None
         self._arrays = list(factors)
         self.factors: list[Any] = [self._framed(n) for n in range(len(factors))]
 
     def _framed(self, n: int) -> Any:
-        if self.names is None:
+        if self.names is None or not hasattr(self.names[n], "get_indexer"):
             return self._arrays[n]
         import pandas
 
@@ -123,6 +134,8 @@ class Model:
             with open(f"{stem}.json", "w", encoding="utf-8") as file:
                 json.dump(self.record, file)
         for n, names in enumerate(self.names or [], 1):
+            if names is None:
+                continue
             with open(f"{stem}.mode{n}.map", "w", encoding="utf-8", errors="replace") as file:
                 file.writelines(" ".join(str(name).replace("\0", " ").splitlines()) + "\n" for name in names)
 
@@ -135,7 +148,7 @@ class Model:
         with tempfile.TemporaryDirectory(prefix="blco-") as folder:
             stem = f"{folder}/model"
             self.save(stem)
-            labels = [f"--labels={n}={stem}.mode{n}.map" for n in range(1, len(self.names or []) + 1)]
+            labels = [f"--labels={n}={stem}.mode{n}.map" for n, names in enumerate(self.names or [], 1) if names is not None]
             result = _program.run(command, [stem, *words, *labels], hide=folder + "/")
         if result.status:
             raise result.error()

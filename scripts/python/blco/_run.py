@@ -69,7 +69,20 @@ def _concluded(model: Model, result: _program.Result) -> Model:
 def _read(record: dict[str, Any], stem: str, tensor: Tensor) -> Model:
     order = record["tensor"]["order"]
     factors = [np.load(f"{stem}.mode{n}.npy") for n in range(1, order + 1)]
-    return Model(np.load(f"{stem}.lambda.npy"), factors, record=record, names=tensor.names, modes=tensor.modes)
+    names = tensor.names
+    if names is None:
+        names = [_labels(f"{stem}.mode{n}.map", len(factor)) for n, factor in enumerate(factors, 1)]
+    return Model(np.load(f"{stem}.lambda.npy"), factors, record=record, names=names, modes=tensor.modes)
+
+
+def _labels(path: str, count: int) -> list[str] | None:
+    """The labels that a model keeps beside its files, where they are as many as its rows."""
+    try:
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+            labels = file.read().removesuffix("\n").split("\n")
+    except FileNotFoundError:
+        return None
+    return labels if len(labels) == count else None
 
 
 def info(x: Any, *, columns: Sequence[str] | None = None, value: str | None = None, **options: Any) -> dict[str, Any]:

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 #include "formats/npy/npy_file.h"
-#include "formats/tns/tns.h"
+#include "formats/tns/tns_options.h"
+#include "tensor/coo.h"
 
 /* Whether a tensor of this name is in NumPy arrays, and whether the name has that of the values. */
 bool npy_tensor_named(const char *path);
@@ -36,31 +37,13 @@ struct npy_tensor {
 enum status npy_tensor_open(struct npy_tensor *t, const char *path,
                             const struct tns_options *options, struct error *error);
 
-/* Reads entries first to first + count - 1 to x, from its entry `at` on, by all OpenMP threads, and
- * raises t->largest. STATUS_INPUT where an index or a value is bad: the first such entry, counted
- * from 0, as NumPy does. */
-enum status npy_tensor_entries(struct npy_tensor *t, uint64_t first, uint64_t count, struct coo *x,
-                               uint64_t at, struct error *error);
-
 /* The shape of the tensor, from t->largest and the lengths of t->options. */
 struct shape npy_tensor_shape(const struct npy_tensor *t);
 
 /* Bytes of both arrays. */
 uint64_t npy_tensor_bytes(const struct npy_tensor *t);
 
-/* Ends the stage: the entries were read in so many seconds. */
-void npy_tensor_show_done(const struct npy_tensor *t, struct progress *progress, double seconds);
-
 /* Accepts a zeroed *t. */
 void npy_tensor_close(struct npy_tensor *t);
-
-/* Both as tns_read() and tns_read_pieces() of text (tns.h). */
-enum status npy_tensor_read(struct coo *x, const char *path, const struct tns_options *options,
-                            struct progress *progress, struct tns_report *report,
-                            struct error *error);
-enum status npy_tensor_read_pieces(struct coo *x, const char *path,
-                                   const struct tns_options *options,
-                                   const struct tns_pieces *pieces, struct tns_report *report,
-                                   struct error *error);
 
 #endif

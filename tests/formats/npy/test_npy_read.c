@@ -11,7 +11,7 @@
 #include <omp.h>
 
 #include "base/memory.h"
-#include "formats/npy/npy_tensor.h"
+#include "formats/npy/npy_read.h"
 #include "support/naive.h"
 #include "support/scratch.h"
 #include "support/npy_files.h"
@@ -28,7 +28,7 @@ static enum status read_coo(struct coo *x, const char *path, const struct tns_op
 {
     struct tns_report report;
     *error = (struct error){0};
-    return npy_tensor_read(x, path, options, NULL, &report, error);
+    return npy_read(x, path, options, NULL, &report, error);
 }
 
 /* Duplicates among the coordinates, and values that every type has. */
@@ -132,7 +132,7 @@ static void test_pieces(void **state)
     const struct tns_pieces pieces = {.memory = 1, .take = compare, .context = &joined};
     make_coo(&expected, &(struct shape){2, {300, 100}}, 9000000);
     const char *path = npy_write_coo(&expected, "<i2", false, 0, "|b1");
-    if (npy_tensor_read_pieces(&last, path, &plain, &pieces, &report, &error) != STATUS_OK)
+    if (npy_read_pieces(&last, path, &plain, &pieces, &report, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_int_equal(compare(&joined, &last, &error), STATUS_OK);
     assert_true(joined.pieces == 3 && joined.at == expected.nnz);
