@@ -147,6 +147,11 @@ class TestModel(Module):
         quiet = subprocess.run([sys.executable, "-c", script.replace("True", "None")], capture_output=True, text=True, check=True)
         self.assertEqual((quiet.stdout, quiet.stderr), ("", ""))
 
+    def test_peak_memory_is_that_of_the_program(self):
+        mine = np.ones(40000000)  # 320 MB
+        model = blco.cpd((self.coords, self.values), 2, iters=2, **HOST)
+        self.assertLess(model.record["memory"]["peak_bytes"], mine.nbytes)
+
     def test_needs_only_numpy(self):
         script = "import sys, blco; assert not {'pandas', 'scipy', 'sparse', 'pyttb'} & set(sys.modules)"
         subprocess.run([sys.executable, "-c", script], check=True)

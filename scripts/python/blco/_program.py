@@ -96,7 +96,8 @@ def run(command: str, arguments: Sequence[str], *, progress: bool = False, pass_
     with a slash, is left out of messages."""
     words = [program(), command, *arguments] + ([] if progress else ["-q"])
     master, slave = _terminal() if progress else (-1, subprocess.PIPE)
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave,
+    environment = {**os.environ, "TERM": os.environ.get("TERM") or "xterm"} if progress else None
+    with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave,
                           pass_fds=tuple(pass_fds), start_new_session=True) as process:
         if progress:
             os.close(slave)
