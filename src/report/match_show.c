@@ -90,7 +90,7 @@ static void put_alone(struct json *j, const char *name, const uint64_t *partner,
 void match_put_json(struct json *j, const struct ktensor_match *m)
 {
     json_put_bool(j, "weights", m->with_weights);
-    json_put_array(j, "modes");
+    json_put_array(j, "compared");
     for (int n = 0; n < m->order; n++)
         json_put_unsigned(j, NULL, (uint64_t)m->mode[n] + 1);
     json_end(j);

@@ -87,8 +87,8 @@ congruence   1.000000, mean of the magnitudes
      2      1  0.750000    1.000000     3.00000     4.00000  1.000000
 END
     diff expected <(echo "$output")
-    [ "$("$BLCO" compare a c --modes 2 --json | jq -c '[.modes, .lengths, .score, .pairs[0].cosines]')" = '[[2],[2],0.75,[1]]' ]
-    [ "$("$BLCO" compare a b --json | jq -c .modes)" = '[1,2]' ]
+    [ "$("$BLCO" compare a c --modes 2 --json | jq -c '[.compared, .lengths, .score, .pairs[0].cosines]')" = '[[2],[2],0.75,[1]]' ]
+    [ "$("$BLCO" compare a b --json | jq -c .compared)" = '[1,2]' ]
     run -0 "$BLCO" compare a b --modes 1,2
     [ "$(grep -v ^modes <<<"$output")" = "$("$BLCO" compare a b)" ]
     fails 2 '--modes: mode 3, but a has 2 modes' compare a c --modes 2,3
