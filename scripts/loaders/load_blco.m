@@ -3,15 +3,19 @@ function varargout = load_blco(name, format, modes)
 %
 %   [lambda, U] = load_blco('x')            the model with the stem x
 %   [subs, vals, shape] = load_blco('x.blco')   a tensor
+%   [modes, names] = load_blco('x', 'names')    the names of a model, or of a tensor ('x.blco')
 %
 % A model: lambda (R x 1) has the weights, U{n} is the factor matrix of mode n, with a row for each index
-% and R columns. If the stem has several formats, the first of ktns, npy and text is read, as by
-% `blco cpd --init`; load_blco('x', 'text') reads text. load_blco('x', 'text', 3)
+% and R columns. If the stem has several formats, the first of ktns, npy, text and csv is read, as
+% by `blco cpd --init`; load_blco('x', 'text') reads text. load_blco('x', 'text', 3)
 % reads three factor matrices. With Tensor Toolbox: K = ktensor(lambda, U).
 %
 % A tensor: row i of subs has the coordinates of nonzero i, counted from 1, vals(i) is its value, shape
 % has the lengths of the modes. Nonzeros are in the order of the file. With Tensor Toolbox:
 % X = sptensor(subs, vals, shape).
+%
+% Names: modes{n} is the name of mode n, names{n} has the names of its indices; '' and {} where there are
+% none. A line end inside a name is \x0a or \x0d, as in the files.
 %
 % blco-model(5) and blco-file(5) describe the files.
     if nargin < 2
@@ -20,7 +24,9 @@ function varargout = load_blco(name, format, modes)
     if nargin < 3
         modes = 0;
     end
-    if ends_with(name, '.blco')
+    if strcmp(format, 'names')
+        [varargout{1:2}] = load_names(name);
+    elseif ends_with(name, '.blco')
         [varargout{1:3}] = load_tensor(name);
     else
         [varargout{1:2}] = load_model(name, format, modes);
@@ -38,17 +44,17 @@ end
 % Models
 
 function [lambda, U] = load_model(stem, format, modes)
-    kinds = {'ktns', 'npy', 'text'};
-    first = {'.ktns', '.mode1.npy', '.mode1.mat'};
+    kinds = {'ktns', 'npy', 'text', 'csv'};
+    first = {'.ktns', '.mode1.npy', '.mode1.mat', '.mode1.csv'};
     if ends_with(stem, '.ktns')
         stem = stem(1:end - 5);
         format = 'ktns';
     end
     if ~isempty(format) && ~any(strcmp(format, kinds))
-        error('load_blco:format', 'format %s, expected ktns, npy or text', format);
+        error('load_blco:format', 'format %s, expected ktns, npy, text or csv', format);
     end
     refuse_replacement([stem '.lock']);
-    for k = 1:3
+    for k = 1:4
         if (isempty(format) || strcmp(format, kinds{k})) && is_file([stem first{k}])
             if k == 1
                 [lambda, U] = load_ktns([stem first{k}]);
@@ -60,7 +66,7 @@ function [lambda, U] = load_model(stem, format, modes)
         end
     end
     if isempty(format)
-        format = 'ktns, npy or text';
+        format = 'ktns, npy, text or csv';
     end
     error('load_blco:absent', 'no model %s of format %s', stem, format);
 end
@@ -90,6 +96,9 @@ function [lambda, U] = load_matrices(stem, kind, modes)
     if strcmp(kind, 'npy')
         ending = '.npy';
         read = @load_npy;
+    elseif strcmp(kind, 'csv')
+        ending = '.csv';
+        read = @load_csv;
     else
         ending = '.mat';
         read = @(path) load('-ascii', path);
@@ -102,6 +111,20 @@ function [lambda, U] = load_matrices(stem, kind, modes)
     end
     lambda = read([stem '.lambda' ending]);
     lambda = lambda(:);
+end
+
+% The numbers of CSV with a header and a first column of names.
+function A = load_csv(path)
+    lines = strsplit(fileread(path), sprintf('\n'));
+    lines = lines(~cellfun('isempty', strtrim(lines)));
+    rows = cell(numel(lines) - 1, 1);
+    for k = 1:numel(rows)
+        rows{k} = sscanf(regexprep(lines{k + 1}, '^("([^"]|"")*"|[^",]*),', ''), '%f,')';
+    end
+    if isempty(rows) || any(cellfun('length', rows) ~= numel(rows{1})) || isempty(rows{1})
+        error('load_blco:csv', '%s: expected rows of a name and as many numbers each', path);
+    end
+    A = cell2mat(rows);
 end
 
 % A NumPy file with an array of doubles of one or two dimensions.
@@ -166,6 +189,50 @@ function fid = open_file(path)
     [fid, message] = fopen(path, 'r');
     if fid < 0
         error('load_blco:open', '%s: %s', path, message);
+    end
+end
+
+% Names
+
+function [modes, names] = load_names(name)
+    stem = regexprep(name, '\.(blco|tns|tns\.gz|ktns)$', '');
+    refuse_replacement([stem '.lock']);
+    modes = load_map([stem '.modes.map']);
+    if ends_with(name, '.blco')
+        own = mode_names(name);
+        if ~all(cellfun('isempty', own))
+            modes = own;
+        end
+    end
+    names = {};
+    for n = 1:16
+        names{n} = load_map(sprintf('%s.mode%d.map', stem, n)); %#ok<AGROW>
+    end
+    order = max([numel(modes), find(~cellfun('isempty', names))]);
+    names = names(1:order);
+    modes(end + 1:order) = {''};
+end
+
+% The text lines of a file, {} where there is none.
+function lines = load_map(path)
+    lines = {};
+    if ~is_file(path)
+        return
+    end
+    text = regexprep(fileread(path), '\n$', '');
+    lines = regexprep(strsplit(text, sprintf('\n'), 'CollapseDelimiters', false), '\r$', '');
+end
+
+% The names of modes at the end of the first page of a .blco file.
+function modes = mode_names(path)
+    [~, ~, shape] = load_tensor(path);
+    fid = open_file(path);
+    closer = onCleanup(@() fclose(fid));
+    modes = cell(1, numel(shape));
+    for n = 1:numel(shape)
+        fseek(fid, 4096 - 128 * (17 - n), 'bof');
+        bytes = fread(fid, 128, 'uint8=>char')';
+        modes{n} = bytes(1:find(bytes == 0, 1) - 1);
     end
 end
 

@@ -1,34 +1,40 @@
 """Reads the files of blco into NumPy arrays. Needs only NumPy.
 
-    from load_blco import load_blco
+    from load_blco import load_blco, load_names
 
     weights, factors = load_blco("x")             # the model with the stem x
     subs, vals, shape = load_blco("x.blco")       # a tensor
+    modes, names = load_names("x")                # of the model, or load_names("x.blco"): of the tensor
 
 A model is (weights, factors): weights has R numbers, factors[n] is the factor matrix of mode n,
-with a row for each index and R columns. If the stem has several formats, the first of ktns, npy and
-text is read, as by `blco cpd --init`; load_blco("x", format="text") reads text.
+with a row for each index and R columns. If the stem has several formats, the first of ktns, npy, text
+and csv is read, as by `blco cpd --init`; load_blco("x", format="text") reads text.
 
 A tensor is (subs, vals, shape): row i of subs (int64) has the coordinates of nonzero i, counted from
 0, vals[i] is its value, shape has the lengths of the modes. Nonzeros are in the order of the file.
 
+Names are (modes, names): modes[n] is the name of mode n, names[n] the list of the names of its indices;
+None where there are none. A line end inside a name is \\x0a or \\x0d, as in the files.
+
 A file that cannot be read raises ValueError or OSError. blco-model(5) and blco-file(5) describe the files.
 """
 
+import csv
 import os
 import struct
 
 import numpy as np
 
-__all__ = ["load_blco"]
+__all__ = ["load_blco", "load_names"]
 
-FORMATS = ("ktns", "npy", "text")
+FORMATS = ("ktns", "npy", "text", "csv")
+ENDINGS = {"npy": ".npy", "text": ".mat", "csv": ".csv"}  # of a file for each mode
 
 
 def load_blco(name, format=None, modes=None):
     """The model with the stem `name`, or the tensor in the file `name`, if that ends in .blco.
 
-    format: "ktns", "npy" or "text", for a model; None: the first one that exists.
+    format: "ktns", "npy", "text" or "csv", for a model; None: the first one that exists.
     modes: how many files of factor matrices to read; None: all that exist.
     """
     name = os.fspath(name)
@@ -46,12 +52,12 @@ def _load_model(stem, format, modes):
     if stem.endswith(".ktns"):
         stem, format = stem[: -len(".ktns")], "ktns"
     _refuse_replacement(stem + ".lock")
-    first = {"ktns": stem + ".ktns", "npy": stem + ".mode1.npy", "text": stem + ".mode1.mat"}
+    first = {kind: f"{stem}.mode1{ending}" for kind, ending in ENDINGS.items()} | {"ktns": stem + ".ktns"}
     for kind in (format,) if format else FORMATS:
         if os.path.exists(first[kind]):
             model = _load_ktns(first[kind]) if kind == "ktns" else _load_matrices(stem, kind, modes)
             return _checked_model(stem, *model)
-    raise FileNotFoundError(f"no model {stem} of format {format or 'ktns, npy or text'}")
+    raise FileNotFoundError(f"no model {stem} of format {format or 'ktns, npy, text or csv'}")
 
 
 def _refuse_replacement(lock):
@@ -73,14 +79,23 @@ def _checked_model(stem, weights, factors):
 
 
 def _load_matrices(stem, kind, modes):
-    ending = ".npy" if kind == "npy" else ".mat"
-    read = np.load if kind == "npy" else lambda path: np.loadtxt(path, ndmin=2)
+    ending = ENDINGS[kind]
+    read = {"npy": np.load, "text": lambda path: np.loadtxt(path, ndmin=2), "csv": _load_csv}[kind]
     factors = []
     path = f"{stem}.mode1{ending}"
     while len(factors) < modes if modes else os.path.exists(path):
         factors.append(read(path))
         path = f"{stem}.mode{len(factors) + 1}{ending}"
     return read(f"{stem}.lambda{ending}").reshape(-1), factors
+
+
+def _load_csv(path):
+    """The numbers of CSV with a header and a first column of names."""
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    if not rows or any(len(row) != len(rows[0]) or len(row) < 2 for row in rows):
+        raise ValueError(f"{path}: expected rows of a name and as many numbers each")
+    return np.array([row[1:] for row in rows], dtype=np.float64)
 
 
 def _load_ktns(path):
@@ -114,8 +129,47 @@ def _load_ktns(path):
     return weights, factors
 
 
+# Names
+
+
+def load_names(name):
+    """The names of the model with the stem `name`, or of the tensor in the file `name`, if that ends in
+    .blco, .tns or .tns.gz: (modes, names), a name or None for each mode, and a list of names or None."""
+    name = os.fspath(name)
+    stem = next((name[: -len(end)] for end in (".tns.gz", ".tns", ".blco", ".ktns") if name.endswith(end)), name)
+    _refuse_replacement(stem + ".lock")
+    names = [_load_map(f"{stem}.mode{n}.map") for n in range(1, MOST_MODES + 1)]
+    modes = _load_map(stem + ".modes.map") or []
+    if name.endswith(".blco"):
+        modes = _mode_names(name) or modes
+    order = max([len(modes)] + [n + 1 for n, list_of in enumerate(names) if list_of is not None])
+    return [mode or None for mode in modes + [None] * (order - len(modes))], names[:order]
+
+
+def _load_map(path):
+    """The text lines of a file, or None where there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return None
+    lines = text.removeprefix("\ufeff").split("\n")
+    return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+
+
+def _mode_names(path):
+    """The names of modes at the end of the first page of a .blco file; [] where there are none."""
+    with open(path, "rb") as file:
+        shape = _read_header(path, file)[0]
+        file.seek(PAGE - MOST_MODES * MODE_NAME)
+        names = [file.read(MODE_NAME).split(b"\0")[0].decode("utf-8", "surrogateescape") for _ in shape]
+    return names if any(names) else []
+
+
 # Tensors
 
+MOST_MODES = 16
+MODE_NAME = 128  # bytes
 MAGIC = b"\x89BLCO\r\n\x1a"
 HEADER = struct.Struct("=8sIIQQQQQQQQII16QQ")
 PAGE = 4096

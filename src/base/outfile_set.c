@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-#define MOST_FILES 64
+#define MOST_FILES 128
 #define LINE_ROOM  64 /* of a file's text line in the log */
 
 enum old {

@@ -149,7 +149,7 @@ void bench_record(struct json *j, const char *tensor, const struct bench_request
                   const struct bench_result *r, const struct bench_ranks *ranks)
 {
     run_record_tensor(j, tensor, ranks ? &ranks->shape : &r->shape, ranks ? ranks->nnz : r->nnz,
-                      NULL);
+                      NULL, NULL);
     put_options(j, request, r->shape.order);
     put_limits(j, r);
     json_put_string(j, "reference", r->reference);

@@ -71,7 +71,7 @@ static void put_way(struct json *j, const struct to_fit_way *way, int starts)
 void to_fit_record(struct json *j, const char *tensor, const struct to_fit_request *request,
                    const struct to_fit *t)
 {
-    run_record_tensor(j, tensor, &t->shape, t->nnz, NULL);
+    run_record_tensor(j, tensor, &t->shape, t->nnz, NULL, NULL);
     put_options(j, request, t->shape.order);
     json_put_object(j, "to_fit");
     json_put_numbers(j, "levels", to_fit_level, TO_FIT_LEVELS);

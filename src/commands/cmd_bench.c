@@ -164,6 +164,7 @@ static enum status open_tensor(struct work *w, struct error *error)
     }
     split.path = job->tensor;
     split.tns = &job->common.tns;
+    split.csv = &job->common.csv;
     if (rank_tensor_open(&w->tensor, w->comm, &split, w->progress, error) != STATUS_OK)
         return error->status;
     w->tensor.rows.devices = w->devices;

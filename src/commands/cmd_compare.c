@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "commands/options/cli_modes.h"
 #include "commands/options/cmd_common.h"
+#include "formats/ktensor/ktensor_io.h"
 #include "report/match_show.h"
 
 struct settings {
@@ -62,7 +63,7 @@ static struct shape compared_shape(const struct ktensor *model, const struct kte
 }
 
 static void print_text(const struct settings *s, const struct ktensor *model,
-                       const struct ktensor_match *match)
+                       const struct ktensor_match *match, const struct labels *names)
 {
     const struct shape compared = compared_shape(model, match);
     for (int i = 0; i < 2; i++) {
@@ -76,11 +77,12 @@ static void print_text(const struct settings *s, const struct ktensor *model,
     printf(s->modes ? "\nlengths      " : "lengths      ");
     cmd_print_lengths(&compared);
     printf("\n");
-    match_print(stdout, match);
+    match_print(stdout, match, names);
 }
 
 static void print_json(const struct settings *s, const struct ktensor *model,
-                       const struct ktensor_match *match, struct error *error)
+                       const struct ktensor_match *match, const struct labels *names,
+                       struct error *error)
 {
     struct json j;
     const struct shape compared = compared_shape(model, match);
@@ -93,16 +95,28 @@ static void print_json(const struct settings *s, const struct ktensor *model,
         json_end(&j);
     }
     json_put_unsigneds(&j, "lengths", compared.dims, (size_t)compared.order);
+    mode_names_put(&j, &names->modes, model[0].shape.order);
     match_put_json(&j, match);
     json_end(&j);
     cmd_print_json(&j);
     json_free(&j);
 }
 
+/* The names of the modes are those of A, or of B where A has none. */
+static enum status find_names(struct labels *names, const struct settings *s, int order,
+                              struct error *error)
+{
+    for (int i = 0; i < 2; i++)
+        if (ktensor_find_labels(names, s->name[i], order, error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
 static enum status compare(const struct settings *s, struct error *error)
 {
     struct ktensor model[2] = {{.rank = 0}, {.rank = 0}};
     struct ktensor_match match = {0};
+    struct labels names = {0};
     if (cmd_read_model(&model[0], s->name[0], &s->common, error) != STATUS_OK)
         goto done;
     if (cmd_read_model(&model[1], s->name[1], &s->common, error) != STATUS_OK)
@@ -115,14 +129,17 @@ static enum status compare(const struct settings *s, struct error *error)
     if (ktensor_match(&match, &model[0], &model[1], !s->no_weights, s->modes ? s->mode : NULL,
                       error) != STATUS_OK)
         goto done;
+    if (find_names(&names, s, model[0].shape.order, error) != STATUS_OK)
+        goto done;
     if (s->json)
-        print_json(s, model, &match, error);
+        print_json(s, model, &match, &names, error);
     else
-        print_text(s, model, &match);
+        print_text(s, model, &match, &names);
     if (match.score < s->at_least)
         error_set(error, STATUS_UNLIKE, "score %.9g, expected %.9g or more", match.score,
                   s->at_least);
 done:
+    labels_free(&names);
     ktensor_match_free(&match);
     ktensor_free(&model[0]);
     ktensor_free(&model[1]);

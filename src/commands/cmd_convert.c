@@ -5,15 +5,18 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/pace.h"
 #include "base/threads.h"
 #include "commands/options/cmd_common.h"
+#include "commands/tensor_maps.h"
 #include "commands/tensor_target.h"
 #include "commands/text_output.h"
 #include "formats/blco/blco_copy.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/external_sort.h"
+#include "formats/names/map_write.h"
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
 
@@ -22,7 +25,10 @@ struct settings {
     struct text_output text;
     const char *in, *out;
     bool force, keep_zeros;
-    uint64_t memory; /* bytes of host memory to use */
+    uint64_t memory;            /* bytes of host memory to use */
+    struct tensor_names names;  /* of CSV; of a .blco file those of the modes; owned */
+    struct tensor_maps maps;    /* owned                       */
+    struct value_change change; /* of the pieces of a .blco file; owned */
 };
 
 static const struct cli_option output_options[] = {
@@ -33,6 +39,7 @@ static const struct cli_option output_options[] = {
      "write entries that are zero, too: where entries that\nare not listed are unknown, a zero is "
      "an observation",
      CLI_FLAG(struct settings, keep_zeros)},
+    CMD_VALUES,
     TENSOR_TARGET_FORCE(struct settings, force),
     {.name = NULL}};
 
@@ -61,6 +68,30 @@ static enum status output_format(const struct settings *s, enum tensor_format *f
     return STATUS_OK;
 }
 
+/* --- reading text --- */
+
+/* Reads FROSTT text or CSV; of CSV the names as well. */
+static enum status read_pieces(struct settings *s, struct coo *last,
+                               const struct tns_pieces *pieces, struct error *error)
+{
+    struct tns_report report;
+    const struct csv_source source = {s->in, &s->common.csv, &s->common.tns};
+    if (!s->maps.csv)
+        return tensor_read_pieces(last, s->in, &s->common.tns, pieces, &report, error);
+    if (csv_read_pieces(last, &s->names, &source, pieces, &report, error) != STATUS_OK)
+        return error->status;
+    return tensor_check_lengths(s->in, &last->shape, &s->common.tns, error);
+}
+
+/* Writes the maps of the tensor, which is read, under hidden names until OUT is complete. */
+static enum status write_maps(struct settings *s, const struct shape *shape, bool has_modes,
+                              struct error *error)
+{
+    if (tensor_maps_find(&s->maps, &s->names, shape, error) != STATUS_OK)
+        return error->status;
+    return tensor_maps_write(&s->maps, has_modes, error);
+}
+
 /* --- to .blco --- */
 
 /* Spills the pieces of a text file. */
@@ -69,16 +100,56 @@ static enum status spill(void *sort, struct coo *piece, struct error *error)
     return external_sort_spill(sort, piece, error);
 }
 
-static enum status text_to_spills(const struct settings *s, struct external_sort *sort,
-                                  struct coo *last, struct error *error)
+static enum status text_to_spills(struct settings *s, struct external_sort *sort, struct coo *last,
+                                  struct error *error)
 {
-    struct tns_report report;
     struct tns_pieces pieces = {.memory = s->memory / 4 * 3,
                                 .overhead = EXTERNAL_SORT_OVERHEAD,
                                 .take = spill,
                                 .context = sort,
                                 .progress = sort->progress};
-    return tensor_read_pieces(last, s->in, &s->common.tns, &pieces, &report, error);
+    return read_pieces(s, last, &pieces, error);
+}
+
+static bool changes_values(const struct settings *s)
+{
+    return s->common.values.kind != VALUES_AS_THEY_ARE;
+}
+
+/* Changes the values of text, all of which has to be in memory. */
+static enum status change_text(const struct settings *s, struct external_sort *sort, struct coo *x,
+                               struct error *error)
+{
+    if (sort->spills.count > 0)
+        return error_set(error, STATUS_MEMORY,
+                         "%s: does not fit into memory, in which --values changes text: convert it "
+                         "to .blco without --values, and that with it",
+                         s->in);
+    if (tensor_clean(x, s->in, &s->common.tns, NULL, &sort->cleaned, error) != STATUS_OK)
+        return error->status;
+    if (value_change_all(&s->common.values, x, error) != STATUS_OK)
+        error_prefix(error, "%s: ", s->in);
+    return error->status;
+}
+
+static enum status count_piece(void *change, struct coo *piece, struct error *error)
+{
+    (void)error;
+    value_change_count(change, piece, NULL);
+    return STATUS_OK;
+}
+
+/* Finds what becomes of the values of a .blco file. */
+static enum status look_at_values(struct settings *s, const struct blco_file *f,
+                                  struct error *error)
+{
+    const struct blco_pieces pieces = blco_pieces_of(f, s->memory / 2);
+    if (value_change_begin(&s->change, &s->common.values, &f->shape, error) != STATUS_OK)
+        return error->status;
+    if (s->change.factor && blco_pieces_each(&pieces, count_piece, &s->change, error) != STATUS_OK)
+        return error->status;
+    value_change_weigh(&s->change);
+    return STATUS_OK;
 }
 
 static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
@@ -90,8 +161,7 @@ static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, c
                   pace(0, NULL, seconds, lasted));
 }
 
-static enum status text_to_blco(const struct settings *s, struct progress *progress,
-                                struct error *error)
+static enum status text_to_blco(struct settings *s, struct progress *progress, struct error *error)
 {
     struct external_sort sort;
     struct coo last = {0};
@@ -101,12 +171,19 @@ static enum status text_to_blco(const struct settings *s, struct progress *progr
     sort.zeros = s->common.tns.zeros;
     if (text_to_spills(s, &sort, &last, error) != STATUS_OK)
         goto done;
+    if (changes_values(s) && change_text(s, &sort, &last, error) != STATUS_OK)
+        goto done;
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
+    if (write_maps(s, &last.shape, true, error) != STATUS_OK)
+        goto done;
+    sort.modes = &s->maps.names.modes;
     if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
         tensor_name_overflow(s->in, error);
         goto done;
     }
+    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
+        goto done;
     if (sort.spills.count > 0)
         snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills.count);
     show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
@@ -118,7 +195,7 @@ done:
 }
 
 /* Opens IN, a .blco file, which cannot bring back zeros that were dropped when it was written. */
-static enum status open_blco(struct blco_file *f, const struct settings *s, struct error *error)
+static enum status open_blco(struct blco_file *f, struct settings *s, struct error *error)
 {
     if (blco_file_open(f, s->in, error) != STATUS_OK)
         return error->status;
@@ -130,6 +207,7 @@ static enum status open_blco(struct blco_file *f, const struct settings *s, stru
                   s->in, (uintmax_t)dropped);
         goto done;
     }
+    s->names.modes = *f->modes;
     tensor_check_lengths(s->in, &f->shape, &s->common.tns, error);
 done:
     if (error->status != STATUS_OK)
@@ -137,16 +215,22 @@ done:
     return error->status;
 }
 
-static enum status blco_to_blco(const struct settings *s, struct progress *progress,
-                                struct error *error)
+static enum status blco_to_blco(struct settings *s, struct progress *progress, struct error *error)
 {
     struct blco_file f;
     uint64_t bytes;
     double start = clock_now();
     if (open_blco(&f, s, error) != STATUS_OK)
         return error->status;
+    if (look_at_values(s, &f, error) != STATUS_OK)
+        goto done;
     progress_stage(progress, "writing %s", s->out);
-    if (blco_copy(&f, s->out, s->memory, &bytes, progress, error) != STATUS_OK)
+    if (write_maps(s, &f.shape, mode_names_any(f.modes), error) != STATUS_OK)
+        goto done;
+    const struct blco_copying how = {s->out, &s->change, s->memory, progress};
+    if (blco_copy(&f, &how, &bytes, error) != STATUS_OK)
+        goto done;
+    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
         goto done;
     show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
 done:
@@ -155,6 +239,31 @@ done:
 }
 
 /* --- to text --- */
+
+static enum status find_largest(void *largest, struct coo *piece, struct error *error)
+{
+    uint32_t *index = largest;
+    (void)error;
+    for (int n = 0; n < piece->shape.order; n++)
+        for (uint64_t i = 0; i < piece->nnz; i++)
+            index[n] = piece->index[n][i] > index[n] ? piece->index[n][i] : index[n];
+    return STATUS_OK;
+}
+
+/* Whether text without a header, which has the lengths of its largest indices, would have fewer
+ * indices than there are names. */
+static bool wants_largest(const struct settings *s)
+{
+    return !s->text.header_given && map_exists(&s->maps.names, NAME_MAPS_MODES);
+}
+
+static void choose_header(struct tns_write_options *options, const uint32_t largest[MAX_ORDER],
+                          const struct shape *shape)
+{
+    for (int n = 0; n < shape->order; n++)
+        if (largest[n] + UINT64_C(1) < shape->dims[n])
+            options->header = TNS_HEADER_DIMS;
+}
 
 static struct tns_write_options text_options(const struct settings *s, struct progress *progress)
 {
@@ -174,28 +283,49 @@ static void show_text(struct progress *progress, const struct line_writer_report
                   pace_bytes(report->text_bytes, " of text", seconds, how_fast));
 }
 
-static enum status append(void *writer, struct coo *piece, struct error *error)
+/* What pieces of a .blco file are appended to. */
+struct appended {
+    struct tns_writer *writer;
+    const struct value_change *change;
+};
+
+static enum status append(void *to, struct coo *piece, struct error *error)
 {
-    return tns_writer_append(writer, piece, error);
+    const struct appended *text = to;
+    if (value_change_apply(text->change, piece, NULL, error) != STATUS_OK)
+        return error->status;
+    return tns_writer_append(text->writer, piece, error);
 }
 
-static enum status blco_to_text(const struct settings *s, struct progress *progress,
-                                struct error *error)
+static enum status blco_to_text(struct settings *s, struct progress *progress, struct error *error)
 {
     struct blco_file f;
     struct tns_writer *w = NULL;
     struct tns_write_options options = text_options(s, progress);
+    uint32_t largest[MAX_ORDER] = {0};
     struct line_writer_report report;
     double start = clock_now();
     if (open_blco(&f, s, error) != STATUS_OK)
         return error->status;
     const struct blco_file_header *h = f.header;
     const struct blco_pieces pieces = blco_pieces_of(&f, s->memory / 2);
+    if (look_at_values(s, &f, error) != STATUS_OK)
+        goto done;
+    if (write_maps(s, &f.shape, false, error) != STATUS_OK)
+        goto done;
+    if (wants_largest(s)) {
+        if (blco_pieces_each(&pieces, find_largest, largest, error) != STATUS_OK)
+            goto done;
+        choose_header(&options, largest, &f.shape);
+    }
     if (tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error) != STATUS_OK)
         goto done;
-    if (blco_pieces_each(&pieces, append, w, error) != STATUS_OK)
+    struct appended text = {w, &s->change};
+    if (blco_pieces_each(&pieces, append, &text, error) != STATUS_OK)
         goto done;
     if (tns_writer_commit(w, &report, error) != STATUS_OK)
+        goto done;
+    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
         goto done;
     show_text(progress, &report, h->nnz, clock_now() - start);
 done:
@@ -217,20 +347,32 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
 {
     struct coo x;
     struct coo_cleaning cleaning;
-    struct tns_report report;
     struct line_writer_report written;
     struct tns_write_options options = text_options(s, progress);
+    uint32_t largest[MAX_ORDER] = {0};
     struct tns_pieces pieces = {.memory = s->memory,
                                 .overhead = EXTERNAL_SORT_OVERHEAD,
                                 .take = refuse,
                                 .context = s,
                                 .progress = progress};
-    if (tensor_read_pieces(&x, s->in, &s->common.tns, &pieces, &report, error) != STATUS_OK)
-        return error->status;
+    if (read_pieces(s, &x, &pieces, error) != STATUS_OK)
+        goto done;
     double start = clock_now();
     if (tensor_clean(&x, s->in, &s->common.tns, NULL, &cleaning, error) != STATUS_OK)
         goto done;
+    if (value_change_all(&s->common.values, &x, error) != STATUS_OK) {
+        error_prefix(error, "%s: ", s->in);
+        goto done;
+    }
+    if (write_maps(s, &x.shape, false, error) != STATUS_OK)
+        goto done;
+    if (wants_largest(s)) {
+        find_largest(largest, &x, error);
+        choose_header(&options, largest, &x.shape);
+    }
     if (tns_write(&x, s->out, &options, &written, error) != STATUS_OK)
+        goto done;
+    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
         goto done;
     show_text(progress, &written, x.nnz, clock_now() - start);
     tensor_note_cleaning(progress, &cleaning);
@@ -254,9 +396,13 @@ static enum status convert(struct settings *s, struct error *error)
     struct progress progress;
     if (output_format(s, &to, error) != STATUS_OK)
         return error->status;
-    if (tensor_format(s->in, &from, error) != STATUS_OK)
+    if (tensor_format(s->in, &s->common.csv, &from, error) != STATUS_OK)
         return error->status;
+    s->maps = (struct tensor_maps){
+        .in = s->in, .out = s->out, .csv = from == TENSOR_CSV, .force = s->force};
     if (check_target(s, error) != STATUS_OK)
+        return error->status;
+    if (tensor_maps_check(&s->maps, error) != STATUS_OK)
         return error->status;
     cmd_set_threads(s->common.threads, 1);
     if (threads_start(error) != STATUS_OK)
@@ -272,6 +418,9 @@ static enum status convert(struct settings *s, struct error *error)
     else
         text_to_text(s, &progress, error);
     progress_clear(&progress);
+    tensor_names_free(&s->names);
+    tensor_maps_free(&s->maps);
+    value_change_free(&s->change);
     return error->status;
 }
 
@@ -297,10 +446,14 @@ const struct command cmd_convert = {
     .usage =
         "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
         "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
-        "is text (.tns), plain\nor gzip, a .blco file, COORDS.npy,VALUES.npy, or - for text from "
-        "standard\ninput. Duplicates are summed and zeros dropped; a value nan is an unknown\n"
-        "entry. IN may be larger than memory if IN or OUT is a .blco file; text is then\nsorted "
-        "in a temporary file in the folder of OUT.\n",
+        "is text (.tns) or CSV\n(--columns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, "
+        "or - "
+        "for text\nor CSV from standard input. Duplicates are summed and zeros dropped; a value\n"
+        "nan is an unknown entry. The names of CSV go to files OUT.mode1.map ... without\nthe "
+        "ending "
+        "of OUT. IN may be larger than memory if IN or OUT is a .blco file;\ntext is then sorted "
+        "in a "
+        "temporary file in the folder of OUT.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,

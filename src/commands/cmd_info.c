@@ -1,10 +1,12 @@
 /* blco info: what is in a tensor file, and the memory plan of decomposing it. */
 #include "commands/cmd.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/printable.h"
 #include "base/threads.h"
 #include "commands/options/cmd_common.h"
 #include "commands/info_findings.h"
@@ -69,11 +71,17 @@ static uint64_t counters_beside(const struct info_findings *f, uint64_t nonzeros
 }
 
 static enum status gather_text(struct info_findings *f, const char *path,
-                               const struct tns_options *options, struct progress *progress,
+                               const struct cmd_common *common, struct progress *progress,
                                struct error *error)
 {
-    if (tensor_read_text(&f->x, path, options, progress, &f->report, error) != STATUS_OK)
+    const struct csv_source source = {path, &common->csv, &common->tns};
+    if (f->format == TENSOR_CSV)
+        tensor_read_csv(&f->x, &f->names, &source, progress, &f->report, error);
+    else
+        tensor_read_text(&f->x, path, &common->tns, progress, &f->report, error);
+    if (error->status != STATUS_OK)
         return error->status;
+    f->labels.modes = f->names.modes;
     f->entries = f->report.text.entries;
     f->file_bytes = f->report.text.text_bytes;
     f->listed = coo_count_listed(&f->x);
@@ -121,6 +129,7 @@ static enum status gather_blco(struct info_findings *f, const char *path,
         return error->status;
     const struct blco_file_header *h = file.header;
     f->file_bytes = h->file_bytes;
+    f->labels.modes = *file.modes;
     f->entries = h->nnz;
     f->listed = file.listed;
     f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
@@ -157,7 +166,7 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
     struct progress progress;
     if (machine_choose_now(common, &f->kind, NULL, error) != STATUS_OK)
         return error->status;
-    if (tensor_format(path, &f->format, error) != STATUS_OK)
+    if (tensor_format(path, &common->csv, &f->format, error) != STATUS_OK)
         return error->status;
     int threads = cmd_set_threads(common->threads, 1);
     if (threads_start(error) != STATUS_OK)
@@ -168,7 +177,9 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
     if (f->format == TENSOR_BLCO)
         gather_blco(f, path, &common->tns, &progress, error);
     else
-        gather_text(f, path, &common->tns, &progress, error);
+        gather_text(f, path, common, &progress, error);
+    if (error->status == STATUS_OK && f->format != TENSOR_CSV)
+        labels_find_tensor(&f->labels, path, f->x.shape.order, error);
     if (error->status == STATUS_OK && f->x.nnz > 0)
         make_plan(f, &common->options, threads, error);
     progress_clear(&progress);
@@ -214,12 +225,26 @@ static void show_values(const struct info_findings *f)
     printf("norm         %s\n", exact(s->norm, norm));
 }
 
-static void show_modes(const struct coo *x, const struct coo_statistics *s)
+static void show_modes(const struct info_findings *f, const struct coo_statistics *s)
 {
-    printf("\nmode      length  empty slices  nonzeros of the fullest slice\n");
-    for (int n = 0; n < x->shape.order; n++)
-        printf("%4d  %10ju  %12ju  %29ju\n", n + 1, (uintmax_t)x->shape.dims[n],
-               (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n]);
+    const struct mode_names *names = &f->labels.modes;
+    const bool named = mode_names_any(names);
+    char shown[PRINTABLE_ROOM(MODE_NAME_BYTES)];
+    printf("\nmode      length  empty slices  nonzeros of the fullest slice%s\n",
+           named ? "  name" : "");
+    for (int n = 0; n < f->x.shape.order; n++)
+        printf("%4d  %10ju  %12ju  %29ju%s%s\n", n + 1, (uintmax_t)f->x.shape.dims[n],
+               (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n], named ? "  " : "",
+               printable(names->of[n], shown, sizeof shown));
+}
+
+/* The files that have names of indices. */
+static void show_maps(const struct info_findings *f)
+{
+    char shown[PRINTABLE_ROOM(PATH_MAX)];
+    for (int n = 0; n < f->x.shape.order; n++)
+        if (f->labels.mode[n].path)
+            printf("names        %s\n", printable(f->labels.mode[n].path, shown, sizeof shown));
 }
 
 static void show_plan(const struct info_findings *f)
@@ -242,7 +267,10 @@ static void show_format(const struct info_findings *f)
     char size[NUMBER_SIZE_TEXT];
     const struct tns_report *text = &f->report.text;
     double entries = (double)(f->entries ? f->entries : 1);
-    if (f->format == TENSOR_TEXT)
+    if (f->format == TENSOR_CSV)
+        printf("format       %sCSV, %s of text, %.2f bytes a row\n", text->gzip ? "gzip, " : "",
+               number_size(text->text_bytes, size), (double)text->text_bytes / entries);
+    else if (f->format == TENSOR_TEXT)
         printf("format       %s%s, %s of text, %.2f bytes an entry\n", text->gzip ? "gzip, " : "",
                headers[text->header], number_size(text->text_bytes, size),
                (double)text->text_bytes / entries);
@@ -272,11 +300,12 @@ static void show(const struct info_findings *f, const char *path)
     printf("duplicates   %ju\n", (uintmax_t)f->report.cleaning.duplicates);
     show_listed(f);
     show_lengths(f);
+    show_maps(f);
     show_line_bits(&f->x);
     if (f->x.nnz == 0)
         return;
     show_values(f);
-    show_modes(&f->x, &f->statistics);
+    show_modes(f, &f->statistics);
     if (f->wanted.ranks)
         info_ranks_show(&f->ranks);
     show_plan(f);
@@ -316,6 +345,8 @@ static int run_command(int argc, char **argv, struct error *error)
     if (gather(&findings, path, common, error) == STATUS_OK)
         conclude(&findings, &settings, path, error);
     coo_free(&findings.x);
+    tensor_names_free(&findings.names);
+    labels_free(&findings.labels);
     coo_census_free(&findings.census);
     info_ranks_free(&findings.ranks);
     return (int)error->status;

@@ -56,7 +56,8 @@ static const struct cli_option output_options[] = {
     {"--force", 0, NULL, "replace FILE if it exists", CLI_FLAG(struct job, force)},
     {"--labels", 0, "MODE=FILE",
      "write labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
-     "for several\nmodes, separate them by commas or repeat the option",
+     "for several\nmodes, separate them by commas or repeat the option;\nnone: indices "
+     "(STEM.modeN.map, if it exists)",
      CLI_OWN(set_labels, struct labels, struct job, labels)},
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
      CLI_FLAG(struct job, residuals)},
@@ -301,13 +302,21 @@ static enum status open_outputs(struct job *job, struct error *error)
 static enum status predict(struct job *job, struct error *error)
 {
     enum tensor_format format;
-    if (tensor_format(job->coordinates, &format, error) != STATUS_OK)
+    if (tensor_format(job->coordinates, NULL, &format, error) != STATUS_OK)
         return error->status;
+    if (format == TENSOR_CSV)
+        return error_set(
+            error, STATUS_INPUT,
+            "%s: is CSV, expected indices: convert it with blco convert --columns, and "
+            "--order with the .map files of the model's tensor",
+            job->coordinates);
     if (check_coordinates(job, format, error) != STATUS_OK)
         return error->status;
     if (check_target(job, error) != STATUS_OK)
         return error->status;
     if (cmd_read_model(&job->model, job->stem, &job->common, error) != STATUS_OK)
+        return error->status;
+    if (ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error) != STATUS_OK)
         return error->status;
     if (labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
         return error->status;

@@ -63,7 +63,7 @@ static const struct cli_option report_options[] = {
      CLI_FILE(struct job, record)},
     {"--labels", 0, "MODE=FILE",
      "labels of a mode, one on each text line; for several\nmodes, separate them by commas or "
-     "repeat the option",
+     "repeat the option;\nnone: indices (STEM.modeN.map, if it exists)",
      CLI_OWN(set_labels, struct labels, struct job, labels)},
     {"--ordered", 0, "LIST",
      "modes whose indices have an order, as 1,3, or none;\nlong ones are plotted as curves (modes "
@@ -85,9 +85,10 @@ static bool on_standard_output(const struct job *job)
 /* STEM.suffix; of a stem that is the name of a file, without the ending of this name. */
 static char *beside(const char *stem, const char *suffix, struct error *error)
 {
-    const struct ktensor_format *format = ktensor_file_format(stem);
-    size_t length = strlen(stem) - (format ? strlen(format->suffix) + 1 : 0);
-    return memory_text(error, "%.*s.%s", (int)length, stem, suffix);
+    char *name = ktensor_stem(stem, error);
+    char *path = name ? memory_text(error, "%s.%s", name, suffix) : NULL;
+    memory_free(name);
+    return path;
 }
 
 /* The same, or NULL where there is no such file. */
@@ -143,6 +144,8 @@ static enum status read_all(struct job *job, struct error *error)
     if (ktensor_read(&job->model, job->stem, 0, error) != STATUS_OK)
         return error->status;
     if (check_ordered(job, error) != STATUS_OK)
+        return error->status;
+    if (ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error) != STATUS_OK)
         return error->status;
     if (labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
         return error->status;

@@ -2,6 +2,7 @@
 #include "commands/cmd.h"
 
 #include "commands/options/cmd_common.h"
+#include "formats/ktensor/ktensor_formats.h"
 #include "report/top_show.h"
 
 struct settings {
@@ -25,7 +26,8 @@ static const struct cli_option top_options[] = {
      CLI_UNSIGNED(struct settings, count, 1, MAX_LENGTH), .initial = "10"},
     {"--labels", 0, "MODE=FILE",
      "show labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
-     "for several\nmodes, separate them by commas or repeat the option",
+     "for several\nmodes, separate them by commas or repeat the option;\nnone: indices "
+     "(STEM.modeN.map, if it exists)",
      CLI_OWN(set_labels, struct labels, struct settings, labels)},
     {"--component", 0, "N", "only component N",
      CLI_UNSIGNED(struct settings, component, 1, UINT64_MAX - 1)},
@@ -93,6 +95,8 @@ static enum status show_top(struct settings *s, const char *stem, struct error *
     if (cmd_read_model(&model, stem, &s->common, error) != STATUS_OK)
         goto done;
     if (choose(s, &view, error) != STATUS_OK)
+        goto done;
+    if (ktensor_find_labels(&s->labels, stem, model.shape.order, error) != STATUS_OK)
         goto done;
     if (labels_read(&s->labels, &model.shape, error) != STATUS_OK)
         goto done;

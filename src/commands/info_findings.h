@@ -4,6 +4,7 @@
 #define BLCO_INFO_FINDINGS_H
 
 #include "commands/info_ranks.h"
+#include "formats/names/labels.h"
 #include "formats/tensor_file.h"
 #include "tensor/coo_statistics.h"
 
@@ -11,6 +12,8 @@ struct info_findings {
     struct coo x; /* of a .blco file only order, lengths and nnz; owned */
     enum tensor_format format;
     struct tensor_report report; /* of text and of NumPy arrays                   */
+    struct tensor_names names;   /* of CSV; owned                                 */
+    struct labels labels;        /* names of modes, and the maps beside the file, unread; owned  */
     struct coo_listed listed;    /* what is listed besides nonzeros               */
     uint64_t file_bytes;         /* of a .blco file, of NumPy arrays without headers */
     struct plan_tensor tensor;   /* what the plan needs to know                   */

@@ -5,15 +5,17 @@
 static void put_format(struct json *j, const struct info_findings *f)
 {
     const struct tns_report *text = &f->report.text;
-    bool is_text = f->format == TENSOR_TEXT;
-    static const char *const names[] = {
-        [TENSOR_TEXT] = "text", [TENSOR_BLCO] = "blco", [TENSOR_NPY] = "npy"};
-    json_put_string(j, "format", names[f->format]);
+    static const char *const formats[] = {
+        [TENSOR_TEXT] = "text", [TENSOR_BLCO] = "blco", [TENSOR_CSV] = "csv", [TENSOR_NPY] = "npy"};
+    bool is_text = f->format == TENSOR_TEXT || f->format == TENSOR_CSV;
+    json_put_string(j, "format", formats[f->format]);
     json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes",
                       is_text ? text->text_bytes : f->file_bytes);
     if (!is_text)
         return;
     json_put_bool(j, "gzip", text->gzip);
+    if (f->format == TENSOR_CSV)
+        return;
     json_put_string(j, "header", word_of(tns_header_words, (int)text->header));
 }
 
@@ -35,6 +37,20 @@ static void put_listed(struct json *j, const struct info_findings *f)
     json_put_unsigned(j, "unknown", f->listed.unknown);
 }
 
+/* The files that have names of indices. */
+static void put_maps(struct json *j, const struct info_findings *f)
+{
+    bool any = false;
+    for (int n = 0; n < f->x.shape.order; n++)
+        any = any || f->labels.mode[n].path;
+    if (!any)
+        return;
+    json_put_array(j, "maps");
+    for (int n = 0; n < f->x.shape.order; n++)
+        json_put_string(j, NULL, f->labels.mode[n].path);
+    json_end(j);
+}
+
 static void put_tensor(struct json *j, const struct info_findings *f)
 {
     const struct coo *x = &f->x;
@@ -43,6 +59,8 @@ static void put_tensor(struct json *j, const struct info_findings *f)
         places *= (double)x->shape.dims[n];
     json_put_unsigned(j, "order", (uint64_t)x->shape.order);
     json_put_unsigneds(j, "lengths", x->shape.dims, (size_t)x->shape.order);
+    mode_names_put(j, &f->labels.modes, x->shape.order);
+    put_maps(j, f);
     json_put_unsigned(j, "nonzeros", info_nonzeros(f));
     json_put_number(j, "density", (double)info_nonzeros(f) / places);
     json_put_unsigned(j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));

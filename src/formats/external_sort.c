@@ -109,11 +109,14 @@ enum status external_sort_write(struct external_sort *s, struct coo *last,
     *report = (struct external_sort_report){0};
     if (blco_writer_open(&w, s->path, &last->shape, s->memory / WRITER_PART, error) != STATUS_OK)
         goto done;
+    w.modes = s->modes;
     if (merge(s, last, &sums, error) != STATUS_OK)
         goto done;
     report->cleaning = sums.cleaning;
+    report->cleaning.zeros += s->cleaned.zeros;
+    report->cleaning.duplicates += s->cleaned.duplicates;
     report->nnz = w.nnz + w.filled;
-    w.listed.dropped = sums.cleaning.zeros;
+    w.listed.dropped = report->cleaning.zeros;
     blco_writer_commit(&w, &report->bytes, error);
 done:
     blco_writer_discard(&w);

@@ -13,7 +13,9 @@ struct external_sort {
     const char *path; /* of the .blco file; borrowed                                           */
     uint64_t memory;  /* bytes that writing it may take, and some for each thread besides      */
     enum coo_zeros zeros; /* COO_DROP_ZEROS until the caller sets it                           */
-    struct progress *progress; /* may be NULL */
+    struct progress *progress;      /* may be NULL */
+    const struct mode_names *modes; /* their names, or NULL until the caller sets them; borrowed */
+    struct coo_cleaning cleaned;    /* what was cleaned before the entries came here           */
     struct spills spills;
 };
 

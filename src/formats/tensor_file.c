@@ -2,36 +2,72 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "formats/npy/npy_read.h"
 
-/* Whether a regular file has the magic bytes at the position of the descriptor. Nothing is read
- * from a pipe. */
-static bool has_magic(int fd)
+#define FIRST_BYTES 4096
+
+/* The first bytes of a regular file, from the position of the descriptor on; 0 where there are
+ * none. Nothing is read from a pipe. */
+static size_t first_bytes(int fd, char bytes[FIRST_BYTES])
 {
-    char bytes[BLCO_MAGIC_BYTES];
     struct stat about;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
-        return false;
+        return 0;
     off_t position = lseek(fd, 0, SEEK_CUR);
-    ssize_t got = position < 0 ? -1 : pread(fd, bytes, sizeof bytes, position);
-    return got > 0 && blco_file_magic(bytes, (size_t)got);
+    ssize_t got = position < 0 ? -1 : pread(fd, bytes, FIRST_BYTES, position);
+    return got > 0 ? (size_t)got : 0;
 }
 
-enum status tensor_format(const char *path, enum tensor_format *format, struct error *error)
+static bool ends_in(const char *path, const char *ending)
 {
-    *format = npy_tensor_named(path) ? TENSOR_NPY : TENSOR_TEXT;
+    size_t length = strlen(path), end = strlen(ending);
+    return length > end && strcasecmp(path + length - end, ending) == 0;
+}
+
+static bool named_csv(const char *path)
+{
+    return ends_in(path, ".csv") || ends_in(path, ".tsv") || ends_in(path, ".csv.gz") ||
+           ends_in(path, ".tsv.gz");
+}
+
+/* The kind of the file that begins with these bytes. */
+static enum tensor_format format_of(const char *path, const char *bytes, size_t count)
+{
+    if (blco_file_magic(bytes, count))
+        return TENSOR_BLCO;
+    return named_csv(path) || csv_header_is_sure(bytes, count) ? TENSOR_CSV : TENSOR_TEXT;
+}
+
+static enum status format_of_input(const struct csv_options *csv, enum tensor_format *format,
+                                   struct error *error)
+{
+    char bytes[FIRST_BYTES];
+    if (blco_file_magic(bytes, first_bytes(STDIN_FILENO, bytes)))
+        return error_set(error, STATUS_INPUT,
+                         "standard input is a .blco file, which must be given by its name");
+    *format = csv && csv->columns ? TENSOR_CSV : TENSOR_TEXT;
+    return STATUS_OK;
+}
+
+enum status tensor_format(const char *path, const struct csv_options *csv,
+                          enum tensor_format *format, struct error *error)
+{
+    const char *option = csv && csv->value    ? "--value"
+                         : csv && csv->orders ? "--order"
+                         : csv && csv->bins   ? "--bin"
+                                              : NULL;
+    if (option && !csv->columns)
+        return error_set(error, STATUS_INPUT, "%s: expected --columns beside it", option);
+    *format = csv && csv->columns ? TENSOR_CSV : npy_tensor_named(path) ? TENSOR_NPY : TENSOR_TEXT;
     if (*format == TENSOR_NPY)
         return STATUS_OK;
-    if (strcmp(path, "-") == 0) {
-        if (has_magic(STDIN_FILENO))
-            return error_set(error, STATUS_INPUT,
-                             "standard input is a .blco file, which must be given by its name");
-        return STATUS_OK;
-    }
+    if (strcmp(path, "-") == 0)
+        return format_of_input(csv, format, error);
     /* Only a regular file is opened: the writer of a pipe would find the pipe closed afterwards. */
     struct stat what;
     if (stat(path, &what) != 0 || !S_ISREG(what.st_mode))
@@ -39,9 +75,14 @@ enum status tensor_format(const char *path, enum tensor_format *format, struct e
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return STATUS_OK;
-    if (has_magic(fd))
-        *format = TENSOR_BLCO;
+    char bytes[FIRST_BYTES];
+    const enum tensor_format found = format_of(path, bytes, first_bytes(fd, bytes));
     close(fd);
+    if (*format == TENSOR_CSV && found == TENSOR_BLCO)
+        return error_set(error, STATUS_INPUT,
+                         "%s: is a .blco file, expected CSV, to which --columns belongs", path);
+    if (*format == TENSOR_TEXT)
+        *format = found;
     return STATUS_OK;
 }
 
@@ -120,6 +161,25 @@ enum status tensor_read_pieces(struct coo *x, const char *path, const struct tns
 {
     return (npy_tensor_named(path) ? npy_read_pieces : tns_read_pieces)(x, path, options, pieces,
                                                                         report, error);
+}
+
+enum status tensor_read_csv(struct coo *x, struct tensor_names *names,
+                            const struct csv_source *source, struct progress *progress,
+                            struct tensor_report *report, struct error *error)
+{
+    *report = (struct tensor_report){0};
+    double start = clock_now();
+    if (csv_read(x, names, source, progress, &report->text, error) != STATUS_OK)
+        return error->status;
+    report->read_seconds = clock_lap(&start);
+    if (tensor_check_lengths(source->path, &x->shape, source->text, error) != STATUS_OK)
+        goto done;
+    tensor_clean(x, source->path, source->text, NULL, &report->cleaning, error);
+    report->clean_seconds = clock_lap(&start);
+done:
+    if (error->status != STATUS_OK)
+        coo_free(x);
+    return error->status;
 }
 
 enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz,

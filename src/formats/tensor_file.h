@@ -1,14 +1,16 @@
-/* Tensor files of every kind: FROSTT text, plain or gzip, .blco, and NumPy arrays. Of the last the
- * name shows which kind they are, of the others their contents. */
+/* Tensor files of every kind: FROSTT text and CSV, plain or gzip, .blco, and NumPy arrays. Their
+ * contents show which kind they are; of CSV the name or an option may say so as well, of NumPy
+ * arrays the name does. */
 #ifndef BLCO_TENSOR_FILE_H
 #define BLCO_TENSOR_FILE_H
 
 #include "base/progress.h"
 #include "formats/blco/blco_file.h"
+#include "formats/csv/csv.h"
 #include "formats/tns/tns.h"
 #include "tensor/coo.h"
 
-enum tensor_format { TENSOR_TEXT, TENSOR_BLCO, TENSOR_NPY };
+enum tensor_format { TENSOR_TEXT, TENSOR_BLCO, TENSOR_CSV, TENSOR_NPY };
 
 struct tensor_report {
     struct tns_report text;
@@ -16,10 +18,13 @@ struct tensor_report {
     double read_seconds, clean_seconds;
 };
 
-/* Finds out the kind of a file. "-", standard input, is text. STATUS_INPUT if standard input is a
- * .blco file, which must be given by its name. A file that cannot be read counts as text; the
- * reader of text then gives the reason. */
-enum status tensor_format(const char *path, enum tensor_format *format, struct error *error);
+/* Finds out the kind of a file: CSV where `csv`, which may be NULL, has columns, where the name
+ * ends in .csv, .tsv or one of these and .gz, or where the first text line is no line of a tensor
+ * but a header. "-", standard input, is text unless there are columns. STATUS_INPUT if standard
+ * input is a .blco file, which must be given by its name, or if a .blco file is given with columns.
+ * A file that cannot be read counts as text; the reader of text then gives the reason. */
+enum status tensor_format(const char *path, const struct csv_options *csv,
+                          enum tensor_format *format, struct error *error);
 
 /* The kind of file to write under this name: .blco if the name ends in .blco, else text. */
 enum tensor_format tensor_format_named(const char *path);
@@ -35,6 +40,12 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
 enum status tensor_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
                                const struct tns_pieces *pieces, struct tns_report *report,
                                struct error *error);
+
+/* The same from CSV; *names gets the names, which the caller frees. STATUS_INPUT also where --dims
+ * gives other lengths. */
+enum status tensor_read_csv(struct coo *x, struct tensor_names *names,
+                            const struct csv_source *source, struct progress *progress,
+                            struct tensor_report *report, struct error *error);
 
 /* coo_clean() of entries of the file `path`, as `options` say; its name begins the message if they
  * are at fault. */

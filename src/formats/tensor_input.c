@@ -11,36 +11,42 @@ static enum status open_blco(struct tensor_input *input, const char *path,
     if (tensor_open_blco(&input->file, path, options, error) != STATUS_OK)
         return error->status;
     input->unread = true;
+    input->names.modes = *input->file.modes;
     input->listed = input->file.listed;
     input->x = (struct coo){.shape = input->file.shape, .nnz = input->file.header->nnz};
     return STATUS_OK;
 }
 
-static enum status read_text(struct tensor_input *input, const char *path,
-                             const struct tns_options *options, struct progress *progress,
-                             struct error *error)
+static enum status read_text(struct tensor_input *input, const struct csv_source *source,
+                             bool is_csv, struct progress *progress, struct error *error)
 {
     struct tensor_report report;
-    if (tensor_read_text(&input->x, path, options, progress, &report, error) != STATUS_OK)
+    if (is_csv)
+        tensor_read_csv(&input->x, &input->names, source, progress, &report, error);
+    else
+        tensor_read_text(&input->x, source->path, source->text, progress, &report, error);
+    if (error->status != STATUS_OK)
         return error->status;
     input->read_seconds = report.read_seconds;
     input->clean_seconds = report.clean_seconds;
     input->listed = coo_count_listed(&input->x);
     input->listed.dropped = report.cleaning.zeros;
     tensor_note_cleaning(progress, &report.cleaning);
-    return tensor_check_left(path, report.text.entries, input->x.nnz, &input->listed, error);
+    return tensor_check_left(source->path, report.text.entries, input->x.nnz, &input->listed,
+                             error);
 }
 
 enum status tensor_input_open(struct tensor_input *input, const char *path,
-                              const struct tns_options *options, struct progress *progress,
-                              struct error *error)
+                              const struct tns_options *options, const struct csv_options *csv,
+                              struct progress *progress, struct error *error)
 {
+    const struct csv_source source = {.path = path, .options = csv, .text = options};
     enum tensor_format format;
     *input = (struct tensor_input){0};
-    if (tensor_format(path, &format, error) != STATUS_OK)
+    if (tensor_format(path, csv, &format, error) != STATUS_OK)
         return error->status;
     return format == TENSOR_BLCO ? open_blco(input, path, options, error)
-                                 : read_text(input, path, options, progress, error);
+                                 : read_text(input, &source, format == TENSOR_CSV, progress, error);
 }
 
 enum status tensor_input_read(struct tensor_input *input, struct progress *progress,
@@ -61,5 +67,6 @@ void tensor_input_close(struct tensor_input *input)
 {
     coo_free(&input->x);
     blco_file_close(&input->file);
+    tensor_names_free(&input->names);
     *input = (struct tensor_input){0};
 }

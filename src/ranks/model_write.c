@@ -81,19 +81,28 @@ static enum status write_own(struct outfile *file, const struct model_rows *m, i
     return STATUS_OK;
 }
 
-static enum status replace_older(struct outfile *file, int *count, struct stem_lock *lock,
+/* The new files, of which *count are open, and the maps replace the older ones. */
+static enum status replace_older(struct outfile *file, int *count, const struct labels *names,
+                                 struct ktensor_files *files, struct stem_lock *lock,
                                  struct error *error)
 {
-    if (ktensor_files_older(file, count, lock, error) != STATUS_OK)
+    if (names && ktensor_files_add_maps(files, lock->stem, names, error) != STATUS_OK)
+        return error->status;
+    if (ktensor_write_maps(file, count, names, lock, error) != STATUS_OK)
+        return error->status;
+    if (ktensor_files_older(file, count, files, lock, error) != STATUS_OK)
         return error->status;
     return outfile_set_replace(lock, file, *count, error);
 }
 
 /* Rank 0 gives the files their final names, and keeps the old files until all ranks know. */
-static enum status replace_files(struct outfile *file, int count, struct comm *c,
+static enum status replace_files(struct outfile *file, const struct labels *names,
+                                 struct ktensor_files *files, struct comm *c,
                                  struct stem_lock *lock, struct error *error)
 {
-    bool replaced = c->rank == 0 && replace_older(file, &count, lock, error) == STATUS_OK;
+    int count = files->count;
+    bool replaced =
+        c->rank == 0 && replace_older(file, &count, names, files, lock, error) == STATUS_OK;
     comm_allreduce_error(c, error);
     if (replaced && error->status == STATUS_OK)
         outfile_set_keep(lock, file, count);
@@ -115,7 +124,7 @@ enum status model_write_together(const struct model_rows *m, struct comm *c, con
     write_own(file, m, c->rank, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         goto done;
-    replace_files(file, files->count, c, lock, error);
+    replace_files(file, m->names, files, c, lock, error);
 done:
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);

@@ -11,6 +11,7 @@ struct model_rows {
     const struct ktensor *part;     /* with lambda, the same on all ranks            */
     const struct ktensor_rows *own; /* the rows of *part that this rank writes       */
     const struct shape *whole;      /* of the model                                  */
+    const struct labels *names;     /* of the model, on rank 0; NULL: there are none */
 };
 
 /* Writes the files that ktensor_write(KTENSOR_NPY) writes for the whole model, byte for byte; every

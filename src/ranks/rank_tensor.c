@@ -10,6 +10,7 @@
 #include "ranks/nonzero_exchange.h"
 #include "ranks/rank_census.h"
 #include "ranks/share_blco.h"
+#include "ranks/share_csv.h"
 #include "ranks/share_npy.h"
 #include "ranks/share_text.h"
 #include "tensor/fingerprint.h"
@@ -167,6 +168,7 @@ static enum status open_blco(struct rank_tensor *t, const struct rank_request *r
     if (share_open_blco(&t->input.file, t->comm, request->path, request->tns, error) != STATUS_OK)
         return error->status;
     t->listed = t->input.file.listed;
+    t->input.names.modes = *t->input.file.modes;
     if (request->packed && decoded_layout_create(&layout, &t->input.file.shape))
         return plan_parts(t, request, progress, error);
     if (share_read_blco(&share, t->comm, &t->input.file, progress, error) != STATUS_OK)
@@ -179,25 +181,48 @@ done:
     return error->status;
 }
 
+/* Sends the entries of text to their owners, and cleans them there. */
+static enum status take_text(struct rank_tensor *t, struct share *share,
+                             const struct rank_request *request, struct progress *progress,
+                             struct error *error)
+{
+    struct coo_cleaning cleaning = {0};
+    if (send_to_owners(t, share, request, error) != STATUS_OK)
+        return error->status;
+    if (clean(t, request, &cleaning, error) != STATUS_OK)
+        return error->status;
+    t->nnz = share->total - cleaning.zeros - cleaning.duplicates;
+    tensor_note_cleaning(progress, &cleaning);
+    return tensor_check_left(request->path, share->total, t->nnz, &t->listed, error);
+}
+
 /* Opens text, or NumPy arrays. */
 static enum status open_text(struct rank_tensor *t, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
     struct share share;
-    struct coo_cleaning cleaning = {0};
     double start = clock_now();
     (npy_tensor_named(request->path) ? share_read_npy : share_read_text)(
         &share, t->comm, request->path, request->tns, progress, error);
     if (error->status != STATUS_OK)
         goto done;
     t->input.read_seconds = clock_now() - start;
-    if (send_to_owners(t, &share, request, error) != STATUS_OK)
+    take_text(t, &share, request, progress, error);
+done:
+    share_free(&share);
+    return error->status;
+}
+
+static enum status open_csv(struct rank_tensor *t, const struct rank_request *request,
+                            struct progress *progress, struct error *error)
+{
+    const struct csv_source source = {request->path, request->csv, request->tns};
+    struct share share;
+    double start = clock_now();
+    if (share_read_csv(&share, t->comm, &source, &t->input.names, progress, error) != STATUS_OK)
         goto done;
-    if (clean(t, request, &cleaning, error) != STATUS_OK)
-        goto done;
-    t->nnz = share.total - cleaning.zeros - cleaning.duplicates;
-    tensor_note_cleaning(progress, &cleaning);
-    tensor_check_left(request->path, share.total, t->nnz, &t->listed, error);
+    t->input.read_seconds = clock_now() - start;
+    take_text(t, &share, request, progress, error);
 done:
     share_free(&share);
     return error->status;
@@ -208,12 +233,21 @@ static enum status open_parts(struct rank_tensor *t, const struct rank_request *
 {
     enum tensor_format format = TENSOR_TEXT;
     if (t->comm->rank == 0)
-        tensor_format(request->path, &format, error);
+        tensor_format(request->path, request->csv, &format, error);
     if (comm_allreduce_error(t->comm, error) != STATUS_OK)
         return error->status;
     if (comm_bcast(t->comm, 0, &format, sizeof format, error) != STATUS_OK)
         return error->status;
-    return (format == TENSOR_BLCO ? open_blco : open_text)(t, request, progress, error);
+    switch (format) {
+    case TENSOR_BLCO:
+        return open_blco(t, request, progress, error);
+    case TENSOR_CSV:
+        return open_csv(t, request, progress, error);
+    case TENSOR_NPY:
+    case TENSOR_TEXT:
+        break;
+    }
+    return open_text(t, request, progress, error);
 }
 
 /* A rank alone has the whole tensor. */
@@ -228,7 +262,8 @@ static enum status take_whole(struct rank_tensor *t, struct error *error)
 static enum status open_whole(struct rank_tensor *t, const struct rank_request *request,
                               struct progress *progress, struct error *error)
 {
-    if (tensor_input_open(&t->input, request->path, request->tns, progress, error) != STATUS_OK)
+    if (tensor_input_open(&t->input, request->path, request->tns, request->csv, progress, error) !=
+        STATUS_OK)
         return error->status;
     t->listed = t->input.listed;
     return take_whole(t, error);
@@ -245,15 +280,6 @@ static enum status finish(struct rank_tensor *t, struct error *error)
 failed:
     rank_tensor_close(t);
     return error->status;
-}
-
-enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
-                             const struct rank_request *request, struct progress *progress,
-                             struct error *error)
-{
-    *t = (struct rank_tensor){.comm = c, .hashed = request->hashed};
-    (c->size == 1 ? open_whole : open_parts)(t, request, progress, error);
-    return finish(t, error);
 }
 
 static enum status read_parts(struct rank_tensor *t, struct progress *progress, struct error *error)
@@ -284,6 +310,49 @@ enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, s
     if (error->status != STATUS_OK)
         rank_tensor_close(t);
     return error->status;
+}
+
+/* Changes the values of this rank's part, by what all ranks count. */
+static enum status change_part(struct rank_tensor *t, struct value_change *change,
+                               struct error *error)
+{
+    const uint64_t *first = t->part.first;
+    struct coo *x = &t->input.x;
+    value_change_count(change, x, first);
+    if (change->factor &&
+        comm_allreduce_sum(t->comm, change->factor, change->length, error) != STATUS_OK)
+        return error->status;
+    value_change_weigh(change);
+    return value_change_apply(change, x, first, error);
+}
+
+static enum status change_values(struct rank_tensor *t, const struct value_rule *rule,
+                                 struct progress *progress, struct error *error)
+{
+    struct value_change change = {.factor = NULL};
+    if (rule->kind == VALUES_AS_THEY_ARE)
+        return STATUS_OK;
+    if (rank_tensor_read(t, progress, error) != STATUS_OK)
+        return error->status;
+    value_change_begin(&change, rule, &t->shape, error);
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
+        goto done;
+    change_part(t, &change, error);
+    comm_allreduce_error(t->comm, error);
+done:
+    value_change_free(&change);
+    return error->status;
+}
+
+enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
+                             const struct rank_request *request, struct progress *progress,
+                             struct error *error)
+{
+    *t = (struct rank_tensor){.comm = c, .hashed = request->hashed};
+    (c->size == 1 ? open_whole : open_parts)(t, request, progress, error);
+    if (error->status == STATUS_OK)
+        change_values(t, &request->values, progress, error);
+    return finish(t, error);
 }
 
 enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struct coo *x,
@@ -358,5 +427,6 @@ void rank_tensor_close(struct rank_tensor *t)
     rank_rows_close(&t->rows);
     process_grid_free(&t->grid);
     rank_tensor_free_nonzeros(t);
+    tensor_names_free(&t->input.names);
     *t = (struct rank_tensor){0};
 }

@@ -5,6 +5,7 @@
 
 #include "comm/comm.h"
 #include "formats/tensor_input.h"
+#include "tensor/value_change.h"
 #include "plan/plan.h"
 #include "plan/rank_rates.h"
 #include "ranks/rank_rows.h"
@@ -13,6 +14,8 @@
 struct rank_request {
     const char *path;              /* "-": text from standard input; outlives the tensor     */
     const struct tns_options *tns; /* borrowed                                               */
+    const struct csv_options *csv; /* borrowed; NULL: no CSV is read                         */
+    struct value_rule values;      /* what becomes of the values, once they are cleaned      */
     int modes;            /* how many numbers of `parts` the user gives; 0: a grid is chosen */
     int parts[MAX_ORDER]; /* (modes) the number of ranges of each mode                       */
     uint64_t row_bytes;   /* of a factor matrix's row                                        */

@@ -6,6 +6,7 @@
 #include "base/machine.h"
 #include "formats/tns/tns.h"
 #include "plan/process_grid.h"
+#include "ranks/share_deal.h"
 
 /* What all ranks together have read. */
 struct tally {
@@ -23,11 +24,10 @@ struct reading {
     struct progress *progress;
 };
 
-static enum status append(struct reading *r, struct coo *piece, struct error *error)
+/* Refuses a share that is larger than memory. */
+static enum status check_memory(const struct reading *r, int order, struct error *error)
 {
-    uint64_t bytes = 4 * (uint64_t)piece->shape.order + 8 + TNS_CLEAN_BYTES;
-    if (share_append(r->share, piece, error) != STATUS_OK)
-        return error->status;
+    uint64_t bytes = 4 * (uint64_t)order + 8 + TNS_CLEAN_BYTES;
     if (r->share->nnz > r->memory / bytes)
         return error_set(
             error, STATUS_MEMORY,
@@ -36,6 +36,14 @@ static enum status append(struct reading *r, struct coo *piece, struct error *er
             "--host-memory",
             r->path, r->memory / bytes, r->comm->rank);
     return STATUS_OK;
+}
+
+static enum status append(struct reading *r, struct coo *piece, struct error *error)
+{
+    const int order = piece->shape.order;
+    if (share_append(r->share, piece, error) != STATUS_OK)
+        return error->status;
+    return check_memory(r, order, error);
 }
 
 /* *piece = the entries of the window; empty on failure. */
@@ -120,50 +128,6 @@ static enum status read_share(struct reading *r, struct error *error)
 
 /* --- a file that rank 0 reads --- */
 
-/* Rank k gets the numbers first[k] to first[k + 1] - 1, of `size` bytes each, of rank 0's array
- * `from` at `to`. */
-static enum status deal_array(struct comm *c, const void *from, void *to, size_t size,
-                              const uint64_t *first, struct error *error)
-{
-    uint64_t send[MAX_RANKS + 1], receive[MAX_RANKS + 1];
-    for (int k = 0; k <= c->size; k++) {
-        send[k] = c->rank == 0 ? first[k] * size : 0;
-        receive[k] = k > 0 ? (first[c->rank + 1] - first[c->rank]) * size : 0;
-    }
-    return comm_alltoallv(c, from, send, to, receive, error);
-}
-
-/* Appends a piece that has room for nnz entries. */
-static enum status append_room(struct reading *r, const struct shape *shape, uint64_t nnz,
-                               struct error *error)
-{
-    struct coo piece;
-    if (coo_create(&piece, shape, nnz, error) != STATUS_OK)
-        return error->status;
-    return append(r, &piece, error);
-}
-
-/* Deals out rank 0's x, whose shape and nnz all ranks know: each rank's part becomes its next
- * piece.
- */
-static enum status deal(struct reading *r, const struct coo *x, struct error *error)
-{
-    struct comm *c = r->comm;
-    struct share *s = r->share;
-    uint64_t first[MAX_RANKS + 1];
-    for (int k = 0; k <= c->size; k++)
-        first[k] = even_cut(x->nnz, k, c->size);
-    append_room(r, &x->shape, first[c->rank + 1] - first[c->rank], error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
-    const struct coo *to = &s->piece[s->pieces - 1];
-    for (int n = 0; n < x->shape.order; n++)
-        if (deal_array(c, x->index[n], to->index[n], sizeof *x->index[n], first, error) !=
-            STATUS_OK)
-            return error->status;
-    return deal_array(c, x->value, to->value, sizeof *x->value, first, error);
-}
-
 /* Deals out the next window of rank 0; *over at the end, and where rank 0 has failed. */
 static enum status deal_window(struct reading *r, bool *over, struct error *error)
 {
@@ -182,7 +146,10 @@ static enum status deal_window(struct reading *r, bool *over, struct error *erro
         goto done;
     x.shape = next.shape;
     x.nnz = next.nnz;
-    deal(r, &x, error);
+    if (share_deal(r->share, r->comm, &x, error) != STATUS_OK)
+        goto done;
+    check_memory(r, x.shape.order, error);
+    comm_allreduce_error(r->comm, error);
 done:
     coo_free(&x);
     return error->status;

@@ -103,12 +103,14 @@ enum status run_record_machine(struct json *j, const char *writer, char *const *
 }
 
 void run_record_tensor(struct json *j, const char *name, const struct shape *shape, uint64_t nnz,
-                       const uint64_t *hash)
+                       const uint64_t *hash, const struct mode_names *modes)
 {
     json_put_object(j, "tensor");
     json_put_string(j, "name", name);
     json_put_unsigned(j, "order", (uint64_t)shape->order);
     json_put_unsigneds(j, "lengths", shape->dims, (size_t)shape->order);
+    if (modes)
+        mode_names_put(j, modes, shape->order);
     json_put_unsigned(j, "nonzeros", nnz);
     if (hash) {
         char digits[17];

@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "base/json.h"
+#include "tensor/mode_names.h"
 
 /* Adds to the object that is open in j: record (what it is a record of), date, command ("blco"
  * and argv, which NULL ends), version and commit. */
@@ -17,10 +18,11 @@ void run_record_program(struct json *j, const char *writer, char *const *argv);
 enum status run_record_machine(struct json *j, const char *writer, char *const *argv,
                                const struct backend_kind *kind, int device, int threads);
 
-/* Adds the object tensor: name, order, lengths, nonzeros, and, where `hash` (fingerprint_hash) is
- * not NULL, fingerprint: the hash as 16 hexadecimal digits. */
+/* Adds the object tensor: name, order, lengths, nonzeros; where `hash` (fingerprint_hash) is not
+ * NULL, fingerprint: the hash as 16 hexadecimal digits; where `modes` is not NULL and has names,
+ * modes. */
 void run_record_tensor(struct json *j, const char *name, const struct shape *shape, uint64_t nnz,
-                       const uint64_t *hash);
+                       const uint64_t *hash, const struct mode_names *modes);
 
 /* Adds to the object that is open in j: rank, precision, conflict, sharing, memory, host_memory. */
 void run_record_options(struct json *j, const struct backend_options *options);

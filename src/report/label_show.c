@@ -9,6 +9,15 @@
 #define LABEL_WIDTH 32 /* columns */
 #define CUT         "..."
 
+/* Makes a label printable, and cuts it. */
+static const char *show(const char *label, char shown[LABEL_SHOWN_ROOM])
+{
+    printable(label, shown, LABEL_SHOWN_ROOM - sizeof CUT);
+    if (utf8_width(shown) > LABEL_WIDTH)
+        strcpy(shown + utf8_fit(shown, LABEL_WIDTH - strlen(CUT)), CUT);
+    return shown;
+}
+
 const char *label_show(const struct labels *l, int n, uint64_t i, int index_base,
                        char shown[LABEL_SHOWN_ROOM])
 {
@@ -18,8 +27,19 @@ const char *label_show(const struct labels *l, int n, uint64_t i, int index_base
                  (uintmax_t)i + (uintmax_t)index_base);
         return shown;
     }
-    printable(label, shown, LABEL_SHOWN_ROOM - sizeof CUT);
-    if (utf8_width(shown) > LABEL_WIDTH)
-        strcpy(shown + utf8_fit(shown, LABEL_WIDTH - strlen(CUT)), CUT);
-    return shown;
+    return show(label, shown);
+}
+
+const char *mode_name(const struct labels *l, int n, char name[MODE_NAME_ROOM])
+{
+    if (l && l->modes.of[n][0])
+        return show(l->modes.of[n], name);
+    snprintf(name, MODE_NAME_ROOM, "mode %d", n + 1);
+    return name;
+}
+
+void mode_put_name(struct json *j, const struct labels *l, int n)
+{
+    if (l->modes.of[n][0])
+        json_put_string(j, "name", l->modes.of[n]);
 }

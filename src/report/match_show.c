@@ -2,19 +2,30 @@
 
 #include <math.h>
 
+#include "base/utf8.h"
 #include "report/decimals.h"
-#include "report/labels.h"
+#include "report/label_show.h"
 
 #define SCORE_DECIMALS 6
 #define WEIGHT_DIGITS  6 /* of the largest weight */
+#define LEAST_WIDTH    9 /* of the column of a mode */
 
-static void print_head(FILE *stream, const struct ktensor_match *m)
+/* How wide the column of a mode is. */
+static int mode_width(const struct labels *names, int n)
+{
+    char name[MODE_NAME_ROOM];
+    const int width = (int)utf8_width(mode_name(names, n, name));
+    return width > LEAST_WIDTH ? width : LEAST_WIDTH;
+}
+
+static void print_head(FILE *stream, const struct ktensor_match *m, const struct labels *names)
 {
     fprintf(stream, "\n%6s %6s %9s %11s %11s %11s", "A", "B", "score", "congruence", "weight A",
             "weight B");
     for (int n = 0; n < m->order; n++) {
         char name[MODE_NAME_ROOM];
-        fprintf(stream, " %9s", mode_name(m->mode[n], name));
+        mode_name(names, m->mode[n], name);
+        fprintf(stream, " %*s%s", mode_width(names, m->mode[n]) - (int)utf8_width(name), "", name);
     }
     fprintf(stream, "\n");
 }
@@ -36,7 +47,8 @@ static int weight_decimals(const struct ktensor_match *m)
     return decimals_for(largest, WEIGHT_DIGITS);
 }
 
-static void print_pair(FILE *stream, const struct ktensor_match *m, uint64_t p, int decimals)
+static void print_pair(FILE *stream, const struct ktensor_match *m, const struct labels *names,
+                       uint64_t p, int decimals)
 {
     const struct ktensor_pair *pair = &m->pair[p];
     fprintf(stream, "%6ju %6ju", (uintmax_t)pair->a + 1, (uintmax_t)pair->b + 1);
@@ -45,7 +57,8 @@ static void print_pair(FILE *stream, const struct ktensor_match *m, uint64_t p, 
     print_number(stream, 11, m->weight_a[pair->a], decimals);
     print_number(stream, 11, m->weight_b[pair->b], decimals);
     for (int n = 0; n < m->order; n++)
-        print_number(stream, 9, m->cosine[p * (uint64_t)m->order + (uint64_t)n], SCORE_DECIMALS);
+        print_number(stream, mode_width(names, m->mode[n]),
+                     m->cosine[p * (uint64_t)m->order + (uint64_t)n], SCORE_DECIMALS);
     fprintf(stream, "\n");
 }
 
@@ -65,15 +78,15 @@ static void print_alone(FILE *stream, const char *name, const uint64_t *partner,
     fprintf(stream, "\n");
 }
 
-void match_print(FILE *stream, const struct ktensor_match *m)
+void match_print(FILE *stream, const struct ktensor_match *m, const struct labels *names)
 {
     fprintf(stream, "score        %.6f, mean of %ju pair%s%s\n", m->score, (uintmax_t)m->pairs,
             m->pairs == 1 ? "" : "s", m->with_weights ? "" : ", without weights");
     fprintf(stream, "congruence   %.6f, mean of the magnitudes\n", m->congruence);
-    print_head(stream, m);
+    print_head(stream, m, names);
     int decimals = weight_decimals(m);
     for (uint64_t p = 0; p < m->pairs; p++)
-        print_pair(stream, m, p, decimals);
+        print_pair(stream, m, names, p, decimals);
     print_alone(stream, "A", m->partner_a, m->rank_a, m->pairs);
     print_alone(stream, "B", m->partner_b, m->rank_b, m->pairs);
 }

@@ -5,7 +5,7 @@
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/labels.h"
+#include "report/label_show.h"
 #include "report/page_entries.h"
 #include "report/page_line.h"
 
@@ -52,7 +52,7 @@ void page_weights(FILE *to, const struct page *page)
           to);
     for (int n = 0; n < k->shape.order; n++) {
         fputs("<th scope=\"col\">", to);
-        page_mode(to, n);
+        page_mode(to, page, n);
         fputs("</th>", to);
     }
     fputs("</tr></thead>\n<tbody>", to);
@@ -108,7 +108,7 @@ static void put_entry(FILE *to, const struct entries *e, const struct top_entry 
 static void put_caption(FILE *to, const struct entries *e, uint64_t rows)
 {
     fputs("<caption>", to);
-    page_mode(to, e->n);
+    page_mode(to, e->page, e->n);
     fputs(": ", to);
     if (e->count < rows && e->rest == 0)
         fprintf(to, "the %" PRIu64 " strongest of %" PRIu64 " entries", e->count, rows);
@@ -172,10 +172,11 @@ static void put_peaks(FILE *to, const struct page *page, int n, uint64_t r)
 static void put_line(FILE *to, const struct page *page, int n, uint64_t r)
 {
     struct page_line line;
-    char title[80], about[256], name[MODE_NAME_ROOM];
+    char title[MODE_NAME_ROOM + 64], about[256], name[MODE_NAME_ROOM];
     page_line_make(&line, page, n, r);
     struct plot_scale data = page_line_range(page, n, r);
-    snprintf(title, sizeof title, "Component %" PRIu64 ", %s", r + 1, mode_name(n, name));
+    snprintf(title, sizeof title, "Component %" PRIu64 ", %s", r + 1,
+             mode_name(page->labels, n, name));
     if (data.least <= data.most)
         snprintf(about, sizeof about, "A line over %" PRIu64 " entries, from %.4g to %.4g.",
                  page->model->shape.dims[n], data.least, data.most);
@@ -185,7 +186,7 @@ static void put_line(FILE *to, const struct page *page, int n, uint64_t r)
     line.plot.title = title;
     line.plot.about = about;
     fputs("<figure class=\"mode\"><figcaption>", to);
-    page_mode(to, n);
+    page_mode(to, page, n);
     fprintf(to, ": %" PRIu64 " entries</figcaption>\n", page->model->shape.dims[n]);
     plot_line(to, &line.plot);
     put_peaks(to, page, n, r);

@@ -6,7 +6,7 @@
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/labels.h"
+#include "formats/names/labels.h"
 
 #define SURELY_SHOWN 12 /* bytes of a label that has room everywhere */
 
@@ -15,10 +15,15 @@ int page_decimals(const struct plot_scale *scale)
     return decimals_for(fmax(fabs(scale->least), fabs(scale->most)), PAGE_DIGITS);
 }
 
-void page_mode(FILE *to, int n)
+void page_mode(FILE *to, const struct page *page, int n)
 {
-    char name[MODE_NAME_ROOM];
-    html_text(to, mode_heading(n, name), HTML_LABEL);
+    if (!page->labels->modes.of[n][0]) {
+        fprintf(to, "Mode %d", n + 1);
+        return;
+    }
+    fputs("<bdi>", to);
+    html_text(to, page->labels->modes.of[n], HTML_LABEL);
+    fputs("</bdi>", to);
 }
 
 void page_index(FILE *to, const struct page *page, int n, uint64_t i)

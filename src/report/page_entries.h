@@ -14,8 +14,8 @@
 /* The decimals of a column of numbers on the scale. */
 int page_decimals(const struct plot_scale *scale);
 
-/* The name of mode n, from 0, at the beginning of a heading. */
-void page_mode(FILE *to, int n);
+/* The name of mode n, from 0, at the beginning of a heading; "Mode 1" where it has none. */
+void page_mode(FILE *to, const struct page *page, int n);
 
 /* An index, from 0, as people read it: its number from 1, or its label, which a tooltip shows whole
  * where it may be cut. */

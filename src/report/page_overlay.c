@@ -5,7 +5,7 @@
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/labels.h"
+#include "report/label_show.h"
 #include "report/page_entries.h"
 #include "report/page_line.h"
 
@@ -19,7 +19,7 @@ static void put_lines(FILE *to, const struct page *page, int n)
 {
     struct plot_overlaid line[PLOT_MOST_OVERLAID];
     struct page_line frame, own;
-    char title[80], about[128], name[MODE_NAME_ROOM];
+    char title[MODE_NAME_ROOM + 64], about[128], name[MODE_NAME_ROOM];
     int count = lines_of(page);
     page_line_make(&frame, page, n, 0);
     for (int k = 0; k < count; k++) {
@@ -30,13 +30,14 @@ static void put_lines(FILE *to, const struct page *page, int n)
         plot_scale_add(&frame.plot.scale, own.plot.scale.least);
         plot_scale_add(&frame.plot.scale, own.plot.scale.most);
     }
-    snprintf(title, sizeof title, "Components 1 to %d, %s", count, mode_name(n, name));
+    snprintf(title, sizeof title, "Components 1 to %d, %s", count,
+             mode_name(page->labels, n, name));
     snprintf(about, sizeof about, "The lines of the components over each other, from %.4g to %.4g.",
              frame.plot.scale.least, frame.plot.scale.most);
     frame.plot.title = title;
     frame.plot.about = about;
     fputs("<figure class=\"mode\"><figcaption>", to);
-    page_mode(to, n);
+    page_mode(to, page, n);
     fprintf(to, ": %" PRIu64 " entries</figcaption>\n", page->model->shape.dims[n]);
     plot_overlay(to, &frame.plot, line, count);
     fputs("</figure>\n", to);
@@ -106,7 +107,7 @@ static void put_bars(FILE *to, const struct page *page, int n)
     uint64_t rows = page->model->shape.dims[n];
     int components = lines_of(page);
     fputs("<div class=\"wide\"><table><caption>", to);
-    page_mode(to, n);
+    page_mode(to, page, n);
     fputs("</caption>\n<thead><tr><td></td>", to);
     for (int r = 1; r <= components; r++)
         fprintf(to, "<th scope=\"col\" class=\"n\">Component %d</th><td class=\"bar\"></td>", r);

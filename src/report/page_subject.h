@@ -3,7 +3,7 @@
 #define BLCO_PAGE_SUBJECT_H
 
 #include "base/json_read.h"
-#include "report/labels.h"
+#include "formats/names/labels.h"
 #include "report/mode_view.h"
 
 /* All is borrowed. */

@@ -7,7 +7,7 @@
 
 #include "base/outfile.h"
 #include "formats/tns/line_writer.h"
-#include "report/labels.h"
+#include "formats/names/labels.h"
 #include "tensor/coo.h"
 
 /* How predictions are written. */

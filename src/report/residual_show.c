@@ -93,7 +93,7 @@ static void entry_cell(const struct table *t, uint64_t row, int column, char *te
     const struct residual_view *v = t->view;
     const int order = v->residuals->shape.order;
     if (row == 0 && column < order)
-        mode_name(column, text);
+        mode_name(v->labels, column, text);
     else if (row == 0)
         strcpy(text, headings[column - order]);
     else if (column < order)
@@ -145,7 +145,7 @@ static void slice_cell(const struct table *t, uint64_t row, int column, char *te
     const struct residuals *r = t->view->residuals;
     if (row == 0) {
         if (column == 0)
-            mode_name(t->mode, text);
+            mode_name(t->view->labels, t->mode, text);
         else
             strcpy(text, headings[column]);
         return;
@@ -170,12 +170,13 @@ static void print_slices(FILE *stream, const struct residual_view *v, int n)
                       .left = {labelled(v, n)}};
     if (t.rows == 0)
         return;
+    char name[MODE_NAME_ROOM];
     double largest = 0;
     for (uint64_t i = 0; i < t.rows; i++)
         largest = fmax(largest, slice_rmse(v->residuals, n, v->slices[n].entry[i].index));
     t.decimals[1] = decimals_for(v->slices[n].entry[0].value, DIGITS);
     t.decimals[2] = decimals_for(largest, DIGITS);
-    fprintf(stream, "\nstrangest slices of mode %d\n", n + 1);
+    fprintf(stream, "\nstrangest slices of %s\n", mode_name(v->labels, n, name));
     print_table(stream, &t);
 }
 
@@ -241,6 +242,7 @@ void residual_put_json(struct json *j, const struct residual_view *view)
     for (int n = 0; n < r->shape.order; n++) {
         json_put_object(j, NULL);
         json_put_unsigned(j, "mode", (uint64_t)n + 1);
+        mode_put_name(j, view->labels, n);
         json_put_array(j, "strangest_slices");
         for (uint64_t i = 0, count = slices_shown(&view->slices[n]); i < count; i++)
             put_slice(j, view, n, view->slices[n].entry[i].index);

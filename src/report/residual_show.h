@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "report/labels.h"
+#include "formats/names/labels.h"
 #include "report/residuals.h"
 
 struct residual_view {

@@ -51,7 +51,7 @@ static struct column column_of(const struct top_view *view, int n, uint64_t comp
     if (c.count == 0)
         c.label_width = strlen(ALL_ZERO);
     c.width = c.label_width + 2 + c.value_width;
-    widen(&c.width, strlen(mode_name(n, name)));
+    widen(&c.width, utf8_width(mode_name(view->labels, n, name)));
     return c;
 }
 
@@ -99,8 +99,8 @@ static void print_band(FILE *stream, const struct column *column, int count)
     struct blanks b = {.stream = stream};
     for (int k = 0; k < count; k++) {
         char name[MODE_NAME_ROOM];
-        mode_name(column[k].n, name);
-        put(&b, 2, name, column[k].width - strlen(name) + 1);
+        mode_name(column[k].view->labels, column[k].n, name);
+        put(&b, 2, name, column[k].width - utf8_width(name) + 1);
     }
     for (uint64_t i = 0; i < most; i++) {
         fprintf(stream, "\n");
@@ -147,6 +147,7 @@ static void put_mode(struct json *j, const struct top_view *view, int n, uint64_
     const struct top_entry *entry = top->entry + r * top->count;
     json_put_object(j, NULL);
     json_put_unsigned(j, "mode", (uint64_t)n + 1);
+    mode_put_name(j, view->labels, n);
     json_put_array(j, "entries");
     for (uint64_t i = 0; i < top->count && entry[i].value != 0; i++) {
         json_put_object(j, NULL);

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "model/ktensor.h"
-#include "report/labels.h"
+#include "formats/names/labels.h"
 #include "report/top_entries.h"
 
 /* What is shown: some components and modes of a model. Numbers count from 0; an end is one after

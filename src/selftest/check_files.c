@@ -32,7 +32,7 @@ static enum status read_back(const struct coo *x, const char *path, const char *
 {
     static const struct tns_options options = {.index_base = 1};
     struct tensor_input input;
-    if (tensor_input_open(&input, path, &options, NULL, error) != STATUS_OK)
+    if (tensor_input_open(&input, path, &options, NULL, NULL, error) != STATUS_OK)
         goto done;
     if (tensor_input_read(&input, NULL, error) != STATUS_OK)
         goto done;
@@ -97,7 +97,7 @@ static enum status write_model(const struct ktensor *k, const char *stem, unsign
     struct ktensor_files files = {0};
     if (outfile_set_lock(&lock, stem, error) != STATUS_OK)
         return error->status;
-    ktensor_write(k, &lock, format, &files, error);
+    ktensor_write(k, NULL, &lock, format, &files, error);
     ktensor_files_free(&files);
     stem_lock_release(&lock);
     return error->status;

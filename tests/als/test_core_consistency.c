@@ -196,7 +196,7 @@ static void check_three_components(const char *path)
     struct error error = {0};
     struct tensor_input input;
     const struct tns_options tns = {.index_base = 1};
-    assert_int_equal(tensor_input_open(&input, path, &tns, NULL, &error), STATUS_OK);
+    assert_int_equal(tensor_input_open(&input, path, &tns, NULL, NULL, &error), STATUS_OK);
     for (uint64_t rank = 3; rank <= 4; rank++) {
         const struct backend_options options = {.problem.rank = rank};
         struct ktensor k;

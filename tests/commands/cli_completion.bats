@@ -86,8 +86,8 @@ offers() {
     offers "auto cuda host" blco cpd --backend =
     offers "npy" blco cpd --format n
     offers "text,npy" blco cpd --format text,n
-    offers "text,npy,ktns" blco cpd --format text,npy, # a word of a list once
-    offers "npy,ktns npy,text" blco cpd --format = npy,
+    offers "text,npy,csv text,npy,ktns" blco cpd --format text,npy, # a word of a list once
+    offers "npy,csv npy,ktns npy,text" blco cpd --format = npy,
     offers "" blco cpd --format npy,npy
     offers "0 1" blco convert --index-base ''
     offers "all" blco selftest --gpus ''
@@ -154,7 +154,7 @@ in_fish() {
     in_fish "auto double single" "blco cpd --precision "
     in_fish "--backend=host" "blco cpd x.tns --backend=h"
     in_fish "text,npy" "blco cpd --format text,n"
-    in_fish "--format=text,npy,ktns" "blco cpd --format=text,npy,"
+    in_fish "--format=text,npy,csv --format=text,npy,ktns" "blco cpd --format=text,npy,"
     in_fish "" "blco cpd --format npy,npy"
     in_fish "x.blco x.tns x.tns.gz" "blco cpd x"
     in_fish "folder/y.blco" "blco info -q folder/"

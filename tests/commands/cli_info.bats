@@ -3,7 +3,7 @@ load cli_helpers
 @test "info of the admissions, in full" {
     run -0 --separate-stderr "$BLCO" info -q "$DATA/ucb-admissions.tns" -r 2 -t 2 --backend host --host-memory 1G
     [ -z "$stderr" ]
-    sed "s|$DATA/||" <<<"$output" >got
+    sed "s|$DATA/||g" <<<"$output" >got
     diff "$TEST_DATA/info_ucb-admissions.golden" got
 }
 

@@ -140,7 +140,7 @@ load cli_helpers
     fails 2 "--precision: 'half', expected double, single or auto" cpd a.tns -r 2 --precision half
     fails 2 "--backend: 'gpu', expected auto, cuda or host" cpd a.tns -r 2 --backend gpu
     for bad in txt text,,npy text, '' ,text texts; do
-        fails 2 "--format: '$bad', expected text, npy or ktns, or several of them" cpd a.tns -r 2 --format "$bad"
+        fails 2 "--format: '$bad', expected text, npy, ktns or csv, or several of them" cpd a.tns -r 2 --format "$bad"
     done
     fails 2 "--stem: '', expected the beginning of a file name" cpd a.tns -r 2 -o ''
     fails 2 "--stem: 'folder/', expected" cpd a.tns -r 2 -o folder/

@@ -94,7 +94,7 @@ doubles() { od -A n -v -w8 -t f8 -j 128 "$1" | tr -d ' '; }
 @test "predict: the strangest entries and slices of the admissions, in full" {
     cpd -q "$DATA/ucb-admissions.tns" -r 2 -o ucb --backend host
     run -0 --separate-stderr "$BLCO" predict ucb "$DATA/ucb-admissions.tns" -q --residuals -n 3 \
-        --labels "1=$DATA/ucb-admissions.mode1.map,3=$DATA/ucb-admissions.mode3.map"
+        --labels none --labels "1=$DATA/ucb-admissions.mode1.map,3=$DATA/ucb-admissions.mode3.map"
     [ -z "$stderr" ]
     cat >expected <<'END'
 RMSE 41.0791, MAE 30.0489 of 24 residuals

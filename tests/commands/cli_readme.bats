@@ -59,6 +59,15 @@ runs() {
     [ -s demo.mode3.mat ]
 }
 
+@test "the README leads from a table with names to a page with names" {
+    mkdir bin && ln -s "$BLCO" bin/blco && ln -s "$DATA" data
+    sed -n '/^\*\*Make a page/,/^\*\*Load/s/^    \(blco .*\)/\1/p' "$ROOT/README.md" >commands
+    [ "$(wc -l <commands)" -eq 3 ]
+    PATH=$PWD/bin:$PATH bash -e commands 2>messages
+    grep -q '<caption><bdi>item</bdi>' events.html
+    grep -q '<bdi[^>]*>coffee</bdi>' events.html
+}
+
 @test "what the README calls exists" {
     for path in scripts/demo scripts/check scripts/loaders scripts/fetch-frostt scripts/slurm ARCHITECTURE.md CONTRIBUTING.md \
         data/README.md data/bench/README.md LICENSE; do

@@ -64,7 +64,7 @@ END
     for part in "<th scope=\"row\">Explained</th><td>$explained" 'Fit is 1 &#8722; ' 'Explained is 1 &#8722; ' \
         'Distance to the best fit, ' '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged<' \
         '<h2>Convergence</h2>' '>iteration 1<' '>iteration 13<' '<h3 id="c2">Component 2<span>weight 785.7<' \
-        '<bdi>department F</bdi>' 'Mode 3: all 6 entries' 'Seconds of each stage' 'prefers-color-scheme:dark' '@media print'; do
+        '<bdi>department F</bdi>' '<bdi>department</bdi>: all 6 entries' 'Seconds of each stage' 'prefers-color-scheme:dark' '@media print'; do
         grep -qF -- "$part" ucb.html || { echo "not on the page: $part" && return 1; }
     done
     # component 2: men admitted at A and B

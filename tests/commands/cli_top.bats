@@ -46,13 +46,13 @@ END
     [ -z "$stderr" ]
     cat >expected <<'END'
 component 1, weight 863.45
-  mode 1             mode 2           mode 3
+  admission          gender           department
   rejected  0.9400   female  0.7850   department C  0.5820
   admitted  0.3412   male    0.6195   department F  0.5485
                                       department E  0.4360
 
 component 2, weight 785.695
-  mode 1             mode 2           mode 3
+  admission          gender           department
   admitted  0.8313   male    0.9855   department A  0.8115
   rejected  0.5558   female  0.1698   department B  0.5612
                                       department D  0.1262

@@ -33,8 +33,9 @@ static void test_blco_waits(void **state)
     struct tensor_input input;
     struct error error = {0};
     write_tensor(&x);
-    assert_int_equal(tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, &error),
-                     STATUS_OK);
+    assert_int_equal(
+        tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, NULL, &error),
+        STATUS_OK);
     assert_true(input.unread);
     assert_int_equal(input.x.shape.order, x.shape.order);
     assert_int_equal(input.x.nnz, x.nnz);
@@ -59,7 +60,7 @@ static void test_text_is_read(void **state)
     struct error error = {0};
     const char text[] = "1 1 2.5\n2 3 1\n1 1 0.5\n";
     const char *path = scratch_file("x.tns", text, sizeof text - 1);
-    assert_int_equal(tensor_input_open(&input, path, &no_options, NULL, &error), STATUS_OK);
+    assert_int_equal(tensor_input_open(&input, path, &no_options, NULL, NULL, &error), STATUS_OK);
     assert_false(input.unread);
     assert_int_equal(input.x.nnz, 2);
     assert_int_equal(tensor_input_read(&input, NULL, &error), STATUS_OK);
@@ -77,7 +78,7 @@ static void test_listed(void **state)
         struct error error = {0};
         struct tns_options options = no_options;
         options.zeros = keep ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
-        assert_int_equal(tensor_input_open(&input, path, &options, NULL, &error), STATUS_OK);
+        assert_int_equal(tensor_input_open(&input, path, &options, NULL, NULL, &error), STATUS_OK);
         assert_int_equal(input.x.nnz, keep ? 4 : 2);
         assert_int_equal(input.listed.unknown, 1);
         assert_int_equal(input.listed.zeros, keep ? 2 : 0);
@@ -90,7 +91,7 @@ static void expect_refused(const char *path, const struct tns_options *options, 
 {
     struct tensor_input input;
     struct error error = {0};
-    assert_int_equal(tensor_input_open(&input, path, options, NULL, &error), STATUS_INPUT);
+    assert_int_equal(tensor_input_open(&input, path, options, NULL, NULL, &error), STATUS_INPUT);
     if (!strstr(error.message, what))
         fail_msg("%s", error.message);
     tensor_input_close(&input);

@@ -1,6 +1,6 @@
 /* Fuzz target of the readers of model files. The first byte chooses the format, the rest is the
- * file: a .ktns, mode 1 of a model of one mode as .npy or text, or its lambda as .npy. An accepted
- * file must come back bit by bit when it is written and read again.
+ * file: a .ktns, mode 1 of a model of one mode as .npy, text or CSV, or its lambda as .npy. An
+ * accepted file must come back bit by bit when it is written and read again.
  *
  *   clang -fsanitize=fuzzer,address,undefined -fopenmp=libomp -Isrc tests/fuzz/fuzz_ktensor.c ...
  */
@@ -36,7 +36,8 @@ static void put(const char *name, const void *bytes, size_t size)
 
 static void clear_folder(void)
 {
-    const char *name[] = {"m.ktns", "m.mode1.npy", "m.mode2.npy", "m.lambda.npy", "m.mode1.mat"};
+    const char *name[] = {"m.ktns",      "m.mode1.npy", "m.mode2.npy", "m.lambda.npy",
+                          "m.mode1.mat", "m.mode1.csv", "m.lambda.csv"};
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
         unlink(path_of(name[i]));
 }
@@ -65,7 +66,7 @@ static void check_round_trip(const struct ktensor *k, unsigned format)
     struct stem_lock lock;
     clear_folder();
     if (outfile_set_lock(&lock, path_of("m"), &error) != STATUS_OK ||
-        ktensor_write(k, &lock, format, &files, &error) != STATUS_OK ||
+        ktensor_write(k, NULL, &lock, format, &files, &error) != STATUS_OK ||
         ktensor_read(&back, path_of("m"), k->shape.order, &error) != STATUS_OK ||
         !same_bits(k, &back))
         abort();
@@ -78,7 +79,10 @@ static void check_round_trip(const struct ktensor *k, unsigned format)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *name[] = {"m.ktns", "m.mode1.npy", "m.mode1.mat", "m.lambda.npy"};
+    static const char *name[] = {"m.ktns", "m.mode1.npy", "m.mode1.mat", "m.lambda.npy",
+                                 "m.mode1.csv"};
+    static const unsigned format[] = {KTENSOR_KTNS, KTENSOR_NPY, KTENSOR_TEXT, KTENSOR_NPY,
+                                      KTENSOR_CSV};
     static const double row[] = {1, -0.25};
     if (folder[sizeof folder - 2] == 'X') {
         if (!mkdtemp(folder))
@@ -87,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (size == 0)
         return 0;
-    unsigned which = data[0] % 4;
+    unsigned which = data[0] % 5;
     clear_folder();
     put(name[which], data + 1, size - 1);
     if (which == 3) { /* lambda of a model of one mode, 1 x 2 */
@@ -101,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error error = {0};
     struct ktensor k;
     if (ktensor_read(&k, path_of("m"), 0, &error) == STATUS_OK)
-        check_round_trip(&k, which == 0 ? KTENSOR_KTNS : which == 2 ? KTENSOR_TEXT : KTENSOR_NPY);
+        check_round_trip(&k, format[which]);
     else if (k.lambda || error.message[0] == '\0' || strchr(error.message, '\n'))
         abort();
     ktensor_free(&k);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/labels.h"
+#include "formats/names/labels.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -20,7 +20,7 @@ static void write_part(struct comm *c, void *context, struct error *error)
     const struct model_part *p = context;
     struct ktensor_files files = {0};
     struct stem_lock lock = {0};
-    const struct model_rows rows = {&p->k, &p->own, &p->whole};
+    const struct model_rows rows = {&p->k, &p->own, &p->whole, NULL};
     if (c->rank == 0)
         outfile_set_lock(&lock, "together", error);
     if (comm_allreduce_error(c, error) == STATUS_OK)

@@ -25,7 +25,7 @@ static void write_part(struct comm *c, void *context, struct error *error)
     struct ktensor_files files = {0};
     snprintf(stem, sizeof stem, "%s/m", scratch_folder);
     struct stem_lock lock = {0};
-    const struct model_rows rows = {&p->k, &p->own, &p->whole};
+    const struct model_rows rows = {&p->k, &p->own, &p->whole, NULL};
     if (c->rank == 0)
         outfile_set_lock(&lock, stem, error);
     if (comm_allreduce_error(c, error) == STATUS_OK)

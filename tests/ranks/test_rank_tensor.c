@@ -90,12 +90,13 @@ static void check_memory(const struct coo *x)
     }
 }
 
-static void check_file(const char *path, const struct tns_options *options)
+static void check_read(const char *path, const struct tns_options *options,
+                       const struct csv_options *csv)
 {
     struct error error = {0};
     struct tensor_input input;
-    const struct job like = {.path = path, .options = *options, .read = true};
-    if (tensor_input_open(&input, path, options, NULL, &error) != STATUS_OK ||
+    const struct job like = {.path = path, .options = *options, .csv = csv, .read = true};
+    if (tensor_input_open(&input, path, options, csv, NULL, &error) != STATUS_OK ||
         tensor_input_read(&input, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     for (size_t r = 0; r < RANK_COUNTS; r++) {
@@ -113,6 +114,26 @@ static void check_file(const char *path, const struct tns_options *options)
     }
     check_memory(&input.x);
     tensor_input_close(&input);
+}
+
+static void check_file(const char *path, const struct tns_options *options)
+{
+    check_read(path, options, NULL);
+}
+
+/* Names have the numbers that one rank gives them. */
+static void test_csv(void **state)
+{
+    (void)state;
+    const struct csv_options csv = {
+        .columns = "b,a,n", .value = "v", .order = {"n=number"}, .orders = 1};
+    char *text = malloc(64 * 3000), *to = text;
+    assert_non_null(text);
+    to += sprintf(to, "a,b,n,v\n");
+    for (int i = 0; i < 3000; i++)
+        to += sprintf(to, "\"u,%d\",i%d,%d,%d\n", i * 37 % 101, i * 17 % 23, -i % 7, i % 3 + 1);
+    check_read(scratch_text("x.csv", text), &one_based, &csv);
+    free(text);
 }
 
 static void test_text(void **state)
@@ -248,8 +269,8 @@ static void test_notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_DISK(test_text), ON_DISK(test_gzip),        ON_DISK(test_npy),
-        ON_DISK(test_blco), ON_DISK(test_unread_blco), ON_DISK(test_notes),
+        ON_DISK(test_text),  ON_DISK(test_gzip), ON_DISK(test_blco), ON_DISK(test_unread_blco),
+        ON_DISK(test_notes), ON_DISK(test_csv),  ON_DISK(test_npy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static void assert_refused(const char *path)
     struct error error = {0};
     struct tensor_input input;
     const struct job like = {.path = path, .options = one_based};
-    if (tensor_input_open(&input, path, &one_based, NULL, &error) == STATUS_OK)
+    if (tensor_input_open(&input, path, &one_based, NULL, NULL, &error) == STATUS_OK)
         tensor_input_read(&input, NULL, &error);
     tensor_input_close(&input);
     assert_int_not_equal(error.status, STATUS_OK);

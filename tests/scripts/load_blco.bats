@@ -52,8 +52,8 @@ tensors() {
 }
 
 models() {
-    "$BLCO" cpd -q --backend host "$DATA/ucb-admissions.tns" -r 2 -o ucb --format text,npy,ktns
-    "$BLCO" cpd -q --backend host "$DATA/planted.tns" -r 1 -o planted --format text,npy,ktns
+    "$BLCO" cpd -q --backend host "$DATA/ucb-admissions.tns" -r 2 -o ucb --format text,npy,ktns,csv
+    "$BLCO" cpd -q --backend host "$DATA/planted.tns" -r 1 -o planted --format text,npy,ktns,csv
 }
 
 @test "load_blco.py: every format of a model has the same bits" {
@@ -69,6 +69,23 @@ models() {
     tensors
     for file in *.blco; do loaded_by_python tensor "$file" "${file%.blco}.tns"; done
     [ "$(find . -name '*.blco' | wc -l)" -eq 9 ]
+}
+
+@test "load_blco.py and load_blco.m: names of models and of tensors" {
+    python_with numpy
+    "$BLCO" convert -q "$DATA/events.csv" events.blco --columns user,item,time --bin time=1d --order user=sorted
+    "$BLCO" convert -q events.blco text.tns
+    "$BLCO" cpd -q --backend host events.blco -r 1 -o m --format csv
+    "$BLCO" cpd -q --backend host "$DATA/planted.tns" -r 1 -o planted
+    printf 'user item time\nann|bob|cem|dora\ntea, green|coffee|cake\n2026-11-23|2026-11-24\n' >expected
+    for name in events.blco text.tns m; do
+        loaded_by_python names $name | diff expected -
+    done
+    [ -z "$(loaded_by_python names planted)" ]
+    octave_is_there
+    for name in events.blco text.tns m; do
+        loaded_by_octave names $name | diff expected -
+    done
 }
 
 @test "load_blco.m: every format of a model, and .blco files, as by load_blco.py" {
@@ -162,7 +179,7 @@ example() {
 # The files of the examples: a model with the stem x, and x.blco.
 example_files() {
     "$BLCO" convert -q "$DATA/planted.tns" x.blco
-    "$BLCO" cpd -q --backend host x.blco -r 4 -i 500 --tol 1e-9 -o x --format text,npy,ktns
+    "$BLCO" cpd -q --backend host x.blco -r 4 -i 500 --tol 1e-9 -o x --format text,npy,ktns,csv
 }
 
 @test "blco-formats: the examples of Python and NumPy run" {

@@ -6,7 +6,7 @@ names = arguments(3:end);
 switch arguments{2}
     case 'models'
         [lambda, U] = load_blco(names{1});
-        for format = {'text', 'npy', 'ktns'}
+        for format = {'text', 'npy', 'ktns', 'csv'}
             [lambda2, U2] = load_blco(names{1}, format{1});
             assert(isequal(lambda, lambda2) && isequal(U, U2) && numel(lambda) > 0 && numel(U) > 0);
         end
@@ -17,6 +17,11 @@ switch arguments{2}
         assert(isequal(text(:, 1:end - 1), subs) && isequal(text(:, end), vals));
         assert(all(max(subs, [], 1) <= shape) && numel(vals) > 0);
         arrays = {subs, vals, shape};
+    case 'names'
+        [modes, of] = load_blco(names{1}, 'names');
+        disp(strjoin(modes, ' '));
+        cellfun(@(of_mode) disp(strjoin(of_mode, '|')), of);
+        exit(0);
     otherwise
         try
             [a, b] = load_blco(names{:});

@@ -8,7 +8,7 @@
 #include "formats/ktensor/ktensor_io.h"
 #include "support/scratch.h"
 
-#define ALL_FORMATS (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)
+#define ALL_FORMATS KTENSOR_FORMATS
 
 /* Factor matrices uninitialised. */
 static inline struct ktensor model_create(int order, const uint64_t *dims, uint64_t rank)
@@ -59,7 +59,7 @@ static inline enum status model_write_at(const struct ktensor *k, const char *st
     struct stem_lock lock;
     *files = (struct ktensor_files){0};
     if (outfile_set_lock(&lock, stem, error) == STATUS_OK)
-        ktensor_write(k, &lock, formats, files, error);
+        ktensor_write(k, NULL, &lock, formats, files, error);
     stem_lock_release(&lock);
     return error->status;
 }

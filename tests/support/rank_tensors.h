@@ -13,10 +13,11 @@ struct job {
     const char *path;    /* or                */
     const struct coo *x; /* nonzeros in memory */
     struct tns_options options;
-    int parts[MAX_ORDER];      /* of the grid; 0: chosen */
-    bool packed;               /* the file stays unread ...    */
-    bool read;                 /* ... until it is read later   */
-    struct progress *progress; /* of rank 0 */
+    const struct csv_options *csv; /* of CSV */
+    int parts[MAX_ORDER];          /* of the grid; 0: chosen */
+    bool packed;                   /* the file stays unread ...    */
+    bool read;                     /* ... until it is read later   */
+    struct progress *progress;     /* of rank 0 */
     struct rank_tensor tensor;
     struct fingerprint print;
 };
@@ -26,6 +27,7 @@ static inline void open_one(struct comm *c, void *context, struct error *error)
     struct job *job = context;
     struct rank_request request = {.path = job->path,
                                    .tns = &job->options,
+                                   .csv = job->csv,
                                    .row_bytes = 64,
                                    .machine = {.one_host = true, .threads = 1},
                                    .packed = job->packed,

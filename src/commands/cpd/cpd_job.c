@@ -46,6 +46,7 @@ static void free_results(struct cpd_results *results)
     fit_trace_free(&results->trace);
     ktensor_files_free(&results->files);
     memory_free(results->outcome);
+    labels_free(&results->names);
 }
 
 void cpd_job_free(struct cpd_job *job)

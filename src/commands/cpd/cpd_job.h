@@ -17,6 +17,7 @@
 #include "commands/cpd/cpd_times.h"
 #include "commands/machine_choice.h"
 #include "formats/ktensor/ktensor_io.h"
+#include "formats/names/labels.h"
 
 /* What the user asks, and the machine that was chosen for it. */
 struct cpd_inputs {
@@ -41,7 +42,7 @@ struct cpd_run {
     struct outfile record;            /* of --record; rank 0's                               */
 };
 
-/* What comes out: of the present rank of -r, but for the last three members. */
+/* What comes out: of the present rank of -r, but for the last four members. */
 struct cpd_results {
     struct fingerprint tensor;    /* its hash where checkpoints or a record need it        */
     struct starts starts;         /* the models, and rank 0's account of them              */
@@ -58,6 +59,7 @@ struct cpd_results {
     struct rank_outcome *outcome; /* (ranks of -r), with several; owned                    */
     int outcomes;                 /* so far                                                */
     bool unconverged;             /* the model of some rank of -r so far                   */
+    struct labels names;          /* of the tensor, which its models keep; rank 0's        */
 };
 
 struct cpd_job {

@@ -73,9 +73,14 @@ enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock
     return outfile_set_lock(lock, s->stem, error);
 }
 
-enum status cpd_output_try(const struct cpd_settings *s, int order, struct error *error)
+enum status cpd_output_try(const struct cpd_settings *s, int order, const struct labels *names,
+                           struct error *error)
 {
-    return s->nowrite ? STATUS_OK : ktensor_openable(s->stem, order, s->formats, error);
+    if (s->nowrite)
+        return STATUS_OK;
+    if (ktensor_openable(s->stem, order, s->formats, error) != STATUS_OK)
+        return error->status;
+    return ktensor_check_maps(s->stem, names, error);
 }
 
 /* The model, where it goes, and who writes it. */
@@ -98,7 +103,7 @@ static enum status write_files(const struct output *o, const char *stem, struct 
     ktensor_files_free(&r->files);
     if (o->together)
         return cpd_write_together(r, o->together, stem, lock, error);
-    return ktensor_write(&r->model, lock, o->settings->formats, &r->files, error);
+    return ktensor_write(&r->model, &r->names, lock, o->settings->formats, &r->files, error);
 }
 
 /* A failure of rank 0 is that of all who write together. */

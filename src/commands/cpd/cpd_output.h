@@ -16,8 +16,10 @@ enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock
                             struct error *error);
 
 /* Checks that all files of a model of this order can be open at the same time, as when they are
- * written; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status cpd_output_try(const struct cpd_settings *s, int order, struct error *error);
+ * written, and that its names replace none of a tensor of the same stem (ktensor_check_maps);
+ * nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_output_try(const struct cpd_settings *s, int order, const struct labels *names,
+                           struct error *error);
 
 /* Writes the model to results->files, with --nowrite nothing. Rank 0 calls this; with run->together
  * every rank of run->world does. Where the files cannot be written, the model goes to a new folder

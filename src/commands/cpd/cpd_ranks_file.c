@@ -77,7 +77,7 @@ static void put_all(struct json *j, const struct cpd_inputs *in, const struct cp
     uint64_t rank = rank_suggestion(r->outcome, r->outcomes, suggestion);
     json_put_object(j, NULL);
     run_record_program(j, "ranks", in->line.argv);
-    run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, NULL);
+    run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, NULL, &r->names.modes);
     json_put_bool(j, "complete", r->outcomes == rank_range_count(&s->ranks));
     json_put_number(j, "suggested", rank > 0 ? (double)rank : NAN);
     json_put_string(j, "suggestion", suggestion);

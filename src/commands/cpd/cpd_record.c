@@ -35,6 +35,13 @@ static void put_unlisted(struct json *j, const struct unlisted *u)
     json_put_number(j, "fade", u->fade);
 }
 
+static void put_values(struct json *j, const struct value_rule *rule)
+{
+    char text[VALUE_RULE_TEXT];
+    json_put_string(j, "values",
+                    rule->kind == VALUES_AS_THEY_ARE ? NULL : value_rule_text(rule, text));
+}
+
 static void put_rules(struct json *j, const struct mode_rules *rules, int order)
 {
     json_put_numbers(j, "ridge", rules->ridge, (size_t)order);
@@ -55,6 +62,7 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_put_unsigned(j, "seed", s->seed);
     json_put_unsigned(j, "starts", (uint64_t)s->starts);
     json_put_string(j, "init", s->resume ? NULL : init);
+    put_values(j, &s->common.values);
     put_unlisted(j, &s->common.options.problem.unlisted);
     put_rules(j, &s->common.options.problem.rules, order);
     json_put_string(j, "stem", s->nowrite ? NULL : s->stem);
@@ -266,7 +274,8 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     const int threads = place ? place->threads : omp_get_max_threads();
     json_put_object(j, NULL);
     run_record_machine(j, "cpd", in->line.argv, in->choice.kind, device, threads);
-    run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, &r->tensor.hash);
+    run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, &r->tensor.hash,
+                      &r->names.modes);
     put_options(j, s, r->result.momentum, order);
     if (r->reports.count > 0)
         put_ranks(j, &r->reports, order);

@@ -8,6 +8,7 @@
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_machine.h"
+#include "commands/cpd/cpd_names.h"
 #include "commands/cpd/cpd_output.h"
 #include "commands/cpd/cpd_signals.h"
 #include "commands/cpd/cpd_together.h"
@@ -69,6 +70,8 @@ static enum status open_tensor(struct work *w, struct rank_request *request, str
         return STATUS_OK;
     request->path = s->tensor;
     request->tns = &s->common.tns;
+    request->csv = &s->common.csv;
+    request->values = s->common.values;
     request->hashed = cpd_hash_needed(s);
     if (rank_tensor_open(w->tensor, w->comm, request, w->progress, error) != STATUS_OK)
         return error->status;
@@ -124,7 +127,9 @@ static enum status check_tensor(struct work *w, struct error *error)
         return error->status;
     if (cpd_choose_together(&w->job->run.together, &in->settings, w->comm, t, error) != STATUS_OK)
         return error->status;
-    return w->comm->rank == 0 ? cpd_output_try(&in->settings, t->shape.order, error) : STATUS_OK;
+    return w->comm->rank == 0
+               ? cpd_output_try(&in->settings, t->shape.order, &w->job->results.names, error)
+               : STATUS_OK;
 }
 
 /* Ranks of one host share the memory that may be used evenly, unless the user says how much a rank
@@ -153,6 +158,14 @@ static enum status check_last_rank(struct work *w, struct error *error)
     return comm_end_phase(w->comm, error);
 }
 
+/* Rank 0 finds the names of the tensor; a failure is that of all. */
+static enum status find_names(struct work *w, struct error *error)
+{
+    if (w->comm->rank == 0)
+        cpd_names_find(&w->job->results.names, w->tensor, settings_of(w)->tensor, error);
+    return comm_allreduce_error(w->comm, error);
+}
+
 /* Opens the tensor and checks what can be checked of it. */
 static enum status look_at_tensor(struct work *w, struct rank_request *request, struct error *error)
 {
@@ -160,6 +173,8 @@ static enum status look_at_tensor(struct work *w, struct rank_request *request, 
     if (open_tensor(w, request, error) != STATUS_OK)
         return error->status;
     note_tensor(w);
+    if (find_names(w, error) != STATUS_OK)
+        return error->status;
     if (cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error) != STATUS_OK)
         return error->status;
     return check_tensor(w, error);

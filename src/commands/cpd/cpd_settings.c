@@ -154,6 +154,7 @@ static const struct cli_option model_options[] = {
     {"--ridge", 0, "X",
      "add X to the diagonal of the normal equations ({default});\n1=X,3=Y: of these modes only",
      CLI_SETTINGS(set_ridge), .initial = "0"},
+    CMD_VALUES,
     {"--unlisted", 0, "WHAT",
      "what an entry that the tensor does not list is: zero,\nunknown, or a zero of this weight, as "
      "0.1 ({default})",
@@ -313,11 +314,11 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
     if (strcmp(s->tensor, "-") == 0)
         return error_set(error, STATUS_INPUT,
                          "standard input has no name for the files: -o STEM or --nowrite expected");
-    static const char *const endings[] = {".gz", ".tns", ".blco"};
+    static const char *const endings[] = {".gz", ".tns", ".csv", ".tsv", ".blco"};
     const char *slash = strrchr(s->tensor, '/');
     const char *name = slash ? slash + 1 : s->tensor;
     size_t length = strlen(name);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t ending = strlen(endings[i]);
         if (length > ending && memcmp(name + length - ending, endings[i], ending) == 0)
             length -= ending;

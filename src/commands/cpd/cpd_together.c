@@ -73,6 +73,6 @@ enum status cpd_write_together(struct cpd_results *results, struct comm *c, cons
                                struct stem_lock *lock, struct error *error)
 {
     const struct ktensor_rows all = ktensor_rows_all(&results->model);
-    const struct model_rows rows = {&results->model, &all, &results->tensor.shape};
+    const struct model_rows rows = {&results->model, &all, &results->tensor.shape, &results->names};
     return model_write_together(&rows, c, stem, lock, &results->files, error);
 }

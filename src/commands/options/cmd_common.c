@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/machine.h"
+#include "base/number.h"
 #include "base/printable.h"
 #include "base/threads.h"
 #include "base/version.h"
@@ -55,6 +56,33 @@ static enum status set_host_memory(const struct cli_option *o, void *to, const c
     return STATUS_OK;
 }
 
+/* Adds a setting, COLUMN=..., to list[0..*count). */
+static enum status add_setting(const struct cli_option *o, const char **list, int *count,
+                               const char *text, struct error *error)
+{
+    if (!strchr(text, '=') || text[0] == '=')
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", o->name, text, o->argument);
+    if (*count == MAX_ORDER)
+        return error_set(error, STATUS_INPUT, "%s: more than %d times, expected once a column",
+                         o->name, MAX_ORDER);
+    list[(*count)++] = text;
+    return STATUS_OK;
+}
+
+static enum status add_order(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
+{
+    struct csv_options *csv = to;
+    return add_setting(o, csv->order, &csv->orders, text, error);
+}
+
+static enum status add_bin(const struct cli_option *o, void *to, const char *text,
+                           struct error *error)
+{
+    struct csv_options *csv = to;
+    return add_setting(o, csv->bin, &csv->bins, text, error);
+}
+
 /* Without a list: all modes. */
 enum status cmd_set_nonneg(const struct cli_option *o, void *to, const char *text,
                            struct error *error)
@@ -75,6 +103,18 @@ const struct cli_option cmd_input_options[] = {
      "lengths of the modes, as 4,5,6 or 4x5x6, or - in\nplace of one (from the header, or the "
      "largest index)",
      CMD_DIMS},
+    {"--columns", 0, "LIST", "of CSV: the columns that are modes, as user,item,hour",
+     CLI_NAME(struct cmd_common, csv.columns)},
+    {"--value", 0, "COLUMN", "of CSV: the column of values (rows are counted)",
+     CLI_NAME(struct cmd_common, csv.value)},
+    {"--order", 0, "COLUMN=HOW",
+     "of CSV: number the names sorted, by number, or as in\na FILE of names (in order of "
+     "appearance); repeatable",
+     CLI_OWN(add_order, struct csv_options, struct cmd_common, csv)},
+    {"--bin", 0, "COLUMN=WIDTH",
+     "of CSV: bins of dates, as 15m, 1h, 1d or\nhour-of-week, or of numbers, as 10 or .5; "
+     "repeatable",
+     CLI_OWN(add_bin, struct csv_options, struct cmd_common, csv)},
     {.name = NULL}};
 
 const struct cli_option cmd_machine_options[] = {
@@ -219,4 +259,28 @@ void cmd_print_json(const struct json *j)
 uint64_t cmd_host_memory(const struct cmd_common *common)
 {
     return machine_memory_budget(common->options.host_memory);
+}
+
+const struct word cmd_value_words[] = {
+    {"log1p", VALUES_LOG1P}, {"binary", VALUES_BINARY}, {"tfidf:", VALUES_TFIDF}, {NULL, 0}};
+
+enum status cmd_set_values(const struct cli_option *o, void *to, const char *text,
+                           struct error *error)
+{
+    struct value_rule *rule = to;
+    const size_t length = strlen("tfidf:");
+    const char *number = text + length, *end = text + strlen(text);
+    uint64_t mode = 0;
+    int kind = VALUES_TFIDF;
+    if (strncmp(text, "tfidf:", length) == 0 && number < end &&
+        number_parse_unsigned(number, end, &mode) == end && mode >= 1 && mode <= MAX_ORDER) {
+        *rule = (struct value_rule){VALUES_TFIDF, (int)mode - 1};
+        return STATUS_OK;
+    }
+    if (!word_find(o->words, text, strlen(text), &kind) || kind == VALUES_TFIDF)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected log1p, binary or tfidf:MODE with a mode from 1 to %d",
+                         o->name, text, MAX_ORDER);
+    *rule = (struct value_rule){(enum value_kind)kind, 0};
+    return STATUS_OK;
 }

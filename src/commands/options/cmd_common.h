@@ -10,7 +10,9 @@
 #include "base/progress.h"
 #include "commands/options/cli_values.h"
 #include "commands/options/cmd_ranks.h"
+#include "formats/csv/csv_options.h"
 #include "formats/tns/tns_options.h"
+#include "tensor/value_change.h"
 
 #define CMD_MAX_RANK    1000000
 #define CMD_MAX_THREADS 4096
@@ -23,6 +25,8 @@ struct cmd_common {
     enum progress_kind progress;    /* --progress                      */
     int threads;                    /* 0: not given                    */
     struct tns_options tns;         /* --index-base, --dims            */
+    struct csv_options csv;         /* --columns, --value, --order, --bin */
+    struct value_rule values;       /* --values                        */
     const char *backend;            /* one of backend_words; borrowed  */
     const char *precision_given;    /* "--precision", or NULL          */
     struct backend_options options; /* options.problem.rank: 0 without --rank */
@@ -31,7 +35,7 @@ struct cmd_common {
     struct cmd_gpus gpus;           /* --gpus                          */
 };
 
-extern const struct cli_option cmd_input_options[];   /* --index-base --dims                     */
+extern const struct cli_option cmd_input_options[];   /* --index-base --dims --columns ...       */
 extern const struct cli_option cmd_machine_options[]; /* --backend -t --memory --host-memory ... */
 extern const struct cli_option cmd_ranks_options[];   /* --gpus --grid                           */
 extern const struct cli_option cmd_threads_options[]; /* -t                                      */
@@ -60,7 +64,19 @@ extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V    
             CLI_INT(struct cmd_common, threads, 1, CMD_MAX_THREADS), .may_differ = true            \
     }
 
-cli_setter cmd_set_dims, cmd_set_nonneg;
+cli_setter cmd_set_dims, cmd_set_nonneg, cmd_set_values;
+
+/* The row of --values. */
+extern const struct word cmd_value_words[];
+#define CMD_VALUES                                                                                 \
+    {                                                                                              \
+        "--values", 0, "HOW",                                                                      \
+            "what becomes of a value x: ln(1 + x) (log1p), 1\n(binary), or tfidf:MODE: more "      \
+            "where "                                                                               \
+            "the index of this\nmode is rare; default: x",                                         \
+            CLI_OWN(cmd_set_values, struct value_rule, struct cmd_common, values),                 \
+            .words = cmd_value_words                                                               \
+    }
 
 /* A command of blco. `run` takes its arguments, argv[0] is its name, and returns the exit status:
  * error->status, or 128 plus the number of the signal that ended cpd early. */
@@ -77,8 +93,8 @@ struct command {
     bool together;            /* the processes that a launcher has started work on one task     */
 };
 
-#define CMD_TENSORS "tns tns.gz blco" /* how the names of tensors end */
-#define CMD_MODELS  "ktns"                /* of models; these are also named by their stems */
+#define CMD_TENSORS "tns tns.gz blco csv csv.gz tsv tsv.gz" /* how the names of tensors end */
+#define CMD_MODELS  "ktns" /* of models; these are also named by their stems */
 
 /* Prints the help of a command, with every option where `all`. */
 void cmd_help(FILE *stream, const struct command *command, bool all);

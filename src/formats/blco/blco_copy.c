@@ -10,7 +10,7 @@ struct copier {
     const struct blco_file *from;
     uint64_t done;            /* nonzeros copied so far          */
     uint32_t last[MAX_ORDER]; /* coordinates of the last of them */
-    struct progress *progress;
+    const struct blco_copying *how;
 };
 
 /* The first nonzero of the piece that does not come after its predecessor, or piece->nnz. */
@@ -42,18 +42,22 @@ static enum status copy_piece(void *context, struct coo *piece, struct error *er
         return STATUS_OK;
     coo_coordinates(piece, piece->nnz - 1, c->last);
     c->done += piece->nnz;
-    progress_update(c->progress, (double)c->done / (double)c->from->header->nnz,
+    progress_update(c->how->progress, (double)c->done / (double)c->from->header->nnz,
                     "%.0f million nonzeros", (double)c->done / 1e6);
+    if (c->how->change && value_change_apply(c->how->change, piece, NULL, error) != STATUS_OK)
+        return error->status;
     return blco_writer_append(&c->writer, piece, NULL, piece->nnz, error);
 }
 
-enum status blco_copy(const struct blco_file *f, const char *path, uint64_t memory, uint64_t *bytes,
-                      struct progress *progress, struct error *error)
+enum status blco_copy(const struct blco_file *f, const struct blco_copying *how, uint64_t *bytes,
+                      struct error *error)
 {
-    struct copier c = {.from = f, .progress = progress};
-    const struct blco_pieces pieces = blco_pieces_of(f, memory - memory / WRITER_PART);
-    if (blco_writer_open(&c.writer, path, &f->shape, memory / WRITER_PART, error) != STATUS_OK)
+    struct copier c = {.from = f, .how = how};
+    const uint64_t part = how->memory / WRITER_PART;
+    const struct blco_pieces pieces = blco_pieces_of(f, how->memory - part);
+    if (blco_writer_open(&c.writer, how->path, &f->shape, part, error) != STATUS_OK)
         return error->status;
+    c.writer.modes = f->modes;
     if (blco_pieces_each(&pieces, copy_piece, &c, error) != STATUS_OK)
         goto done;
     c.writer.listed.dropped = f->listed.dropped;

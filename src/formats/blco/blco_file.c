@@ -39,6 +39,7 @@ static enum status read_page(struct blco_file *f, struct error *error)
     if (infile_read(&f->in, f->page, some, 0, error) != STATUS_OK)
         return error->status;
     f->header = (const void *)f->page;
+    f->modes = (const void *)(f->page + BLCO_NAMES_OFFSET);
     if (!blco_file_magic(f->page, some))
         return error_set(error, STATUS_INPUT, "%s: not a .blco file", f->name);
     if (size < BLCO_PAGE)
@@ -76,6 +77,24 @@ static bool all_zero(const char *bytes, uint64_t count)
     return count == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0);
 }
 
+/* Every name ends before its room does, with zeros after it; modes that the tensor lacks have none.
+ */
+static enum status check_names(const struct blco_file *f, struct error *error)
+{
+    const struct blco_file_header *h = f->header;
+    for (uint32_t n = 0; n < MAX_ORDER; n++) {
+        const char *name = f->modes->of[n];
+        const size_t length = strnlen(name, MODE_NAME_BYTES);
+        const bool fits = n < h->order && h->version != BLCO_FORMAT_OLDEST;
+        if (length == MODE_NAME_BYTES || (length > 0 && !fits) ||
+            !all_zero(name + length, MODE_NAME_BYTES - length))
+            return error_set(error, STATUS_INPUT,
+                             "%s: damaged: the name of mode %u in the header is not in order",
+                             f->name, n + 1);
+    }
+    return STATUS_OK;
+}
+
 /* Bytes that are not used are zero, so that all files of a tensor are alike. */
 static enum status check_unused(const struct blco_file *f, struct error *error)
 {
@@ -88,7 +107,7 @@ static enum status check_unused(const struct blco_file *f, struct error *error)
                          "%s: damaged: a field of the header that is not used is not 0", f->name);
     const size_t end =
         h->version == BLCO_FORMAT_OLDEST ? offsetof(struct blco_file_header, unknown) : sizeof *h;
-    if (!all_zero(f->page + end, BLCO_PAGE - end))
+    if (!all_zero(f->page + end, BLCO_NAMES_OFFSET - end))
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the first page is not 0 after the header", f->name);
     if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
@@ -218,6 +237,8 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     if (infile_read(&f->in, f->tail, bytes, end, error) != STATUS_OK)
         return error->status;
     if (check_unused(f, error) != STATUS_OK)
+        return error->status;
+    if (check_names(f, error) != STATUS_OK)
         return error->status;
     f->segment = (const void *)(f->tail + (h->directory_offset - end));
     if (crc64_ecma_refl(0, (const uint8_t *)f->tail, bytes) != h->directory_crc)

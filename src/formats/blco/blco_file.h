@@ -18,6 +18,7 @@ struct blco_file {
     char *page;                              /* (BLCO_PAGE) the first page; owned          */
     char *tail;                              /* of the file, from the end of the data; owned */
     const struct blco_file_header *header;   /* in page                                    */
+    const struct mode_names *modes;          /* their names, in page                       */
     const struct blco_file_segment *segment; /* (nsegments) in tail                        */
     uint64_t most_bytes;                     /* of a segment                               */
 };

@@ -18,6 +18,7 @@
 
 #include "numerics/packed_group.h"
 #include "numerics/packed_size.h"
+#include "tensor/mode_names.h"
 #include "tensor/shape.h"
 
 #define BLCO_MAGIC                                                                                 \
@@ -26,8 +27,11 @@
 #define BLCO_MAGIC_BYTES    8
 #define BLCO_BYTE_ORDER     UINT32_C(0x01020304)
 #define BLCO_FORMAT_VERSION 3
-#define BLCO_FORMAT_OLDEST  2 /* that is read: it ends at header_crc */
+#define BLCO_FORMAT_OLDEST  2 /* that is read: it ends at header_crc and has no names of modes */
 #define BLCO_PAGE           4096
+
+/* The names of the modes, struct mode_names, end the first page; zeros where there are none. */
+#define BLCO_NAMES_OFFSET (BLCO_PAGE - sizeof(struct mode_names))
 
 struct blco_file_header {
     uint8_t magic[BLCO_MAGIC_BYTES];
@@ -70,6 +74,7 @@ static inline uint32_t blco_group_words(const struct packed_group *g)
 }
 
 _Static_assert(sizeof(struct blco_file_header) == 248, "the header has no padding");
+_Static_assert(sizeof(struct mode_names) == MAX_ORDER * MODE_NAME_BYTES, "names have no padding");
 _Static_assert(sizeof(struct blco_file_segment) == 24, "the directory has no padding");
 _Static_assert(sizeof(struct packed_group) == 24, "an entry has no padding");
 #endif

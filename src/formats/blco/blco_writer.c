@@ -160,6 +160,8 @@ static enum status write_header(struct blco_writer *w, struct blco_file_header *
 {
     uint8_t page[BLCO_PAGE] = {0};
     memcpy(page, h, sizeof *h);
+    if (w->modes)
+        memcpy(page + BLCO_NAMES_OFFSET, w->modes, sizeof *w->modes);
     h->header_crc = crc64_ecma_refl(0, page, sizeof page);
     memcpy(page, h, sizeof *h);
     return outfile_write_at(&w->file, page, sizeof page, 0, error);

@@ -16,7 +16,8 @@ struct blco_writer {
     uint64_t filled;          /* nonzeros in `pending`                                          */
     uint64_t nnz;             /* of the segments written                                        */
     struct coo_listed listed; /* of the segments written; the caller sets `dropped` before commit */
-    uint64_t position;        /* in the file, of the next segment                               */
+    const struct mode_names *modes; /* their names; NULL until the caller sets them; borrowed    */
+    uint64_t position;              /* in the file, of the next segment                          */
     struct blco_file_segment *segment; /* (room); owned */
     uint64_t nsegments, segment_room;
     uint8_t *packed; /* (threads x packed_room) a segment of each thread; owned */

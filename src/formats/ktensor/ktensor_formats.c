@@ -5,13 +5,23 @@
 
 #include "base/memory.h"
 #include "formats/ktensor/ktns.h"
+#include "formats/ktensor/matrix_csv.h"
 #include "formats/ktensor/matrix_text.h"
 #include "formats/ktensor/npy.h"
+#include "formats/names/map_write.h"
 
-const struct word ktensor_format_words[KTENSOR_FORMAT_COUNT + 1] = {
-    {"text", KTENSOR_TEXT}, {"npy", KTENSOR_NPY}, {"ktns", KTENSOR_KTNS}, {NULL, 0}};
+const struct word ktensor_format_words[KTENSOR_FORMAT_COUNT + 1] = {{"text", KTENSOR_TEXT},
+                                                                    {"npy", KTENSOR_NPY},
+                                                                    {"ktns", KTENSOR_KTNS},
+                                                                    {"csv", KTENSOR_CSV},
+                                                                    {NULL, 0}};
 
 const struct ktensor_format ktensor_formats[KTENSOR_FORMAT_COUNT] = {
+    {.flag = KTENSOR_CSV,
+     .suffix = "csv",
+     .text = true,
+     .matrices = &matrix_reader_csv,
+     .write_named = matrix_csv_write},
     {.flag = KTENSOR_TEXT,
      .suffix = "mat",
      .text = true,
@@ -61,6 +71,36 @@ enum status ktensor_files_name(struct ktensor_files *files, int order, const cha
             files->path[files->count++] = name;
         }
     return STATUS_OK;
+}
+
+enum status ktensor_files_add_maps(struct ktensor_files *files, const char *stem,
+                                   const struct labels *names, struct error *error)
+{
+    for (int i = 0; i < NAME_MAPS; i++) {
+        if (names && !map_exists(names, i))
+            continue;
+        char *name = name_maps_path(stem, i, error);
+        if (!name)
+            return error->status;
+        files->path[files->count++] = name;
+    }
+    return STATUS_OK;
+}
+
+char *ktensor_stem(const char *stem, struct error *error)
+{
+    const struct ktensor_format *format = ktensor_file_format(stem);
+    const size_t ending = format ? strlen(format->suffix) + 1 : 0;
+    return memory_text(error, "%.*s", (int)(strlen(stem) - ending), stem);
+}
+
+enum status ktensor_find_labels(struct labels *l, const char *stem, int order, struct error *error)
+{
+    char *name = ktensor_stem(stem, error);
+    if (name)
+        labels_find(l, name, order, error);
+    memory_free(name);
+    return error->status;
 }
 
 void ktensor_files_free(struct ktensor_files *files)

@@ -6,21 +6,26 @@
 #include "base/outfile.h"
 #include "base/words.h"
 #include "formats/ktensor/matrix_file.h"
+#include "formats/names/labels.h"
+#include "formats/names/name_maps.h"
 #include "model/ktensor.h"
 
 /* Sets of formats are sums of these flags:
  * TEXT: STEM.modeN.mat and STEM.lambda.mat (SPLATT's names), one text line for each row;
  * NPY: STEM.modeN.npy and STEM.lambda.npy, NumPy arrays of float64 in C order;
- * KTNS: STEM.ktns, the `ktensor` text of Tensor Toolbox, pyttb and GenTen. */
+ * KTNS: STEM.ktns, the `ktensor` text of Tensor Toolbox, pyttb and GenTen;
+ * CSV: STEM.modeN.csv and STEM.lambda.csv, with a header and a first column of names. */
 #define KTENSOR_TEXT 1u
 #define KTENSOR_NPY  2u
 #define KTENSOR_KTNS 4u
+#define KTENSOR_CSV  8u
 
-#define KTENSOR_FORMATS      (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS)
-#define KTENSOR_FORMAT_COUNT 3
+#define KTENSOR_FORMATS      (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS | KTENSOR_CSV)
+#define KTENSOR_FORMAT_COUNT 4
 
-/* The most files that a model has: in a format one for each mode and lambda, or one for all. */
-#define KTENSOR_MOST_FILES (KTENSOR_FORMAT_COUNT * (MAX_ORDER + 1))
+/* The most files that a model has: in a format one for each mode and lambda, or one for all; and
+ * the maps of its names. */
+#define KTENSOR_MOST_FILES (KTENSOR_FORMAT_COUNT * (MAX_ORDER + 1) + NAME_MAPS)
 
 struct ktensor_format {
     unsigned flag;
@@ -32,8 +37,11 @@ struct ktensor_format {
     /* Or: each matrix has a file, STEM.mode1.SUFFIX, ... and STEM.lambda.SUFFIX. */
     const struct matrix_reader *matrices;
     /* Writes the model to its opened files: those of the modes and of lambda, or the one file.
-     * STATUS_OUTPUT, STATUS_MEMORY. */
+     * Where the files have names in them, the second; `names` may be NULL. STATUS_OUTPUT,
+     * STATUS_MEMORY. */
     enum status (*write)(struct outfile *file, const struct ktensor *k, struct error *error);
+    enum status (*write_named)(struct outfile *file, const struct ktensor *k,
+                               const struct labels *names, struct error *error);
 };
 
 /* Their names, as in --format: the value of each word is its flag. */
@@ -64,6 +72,18 @@ struct ktensor_files {
  * writing. The caller frees *files, after a failure too. STATUS_MEMORY. */
 enum status ktensor_files_name(struct ktensor_files *files, int order, const char *stem,
                                unsigned formats, struct error *error);
+
+/* Adds the names of the maps of a model (name_maps.h) to *files: those that `names` have, or with
+ * NULL all that there may be. STATUS_MEMORY. */
+enum status ktensor_files_add_maps(struct ktensor_files *files, const char *stem,
+                                   const struct labels *names, struct error *error);
+
+/* What the files beside a model begin with: its stem, without the ending where it names a file
+ * (ktensor_file_format). The caller frees it with memory_free. NULL and STATUS_MEMORY. */
+char *ktensor_stem(const char *stem, struct error *error);
+
+/* labels_find of the maps beside a model. */
+enum status ktensor_find_labels(struct labels *l, const char *stem, int order, struct error *error);
 
 /* Accepts an empty list. */
 void ktensor_files_free(struct ktensor_files *files);

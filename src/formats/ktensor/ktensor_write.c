@@ -4,7 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
 #include "formats/ktensor/matrix_text.h"
+#include "formats/names/map_write.h"
 
 /* A folder is no file of a model. */
 static bool is_file(const char *path)
@@ -13,50 +15,173 @@ static bool is_file(const char *path)
     return lstat(path, &s) == 0 && !S_ISDIR(s.st_mode);
 }
 
-enum status ktensor_files_older(struct outfile *file, int *count, const struct stem_lock *lock,
-                                struct error *error)
+/* The tensor that has the stem, and whose names its maps are, too; the caller frees the path. NULL
+ * where there is none. */
+static char *find_tensor(const char *stem, struct error *error)
+{
+    static const char *const endings[] = {"blco", "tns", "tns.gz"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char *path = memory_text(error, "%s.%s", stem, endings[i]);
+        if (!path || is_file(path))
+            return path;
+        memory_free(path);
+    }
+    return NULL;
+}
+
+/* *owned = whether the maps of the stem are those of a model that blco wrote, not the tensor's,
+ * which may be `tensor`, and not the user's: STEM.modes.map is there. */
+static enum status find_owner(bool *owned, const char *stem, const char *tensor,
+                              struct error *error)
+{
+    char *modes = name_maps_path(stem, NAME_MAPS_MODES, error);
+    *owned = modes && !tensor && is_file(modes);
+    memory_free(modes);
+    return error->status;
+}
+
+/* The names of all files that a model of the stem may have. */
+static enum status name_all(struct ktensor_files *all, const char *stem, struct error *error)
+{
+    bool owned = false;
+    *all = (struct ktensor_files){0};
+    char *tensor = find_tensor(stem, error);
+    if (error->status == STATUS_OK)
+        find_owner(&owned, stem, tensor, error);
+    memory_free(tensor);
+    if (error->status != STATUS_OK)
+        return error->status;
+    if (ktensor_files_name(all, MAX_ORDER, stem, KTENSOR_FORMATS, error) != STATUS_OK)
+        return error->status;
+    return owned ? ktensor_files_add_maps(all, stem, NULL, error) : STATUS_OK;
+}
+
+static bool has(const struct ktensor_files *files, const char *path)
+{
+    bool found = false;
+    for (int i = 0; i < files->count; i++)
+        found = found || strcmp(files->path[i], path) == 0;
+    return found;
+}
+
+enum status ktensor_files_older(struct outfile *file, int *count, const struct ktensor_files *files,
+                                const struct stem_lock *lock, struct error *error)
 {
     struct ktensor_files all;
-    const int replacing = *count;
-    if (ktensor_files_name(&all, MAX_ORDER, lock->stem, KTENSOR_FORMATS, error) != STATUS_OK)
+    if (name_all(&all, lock->stem, error) != STATUS_OK)
         goto done;
-    for (int i = 0; i < all.count; i++) {
-        bool goes = is_file(all.path[i]);
-        for (int k = 0; k < replacing; k++)
-            goes = goes && strcmp(file[k].path, all.path[i]) != 0;
-        if (goes && outfile_set_take_away(&file[(*count)++], all.path[i], error) != STATUS_OK)
-            goto done;
-    }
+    for (int i = 0; i < all.count; i++)
+        if (is_file(all.path[i]) && !has(files, all.path[i]))
+            if (outfile_set_take_away(&file[(*count)++], all.path[i], error) != STATUS_OK)
+                goto done;
 done:
     ktensor_files_free(&all);
     return error->status;
 }
 
-enum status ktensor_write(const struct ktensor *k, struct stem_lock *lock, unsigned formats,
-                          struct ktensor_files *files, struct error *error)
+enum status ktensor_write_maps(struct outfile *file, int *count, const struct labels *names,
+                               const struct stem_lock *lock, struct error *error)
 {
-    struct outfile file[KTENSOR_MOST_FILES] = {0}, *next = file;
+    for (int i = 0; i < NAME_MAPS; i++) {
+        bool same;
+        if (!map_exists(names, i))
+            continue;
+        char *path = name_maps_path(lock->stem, i, error);
+        if (!path)
+            return error->status;
+        if (map_is_same(&same, path, names, i, error) == STATUS_OK && !same)
+            outfile_open(&file[(*count)++], path, error);
+        memory_free(path);
+        if (error->status != STATUS_OK)
+            return error->status;
+        if (!same && map_write(&file[*count - 1], names, i, error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+/* Writes the model to opened files, in all formats. */
+static enum status write_model(struct outfile *file, const struct ktensor *k,
+                               const struct labels *names, unsigned formats, struct error *error)
+{
+    for (int i = 0; i < KTENSOR_FORMAT_COUNT; i++) {
+        const struct ktensor_format *format = &ktensor_formats[i];
+        if (!(formats & format->flag))
+            continue;
+        if (format->write)
+            format->write(file, k, error);
+        else
+            format->write_named(file, k, names, error);
+        if (error->status != STATUS_OK)
+            return error->status;
+        file += ktensor_format_files(format, k->shape.order);
+    }
+    return STATUS_OK;
+}
+
+enum status ktensor_write(const struct ktensor *k, const struct labels *names,
+                          struct stem_lock *lock, unsigned formats, struct ktensor_files *files,
+                          struct error *error)
+{
+    struct outfile file[KTENSOR_MOST_FILES] = {0};
     int count = 0;
     if (ktensor_files_name(files, k->shape.order, lock->stem, formats, error) != STATUS_OK)
         return error->status;
     for (; count < files->count; count++)
         if (outfile_open(&file[count], files->path[count], error) != STATUS_OK)
             goto done;
-    for (int i = 0; i < KTENSOR_FORMAT_COUNT; i++) {
-        const struct ktensor_format *format = &ktensor_formats[i];
-        if (!(formats & format->flag))
-            continue;
-        if (format->write(next, k, error) != STATUS_OK)
-            goto done;
-        next += ktensor_format_files(format, k->shape.order);
-    }
-    if (ktensor_files_older(file, &count, lock, error) != STATUS_OK)
+    if (write_model(file, k, names, formats, error) != STATUS_OK)
+        goto done;
+    if (names && ktensor_files_add_maps(files, lock->stem, names, error) != STATUS_OK)
+        goto done;
+    if (ktensor_write_maps(file, &count, names, lock, error) != STATUS_OK)
+        goto done;
+    if (ktensor_files_older(file, &count, files, lock, error) != STATUS_OK)
         goto done;
     if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
         outfile_set_keep(lock, file, count);
 done:
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);
+    return error->status;
+}
+
+/* Map i, which is no model's; `tensor`: whose it is, or NULL. */
+static enum status check_map(const char *map, const char *tensor, const struct labels *names, int i,
+                             struct error *error)
+{
+    bool same = false;
+    const bool there = is_file(map), wanted = map_exists(names, i);
+    if ((!there && (!tensor || !wanted || i == NAME_MAPS_MODES)) || (!tensor && !wanted))
+        return STATUS_OK;
+    if (wanted && map_is_same(&same, map, names, i, error) != STATUS_OK)
+        return error->status;
+    if (same)
+        return STATUS_OK;
+    if (tensor)
+        return error_set(error, STATUS_OUTPUT,
+                         "%s: is for the names of %s, which are not those of the tensor that is "
+                         "read: name other files with -o",
+                         map, tensor);
+    return error_set(error, STATUS_OUTPUT,
+                     "%s: exists and is not of a model: move it away, or name other files with -o",
+                     map);
+}
+
+enum status ktensor_check_maps(const char *stem, const struct labels *names, struct error *error)
+{
+    bool owned = true;
+    char *tensor = find_tensor(stem, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    find_owner(&owned, stem, tensor, error);
+    for (int i = 0; i < NAME_MAPS && !owned && error->status == STATUS_OK; i++) {
+        char *map = name_maps_path(stem, i, error);
+        if (map)
+            check_map(map, tensor, names, i, error);
+        memory_free(map);
+    }
+    memory_free(tensor);
     return error->status;
 }
 
@@ -101,7 +226,7 @@ enum status ktensor_writable(const char *stem, unsigned formats, struct error *e
         goto done;
     if (try_file(files.path[0], error) != STATUS_OK)
         goto done;
-    if (ktensor_files_name(&all, MAX_ORDER, stem, KTENSOR_FORMATS, error) != STATUS_OK)
+    if (name_all(&all, stem, error) != STATUS_OK)
         goto done;
     for (int i = 0; i < all.count; i++)
         if (lstat(all.path[i], &s) == 0 && try_file(all.path[i], error) != STATUS_OK)

@@ -1,5 +1,7 @@
 #include "formats/ktensor/matrix_file.h"
 
+#include <stdbool.h>
+
 #include "base/memory.h"
 
 static enum status open_text(struct matrix_file *f, struct error *error)
@@ -20,6 +22,50 @@ static enum status read_text(const struct matrix_file *f, uint64_t rows, double 
     return model_text_matrix(&f->text, 0, rows, f->cols, matrix, error);
 }
 
+/* Leaves only the numbers of the text line [at, end): the first field, which is a name or a number,
+ * and the commas become blanks. Returns whether numbers are left. */
+static bool blank_name(char *at, char *end)
+{
+    bool quoted = false, numbers = false;
+    for (; at < end && (quoted || *at != ','); at++) {
+        quoted ^= *at == '"';
+        *at = ' ';
+    }
+    for (; at < end; at++) {
+        if (*at == ',')
+            *at = ' ';
+        numbers |= *at != ' ' && *at != '\t' && *at != '\r';
+    }
+    return numbers;
+}
+
+/* The rows come after the header. */
+static enum status open_csv(struct matrix_file *f, struct error *error)
+{
+    if (open_text(f, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t i = 0; i < f->text.items; i++) {
+        const struct text_line line = model_text_item(&f->text, i);
+        char *begin = f->text.bytes + (line.begin - f->text.bytes);
+        if (!blank_name(begin, begin + (line.end - line.begin)))
+            return error_set(error, STATUS_INPUT,
+                             "%s:%ju: expected a name and numbers, separated by commas", f->path,
+                             (uintmax_t)line.number);
+    }
+    f->rows = f->text.items - 1;
+    if (f->rows == 0)
+        return error_set(error, STATUS_INPUT, "%s: no rows after the header", f->path);
+    const struct text_line first = model_text_item(&f->text, 1);
+    f->cols = model_text_count(&first);
+    return STATUS_OK;
+}
+
+static enum status read_csv(const struct matrix_file *f, uint64_t rows, double *matrix,
+                            struct error *error)
+{
+    return model_text_matrix(&f->text, 1, rows, f->cols, matrix, error);
+}
+
 static enum status open_npy(struct matrix_file *f, struct error *error)
 {
     if (npy_open(&f->array, f->path, error) != STATUS_OK)
@@ -38,6 +84,7 @@ static enum status read_npy(const struct matrix_file *f, uint64_t rows, double *
 }
 
 const struct matrix_reader matrix_reader_text = {open_text, read_text};
+const struct matrix_reader matrix_reader_csv = {open_csv, read_csv};
 const struct matrix_reader matrix_reader_npy = {open_npy, read_npy};
 
 enum status matrix_file_open(struct matrix_file *f, char *path, const struct matrix_reader *reader,

@@ -24,7 +24,7 @@ struct matrix_reader {
                         struct error *error);
 };
 
-extern const struct matrix_reader matrix_reader_text, matrix_reader_npy;
+extern const struct matrix_reader matrix_reader_text, matrix_reader_csv, matrix_reader_npy;
 
 /* Opens the file and finds the shape of its matrix. *f takes `path` over; the caller closes *f,
  * after a failure too. STATUS_INPUT, also where the matrix is empty; STATUS_MEMORY. */

@@ -3,34 +3,38 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/number.h"
 
-/* A thread formats this many numbers, or one row, before it writes them. */
+/* A thread formats this many numbers, or one row, before it writes them; fewer where much text
+ * comes before the numbers of a row. */
 #define SECTION_NUMBERS 16384
+#define SECTION_TEXT    ((size_t)8 << 20) /* bytes */
 
 #define SAMPLES 4096 /* numbers of a factor matrix whose text is measured */
 
 /* Bytes of a file that the disk is asked to begin with at a time. */
 #define SYNC_BYTES ((size_t)8 << 20)
 
-/* Formats each row of a (rows x cols) as a text line, numbers separated by blanks. Returns the end
- * of the text. */
-static char *format_rows(const double *a, uint64_t rows, uint64_t cols, char *text)
+/* Formats rows first to first + rows - 1, each as a text line. Returns the end of the text. */
+static char *format_rows(const struct text_matrix *m, uint64_t first, uint64_t rows, char *text)
 {
-    for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t r = 0; r < cols; r++) {
-            text = number_format(a[i * cols + r], text);
-            *text++ = r + 1 < cols ? ' ' : '\n';
+    for (uint64_t i = first; i < first + rows; i++) {
+        if (m->before)
+            text = m->before(m->context, i, text);
+        for (uint64_t r = 0; r < m->cols; r++) {
+            text = number_format(m->a[i * m->cols + r], text);
+            *text++ = r + 1 < m->cols ? m->separator : '\n';
         }
+    }
     return text;
 }
 
 /* A matrix that is written to a file in sections of rows, which threads take in turn. */
 struct matrix_writer {
     struct outfile *file;
-    const double *a; /* (rows x cols) */
-    uint64_t rows, cols;
+    const struct text_matrix *matrix;
     uint64_t step, sections; /* rows of a section; number of sections        */
     uint64_t taken;          /* sections that a thread has taken             */
     uint64_t placed;         /* sections whose position in the file is known */
@@ -74,8 +78,8 @@ static void write_sections(struct matrix_writer *w, char *buffer)
         if (section >= w->sections)
             return;
         uint64_t first = section * w->step;
-        uint64_t count = w->rows - first < w->step ? w->rows - first : w->step;
-        const char *end = format_rows(w->a + first * w->cols, count, w->cols, buffer);
+        uint64_t count = least_of(w->matrix->rows - first, w->step);
+        const char *end = format_rows(w->matrix, first, count, buffer);
         size_t length = (size_t)(end - buffer), offset = place_section(w, section, length);
         struct error failure = {0};
         if (outfile_write_at(w->file, buffer, length, offset, &failure) != STATUS_OK) {
@@ -86,16 +90,22 @@ static void write_sections(struct matrix_writer *w, char *buffer)
     }
 }
 
-enum status matrix_text_put(struct outfile *f, size_t *position, const double *a, uint64_t rows,
-                            uint64_t cols, struct error *error)
+/* The rows that a thread formats at a time. */
+static uint64_t rows_at_a_time(const struct text_matrix *m)
 {
-    uint64_t step = cols < SECTION_NUMBERS ? SECTION_NUMBERS / cols : 1;
+    const uint64_t by_numbers = m->cols < SECTION_NUMBERS ? SECTION_NUMBERS / m->cols : 1;
+    const uint64_t by_text = m->room < SECTION_TEXT ? SECTION_TEXT / (m->room + 1) : 1;
+    return least_of(by_numbers, by_text);
+}
+
+enum status matrix_text_put_rows(struct outfile *f, size_t *position, const struct text_matrix *m,
+                                 struct error *error)
+{
+    uint64_t step = rows_at_a_time(m);
     struct matrix_writer w = {.file = f,
-                              .a = a,
-                              .rows = rows,
-                              .cols = cols,
+                              .matrix = m,
                               .step = step,
-                              .sections = (rows + step - 1) / step,
+                              .sections = (m->rows + step - 1) / step,
                               .position = *position,
                               .lock = PTHREAD_MUTEX_INITIALIZER,
                               .turn = PTHREAD_COND_INITIALIZER,
@@ -103,7 +113,8 @@ enum status matrix_text_put(struct outfile *f, size_t *position, const double *a
     size_t threads = (size_t)omp_get_max_threads(), room;
     if (w.sections < threads)
         threads = w.sections;
-    if (__builtin_mul_overflow(step * cols, NUMBER_MAX_TEXT + 1, &room))
+    if (__builtin_mul_overflow(step * m->cols, NUMBER_MAX_TEXT + 1, &room) ||
+        __builtin_add_overflow(room, step * m->room, &room))
         room = SIZE_MAX; /* memory_array() refuses it as too large */
     char *buffers = memory_array(threads, room, error);
     if (!buffers)
@@ -113,6 +124,13 @@ enum status matrix_text_put(struct outfile *f, size_t *position, const double *a
     *position = w.position;
     memory_free(buffers);
     return error->status;
+}
+
+enum status matrix_text_put(struct outfile *f, size_t *position, const double *a, uint64_t rows,
+                            uint64_t cols, struct error *error)
+{
+    const struct text_matrix m = {.a = a, .rows = rows, .cols = cols, .separator = ' '};
+    return matrix_text_put_rows(f, position, &m, error);
 }
 
 enum status matrix_text_write(struct outfile *file, const struct ktensor *k, struct error *error)

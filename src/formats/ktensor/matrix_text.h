@@ -14,6 +14,22 @@
 enum status matrix_text_put(struct outfile *f, size_t *position, const double *a, uint64_t rows,
                             uint64_t cols, struct error *error);
 
+/* A matrix whose text lines may begin with something else. */
+struct text_matrix {
+    const double *a; /* (rows x cols), row-major */
+    uint64_t rows, cols;
+    char separator; /* between two numbers */
+    /* Writes what comes before the numbers of a row to `text`, which has room for `room` bytes;
+     * returns the end. NULL: nothing. */
+    char *(*before)(const void *context, uint64_t row, char *text);
+    const void *context;
+    size_t room;
+};
+
+/* Writes it as matrix_text_put. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status matrix_text_put_rows(struct outfile *f, size_t *position, const struct text_matrix *m,
+                                 struct error *error);
+
 /* Writes factor matrix n to file[n], and lambda to the file after them, one weight on each text
  * line. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status matrix_text_write(struct outfile *file, const struct ktensor *k, struct error *error);

@@ -285,7 +285,7 @@ enum status line_reader_take_share(struct line_reader *r, size_t skip, int share
 
 /* Counts in counters of a byte, many of which a compiler updates at a time; they are summed before
  * one overflows. */
-uint64_t line_count(const char *p, const char *end)
+uint64_t byte_count(const char *p, const char *end, char byte)
 {
     enum { WIDTH = 64, ROUNDS = 255 };
     uint64_t count = 0;
@@ -293,13 +293,18 @@ uint64_t line_count(const char *p, const char *end)
         uint8_t own[WIDTH] = {0};
         for (int round = 0; round < ROUNDS && end - p >= WIDTH; round++, p += WIDTH)
             for (int i = 0; i < WIDTH; i++)
-                own[i] = (uint8_t)(own[i] + (p[i] == '\n'));
+                own[i] = (uint8_t)(own[i] + (p[i] == byte));
         for (int i = 0; i < WIDTH; i++)
             count += own[i];
     }
     for (; p < end; p++)
-        count += *p == '\n';
+        count += *p == byte;
     return count;
+}
+
+uint64_t line_count(const char *p, const char *end)
+{
+    return byte_count(p, end, '\n');
 }
 
 /* Reads pieces to memory of their own, since the window may still be needed for a message. */

@@ -66,7 +66,8 @@ uint64_t line_reader_bytes(const struct line_reader *r);
 /* Stops the thread and closes the file. Accepts NULL. */
 void line_reader_close(struct line_reader *r);
 
-/* The number of newlines in [p, end), by this thread. */
+/* The number of newlines in [p, end), or of bytes of this value, by this thread. */
 uint64_t line_count(const char *p, const char *end);
+uint64_t byte_count(const char *p, const char *end, char byte);
 
 #endif

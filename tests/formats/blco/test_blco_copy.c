@@ -19,7 +19,7 @@ static enum status copy(const char *from, const char *to, uint64_t memory, struc
     *error = (struct error){0};
     if (blco_file_open(&f, from, error) != STATUS_OK)
         return error->status;
-    blco_copy(&f, to, memory, &bytes, NULL, error);
+    blco_copy(&f, &(struct blco_copying){.path = to, .memory = memory}, &bytes, error);
     blco_file_close(&f);
     return error->status;
 }

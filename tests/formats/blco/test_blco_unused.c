@@ -44,7 +44,8 @@ static void test_unused_bytes(void **state)
     for (size_t n = 3; n < MAX_ORDER; n++)
         assert_refused_with(good, size, dims + 8 * n, n == 9 ? UINT64_MAX : 1, field);
     assert_refused_with(good, size, sizeof *h, 1, page);
-    assert_refused_with(good, size, BLCO_PAGE - 8, UINT64_C(1) << 63, page);
+    assert_refused_with(good, size, BLCO_NAMES_OFFSET - 8, UINT64_C(1) << 63, page);
+    assert_refused_with(good, size, BLCO_PAGE - 8, UINT64_C(1) << 63, "the name of mode 16");
     assert_refused_with(good, size, behind, 1, gap);
     assert_refused_with(good, size, h->directory_offset - 8, UINT64_C(1) << 63, gap);
     struct packed_group g;

@@ -24,7 +24,7 @@ static void test_rows(void **state)
         all |= f->flag;
         whole += f->read != NULL;
         assert_true(!f->read == !!f->matrices);
-        assert_non_null(f->write);
+        assert_true(!f->write == !!f->write_named);
         assert_non_null(word_of(ktensor_format_words, (int)f->flag));
         for (int j = 0; j < i; j++)
             assert_string_not_equal(f->suffix, ktensor_formats[j].suffix);
@@ -43,13 +43,14 @@ static void test_rows(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    static const char *const names[] = {"a.b/m.mode1.mat", "a.b/m.mode2.mat", "a.b/m.lambda.mat",
+    static const char *const names[] = {"a.b/m.mode1.csv", "a.b/m.mode2.csv", "a.b/m.lambda.csv",
+                                        "a.b/m.mode1.mat", "a.b/m.mode2.mat", "a.b/m.lambda.mat",
                                         "a.b/m.mode1.npy", "a.b/m.mode2.npy", "a.b/m.lambda.npy",
                                         "a.b/m.ktns"};
     struct ktensor_files files;
     struct error error = {0};
     assert_int_equal(ktensor_files_name(&files, 2, "a.b/m", KTENSOR_FORMATS, &error), STATUS_OK);
-    assert_int_equal(files.count, 7);
+    assert_int_equal(files.count, 10);
     for (int i = 0; i < files.count; i++)
         assert_string_equal(files.path[i], names[i]);
     ktensor_files_free(&files);

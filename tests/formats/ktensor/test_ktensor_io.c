@@ -102,15 +102,18 @@ static void test_layouts(void **state)
     struct error error = {0};
     struct ktensor_files files;
     assert_int_equal(model_write_at(&k, scratch_path("m"), ALL_FORMATS, &files, &error), STATUS_OK);
-    const char *name[] = {"m.mode1.mat", "m.mode2.mat",  "m.lambda.mat", "m.mode1.npy",
-                          "m.mode2.npy", "m.lambda.npy", "m.ktns"};
-    assert_int_equal(files.count, 7);
-    for (int i = 0; i < 7; i++)
+    const char *name[] = {"m.mode1.csv",  "m.mode2.csv",  "m.lambda.csv", "m.mode1.mat",
+                          "m.mode2.mat",  "m.lambda.mat", "m.mode1.npy",  "m.mode2.npy",
+                          "m.lambda.npy", "m.ktns"};
+    assert_int_equal(files.count, 10);
+    for (int i = 0; i < 10; i++)
         assert_string_equal(files.path[i], scratch_path(name[i]));
     ktensor_files_free(&files);
-    assert_int_equal(scratch_entries(0), 7);
+    assert_int_equal(scratch_entries(0), 10);
 
 #define TEXT(name, text) assert_content(name, text, sizeof text - 1)
+    TEXT("m.mode1.csv", "mode1,component1,component2,component3\n1,1,0.5,-2\n2,0,1e-7,4\n");
+    TEXT("m.lambda.csv", "component,weight\ncomponent1,3\ncomponent2,2.5\ncomponent3,0.1\n");
     TEXT("m.mode1.mat", "1 0.5 -2\n0 1e-7 4\n");
     TEXT("m.mode2.mat", "1 -1 0.25\n");
     TEXT("m.lambda.mat", "3\n2.5\n0.1\n");
@@ -218,10 +221,10 @@ static void test_older_model_goes(void **state)
     for (unsigned formats = 1; formats <= ALL_FORMATS; formats++) {
         struct error error = {0};
         struct ktensor back;
-        assert_int_equal(model_write(&large, ALL_FORMATS), 11);
+        assert_int_equal(model_write(&large, ALL_FORMATS), 16);
         assert_int_equal(unlink(scratch_path("m.mode3.npy")), 0);
         assert_int_equal(symlink("data", scratch_path("m.mode3.npy")), 0);
-        assert_int_equal(scratch_entries(0), OTHERS + 11);
+        assert_int_equal(scratch_entries(0), OTHERS + 16);
         int count = model_write(&small, formats);
         assert_int_equal(scratch_entries(0), OTHERS + count);
         assert_int_equal(ktensor_read(&back, scratch_path("m"), 2, &error), STATUS_OK);
@@ -249,7 +252,7 @@ static void test_allocation_fails(void **state)
         memory_hook_set(-1);
         ktensor_files_free(&files);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-        assert_int_equal(scratch_entries(0), fired ? 0 : 7);
+        assert_int_equal(scratch_entries(0), fired ? 0 : 10);
     }
     for (unsigned formats = ALL_FORMATS; formats; formats >>= 1) { /* from all to text alone */
         model_write(&k, formats);

@@ -1,11 +1,15 @@
-#include "report/labels.h"
+#include "formats/names/labels.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/outfile_set.h"
+#include "formats/names/name_list.h"
+#include "formats/names/name_maps.h"
 #include "formats/tns/foreign_file.h"
 #include "formats/tns/line_reader.h"
 
@@ -52,6 +56,10 @@ static enum status add_file(struct labels *l, uint64_t mode, const char *name, s
 enum status labels_add(struct labels *l, const char *text, struct error *error)
 {
     const char *at = text, *name, *end;
+    if (strcmp(text, "none") == 0) {
+        l->none = true;
+        return STATUS_OK;
+    }
     do {
         uint64_t mode;
         name = parse_mode(at, &mode);
@@ -59,7 +67,7 @@ enum status labels_add(struct labels *l, const char *text, struct error *error)
         if (!name || end == name)
             return error_set(error, STATUS_INPUT,
                              "--labels: '%s', expected MODE=FILE, as 1=dates.map, or several of "
-                             "them separated by commas",
+                             "them separated by commas, or none",
                              text);
         if (add_file(l, mode, name, (size_t)(end - name), error) != STATUS_OK)
             return error->status;
@@ -142,40 +150,58 @@ static enum status take_window(struct label_file *f, struct mode_labels *m,
     return STATUS_OK;
 }
 
-/* Reads the labels of mode n, which has `length` indices, from the open file. */
-static enum status read_labels(struct label_file *f, struct mode_labels *m, int n, uint64_t length,
+/* Reads the open file; of its labels *m takes `most` at most. */
+static enum status read_labels(struct label_file *f, struct mode_labels *m, uint64_t most,
                                struct error *error)
 {
     struct line_window window = {0};
-    m->first = memory_array(length, sizeof *m->first, error);
+    m->first = memory_array(most, sizeof *m->first, error);
     if (!m->first)
         return error->status;
-    m->count = length;
+    m->count = most;
     do {
         if (line_reader_next(f->reader, &window, error) != STATUS_OK)
             return error->status;
         if (take_window(f, m, &window, error) != STATUS_OK)
             return error->status;
     } while (window.begin < window.end);
-    if (f->lines != length)
-        return error_set(error, STATUS_INPUT,
-                         "%s: %" PRIu64 " label%s, expected %" PRIu64
-                         ", one for each index of mode %d",
-                         f->name, f->lines, f->lines == 1 ? "" : "s", length, n + 1);
     return STATUS_OK;
 }
 
-/* Reads the file of mode n, which has `length` indices. */
-static enum status read_mode(struct mode_labels *m, int n, uint64_t length, struct error *error)
+static enum status check_count(const struct label_file *f, uint64_t expected, const char *of,
+                               struct error *error)
+{
+    if (f->lines == expected)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s: %" PRIu64 " label%s, expected %" PRIu64 ", one for each %s", f->name,
+                     f->lines, f->lines == 1 ? "" : "s", expected, of);
+}
+
+/* Reads the file m->path, which is to have `count` labels, one for each of what `of` says. */
+static enum status read_file(struct mode_labels *m, uint64_t count, const char *of,
+                             struct error *error)
 {
     struct label_file f = {0};
     if (line_reader_open(&f.reader, m->path, WINDOW, error) != STATUS_OK)
         return error->status;
     f.name = line_reader_name(f.reader);
-    if (read_labels(&f, m, n, length, error) != STATUS_OK)
+    if (read_labels(&f, m, count, error) != STATUS_OK)
+        goto done;
+    check_count(&f, count, of, error);
+done:
+    if (error->status != STATUS_OK)
         m->count = 0;
     line_reader_close(f.reader);
     return error->status;
+}
+
+static void free_mode(struct mode_labels *m)
+{
+    memory_free(m->path);
+    memory_free(m->first);
+    memory_free(m->text);
+    *m = (struct mode_labels){0};
 }
 
 enum status labels_read(struct labels *l, const struct shape *shape, struct error *error)
@@ -184,11 +210,120 @@ enum status labels_read(struct labels *l, const struct shape *shape, struct erro
         if (l->mode[n].path)
             return error_set(error, STATUS_INPUT, "--labels: mode %d, expected 1 to %d", n + 1,
                              shape->order);
-    for (int n = 0; n < shape->order; n++)
-        if (l->mode[n].path && read_mode(&l->mode[n], n, shape->dims[n], error) != STATUS_OK)
+    for (int n = 0; n < shape->order; n++) {
+        char of[32];
+        snprintf(of, sizeof of, "index of mode %d", n + 1);
+        if (l->mode[n].path && read_file(&l->mode[n], shape->dims[n], of, error) != STATUS_OK)
             return error->status;
+    }
     return STATUS_OK;
 }
+
+/* --- files beside a tensor or a model --- */
+
+/* *path = the name of the file that counts as STEM.SUFFIX, or NULL where there is none. */
+static enum status find_file(char **path, const char *log, const char *stem, const char *suffix,
+                             struct error *error)
+{
+    if (outfile_set_find(path, log, stem, suffix, error) != STATUS_OK)
+        return error->status;
+    if (*path && access(*path, F_OK) != 0) {
+        memory_free(*path);
+        *path = NULL;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_mode_names(struct labels *l, const char *log, const char *stem, int order,
+                                   struct error *error)
+{
+    struct mode_labels m = {0};
+    char suffix[NAME_MAPS_SUFFIX];
+    if (mode_names_any(&l->modes))
+        return STATUS_OK;
+    if (find_file(&m.path, log, stem, name_maps_suffix(NAME_MAPS_MODES, suffix), error) !=
+        STATUS_OK)
+        return error->status;
+    if (m.path && read_file(&m, (uint64_t)order, "mode", error) != STATUS_OK)
+        goto done;
+    for (uint64_t n = 0; n < m.count; n++)
+        mode_names_set(&l->modes, (int)n, m.text + m.first[n], strlen(m.text + m.first[n]));
+done:
+    free_mode(&m);
+    return error->status;
+}
+
+static enum status find_files(struct labels *l, const char *log, const char *stem, int order,
+                              struct error *error)
+{
+    char suffix[NAME_MAPS_SUFFIX];
+    for (int n = 0; n < order; n++)
+        if (!l->mode[n].path &&
+            find_file(&l->mode[n].path, log, stem, name_maps_suffix(n, suffix), error) != STATUS_OK)
+            return error->status;
+    return read_mode_names(l, log, stem, order, error);
+}
+
+enum status labels_find(struct labels *l, const char *stem, int order, struct error *error)
+{
+    char *log = NULL;
+    l->order = order;
+    if (l->none)
+        return STATUS_OK;
+    if (stem_lock_read(stem, &log, error) != STATUS_OK)
+        return error->status;
+    find_files(l, log, stem, order, error);
+    memory_free(log);
+    return error->status;
+}
+
+enum status labels_find_tensor(struct labels *l, const char *path, int order, struct error *error)
+{
+    char *stem = NULL;
+    l->order = order;
+    if (strcmp(path, "-") == 0)
+        return STATUS_OK;
+    stem = name_maps_stem(path, error);
+    if (stem)
+        labels_find(l, stem, order, error);
+    memory_free(stem);
+    return error->status;
+}
+
+/* --- names of CSV --- */
+
+static enum status take_mode(struct mode_labels *m, struct name_table *names, struct error *error)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < names->count; i++)
+        bytes += name_escaped(name_table_get(names, i)) + 1;
+    m->first = memory_array(names->count, sizeof *m->first, error);
+    m->text = memory_array(bytes, 1, error);
+    if (error->status != STATUS_OK)
+        return error->status;
+    char *at = m->text;
+    for (uint32_t i = 0; i < names->count; i++) {
+        m->first[i] = (uint64_t)(at - m->text);
+        at = name_escape(name_table_get(names, i), at);
+        *at++ = '\0';
+    }
+    m->count = names->count;
+    name_table_free(names);
+    return STATUS_OK;
+}
+
+enum status labels_take(struct labels *l, struct tensor_names *names, struct error *error)
+{
+    l->modes = names->modes;
+    l->order = names->order;
+    for (int n = 0; n < names->order; n++)
+        if (take_mode(&l->mode[n], &names->index[n], error) != STATUS_OK)
+            return error->status;
+    tensor_names_free(names);
+    return STATUS_OK;
+}
+
+/* --- both --- */
 
 const char *labels_get(const struct labels *l, int n, uint64_t i)
 {
@@ -210,23 +345,7 @@ size_t labels_longest(const struct labels *l, int n)
 
 void labels_free(struct labels *l)
 {
-    for (int n = 0; n < MAX_ORDER; n++) {
-        memory_free(l->mode[n].path);
-        memory_free(l->mode[n].first);
-        memory_free(l->mode[n].text);
-    }
+    for (int n = 0; n < MAX_ORDER; n++)
+        free_mode(&l->mode[n]);
     *l = (struct labels){0};
-}
-
-const char *mode_name(int n, char name[MODE_NAME_ROOM])
-{
-    snprintf(name, MODE_NAME_ROOM, "mode %d", n + 1);
-    return name;
-}
-
-const char *mode_heading(int n, char name[MODE_NAME_ROOM])
-{
-    mode_name(n, name);
-    name[0] = 'M';
-    return name;
 }

@@ -12,7 +12,7 @@
 #include <isa-l/igzip_lib.h>
 
 #include "base/memory.h"
-#include "report/labels.h"
+#include "formats/names/labels.h"
 #include "support/scratch.h"
 
 /* --- the option --- */
@@ -52,7 +52,7 @@ static void test_option(void **state)
 static void test_option_refused(void **state)
 {
     (void)state;
-#define FORM "expected MODE=FILE, as 1=dates.map, or several of them separated by commas"
+#define FORM "expected MODE=FILE, as 1=dates.map, or several of them separated by commas, or none"
     REFUSED("--labels: '', " FORM, "");
     REFUSED("--labels: 'a.map', " FORM, "a.map");
     REFUSED("--labels: '1', " FORM, "1");

@@ -1,17 +1,20 @@
 /* The labels of a mode's indices: words to show in place of numbers. They come from `.map` files,
- * as FROSTT has them beside its tensors: text line k is the label of index k. */
+ * as FROSTT has them beside its tensors: text line k is the label of index k. With them the names
+ * of the modes. */
 #ifndef BLCO_LABELS_H
 #define BLCO_LABELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "formats/names/tensor_names.h"
 #include "tensor/shape.h"
 
 /* The labels of one mode. */
 struct mode_labels {
-    char *path;      /* of the file; NULL: the mode has no labels; owned */
+    char *path;      /* of the file; NULL: the labels are from no file, or there are none; owned */
     uint64_t count;  /* I_n once the file is read, 0 before              */
     uint64_t *first; /* (count) where in `text` each label begins; owned */
     char *text;      /* the labels, each one terminated; owned           */
@@ -19,13 +22,26 @@ struct mode_labels {
 
 struct labels {
     struct mode_labels mode[MAX_ORDER];
+    struct mode_names modes;
+    int order; /* of the tensor or model, where labels_find or labels_take has set it */
+    bool none; /* --labels none: no files are looked for                              */
 };
 
-/* Adds files to *l, which begins as zeros. `text` is the argument of --labels, MODE=FILE[,...]:
- * modes count from 1, and a comma ends a file's name only where MODE= follows. Reads no file yet,
- * since the shape is not known yet. STATUS_INPUT, also where a mode has a file already;
+/* Adds files to *l, which begins as zeros. `text` is the argument of --labels, MODE=FILE[,...], or
+ * none: modes count from 1, and a comma ends a file's name only where MODE= follows. Reads no file
+ * yet, since the shape is not known yet. STATUS_INPUT, also where a mode has a file already;
  * STATUS_MEMORY. The caller calls labels_free, after a failure too. */
 enum status labels_add(struct labels *l, const char *text, struct error *error);
+
+/* Adds the files beside a tensor or a model of this order, STEM.modeN.map (name_maps.h), where
+ * there are such and *l has no file of mode N, and reads the names of the modes from
+ * STEM.modes.map, unless *l has such names. Where a run was killed while it replaced the files, all
+ * old ones count, or all new ones (outfile_set_find). Nothing after --labels none. STATUS_INPUT,
+ * STATUS_MEMORY. */
+enum status labels_find(struct labels *l, const char *stem, int order, struct error *error);
+
+/* The same beside the tensor at `path` (name_maps_stem); nothing of standard input. */
+enum status labels_find_tensor(struct labels *l, const char *path, int order, struct error *error);
 
 /* Reads the files of a tensor or a model of this shape, plain or gzip ("-": standard input). Labels
  * may have any byte but 0; a \r before the end of a text line, and UTF-8's mark before the first
@@ -33,6 +49,10 @@ enum status labels_add(struct labels *l, const char *text, struct error *error);
  * cannot be read or the number of its labels is not the length of its mode, and where *l has a mode
  * that the shape does not have; STATUS_MEMORY. */
 enum status labels_read(struct labels *l, const struct shape *shape, struct error *error);
+
+/* Takes the names of CSV over, as the text lines of `.map` files have them; *names is empty
+ * afterwards, and *l was. STATUS_MEMORY. */
+enum status labels_take(struct labels *l, struct tensor_names *names, struct error *error);
 
 /* The label of index i (from 0) of mode n (from 0), as the file has it: not printable, perhaps not
  * UTF-8. NULL where the mode has no labels or the label is empty. */
@@ -43,13 +63,5 @@ size_t labels_longest(const struct labels *l, int n);
 
 /* Accepts empty labels. */
 void labels_free(struct labels *l);
-
-#define MODE_NAME_ROOM 32
-
-/* name = the name of mode n, from 0, on pages and in tables: "mode 1". Returns name. */
-const char *mode_name(int n, char name[MODE_NAME_ROOM]);
-
-/* The same for the beginning of a heading: "Mode 1". */
-const char *mode_heading(int n, char name[MODE_NAME_ROOM]);
 
 #endif

@@ -1,0 +1,34 @@
+/* Bins of dates and numbers: the text of a field becomes the name of its bin. */
+#ifndef BLCO_CSV_BIN_H
+#define BLCO_CSV_BIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum csv_bin_kind { CSV_BIN_NONE, CSV_BIN_TIME, CSV_BIN_HOUR_OF_WEEK, CSV_BIN_NUMBER };
+
+struct csv_bin {
+    enum csv_bin_kind kind;
+    int64_t width; /* of CSV_BIN_TIME in seconds; of CSV_BIN_NUMBER times 10^decimals */
+    int decimals;
+};
+
+/* Reads a width: 90s, 15m, 1h or 7d, "hour-of-week", or a decimal number above 0. Returns whether
+ * `text` is one. */
+bool csv_bin_parse(struct csv_bin *bin, const char *text);
+
+#define CSV_BIN_ROOM 64 /* bytes of the name of a bin at most */
+
+/* Writes the name of the bin of the field text[0..length) to name[0..CSV_BIN_ROOM), not terminated,
+ * and returns its length; 0 where the field is no date or no number. A date is one of ISO 8601, as
+ * 2026-11-23, 2026-11-23T14:05 or 2026-11-23 14:05:59.5+01:00, or the seconds since 1970. A date
+ * with an offset is counted in UTC. The name of a bin is its begin: a date or a number. */
+size_t csv_bin_name(const struct csv_bin *bin, const char *text, size_t length, char *name);
+
+#define CSV_BIN_HOURS (7 * 24)
+
+/* The name of an hour of the week, from 0, Monday's first: "Mon 00". */
+size_t csv_bin_hour(int hour, char *name);
+
+#endif

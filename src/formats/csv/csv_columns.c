@@ -1,0 +1,327 @@
+#include "formats/csv/csv_columns.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/names/name_list.h"
+
+#define SHOWN_BYTES 60  /* of a name in a message     */
+#define SHOWN_ROOM  600 /* bytes of a list of columns */
+
+/* --- the header --- */
+
+/* The separator of the row: the one of comma, tab and semicolon that it has most, outside quotes.
+ */
+static char find_separator(const char *at, const char *end)
+{
+    uint64_t commas = 0, tabs = 0, semicolons = 0;
+    for (bool inside = false; at < end && (inside || *at != '\n'); at++) {
+        inside ^= *at == '"';
+        commas += !inside && *at == ',';
+        tabs += !inside && *at == '\t';
+        semicolons += !inside && *at == ';';
+    }
+    if (tabs > 0 && tabs >= commas && tabs >= semicolons)
+        return '\t';
+    return semicolons > commas ? ';' : ',';
+}
+
+static enum status add_name(struct csv_columns *c, const struct csv_field *field, char **to,
+                            struct error *error)
+{
+    if ((c->count & (c->count + 1)) == 0) /* room for 1, 3, 7, ... is full */
+        if (memory_resize(&c->name, 2 * (size_t)c->count + 1, sizeof *c->name, error) != STATUS_OK)
+            return error->status;
+    const size_t length = csv_field_copy(field, *to);
+    c->name[c->count++] = (struct csv_field){*to, *to + length, false};
+    *to += length;
+    return STATUS_OK;
+}
+
+enum status csv_columns_read(struct csv_columns *c, const char *path, const char *begin,
+                             const char *end, struct error *error)
+{
+    enum csv_fault_kind kind;
+    struct csv_field field;
+    *c = (struct csv_columns){.path = path, .value = -1};
+    c->format.separator = find_separator(begin, end);
+    c->text = memory_array((size_t)(end - begin), 1, error);
+    if (!c->text)
+        return error->status;
+    char *to = c->text;
+    for (const char *at = begin;; at++) {
+        at = csv_field_read(c->format.separator, at, end, &field, &kind);
+        if (!at)
+            return error_set(error, STATUS_INPUT,
+                             "%s: the header's column %d has a quote in the wrong place, expected "
+                             "the name in quotes and each quote inside it twice",
+                             path, c->count + 1);
+        if (add_name(c, &field, &to, error) != STATUS_OK)
+            return error->status;
+        if (*at == '\n')
+            return STATUS_OK;
+    }
+}
+
+static int shown_bytes(const struct csv_field *name)
+{
+    const size_t length = (size_t)(name->end - name->begin);
+    return length < SHOWN_BYTES ? (int)length : SHOWN_BYTES;
+}
+
+/* The names of the first `count` columns, `between` them, cut to the room. Returns text. */
+static char *list_names(const struct csv_columns *c, int count, const char *between,
+                        char text[SHOWN_ROOM])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < count && used + 2 * SHOWN_BYTES < SHOWN_ROOM; i++)
+        used += (size_t)snprintf(text + used, SHOWN_ROOM - used, "%s%.*s", i ? between : "",
+                                 shown_bytes(&c->name[i]), c->name[i].begin);
+    if (used + 2 * SHOWN_BYTES >= SHOWN_ROOM)
+        snprintf(text + used, SHOWN_ROOM - used, "%s...", between);
+    return text;
+}
+
+/* --- the options --- */
+
+static bool is_column(const struct csv_columns *c, int i, const char *name, size_t length)
+{
+    return (size_t)(c->name[i].end - c->name[i].begin) == length &&
+           memcmp(c->name[i].begin, name, length) == 0;
+}
+
+/* *column = the one with this name, which `option` asks for. */
+static enum status find_column(const struct csv_columns *c, const char *option, const char *name,
+                               size_t length, int *column, struct error *error)
+{
+    char names[SHOWN_ROOM];
+    const int shown = length < SHOWN_BYTES ? (int)length : SHOWN_BYTES;
+    *column = -1;
+    for (int i = 0; i < c->count; i++) {
+        if (!is_column(c, i, name, length))
+            continue;
+        if (*column >= 0)
+            return error_set(error, STATUS_INPUT,
+                             "%s: %s: columns %d and %d have the name '%.*s', expected one such "
+                             "column",
+                             c->path, option, *column + 1, i + 1, shown, name);
+        *column = i;
+    }
+    if (*column >= 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s: %s: no column '%.*s', expected one of %s", c->path,
+                     option, shown, name, list_names(c, c->count, ", ", names));
+}
+
+/* Gives the column to the next slot: a mode's, or that of the values. */
+static enum status take_column(struct csv_columns *c, int column, struct error *error)
+{
+    if (c->slot[column] >= 0)
+        return error_set(error, STATUS_INPUT,
+                         "%s: column '%.*s' is asked for twice, expected another one", c->path,
+                         shown_bytes(&c->name[column]), c->name[column].begin);
+    c->slot[column] = c->format.wanted++;
+    return STATUS_OK;
+}
+
+/* Adds the mode that is a field of --columns. */
+static enum status add_mode(struct csv_columns *c, const struct csv_field *field,
+                            struct error *error)
+{
+    struct csv_mode *mode = &c->mode[c->modes];
+    char *name = memory_array((size_t)(field->end - field->begin), 1, error);
+    if (!name)
+        return error->status;
+    const size_t length = csv_field_copy(field, name);
+    if (c->modes == MAX_ORDER)
+        error_set(error, STATUS_INPUT, "--columns: more than %d columns, expected 1 to %d",
+                  MAX_ORDER, MAX_ORDER);
+    else
+        find_column(c, "--columns", name, length, &mode->column, error);
+    memory_free(name);
+    if (error->status != STATUS_OK)
+        return error->status;
+    c->modes++;
+    return take_column(c, mode->column, error);
+}
+
+static enum status choose_modes(struct csv_columns *c, const char *columns, struct error *error)
+{
+    enum csv_fault_kind kind;
+    struct csv_field field;
+    char *text = memory_text(error, "%s\n", columns);
+    if (!text)
+        return error->status;
+    const char *end = text + strlen(text);
+    for (const char *at = text; error->status == STATUS_OK; at++) {
+        at = csv_field_read(',', at, end, &field, &kind);
+        if (!at) {
+            error_set(error, STATUS_INPUT,
+                      "--columns: '%s', expected names with commas between, in quotes where a name "
+                      "has a comma",
+                      columns);
+            break;
+        }
+        if (add_mode(c, &field, error) != STATUS_OK)
+            break;
+        if (*at == '\n')
+            break;
+    }
+    memory_free(text);
+    return error->status;
+}
+
+/* *mode = the one whose column's name begins `setting`, COLUMN=..., and *rest what follows the
+ * sign; of several the longest name. */
+static enum status find_mode(struct csv_columns *c, const char *option, const char *setting,
+                             struct csv_mode **mode, const char **rest, struct error *error)
+{
+    size_t longest = 0;
+    *mode = NULL;
+    for (int n = 0; n < c->modes; n++) {
+        const struct csv_field *name = &c->name[c->mode[n].column];
+        const size_t length = (size_t)(name->end - name->begin);
+        if (strncmp(setting, name->begin, length) != 0 || setting[length] != '=')
+            continue;
+        if (*mode && length <= longest)
+            continue;
+        *mode = &c->mode[n];
+        *rest = setting + length + 1;
+        longest = length;
+    }
+    if (*mode)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s: '%s', expected COLUMN=... with a column of --columns", option, setting);
+}
+
+static enum status choose_bin(struct csv_columns *c, const char *setting, struct error *error)
+{
+    struct csv_mode *mode;
+    const char *width;
+    if (find_mode(c, "--bin", setting, &mode, &width, error) != STATUS_OK)
+        return error->status;
+    if (!csv_bin_parse(&mode->bin, width))
+        return error_set(error, STATUS_INPUT,
+                         "--bin: '%s', expected COLUMN=WIDTH with a width as 1h, 15m or 7d, "
+                         "hour-of-week, or a number above 0",
+                         setting);
+    static const enum csv_order natural[] = {[CSV_BIN_TIME] = CSV_SORTED,
+                                             [CSV_BIN_HOUR_OF_WEEK] = CSV_LISTED,
+                                             [CSV_BIN_NUMBER] = CSV_BY_NUMBER};
+    mode->order = natural[mode->bin.kind];
+    return STATUS_OK;
+}
+
+static enum status choose_order(struct csv_columns *c, const char *setting, struct error *error)
+{
+    struct csv_mode *mode;
+    const char *how;
+    if (find_mode(c, "--order", setting, &mode, &how, error) != STATUS_OK)
+        return error->status;
+    if (*how == '\0')
+        return error_set(error, STATUS_INPUT,
+                         "--order: '%s', expected COLUMN=sorted, COLUMN=number or COLUMN=FILE",
+                         setting);
+    mode->file = NULL;
+    mode->order = strcmp(how, "sorted") == 0   ? CSV_SORTED
+                  : strcmp(how, "number") == 0 ? CSV_BY_NUMBER
+                                               : CSV_LISTED;
+    if (mode->order == CSV_LISTED)
+        mode->file = how;
+    return STATUS_OK;
+}
+
+/* Numbers the names that are listed before the file is read. */
+static enum status list_mode(struct csv_mode *mode, struct error *error)
+{
+    char name[CSV_BIN_ROOM];
+    uint32_t number;
+    if (mode->order != CSV_LISTED)
+        return STATUS_OK;
+    if (mode->file)
+        return name_list_read(&mode->names, mode->file, error);
+    for (int hour = 0; hour < CSV_BIN_HOURS; hour++) {
+        const struct name listed = {name, csv_bin_hour(hour, name)};
+        if (name_table_add(&mode->names, listed, name_hash(name, listed.length), &number, error) !=
+            STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+/* No columns are named: says what the file has, and the command that reads it. */
+static enum status refuse_unnamed(const struct csv_columns *c, struct error *error)
+{
+    char names[SHOWN_ROOM], some[SHOWN_ROOM];
+    return error_set(
+        error, STATUS_INPUT,
+        "%s: is CSV with the columns %s, expected --columns to say which are the modes, "
+        "as in: blco convert %s OUT.blco --columns '%s'",
+        c->path, list_names(c, c->count, ", ", names), c->path,
+        list_names(c, c->count < 3 ? c->count : 3, ",", some));
+}
+
+static enum status choose(struct csv_columns *c, const struct csv_options *options,
+                          struct error *error)
+{
+    if (choose_modes(c, options->columns, error) != STATUS_OK)
+        return error->status;
+    if (options->value) {
+        if (find_column(c, "--value", options->value, strlen(options->value), &c->value, error) !=
+            STATUS_OK)
+            return error->status;
+        if (take_column(c, c->value, error) != STATUS_OK)
+            return error->status;
+    }
+    for (int i = 0; i < options->bins; i++)
+        if (choose_bin(c, options->bin[i], error) != STATUS_OK)
+            return error->status;
+    for (int i = 0; i < options->orders; i++)
+        if (choose_order(c, options->order[i], error) != STATUS_OK)
+            return error->status;
+    for (int n = 0; n < c->modes; n++)
+        if (list_mode(&c->mode[n], error) != STATUS_OK)
+            return error->status;
+    return STATUS_OK;
+}
+
+enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *options,
+                               struct error *error)
+{
+    if (!options || !options->columns)
+        return refuse_unnamed(c, error);
+    c->slot = memory_array((size_t)c->count, sizeof *c->slot, error);
+    if (!c->slot)
+        return error->status;
+    for (int i = 0; i < c->count; i++)
+        c->slot[i] = -1;
+    if (choose(c, options, error) != STATUS_OK)
+        return error->status;
+    for (int i = 0; i < c->count; i++)
+        if (c->slot[i] < 0)
+            c->slot[i] = c->format.wanted;
+    c->format.columns = c->count;
+    c->format.slot = c->slot;
+    return STATUS_OK;
+}
+
+uint64_t csv_columns_bytes(const struct csv_columns *c)
+{
+    uint64_t bytes = 0;
+    for (int n = 0; n < c->modes; n++)
+        bytes += name_table_bytes(&c->mode[n].names);
+    return bytes;
+}
+
+void csv_columns_free(struct csv_columns *c)
+{
+    for (int n = 0; n < c->modes; n++)
+        name_table_free(&c->mode[n].names);
+    memory_free(c->slot);
+    memory_free(c->name);
+    memory_free(c->text);
+    *c = (struct csv_columns){0};
+}

@@ -1,0 +1,50 @@
+/* The columns of a CSV file: its header, and which columns are modes or values, as the options say.
+ */
+#ifndef BLCO_CSV_COLUMNS_H
+#define BLCO_CSV_COLUMNS_H
+
+#include "formats/csv/csv_bin.h"
+#include "formats/csv/csv_options.h"
+#include "formats/csv/csv_record.h"
+#include "formats/names/name_table.h"
+
+enum csv_order { CSV_APPEARANCE, CSV_SORTED, CSV_BY_NUMBER, CSV_LISTED };
+
+/* A column that is a mode. */
+struct csv_mode {
+    int column; /* of the file, from 0 */
+    struct csv_bin bin;
+    enum csv_order order;
+    const char *file;        /* CSV_LISTED: the file of --order, or NULL: a list of blco's own */
+    struct name_table names; /* owned                                                          */
+};
+
+struct csv_columns {
+    const char *path;       /* of the file, for messages                                    */
+    char *text;             /* a copy of the header; owned                                  */
+    struct csv_field *name; /* (count) of the columns, in `text`; owned                     */
+    int count;
+    int *slot; /* (count) as csv_format has it: modes, then the values; owned  */
+    struct csv_format format;
+    int modes, value; /* value: the column of values, or -1 */
+    struct csv_mode mode[MAX_ORDER];
+};
+
+/* Reads the header of the file `path` at `begin`, which ends before `end`. The caller calls
+ * csv_columns_free, after a failure too. STATUS_INPUT, STATUS_MEMORY. */
+enum status csv_columns_read(struct csv_columns *c, const char *path, const char *begin,
+                             const char *end, struct error *error);
+
+/* Finds the columns that the options name; *options outlives *c. Reads the files of --order.
+ * STATUS_INPUT, with the header's names, where the file has no such column; also without --columns,
+ * with the command that would read the file. STATUS_MEMORY. */
+enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *options,
+                               struct error *error);
+
+/* The bytes that the names of all modes take. */
+uint64_t csv_columns_bytes(const struct csv_columns *c);
+
+/* Accepts empty columns. */
+void csv_columns_free(struct csv_columns *c);
+
+#endif

@@ -1,0 +1,304 @@
+#include "formats/csv/csv_text.h"
+
+#include <inttypes.h>
+#include <omp.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/names/name_table.h"
+#include "formats/tns/foreign_file.h"
+#include "formats/tns/tns_text.h"
+#include "tensor/shape.h"
+
+enum status csv_text_open(struct csv_text *t, const char *path, const struct tns_sizes *sizes,
+                          struct error *error)
+{
+    *t = (struct csv_text){.section_bytes = sizes->section ? sizes->section : TNS_SECTION};
+    if (line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW,
+                         error) != STATUS_OK)
+        return error->status;
+    t->name = line_reader_name(t->reader);
+    /* the reader's thread counts among the threads that the user allows */
+    t->threads = omp_get_max_threads() - line_reader_threaded(t->reader);
+    t->threads = t->threads > 1 ? t->threads : 1;
+    return STATUS_OK;
+}
+
+void csv_text_close(struct csv_text *t)
+{
+    line_reader_close(t->reader);
+    memory_free(t->section);
+    memory_free(t->joined);
+    *t = (struct csv_text){0};
+}
+
+/* --- where rows begin --- */
+
+/* The first place after [at, end) or in it where a row begins; `inside`: a quoted field goes on at
+ * `at`. */
+static const char *next_row(const char *at, const char *end, bool inside)
+{
+    for (; at < end; at++) {
+        inside ^= *at == '"';
+        if (*at == '\n' && !inside)
+            return at + 1;
+    }
+    return end;
+}
+
+const char *csv_text_row_end(const char *at, const char *end)
+{
+    return next_row(at, end, false);
+}
+
+/* Cuts [begin, end) into sections, and counts the quotes before each. Returns whether the text ends
+ * inside a quoted field. */
+static enum status count_quotes(struct csv_text *t, const char *begin, const char *end,
+                                bool *inside, struct error *error)
+{
+    const size_t bytes = (size_t)(end - begin), most = bytes / t->section_bytes + 1;
+    if (most > t->section_room) {
+        if (memory_resize(&t->section, most, sizeof *t->section, error) != STATUS_OK)
+            return error->status;
+        t->section_room = most;
+    }
+    t->sections = (bytes + t->section_bytes - 1) / t->section_bytes;
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+    for (size_t i = 0; i < t->sections; i++) {
+        const char *at = begin + i * t->section_bytes;
+        const char *stop = i + 1 < t->sections ? at + t->section_bytes : end;
+        t->section[i] = (struct csv_section){.at = at, .quotes = byte_count(at, stop, '"')};
+    }
+    *inside = false;
+    for (size_t i = 0; i < t->sections; i++) {
+        t->section[i].inside = *inside;
+        *inside ^= t->section[i].quotes & 1;
+    }
+    return STATUS_OK;
+}
+
+/* Where the last row of [begin, end) begins, which ends inside a quoted field. */
+static const char *last_row(const struct csv_text *t, const char *begin, const char *end)
+{
+    for (size_t i = t->sections; i-- > 0;) {
+        const struct csv_section *s = &t->section[i];
+        const char *stop = i + 1 < t->sections ? s[1].at : end, *last = NULL;
+        bool inside = s->inside;
+        for (const char *p = s->at; p < stop; p++) {
+            inside ^= *p == '"';
+            if (*p == '\n' && !inside)
+                last = p + 1;
+        }
+        if (last)
+            return last;
+    }
+    return begin;
+}
+
+/* Gives each section the rows that begin in it. */
+static void cut_rows(struct csv_text *t)
+{
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+    for (size_t i = 0; i < t->sections; i++) {
+        struct csv_section *s = &t->section[i];
+        const bool begins = i == 0 || (!s->inside && s->at[-1] == '\n');
+        s->begin = begins ? s->at : s->at < t->end ? next_row(s->at, t->end, s->inside) : t->end;
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+    for (size_t i = 0; i < t->sections; i++) {
+        struct csv_section *s = &t->section[i];
+        s->end = i + 1 < t->sections ? s[1].begin : t->end;
+        s->lines = line_count(s->begin, s->end);
+    }
+    t->window_lines = 0;
+    for (size_t i = 0; i < t->sections; i++) {
+        t->section[i].first_line = t->window_lines;
+        t->window_lines += t->section[i].lines;
+    }
+}
+
+void csv_text_skip(struct csv_text *t, const char *at)
+{
+    for (size_t i = 0; i < t->sections; i++) {
+        struct csv_section *s = &t->section[i];
+        const char *begin = s->begin > at ? s->begin : at < s->end ? at : s->end;
+        const uint64_t skipped = line_count(s->begin, begin);
+        s->begin = begin;
+        s->lines -= skipped;
+        s->first_line += skipped;
+    }
+}
+
+/* --- windows --- */
+
+/* The first window: another kind of file is refused, a mark of UTF-8 skipped. */
+static enum status begin_text(struct csv_text *t, struct line_window *window, struct error *error)
+{
+    t->begun = true;
+    const size_t count = window->overlong ? line_reader_window_bytes(t->reader)
+                                          : (size_t)(window->end - window->begin);
+    if (foreign_file_refuse(t->name, window->begin, count, error) != STATUS_OK)
+        return error->status;
+    if (count >= UTF8_MARK_BYTES && memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
+        window->begin += UTF8_MARK_BYTES;
+    return STATUS_OK;
+}
+
+static enum status refuse_long(const struct csv_text *t, struct error *error)
+{
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": a row of more than %zu bytes, expected a shorter one: does a "
+                     "quoted field lack its closing quote?",
+                     t->name, t->lines + 1, line_reader_window_bytes(t->reader));
+}
+
+/* [*begin, *end) = the rest of the last window and this one. */
+static enum status join(struct csv_text *t, const struct line_window *window, const char **begin,
+                        const char **end, struct error *error)
+{
+    const size_t rest = (size_t)(t->rest_end - t->rest),
+                 more = (size_t)(window->end - window->begin);
+    *begin = window->begin;
+    *end = window->end;
+    t->is_joined = rest > 0;
+    if (rest == 0)
+        return STATUS_OK;
+    if (rest > line_reader_window_bytes(t->reader))
+        return refuse_long(t, error);
+    if (more > 0)
+        memcpy(t->joined + rest, window->begin, more);
+    *begin = t->joined;
+    *end = t->joined + rest + more;
+    return STATUS_OK;
+}
+
+/* Keeps the rest where the next window cannot overwrite it, with room for that window. */
+static enum status keep_rest(struct csv_text *t, struct error *error)
+{
+    const size_t rest = (size_t)(t->rest_end - t->rest),
+                 at = t->is_joined ? (size_t)(t->rest - t->joined) : 0,
+                 needed = at + rest + line_reader_window_bytes(t->reader) + 1;
+    if (rest == 0)
+        return STATUS_OK;
+    if (needed > t->joined_room) {
+        if (memory_resize(&t->joined, needed, 1, error) != STATUS_OK)
+            return error->status;
+        t->joined_room = needed;
+    }
+    memmove(t->joined, t->is_joined ? t->joined + at : t->rest, rest);
+    t->rest = t->joined;
+    t->rest_end = t->joined + rest;
+    return STATUS_OK;
+}
+
+/* The rest begins a row that has an open quote at its end. STATUS_INPUT where that row is at fault
+ * already, or where nothing follows it (`over`). */
+static enum status check_rest(const struct csv_text *t, bool over, struct error *error)
+{
+    struct csv_fault fault = {.row = t->rest};
+    const char separator = t->separator ? t->separator : ',', *at = t->rest;
+    if (!t->separator && !over)
+        return STATUS_OK;
+    for (; at && at < t->rest_end; at++) {
+        at = csv_field_read(separator, at, t->rest_end, &fault.field, &fault.kind);
+        if (!at)
+            break;
+        fault.column++;
+    }
+    if (!over && (at || fault.kind == CSV_UNCLOSED))
+        return STATUS_OK;
+    return csv_text_explain(t, &fault, error);
+}
+
+static enum status next_window(struct csv_text *t, struct line_window *window, struct error *error)
+{
+    if (line_reader_next(t->reader, window, error) != STATUS_OK)
+        return error->status;
+    if (!t->begun && begin_text(t, window, error) != STATUS_OK)
+        return error->status;
+    return window->overlong ? refuse_long(t, error) : STATUS_OK;
+}
+
+enum status csv_text_next(struct csv_text *t, struct error *error)
+{
+    t->lines += t->window_lines;
+    t->window_lines = 0;
+    do {
+        struct line_window window;
+        bool inside = false;
+        if (keep_rest(t, error) != STATUS_OK)
+            return error->status;
+        if (next_window(t, &window, error) != STATUS_OK)
+            return error->status;
+        const bool over = window.begin == window.end;
+        if (join(t, &window, &t->begin, &t->rest_end, error) != STATUS_OK)
+            return error->status;
+        if (count_quotes(t, t->begin, t->rest_end, &inside, error) != STATUS_OK)
+            return error->status;
+        t->rest = t->end = inside ? last_row(t, t->begin, t->rest_end) : t->rest_end;
+        cut_rows(t);
+        if (over && t->rest == t->rest_end)
+            return STATUS_OK;
+        if (t->begin == t->end && check_rest(t, over, error) != STATUS_OK)
+            return error->status;
+    } while (t->begin == t->end);
+    return STATUS_OK;
+}
+
+/* --- messages --- */
+
+#define SHOWN      40 /* bytes of a field         */
+#define SHOWN_NAME 80 /* bytes of a column's name */
+
+/* text = "column 2 (item): ", without the name where the header lacks the column, and empty where
+ * the header is not read yet. */
+static void column_text(const struct csv_text *t, int column, char *text, size_t room)
+{
+    text[0] = '\0';
+    if (t->columns > 0)
+        snprintf(text, room, "column %d: ", column + 1);
+    if (column >= t->columns)
+        return;
+    const struct csv_field *name = &t->column[column];
+    const size_t length = (size_t)(name->end - name->begin);
+    snprintf(text, room, "column %d (%.*s): ", column + 1,
+             (int)(length < SHOWN_NAME ? length : SHOWN_NAME), name->begin);
+}
+
+enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *fault,
+                             struct error *error)
+{
+    static const char *const wrong[] = {
+        [CSV_UNCLOSED] = "a quoted field that does not end, expected a quote after it",
+        [CSV_STRAY] = "a quote in a field without quotes, expected the field in quotes and each "
+                      "quote inside it twice",
+        [CSV_AFTER] = "something after the closing quote of a field, expected a separator, or each "
+                      "quote inside the field twice",
+        [CSV_EMPTY] = "is empty, expected a name",
+        [CSV_ZERO_BYTE] = "a byte of value 0, expected a name: text, plain or gzip",
+        [CSV_VALUE] = "expected a number, or nothing for an unknown entry",
+        [CSV_NUMBER] = "expected a number, by which --order can order it",
+        [CSV_TIME] = "expected a date as 2026-11-23T14:05, or seconds since 1970",
+        [CSV_UNLISTED] = "expected a name that the file of --order lists"};
+    const bool in_row = fault->kind == CSV_COLUMNS;
+    const struct csv_field *field = &fault->field; /* in the text, unless it is a copy */
+    const bool in_text = !in_row && field->begin >= fault->row && field->begin < t->rest_end;
+    const uint64_t number =
+        t->lines + 1 + line_count(t->begin, in_text ? field->begin : fault->row);
+    char column[128] = "", shown[4 * SHOWN + 8] = "";
+    const size_t length = (size_t)(fault->field.end - fault->field.begin);
+    if (in_row)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %d column%s, expected %d, as in the header", t->name,
+                         number, fault->column, fault->column == 1 ? "" : "s", t->columns);
+    column_text(t, fault->column, column, sizeof column);
+    if (fault->kind == CSV_LONG)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %sa name of %zu bytes, expected %zu at most", t->name,
+                         number, column, length, NAME_LONGEST);
+    if (fault->kind >= CSV_VALUE)
+        snprintf(shown, sizeof shown, "'%.*s%s', ", (int)(length < SHOWN ? length : SHOWN),
+                 fault->field.begin, length < SHOWN ? "" : "...");
+    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %s%s%s", t->name, number, column, shown,
+                     wrong[fault->kind]);
+}

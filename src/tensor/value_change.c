@@ -1,0 +1,131 @@
+#include "tensor/value_change.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+
+const char *value_rule_text(const struct value_rule *rule, char text[VALUE_RULE_TEXT])
+{
+    static const char *const words[] = {
+        [VALUES_AS_THEY_ARE] = "", [VALUES_LOG1P] = "log1p", [VALUES_BINARY] = "binary"};
+    if (rule->kind == VALUES_TFIDF)
+        snprintf(text, VALUE_RULE_TEXT, "tfidf:%d", rule->mode + 1);
+    else
+        snprintf(text, VALUE_RULE_TEXT, "%s", words[rule->kind]);
+    return text;
+}
+
+enum status value_change_begin(struct value_change *c, const struct value_rule *rule,
+                               const struct shape *shape, struct error *error)
+{
+    *c = (struct value_change){.rule = *rule};
+    if (rule->kind != VALUES_TFIDF)
+        return STATUS_OK;
+    if (rule->mode >= shape->order)
+        return error_set(error, STATUS_INPUT, "--values tfidf:%d: expected a mode from 1 to %d",
+                         rule->mode + 1, shape->order);
+    c->length = shape->dims[rule->mode];
+    c->factor = memory_zeros(c->length, sizeof *c->factor, error);
+    return error->status;
+}
+
+static const uint32_t *indices_of(const struct value_change *c, const struct coo *piece)
+{
+    return piece->index[c->rule.mode];
+}
+
+static uint64_t first_of(const struct value_change *c, const uint64_t *first)
+{
+    return first ? first[c->rule.mode] : 0;
+}
+
+static bool is_nonzero(double value)
+{
+    return value != 0 && !isnan(value);
+}
+
+void value_change_count(struct value_change *c, const struct coo *piece, const uint64_t *first)
+{
+    if (!c->factor)
+        return;
+    const uint32_t *index = indices_of(c, piece);
+    double *count = c->factor + first_of(c, first);
+    for (uint64_t i = 0; i < piece->nnz; i++)
+        count[index[i]] += is_nonzero(piece->value[i]);
+}
+
+void value_change_weigh(struct value_change *c)
+{
+    double most = 0;
+    for (uint64_t i = 0; i < c->length; i++)
+        most = fmax(most, c->factor[i]);
+    for (uint64_t i = 0; i < c->length; i++)
+        c->factor[i] = c->factor[i] > 0 ? 1 + log(most / c->factor[i]) : 1;
+}
+
+/* What becomes of entry i, which is a nonzero. */
+static double changed(const struct value_change *c, const struct coo *piece, uint64_t i,
+                      const double *factor)
+{
+    switch (c->rule.kind) {
+    case VALUES_LOG1P:
+        return log1p(piece->value[i]);
+    case VALUES_BINARY:
+        return 1;
+    case VALUES_TFIDF:
+        return piece->value[i] * factor[indices_of(c, piece)[i]];
+    case VALUES_AS_THEY_ARE:
+        break;
+    }
+    return piece->value[i];
+}
+
+/* The first value at fault is told. */
+static enum status refuse(const struct value_change *c, double value, struct error *error)
+{
+    if (c->rule.kind == VALUES_LOG1P)
+        return error_set(error, STATUS_INPUT,
+                         "--values log1p: a value of %.9g, expected values above -1", value);
+    return error_set(error, STATUS_INPUT, "--values: a value of %.9g becomes too large", value);
+}
+
+enum status value_change_apply(const struct value_change *c, struct coo *piece,
+                               const uint64_t *first, struct error *error)
+{
+    const double *factor = c->factor ? c->factor + first_of(c, first) : NULL;
+    uint64_t bad = piece->nnz;
+    if (c->rule.kind == VALUES_AS_THEY_ARE)
+        return STATUS_OK;
+#pragma omp parallel for schedule(static) reduction(min : bad)
+    for (uint64_t i = 0; i < piece->nnz; i++) {
+        if (!is_nonzero(piece->value[i]))
+            continue;
+        const double value = changed(c, piece, i, factor);
+        if (isfinite(value))
+            piece->value[i] = value;
+        else
+            bad = i < bad ? i : bad;
+    }
+    return bad < piece->nnz ? refuse(c, piece->value[bad], error) : STATUS_OK;
+}
+
+enum status value_change_all(const struct value_rule *rule, struct coo *x, struct error *error)
+{
+    struct value_change c;
+    if (value_change_begin(&c, rule, &x->shape, error) != STATUS_OK)
+        goto done;
+    value_change_count(&c, x, NULL);
+    value_change_weigh(&c);
+    value_change_apply(&c, x, NULL, error);
+done:
+    value_change_free(&c);
+    return error->status;
+}
+
+void value_change_free(struct value_change *c)
+{
+    memory_free(c->factor);
+    *c = (struct value_change){0};
+}

@@ -1,0 +1,201 @@
+/* Names of a model: written with its files, in maps and CSV, and found again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "formats/names/map_write.h"
+#include "support/blco_files.h"
+#include "support/models.h"
+#include "support/scratch.h"
+
+/* Names of the modes, and of the two indices of mode 1 of model_small(). */
+static struct labels some_names(const char *first, const char *second)
+{
+    struct labels names = {.order = 2};
+    struct tensor_names from = {.order = 1};
+    struct error error = {0};
+    const char *const text[] = {first, second};
+    for (int i = 0; i < 2; i++) {
+        uint32_t number;
+        const struct name name = {text[i], strlen(text[i])};
+        name_table_add(&from.index[0], name, name_hash(name.text, name.length), &number, &error);
+    }
+    mode_names_set(&from.modes, 0, "who, \"when\"", 11);
+    assert_int_equal(labels_take(&names, &from, &error), STATUS_OK);
+    names.order = 2;
+    return names;
+}
+
+static enum status write_named(const struct ktensor *k, const struct labels *names,
+                               unsigned formats, struct error *error)
+{
+    struct stem_lock lock;
+    struct ktensor_files files = {0};
+    if (outfile_set_lock(&lock, scratch_path("m"), error) == STATUS_OK)
+        ktensor_write(k, names, &lock, formats, &files, error);
+    ktensor_files_free(&files);
+    stem_lock_release(&lock);
+    return error->status;
+}
+
+static void assert_text(const char *name, const char *text)
+{
+    size_t size;
+    char *bytes = file_bytes(scratch_path(name), &size);
+    assert_int_equal(size, strlen(text));
+    assert_memory_equal(bytes, text, size);
+    free(bytes);
+}
+
+static void test_names_are_found_again(void **state)
+{
+    (void)state;
+    struct ktensor k = model_small(), back;
+    struct labels names = some_names("an\nn", "bob \"b\", c"), found = {0};
+    struct error error = {0};
+    assert_int_equal(write_named(&k, &names, KTENSOR_CSV, &error), STATUS_OK);
+    assert_text("m.mode1.map", "an\\x0an\nbob \"b\", c\n");
+    assert_text("m.modes.map", "who, \"when\"\n\n");
+    assert_text("m.mode1.csv", "\"who, \"\"when\"\"\",component1,component2,component3\n"
+                               "an\\x0an,1,0.5,-2\n\"bob \"\"b\"\", c\",0,1e-7,4\n");
+    assert_text("m.mode2.csv", "mode2,component1,component2,component3\n1,1,-1,0.25\n");
+    assert_int_equal(scratch_entries(0), 5);
+    assert_int_equal(ktensor_read(&back, scratch_path("m"), 2, &error), STATUS_OK);
+    assert_true(model_same_bits(&k, &back));
+    assert_int_equal(ktensor_find_labels(&found, scratch_path("m"), 2, &error), STATUS_OK);
+    assert_int_equal(labels_read(&found, &back.shape, &error), STATUS_OK);
+    assert_string_equal(labels_get(&found, 0, 1), "bob \"b\", c");
+    assert_null(labels_get(&found, 1, 0));
+    assert_string_equal(found.modes.of[0], "who, \"when\"");
+    assert_string_equal(found.modes.of[1], "");
+    labels_free(&found);
+    labels_free(&names);
+    ktensor_free(&back);
+    ktensor_free(&k);
+}
+
+/* A model without names takes the names of the older model away, but not a user's maps. */
+static void test_older_names_go(void **state)
+{
+    (void)state;
+    struct ktensor k = model_small();
+    struct labels names = some_names("a", "b"), other = some_names("c", "d");
+    struct error error = {0};
+    scratch_text("m.mode1.map", "mine\nand mine\n");
+    assert_int_equal(ktensor_check_maps(scratch_path("m"), NULL, &error), STATUS_OK);
+    assert_int_equal(write_named(&k, NULL, KTENSOR_TEXT, &error), STATUS_OK);
+    assert_text("m.mode1.map", "mine\nand mine\n");
+    assert_int_equal(ktensor_check_maps(scratch_path("m"), &names, &error), STATUS_OUTPUT);
+    assert_non_null(strstr(error.message, "m.mode1.map: exists and is not of a model"));
+    error = (struct error){0};
+    scratch_text("m.mode1.map", "a\nb\n");
+    assert_int_equal(ktensor_check_maps(scratch_path("m"), &names, &error), STATUS_OK);
+    assert_int_equal(write_named(&k, &names, KTENSOR_TEXT, &error), STATUS_OK);
+    assert_int_equal(ktensor_check_maps(scratch_path("m"), &other, &error), STATUS_OK);
+    assert_int_equal(write_named(&k, &other, KTENSOR_TEXT, &error), STATUS_OK);
+    assert_text("m.mode1.map", "c\nd\n");
+    assert_int_equal(write_named(&k, NULL, KTENSOR_TEXT, &error), STATUS_OK);
+    assert_int_equal(scratch_entries(0), 3);
+    labels_free(&names);
+    labels_free(&other);
+    ktensor_free(&k);
+}
+
+/* The names of a tensor of the same stem stay, and a model of other names is refused. */
+static void test_names_of_a_tensor_stay(void **state)
+{
+    (void)state;
+    struct ktensor k = model_small();
+    struct labels names = some_names("a", "b"), other = some_names("a", "x");
+    struct error error = {0};
+    scratch_text("m.blco", "");
+    assert_int_equal(ktensor_check_maps(scratch_path("m"), &names, &error), STATUS_OUTPUT);
+    assert_non_null(strstr(error.message, "m.mode1.map: is for the names of "));
+    error = (struct error){0};
+    scratch_text("m.mode1.map", "a\nb\n");
+    assert_int_equal(ktensor_check_maps(scratch_path("m"), &names, &error), STATUS_OK);
+    assert_int_equal(write_named(&k, &names, KTENSOR_NPY, &error), STATUS_OK);
+    assert_text("m.mode1.map", "a\nb\n");
+    assert_int_equal(ktensor_check_maps(scratch_path("m"), &other, &error), STATUS_OUTPUT);
+    error = (struct error){0};
+    assert_int_equal(ktensor_check_maps(scratch_path("m"), NULL, &error), STATUS_OUTPUT);
+    error = (struct error){0};
+    assert_int_equal(write_named(&k, NULL, KTENSOR_NPY, &error), STATUS_OK);
+    assert_text("m.mode1.map", "a\nb\n");
+    labels_free(&names);
+    labels_free(&other);
+    ktensor_free(&k);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    struct ktensor k = model_small();
+    struct labels names = some_names("a", "b");
+    int fired = 1;
+    for (long count = 0; fired; count++) {
+        struct error error = {0};
+        struct labels found = {0};
+        memory_hook_set(count);
+        enum status status = write_named(&k, &names, KTENSOR_CSV, &error);
+        if (status == STATUS_OK)
+            status = ktensor_check_maps(scratch_path("m"), &names, &error);
+        if (status == STATUS_OK)
+            status = ktensor_find_labels(&found, scratch_path("m"), 2, &error);
+        if (status == STATUS_OK)
+            status = labels_read(&found, &k.shape, &error);
+        fired = memory_hook_fired();
+        memory_hook_set(-1);
+        assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
+        labels_free(&found);
+    }
+    labels_free(&names);
+    ktensor_free(&k);
+}
+
+/* What other programs have written: blanks, quotes, empty cells. */
+static void test_csv_of_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } bad[] = {{"a,b\nx\n", "m.mode1.csv:2: expected a name and numbers"},
+               {"a,b\nx,\n", "m.mode1.csv:2: expected a name and numbers"},
+               {"a,b\n\"x,1\n", "m.mode1.csv:2: expected a name and numbers"},
+               {"a,b\n", "m.mode1.csv: no rows after the header"},
+               {"a,b\nx,one\n", "m.mode1.csv:2: read \"one\", expected a"},
+               {"a,b\nx,1\ny,1,2\n", "m.mode1.csv:3: "},
+               {"a,b\nx,1", "m.mode1.csv"}};
+    struct ktensor k;
+    struct error error = {0};
+    scratch_text("m.mode1.csv", "\"a \"\"\",b,c\r\n\"x, \"\"1\"\"\", 1 ,2e0\r\n,3,4\r\n");
+    assert_int_equal(ktensor_read(&k, scratch_path("m"), 1, &error), STATUS_OK);
+    assert_int_equal(k.shape.dims[0], 2);
+    assert_int_equal(k.rank, 2);
+    for (int i = 0; i < 4; i++)
+        assert_true(k.factor[0][i] == i + 1);
+    ktensor_free(&k);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        error = (struct error){0};
+        scratch_text("m.mode1.csv", bad[i].text);
+        assert_int_equal(ktensor_read(&k, scratch_path("m"), 1, &error), STATUS_INPUT);
+        assert_non_null(strstr(error.message, bad[i].message));
+        ktensor_free(&k);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {TEST(test_names_are_found_again), TEST(test_older_names_go),
+                                       TEST(test_names_of_a_tensor_stay),
+                                       TEST(test_every_allocation_may_fail),
+                                       TEST(test_csv_of_others)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
