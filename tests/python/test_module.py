@@ -77,6 +77,10 @@ class TestModel(Module):
         self.assertEqual(options - parameters,
                          {"help", "version", "quiet", "verbose", "json", "record", "nowrite"} & options)
         self.assertLessEqual(parameters - options, {"x", "rank", "columns", "value", "progress"})
+        words = blco._run.words_of({"ridge": {1: .5, 3: 2}, "bin": {"a": "1h", "b": 10}, "nonneg": True, "fix": None,
+                                    "time_limit": "10m", "dims": (3, np.int64(4)), "core_consistency": False})
+        self.assertEqual(words, ["--ridge=1=0.5,3=2", "--bin=a=1h", "--bin=b=10", "--nonneg", "--time-limit=10m",
+                                 "--dims=3,4"])
         model = blco.cpd((self.coords, self.values), 2, iters=3, tol=0, nonneg=[1, 3], ridge={2: .5}, seed=7,
                          accelerate="off", **HOST)
         found = model.record["options"]

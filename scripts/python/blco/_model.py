@@ -15,7 +15,7 @@ from . import _program
 CHUNK = 1 << 22  # numbers that predict() makes at a time
 
 
-def _index(names: Any) -> Any:
+def _index(names: Any, mode: str | None) -> Any:
     """The names as an Index of pandas, where there is pandas."""
     if names is None or hasattr(names, "get_indexer"):
         return names
@@ -23,7 +23,7 @@ def _index(names: Any) -> Any:
         import pandas
     except ImportError:
         return names
-    return pandas.Index(names)
+    return pandas.Index(names, name=mode)
 
 
 class Model:
@@ -42,8 +42,10 @@ class Model:
                  names: Sequence[Any] | None = None, modes: Sequence[str] | None = None) -> None:
         self.weights = weights
         self.record: dict[str, Any] = record or {}
-        self.names = [_index(some) for some in names] if names is not None and any(n is not None for n in names) else None
         self.modes = list(modes) if modes is not None else None
+        self.names: list[Any] | None = None
+        if names is not None and any(some is not None for some in names):
+            self.names = [_index(some, self.modes[n] if self.modes else None) for n, some in enumerate(names)]
         self._arrays = list(factors)
         self.factors: list[Any] = [self._framed(n) for n in range(len(factors))]
 
@@ -95,7 +97,8 @@ class Model:
 
     def _indices(self, coords: Any) -> np.ndarray:
         if self.names is not None and self.modes is not None and hasattr(coords, "columns"):
-            found = [names.get_indexer(coords[mode]) for names, mode in zip(self.names, self.modes)]
+            found = [coords[mode].to_numpy() if names is None else names.get_indexer(coords[mode])
+                     for names, mode in zip(self.names, self.modes)]
             index = np.stack(found, axis=1)
             for n, mode in enumerate(self.modes):
                 if len(index) and index[:, n].min() < 0:

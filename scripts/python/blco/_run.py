@@ -21,7 +21,10 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
         option = "--" + name.replace("_", "-")
         if value is None or value is False:
             continue
-        words.append(option if value is True else f"{option}={_text_of(value)}")
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):  # given once for each
+            words += [f"{option}={key}={_text_of(part)}" for key, part in value.items()]
+        else:
+            words.append(option if value is True else f"{option}={_text_of(value)}")
     return words
 
 
@@ -72,7 +75,8 @@ def _read(record: dict[str, Any], stem: str, tensor: Tensor) -> Model:
     names = tensor.names
     if names is None:
         names = [_labels(f"{stem}.mode{n}.map", len(factor)) for n, factor in enumerate(factors, 1)]
-    return Model(np.load(f"{stem}.lambda.npy"), factors, record=record, names=names, modes=tensor.modes)
+    modes = tensor.modes or record["tensor"].get("modes")
+    return Model(np.load(f"{stem}.lambda.npy"), factors, record=record, names=names, modes=modes)
 
 
 def _labels(path: str, count: int) -> list[str] | None:
