@@ -262,7 +262,7 @@ uint64_t cmd_host_memory(const struct cmd_common *common)
 }
 
 const struct word cmd_value_words[] = {
-    {"log1p", VALUES_LOG1P}, {"binary", VALUES_BINARY}, {"tfidf:", VALUES_TFIDF}, {NULL, 0}};
+    {"log1p", VALUES_LOG1P}, {"binary", VALUES_BINARY}, {NULL, 0}};
 
 enum status cmd_set_values(const struct cli_option *o, void *to, const char *text,
                            struct error *error)
@@ -271,13 +271,13 @@ enum status cmd_set_values(const struct cli_option *o, void *to, const char *tex
     const size_t length = strlen("tfidf:");
     const char *number = text + length, *end = text + strlen(text);
     uint64_t mode = 0;
-    int kind = VALUES_TFIDF;
+    int kind = VALUES_AS_THEY_ARE;
     if (strncmp(text, "tfidf:", length) == 0 && number < end &&
         number_parse_unsigned(number, end, &mode) == end && mode >= 1 && mode <= MAX_ORDER) {
         *rule = (struct value_rule){VALUES_TFIDF, (int)mode - 1};
         return STATUS_OK;
     }
-    if (!word_find(o->words, text, strlen(text), &kind) || kind == VALUES_TFIDF)
+    if (!word_find(o->words, text, strlen(text), &kind))
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected log1p, binary or tfidf:MODE with a mode from 1 to %d",
                          o->name, text, MAX_ORDER);

@@ -66,7 +66,7 @@ extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V    
 
 cli_setter cmd_set_dims, cmd_set_nonneg, cmd_set_values;
 
-/* The row of --values. */
+/* The row of --values, and its words but for tfidf:MODE. */
 extern const struct word cmd_value_words[];
 #define CMD_VALUES                                                                                 \
     {                                                                                              \
