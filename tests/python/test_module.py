@@ -213,6 +213,14 @@ class TestPandas(Module):
         np.testing.assert_allclose(model.predict(np.array([[0, 0], [0, 1], [1, 0], [1, 1]])), [2, 1, 0, 1], atol=1e-6)
 
 
+    def test_csv(self):
+        model = blco.cpd(f"{DATA}/events.csv", 2, columns=["user", "item", "time"], bin={"time": "1h"}, **HOST)
+        self.assertEqual(model.modes, ["user", "item", "time"])
+        self.assertEqual(list(model.factors[0].index), ["ann", "bob", "cem", "dora"])
+        self.assertEqual(model.factors[1].index.name, "item")
+        self.assertEqual(model.top(1, mode=1)["components"][0]["modes"][0]["entries"][0]["label"] in model.names[0], True)
+        self.assertEqual(blco.info(f"{DATA}/events.csv", columns=["user", "item"])["modes"], ["user", "item"])
+
     def test_labels_beside_the_files_of_a_model(self):
         with open(self.path("m.mode2.map"), "w", encoding="utf-8") as file:
             file.writelines(f"b{i}\n" for i in range(self.coords[:, 1].max() + 1))
