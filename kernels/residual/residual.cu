@@ -62,7 +62,7 @@ __device__ double_double chunk_sum(const residual_args &a, const mttkrp_chunk &c
         const uint64_t i = chunk.first + min(at, chunk.count - 1);
         double_double m = group_sum(model_part<T>(a, i, chunk.block, lane, lanes), lanes);
         if (at < chunk.count && lane == 0)
-            sum = dd_add(sum, dd_misfit(value_at<T>(a, i), m));
+            sum = dd_add(sum, dd_weighed_misfit(value_at<T>(a, i), m, a.unlisted));
     }
     return sum;
 }

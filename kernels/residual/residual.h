@@ -32,6 +32,7 @@ struct residual_args {
     struct residual_mode mode[MAX_ORDER];
     const double *weight; /* (R): the model's value is sum_r weight[r] prod_n rows_n(i_n, r) */
     uint32_t rank;
+    double unlisted;          /* the weight of unlisted entries (dd_weighed_misfit) */
     uint32_t vectors;         /* 16-byte vectors in a row of a factor matrix */
     enum precision precision; /* of value and rows ...                       */
     int wide_values;          /* ... but values are doubles in any case      */
@@ -39,8 +40,8 @@ struct residual_args {
 
 #define RESIDUAL_BLOCKS 1024 /* thread blocks, each with a sum of its own */
 
-/* sum[b] += the sum of x (x - 2 m) over the nonzeros x of thread block b, where the model has the
- * value m. sum (RESIDUAL_BLOCKS). */
+/* sum[b] += the sum of dd_weighed_misfit over the nonzeros of thread block b. sum
+ * (RESIDUAL_BLOCKS). */
 cudaError_t residual_nonzeros(const struct residual_args *args, struct double_double *sum,
                               cudaStream_t stream);
 

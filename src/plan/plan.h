@@ -56,6 +56,7 @@ struct plan_request {
                              * until all are built; 0: they are not where MTTKRP runs            */
     bool spends;           /* the nonzeros are freed as soon as the orderings can do without them */
     uint64_t model_bytes;  /* bytes of models that the caller keeps where MTTKRP runs             */
+    uint64_t system_bytes; /* bytes of the systems of rows that are worked on at a time           */
     uint64_t budget;       /* bytes that may be used where MTTKRP runs, factors included          */
     uint64_t copies;       /* number of copies of M for `hierarchical`, at most                   */
     uint64_t waiting_rows; /* rows of sums that wait to be added to M, for `register`            */

@@ -62,6 +62,8 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
     if (plan->building_bytes > 0)
         append(t, "building: nonzeros, orderings and sorts take up to %s\n",
                NUMBER_SIZE(plan->building_bytes));
+    if (plan->request.system_bytes > 0)
+        append(t, "in addition: %s for systems of rows\n", NUMBER_SIZE(plan->request.system_bytes));
     if (plan->request.model_bytes > 0)
         append(t, "in addition: %s for the model\n", NUMBER_SIZE(plan->request.model_bytes));
 }
@@ -126,7 +128,7 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
     const struct plan_request *r = &plan->request;
     char budget[NUMBER_SIZE_TEXT], factors[NUMBER_SIZE_TEXT], tensor[NUMBER_SIZE_TEXT];
     struct text t = {.to = text, .size = size};
-    uint64_t fixed = plan->factor_bytes + plan->copy_bytes + r->model_bytes;
+    uint64_t fixed = plan->factor_bytes + plan->copy_bytes + r->model_bytes + r->system_bytes;
     number_size(r->budget, budget);
     number_size(fixed < plan->factor_bytes ? UINT64_MAX : fixed, factors);
     if (fixed < plan->factor_bytes || fixed > r->budget) {

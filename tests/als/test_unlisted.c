@@ -15,11 +15,11 @@
 #include "support/naive_rows.h"
 #include "support/rank_runs.h"
 
-/* A GPU refuses such problems. */
-static void use_host_ranks(void **state)
+/* Several GPUs refuse such problems. */
+static void use_able_ranks(void **state)
 {
     use_ranks(state);
-    if (under_test.kind->devices)
+    if (under_test.kind->devices && under_test.ranks > 1)
         skip();
 }
 
@@ -103,7 +103,7 @@ static void compare(const struct coo *x, const struct problem *problem)
 
 static void test_oracle(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     static const struct tensor_case cases[] = {
         {2, {30, 40}, 400, 0},      {3, {20, 1, 30}, 300, 0},    {3, {25, 30, 20}, 3000, 1},
         {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0}};
@@ -126,6 +126,20 @@ static void test_oracle(void **state)
                 compare(&x, &p);
                 coo_free(&x);
             }
+}
+
+/* Systems of one to 64 components, and rows of one to a thousand entries. */
+static void test_components(void **state)
+{
+    use_able_ranks(state);
+    static const uint64_t dims[] = {40, 6, 300}, ranks[] = {8, 16, 20, 32, 33, 64};
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 6000, 6, 1);
+    for (int i = 0; i < 12; i++) {
+        struct problem p = weighed(ranks[i / 2], i % 2 ? 0.1 : 0, 0.05, RIDGE_BALANCED);
+        compare(&x, &p);
+    }
+    coo_free(&x);
 }
 
 static void read_planted(struct coo *x)
@@ -160,7 +174,7 @@ static void formula_start(struct ktensor *k, const struct coo *x)
 /* Errors of the listed entries after some sweeps, found by another program from the same start. */
 static void test_reference(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     static const struct {
         double weight, fade;
         double rmse[6]; /* after sweeps[] */
@@ -246,7 +260,7 @@ static void assert_optimal(const struct coo *x, const struct ktensor *k, int mod
 /* Half of the cells of a nonnegative model are enough to find all others. */
 static void test_nonneg(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     struct backend_options options = {.problem = weighed(3, 0, 0, RIDGE_BALANCED)};
     const struct cpals_options als = {.max_iterations = 2000, .tolerance = 1e-12};
     struct ktensor planted, again, k;
@@ -275,7 +289,7 @@ static void test_nonneg(void **state)
 /* While unlisted entries fade no sweep converges, and none counts as one that fell. */
 static void test_fading(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     struct backend_options options = {.problem = weighed(3, 0, 1e-6, RIDGE_BALANCED)};
     const struct cpals_options als = {.max_iterations = 100, .tolerance = 1};
     struct ktensor planted, k;
@@ -294,7 +308,7 @@ static void test_fading(void **state)
 /* A row and a whole slice without listed entries are zero. */
 static void test_empty_rows(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     struct backend_options options = {.problem = weighed(2, 0, .1, RIDGE_BALANCED)};
     const struct cpals_options als = {.max_iterations = 5};
     static const uint64_t dims[] = {8, 9, 7};
@@ -314,7 +328,7 @@ static void test_empty_rows(void **state)
 
 static void test_failing_allocations(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     struct backend_options options = {.problem = weighed(3, 0, .1, RIDGE_COUNTED)};
     const struct cpals_options als = {.max_iterations = 2};
     static const uint64_t dims[] = {12, 9, 15};
@@ -328,6 +342,7 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
+                                       ON_RANKS(test_components),
                                        ON_RANKS(test_reference),
                                        ON_RANKS(test_nonneg),
                                        ON_RANKS(test_fading),

@@ -11,7 +11,7 @@
 #include "problem/problem.h"
 #include "tensor/coo.h"
 
-#define NAIVE_ROWS_RANK 16 /* at most */
+#define NAIVE_ROWS_RANK 64
 
 /* A_n (I_n x R) with unit columns, and lambda. */
 struct naive_rows {

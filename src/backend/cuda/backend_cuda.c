@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/cuda/device_state.h"
+#include "backend/cuda/device_row_update.h"
 #include "backend/cuda/device_sweep.h"
 #include "backend/cuda/device_wake.h"
 #include "backend/cuda/runtime/cuda_error.h"
@@ -30,10 +30,6 @@ static enum status make_request(struct plan_request *request, const struct plan_
     uint64_t available, all;
     int processors;
     const int device = options->device;
-    if (options->problem.unlisted.weighed)
-        return error_set(error, STATUS_INPUT,
-                         "unlisted entries that are unknown or weighed: --backend host expected, a "
-                         "GPU cannot do that yet");
     if (device_memory_free(device, &available, &all, error) != STATUS_OK)
         return error->status;
     if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
@@ -55,7 +51,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .host_budget = machine_memory_budget(options->host_memory)};
     if (options->memory && options->memory < request->budget)
         request->budget = options->memory;
-    return STATUS_OK;
+    return options->problem.unlisted.weighed ? device_row_update_plan(request, options, error)
+                                             : STATUS_OK;
 }
 
 static enum status open_small_matrices(struct device_state *s, struct error *error)
@@ -114,6 +111,7 @@ static void close_device(void *state)
         device_free(s->model.norm[n]);
     }
     device_momentum_close(&s->momentum);
+    device_row_systems_close(&s->rows.systems);
     device_sweep_close(&s->sweep);
     for (int p = 0; p < 2; p++)
         device_dense_close(s->dense_of[p]);
@@ -186,6 +184,8 @@ static enum status open_all(struct device_state *s, const struct tensor_source *
     if (open_model(s, problem, error) != STATUS_OK)
         return error->status;
     if (device_ranks_open(&s->ranks, source->ranks, s->device, error) != STATUS_OK)
+        return error->status;
+    if (device_row_update_open(s, problem, source->exponent, error) != STATUS_OK)
         return error->status;
     return plan->request.momentum ? device_momentum_open(s, error) : STATUS_OK;
 }
@@ -272,6 +272,7 @@ static const struct backend_ops operations = {.load = device_state_load,
                                               .columns = device_state_columns,
                                               .mttkrp = device_state_mttkrp,
                                               .update = device_state_update,
+                                              .weigh = device_state_weigh,
                                               .fit = device_state_fit,
                                               .residual = device_state_residual,
                                               .extrapolate = device_state_extrapolate,

@@ -86,14 +86,16 @@ static enum status queue_in_memory(const struct device_orderings *o, struct resi
     return cuda_status(residual_nonzeros(args, sum, stream), doing, error);
 }
 
-static enum status queue_nonzeros(struct device_state *s, const double *weight,
-                                  struct double_double *sum, struct error *error)
+static enum status queue_nonzeros(struct device_state *s, const struct backend_residual *r,
+                                  const double *weight, struct double_double *sum,
+                                  struct error *error)
 {
     const struct device_factors *f = &s->sweep.factors;
     struct device_orderings *o = &s->sweep.orderings;
     struct residual_args args = {.order = s->order,
                                  .weight = weight,
                                  .rank = (uint32_t)s->rank,
+                                 .unlisted = r->unlisted,
                                  .vectors = f->vectors,
                                  .precision = f->precision,
                                  .wide_values = f->wide_values && !o->plan.streamed};
@@ -123,7 +125,7 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
                                     cudaMemcpyHostToDevice, s->stream),
                     doing, error) != STATUS_OK)
         goto done;
-    if (queue_nonzeros(s, weight, sum, error) != STATUS_OK)
+    if (queue_nonzeros(s, r, weight, sum, error) != STATUS_OK)
         goto done;
     if (device_fetch(host, sum, sums * sizeof *host, s->stream, doing, error) != STATUS_OK)
         goto done;
@@ -147,6 +149,7 @@ enum status device_state_residual(void *state, struct backend_residual *r, struc
         return error->status;
     device_state_drop_m(s);
     r->norm_sq = s->sweep.orderings.norm_sq;
+    r->unlisted = s->rows.count.weight;
     if (find_weights(s, r->weight, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < s->order; n++)

@@ -1,7 +1,8 @@
 /* The state of the CUDA backend, and the operations of an iteration. Implemented in backend_cuda.c
  * (opening and closing), device_model.c (loading a model), device_store.c (storing it),
- * device_update.c (the steps of an iteration), device_momentum.c (the start of the next one),
- * device_residual.c (the residual) and device_precision.c (from single precision to double). */
+ * device_update.c (the steps of an iteration), device_row_update.c (those where each row has its
+ * own system), device_momentum.c (the start of the next one), device_residual.c (the residual) and
+ * device_precision.c (from single precision to double). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -10,12 +11,20 @@
 #include "backend/cuda/dense/device_dense_columns.h"
 #include "backend/cuda/device_ranks.h"
 #include "backend/cuda/device_sweep.h"
+#include "backend/cuda/rows/device_row_systems.h"
 #include "backend/cuda/runtime/device_factor_copy.h"
 #include "backend/cuda/runtime/device_staging.h"
 #include "kernels/dense/dense_momentum.h"
 
+/* The same of systems of rows. */
+struct device_row_scalars {
+    struct row_totals totals;
+    double model; /* sum of a power of lambda, for the ridge */
+};
+
 /* What the GPU sends to the host in an iteration. */
 struct device_scalars {
+    struct device_row_scalars rows;
     struct dense_fit_terms fit;
     struct dense_momentum momentum;
     int bad;  /* first mode (one-based) with a norm that is not finite, or 0 */
@@ -83,6 +92,15 @@ struct device_momentum {
     cudaEvent_t decided; /* on `side` */
 };
 
+/* Where each row has a system of its own (device_row_update.h). */
+struct device_row_update {
+    bool on;
+    enum ridge_scale ridge_scale;
+    double balance;              /* times a balanced ridge: the tensor has been scaled */
+    struct unlisted_count count; /* in this sweep                                      */
+    struct device_row_systems systems;
+};
+
 struct device_state {
     int device; /* its number; every operation makes it the calling thread's (device_use) */
     int order;
@@ -100,6 +118,7 @@ struct device_state {
     struct device_dense *dense;       /* of the present precision */
     struct device_dense *dense_of[2]; /* by precision; NULL where it is not needed; owned */
     struct device_solve solve;
+    struct device_row_update rows;
     struct device_columns columns;
     struct device_scalars *scalars; /* device                                                  */
     struct device_scalars *result;  /* host, pinned                                            */
@@ -120,6 +139,7 @@ enum status device_state_widen(void *state, struct error *error);
 enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
+void device_state_weigh(void *state, const struct unlisted_count *count);
 enum status device_state_fit(void *state, int mode, const struct momentum *m,
                              struct backend_fit *fit, struct error *error);
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error);
@@ -144,6 +164,17 @@ static inline struct device_matrix device_state_matrix(const struct device_state
                                   .columns = s->rank,
                                   .ld = s->ld,
                                   .precision = s->sweep.factors.precision};
+}
+
+/* The Grams and norms of the model, for the update of `mode`. */
+static inline struct dense_modes device_state_modes(const struct device_state *s, int mode)
+{
+    struct dense_modes modes = {.order = s->order, .mode = mode, .rank = (uint32_t)s->rank};
+    for (int n = 0; n < s->order; n++) {
+        modes.gram[n] = s->model.gram[n];
+        modes.norm[n] = s->model.norm[n];
+    }
+    return modes;
 }
 
 /* *row (device) = the numbers of the rows of mode n that are here, written over M; NULL where rows

@@ -2,7 +2,7 @@
  * inverted. Where one cannot, the GPU skips everything after it; the host learns of that at its
  * next wait and repeats these steps, waiting for each V. While the host waits for the fit, the GPU
  * already works on the next sweep's first MTTKRP. */
-#include "backend/cuda/device_state.h"
+#include "backend/cuda/device_row_update.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
@@ -30,33 +30,27 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     if (s->sweep.orderings.plan.streamed &&
         device_ranks_before_wait(&s->ranks, s->stream, error) != STATUS_OK)
         return error->status;
+    if (s->rows.on && !s->sweep.is_empty)
+        return device_row_update_solve(s, mode, error);
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 
-/* The Grams and norms of the model, for the update of `mode`. */
-static struct dense_modes modes_of(const struct device_state *s, int mode)
-{
-    struct dense_modes modes = {.order = s->order, .mode = mode, .rank = (uint32_t)s->rank};
-    for (int n = 0; n < s->order; n++) {
-        modes.gram[n] = s->model.gram[n];
-        modes.norm[n] = s->model.norm[n];
-    }
-    return modes;
-}
-
-/* Queues the inverse of V. last: the mode whose norms are lambda, or -1. */
+/* Queues the inverse of V, for which `stream` waits. last: the mode whose norms are lambda, or -1.
+ */
 static enum status queue_inverse(struct device_state *s, int mode, int last, struct error *error)
 {
     const struct device_model *model = &s->model;
-    const struct dense_modes modes = modes_of(s, mode);
+    const struct dense_modes modes = device_state_modes(s, mode);
     double ridge = s->rules.ridge[mode];
     if (s->rules.nonneg[mode])
-        return device_dense_prepare_nonneg(s->dense, &modes, ridge,
-                                           last < 0 ? model->lambda : model->norm[last],
-                                           s->ranks.ranks->part.whole.dims[mode], error);
-    if (!s->ahead.running && device_ranks_before_wait(&s->ranks, s->side, error) != STATUS_OK)
+        device_dense_prepare_nonneg(s->dense, &modes, ridge,
+                                    last < 0 ? model->lambda : model->norm[last],
+                                    s->ranks.ranks->part.whole.dims[mode], error);
+    else if (s->ahead.running || device_ranks_before_wait(&s->ranks, s->side, error) == STATUS_OK)
+        device_dense_inverse(s->dense, &modes, ridge, s->solve.inverse, error);
+    if (error->status != STATUS_OK)
         return error->status;
-    return device_dense_inverse(s->dense, &modes, ridge, s->solve.inverse, error);
+    return cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), "V", error);
 }
 
 /* Queues the pass over the rows of M and the factor matrix that this rank solves. */
@@ -68,10 +62,10 @@ static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, s
         .a = device_state_row(s, s->sweep.factors.factor[mode], own->first),
         .count = own->count,
         .raw = s->solve.raw};
-    if (s->rules.nonneg[mode])
+    if (s->rules.nonneg[mode] && !s->rows.on)
         device_dense_apply_nonneg(s->dense, &rows, fit_rows, error);
     else
-        device_dense_apply(s->dense, &rows, s->solve.inverse, error);
+        device_dense_apply(s->dense, &rows, s->rows.on ? NULL : s->solve.inverse, error);
     s->events.end = device_ranks_alone(&s->ranks) ? device_dense_passed(s->dense) : NULL;
     return error->status;
 }
@@ -87,10 +81,7 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
     device_sweep_changed(&s->sweep, mode);
     if (device_ranks_scatter(&s->ranks, mode, &m, s->stream, error) != STATUS_OK)
         return error->status;
-    if (queue_inverse(s, mode, last, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), "V", error) !=
-        STATUS_OK)
+    if (!s->rows.on && queue_inverse(s, mode, last, error) != STATUS_OK)
         return error->status;
     if (queue_rows(s, mode, fit_rows, error) != STATUS_OK)
         return error->status;
@@ -244,7 +235,7 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
 /* Queues the fit. M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
 static enum status queue_fit(struct device_state *s, int mode, struct error *error)
 {
-    const struct dense_modes modes = modes_of(s, mode);
+    const struct dense_modes modes = device_state_modes(s, mode);
     const double *inner;
     if (device_dense_inner(s->dense, &inner, error) != STATUS_OK)
         return error->status;
@@ -265,15 +256,29 @@ static double epsilon(const struct device_state *s, int mode)
 }
 
 /* Queues the fit, the decision on the next sweep where m is not NULL, and the start of that sweep.
- */
+ * With systems of rows the host decides. */
 static enum status queue_end(struct device_state *s, int mode, const struct momentum *m,
                              struct error *error)
 {
     if (queue_fit(s, mode, error) != STATUS_OK)
         return error->status;
+    if (s->rows.on)
+        return device_row_update_sums(s, mode, error);
     if (m && device_momentum_queue(s, mode, m, epsilon(s, mode), error) != STATUS_OK)
         return error->status;
     return begin_next_sweep(s, error);
+}
+
+static enum status read_fit_of_rows(const struct device_state *s, int mode,
+                                    const struct momentum *m, struct backend_fit *fit,
+                                    struct error *error)
+{
+    struct fit_squares squares;
+    device_row_update_squares(s, mode, &squares);
+    if (backend_fit_of(fit, &squares, mode + 1, error) != STATUS_OK)
+        return error->status;
+    backend_fit_decide(fit, m);
+    return STATUS_OK;
 }
 
 /* *fit from the scalars in s->result. */
@@ -284,6 +289,8 @@ static enum status read_fit(const struct device_state *s, int mode, const struct
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
                          "mode %d: the factor has an entry that is not finite", r->bad);
+    if (s->rows.on)
+        return read_fit_of_rows(s, mode, m, fit, error);
     const struct fit_terms terms = {.norm_sq = s->sweep.orderings.norm_sq,
                                     .inner = r->fit.inner,
                                     .model_sq = r->fit.model_sq,
@@ -315,7 +322,7 @@ enum status device_state_fit(void *state, int mode, const struct momentum *m,
             return error->status;
     }
     s->model.weights_fit = true;
-    if (m && s->result->momentum.state.undecided)
+    if (m && !s->rows.on && s->result->momentum.state.undecided)
         device_momentum_drop(s);
     return read_fit(s, mode, m, fit, error);
 }

@@ -1,0 +1,12 @@
+#ifndef BLCO_ROW_TOTALS_H
+#define BLCO_ROW_TOTALS_H
+
+/* What is known of the listed entries after a pass over the rows of a mode (row_systems.h): of a
+ * span, of a join, or of all. */
+struct row_totals {
+    double misfit;  /* sum of v (x - m)^2 - h m^2, with the new rows           */
+    double size;    /* the sum of the magnitudes of what it was summed from    */
+    double penalty; /* of a ridge that counts entries                          */
+};
+
+#endif
