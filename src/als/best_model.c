@@ -12,14 +12,13 @@ static void copy_checkpoint(struct best_model *best, const struct backend *b,
     if (which != CHECKPOINT_STATE) /* k has that already */
         ktensor_copy_rows(best->k, &from->model[which].rows);
     carried_copy(&best->carried, &from->model[which].carried, b->order, about->problem.rank);
-    best->iteration = about->best_iteration;
-    best->fit = about->best_fit;
+    best->of = (struct model_score){about->best_iteration, about->best_fit, about->best_held};
 }
 
 enum status best_model_create(struct best_model *best, const struct backend *b, struct ktensor *k,
                               const struct checkpoint *from, struct error *error)
 {
-    *best = (struct best_model){.k = k};
+    *best = (struct best_model){.k = k, .by_held = best->by_held};
     if (carried_create(&best->carried, b->order, k->rank, error) != STATUS_OK)
         return error->status;
     if (from && from->about.best_iteration > 0)
@@ -33,24 +32,27 @@ void best_model_free(struct best_model *best)
     *best = (struct best_model){0};
 }
 
-enum status best_model_note(struct best_model *best, struct backend *b, int iteration, double fit,
-                            bool copy, struct error *error)
+enum status best_model_note(struct best_model *best, struct backend *b,
+                            const struct model_score *score, bool copy, struct error *error)
 {
-    if (best->iteration > 0 && fit <= best->fit)
+    const bool better = best->by_held ? score->held < best->of.held : score->fit > best->of.fit;
+    if (best->of.iteration > 0 && !better)
         return STATUS_OK;
-    best->iteration = 0;
+    best->of.iteration = 0;
     if (!copy)
         return STATUS_OK;
     if (backend_save(b, best->k, &best->carried, error) != STATUS_OK)
         return error->status;
-    best->iteration = iteration;
-    best->fit = fit;
+    best->of = *score;
     return STATUS_OK;
 }
 
-bool best_model_is_better(const struct best_model *best, double fit, double noise)
+bool best_model_is_better(const struct best_model *best, const struct model_score *score,
+                          double noise)
 {
-    return best->iteration > 0 && best->fit > fit + noise;
+    if (best->of.iteration == 0)
+        return false;
+    return best->by_held ? best->of.held < score->held : best->of.fit > score->fit + noise;
 }
 
 enum status best_model_restore(const struct best_model *best, struct backend *b,

@@ -1,6 +1,7 @@
 /* A copy of the best model of a run so far, kept while the next sweep could lose it: if the fit of
  * a sweep is blind (fit_is_blind), the fit may fall by about its noise, and sweeps with or without
- * momentum do not regain it by themselves. The copy is in the run's own ktensor, which is not
+ * momentum do not regain it by themselves. A run that stops early goes by the held-out error, which
+ * any sweep may make larger. The copy is in the run's own ktensor, which is not
  * needed before the end; beside it are the scales and Grams of backend_save. Every rank keeps its
  * own rows. */
 #ifndef BLCO_BEST_MODEL_H
@@ -9,31 +10,40 @@
 #include "backend/backend.h"
 #include "checkpoint/checkpoint.h"
 
+/* An iteration, and how good its model is. */
+struct model_score {
+    int iteration;
+    double fit;
+    double held; /* the RMSE of held-out entries; 0 where there are none */
+};
+
 struct best_model {
     struct ktensor *k;      /* lambda and factor matrices as the backend has them (carried.h);
                              * borrowed                                                          */
     struct carried carried; /* owned                                                             */
-    int iteration;          /* of the copy; 0: there is no copy                                  */
-    double fit;             /* of the copy                                                       */
+    bool by_held;           /* the best is that of the least held-out error, not of the best fit */
+    struct model_score of;  /* of the copy; iteration 0: there is no copy                        */
 };
 
-/* k has the backend's shape and rank, and receives the copies. There is no copy yet, unless the
- * checkpoint `from`, which may be NULL, has one. The caller frees *best; it is empty on failure.
- * STATUS_MEMORY. */
+/* k has the backend's shape and rank, and receives the copies. best->by_held is set, all else is
+ * filled. There is no copy yet, unless the checkpoint `from`, which may be NULL, has one. The
+ * caller frees *best; it is empty on failure. STATUS_MEMORY. */
 enum status best_model_create(struct best_model *best, const struct backend *b, struct ktensor *k,
                               const struct checkpoint *from, struct error *error);
 
 /* Accepts an empty one. */
 void best_model_free(struct best_model *best);
 
-/* After an accepted sweep, before anything else changes the backend. If its fit is the best so far,
- * the copy becomes its model, or without `copy`, which means that the next sweep may lose it, there
- * is no copy any more. Errors of backend_save. */
-enum status best_model_note(struct best_model *best, struct backend *b, int iteration, double fit,
-                            bool copy, struct error *error);
+/* After an accepted sweep, before anything else changes the backend. If its model is the best so
+ * far, the copy becomes its model, or without `copy`, which means that the next sweep may lose it,
+ * there is no copy any more. Errors of backend_save. */
+enum status best_model_note(struct best_model *best, struct backend *b,
+                            const struct model_score *score, bool copy, struct error *error);
 
-/* Whether the copy is better than a model with this fit by more than noise. */
-bool best_model_is_better(const struct best_model *best, double fit, double noise);
+/* Whether the copy is better than a model with this score, where that goes by the fit by more than
+ * noise. */
+bool best_model_is_better(const struct best_model *best, const struct model_score *score,
+                          double noise);
 
 /* The copy becomes the backend's model. Errors of backend_resume. */
 enum status best_model_restore(const struct best_model *best, struct backend *b,

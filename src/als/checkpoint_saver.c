@@ -171,9 +171,10 @@ static struct writing *begin(const struct saver *s, struct backend *b,
         return w;
     w->path = s->options->path;
     w->about = *about;
-    if (best->iteration > 0) {
-        w->about.best_iteration = best->iteration;
-        w->about.best_fit = best->fit;
+    if (best->of.iteration > 0) {
+        w->about.best_iteration = best->of.iteration;
+        w->about.best_fit = best->of.fit;
+        w->about.best_held = best->of.held;
         w->about.best_factors = best->carried.precision;
     }
     take_state(w, b, best, error);

@@ -16,6 +16,8 @@
  * changes from single precision to double. */
 #include "als/cpals.h"
 
+#include <stdio.h>
+
 #include "als/precision_switch.h"
 #include "als/run.h"
 #include "base/clock.h"
@@ -81,7 +83,7 @@ static enum status iterate(struct run *run, struct error *error)
         return error_prefix(error, "iteration %d: ", result->iterations);
     if (run_note_sweep(run, &fit, error) != STATUS_OK)
         return error->status;
-    return fit_trace_note(run->options->trace, result->fit, error);
+    return fit_trace_note(run->options->trace, result->fit, result->held.rmse, error);
 }
 
 /* Loads the start: a random model, the model k, or the state in a checkpoint. */
@@ -92,6 +94,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     *result = (struct cpals_result){.momentum = run->b->plan.request.momentum};
     if (momentum_begin(&run->momentum, run->b, k, run->options->random, from, error) != STATUS_OK)
         return error->status;
+    run->best.by_held = run->options->held && run->options->early_stop > 0;
     if (best_model_create(&run->best, run->b, k, from, error) != STATUS_OK)
         return error->status;
     if (!from)
@@ -99,6 +102,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     result->iterations = from->about.iterations;
     result->fit = from->about.fit;
     result->change = from->about.change;
+    result->held.rmse = from->about.held;
     result->single_iterations = from->about.single_iterations;
     result->restarts = from->about.momentum.restarts;
     note_fading(run, result->iterations - 1);
@@ -122,9 +126,11 @@ static void show(const struct run *run)
 {
     const struct cpals_result *result = run->result;
     const int i = result->iterations, most = run->options->max_iterations;
-    char fit[FIT_TEXT];
-    progress_update(run->progress, (double)i / most, "iteration %d of %d, fit %s, change %.1e", i,
-                    most, fit_text(result->fit, result->trust.noise, 6, fit), result->change);
+    char fit[FIT_TEXT], held[48] = "";
+    if (run->options->held)
+        snprintf(held, sizeof held, ", held-out error %.4g", result->held.rmse);
+    progress_update(run->progress, (double)i / most, "iteration %d of %d, fit %s, change %.1e%s", i,
+                    most, fit_text(result->fit, result->trust.noise, 6, fit), result->change, held);
 }
 
 /* Iterates until the options say to stop. */
@@ -151,9 +157,10 @@ static enum status iterate_all(struct run *run, struct error *error)
 const char *cpals_stop_text(enum cpals_stop stop)
 {
     static const char *const text[] = {
-        [CPALS_GOES_ON] = "not stopped",        [CPALS_CONVERGED] = "converged",
-        [CPALS_ITERATIONS] = "iteration limit", [CPALS_INTERRUPTED] = "interrupted",
-        [CPALS_TIME_LIMIT] = "time limit",      [CPALS_BREAKDOWN] = "numerical breakdown"};
+        [CPALS_GOES_ON] = "not stopped",          [CPALS_CONVERGED] = "converged",
+        [CPALS_ITERATIONS] = "iteration limit",   [CPALS_EARLY] = "stopped early",
+        [CPALS_INTERRUPTED] = "interrupted",      [CPALS_TIME_LIMIT] = "time limit",
+        [CPALS_BREAKDOWN] = "numerical breakdown"};
     return text[stop];
 }
 

@@ -9,6 +9,7 @@
 #include "als/core_consistency.h"
 #include "als/fit_trace.h"
 #include "als/fit_trust.h"
+#include "als/held_error.h"
 #include "als/model_health.h"
 #include "backend/backend.h"
 #include "problem/initial_guess.h"
@@ -29,6 +30,10 @@ struct cpals_options {
                                          * instead of k; borrowed. NULL: k, or the run resumes */
     struct fit_trace *trace; /* receives the fit of each iteration; borrowed; NULL on all ranks but
                               * rank 0, where it may be NULL (decompose sees to it) */
+    const struct held_out *held; /* entries whose error is computed after each iteration; borrowed;
+                                  * NULL: none (decompose sees to it)                         */
+    int early_stop; /* with `held`: stop after so many iterations without a smaller held-out error,
+                     * and take the model with the smallest; 0: neither                       */
     bool core_consistency; /* compute it after the last iteration, unless the run was interrupted */
     double core_above;     /* ... and only if the fit is above this                            */
     uint64_t core_passes;  /* as of struct core_limits                                         */
@@ -38,6 +43,7 @@ enum cpals_stop {
     CPALS_GOES_ON,
     CPALS_CONVERGED,
     CPALS_ITERATIONS,
+    CPALS_EARLY, /* the held-out error has not become smaller (early_stop)                   */
     CPALS_INTERRUPTED,
     CPALS_TIME_LIMIT,
     CPALS_BREAKDOWN /* of one start of several (starts.h)                                   */
@@ -50,6 +56,9 @@ struct cpals_result {
     double fit;                   /* 1 - ||X - model|| / ||X||                           */
     int best_iteration;           /* the model is that of this iteration; 0: of the last */
     double last_fit;              /* if best_iteration is not 0: after the last iteration */
+    struct held_error held;       /* of the model; without an auc before the run has ended */
+    double least_held;            /* the least held-out error of an iteration after fading ... */
+    int least_iteration;          /* ... which this was; 0: there was none                 */
     double change;                /* of the fit in the last iteration                    */
     bool momentum;                /* the iterations were accelerated */
     int restarts;                 /* of momentum: rejected iterations                    */

@@ -1,5 +1,7 @@
 #include "als/decompose.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "als/nvecs.h"
@@ -59,13 +61,14 @@ static enum status make_guess(struct work *w, const struct initial_guess *guess,
 }
 
 /* Makes a start; w->part = this rank's rows of its model. */
-static enum status run_start(struct work *w, struct cpals_result *result, struct error *error)
+static enum status run_start(struct work *w, const struct cpals_options *options,
+                             struct cpals_result *result, struct error *error)
 {
     const struct decomposition *d = w->d;
     const struct initial_guess guess = guess_of(w);
-    struct cpals_options als = starts_options(w->starts, &d->als);
+    struct cpals_options als = *options;
     als.random = guess.kind == GUESS_RANDOM || guess.kind == GUESS_NORMAL ? &guess : NULL;
-    als.trace = w->tensor->comm->rank == 0 ? d->als.trace : NULL;
+    als.held = w->tensor->held.all_listed > 0 ? &w->tensor->held : NULL;
     if (make_guess(w, &guess, error) != STATUS_OK)
         return error->status;
     double before = rank_rows_seconds(w->b->ranks);
@@ -76,14 +79,22 @@ static enum status run_start(struct work *w, struct cpals_result *result, struct
     return cpals_store(w->b, &w->part, &als, d->progress, result, error);
 }
 
+/* Where rank 0 keeps the fits of a run. */
+static struct fit_trace *trace_of(const struct work *w)
+{
+    return w->tensor->comm->rank == 0 ? w->d->als.trace : NULL;
+}
+
 /* Makes the next start, and notes its result. A numerical breakdown happens on all ranks at the
  * same step, because all find it in the same sums over the ranks. */
 static enum status make_start(struct work *w, struct error *error)
 {
     struct starts *s = w->starts;
     struct cpals_result result = {0};
-    if (run_start(w, &result, error) == STATUS_OK) {
-        starts_note(s, &result, w->tensor->comm->rank == 0 ? w->d->als.trace : NULL);
+    struct cpals_options als = starts_options(s, &w->d->als);
+    als.trace = trace_of(w);
+    if (run_start(w, &als, &result, error) == STATUS_OK) {
+        starts_note(s, &result, als.trace);
         return STATUS_OK;
     }
     if (starts_note_breakdown(s, &result, w->d->progress, error))
@@ -115,7 +126,50 @@ static enum status make_starts(struct work *w, struct error *error)
         if (make_start(w, error) != STATUS_OK)
             return error->status;
     }
-    starts_give_trace(w->starts, w->tensor->comm->rank == 0 ? w->d->als.trace : NULL);
+    starts_give_trace(w->starts, trace_of(w));
+    return STATUS_OK;
+}
+
+/* A run from the first start with this ridge. Its model is not kept, unless a signal or the time
+ * limit ends it: then it is the result. A breakdown is no reason against other ridges. */
+static enum status try_ridge(struct work *w, double ridge, struct error *error)
+{
+    struct ridge_search *search = &w->starts->ridge;
+    struct cpals_result result = {0};
+    struct cpals_options als = w->d->als;
+    als.trace = trace_of(w);
+    als.saving = NULL;
+    backend_take_ridge(w->b, ridge);
+    if (run_start(w, &als, &result, error) == STATUS_NUMERICAL) {
+        *error = (struct error){0};
+        result.held.rmse = INFINITY;
+    }
+    if (error->status != STATUS_OK)
+        return error->status;
+    progress_done(w->d->progress, "ridge %g: held-out error %.4g", ridge, result.held.rmse);
+    ridge_search_note(search, ridge, result.held.rmse);
+    if (result.stop == CPALS_INTERRUPTED || result.stop == CPALS_TIME_LIMIT) {
+        ridge_search_end(search, ridge);
+        starts_note(w->starts, &result, als.trace);
+        return STATUS_OK;
+    }
+    ktensor_free(&w->part);
+    return STATUS_OK;
+}
+
+static enum status choose_ridge(struct work *w, struct error *error)
+{
+    const struct held_out *held = &w->tensor->held;
+    const struct problem *problem = &w->b->options.problem;
+    struct ridge_search *search = &w->starts->ridge;
+    double size, ridge;
+    if (held_error_size(&size, held, w->tensor->comm, error) != STATUS_OK)
+        return error->status;
+    ridge_search_begin(search, problem->ridge_scale, size, w->b->order);
+    while (ridge_search_next(search, &ridge))
+        if (try_ridge(w, ridge, error) != STATUS_OK)
+            return error->status;
+    backend_take_ridge(w->b, search->best);
     return STATUS_OK;
 }
 
@@ -134,6 +188,8 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
 {
     struct work w = {.b = b, .tensor = t, .d = d, .starts = s};
     if (build(b, t, d, error) != STATUS_OK)
+        goto failed;
+    if (d->choose_ridge && choose_ridge(&w, error) != STATUS_OK)
         goto failed;
     if (make_starts(&w, error) != STATUS_OK)
         goto failed;

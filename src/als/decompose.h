@@ -12,6 +12,8 @@ struct decomposition {
     void (*opened)(void *context, struct backend *b); /* called when the backend is open; may be
                                                        * NULL                                     */
     void *context;
+    bool choose_ridge;         /* the ridge of all modes is chosen first, by runs from the first
+                                * start, in place of that of the problem                    */
     bool spread;               /* rank 0 does not collect the model                               */
     struct progress *progress; /* NULL: this rank shows nothing                                   */
 };

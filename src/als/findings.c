@@ -21,6 +21,7 @@ const char *finding_name(enum finding_kind kind)
         [FINDING_ROUNDING] = "rounding",
         [FINDING_FIT_FELL] = "fit_fell",
         [FINDING_BEST_EARLIER] = "best_earlier",
+        [FINDING_HELD_OUT] = "held_out",
         [FINDING_DEGENERATE] = "degenerate",
         [FINDING_ZERO] = "zero",
         [FINDING_NO_MOMENTUM] = "no_momentum",

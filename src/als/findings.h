@@ -20,6 +20,7 @@ enum finding_kind {
     FINDING_ROUNDING,         /* rounding has taken digits of the fit                       */
     FINDING_FIT_FELL,         /* it fell by more than rounding explains                     */
     FINDING_BEST_EARLIER,     /* the model is that of an earlier iteration                  */
+    FINDING_HELD_OUT,         /* the held-out error grew again                              */
     FINDING_DEGENERATE,       /* components cancel each other                               */
     FINDING_ZERO,             /* components became zero                                     */
     FINDING_NO_MOMENTUM,      /* memory has no room for momentum                            */

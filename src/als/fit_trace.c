@@ -23,6 +23,8 @@ static enum status make_room(struct fit_trace *trace, struct error *error)
     size_t room = trace->room ? 2 * trace->room : FIRST_ROOM;
     if (memory_resize(&trace->fit, room, sizeof *trace->fit, error) != STATUS_OK)
         return error->status;
+    if (memory_resize(&trace->held, room, sizeof *trace->held, error) != STATUS_OK)
+        return error->status;
     if (memory_resize(&trace->seconds, room, sizeof *trace->seconds, error) != STATUS_OK)
         return error->status;
     trace->room = room;
@@ -36,11 +38,12 @@ static void thin(struct fit_trace *trace)
     trace->every *= 2;
     for (size_t i = 1; i < trace->count; i++) {
         trace->fit[i] = trace->fit[2 * i];
+        trace->held[i] = trace->held[2 * i];
         trace->seconds[i] = trace->seconds[2 * i];
     }
 }
 
-enum status fit_trace_note(struct fit_trace *trace, double fit, struct error *error)
+enum status fit_trace_note(struct fit_trace *trace, double fit, double held, struct error *error)
 {
     if (!trace)
         return STATUS_OK;
@@ -51,6 +54,7 @@ enum status fit_trace_note(struct fit_trace *trace, double fit, struct error *er
     if (trace->count == trace->room && make_room(trace, error) != STATUS_OK)
         return error->status;
     trace->fit[trace->count] = fit;
+    trace->held[trace->count] = held;
     trace->seconds[trace->count++] = clock_now() - trace->start;
     return STATUS_OK;
 }
@@ -73,6 +77,7 @@ void fit_trace_swap(struct fit_trace *a, struct fit_trace *b)
 void fit_trace_free(struct fit_trace *trace)
 {
     memory_free(trace->fit);
+    memory_free(trace->held);
     memory_free(trace->seconds);
     *trace = (struct fit_trace){0};
 }

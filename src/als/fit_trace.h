@@ -1,5 +1,5 @@
-/* Fit and time of each iteration of a run; in a run of more than FIT_TRACE_MOST iterations, of
- * every second, fourth, ... iteration. */
+/* Fit, held-out error and time of each iteration of a run; in a run of more than FIT_TRACE_MOST
+ * iterations, of every second, fourth, ... iteration. */
 #ifndef BLCO_FIT_TRACE_H
 #define BLCO_FIT_TRACE_H
 
@@ -17,6 +17,7 @@ struct fit_trace {
     uint64_t every;      /* the trace has the iterations first, first + every, ...           */
     size_t count, room;  /* iterations: in the trace, and for which there is room            */
     double *fit;         /* (count) after the iteration; owned                               */
+    double *held;        /* (count) the RMSE of held-out entries, 0 where there are none; owned */
     double *seconds;     /* (count) from fit_trace_begin to the iteration's end; owned       */
     double start;        /* of fit_trace_begin, by clock_now                                 */
 };
@@ -26,8 +27,8 @@ struct fit_trace {
 /* Forgets what the trace has; iteration `first` is the next. */
 void fit_trace_begin(struct fit_trace *trace, int first);
 
-/* Appends the fit of the iteration that has just ended. STATUS_MEMORY. */
-enum status fit_trace_note(struct fit_trace *trace, double fit, struct error *error);
+/* Appends the fit and the held-out error of the iteration that has just ended. STATUS_MEMORY. */
+enum status fit_trace_note(struct fit_trace *trace, double fit, double held, struct error *error);
 
 /* Corrects the fit of the last iteration. */
 void fit_trace_correct(struct fit_trace *trace, double fit);

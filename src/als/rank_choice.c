@@ -18,6 +18,32 @@ int rank_choice(const struct rank_outcome *outcome, int count)
     return choice;
 }
 
+bool rank_any_held(const struct rank_outcome *outcome, int count)
+{
+    int i = 0;
+    while (i < count && outcome[i].result.held.entries == 0)
+        i++;
+    return i < count;
+}
+
+int rank_choice_held(const struct rank_outcome *outcome, int count)
+{
+    int best = -1, choice = -1;
+    for (int i = 0; i < count; i++) {
+        const struct held_error *held = &outcome[i].result.held;
+        if (held->entries > 0 && (best < 0 || held->rmse < outcome[best].result.held.rmse))
+            best = i;
+    }
+    for (int i = 0; best >= 0 && i < count; i++) {
+        const struct held_error *held = &outcome[i].result.held;
+        const struct held_error *least = &outcome[best].result.held;
+        const bool near = held->entries > 0 && held->rmse <= least->rmse + least->error;
+        if (near && (choice < 0 || outcome[i].rank < outcome[choice].rank))
+            choice = i;
+    }
+    return choice;
+}
+
 bool rank_any_model(const struct rank_outcome *outcome, int count)
 {
     int i = 0;
@@ -34,8 +60,21 @@ bool rank_any_agreement(const struct rank_outcome *outcome, int count)
     return i < count;
 }
 
+static uint64_t suggestion_held(const struct rank_outcome *outcome, int count, char *text)
+{
+    const int choice = rank_choice_held(outcome, count);
+    snprintf(text, RANK_CHOICE_TEXT,
+             "rank %ju is suggested: the smallest of these whose held-out error is within its "
+             "standard error of the least%s",
+             (uintmax_t)outcome[choice].rank,
+             choice == count - 1 ? "; larger ones may do better" : "");
+    return outcome[choice].rank;
+}
+
 uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text)
 {
+    if (rank_any_held(outcome, count))
+        return suggestion_held(outcome, count, text);
     int choice = rank_choice(outcome, count);
     bool none = choice < 0 || outcome[choice].rank == 1;
     const char *agree = rank_any_agreement(outcome, count)

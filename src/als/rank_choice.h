@@ -9,6 +9,7 @@ struct rank_outcome {
     uint64_t rank;
     struct cpals_result result; /* of the best start                                           */
     struct starts_agreement agreement;
+    double ridge;         /* that --ridge auto has chosen, or 0                                */
     struct error failure; /* why there is no model; else empty                                 */
 };
 
@@ -16,14 +17,23 @@ struct rank_outcome {
  * where at least half of the other starts agree with the best one; -1 if there is none. */
 int rank_choice(const struct rank_outcome *outcome, int count);
 
+/* With held-out entries: the index of the smallest rank whose held-out error is no more than its
+ * standard error above the least of all (L. Breiman et al.: Classification and regression trees,
+ * 1984, section 3.4.3); -1 if there is none. */
+int rank_choice_held(const struct rank_outcome *outcome, int count);
+
+/* Whether some rank has a model with a held-out error. */
+bool rank_any_held(const struct rank_outcome *outcome, int count);
+
 /* Whether some rank has a model; whether some rank had several starts to compare. */
 bool rank_any_model(const struct rank_outcome *outcome, int count);
 bool rank_any_agreement(const struct rank_outcome *outcome, int count);
 
 #define RANK_CHOICE_TEXT 256
 
-/* Returns the rank to suggest, or 0. Rank 1 is never suggested, because its core consistency is
- * always 100. text (RANK_CHOICE_TEXT) = a sentence with the suggestion and its reason. */
+/* Returns the rank to suggest, or 0: by the held-out error where there is one, else by the core
+ * consistency, by which rank 1 is never suggested, because there it is always 100. text
+ * (RANK_CHOICE_TEXT) = a sentence with the suggestion and its reason. */
 uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text);
 
 #endif

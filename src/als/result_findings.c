@@ -57,7 +57,9 @@ void find_in_tolerance(struct findings *f, const struct backend_options *options
 static void find_end(struct findings *f, const struct cpals_result *result,
                      const struct cpals_options *als)
 {
-    static const char *const ended[] = {[CPALS_ITERATIONS] = "it stopped at the limit",
+    static const char *const ended[] = {[CPALS_CONVERGED] = NULL,
+                                        [CPALS_EARLY] = NULL,
+                                        [CPALS_ITERATIONS] = "it stopped at the limit",
                                         [CPALS_INTERRUPTED] = "a signal ended it",
                                         [CPALS_TIME_LIMIT] = "the time limit ended it",
                                         [CPALS_BREAKDOWN] = NULL};
@@ -118,13 +120,35 @@ static void find_falls(struct findings *f, const struct cpals_result *result,
         findings_advise(f, "try --ridge %.1g, or a lower rank", better_ridge(result, options));
 }
 
-static void find_best(struct findings *f, const struct cpals_result *result)
+/* A part of the held-out error by which it must have grown to be worth a word, beside its standard
+ * error. */
+#define GROWN .02
+
+static void find_best(struct findings *f, const struct cpals_result *result,
+                      const struct cpals_options *als)
 {
-    if (result->best_iteration > 0)
+    if (result->best_iteration > 0 && als->early_stop > 0)
+        findings_add(f, FINDING_BEST_EARLIER, false,
+                     "the model is that of iteration %d, which has the least held-out error",
+                     result->best_iteration);
+    else if (result->best_iteration > 0)
         findings_add(f, FINDING_BEST_EARLIER, false,
                      "the model is that of iteration %d: its fit is higher than that of the last, "
                      "%.6f",
                      result->best_iteration, result->last_fit);
+}
+
+static void find_held(struct findings *f, const struct cpals_result *result)
+{
+    const double grown = result->held.rmse - result->least_held;
+    if (result->least_iteration == 0 || !(grown > GROWN * result->least_held) ||
+        !(grown > result->held.error))
+        return;
+    findings_add(f, FINDING_HELD_OUT, true,
+                 "the held-out error was %.4g after iteration %d and is %.4g now: the model fits "
+                 "what does not repeat",
+                 result->least_held, result->least_iteration, result->held.rmse);
+    findings_advise(f, "try --ridge auto, a lower rank, or --early-stop 10");
 }
 
 static void find_degenerate(struct findings *f, const struct cpals_result *result,
@@ -216,7 +240,8 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
     find_end(f, result, als);
     find_digits(f, &result->trust);
     find_falls(f, result, options);
-    find_best(f, result);
+    find_best(f, result, als);
+    find_held(f, result);
     find_degenerate(f, result, options);
     find_zero(f, result, options->problem.rank);
     find_momentum(f, result, options);

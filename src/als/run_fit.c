@@ -12,13 +12,35 @@ bool run_changed_little(const struct run *run)
            fabs(result->change) < run->options->tolerance;
 }
 
-/* As best_model_note. A copy needs the pages of k, which must not be touched any more. */
-static enum status keep_best(struct run *run, bool copy, struct error *error)
+static struct model_score score_of(const struct cpals_result *result)
 {
-    const struct cpals_result *result = run->result;
+    return (struct model_score){result->iterations, result->fit, result->held.rmse};
+}
+
+/* As best_model_note, where the next sweep may make the fit worse, or always where the held-out
+ * error decides. A copy needs the pages of k, which must not be touched any more. */
+static enum status keep_best(struct run *run, bool fit_may_fall, struct error *error)
+{
+    const struct model_score score = score_of(run->result);
+    const bool copy = fit_may_fall || run->best.by_held;
     if (copy)
         page_touch_end(&run->pages);
-    return best_model_note(&run->best, run->b, result->iterations, result->fit, copy, error);
+    return best_model_note(&run->best, run->b, &score, copy, error);
+}
+
+/* The held-out error of an accepted sweep. */
+static enum status note_held(struct run *run, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    if (!run->options->held)
+        return STATUS_OK;
+    if (held_error_find(&result->held, run->b, run->options->held, error) != STATUS_OK)
+        return error->status;
+    if (run->fading || (result->least_iteration > 0 && !(result->held.rmse < result->least_held)))
+        return STATUS_OK;
+    result->least_held = result->held.rmse;
+    result->least_iteration = result->iterations;
+    return STATUS_OK;
 }
 
 enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struct error *error)
@@ -30,6 +52,8 @@ enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struc
         return STATUS_OK;
     }
     result->fit = fit->value;
+    if (note_held(run, error) != STATUS_OK)
+        return error->status;
     fit_trust_note(&result->trust, fit, run->comparable ? result->change : 0, run->b->precision);
     if (run->fading) {
         momentum_pass(&run->momentum);
@@ -110,21 +134,30 @@ static enum status end_momentum(struct run *run, struct error *error)
 static enum status take_best(struct run *run, struct error *error)
 {
     struct cpals_result *result = run->result;
-    if (!best_model_is_better(&run->best, result->fit, result->trust.noise))
+    const struct model_score score = score_of(result);
+    if (!best_model_is_better(&run->best, &score, result->trust.noise))
         return STATUS_OK;
     result->last_fit = result->fit;
-    result->fit = run->best.fit;
-    result->best_iteration = run->best.iteration;
-    result->trust.exact = true;
-    result->trust.noise = DBL_EPSILON;
+    result->fit = run->best.of.fit;
+    result->best_iteration = run->best.of.iteration;
+    if (!run->best.by_held) {
+        result->trust.exact = true;
+        result->trust.noise = DBL_EPSILON;
+    }
     return best_model_restore(&run->best, run->b, error);
 }
 
 enum status run_end_sweeps(struct run *run, struct error *error)
 {
+    struct cpals_result *result = run->result;
+    const struct held_out *held = run->options->held;
     if (end_momentum(run, error) != STATUS_OK)
         return error->status;
     if (run->options->check_every > 0 && check_fit(run, true, 0, error) != STATUS_OK)
         return error->status;
-    return take_best(run, error);
+    if (held && held_error_find(&result->held, run->b, held, error) != STATUS_OK)
+        return error->status;
+    if (take_best(run, error) != STATUS_OK)
+        return error->status;
+    return held ? held_error_find_all(&result->held, run->b, held, error) : STATUS_OK;
 }

@@ -1,13 +1,18 @@
 #include "als/run.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 
 enum cpals_stop run_stop(const struct run *run)
 {
     const struct cpals_result *result = run->result;
     const struct cpals_options *options = run->options;
+    const int best = run->best.of.iteration;
     if (run_changed_little(run) && momentum_may_stop(&run->momentum))
         return CPALS_CONVERGED;
+    if (run->best.by_held && best > 0 && result->iterations - best >= options->early_stop)
+        return CPALS_EARLY;
     return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
 }
 
@@ -31,6 +36,9 @@ static void save(struct run *run)
     about.iterations = result->iterations;
     about.fit = result->fit;
     about.change = result->change;
+    about.held = result->held.rmse;
+    memcpy(about.problem.rules.ridge, run->b->options.problem.rules.ridge,
+           sizeof about.problem.rules.ridge); /* which may have been chosen since */
     about.single_iterations = result->single_iterations;
     about.factors = run->b->precision;
     momentum_tell(&run->momentum, &about);

@@ -38,10 +38,15 @@ void starts_free(struct starts *s)
     *s = (struct starts){0};
 }
 
+static bool is_better(const struct cpals_result *a, const struct cpals_result *b)
+{
+    return a->held.entries > 0 ? a->held.rmse < b->held.rmse : a->fit > b->fit;
+}
+
 void starts_note(struct starts *s, const struct cpals_result *result, struct fit_trace *trace)
 {
     s->start[s->made].result = *result;
-    if (s->modelled == 0 || result->fit > s->start[s->best].result.fit)
+    if (s->modelled == 0 || is_better(result, &s->start[s->best].result))
         s->best = s->made;
     s->modelled++;
     if (trace && s->best == s->made)

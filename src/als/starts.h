@@ -1,9 +1,11 @@
 /* Several runs of ALS on one open tensor, from random starts with consecutive seeds. The result is
- * the model with the best fit; if the others agree with it, it can be trusted. */
+ * the model with the best fit, or the least held-out error; if the others agree with it, it can be
+ * trusted. */
 #ifndef BLCO_STARTS_H
 #define BLCO_STARTS_H
 
 #include "als/cpals.h"
+#include "als/ridge_search.h"
 
 /* Two components whose factor match score is this or more count as the same (U. Lorenzo-Seva,
  * J. M. F. ten Berge: Tucker's congruence coefficient as a meaningful index of factor similarity,
@@ -25,12 +27,13 @@ struct starts {
     int asked;    /* how many starts to make                                           */
     int made;     /* how many were made: fewer after a signal or the time limit        */
     int modelled; /* how many of these have a model: the others broke down             */
-    int best;     /* the start whose model has the highest fit                         */
+    int best;     /* the start whose model has the highest fit, or the least held-out error */
     struct start_outcome *start; /* (asked); owned */
-    struct ktensor *model;  /* (asked): the models, arranged (ktensor_arrange), until the best is
-                             * taken                                                           */
-    bool borrows;           /* `model` is another rank's; else owned                           */
-    struct fit_trace trace; /* of the best start so far, where a trace is kept; owned         */
+    struct ktensor *model;     /* (asked): the models, arranged (ktensor_arrange), until the best is
+                                * taken                                                           */
+    bool borrows;              /* `model` is another rank's; else owned                           */
+    struct ridge_search ridge; /* before the first start, with --ridge auto                     */
+    struct fit_trace trace;    /* of the best start so far, where a trace is kept; owned         */
 };
 
 /* How far the other starts with a model agree with the best one. */
@@ -49,7 +52,7 @@ enum status starts_create(struct starts *s, int asked, uint64_t seed, struct kte
 /* Accepts an empty one. */
 void starts_free(struct starts *s);
 
-/* Notes the result of the next start. If its fit is the best so far, swaps its trace, which may be
+/* Notes the result of the next start. If it is the best so far, swaps its trace, which may be
  * NULL, with the one that was kept. */
 void starts_note(struct starts *s, const struct cpals_result *result, struct fit_trace *trace);
 

@@ -1,5 +1,6 @@
 #include "backend/backend.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backend/seam.h"
@@ -70,6 +71,13 @@ void backend_weigh(struct backend *b, const struct unlisted_count *count)
     b->seam->ops->weigh(b->seam->state, count);
 }
 
+void backend_take_ridge(struct backend *b, double ridge)
+{
+    for (int n = 0; n < b->order; n++)
+        b->options.problem.rules.ridge[n] = ridge;
+    b->seam->ops->ridge(b->seam->state, ridge);
+}
+
 enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
                         struct backend_fit *fit, struct error *error)
 {
@@ -83,6 +91,20 @@ enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
     if (s->ops->fit(s->state, mode, m, fit, error) != STATUS_OK)
         return error->status;
     return operation_end(&s->clock, OP_FIT, mode, error);
+}
+
+enum status backend_values(struct backend *b, const struct coo *at, double *value,
+                           struct error *error)
+{
+    struct seam *s = b->seam;
+    if (operation_begin(&s->clock, OP_FIT, error) != STATUS_OK)
+        return error->status;
+    if (s->ops->values(s->state, at, value, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t i = 0; s->exponent != 0 && i < at->nnz; i++)
+        value[i] = ldexp(value[i], s->exponent);
+    operation_add(&s->clock, OP_FIT, s->last.mode);
+    return STATUS_OK;
 }
 
 enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,

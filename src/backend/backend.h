@@ -125,6 +125,17 @@ enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
  * STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error);
 
+/* value[i] = the model's value at the coordinates of entry i of `at` (value has at->nnz entries),
+ * whose indices are rows that are here; its values are not read. Between an update and the next
+ * step; nothing changes. Values above the largest double are infinite. The time is booked as the
+ * fit's. Only where backend_plan allows --holdout. */
+enum status backend_values(struct backend *b, const struct coo *at, double *value,
+                           struct error *error);
+
+/* From now on the ridge of every mode is this. Between runs; only where backend_plan allows
+ * --holdout. */
+void backend_take_ridge(struct backend *b, double ridge);
+
 /* Makes the factor matrices with which the next sweep begins (numerics/momentum_step.h), where the
  * plan has momentum. Of the modes that the next sweep depends on (mode_rules_begins), A_n are the
  * factor matrices with unit columns, and S_n the previous ones. A_n becomes Y_n = now A_n + before

@@ -126,9 +126,11 @@ struct backend_ops {
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
     void (*weigh)(void *state, const struct unlisted_count *count);
+    void (*ridge)(void *state, double ridge);
     enum status (*fit)(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
                        struct error *error);
     enum status (*residual)(void *state, struct backend_residual *r, struct error *error);
+    enum status (*values)(void *state, const struct coo *at, double *value, struct error *error);
     enum status (*extrapolate)(void *state, const struct momentum_step *step, struct error *error);
     void (*swap)(void *state);
     enum status (*gram)(void *state, int mode, double *gram, struct error *error);

@@ -36,6 +36,9 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          struct error *error)
 {
     struct plan_request request;
+    if (options->problem.holdout.share > 0 && !kind->ops->values)
+        return error_set(error, STATUS_INPUT,
+                         "--holdout: --backend host expected, a GPU cannot do that yet");
     if (kind->request(&request, tensor, options, error) != STATUS_OK)
         return error->status;
     request.forced = options->forced;

@@ -30,6 +30,8 @@ struct checkpoint_about {
     enum precision factors;      /* of the factor matrices as they stand              */
     int best_iteration;          /* of the best model that the run keeps a copy of; 0: no copy */
     double best_fit;             /* of that model                                     */
+    double held, best_held;      /* the RMSE of held-out entries: of the last model, and of the
+                                  * best; 0 where there are none                      */
     enum precision best_factors; /* of its factor matrices                            */
 };
 
@@ -74,9 +76,8 @@ enum status checkpoint_open(struct checkpoint *c, const char *path, int share, i
                             struct error *error);
 
 /* STATUS_INPUT, with the difference, if the checkpoint has
- *   run: another R or precision, or other nonnegative or fixed modes (the ridge may differ);
- *   shape: another shape or number of nonzeros;
- *   hash: other nonzeros. */
+ *   run: another R or precision, other held-out entries, or other nonnegative or fixed modes (the
+ * ridge may differ); shape: another shape or number of nonzeros; hash: other nonzeros. */
 enum status checkpoint_check_run(const struct checkpoint *c, const struct problem *now,
                                  struct error *error);
 enum status checkpoint_check_shape(const struct checkpoint *c, const struct shape *shape,

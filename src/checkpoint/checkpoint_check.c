@@ -43,6 +43,17 @@ static enum status check_unlisted(const struct checkpoint *c, const struct unlis
     return STATUS_OK;
 }
 
+static enum status check_holdout(const struct checkpoint *c, const struct holdout *now,
+                                 struct error *error)
+{
+    const struct holdout *then = &c->about.problem.holdout;
+    if (then->share == now->share && then->seed == now->seed)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s: a checkpoint with --holdout %g:%ju, but this run has %g:%ju", c->name,
+                     then->share, (uintmax_t)then->seed, now->share, (uintmax_t)now->seed);
+}
+
 enum status checkpoint_check_run(const struct checkpoint *c, const struct problem *now,
                                  struct error *error)
 {
@@ -58,6 +69,8 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
                              choice->name, had, has);
     }
     if (check_unlisted(c, &now->unlisted, error) != STATUS_OK)
+        return error->status;
+    if (check_holdout(c, &now->holdout, error) != STATUS_OK)
         return error->status;
     if (check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error) != STATUS_OK)
         return error->status;

@@ -60,6 +60,9 @@ struct checkpoint_header {
     double unlisted, fade;      /* struct unlisted: weight and fade                            */
     uint32_t weighed;           /* 1 if unlisted entries are weighed, else 0                   */
     uint32_t ridge_scale;       /* enum ridge_scale                                            */
+    double holdout;             /* the share of entries that are held out                      */
+    uint64_t holdout_seed;      /* by which they are chosen                                    */
+    double held, best_held;     /* their RMSE: of the last model, and of the best              */
 };
 
 /* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
@@ -72,6 +75,10 @@ struct checkpoint_header {
     X(problem.unlisted.weight, unlisted)                                                           \
     X(problem.unlisted.fade, fade)                                                                 \
     X(problem.ridge_scale, ridge_scale)                                                            \
+    X(problem.holdout.share, holdout)                                                              \
+    X(problem.holdout.seed, holdout_seed)                                                          \
+    X(held, held)                                                                                  \
+    X(best_held, best_held)                                                                        \
     X(seed, seed)                                                                                  \
     X(init, init)                                                                                  \
     X(iterations, iterations)                                                                      \
@@ -130,7 +137,7 @@ enum checkpoint_kind {
     CHECKPOINT_BEST_FACTOR = 11
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 472, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 504, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* The models of a checkpoint: the state, with which the next iteration begins; if that is

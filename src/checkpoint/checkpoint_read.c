@@ -91,6 +91,14 @@ static bool has_possible_unlisted(const struct checkpoint_header *h)
     return plain || (weighs && h->version == CHECKPOINT_VERSION);
 }
 
+/* Older versions have zeros there. */
+static bool has_possible_holdout(const struct checkpoint_header *h)
+{
+    bool held = h->holdout > 0 && h->holdout < 1 && h->held >= 0 && h->best_held >= 0;
+    bool none = h->holdout == 0 && h->holdout_seed == 0 && h->held == 0 && h->best_held == 0;
+    return none || (held && h->version == CHECKPOINT_VERSION);
+}
+
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
 static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *l)
 {
@@ -100,7 +108,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
         h->iterations < 1 || h->iterations > INT_MAX || !precision_is_possible(h) ||
         h->init > GUESS_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
         h->nonneg >> h->order || h->fixed >> h->order || !has_possible_momentum(h) ||
-        !has_possible_best(h) || !has_possible_unlisted(h))
+        !has_possible_best(h) || !has_possible_unlisted(h) || !has_possible_holdout(h))
         return false;
     for (uint32_t n = 0; n < MAX_ORDER; n++)
         if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))

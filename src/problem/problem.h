@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "numerics/precision.h"
 #include "problem/mode_rules.h"
+#include "tensor/holdout.h"
 
 /* Whether sweeps are extrapolated (als/momentum.h). Auto: yes, unless the memory for that would
  * change how some rank holds the tensor. */
@@ -51,6 +52,7 @@ struct problem {
     enum acceleration acceleration;
     struct unlisted unlisted;
     enum ridge_scale ridge_scale;
+    struct holdout holdout; /* entries that test the model instead of making it */
 };
 
 /* How they count in the sweep after `sweeps` others; a negative number: after all fading. */

@@ -376,12 +376,16 @@ done:
     return finish(t, error);
 }
 
+void rank_tensor_take_hash(struct rank_tensor *t)
+{
+    if (t->hashed)
+        t->hash = fingerprint_hash(&t->input.x, t->part.first);
+    t->hashed = false;
+}
+
 enum status rank_tensor_divide_rows(struct rank_tensor *t, struct error *error)
 {
-    if (t->hashed) {
-        t->hash = fingerprint_hash(&t->input.x, t->part.first);
-        t->hashed = false;
-    }
+    rank_tensor_take_hash(t);
     return rank_rows_divide(&t->rows, &t->input.x, error);
 }
 
@@ -405,10 +409,14 @@ struct plan_tensor input_for_plan(const struct tensor_input *input)
 struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t)
 {
     const struct tensor_input *input = &t->input;
-    if (t->comm->size == 1)
-        return input_for_plan(input);
+    if (t->comm->size == 1) {
+        struct plan_tensor whole = input_for_plan(input);
+        whole.held = t->held.x.nnz;
+        return whole;
+    }
     return (struct plan_tensor){.shape = input->x.shape,
                                 .nnz = input->x.nnz,
+                                .held = t->held.x.nnz,
                                 .unknown = t->listed.unknown,
                                 .segment_nnz = input->unread ? input->file.header->segment_nnz : 0,
                                 .is_part = true};
@@ -426,6 +434,7 @@ void rank_tensor_close(struct rank_tensor *t)
 {
     rank_rows_close(&t->rows);
     process_grid_free(&t->grid);
+    held_out_free(&t->held);
     rank_tensor_free_nonzeros(t);
     tensor_names_free(&t->input.names);
     *t = (struct rank_tensor){0};

@@ -8,6 +8,7 @@
 #include "tensor/value_change.h"
 #include "plan/plan.h"
 #include "plan/rank_rates.h"
+#include "ranks/held_out.h"
 #include "ranks/rank_rows.h"
 
 /* Where the tensor is, and how it is to be split. */
@@ -38,6 +39,7 @@ struct rank_tensor {
                                 * indices count from the first row of the part, a mode without
                                 * rows has length 1. While it is unread, the file has the whole
                                 * tensor                                                        */
+    struct held_out held; /* the entries that are held out; owned                               */
     bool estimated; /* input.x.nnz is an estimate                                              */
     bool borrowed;  /* the arrays of input.x are the caller's                                   */
     bool hashed;    /* rank_fingerprint needs `hash`, which is not computed yet        */
@@ -71,6 +73,9 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
 /* Puts the rows that the rank has into the order of t->rows, and renumbers the nonzeros, which must
  * have been read. Does nothing the second time. Every rank calls it. Errors as rank_rows_divide. */
 enum status rank_tensor_divide_rows(struct rank_tensor *t, struct error *error);
+
+/* Computes t->hash while the nonzeros are as they were read, if that is still to be done. */
+void rank_tensor_take_hash(struct rank_tensor *t);
 
 /* The tensor of this rank as a plan sees it. */
 struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t);

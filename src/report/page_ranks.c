@@ -41,6 +41,22 @@ enum status page_ranks_check(const json_t *file, const char *path, struct error 
     return STATUS_OK;
 }
 
+static double held(const json_t *rank)
+{
+    return number_of(rank, "held_out_rmse");
+}
+
+/* Whether some rank has a held-out error. */
+static bool any_held(const struct page_ranks *page)
+{
+    const json_t *ranks = at(page, "ranks"), *rank;
+    bool any = false;
+    size_t i;
+    json_array_foreach(ranks, i, rank)
+        any = any || isfinite(held(rank));
+    return any;
+}
+
 /* --- what was run --- */
 
 static void put_fact(FILE *to, const char *name, const char *text)
@@ -75,11 +91,14 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
     fputs("</strong></p>\n", to);
     if (complete && !json_is_true(complete))
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
-    fputs("<p>The fit grows with every component, so that it cannot tell the right rank alone. The "
-          "suggestion follows the core consistency; sparse counts often have components that mean "
-          "something although it is low.</p>\n<table class=\"facts\"><caption>What was "
-          "run</caption><tbody>\n",
-          to);
+    fprintf(to,
+            "<p>The fit grows with every component, so that it cannot tell the right rank alone. "
+            "%s</p>\n<table class=\"facts\"><caption>What was run</caption><tbody>\n",
+            any_held(page)
+                ? "The suggestion follows the held-out error, at entries that did not make the "
+                  "models."
+                : "The suggestion follows the core consistency; sparse counts often have "
+                  "components that mean something although it is low.");
     put_fact(to, "Tensor", text_of(at(page, "tensor"), "name"));
     put_lengths(to, page);
     put_fact(to, "Date", json_string_value(at(page, "date")));
@@ -114,6 +133,10 @@ struct quantity {
 
 static const struct quantity quantities[] = {
     {fit, "Fit against rank", "A fit of 1 is an exact model.", false},
+    {held, "Held-out error against rank",
+     "The error (RMSE) at entries that did not make the model. It grows where a model fits what "
+     "does not repeat.",
+     false},
     {core, "Core consistency against rank",
      "Near 100, the components stand for themselves; about 50 is doubtful; near 0 or below it, "
      "they only describe the tensor together, mostly because there are too many of them. Values "
@@ -165,7 +188,8 @@ static enum status put_plots(FILE *to, const struct page_ranks *page, struct err
     double *value = memory_array(json_array_size(ranks), sizeof *value, error);
     if (!value)
         return error->status;
-    fputs("<section>\n<h2>Fit, core consistency and agreement</h2>\n<div class=\"modes\">\n", to);
+    fprintf(to, "<section>\n<h2>Fit, %s and agreement</h2>\n<div class=\"modes\">\n",
+            any_held(page) ? "held-out error" : "core consistency");
     for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
         draw(to, ranks, &quantities[i], value);
     fputs("</div>\n</section>\n", to);
@@ -238,6 +262,19 @@ static void put_core(FILE *to, double percent, double error)
         fprintf(to, " &#177; %.2g", error);
 }
 
+/* The held-out error, or without one the core consistency. */
+static void put_second(FILE *to, const json_t *rank)
+{
+    const double ridge = number_of(rank, "ridge");
+    if (!isfinite(held(rank))) {
+        put_core(to, core(rank), number_of(rank, "core_consistency_error"));
+        return;
+    }
+    fprintf(to, "%.4g &#177; %.1g", held(rank), number_of(rank, "held_out_rmse_error"));
+    if (isfinite(ridge))
+        fprintf(to, ", ridge %g", ridge);
+}
+
 static void put_numbers(FILE *to, const json_t *rank)
 {
     char text[FIT_TEXT];
@@ -247,7 +284,7 @@ static void put_numbers(FILE *to, const json_t *rank)
     if (isfinite(of))
         fputs(fit_text(of, number_of(rank, "fit_noise"), 6, text), to);
     fputs("</td><td class=\"n\">", to);
-    put_core(to, core(rank), number_of(rank, "core_consistency_error"));
+    put_second(to, rank);
     fputs("</td><td class=\"n\">", to);
     if (others > 0 && isfinite(agree))
         fprintf(to, "%g of %g", agree, others);
@@ -282,13 +319,14 @@ static enum status put_table(FILE *to, const struct page_ranks *page, struct err
 {
     const json_t *ranks = at(page, "ranks"), *rank;
     size_t i;
-    fputs(
+    fprintf(
+        to,
         "<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of each "
         "rank, and how many of the other starts lead to its components</caption>\n<thead><tr><th "
         "scope=\"col\" class=\"n\">Rank</th><th scope=\"col\" class=\"n\">Fit</th><th "
-        "scope=\"col\" class=\"n\">Core consistency</th><th scope=\"col\" class=\"n\">Starts that "
+        "scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">Starts that "
         "agree</th><th scope=\"col\">Page</th><th scope=\"col\">Files</th></tr></thead>\n<tbody>",
-        to);
+        any_held(page) ? "Held-out error" : "Core consistency");
     json_array_foreach(ranks, i, rank)
         if (put_rank(to, page, rank, error) != STATUS_OK)
             return error->status;

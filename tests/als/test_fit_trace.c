@@ -23,11 +23,11 @@ static void test_growth(void **state)
         fit_trace_begin(&t, 7);
         assert_int_equal(t.count, 0);
         for (int i = 0; i < 1000; i++)
-            assert_int_equal(fit_trace_note(&t, i, &error), STATUS_OK);
+            assert_int_equal(fit_trace_note(&t, i, 2 * i, &error), STATUS_OK);
         assert_int_equal(t.first, 7);
         assert_int_equal(t.count, 1000);
         for (size_t i = 0; i < 1000; i++) {
-            assert_true(t.fit[i] == (double)i);
+            assert_true(t.fit[i] == (double)i && t.held[i] == 2 * (double)i);
             assert_true(t.seconds[i] >= (i ? t.seconds[i - 1] : 0));
         }
         fit_trace_correct(&t, 0.25);
@@ -44,7 +44,7 @@ static void test_long_runs(void **state)
     struct error error = {0};
     fit_trace_begin(&t, 1);
     for (uint64_t i = 0; i < 5 * FIT_TRACE_MOST / 2; i++) {
-        assert_int_equal(fit_trace_note(&t, (double)i, &error), STATUS_OK);
+        assert_int_equal(fit_trace_note(&t, (double)i, 2 * (double)i, &error), STATUS_OK);
         if (i == FIT_TRACE_MOST - 1)
             assert_true(t.every == 1 && t.count == FIT_TRACE_MOST);
         if (i == FIT_TRACE_MOST)
@@ -54,10 +54,10 @@ static void test_long_runs(void **state)
     assert_int_equal(t.room, FIT_TRACE_MOST);
     assert_int_equal(t.count, 5 * FIT_TRACE_MOST / 8);
     for (size_t i = 0; i < t.count; i++)
-        assert_true(t.fit[i] == 4.0 * (double)i);
+        assert_true(t.fit[i] == 4.0 * (double)i && t.held[i] == 8.0 * (double)i);
     fit_trace_correct(&t, -1); /* the last iteration is not in the trace */
     assert_true(t.fit[t.count - 1] >= 0);
-    fit_trace_note(&t, 7, &error);
+    fit_trace_note(&t, 7, 14, &error);
     fit_trace_correct(&t, -1);
     assert_true(t.fit[t.count - 1] == -1);
     fit_trace_free(&t);
@@ -68,7 +68,7 @@ static void test_no_trace(void **state)
     (void)state;
     struct error error = {0};
     fit_trace_begin(NULL, 1);
-    assert_int_equal(fit_trace_note(NULL, 1, &error), STATUS_OK);
+    assert_int_equal(fit_trace_note(NULL, 1, 2, &error), STATUS_OK);
     fit_trace_correct(NULL, 1);
     struct fit_trace t = {0};
     fit_trace_correct(&t, 1);
@@ -84,11 +84,11 @@ static void test_failing_allocations(void **state)
         struct error error = {0};
         fit_trace_begin(&t, 1);
         memory_hook_set(k);
-        assert_int_equal(fit_trace_note(&t, 1, &error), STATUS_MEMORY);
+        assert_int_equal(fit_trace_note(&t, 1, 2, &error), STATUS_MEMORY);
         memory_hook_set(-1);
         error = (struct error){0};
         fit_trace_begin(&t, 1);
-        assert_int_equal(fit_trace_note(&t, 1, &error), STATUS_OK);
+        assert_int_equal(fit_trace_note(&t, 1, 2, &error), STATUS_OK);
         assert_int_equal(t.count, 1);
         fit_trace_free(&t);
     }

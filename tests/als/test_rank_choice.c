@@ -66,12 +66,45 @@ static void test_suggestions(void **state)
     assert_true(!rank_any_model(o, 1) && rank_any_model(o, 2) && !rank_any_model(o, 0));
 }
 
+static struct rank_outcome held(uint64_t rank, double rmse, double error)
+{
+    return (struct rank_outcome){.rank = rank,
+                                 .result.held = {.entries = 50, .rmse = rmse, .error = error}};
+}
+
+/* The smallest rank whose held-out error is as good as the least; a rank without a model has none.
+ */
+static void test_held_out_error(void **state)
+{
+    (void)state;
+    struct rank_outcome o[] = {held(1, 3, .1), held(2, 1.1, .5), held(3, 1.04, .01),
+                               held(4, 1, .05), held(5, 1.2, .05)};
+    assert_int_equal(rank_choice_held(o, 5), 2);
+    assert_int_equal(rank_choice_held(o, 0), -1);
+    o[3].result.held.error = .01;
+    assert_int_equal(rank_choice_held(o, 5), 3);
+    o[3] = (struct rank_outcome){.rank = 4, .failure.status = STATUS_NUMERICAL};
+    assert_suggested(
+        o, 5, 3,
+        "rank 3 is suggested: the smallest of these whose held-out error is within its "
+        "standard error of the least");
+    assert_suggested(
+        o, 3, 3,
+        "rank 3 is suggested: the smallest of these whose held-out error is within its "
+        "standard error of the least; larger ones may do better");
+    assert_suggested(
+        o, 1, 1,
+        "rank 1 is suggested: the smallest of these whose held-out error is within its "
+        "standard error of the least; larger ones may do better");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_largest_sound_rank),
         cmocka_unit_test(test_what_speaks_against_a_rank),
         cmocka_unit_test(test_suggestions),
+        cmocka_unit_test(test_held_out_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

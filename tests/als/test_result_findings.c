@@ -137,6 +137,36 @@ static void test_what_speaks_against_a_result(void **state)
          "whether each component stands for itself; let the run converge, or try a lower rank");
 }
 
+/* An error that has grown by more than its standard error, and by more than a fiftieth. */
+static void test_held_out_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        double now, error;
+        bool said;
+    } cases[] = {{.6, .05, true}, {.6, .2, false}, {.505, .001, false}, {.5, .001, false}};
+    const struct backend_options options = {.problem.rank = 4};
+    const struct cpals_options early = {.max_iterations = 50, .early_stop = 5};
+    struct findings f = {0};
+    struct cpals_result r = sound();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        r.held = (struct held_error){.entries = 9, .rmse = cases[i].now, .error = cases[i].error};
+        r.least_held = .5;
+        r.least_iteration = 3;
+        find(&f, &r, 0);
+        if (cases[i].said)
+            SAYS(&f, "warning: the held-out error was 0.5 after iteration 3 and is 0.6 now: the "
+                     "model fits what does not repeat; try --ridge auto, a lower rank, or "
+                     "--early-stop 10");
+        else
+            assert_int_equal(f.count, 0);
+    }
+    r.best_iteration = 3;
+    r.stop = CPALS_EARLY;
+    find_in_result(&f, &r, &options, &early);
+    SAYS(&f, "the model is that of iteration 3, which has the least held-out error");
+}
+
 static void test_unknown_core(void **state)
 {
     (void)state;
@@ -250,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_sound_result),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_what_speaks_against_a_result),
+        cmocka_unit_test(test_held_out_errors),
         cmocka_unit_test(test_unknown_core),
         cmocka_unit_test(test_starts),
         cmocka_unit_test(test_shape_and_tolerance),

@@ -31,7 +31,7 @@ static void add_run(struct to_fit_run *run, uint64_t seed, const double *fit, in
                                .stop = CPALS_ITERATIONS};
     fit_trace_begin(&run->trace, 1);
     for (int i = 0; i < count; i++) {
-        assert_int_equal(fit_trace_note(&run->trace, fit[i], &error), STATUS_OK);
+        assert_int_equal(fit_trace_note(&run->trace, fit[i], 0, &error), STATUS_OK);
         run->trace.seconds[i] = (i + 1) * step;
     }
 }

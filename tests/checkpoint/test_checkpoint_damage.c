@@ -95,6 +95,11 @@ CHANGE(fades_up, (h->weighed = 1, h->fade = 1))
 CHANGE(weighed_of_version_4, (h->version = 4, h->weighed = 1))
 CHANGE(weight_of_nothing, h->unlisted = 0.5)
 CHANGE(no_ridge_scale, (h->weighed = 1, h->ridge_scale = 3))
+CHANGE(version_4, h->version = 4)
+CHANGE(all_held, h->holdout = 1)
+CHANGE(nothing_held, h->holdout = 0)
+CHANGE(negative_error, h->held = -1)
+CHANGE(no_error, h->best_held = NAN)
 CHANGE(mode_nonneg, h->nonneg = 8)
 CHANGE(mode_fixed, h->fixed = 8)
 CHANGE(mode_ridge, h->ridge[3] = 1)
@@ -192,6 +197,23 @@ static void test_momentum(void **state)
     example_free(&e);
 }
 
+/* Held-out entries, which version 4 does not know. */
+static void test_holdout(void **state)
+{
+    (void)state;
+    static void (*const wrong[])(struct checkpoint_header *, struct checkpoint_piece *) = {
+        version_4, all_held, nothing_held, negative_error, no_error};
+    struct example e;
+    example_create(&e, 3, 2);
+    e.about.problem.holdout = (struct holdout){.2, 77};
+    e.about.held = .5;
+    e.about.best_held = .25;
+    assert_reads(change(&e, nothing), &e);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_refused(change(&e, wrong[i]), "contradicts itself");
+    example_free(&e);
+}
+
 /* A copy of the best model, which version 3 does not know. */
 static void test_best(void **state)
 {
@@ -256,8 +278,8 @@ static void test_unknown_sections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_damage), IN_FOLDER(test_contradictions),   IN_FOLDER(test_momentum),
-        IN_FOLDER(test_best),   IN_FOLDER(test_unknown_sections),
+        IN_FOLDER(test_damage),  IN_FOLDER(test_contradictions), IN_FOLDER(test_momentum),
+        IN_FOLDER(test_holdout), IN_FOLDER(test_best),           IN_FOLDER(test_unknown_sections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,11 @@ same resume-if-exists a.blck b.blck
 same time-limit 1h 2h
 same index-base 1 0
 same dims 20x15x10 21x15x10
+same columns a,b a,c
+same value n m
+same order a=sorted a=number
+same bin a=1 a=2
+same values log1p binary
 same backend host auto
 same conflict auto ordered
 same precision double single

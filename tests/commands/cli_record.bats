@@ -219,3 +219,17 @@ END
     cpd "$DATA/planted.tns" -r 2 -q --nowrite --record x.json
     run -1 grep -x old x.json
 }
+
+@test "records of runs with held-out entries are valid" {
+    for how in "--unlisted unknown --early-stop 3 --ridge 0.01" "--unlisted 0.1 --starts 2" "--ridge auto"; do
+        cpd "$DATA/planted.tns" -r 4 --backend host --holdout 0.2:9 $how --nowrite --record x.json
+        validates x.json
+        holds x.json 'r["options"]["holdout"] == 0.2 and r["options"]["holdout_seed"] == 9' \
+            'len(r["trace"]["held_out_rmse"]) == len(r["trace"]["fit"])' \
+            'r["result"]["held_out"]["mae"] <= r["result"]["held_out"]["rmse"]' \
+            'all(r["result"]["held_out"]["rmse"] <= s["held_out_rmse"] for s in r.get("starts", []))' \
+            '"ridge_search" not in r or min(r["ridge_search"]["held_out_rmse"]) == r["result"]["held_out"]["rmse"]'
+    done
+    cpd "$DATA/planted.tns" -r 1:3 --backend host --holdout 0.2 --ridge auto -o x
+    SCHEMA=ranks validates x.ranks.json
+}

@@ -122,3 +122,49 @@ half() {
     run cpd -i 5 --resume c.bck --nowrite --unlisted unknown --ridge-scale unit
     [ "$output" = "blco cpd: c.bck: a checkpoint with --ridge-scale balanced, but this run has unit" ]
 }
+
+# missing PERCENT SEED KEY: the entries of full.tns without a share of them, or of their fibers: those that agree in the
+# columns that KEY names, as '$2" "$3'.
+missing() {
+    awk -v percent="$1" -v seed="$2" 'BEGIN { srand(seed) } /^#/ { next }
+        { k = '"$3"' } !(k in kept) { kept[k] = rand() * 100 >= percent } kept[k]' full.tns >part.tns
+}
+
+# fits_part OPTION...: a model of part.tns from random starts, or from a model.
+fits_part() {
+    "$BLCO" cpd part.tns -r 3 --backend host -q -i 3000 --tol 1e-9 --unlisted unknown "$@" >/dev/null
+}
+
+# similar A B LEAST: the columns of both models have a factor match score of LEAST or more.
+similar() {
+    "$BLCO" compare "$1" "$2" --no-weights >compared
+    awk -v least="$3" '$1 == "score" { good = $2 >= least } END { exit !good }' compared || { cat compared && return 1; }
+}
+
+@test "spectra with missing readings have the components of all readings" {
+    tensor aminoacid
+    ln -s "$TENSOR" full.tns
+    "$BLCO" cpd full.tns -r 3 --backend host -q -i 3000 --tol 1e-10 -o full
+    for percent in 5 20 50 80; do # at random
+        missing $percent $percent NR
+        fits_part -o part
+        similar part full 0.999
+    done
+    missing 90 1 NR
+    fits_part --starts 5 -o part
+    similar part full 0.99
+    for percent in 20 40; do # of an excitation and emission together, the samples of all
+        missing $percent $percent '$2" "$3'
+        fits_part -o part
+        similar part full 0.999
+    done
+    missing 20 20 '$1" "$3' # of a sample, the spectrum at an excitation
+    fits_part --starts 5 -o part
+    similar part full 0.999
+    for seed in 20 21; do # so many that the readings that are left have another best model, which is found
+        missing 40 $seed '$1" "$3'
+        fits_part --starts 5 -o part
+        fits_part --init full --fade 0 -o near
+        similar part near 0.99
+    done
+}

@@ -165,6 +165,9 @@ static inline void assert_reads(const char *path, const struct example *e)
                 memcmp(&a->problem.rules, &b->problem.rules, sizeof a->problem.rules) == 0 &&
                 a->seed == b->seed && a->init == b->init && a->iterations == b->iterations &&
                 a->fit == b->fit && a->change == b->change);
+    assert_true(a->problem.holdout.share == b->problem.holdout.share &&
+                a->problem.holdout.seed == b->problem.holdout.seed && a->held == b->held &&
+                a->best_held == b->best_held);
     assert_true(a->has_momentum == b->has_momentum && a->small_changes == b->small_changes &&
                 memcmp(&a->momentum, &b->momentum, sizeof a->momentum) == 0);
     assert_true(a->best_iteration == b->best_iteration && a->best_fit == b->best_fit &&

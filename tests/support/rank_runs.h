@@ -8,6 +8,7 @@
 #include "als/decompose.h"
 #include "base/memory.h"
 #include "comm/comm_team.h"
+#include "ranks/hold_out.h"
 #include "support/backends.h"
 #include "support/rank_threads.h"
 
@@ -93,6 +94,8 @@ static inline enum status work_together(struct comm *c, void *context, struct er
         rank_tensor_open(&tensor, c, &t->request, NULL, error);
     else
         rank_tensor_share(&tensor, c, t->x, &t->request, error);
+    if (error->status == STATUS_OK && options.problem.holdout.share > 0)
+        hold_out(&tensor, &options.problem.holdout, options.problem.unlisted.weight > 0, error);
     if (error->status == STATUS_OK &&
         backend_prepare(&b, t->kind, &tensor, &options, NULL, error) == STATUS_OK)
         decompose(&b, &tensor, &t->d, &own, &t->report[c->rank], error);
@@ -119,7 +122,7 @@ static inline enum status run_together(struct together *t, int ranks, struct err
     }
     for (int r = 0; r < ranks; r++)
         nnz += t->report[r].nnz;
-    assert_true(nnz == t->x->nnz);
+    assert_true(t->options.problem.holdout.share > 0 || nnz == t->x->nnz);
     t->result = t->account.start[0].result;
     if (t->starts)
         return STATUS_OK;
@@ -181,7 +184,7 @@ static inline enum status run_from(const struct coo *x, struct ktensor *k,
                                    const struct cpals_options *als, struct cpals_result *result,
                                    struct error *error)
 {
-    if (under_test.ranks == 1)
+    if (under_test.ranks == 1 && options->problem.holdout.share == 0)
         return run_alone(under_test.kind, x, k, options, als, result, error);
     struct together t = make_together(under_test.kind, x, NULL, options, k, als);
     if (run_together(&t, under_test.ranks, error) != STATUS_OK)

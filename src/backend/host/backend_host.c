@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "lapack/lapack_library.h"
 #include "model/ktensor.h"
+#include "ranks/held_out.h"
 
 /* Private copies of M for `hierarchical`. Their number is not that of the threads, so that neither
  * the plan nor a sum depends on the threads. */
@@ -44,7 +45,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
             host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
         .spends = options->spends,
         .nonzero_bytes = coo_bytes(tensor->shape.order, tensor->nnz),
-        .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->problem.rank),
+        .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->problem.rank) +
+                       held_out_bytes(tensor->shape.order, tensor->held),
         .budget = machine_memory_budget(options->host_memory),
         .copies = COPIES,
         .waiting_rows = host_row_lists_rows(tensor->nnz)};
@@ -203,8 +205,10 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .mttkrp = host_state_mttkrp,
                                               .update = host_state_update,
                                               .weigh = host_state_weigh,
+                                              .ridge = host_state_ridge,
                                               .fit = host_state_fit,
                                               .residual = host_state_residual,
+                                              .values = host_state_values,
                                               .extrapolate = host_state_extrapolate,
                                               .swap = host_state_swap,
                                               .gram = host_state_gram,

@@ -1,7 +1,7 @@
 /* The state of the host backend, and its operations. Implemented in backend_host.c (opening),
- * host_model.c (loading models), host_store.c (storing them), host_update.c (the steps of an
- * iteration), host_row_update.c (those where each row has its own system) and host_momentum.c
- * (extrapolation). */
+ * host_model.c (loading models), host_store.c (storing them), host_values.c (their values),
+ * host_update.c (the steps of an iteration), host_row_update.c (those where each row has its own
+ * system) and host_momentum.c (extrapolation). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
@@ -113,11 +113,14 @@ enum status host_state_weights(void *state, double *lambda, struct error *error)
 enum status host_state_mttkrp(void *state, int mode, struct error *error);
 enum status host_state_update(void *state, int mode, struct error *error);
 void host_state_weigh(void *state, const struct unlisted_count *count);
+void host_state_ridge(void *state, double ridge);
 enum status host_state_fit(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
                            struct error *error);
 enum status host_state_extrapolate(void *state, const struct momentum_step *step,
                                    struct error *error);
 void host_state_swap(void *state);
+enum status host_state_values(void *state, const struct coo *at, double *value,
+                              struct error *error);
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error);
 
 #endif

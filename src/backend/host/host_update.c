@@ -174,6 +174,13 @@ void host_state_weigh(void *state, const struct unlisted_count *count)
     h->systems.count = *count;
 }
 
+void host_state_ridge(void *state, double ridge)
+{
+    struct host_state *h = state;
+    for (int n = 0; n < MAX_ORDER; n++)
+        h->rules.ridge[n] = ridge;
+}
+
 /* h->solve.inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise.
  */
 enum status host_state_fit(void *state, int mode, const struct momentum *m,

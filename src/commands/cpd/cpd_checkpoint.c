@@ -70,6 +70,10 @@ static enum status open_resume(struct cpd_inputs *in, struct error *error)
         return error->status;
     if (checkpoint_check_run(&in->resume, problem, error) != STATUS_OK)
         return error->status;
+    if (in->settings.choose_ridge) /* the run before has chosen it */
+        memcpy(problem->rules.ridge, in->resume.about.problem.rules.ridge,
+               sizeof problem->rules.ridge);
+    in->settings.choose_ridge = false;
     if (problem->acceleration == ACCELERATE_AUTO)
         problem->acceleration =
             in->resume.about.has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;

@@ -16,6 +16,7 @@ struct cpals_options cpd_als_options(const struct cpd_inputs *in,
                                   .saving = s->checkpoint ? saving : NULL,
                                   .resume = s->resume ? &in->resume : NULL,
                                   .trace = s->recorded ? trace : NULL,
+                                  .early_stop = s->early_stop,
                                   .core_consistency = s->core_consistency};
 }
 

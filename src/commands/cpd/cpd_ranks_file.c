@@ -51,6 +51,12 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
     json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
     json_put_string(j, "stop", cpd_record_stop(r->stop));
     put_core(j, &r->core);
+    if (r->held.entries > 0) {
+        json_put_number(j, "held_out_rmse", r->held.rmse);
+        json_put_number(j, "held_out_rmse_error", r->held.error);
+    }
+    if (o->ridge > 0)
+        json_put_number(j, "ridge", o->ridge);
     json_put_unsigned(j, "other_starts", (uint64_t)o->agreement.others);
     json_put_unsigned(j, "agreeing_starts", (uint64_t)o->agreement.agree);
     json_put_string(j, "stem", stem);

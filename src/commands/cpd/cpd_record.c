@@ -42,6 +42,15 @@ static void put_values(struct json *j, const struct value_rule *rule)
                     rule->kind == VALUES_AS_THEY_ARE ? NULL : value_rule_text(rule, text));
 }
 
+static void put_holdout(struct json *j, const struct cpd_settings *s)
+{
+    const struct holdout *h = &s->common.options.problem.holdout;
+    json_put_number(j, "holdout", h->share);
+    if (h->share > 0)
+        json_put_unsigned(j, "holdout_seed", h->seed);
+    json_put_unsigned(j, "early_stop", (uint64_t)s->early_stop);
+}
+
 static void put_rules(struct json *j, const struct mode_rules *rules, int order)
 {
     json_put_numbers(j, "ridge", rules->ridge, (size_t)order);
@@ -65,6 +74,7 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     put_values(j, &s->common.values);
     put_unlisted(j, &s->common.options.problem.unlisted);
     put_rules(j, &s->common.options.problem.rules, order);
+    put_holdout(j, s);
     json_put_string(j, "stem", s->nowrite ? NULL : s->stem);
     put_formats(j, s->nowrite ? 0 : s->formats);
     json_put_string(j, "checkpoint", s->checkpoint);
@@ -88,12 +98,37 @@ static void put_health(struct json *j, const struct model_health *h)
 
 const char *cpd_record_stop(enum cpals_stop stop)
 {
-    static const char *const name[] = {[CPALS_CONVERGED] = "converged",
-                                       [CPALS_ITERATIONS] = "iteration_limit",
-                                       [CPALS_INTERRUPTED] = "interrupted",
-                                       [CPALS_TIME_LIMIT] = "time_limit",
-                                       [CPALS_BREAKDOWN] = "breakdown"};
+    static const char *const name[] = {
+        [CPALS_CONVERGED] = "converged",   [CPALS_ITERATIONS] = "iteration_limit",
+        [CPALS_EARLY] = "early",           [CPALS_INTERRUPTED] = "interrupted",
+        [CPALS_TIME_LIMIT] = "time_limit", [CPALS_BREAKDOWN] = "breakdown"};
     return name[stop];
+}
+
+static void put_held(struct json *j, const struct held_error *held)
+{
+    if (held->entries == 0)
+        return;
+    json_put_object(j, "held_out");
+    json_put_unsigned(j, "entries", held->entries);
+    json_put_number(j, "rmse", held->rmse);
+    json_put_number(j, "rmse_error", held->error);
+    json_put_number(j, "mae", held->mae);
+    if (held->unlisted > 0) {
+        json_put_unsigned(j, "unlisted", held->unlisted);
+        json_put_number(j, "auc", held->auc);
+    }
+    json_end(j);
+}
+
+static void put_ridges(struct json *j, const struct ridge_search *s)
+{
+    if (s->count == 0)
+        return;
+    json_put_object(j, "ridge_search");
+    json_put_numbers(j, "ridge", s->ridge, (size_t)s->count);
+    json_put_numbers(j, "held_out_rmse", s->held, (size_t)s->count);
+    json_end(j);
 }
 
 static void put_result(struct json *j, const struct cpals_result *r)
@@ -118,6 +153,7 @@ static void put_result(struct json *j, const struct cpals_result *r)
         json_put_unsigned(j, "restarts", (uint64_t)r->restarts);
         json_put_unsigned(j, "iterations_lost", (uint64_t)r->restarts);
     }
+    put_held(j, &r->held);
     put_health(j, &r->health);
     if (r->core.state == CORE_KNOWN)
         json_put_number(j, "core_consistency", r->core.percent);
@@ -137,6 +173,8 @@ static void put_starts(struct json *j, const struct starts *s)
         json_put_number(j, "fit", model ? of->result.fit : NAN);
         if (model)
             json_put_number(j, "fit_noise", of->result.trust.noise);
+        if (model && of->result.held.entries > 0)
+            json_put_number(j, "held_out_rmse", of->result.held.rmse);
         json_put_unsigned(j, "iterations", (uint64_t)of->result.iterations);
         json_put_string(j, "stop", cpd_record_stop(of->result.stop));
         json_put_number(j, "score_with_best", model ? of->score : NAN);
@@ -147,12 +185,14 @@ static void put_starts(struct json *j, const struct starts *s)
     json_end(j);
 }
 
-static void put_trace(struct json *j, const struct fit_trace *trace)
+static void put_trace(struct json *j, const struct fit_trace *trace, bool held)
 {
     json_put_object(j, "trace");
     json_put_unsigned(j, "first_iteration", (uint64_t)trace->first);
     json_put_unsigned(j, "every", trace->every);
     json_put_numbers(j, "fit", trace->fit, trace->count);
+    if (held)
+        json_put_numbers(j, "held_out_rmse", trace->held, trace->count);
     json_put_numbers(j, "seconds", trace->seconds, trace->count);
     json_end(j);
 }
@@ -284,7 +324,8 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     put_result(j, &r->result);
     if (r->starts.asked > 1)
         put_starts(j, &r->starts);
-    put_trace(j, &r->trace);
+    put_ridges(j, &r->starts.ridge);
+    put_trace(j, &r->trace, r->result.held.entries > 0);
     put_seconds(j, r);
     put_memory(j, r);
     put_findings(j, &r->findings);

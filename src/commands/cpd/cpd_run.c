@@ -13,6 +13,7 @@
 #include "commands/cpd/cpd_signals.h"
 #include "commands/cpd/cpd_together.h"
 #include "ranks/checkpoint_together.h"
+#include "ranks/hold_out.h"
 #include "ranks/rank_fingerprint.h"
 
 /* What one rank works with. Ranks that are threads of one process share the job. */
@@ -61,6 +62,18 @@ static enum status find_places(struct work *w, struct rank_request *split, struc
     return comm_end_phase(w->comm, error);
 }
 
+/* With --holdout: where entries that are not listed are zeros, some of them are held out, too. */
+static enum status hold_entries_out(struct work *w, struct error *error)
+{
+    const struct problem *p = &settings_of(w)->common.options.problem;
+    const bool zeros = !p->unlisted.weighed || p->unlisted.weight > 0;
+    if (p->holdout.share == 0)
+        return STATUS_OK;
+    if (rank_tensor_read(w->tensor, w->progress, error) != STATUS_OK)
+        return error->status;
+    return hold_out(w->tensor, &p->holdout, zeros, error);
+}
+
 /* Opens this rank's part of the tensor. A rank alone keeps the tensor from one of several -r to the
  * next. */
 static enum status open_tensor(struct work *w, struct rank_request *request, struct error *error)
@@ -76,7 +89,7 @@ static enum status open_tensor(struct work *w, struct rank_request *request, str
     if (rank_tensor_open(w->tensor, w->comm, request, w->progress, error) != STATUS_OK)
         return error->status;
     w->tensor->rows.devices = w->devices;
-    return STATUS_OK;
+    return hold_entries_out(w, error);
 }
 
 /* Shows how the tensor is split, and finds what speaks against its shape. */
@@ -267,6 +280,7 @@ static enum status run_starts(struct work *w, struct error *error)
         .als = cpd_als_options(&job->inputs, &job->run.saving, &job->results.trace),
         .opened = opened,
         .context = w,
+        .choose_ridge = settings_of(w)->choose_ridge,
         .spread = job->run.together,
         .progress = w->progress};
     if (make_account(w, error) != STATUS_OK)
@@ -311,6 +325,9 @@ static void keep(struct work *w)
 {
     struct cpd_results *results = &w->job->results;
     const bool verbose = settings_of(w)->verbose;
+    struct problem *problem = &w->job->inputs.settings.common.options.problem;
+    for (int n = 0; settings_of(w)->choose_ridge && n < MAX_ORDER; n++)
+        problem->rules.ridge[n] = results->starts.ridge.best;
     take_times(&results->times, w);
     if (is_alone(w)) {
         if (verbose)

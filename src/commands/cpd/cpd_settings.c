@@ -11,7 +11,9 @@
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000
 
-#define ITERATIONS         50  /* unless the user says how many ...          */
+#define ITERATIONS   50 /* unless the user says how many ...          */
+#define HOLDOUT_SEED 1  /* unless the user gives another */
+
 #define WEIGHED_ITERATIONS 200 /* ... and where unlisted entries are weighed */
 
 static const struct word init_words[] = {
@@ -38,12 +40,21 @@ static enum status set_init(const struct cli_option *o, void *to, const char *te
     return STATUS_OK;
 }
 
+enum { RIDGE_AUTO };
+static const struct word ridge_words[] = {{"auto", RIDGE_AUTO}, {NULL, 0}};
+
 static enum status set_ridge(const struct cli_option *o, void *to, const char *text,
                              struct error *error)
 {
     struct cpd_settings *s = to;
-    return cli_mode_numbers(o->name, text, s->common.options.problem.rules.ridge, &s->most_ridge,
-                            error);
+    int word;
+    s->choose_ridge = word_find(o->words, text, strlen(text), &word);
+    if (s->choose_ridge)
+        return STATUS_OK;
+    double *ridge = s->common.options.problem.rules.ridge;
+    if (cli_mode_numbers(o->name, text, ridge, &s->most_ridge, error) != STATUS_OK)
+        return error_append(error, ", or %s", word_of(o->words, RIDGE_AUTO));
+    return STATUS_OK;
 }
 
 static enum status set_fixed(const struct cli_option *o, void *to, const char *text,
@@ -51,6 +62,27 @@ static enum status set_fixed(const struct cli_option *o, void *to, const char *t
 {
     struct cpd_settings *s = to;
     return cli_modes(o->name, text, s->common.options.problem.rules.fixed, &s->most_fixed, error);
+}
+
+/* A share, as 0.1, or a share and a seed, as 0.1:7. */
+static enum status set_holdout(const struct cli_option *o, void *to, const char *text,
+                               struct error *error)
+{
+    struct cpd_settings *s = to;
+    struct holdout *h = &s->common.options.problem.holdout;
+    const char *colon = strchr(text, ':'), *end = text + strlen(text);
+    const char *middle = colon ? colon : end;
+    bool good = number_parse(text, middle, &h->share) == middle && middle > text && h->share > 0 &&
+                h->share < 1;
+    h->seed = HOLDOUT_SEED;
+    if (good && colon)
+        good = number_parse_unsigned(colon + 1, end, &h->seed) == end && end > colon + 1;
+    if (!good)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected a share between 0 and 1, as 0.1, or a share and a "
+                         "seed, as 0.1:7",
+                         o->name, text);
+    return STATUS_OK;
 }
 
 /* zero, unknown, or the weight of a zero. */
@@ -152,8 +184,9 @@ static const struct cli_option model_options[] = {
      "range of -r)",
      CLI_FLAG(struct cpd_settings, core_consistency)},
     {"--ridge", 0, "X",
-     "add X to the diagonal of the normal equations ({default});\n1=X,3=Y: of these modes only",
-     CLI_SETTINGS(set_ridge), .initial = "0"},
+     "add X to the diagonal of the normal equations ({default});\n1=X,3=Y: of these modes only; "
+     "auto: the X with which\nthe held-out error is least",
+     CLI_SETTINGS(set_ridge), .words = ridge_words, .initial = "0"},
     CMD_VALUES,
     {"--unlisted", 0, "WHAT",
      "what an entry that the tensor does not list is: zero,\nunknown, or a zero of this weight, as "
@@ -168,6 +201,13 @@ static const struct cli_option model_options[] = {
      "of --ridge: unit, balanced or counted (unit; balanced\nif unlisted entries are unknown or "
      "weighed)",
      CLI_WORD(struct cpd_settings, ridge_scale_text, ridge_scale_words)},
+    {"--holdout", 0, "F[:SEED]",
+     "leave out this share of the entries, as 0.1, and show\nhow well the model predicts them",
+     CLI_SETTINGS(set_holdout)},
+    {"--early-stop", 0, "K",
+     "with --holdout: stop after K iterations without a\nsmaller held-out error, and write the "
+     "best model",
+     CLI_INT(struct cpd_settings, early_stop, 1, MAX_ITERATIONS)},
     {"--nonneg", 0, "[MODES]",
      "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes",
      CMD_NONNEG, .used_most = true},
@@ -382,6 +422,21 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     return weighed ? check_by_rows(s, reason, error) : STATUS_OK;
 }
 
+/* What follows from --holdout. */
+static enum status complete_holdout(struct cpd_settings *s, struct error *error)
+{
+    const struct problem *p = &s->common.options.problem;
+    char reason[64];
+    if (p->holdout.share == 0 && s->early_stop > 0)
+        return error_set(error, STATUS_INPUT,
+                         "--early-stop needs entries that are held out: --holdout 0.1 expected");
+    if (p->holdout.share == 0 && s->choose_ridge)
+        return error_set(error, STATUS_INPUT,
+                         "--ridge auto needs entries that are held out: --holdout 0.1 expected");
+    snprintf(reason, sizeof reason, "--holdout %g", p->holdout.share);
+    return p->holdout.share > 0 ? check_by_rows(s, reason, error) : STATUS_OK;
+}
+
 /* Refuses options that contradict each other, and fills in what follows from them. */
 static enum status complete(struct cpd_settings *s, struct error *error)
 {
@@ -403,6 +458,8 @@ static enum status complete(struct cpd_settings *s, struct error *error)
     s->recorded = s->record_as_given || s->json;
     s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
     if (complete_unlisted(s, error) != STATUS_OK)
+        return error->status;
+    if (complete_holdout(s, error) != STATUS_OK)
         return error->status;
     if (check_runs(s, error) != STATUS_OK)
         return error->status;

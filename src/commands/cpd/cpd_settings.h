@@ -28,6 +28,8 @@ struct cpd_settings {
     uint64_t seed;                /* of the first random start                */
     int starts;                   /* of seed, seed + 1, ...                    */
     bool core_consistency;        /* to be computed                            */
+    bool choose_ridge;            /* --ridge auto, and no checkpoint has the ridge */
+    int early_stop;               /* iterations without a smaller held-out error; 0: not given */
     double fade;                  /* of unlisted entries                       */
     const char *unlisted_text;    /* the argument of --unlisted, or NULL       */
     const char *ridge_scale_text; /* that of --ridge-scale, or NULL            */

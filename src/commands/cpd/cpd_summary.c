@@ -1,5 +1,8 @@
 #include "commands/cpd/cpd_summary.h"
 
+#include <stdint.h>
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
@@ -28,6 +31,25 @@ static void show_times(struct progress *progress, const struct cpd_times *times,
     progress_note(progress, STAGE_LINE, "total", total, 100.0);
 }
 
+/* How well the model predicts what was held out. */
+static void show_held(struct progress *progress, const struct held_error *held)
+{
+    char auc[48] = "";
+    if (held->entries == 0)
+        return;
+    if (held->unlisted > 0)
+        snprintf(auc, sizeof auc, ", AUC %.4f", held->auc);
+    progress_note(progress, "held out %ju entr%s: RMSE %.4g (standard error %.1g), MAE %.4g%s",
+                  (uintmax_t)held->entries, held->entries == 1 ? "y" : "ies", held->rmse,
+                  held->error, held->mae, auc);
+}
+
+static void show_ridge(struct progress *progress, const struct ridge_search *ridge)
+{
+    if (ridge->count > 0)
+        progress_note(progress, "ridge %g, of %d that were tried", ridge->best, ridge->count);
+}
+
 void cpd_summarise(struct progress *progress, const struct cpd_results *results, bool all_times)
 {
     const struct cpals_result *result = &results->result;
@@ -36,6 +58,7 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
     static const char *const why[] = {
         [CPALS_CONVERGED] = "converged",
         [CPALS_ITERATIONS] = "stopped at the limit of iterations",
+        [CPALS_EARLY] = "stopped early",
         [CPALS_INTERRUPTED] = "interrupted",
         [CPALS_TIME_LIMIT] = "stopped at the time limit",
     };
@@ -44,6 +67,8 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
     progress_note(progress, "fit %s after %d iteration%s, %s (last change %.1e)", fit,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
+    show_held(progress, &result->held);
+    show_ridge(progress, &results->starts.ridge);
     if (result->restarts > 0)
         progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
                       result->restarts == 1 ? "" : "s", result->restarts,

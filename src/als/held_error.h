@@ -1,0 +1,34 @@
+/* How well a model predicts the entries that were held out (ranks/held_out.h). */
+#ifndef BLCO_HELD_ERROR_H
+#define BLCO_HELD_ERROR_H
+
+#include "backend/backend.h"
+#include "ranks/held_out.h"
+
+/* The same on all ranks. With x the value of a held-out entry and m the model's there: */
+struct held_error {
+    uint64_t entries;  /* held out by all ranks; 0: none, and all else is 0                  */
+    double rmse;       /* the root of the mean of (x - m)^2                                  */
+    double mae;        /* the mean of |x - m|                                                */
+    double error;      /* the standard error of `rmse`                                       */
+    uint64_t unlisted; /* entries that were not listed, beside which `auc` sees the others; 0: auc
+                        * is not known                                                      */
+    double auc; /* the probability that m is larger at a held-out entry than at one that was not
+                 * listed; equal ones count half                                             */
+};
+
+/* *e = that of the model of b, without the auc. Every rank calls it, between an update and the next
+ * step. Errors of backend_values; STATUS_MEMORY. */
+enum status held_error_find(struct held_error *e, struct backend *b, const struct held_out *held,
+                            struct error *error);
+
+/* The same with the auc, for which each rank gathers the values of all. */
+enum status held_error_find_all(struct held_error *e, struct backend *b,
+                                const struct held_out *held, struct error *error);
+
+/* The root of the mean square of the held-out values, of all ranks. Errors of comm_allreduce_sum.
+ */
+enum status held_error_size(double *size, const struct held_out *held, struct comm *c,
+                            struct error *error);
+
+#endif

@@ -1,0 +1,222 @@
+#include "ranks/hold_out.h"
+
+#include <limits.h>
+#include <math.h>
+
+#include "base/memory.h"
+#include "tensor/unlisted_sample.h"
+
+#define ROUNDS 16 /* of drawing, at most: in a tensor that lists almost all, few are left */
+
+/* What is held out, before the rows are divided. */
+struct choice {
+    uint64_t *place; /* (listed): in the tensor, ascending; owned                        */
+    double *value;   /* (listed): of these entries; owned                                */
+    uint64_t listed; /* of this rank                                                     */
+    uint64_t before; /* entries of the tensor before those that were drawn were appended */
+};
+
+static void choice_free(struct choice *c)
+{
+    memory_free(c->place);
+    memory_free(c->value);
+}
+
+/* The arrays of a tensor in the caller's memory become the rank's own, which may be changed. */
+static enum status own_arrays(struct rank_tensor *t, struct error *error)
+{
+    const struct coo lent = t->input.x;
+    struct coo own;
+    if (!t->borrowed)
+        return STATUS_OK;
+    if (coo_create(&own, &lent.shape, lent.nnz, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < lent.shape.order; n++)
+        memory_copy(own.index[n], lent.index[n], lent.nnz * sizeof *own.index[n]);
+    memory_copy(own.value, lent.value, lent.nnz * sizeof *own.value);
+    t->input.x = own;
+    t->borrowed = false;
+    return STATUS_OK;
+}
+
+/* Chooses the listed entries of this rank, and makes them unknown. */
+static enum status choose_listed(struct choice *c, struct rank_tensor *t, const struct holdout *h,
+                                 struct error *error)
+{
+    struct coo *x = &t->input.x;
+    uint64_t count = 0;
+    bool *held = memory_array(x->nnz, sizeof *held, error);
+    if (!held)
+        return error->status;
+    c->listed = holdout_choose(h, x, t->part.first, held);
+    c->before = x->nnz;
+    c->place = memory_array(c->listed, sizeof *c->place, error);
+    c->value = memory_array(c->listed, sizeof *c->value, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        if (!held[i])
+            continue;
+        c->place[count] = i;
+        c->value[count++] = x->value[i];
+        x->value[i] = COO_UNKNOWN;
+    }
+done:
+    memory_free(held);
+    return error->status;
+}
+
+/* local (order) = the k-th coordinate, if it is in this rank's part. */
+static bool draw(const struct rank_tensor *t, const struct holdout *h, uint64_t k, uint32_t *local)
+{
+    holdout_draw(h, &t->shape, k, local);
+    for (int n = 0; n < t->shape.order; n++) {
+        const uint64_t at = local[n], first = t->part.first[n];
+        if (at < first || at >= first + t->part.here.dims[n])
+            return false;
+        local[n] = (uint32_t)(at - first);
+    }
+    return true;
+}
+
+/* Offers the coordinates first to last - 1 of the sequence. */
+static enum status offer(struct unlisted_sample *s, const struct rank_tensor *t,
+                         const struct holdout *h, uint64_t first, uint64_t last,
+                         struct error *error)
+{
+    uint64_t here = 0;
+    uint32_t local[MAX_ORDER];
+#pragma omp parallel for schedule(static) reduction(+ : here)
+    for (uint64_t k = first; k < last; k++) {
+        uint32_t at[MAX_ORDER];
+        here += draw(t, h, k, at);
+    }
+    if (unlisted_sample_grow(s, &t->part.here, here, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t k = first; k < last; k++)
+        if (draw(t, h, k, local))
+            unlisted_sample_offer(s, local);
+    return STATUS_OK;
+}
+
+static enum status sum_over_ranks(struct rank_tensor *t, uint64_t mine, uint64_t *all,
+                                  struct error *error)
+{
+    double sum = (double)mine; /* exact: below 2^53 */
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
+        return error->status;
+    if (comm_allreduce_sum(t->comm, &sum, 1, error) != STATUS_OK)
+        return error->status;
+    *all = (uint64_t)sum;
+    return STATUS_OK;
+}
+
+/* Draws until as many are not listed as are held out. The ranks draw the same coordinates, and each
+ * keeps those of its part. */
+static enum status draw_unlisted(struct unlisted_sample *s, struct rank_tensor *t,
+                                 const struct holdout *h, struct error *error)
+{
+    struct held_out *held = &t->held;
+    uint64_t drawn = 0, mine = 0;
+    for (int round = 0; round < ROUNDS && held->all_unlisted < held->all_listed; round++) {
+        const uint64_t last = drawn + held->all_listed - held->all_unlisted;
+        if (offer(s, t, h, drawn, last, error) == STATUS_OK)
+            mine = unlisted_sample_check(s, &t->input.x);
+        drawn = last;
+        if (sum_over_ranks(t, mine, &held->all_unlisted, error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+/* Appends the coordinates that are not listed, as unknown entries. */
+static enum status append(struct coo *x, const struct unlisted_sample *s, struct error *error)
+{
+    uint64_t at = x->nnz, count = 0;
+    for (uint64_t i = 0; i < s->x.nnz; i++)
+        count += !s->listed[i];
+    if (coo_resize(x, at + count, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t i = 0; i < s->x.nnz; i++) {
+        if (s->listed[i])
+            continue;
+        for (int n = 0; n < x->shape.order; n++)
+            x->index[n][at] = s->x.index[n][i];
+        x->value[at++] = COO_UNKNOWN;
+    }
+    return STATUS_OK;
+}
+
+static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
+                                 struct error *error)
+{
+    struct unlisted_sample s = {0};
+    if (draw_unlisted(&s, t, h, error) == STATUS_OK)
+        append(&t->input.x, &s, error);
+    unlisted_sample_free(&s);
+    return comm_allreduce_error(t->comm, error);
+}
+
+/* t->held, with the coordinates that the divided rows have. */
+static enum status fill(struct rank_tensor *t, const struct choice *c, struct error *error)
+{
+    const struct coo *x = &t->input.x;
+    struct held_out *held = &t->held;
+    const uint64_t drawn = x->nnz - c->before;
+    held->exponent = INT_MIN;
+    held->listed = c->listed;
+    if (coo_create(&held->x, &x->shape, c->listed + drawn, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t i = 0; i < held->x.nnz; i++) {
+        const uint64_t from = i < c->listed ? c->place[i] : c->before + i - c->listed;
+        int exponent = INT_MIN;
+        for (int n = 0; n < x->shape.order; n++)
+            held->x.index[n][i] = x->index[n][from];
+        held->x.value[i] = i < c->listed ? c->value[i] : 0;
+        if (held->x.value[i] != 0)
+            frexp(held->x.value[i], &exponent);
+        held->exponent = exponent > held->exponent ? exponent : held->exponent;
+    }
+    return STATUS_OK;
+}
+
+static enum status choose(struct choice *c, struct rank_tensor *t, const struct holdout *h,
+                          bool unlisted, struct error *error)
+{
+    struct held_out *held = &t->held;
+    if (own_arrays(t, error) == STATUS_OK) {
+        rank_tensor_take_hash(t);
+        choose_listed(c, t, h, error);
+    }
+    if (sum_over_ranks(t, c->listed, &held->all_listed, error) != STATUS_OK)
+        return error->status;
+    if (held->all_listed == 0)
+        return error_set(error, STATUS_INPUT,
+                         "--holdout %g: none of the %ju entries is held out, expected a larger "
+                         "share",
+                         h->share, (uintmax_t)(t->nnz - t->listed.unknown));
+    return unlisted ? take_unlisted(t, h, error) : STATUS_OK;
+}
+
+enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlisted,
+                     struct error *error)
+{
+    struct held_out *held = &t->held;
+    struct choice c = {0};
+    if (choose(&c, t, h, unlisted, error) != STATUS_OK)
+        goto done;
+    t->listed.unknown += held->all_listed + held->all_unlisted;
+    t->input.listed.unknown = t->listed.unknown;
+    if (rank_tensor_divide_rows(t, error) != STATUS_OK)
+        goto done;
+    fill(t, &c, error);
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
+        goto done;
+    if (comm_allreduce_max(t->comm, &held->exponent, error) != STATUS_OK)
+        goto done;
+    if (held->exponent == INT_MIN)
+        held->exponent = 0;
+done:
+    choice_free(&c);
+    return error->status;
+}

@@ -1,0 +1,26 @@
+/* Which entries a run leaves out to test its model with them: held-out entries. The choice depends
+ * on the coordinates in the whole tensor and on a seed alone, so that it is the same for any order
+ * of the entries and any number of ranks. */
+#ifndef BLCO_HOLDOUT_H
+#define BLCO_HOLDOUT_H
+
+#include <stdbool.h>
+
+#include "tensor/coo.h"
+
+/* share 0: no entry is held out. */
+struct holdout {
+    double share;  /* of the known entries, about; from 0 to less than 1 */
+    uint64_t seed; /* the entries of a share are also among those of a larger one */
+};
+
+/* held[i] (nnz) = whether the known entry i of x is held out. Coordinates of x count from first[n]
+ * (order). Returns how many are. By all OpenMP threads. */
+uint64_t holdout_choose(const struct holdout *h, const struct coo *x, const uint64_t *first,
+                        bool *held);
+
+/* coordinate (order) = the k-th of a sequence of random coordinates of a tensor of this shape. */
+void holdout_draw(const struct holdout *h, const struct shape *shape, uint64_t k,
+                  uint32_t *coordinate);
+
+#endif

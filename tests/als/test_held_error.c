@@ -1,0 +1,377 @@
+/* Runs with held-out entries, on several numbers of ranks: their errors, stopping early, the choice
+ * of rank and ridge. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "als/rank_choice.h"
+#include "support/naive_rows.h"
+#include "support/rank_runs.h"
+
+/* A GPU refuses --holdout. */
+static void use_host_ranks(void **state)
+{
+    use_ranks(state);
+    if (under_test.kind->devices)
+        skip();
+}
+
+static struct problem held_problem(uint64_t rank, double weight, double ridge)
+{
+    return (struct problem){
+        .rank = rank,
+        .rules = same_ridge(ridge),
+        .unlisted = {.weighed = true, .weight = weight, .fade = weight < 1 ? .8 : 0},
+        .ridge_scale = weight < 1 ? RIDGE_BALANCED : RIDGE_UNIT,
+        .holdout = {.share = .2, .seed = 3}};
+}
+
+/* The value of the model k at coordinates `at`. */
+static long double value_of(const struct ktensor *k, const uint32_t *at)
+{
+    long double sum = 0;
+    for (uint64_t r = 0; r < k->rank; r++) {
+        long double product = k->lambda[r];
+        for (int n = 0; n < k->shape.order; n++)
+            product *= k->factor[n][at[n] * k->rank + r];
+        sum += product;
+    }
+    return sum;
+}
+
+static bool lists(const struct coo *x, const uint32_t *at)
+{
+    uint32_t other[MAX_ORDER];
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, other);
+        if (memcmp(at, other, (size_t)x->shape.order * sizeof *at) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Model values at the first `count` coordinates of the sequence that are not listed. */
+static long double *unlisted_values(const struct coo *x, const struct holdout *h,
+                                    const struct ktensor *k, uint64_t count)
+{
+    long double *value = calloc(count + 1, sizeof *value);
+    uint32_t(*seen)[MAX_ORDER] = calloc(count + 1, sizeof *seen);
+    uint64_t found = 0;
+    assert_true(value && seen);
+    for (uint64_t draw = 0; found < count; draw++) {
+        uint32_t at[MAX_ORDER] = {0};
+        bool again = false;
+        holdout_draw(h, &x->shape, draw, at);
+        for (uint64_t i = 0; i < found; i++)
+            again = again || memcmp(seen[i], at, sizeof at) == 0;
+        if (again || lists(x, at))
+            continue;
+        memcpy(seen[found], at, sizeof at);
+        value[found++] = value_of(k, at);
+    }
+    free(seen);
+    return value;
+}
+
+struct naive_error {
+    uint64_t count;
+    long double rmse, mae, error, auc;
+};
+
+/* From sums over all held-out entries and all pairs. */
+static struct naive_error naive_error(const struct coo *x, const struct holdout *h,
+                                      const struct ktensor *k, bool unlisted)
+{
+    static const uint64_t first[MAX_ORDER];
+    struct naive_error e = {0};
+    long double squares = 0, fourths = 0, *value = calloc(x->nnz, sizeof *value), *other = NULL;
+    bool *held = calloc(x->nnz, sizeof *held);
+    assert_true(held && value);
+    holdout_choose(h, x, first, held);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint32_t at[MAX_ORDER];
+        naive_rows_at(x, i, at);
+        if (!held[i])
+            continue;
+        value[e.count] = value_of(k, at);
+        const long double d = x->value[i] - value[e.count++];
+        e.mae += fabsl(d);
+        squares += d * d;
+        fourths += d * d * d * d;
+    }
+    e.mae /= e.count;
+    squares /= e.count;
+    e.rmse = sqrtl(squares);
+    e.error = sqrtl((fourths / e.count - squares * squares) / e.count) / (2 * e.rmse);
+    if (unlisted)
+        other = unlisted_values(x, h, k, e.count);
+    for (uint64_t i = 0; unlisted && i < e.count; i++)
+        for (uint64_t j = 0; j < e.count; j++)
+            e.auc += value[i] > other[j] ? 1 : value[i] == other[j] ? .5L : 0;
+    e.auc /= (long double)e.count * e.count;
+    free(value);
+    free(other);
+    free(held);
+    return e;
+}
+
+static void assert_close(double a, long double b, double tolerance)
+{
+    if (!(fabsl(a - b) <= tolerance * fabsl(b)))
+        fail_msg("%.17g instead of %.17Lg", a, b);
+}
+
+static void compare(const struct coo *x, const struct problem *p)
+{
+    const struct cpals_options als = {.max_iterations = 7};
+    const struct backend_options options = {.problem = *p};
+    const double tolerance = p->precision == POLICY_SINGLE ? 1e-5 : 1e-10;
+    struct ktensor k;
+    const struct cpals_result result = run_random(x, &options, 5, &als, &k);
+    const bool unlisted = p->unlisted.weight > 0;
+    const struct naive_error e = naive_error(x, &p->holdout, &k, unlisted);
+    assert_true(result.held.entries == e.count && e.count > 20);
+    assert_close(result.held.rmse, e.rmse, tolerance);
+    assert_close(result.held.mae, e.mae, tolerance);
+    assert_close(result.held.error, e.error, 10 * tolerance);
+    assert_true(result.held.unlisted == (unlisted ? e.count : 0));
+    if (unlisted) /* a rounding may swap two pairs */
+        assert_true(fabsl(result.held.auc - e.auc) <= 2.0L / ((long double)e.count * e.count));
+    ktensor_free(&k);
+}
+
+static void test_oracle(void **state)
+{
+    use_host_ranks(state);
+    static const struct tensor_case cases[] = {{2, {30, 40}, 400, 0},
+                                               {3, {25, 1, 60}, 500, 1},
+                                               {3, {3, 40, 300}, 1500, 1},
+                                               {5, {4, 9, 5, 6, 12}, 600, 0}};
+    static const double weights[] = {0, .2, 1};
+    static const uint64_t ranks[] = {1, 5, 20};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t i = 0; i < 3; i++) {
+            const struct tensor_case *t = &cases[c];
+            struct problem p = held_problem(ranks[(c + i) % 3], weights[i], .3);
+            struct coo x;
+            naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
+            compare(&x, &p);
+            p.precision = POLICY_SINGLE;
+            compare(&x, &p);
+            p.precision = POLICY_AUTO;
+            p.rules.nonneg[0] = true;
+            p.acceleration = ACCELERATE_MOMENTUM;
+            compare(&x, &p);
+            coo_free(&x);
+        }
+}
+
+/* Values near the ends of the range of doubles. */
+static void test_scales(void **state)
+{
+    use_host_ranks(state);
+    static const double scales[] = {1e-200, 1e160};
+    const struct cpals_options als = {.max_iterations = 5};
+    const struct backend_options options = {.problem = held_problem(3, 1, .001)};
+    struct cpals_result plain;
+    struct ktensor k;
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, ((const uint64_t[]){20, 30, 25})), 900, 2, 0);
+    plain = run_random(&x, &options, 5, &als, &k);
+    ktensor_free(&k);
+    for (int s = 0; s < 2; s++) {
+        struct coo y = x;
+        y.value = calloc(x.nnz, sizeof *y.value);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            y.value[i] = scales[s] * x.value[i];
+        const struct cpals_result r = run_random(&y, &options, 5, &als, &k);
+        assert_close(r.held.rmse, scales[s] * plain.held.rmse, 1e-6);
+        assert_close(r.held.mae, scales[s] * plain.held.mae, 1e-6);
+        assert_close(r.held.error, scales[s] * plain.held.error, 1e-5);
+        assert_true(fabs(r.held.auc - plain.held.auc) < 1e-4);
+        ktensor_free(&k);
+        free(y.value);
+    }
+    coo_free(&x);
+}
+
+#define PLANTED 3
+
+/* A share of the cells of a model of PLANTED components, with noise of this standard deviation;
+ * values have a variance of about PLANTED. */
+static void noisy_cells(struct coo *x, double share, double noise)
+{
+    static const uint64_t dims[] = {30, 25, 20};
+    struct error error = {0};
+    struct ktensor k;
+    uint64_t count = 0;
+    assert_int_equal(ktensor_create(&k, SHAPE(3, dims), PLANTED, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_NORMAL, 11);
+    assert_int_equal(coo_create(x, SHAPE(3, dims), 30 * 25 * 20, &error), STATUS_OK);
+    srand(4);
+    for (uint32_t cell = 0; cell < x->nnz; cell++) {
+        const uint32_t at[] = {cell / 500, cell / 20 % 25, cell % 20};
+        double normal = -6;
+        if (rand() > share * RAND_MAX)
+            continue;
+        for (int i = 0; i < 12; i++)
+            normal += rand() / (double)RAND_MAX;
+        for (int n = 0; n < 3; n++)
+            x->index[n][count] = at[n];
+        x->value[count++] = (double)value_of(&k, at) + noise * normal;
+    }
+    assert_int_equal(coo_resize(x, count, &error), STATUS_OK);
+    ktensor_free(&k);
+}
+
+/* A run of some starts; the caller frees t->account and t->models. */
+static struct together run_starts(const struct coo *x, const struct problem *p, int starts,
+                                  const struct cpals_options *als, bool choose)
+{
+    const struct backend_options options = {.problem = *p};
+    struct together t = make_together(under_test.kind, x, NULL, &options, NULL, als);
+    struct error error = {0};
+    t.starts = starts;
+    t.d.guess = (struct initial_guess){.kind = GUESS_NORMAL, .seed = 1};
+    t.d.choose_ridge = choose;
+    if (run_together(&t, under_test.ranks, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    return t;
+}
+
+static void free_starts(struct together *t)
+{
+    starts_free(&t->account);
+    for (int i = 0; i < MOST_STARTS; i++)
+        ktensor_free(&t->models[i]);
+}
+
+static const struct cpals_options long_run = {.max_iterations = 400, .tolerance = 1e-6};
+
+static void test_planted_rank_is_suggested(void **state)
+{
+    use_host_ranks(state);
+    struct rank_outcome outcome[5];
+    char text[RANK_CHOICE_TEXT];
+    struct coo x;
+    noisy_cells(&x, .3, .5);
+    for (uint64_t rank = 1; rank <= 5; rank++) {
+        const struct problem p = held_problem(rank, 0, .1);
+        struct together t = run_starts(&x, &p, 4, &long_run, false);
+        const struct starts *s = &t.account;
+        outcome[rank - 1] = (struct rank_outcome){.rank = rank, .result = s->start[s->best].result};
+        for (int i = 0; i < 4; i++) /* the best start is that of the least held-out error */
+            assert_true(s->start[i].result.held.rmse >= s->start[s->best].result.held.rmse);
+        free_starts(&t);
+    }
+    assert_int_equal(rank_suggestion(outcome, 5, text), PLANTED);
+    assert_true(outcome[PLANTED - 1].result.held.rmse < .55);
+    assert_true(outcome[PLANTED - 2].result.held.rmse > .7);
+    assert_true(outcome[4].result.fit > outcome[PLANTED - 1].result.fit);
+    coo_free(&x);
+}
+
+static void test_ridge_is_chosen(void **state)
+{
+    use_host_ranks(state);
+    const struct problem p = held_problem(6, 0, 1);
+    struct coo x;
+    noisy_cells(&x, .1, .7);
+    struct together t = run_starts(&x, &p, 1, &long_run, true);
+    const struct ridge_search s = t.account.ridge;
+    const double chosen = t.account.start[0].result.held.rmse;
+    assert_true(s.count >= 3 && s.best > 0 && chosen == s.least); /* the run is the trial's */
+    for (int i = 0; i < s.count; i++)
+        assert_true(s.held[i] >= s.least);
+    free_starts(&t);
+    const struct problem same = held_problem(6, 0, s.best), small = held_problem(6, 0, 1e-4);
+    t = run_starts(&x, &same, 1, &long_run, false);
+    assert_true(t.account.start[0].result.held.rmse == chosen);
+    free_starts(&t);
+    t = run_starts(&x, &small, 1, &long_run, false); /* fits what does not repeat */
+    assert_true(t.account.start[0].result.held.rmse > 1.1 * chosen);
+    free_starts(&t);
+    coo_free(&x);
+}
+
+/* A search that the time limit ends gives the model of the run that it ended. */
+static void test_search_ends(void **state)
+{
+    use_host_ranks(state);
+    const struct problem p = held_problem(3, 0, 1);
+    const struct cpals_options als = {.max_iterations = 9, .deadline = 1e-9};
+    struct coo x;
+    noisy_cells(&x, .1, .7);
+    struct together t = run_starts(&x, &p, 2, &als, true);
+    const struct starts *s = &t.account;
+    assert_true(s->made == 1 && s->start[0].result.stop == CPALS_TIME_LIMIT);
+    assert_true(s->ridge.count == 1 && s->ridge.best == s->ridge.ridge[0]);
+    assert_true(t.models[0].rank == 3);
+    free_starts(&t);
+    coo_free(&x);
+}
+
+/* The run ends after so many iterations without a smaller error, and has the best model. */
+static void test_early_stop(void **state)
+{
+    use_host_ranks(state);
+    static const enum precision_policy policies[] = {POLICY_DOUBLE, POLICY_SINGLE, POLICY_AUTO};
+    struct coo x;
+    noisy_cells(&x, .1, .7);
+    for (int i = 0; i < 6; i++) {
+        struct problem p = held_problem(6, 0, 1e-4);
+        struct fit_trace trace = {0};
+        struct cpals_options als = {.max_iterations = 400, .early_stop = 15, .trace = &trace};
+        struct ktensor k;
+        p.precision = policies[i % 3];
+        p.acceleration = i < 3 ? ACCELERATE_OFF : ACCELERATE_MOMENTUM;
+        const struct backend_options options = {.problem = p};
+        const struct cpals_result r = run_random(&x, &options, 5, &als, &k);
+        const struct naive_error e = naive_error(&x, &p.holdout, &k, false);
+        assert_int_equal(r.stop, CPALS_EARLY);
+        assert_int_equal(r.iterations, r.best_iteration + 15);
+        assert_true(trace.count == (size_t)r.iterations);
+        assert_true(r.held.rmse < trace.held[trace.count - 1]);
+        assert_close(r.held.rmse, trace.held[r.best_iteration - 1], 1e-12);
+        assert_close(r.held.rmse, e.rmse, 1e-5);
+        for (size_t after = (size_t)r.best_iteration; after < trace.count; after++)
+            assert_true(trace.held[after] >= r.held.rmse);
+        assert_true(r.least_iteration == r.best_iteration && r.least_held == r.held.rmse);
+        ktensor_free(&k);
+        fit_trace_free(&trace);
+    }
+    coo_free(&x);
+}
+
+static void test_failing_allocations(void **state)
+{
+    use_host_ranks(state);
+    const struct backend_options options = {.problem = held_problem(3, .2, .1)};
+    const struct cpals_options als = {.max_iterations = 25, .early_stop = 2};
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, ((const uint64_t[]){12, 9, 15})), 300, 3, 0);
+    assert_true(fail_every_allocation(&x, &options, &als) > 40);
+    coo_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
+                                       ON_RANKS(test_scales),
+                                       ON_RANKS_OF(test_planted_rank_is_suggested, backend_host, 1),
+                                       ON_RANKS_OF(test_planted_rank_is_suggested, backend_host, 3),
+                                       ON_RANKS_OF(test_ridge_is_chosen, backend_host, 1),
+                                       ON_RANKS_OF(test_ridge_is_chosen, backend_host, 4),
+                                       ON_RANKS_OF(test_search_ends, backend_host, 1),
+                                       ON_RANKS_OF(test_search_ends, backend_host, 3),
+                                       ON_RANKS(test_early_stop),
+                                       ON_RANKS_OF(test_failing_allocations, backend_host, 1),
+                                       ON_RANKS_OF(test_failing_allocations, backend_host, 3)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+# Runs of blco cpd that hold entries out: --holdout, --early-stop, --ridge auto.
+# bats file_tags=threads
+load cli_helpers
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export OMP_NUM_THREADS=2
+    planted=$BATS_TEST_DIRNAME/../../data/planted.tns
+}
+
+cpd() {
+    "$BLCO" cpd "$planted" --backend host -q --nowrite "$@"
+}
+
+# number NAME RECORD: the number of a name that the record has once.
+number() {
+    grep -oE "\"$1\": [-0-9.e+]+" "$2" | sed 's/.*: //'
+}
+
+# near A B: two numbers differ by less than a part in 10^9.
+near() {
+    awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a - b < 1e-9 * a && b - a < 1e-9 * a) }'
+}
+
+# Cells of a model of three components, a sixth of all, with noise.
+noisy() {
+    awk 'function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307179586 * rand()) }
+         BEGIN { srand(1); split("40 30 25", d)
+             for (n = 1; n <= 3; n++) for (i = 1; i <= d[n]; i++) for (r = 1; r <= 3; r++) a[n, i, r] = normal()
+             for (i = 1; i <= d[1]; i++) for (j = 1; j <= d[2]; j++) for (k = 1; k <= d[3]; k++) if (rand() < .17) {
+                 x = 0; for (r = 1; r <= 3; r++) x += a[1, i, r] * a[2, j, r] * a[3, k, r]
+                 printf "%d %d %d %.6g\n", i, j, k, x + .8 * normal() } }' >noisy.tns
+}
+
+@test "the summary, the record and its history say how well held-out entries are predicted" {
+    run -0 "$BLCO" cpd "$planted" -r 4 --backend host --nowrite --holdout 0.2:7 --unlisted unknown --ridge 0.1 --record r.json
+    [[ $output =~ "held out "([0-9]+)" entries: RMSE "[0-9.e-]+" (standard error "[0-9.e-]+"), MAE "[0-9.e-]+$'\n' ]]
+    [ "$(number entries r.json)" = "${BASH_REMATCH[1]}" ]
+    [[ $output != *AUC* ]]
+    [ "$(number holdout r.json)" = 0.2 ] && [ "$(number holdout_seed r.json)" = 7 ]
+    near "$(number rmse r.json)" "$(grep -oE '"held_out_rmse": \[.*\]' r.json | grep -oE '[0-9.e+-]+' | tail -n 1)"
+    [ "$(grep -oE '"held_out_rmse": \[.*\]' r.json | grep -oE '[0-9]+[0-9.e+-]*' | wc -l)" = "$(number iterations r.json | sed -n 2p)" ]
+    for unlisted in zero 0.1; do
+        run -0 "$BLCO" cpd "$planted" -r 4 --backend host --nowrite --holdout 0.2 --unlisted $unlisted --record r.json
+        [[ $output == *"AUC 1.0000"* ]]
+        [ "$(number auc r.json)" = 1 ]
+    done
+    cpd -r 4 --record r.json
+    [ "$(number holdout r.json)" = 0 ]
+    run ! grep held_out r.json
+}
+
+@test "the same entries for any number of threads and ranks, and any order of the file" {
+    shuf --random-source=<(yes) <(grep -v '^#' "$planted") >shuffled.tns
+    "$BLCO" convert -q "$planted" planted.blco
+    for unlisted in unknown zero; do
+        run="--unlisted $unlisted --ridge 0.1 --holdout 0.3 -i 8 --tol 0 -q --nowrite --record r.json --backend host"
+        "$BLCO" cpd "$planted" -r 3 $run
+        entries=$(number entries r.json) rmse=$(number rmse r.json) auc=$(number auc r.json)
+        for threads in 1 3; do
+            OMP_NUM_THREADS=$threads "$BLCO" cpd "$planted" -r 3 $run
+            [ "$(number rmse r.json)" = "$rmse" ] && [ "$(number auc r.json)" = "$auc" ]
+        done
+        for file in shuffled.tns planted.blco; do
+            "$BLCO" cpd $file -r 3 $run
+            [ "$(number entries r.json)" = "$entries" ] && near "$(number rmse r.json)" "$rmse"
+        done
+        command -v mpirun >/dev/null || continue
+        for ranks in 2 3 7; do
+            mpirun --allow-run-as-root --oversubscribe -q -n $ranks "$BLCO" cpd shuffled.tns -r 3 $run
+            [ "$(number entries r.json)" = "$entries" ] && near "$(number rmse r.json)" "$rmse"
+            [ "$(number auc r.json)" = "$auc" ]
+        done
+    done
+}
+
+@test "a run that stops early has the best model, also after a checkpoint" {
+    noisy
+    run="--unlisted unknown --ridge 1e-4 --holdout 0.2 --early-stop 20 --backend host -q"
+    for accelerate in off momentum; do
+        "$BLCO" cpd noisy.tns -r 6 $run -i 300 --accelerate $accelerate -o whole --record whole.json
+        grep -q '"stop": "early"' whole.json
+        [ "$(number iterations whole.json | sed -n 2p)" = $(($(number best_iteration whole.json) + 20)) ]
+        for i in 30 60; do # before the best model and after it, or while it is kept
+            rm -f c.bck
+            "$BLCO" cpd noisy.tns -r 6 $run -i $i --accelerate $accelerate --checkpoint c.bck --nowrite
+            "$BLCO" cpd noisy.tns -r 6 $run -i 300 --resume c.bck -o other --record other.json
+            for n in 1 2 3; do cmp "whole.mode$n.mat" "other.mode$n.mat"; done
+            [ "$(number rmse other.json)" = "$(number rmse whole.json)" ]
+            [ "$(number best_iteration other.json)" = "$(number best_iteration whole.json)" ]
+        done
+    done
+    run "$BLCO" cpd noisy.tns -r 6 --unlisted unknown --ridge 1e-4 --holdout 0.2 --backend host --nowrite -i 300
+    [[ $output == *"warning: the held-out error was "*"the model fits what does not repeat"* ]]
+}
+
+@test "a checkpoint goes on only with the same held-out entries" {
+    cpd -r 3 --holdout 0.2 -i 3 --tol 0 --checkpoint c.bck
+    for other in "" "--holdout 0.1" "--holdout 0.2:2"; do
+        run cpd -r 3 $other --resume c.bck
+        [ "$status" -eq 2 ]
+        [[ $output == *"c.bck: a checkpoint with --holdout 0.2:1, but this run has "* ]]
+    done
+    cpd -r 3 --holdout 0.2:1 -i 5 --tol 0 --resume c.bck
+}
+
+@test "a range of -r goes by the held-out error" {
+    noisy
+    run -0 "$BLCO" cpd noisy.tns -r 1:5 --unlisted unknown --ridge 1 --holdout 0.2 --starts 3 --backend host -q -o n
+    [[ $output == *"rank 3 is suggested: the smallest of these whose held-out error is within its standard error of the least"* ]]
+    [[ $output == *"held-out error"*"starts that agree"* ]]
+    [ "$(number suggested n.ranks.json)" = 3 ]
+    [ "$(number held_out_rmse n.ranks.json | wc -l)" = 5 ]
+    "$BLCO" report -q n
+    grep -q 'Held-out error against rank' n.html
+    grep -q 'The suggestion follows the held-out error' n.html
+    run ! grep 'Core consistency' n.html
+}
+
+@test "--ridge auto chooses the ridge of the least held-out error" {
+    noisy
+    run="--unlisted unknown --holdout 0.2 --backend host"
+    run -0 "$BLCO" cpd noisy.tns -r 6 $run --ridge auto -o auto --record auto.json --checkpoint c.bck
+    [[ $output =~ "ridge "([0-9.e-]+)", of "[0-9]+" that were tried" ]]
+    ridge=${BASH_REMATCH[1]}
+    [[ $output == *"ridge $ridge: held-out error "* ]]
+    grep -q "\"ridge\": \[$ridge, $ridge, $ridge\]" auto.json
+    grep -q '"ridge_search"' auto.json
+    "$BLCO" cpd noisy.tns -r 6 $run --ridge "$ridge" -q -o same --record same.json
+    for n in 1 2 3; do cmp "auto.mode$n.mat" "same.mode$n.mat"; done
+    [ "$(number rmse auto.json)" = "$(number rmse same.json)" ]
+    "$BLCO" cpd noisy.tns -r 6 $run --ridge 1e-4 -q --nowrite --record small.json
+    awk -v a="$(number rmse auto.json)" -v b="$(number rmse small.json)" 'BEGIN { exit !(b > 1.1 * a) }'
+    # A resumed run takes the ridge that was chosen.
+    rm c.bck
+    "$BLCO" cpd noisy.tns -r 6 $run --ridge auto -q --nowrite -i 20 --tol 0 --checkpoint c.bck
+    run -0 "$BLCO" cpd noisy.tns -r 6 $run --ridge auto -i 30 --tol 0 --resume c.bck -o other
+    [[ $output != *"that were tried"* ]]
+    "$BLCO" cpd noisy.tns -r 6 $run --ridge auto -q -i 30 --tol 0 -o whole
+    for n in 1 2 3; do cmp "other.mode$n.mat" "whole.mode$n.mat"; done
+}
+
+@test "held-out entries go with nonnegative and fixed modes, starts and single precision" {
+    cpd -r 4 --holdout 0.1 --nonneg --starts 3 --accelerate momentum --record r.json
+    [ "$(number held_out_rmse r.json | wc -l)" = 3 ]
+    cpd -r 4 --holdout 0.1 --unlisted unknown --precision single --ridge 0.1 --record r.json
+    number rmse r.json
+    cpd -r 4 --holdout 0.1 --unlisted 0.1 --precision auto --record r.json
+    number auc r.json
+    "$BLCO" cpd "$planted" -r 4 --backend host -q -o whole
+    cpd -r 4 --holdout 0.1 --init whole --fix 1,2 --record r.json
+    awk -v x="$(number rmse r.json)" 'BEGIN { exit !(x < .1) }'
+}
+
+@test "the page of a run has the held-out error" {
+    "$BLCO" cpd "$planted" -r 4 --backend host -q -o p --holdout 0.1 --record p.json
+    "$BLCO" report -q p
+    grep -q 'Held-out error after each iteration' p.html
+    grep -qE 'Held-out error</th><td><strong>[0-9.e-]+</strong>.*AUC' p.html
+}
+
+@test "what contradicts --holdout is refused" {
+    refused() {
+        local expected=$1 && shift
+        run cpd -r 2 "$@"
+        [ "$status" -eq 2 ] && [[ $output == "blco cpd: $expected"* ]] && [ "${#lines[@]}" -eq 1 ]
+    }
+    for bad in 0 1 1.5 -0.1 x "" 0.1: 0.1:x 0.1:-1 nan :3; do
+        refused "--holdout: '$bad', expected a share between 0 and 1, as 0.1, or a share and a seed, as 0.1:7" --holdout "$bad"
+    done
+    refused "--early-stop needs entries that are held out: --holdout 0.1 expected" --early-stop 5
+    refused "--ridge auto needs entries that are held out: --holdout 0.1 expected" --ridge auto
+    refused "--core-consistency and --holdout 0.1: it is known only where all entries count alike" --holdout 0.1 --core-consistency
+    refused "--init nvecs and --holdout 0.1: nvecs takes every entry that is not listed for a zero" --holdout 0.1 --init nvecs
+    refused "--conflict atomic and --holdout 0.1: expected auto or ordered" --holdout 0.1 --conflict atomic
+    refused "--holdout 1e-06: none of the 932 entries is held out, expected a larger share" --holdout 0.000001
+}
