@@ -17,6 +17,7 @@
 #   make check-gpu       the tests of every operation on the GPU; fails without one
 #   make install         to PREFIX (/usr/local), below DESTDIR, stripped; make uninstall takes it away again
 #   make deb             a Debian package of this build, in build/
+#   make wheel           a Python wheel of this build, in build/: the program and its module
 #   make format clean help
 
 PREFIX  ?= /usr/local
@@ -41,7 +42,7 @@ INCLUDE  := -Isrc -I. $(foreach p,openblas jansson,$(shell pkg-config --cflags $
 LIBS     := -lisal -lm -lpthread -ldl
 
 # Warnings are errors for those who work on blco: wherever more is asked for than to build and install it.
-WERROR   ?= $(if $(filter-out all blco install uninstall deb clean help,$(MAKECMDGOALS)),1)
+WERROR   ?= $(if $(filter-out all blco install uninstall deb wheel clean help,$(MAKECMDGOALS)),1)
 WARN     += $(if $(WERROR),-Werror)
 
 ifeq ($(VARIANT),debug)
@@ -138,7 +139,7 @@ FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
 .PHONY: all blco tests test fuzzers check check-layers check-format check-gpu asan tsan fuzz kill table debug coverage tidy \
-        install uninstall deb format clean help FORCE
+        install uninstall deb wheel format clean help FORCE
 .PRECIOUS: $O/%.o
 all: blco
 blco: $O/blco $(PLUGIN)
@@ -293,6 +294,21 @@ uninstall:
 
 deb: blco
 	+scripts/make-deb $O $(VERSION)
+
+# The program of the wheel looks for libraries in the wheel, and in the wheels of NVIDIA beside it. An
+# RPATH, unlike a RUNPATH, also serves the libraries of these libraries.
+COMMA        := ,
+NVIDIA_LIBS  := cu13/lib cublas/lib cusolver/lib nccl/lib
+WHEEL_RPATH  := $$ORIGIN/../lib$(subst $() ,,$(NVIDIA_LIBS:%=:$$ORIGIN/../../nvidia/%))
+
+$O/wheel/blco: $O/src/main.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call NOTE,LINK,$@)
+	$(LINK) $(EXPORT) -Wl,--disable-new-dtags '-Wl,-rpath,$(WHEEL_RPATH)' -o $@ $^ \
+	  $(filter-out -Wl$(COMMA)-rpath%,$(LIBS))
+
+wheel: blco $O/wheel/blco
+	scripts/make-wheel $O $(VERSION)
 
 # clang-format of another version formats otherwise.
 CLANG_FORMAT := $(or $(shell command -v clang-format-14),clang-format)

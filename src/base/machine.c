@@ -1,5 +1,6 @@
 #include "base/machine.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -29,11 +30,19 @@ uint64_t machine_shared_cache(void)
     return kilobytes == UINT64_MAX ? 0 : kilobytes * 1024;
 }
 
+/* getrusage() also counts what the process held that started this program, and the system's VmHWM
+ * may fall by some pages. */
 uint64_t machine_memory_peak(void)
 {
+    static _Atomic uint64_t peak;
+    const uint64_t kilobytes = system_number("/proc/self/status", "VmHWM:");
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return (uint64_t)usage.ru_maxrss * 1024;
+    const uint64_t now = 1024 * (kilobytes == UINT64_MAX ? (uint64_t)usage.ru_maxrss : kilobytes);
+    uint64_t before = peak;
+    while (before < now && !atomic_compare_exchange_weak(&peak, &before, now)) {
+    }
+    return peak;
 }
 
 uint64_t system_number(const char *path, const char *key)

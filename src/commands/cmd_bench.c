@@ -370,7 +370,8 @@ const struct command cmd_bench = {
              "are timed. On\nseveral GPUs, iterations of ALS only, with a table of the GPUs.\nWith "
              "--to-fit, measures how many seconds and iterations each way of ALS takes\nfrom the "
              "same starts until the fit is within 1e-3, 1e-4 and 1e-6 of the best.\nTENSOR is text "
-             "(.tns), plain or gzip, a .blco file, or - for standard input.\n",
+             "(.tns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, or -\nfor text from "
+             "standard input.\n",
     .ending = "\nExit status: 0 done, 1 a result is wrong, 2 usage or input, 3 memory,\n4 "
               "numerical breakdown, 5 output. More in blco-bench(1).\n",
     .sections = sections,

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "base/printable.h"
+#include "commands/options/cli_modes.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "report/match_show.h"
@@ -12,6 +13,8 @@ struct settings {
     struct cmd_common common;
     double at_least; /* 0: every score will do */
     bool no_weights, json;
+    bool mode[MAX_ORDER]; /* that are compared      */
+    int modes;            /* the largest; 0: all are */
     const char *name[2];
 };
 
@@ -28,11 +31,20 @@ static enum status set_at_least(const struct cli_option *o, void *to, const char
     return STATUS_OK;
 }
 
+static enum status set_modes(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
+{
+    struct settings *s = to;
+    return cli_modes(o->name, text, s->mode, &s->modes, error);
+}
+
 static const struct cli_option compare_options[] = {
     {"--at-least", 0, "X", "exit with status 6 if the score is below X (0 to 1)",
      CLI_OWN(set_at_least, double, struct settings, at_least)},
     {"--no-weights", 0, NULL, "compare the columns alone, not the weights",
      CLI_FLAG(struct settings, no_weights)},
+    {"--modes", 0, "MODES", "compare these modes alone, as 2,3; the others may\nhave other lengths",
+     CLI_SETTINGS(set_modes)},
     {"--json", 0, NULL, "print JSON in place of a table", CLI_FLAG(struct settings, json)},
     {.name = NULL}};
 
@@ -41,17 +53,29 @@ static const struct cli_section sections[] = {{"Comparison", compare_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
+/* The lengths of the modes that are compared, which both models have. */
+static struct shape compared_shape(const struct ktensor *model, const struct ktensor_match *match)
+{
+    struct shape shape = {.order = match->order};
+    for (int n = 0; n < match->order; n++)
+        shape.dims[n] = model->shape.dims[match->mode[n]];
+    return shape;
+}
+
 static void print_text(const struct settings *s, const struct ktensor *model,
                        const struct ktensor_match *match, const struct labels *names)
 {
+    const struct shape compared = compared_shape(model, match);
     for (int i = 0; i < 2; i++) {
         char shown[PRINTABLE_ROOM(PATH_MAX)];
         printf("model %c      %s, %ju component%s\n", 'A' + i,
                printable(s->name[i], shown, sizeof shown), (uintmax_t)model[i].rank,
                model[i].rank == 1 ? "" : "s");
     }
-    printf("lengths      ");
-    cmd_print_lengths(&model[0].shape);
+    for (int n = 0; n < match->order && s->modes; n++)
+        printf(n == 0 ? "modes        %d" : ", %d", match->mode[n] + 1);
+    printf(s->modes ? "\nlengths      " : "lengths      ");
+    cmd_print_lengths(&compared);
     printf("\n");
     match_print(stdout, match, names);
 }
@@ -61,6 +85,7 @@ static void print_json(const struct settings *s, const struct ktensor *model,
                        struct error *error)
 {
     struct json j;
+    const struct shape compared = compared_shape(model, match);
     json_begin(&j, error);
     json_put_object(&j, NULL);
     for (int i = 0; i < 2; i++) {
@@ -69,7 +94,7 @@ static void print_json(const struct settings *s, const struct ktensor *model,
         json_put_unsigned(&j, "rank", model[i].rank);
         json_end(&j);
     }
-    json_put_unsigneds(&j, "lengths", model[0].shape.dims, (size_t)model[0].shape.order);
+    json_put_unsigneds(&j, "lengths", compared.dims, (size_t)compared.order);
     mode_names_put(&j, &names->modes, model[0].shape.order);
     match_put_json(&j, match);
     json_end(&j);
@@ -96,7 +121,13 @@ static enum status compare(const struct settings *s, struct error *error)
         goto done;
     if (cmd_read_model(&model[1], s->name[1], &s->common, error) != STATUS_OK)
         goto done;
-    if (ktensor_match(&match, &model[0], &model[1], !s->no_weights, error) != STATUS_OK)
+    if (s->modes > model[0].shape.order) {
+        error_set(error, STATUS_INPUT, "--modes: mode %d, but %s has %d mode%s", s->modes,
+                  s->name[0], model[0].shape.order, model[0].shape.order == 1 ? "" : "s");
+        goto done;
+    }
+    if (ktensor_match(&match, &model[0], &model[1], !s->no_weights, s->modes ? s->mode : NULL,
+                      error) != STATUS_OK)
         goto done;
     if (find_names(&names, s, model[0].shape.order, error) != STATUS_OK)
         goto done;

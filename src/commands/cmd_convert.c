@@ -77,7 +77,7 @@ static enum status read_pieces(struct settings *s, struct coo *last,
     struct tns_report report;
     const struct csv_source source = {s->in, &s->common.csv, &s->common.tns};
     if (!s->maps.csv)
-        return tns_read_pieces(last, s->in, &s->common.tns, pieces, &report, error);
+        return tensor_read_pieces(last, s->in, &s->common.tns, pieces, &report, error);
     if (csv_read_pieces(last, &s->names, &source, pieces, &report, error) != STATUS_OK)
         return error->status;
     return tensor_check_lengths(s->in, &last->shape, &s->common.tns, error);
@@ -446,11 +446,14 @@ const struct command cmd_convert = {
     .usage =
         "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
         "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
-        "is text (.tns) or CSV\n(--columns), plain or gzip, a .blco file, or - for text or CSV "
-        "from standard\ninput. Duplicates are summed and zeros dropped; a value nan is an unknown "
-        "entry.\nThe names of CSV go to files OUT.mode1.map ... without the ending of OUT. IN may\n"
-        "be larger than memory if IN or OUT is a .blco file; text is then sorted in a\ntemporary "
-        "file in the folder of OUT.\n",
+        "is text (.tns) or CSV\n(--columns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, "
+        "or - "
+        "for text\nor CSV from standard input. Duplicates are summed and zeros dropped; a value\n"
+        "nan is an unknown entry. The names of CSV go to files OUT.mode1.map ... without\nthe "
+        "ending "
+        "of OUT. IN may be larger than memory if IN or OUT is a .blco file;\ntext is then sorted "
+        "in a "
+        "temporary file in the folder of OUT.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,

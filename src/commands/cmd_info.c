@@ -85,6 +85,7 @@ static enum status gather_text(struct info_findings *f, const char *path,
         return error->status;
     f->labels.modes = f->names.modes;
     f->entries = f->report.text.entries;
+    f->file_bytes = f->report.text.text_bytes;
     f->listed = coo_count_listed(&f->x);
     f->listed.dropped = f->report.cleaning.zeros;
     f->tensor =
@@ -275,6 +276,9 @@ static void show_format(const struct info_findings *f)
         printf("format       %s%s, %s of text, %.2f bytes an entry\n", text->gzip ? "gzip, " : "",
                headers[text->header], number_size(text->text_bytes, size),
                (double)text->text_bytes / entries);
+    else if (f->format == TENSOR_NPY)
+        printf("format       NumPy arrays, %s, %.2f bytes an entry\n",
+               number_size(f->file_bytes, size), (double)f->file_bytes / entries);
     else
         printf("format       .blco, %s, %.2f bytes a nonzero\n", number_size(f->file_bytes, size),
                (double)f->file_bytes / entries);
@@ -358,7 +362,8 @@ const struct command cmd_info = {
              "Prints what is in a tensor file (order, lengths, nonzeros, density, "
              "duplicates,\nzeros, values, slices), and how much memory decomposing it "
              "takes.\n"
-             "TENSOR is text (.tns), plain or gzip, a .blco file, or - for standard input.\n"
+             "TENSOR is text (.tns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, or -\n"
+             "for text from standard input.\n"
              "A .blco file may be larger than memory.\n",
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory or a tensor that does not fit,\n5 "
               "output. More in blco-info(1).\n",

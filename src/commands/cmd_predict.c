@@ -10,6 +10,7 @@
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "formats/blco/blco_pieces.h"
+#include "formats/npy/npy_tensor.h"
 #include "formats/tensor_file.h"
 #include "model/ktensor_at.h"
 #include "report/prediction_file.h"
@@ -43,8 +44,8 @@ static enum status set_labels(const struct cli_option *o, void *to, const char *
 static const struct cli_option input_options[] = {
     {"--index-base", 0, "0|1",
      "the number of the first index, in COORDS and in the\noutput "
-     "({default})",
-     CLI_INT(struct cmd_common, tns.index_base, 0, 1), .initial = "1"},
+     "({default}, where COORDS is .npy 0)",
+     CMD_INDEX_BASE},
     {.name = NULL}};
 
 static const struct cli_option output_options[] = {
@@ -98,6 +99,20 @@ static enum status check_options(const struct job *job, struct error *error)
                          ".blco file",
                          job->output);
     return STATUS_OK;
+}
+
+/* NumPy arrays: without that of the values there are no residuals; the output counts as they do. */
+static enum status check_coordinates(struct job *job, enum tensor_format format,
+                                     struct error *error)
+{
+    if (format != TENSOR_NPY)
+        return STATUS_OK;
+    job->common.tns.index_base = npy_tensor_index_base(&job->common.tns);
+    if (!job->residuals || npy_tensor_has_values(job->coordinates))
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
+                     job->coordinates);
 }
 
 /* Where the text lines go; NULL: nowhere. */
@@ -171,7 +186,7 @@ static enum status take_text(struct job *job, struct error *error)
     memcpy(options.dims, shape->dims, sizeof options.dims);
     options.order_origin = "the model";
     options.values_optional = !job->residuals;
-    if (tns_read_pieces(&last, job->coordinates, &options, &pieces, &report, error) != STATUS_OK)
+    if (tensor_read_pieces(&last, job->coordinates, &options, &pieces, &report, error) != STATUS_OK)
         return error->status;
     take(job, &last, error);
     coo_free(&last);
@@ -310,6 +325,8 @@ static enum status predict(struct job *job, struct error *error)
             "%s: is CSV, expected indices: convert it with blco convert --columns, and "
             "--order with the .map files of the model's tensor",
             job->coordinates);
+    if (check_coordinates(job, format, error) != STATUS_OK)
+        return error->status;
     if (check_target(job, error) != STATUS_OK)
         return error->status;
     if (cmd_read_model(&job->model, job->stem, &job->common, error) != STATUS_OK)
@@ -360,9 +377,10 @@ const struct command cmd_predict = {
         "Usage: blco predict STEM COORDS [-o FILE] [OPTION]...\n\nPrints the value of a model at "
         "each of the coordinates in COORDS, in their\norder: text lines i j k value. STEM is the "
         "beginning of the names of a model's\nfiles, as given to blco cpd -o, or a .ktns file. "
-        "COORDS is text (.tns), plain or\ngzip, with values or without, a .blco file, or - for "
-        "text from standard input.\nWith --residuals, COORDS has values, and -n shows those that "
-        "the model explains\nworst. COORDS may be larger than memory.\n",
+        "COORDS is text (.tns), plain or\ngzip, with values or without, a .blco file, COORDS.npy, "
+        "COORDS.npy,VALUES.npy,\nor - for text from standard input. With --residuals, COORDS has "
+        "values, and -n\nshows those that the model explains worst. COORDS may be larger than "
+        "memory.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-predict(1).\n",
     .sections = sections,

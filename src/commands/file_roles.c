@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "formats/npy/npy_tensor.h"
 
 static const struct {
     const char *subject, *object; /* of "SUBJECT PATH is OBJECT"; an input is no subject */
@@ -29,11 +30,32 @@ static bool is_output(enum file_role role)
     return words[role].subject != NULL;
 }
 
+/* Adds a tensor in NumPy arrays, which are several files. */
+static void add_arrays(struct file_roles *f, enum file_role role, const char *path,
+                       struct error *error)
+{
+    char *name[2] = {NULL, NULL};
+    if (npy_tensor_paths(path, name, error) != STATUS_OK)
+        goto done;
+    for (int i = 0; i < 2 && name[i]; i++) {
+        f->role[f->count] = role;
+        f->path[f->count++] = name[i];
+        name[i] = NULL;
+    }
+done:
+    memory_free(name[0]);
+    memory_free(name[1]);
+}
+
 void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
                     struct error *error)
 {
     if (!path || error->status != STATUS_OK)
         return;
+    if (role == FILE_TENSOR_READ && npy_tensor_named(path)) {
+        add_arrays(f, role, path, error);
+        return;
+    }
     f->role[f->count] = role;
     f->path[f->count] = memory_text(error, "%s", path);
     f->count += error->status == STATUS_OK;

@@ -23,7 +23,7 @@ enum file_role {
     FILE_TENSOR
 };
 
-#define FILE_ROLES_ROOM (2 * (KTENSOR_MOST_FILES + 1) + MAX_ORDER + 8)
+#define FILE_ROLES_ROOM (2 * (KTENSOR_MOST_FILES + 1) + MAX_ORDER + 9)
 
 struct file_roles {
     int count;

@@ -11,11 +11,11 @@
 struct info_findings {
     struct coo x; /* of a .blco file only order, lengths and nnz; owned */
     enum tensor_format format;
-    struct tensor_report report; /* of text                                       */
+    struct tensor_report report; /* of text and of NumPy arrays                   */
     struct tensor_names names;   /* of CSV; owned                                 */
     struct labels labels;        /* names of modes, and the maps beside the file, unread; owned  */
     struct coo_listed listed;    /* what is listed besides nonzeros               */
-    uint64_t file_bytes;         /* of a .blco file                               */
+    uint64_t file_bytes;         /* of a .blco file, of NumPy arrays without headers */
     struct plan_tensor tensor;   /* what the plan needs to know                   */
     uint64_t entries;            /* of the file, duplicates and zeros included    */
     uint64_t memory;             /* bytes of host memory to use for the statistics */

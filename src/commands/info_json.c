@@ -6,8 +6,8 @@ static void put_format(struct json *j, const struct info_findings *f)
 {
     const struct tns_report *text = &f->report.text;
     static const char *const formats[] = {
-        [TENSOR_TEXT] = "text", [TENSOR_BLCO] = "blco", [TENSOR_CSV] = "csv"};
-    bool is_text = f->format != TENSOR_BLCO;
+        [TENSOR_TEXT] = "text", [TENSOR_BLCO] = "blco", [TENSOR_CSV] = "csv", [TENSOR_NPY] = "npy"};
+    bool is_text = f->format == TENSOR_TEXT || f->format == TENSOR_CSV;
     json_put_string(j, "format", formats[f->format]);
     json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes",
                       is_text ? text->text_bytes : f->file_bytes);

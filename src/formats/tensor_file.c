@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "formats/npy/npy_read.h"
 
 #define FIRST_BYTES 4096
 
@@ -62,7 +63,9 @@ enum status tensor_format(const char *path, const struct csv_options *csv,
                                               : NULL;
     if (option && !csv->columns)
         return error_set(error, STATUS_INPUT, "%s: expected --columns beside it", option);
-    *format = csv && csv->columns ? TENSOR_CSV : TENSOR_TEXT;
+    *format = csv && csv->columns ? TENSOR_CSV : npy_tensor_named(path) ? TENSOR_NPY : TENSOR_TEXT;
+    if (*format == TENSOR_NPY)
+        return STATUS_OK;
     if (strcmp(path, "-") == 0)
         return format_of_input(csv, format, error);
     /* Only a regular file is opened: the writer of a pipe would find the pipe closed afterwards. */
@@ -141,13 +144,23 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
     *x = (struct coo){0};
     *report = (struct tensor_report){0};
     double start = clock_now();
-    if (tns_read(x, path, options, progress, &report->text, error) != STATUS_OK)
+    (npy_tensor_named(path) ? npy_read : tns_read)(x, path, options, progress, &report->text,
+                                                   error);
+    if (error->status != STATUS_OK)
         return error->status;
     report->read_seconds = clock_lap(&start);
     if (tensor_clean(x, path, options, NULL, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
     report->clean_seconds = clock_lap(&start);
     return error->status;
+}
+
+enum status tensor_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
+                               const struct tns_pieces *pieces, struct tns_report *report,
+                               struct error *error)
+{
+    return (npy_tensor_named(path) ? npy_read_pieces : tns_read_pieces)(x, path, options, pieces,
+                                                                        report, error);
 }
 
 enum status tensor_read_csv(struct coo *x, struct tensor_names *names,

@@ -1,5 +1,6 @@
-/* Tensor files of every kind: FROSTT text and CSV, plain or gzip, and .blco. Their contents show
- * which kind they are; of CSV the name or an option may say so as well. */
+/* Tensor files of every kind: FROSTT text and CSV, plain or gzip, .blco, and NumPy arrays. Their
+ * contents show which kind they are; of CSV the name or an option may say so as well, of NumPy
+ * arrays the name does. */
 #ifndef BLCO_TENSOR_FILE_H
 #define BLCO_TENSOR_FILE_H
 
@@ -9,7 +10,7 @@
 #include "formats/tns/tns.h"
 #include "tensor/coo.h"
 
-enum tensor_format { TENSOR_TEXT, TENSOR_BLCO, TENSOR_CSV };
+enum tensor_format { TENSOR_TEXT, TENSOR_BLCO, TENSOR_CSV, TENSOR_NPY };
 
 struct tensor_report {
     struct tns_report text;
@@ -28,11 +29,17 @@ enum status tensor_format(const char *path, const struct csv_options *csv,
 /* The kind of file to write under this name: .blco if the name ends in .blco, else text. */
 enum tensor_format tensor_format_named(const char *path);
 
-/* Reads a tensor from text with all OpenMP threads and cleans it (coo_clean()); x->nnz may be 0.
- * The caller frees *x, which is empty on failure. STATUS_INPUT, STATUS_MEMORY. */
+/* Reads a tensor from text or from NumPy arrays with all OpenMP threads and cleans it
+ * (coo_clean()); x->nnz may be 0. The caller frees *x, which is empty on failure. STATUS_INPUT,
+ * STATUS_MEMORY. */
 enum status tensor_read_text(struct coo *x, const char *path, const struct tns_options *options,
                              struct progress *progress, struct tensor_report *report,
                              struct error *error);
+
+/* tns_read_pieces() of text or of NumPy arrays. */
+enum status tensor_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
+                               const struct tns_pieces *pieces, struct tns_report *report,
+                               struct error *error);
 
 /* The same from CSV; *names gets the names, which the caller frees. STATUS_INPUT also where --dims
  * gives other lengths. */

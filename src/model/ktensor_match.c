@@ -115,19 +115,19 @@ static double weight_ratio(double a, double b)
     return small == large ? 1 : small / large;
 }
 
-/* score (Ra x Rb) = those of all pairs; cosine (N x Ra x Rb). */
-static void score_pairs(const struct side *a, const struct side *b, const double *cosine,
+/* score (Ra x Rb) = those of all pairs; cosine (order x Ra x Rb). */
+static void score_pairs(const struct side *a, const struct side *b, int order, const double *cosine,
                         bool with_weights, double *score)
 {
     uint64_t rank_a = a->model->rank, rank_b = b->model->rank, size = rank_a * rank_b;
     for (uint64_t i = 0; i < size; i++) {
         score[i] = with_weights ? weight_ratio(a->weight[i / rank_b], b->weight[i % rank_b]) : 1;
-        for (int n = 0; n < a->model->shape.order; n++)
+        for (int n = 0; n < order; n++)
             score[i] *= fabs(cosine[(uint64_t)n * size + i]);
     }
 }
 
-static enum status check_shapes(const struct ktensor *a, const struct ktensor *b,
+static enum status check_shapes(const struct ktensor *a, const struct ktensor *b, const bool *modes,
                                 struct error *error)
 {
     if (a->shape.order != b->shape.order)
@@ -135,7 +135,7 @@ static enum status check_shapes(const struct ktensor *a, const struct ktensor *b
                          "a model of %d modes and one of %d cannot be compared", a->shape.order,
                          b->shape.order);
     for (int n = 0; n < a->shape.order; n++)
-        if (a->shape.dims[n] != b->shape.dims[n])
+        if ((!modes || modes[n]) && a->shape.dims[n] != b->shape.dims[n])
             return error_set(
                 error, STATUS_INPUT, "mode %d: a length of %llu and one of %llu cannot be compared",
                 n + 1, (unsigned long long)a->shape.dims[n], (unsigned long long)b->shape.dims[n]);
@@ -143,13 +143,13 @@ static enum status check_shapes(const struct ktensor *a, const struct ktensor *b
 }
 
 static enum status match_create(struct ktensor_match *m, const struct ktensor *a,
-                                const struct ktensor *b, bool with_weights, struct error *error)
+                                const struct ktensor *b, const bool *modes, struct error *error)
 {
-    *m = (struct ktensor_match){.with_weights = with_weights,
-                                .order = a->shape.order,
-                                .pairs = a->rank < b->rank ? a->rank : b->rank,
-                                .rank_a = a->rank,
-                                .rank_b = b->rank};
+    *m = (struct ktensor_match){
+        .pairs = a->rank < b->rank ? a->rank : b->rank, .rank_a = a->rank, .rank_b = b->rank};
+    for (int n = 0; n < a->shape.order; n++)
+        if (!modes || modes[n])
+            m->mode[m->order++] = n;
     m->pair = memory_array(m->pairs, sizeof *m->pair, error);
     m->cosine = memory_array(m->pairs, (size_t)m->order * sizeof *m->cosine, error);
     m->partner_a = memory_array(m->rank_a, sizeof *m->partner_a, error);
@@ -217,29 +217,49 @@ static void fill_pairs(struct ktensor_match *m, const double *score, const doubl
     }
 }
 
+/* cosine (N x Ra x Rb) = those of the modes that are compared; all modes count in the weights. */
+static enum status take_modes(struct side *a, struct side *b, const struct ktensor_match *m,
+                              double *cosine, struct error *error)
+{
+    int k = 0;
+    for (int n = 0; n < a->model->shape.order; n++) {
+        if (k < m->order && m->mode[k] == n) {
+            double *of_mode = cosine + (uint64_t)k++ * m->rank_a * m->rank_b;
+            if (take_cosines(a, b, n, of_mode, error) != STATUS_OK)
+                return error->status;
+            continue;
+        }
+        if (side_take_mode(a, n, error) != STATUS_OK)
+            return error->status;
+        if (side_take_mode(b, n, error) != STATUS_OK)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
 enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
-                          const struct ktensor *b, bool with_weights, struct error *error)
+                          const struct ktensor *b, bool with_weights, const bool *modes,
+                          struct error *error)
 {
     struct side sa = {0}, sb = {0};
     double *cosine = NULL, *score = NULL;
-    uint64_t order = (uint64_t)a->shape.order;
     *match = (struct ktensor_match){0};
-    if (check_shapes(a, b, error) != STATUS_OK)
+    if (check_shapes(a, b, modes, error) != STATUS_OK)
         return error->status;
-    if (match_create(match, a, b, with_weights, error) != STATUS_OK)
+    if (match_create(match, a, b, modes, error) != STATUS_OK)
         goto done;
+    match->with_weights = with_weights;
     if (side_create(&sa, a, error) != STATUS_OK)
         goto done;
     if (side_create(&sb, b, error) != STATUS_OK)
         goto done;
     score = memory_array(a->rank, b->rank * sizeof *score, error);
-    cosine = memory_array(a->rank * b->rank, order * sizeof *cosine, error);
+    cosine = memory_array(a->rank * b->rank, (size_t)match->order * sizeof *cosine, error);
     if (error->status != STATUS_OK)
         goto done;
-    for (int n = 0; n < a->shape.order; n++)
-        if (take_cosines(&sa, &sb, n, cosine + (uint64_t)n * a->rank * b->rank, error) != STATUS_OK)
-            goto done;
-    score_pairs(&sa, &sb, cosine, with_weights, score);
+    if (take_modes(&sa, &sb, match, cosine, error) != STATUS_OK)
+        goto done;
+    score_pairs(&sa, &sb, match->order, cosine, with_weights, score);
     if (choose_partners(match, score, error) != STATUS_OK)
         goto done;
     match->weight_a = sa.weight;
@@ -271,7 +291,7 @@ enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int 
                           double *score, double *component, struct error *error)
 {
     struct ktensor_match match;
-    if (ktensor_match(&match, a, b, with_lambda, error) != STATUS_OK)
+    if (ktensor_match(&match, a, b, with_lambda, NULL, error) != STATUS_OK)
         return error->status;
     *score = match.score * (double)match.pairs / (double)b->rank;
     for (uint64_t s = 0; component && s < b->rank; s++)

@@ -19,7 +19,8 @@ struct ktensor_pair {
 
 struct ktensor_match {
     bool with_weights;         /* whether weights count in scores                           */
-    int order;                 /* N                                                         */
+    int order;                 /* N, the number of modes that are compared                  */
+    int mode[MAX_ORDER];       /* (N) these modes, from 0, in ascending order               */
     uint64_t pairs;            /* the smaller one of the models' ranks                      */
     struct ktensor_pair *pair; /* (pairs) in ascending order of a; owned                    */
     double *cosine;            /* (pairs x N) of each pair and mode; owned                  */
@@ -35,11 +36,14 @@ struct ktensor_match {
  * (assignment.h), each component in one pair at most. `score` is the factor match score (E. Acar,
  * D. M. Dunlavy, T. G. Kolda, M. Morup: Scalable tensor factorizations for incomplete data,
  * Chemometrics and Intelligent Laboratory Systems 106, 2011); with `with_weights`, weights
- * count, too. Entries may be so large or so small that their squares are not numbers. Takes memory
- * for (N + 1) Ra Rb doubles. The caller frees *match, which is empty on failure. STATUS_INPUT if
- * the shapes differ, STATUS_MEMORY. */
+ * count, too. Compared are the modes whose flags modes[0..order) are set, at least one; NULL: all.
+ * The columns of the others only count in the weights. Entries may be so large or so small that
+ * their squares are not numbers. Takes memory for (N + 1) Ra Rb doubles. The caller frees *match,
+ * which is empty on failure. STATUS_INPUT if the orders or the lengths of compared modes differ,
+ * STATUS_MEMORY. */
 enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
-                          const struct ktensor *b, bool with_weights, struct error *error);
+                          const struct ktensor *b, bool with_weights, const bool *modes,
+                          struct error *error);
 
 /* Accepts an empty one. */
 void ktensor_match_free(struct ktensor_match *match);

@@ -5,11 +5,13 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "formats/blco/decoded_layout.h"
+#include "formats/npy/npy_tensor.h"
 #include "formats/tensor_file.h"
 #include "ranks/nonzero_exchange.h"
 #include "ranks/rank_census.h"
 #include "ranks/share_blco.h"
 #include "ranks/share_csv.h"
+#include "ranks/share_npy.h"
 #include "ranks/share_text.h"
 #include "tensor/fingerprint.h"
 
@@ -194,12 +196,15 @@ static enum status take_text(struct rank_tensor *t, struct share *share,
     return tensor_check_left(request->path, share->total, t->nnz, &t->listed, error);
 }
 
+/* Opens text, or NumPy arrays. */
 static enum status open_text(struct rank_tensor *t, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
     struct share share;
     double start = clock_now();
-    if (share_read_text(&share, t->comm, request->path, request->tns, progress, error) != STATUS_OK)
+    (npy_tensor_named(request->path) ? share_read_npy : share_read_text)(
+        &share, t->comm, request->path, request->tns, progress, error);
+    if (error->status != STATUS_OK)
         goto done;
     t->input.read_seconds = clock_now() - start;
     take_text(t, &share, request, progress, error);
@@ -238,6 +243,7 @@ static enum status open_parts(struct rank_tensor *t, const struct rank_request *
         return open_blco(t, request, progress, error);
     case TENSOR_CSV:
         return open_csv(t, request, progress, error);
+    case TENSOR_NPY:
     case TENSOR_TEXT:
         break;
     }

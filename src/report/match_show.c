@@ -24,8 +24,8 @@ static void print_head(FILE *stream, const struct ktensor_match *m, const struct
             "weight B");
     for (int n = 0; n < m->order; n++) {
         char name[MODE_NAME_ROOM];
-        mode_name(names, n, name);
-        fprintf(stream, " %*s%s", mode_width(names, n) - (int)utf8_width(name), "", name);
+        mode_name(names, m->mode[n], name);
+        fprintf(stream, " %*s%s", mode_width(names, m->mode[n]) - (int)utf8_width(name), "", name);
     }
     fprintf(stream, "\n");
 }
@@ -57,8 +57,8 @@ static void print_pair(FILE *stream, const struct ktensor_match *m, const struct
     print_number(stream, 11, m->weight_a[pair->a], decimals);
     print_number(stream, 11, m->weight_b[pair->b], decimals);
     for (int n = 0; n < m->order; n++)
-        print_number(stream, mode_width(names, n), m->cosine[p * (uint64_t)m->order + (uint64_t)n],
-                     SCORE_DECIMALS);
+        print_number(stream, mode_width(names, m->mode[n]),
+                     m->cosine[p * (uint64_t)m->order + (uint64_t)n], SCORE_DECIMALS);
     fprintf(stream, "\n");
 }
 
@@ -103,6 +103,10 @@ static void put_alone(struct json *j, const char *name, const uint64_t *partner,
 void match_put_json(struct json *j, const struct ktensor_match *m)
 {
     json_put_bool(j, "weights", m->with_weights);
+    json_put_array(j, "compared");
+    for (int n = 0; n < m->order; n++)
+        json_put_unsigned(j, NULL, (uint64_t)m->mode[n] + 1);
+    json_end(j);
     json_put_number(j, "score", m->score);
     json_put_number(j, "congruence", m->congruence);
     json_put_array(j, "pairs");

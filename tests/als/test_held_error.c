@@ -14,7 +14,7 @@
 #include "support/naive_rows.h"
 #include "support/rank_runs.h"
 
-/* A GPU refuses --holdout. */
+/* Several GPUs refuse --holdout. */
 static void use_able_ranks(void **state)
 {
     use_ranks(state);

@@ -69,6 +69,32 @@ END
         '[false,{"a":[1],"b":[]},[[2,2],[3,1]]]' ]
 }
 
+@test "compare: some modes of models whose other modes have other lengths" {
+    by_hand
+    printf 'ktensor\n2\n4 2\n2\n2 3\nmatrix\n2\n4 2\n0 1\n2 0\n0 0\n0 0\nmatrix\n2\n2 2\n0 1\n1 0\n' >c.ktns
+    fails 2 'mode 1: a length of 3 and one of 4 cannot be compared' compare a c
+    run -0 "$BLCO" compare a c --modes 2
+    cat >expected <<'END'
+model A      a, 2 components
+model B      c, 2 components
+modes        2
+lengths      2
+score        0.750000, mean of 2 pairs
+congruence   1.000000, mean of the magnitudes
+
+     A      B     score  congruence    weight A    weight B    mode 2
+     1      2  0.750000    1.000000     4.00000     3.00000  1.000000
+     2      1  0.750000    1.000000     3.00000     4.00000  1.000000
+END
+    diff expected <(echo "$output")
+    [ "$("$BLCO" compare a c --modes 2 --json | jq -c '[.compared, .lengths, .score, .pairs[0].cosines]')" = '[[2],[2],0.75,[1]]' ]
+    [ "$("$BLCO" compare a b --json | jq -c .compared)" = '[1,2]' ]
+    run -0 "$BLCO" compare a b --modes 1,2
+    [ "$(grep -v ^modes <<<"$output")" = "$("$BLCO" compare a b)" ]
+    fails 2 '--modes: mode 3, but a has 2 modes' compare a c --modes 2,3
+    fails 2 "--modes: '0'" compare a c --modes 0
+}
+
 @test "compare: the assignment is the best one, not the greedy one" {
     # the cosines in mode 1: 1 and .5 of a's first component, .9 and .07 of a's second one
     model a 2 "1 1  1 0.9  0 0.4358898943540674  0 0  1 1  0 0"

@@ -19,6 +19,19 @@ offers() {
     [ "$got" = "$expected" ] || { echo "$*: '$got', expected '$expected'" && return 1; }
 }
 
+@test "completion: json has every option of every command" {
+    "$BLCO" completion json >table.json
+    [ "$(jq -r '.version' table.json)" = "$("$BLCO" --version | sed 's/blco \([^ ]*\).*/\1/')" ]
+    for command in $(jq -r '.commands[].name' table.json); do
+        jq -r ".commands[] | select(.name == \"$command\").options[] | \"--\" + .name" table.json | sort >options
+        "$BLCO" "$command" --help=all | grep -oE '^  (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort | diff options -
+    done
+    [ "$(jq -r '.commands | length' table.json)" -ge 12 ]
+    [ "$(jq -c '.commands[0].options[] | select(.name == "accelerate") | [.kind, .argument, .default, .words]' table.json)" = '["word","HOW","auto",["auto","off","momentum"]]' ]
+    [ "$(jq -c '.commands[0].options[] | select(.name == "iters") | [.kind, .letter]' table.json)" = '["integer","i"]' ]
+    [ "$(jq -c '.commands[0].options[] | select(.name == "nonneg") | [.kind, .argument]' table.json)" = '["text","[MODES]"]' ]
+}
+
 @test "completion: the scripts are without fault" {
     "$BLCO" completion bash >blco.bash
     "$BLCO" completion zsh >_blco
@@ -37,9 +50,9 @@ offers() {
 
 @test "completion: arguments" {
     fails 2 "no shell given" completion
-    fails 2 "blco completion: shell: 'csh', expected bash, fish or zsh" completion csh
+    fails 2 "blco completion: shell: 'csh', expected bash, fish, zsh or json" completion csh
     run -0 "$BLCO" help completion
-    [[ $output == "Usage: blco completion bash|fish|zsh"* ]]
+    [[ $output == "Usage: blco completion bash|fish|zsh|json"* ]]
     run -0 "$BLCO" help
     [[ $output == *$'\n  completion '* ]]
 }
@@ -50,7 +63,7 @@ offers() {
     [ "$(completed blco '' | tr ' ' '\n' | grep -v '^--' | paste -sd' ')" = "$commands" ]
     offers "cpd" blco cp
     offers "selftest" blco help sel
-    offers "bash fish zsh" blco completion ''
+    offers "bash fish json zsh" blco completion ''
     offers "fish" blco completion f
     offers "--help" blco completion --h
     offers "" blco frobnicate ''
@@ -131,7 +144,7 @@ in_fish() {
     commands=$("$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | sort | paste -sd' ')
     in_fish "$commands" "blco "
     in_fish "selftest" "blco help sel"
-    in_fish "bash fish zsh" "blco completion "
+    in_fish "bash fish json zsh" "blco completion "
     in_fish "" "blco frobnicate "
     for command in $commands; do
         [ "$command" != help ] || continue

@@ -18,7 +18,7 @@ static struct ktensor_match match_of(const struct ktensor *a, const struct ktens
 {
     struct error error = {0};
     struct ktensor_match match;
-    assert_int_equal(ktensor_match(&match, a, b, with_weights, &error), STATUS_OK);
+    assert_int_equal(ktensor_match(&match, a, b, with_weights, NULL, &error), STATUS_OK);
     return match;
 }
 
@@ -41,6 +41,49 @@ static struct ktensor shifted(const struct ktensor *k, uint64_t rank, uint64_t s
                 c.factor[n][i * rank + r] = k->factor[n][i * k->rank + from];
     }
     return c;
+}
+
+/* Modes 2 and 3 of models whose modes 1 have other lengths: as models of these modes alone, whose
+ * weights have the norms of mode 1. */
+static void test_some_modes(void **state)
+{
+    (void)state;
+    static const bool modes[MAX_ORDER] = {false, true, true};
+    struct error error = {0};
+    struct ktensor a = model_random(3, (uint64_t[]){60, 5, 700}, 4, 1),
+                   b = model_random(3, (uint64_t[]){90, 5, 700}, 3, 2),
+                   part_a = model_create(2, a.shape.dims + 1, 4),
+                   part_b = model_create(2, b.shape.dims + 1, 3), *whole[] = {&a, &b},
+                   *part[] = {&part_a, &part_b};
+    for (int i = 0; i < 2; i++) {
+        const uint64_t rank = whole[i]->rank;
+        for (int n = 0; n < 2; n++)
+            memcpy(part[i]->factor[n], whole[i]->factor[n + 1],
+                   part[i]->shape.dims[n] * rank * sizeof(double));
+        for (uint64_t r = 0; r < rank; r++) {
+            double norm_sq = 0;
+            for (uint64_t k = 0; k < whole[i]->shape.dims[0]; k++)
+                norm_sq += pow(whole[i]->factor[0][k * rank + r], 2);
+            part[i]->lambda[r] = whole[i]->lambda[r] * sqrt(norm_sq);
+        }
+    }
+    struct ktensor_match some, expected = match_of(&part_a, &part_b, true);
+    assert_int_equal(ktensor_match(&some, &a, &b, true, modes, &error), STATUS_OK);
+    assert_true(some.order == 2 && some.mode[0] == 1 && some.mode[1] == 2 && some.pairs == 3);
+    assert_true(fabs(some.score - expected.score) < 1e-12);
+    assert_true(fabs(some.congruence - expected.congruence) < 1e-12);
+    for (uint64_t p = 0; p < 3; p++) {
+        assert_true(some.pair[p].a == expected.pair[p].a && some.pair[p].b == expected.pair[p].b);
+        for (uint64_t n = 0; n < 2; n++)
+            assert_true(some.cosine[2 * p + n] == expected.cosine[2 * p + n]);
+    }
+    ktensor_match_free(&some);
+    ktensor_match_free(&expected);
+    assert_int_equal(ktensor_match(&some, &a, &b, true, NULL, &error), STATUS_INPUT);
+    for (int i = 0; i < 2; i++) {
+        ktensor_free(whole[i]);
+        ktensor_free(part[i]);
+    }
 }
 
 static void test_permutation_and_signs(void **state)
@@ -179,10 +222,10 @@ static void test_shapes(void **state)
                    c = model_random(3, (uint64_t[]){3, 4, 1}, 2, 1);
     struct ktensor_match m;
     struct error error = {0};
-    assert_int_equal(ktensor_match(&m, &a, &b, true, &error), STATUS_INPUT);
+    assert_int_equal(ktensor_match(&m, &a, &b, true, NULL, &error), STATUS_INPUT);
     assert_string_equal(error.message, "mode 2: a length of 4 and one of 5 cannot be compared");
     error = (struct error){0};
-    assert_int_equal(ktensor_match(&m, &a, &c, true, &error), STATUS_INPUT);
+    assert_int_equal(ktensor_match(&m, &a, &c, true, NULL, &error), STATUS_INPUT);
     assert_string_equal(error.message, "a model of 2 modes and one of 3 cannot be compared");
     assert_null(m.pair);
     ktensor_free(&a);
@@ -200,7 +243,7 @@ static void test_allocation_fails(void **state)
         struct error error = {0};
         struct ktensor_match m;
         memory_hook_set(k);
-        enum status status = ktensor_match(&m, &a, &b, true, &error);
+        enum status status = ktensor_match(&m, &a, &b, true, NULL, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -313,17 +356,12 @@ static void test_score_allocation_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_permutation_and_signs),
-        cmocka_unit_test(test_best_assignment),
-        cmocka_unit_test(test_different_ranks),
-        cmocka_unit_test(test_extreme_sizes),
-        cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_allocation_fails),
-        cmocka_unit_test(test_score_permuted),
-        cmocka_unit_test(test_score_by_hand),
-        cmocka_unit_test(test_score_shapes),
-        cmocka_unit_test(test_score_allocation_fails),
+        cmocka_unit_test(test_some_modes),      cmocka_unit_test(test_permutation_and_signs),
+        cmocka_unit_test(test_best_assignment), cmocka_unit_test(test_different_ranks),
+        cmocka_unit_test(test_extreme_sizes),   cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_shapes),          cmocka_unit_test(test_allocation_fails),
+        cmocka_unit_test(test_score_permuted),  cmocka_unit_test(test_score_by_hand),
+        cmocka_unit_test(test_score_shapes),    cmocka_unit_test(test_score_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "support/rank_tensors.h"
+#include "support/npy_files.h"
 
 struct nonzero {
     uint32_t index[MAX_ORDER];
@@ -163,6 +164,24 @@ static void test_gzip(void **state)
     free(text);
 }
 
+/* NumPy arrays with duplicates, zeros and unknown entries; fewer entries than ranks. */
+static void test_npy(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {1, 3, 100000};
+    for (size_t i = 0; i < 2 * sizeof counts / sizeof *counts; i++) {
+        struct coo x;
+        naive_random_coo(&x, &(struct shape){3, {50, 30, 70}}, counts[i / 2], 3, 0);
+        for (uint64_t k = 5; k < x.nnz; k += 99)
+            x.value[k] = k % 2 ? 0 : COO_UNKNOWN;
+        for (uint64_t k = 50000; k < x.nnz; k++)
+            for (int n = 0; n < 3; n++)
+                x.index[n][k] = x.index[n][k - 50000];
+        check_file(npy_write_coo(&x, i % 2 ? "<i8" : "<u4", i % 2, 0, "<f8"), &one_based);
+        coo_free(&x);
+    }
+}
+
 /* So many segments that every rank has some. */
 static void test_blco(void **state)
 {
@@ -250,8 +269,8 @@ static void test_notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_DISK(test_text),        ON_DISK(test_gzip),  ON_DISK(test_blco),
-        ON_DISK(test_unread_blco), ON_DISK(test_notes), ON_DISK(test_csv),
+        ON_DISK(test_text),  ON_DISK(test_gzip), ON_DISK(test_blco), ON_DISK(test_unread_blco),
+        ON_DISK(test_notes), ON_DISK(test_csv),  ON_DISK(test_npy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Completion in shells: scripts that are printed from the table of commands and their options.
- * Implemented in completion_bash.c, completion_fish.c, completion_zsh.c and completion_words.c. */
+/* Completion in shells: scripts that are printed from the table of commands and their options; and
+ * the table itself, for programs. Implemented in completion_bash.c, completion_fish.c,
+ * completion_zsh.c, completion_json.c and completion_words.c. */
 #ifndef BLCO_COMPLETION_H
 #define BLCO_COMPLETION_H
 
@@ -7,6 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "commands/options/cli.h"
 
 /* Prints a script that completes command lines of blco: a function for bash 4 or later; rules for
@@ -15,6 +17,9 @@
 void completion_bash(FILE *stream);
 void completion_fish(FILE *stream);
 void completion_zsh(FILE *stream);
+
+/* Prints the commands and their options as JSON, as blco(1) describes. STATUS_MEMORY. */
+enum status completion_json(FILE *stream, struct error *error);
 
 #define COMPLETION_ROOM 512 /* of a list of words */
 

@@ -97,8 +97,8 @@ enum status cmd_set_nonneg(const struct cli_option *o, void *to, const char *tex
 }
 
 const struct cli_option cmd_input_options[] = {
-    {"--index-base", 0, "0|1", "first index of every mode in the file ({default})",
-     CLI_INT(struct cmd_common, tns.index_base, 0, 1), .initial = "1"},
+    {"--index-base", 0, "0|1",
+     "first index of every mode in the file ({default}, of .npy\nfiles 0)", CMD_INDEX_BASE},
     {"--dims", 0, "LIST",
      "lengths of the modes, as 4,5,6 or 4x5x6, or - in\nplace of one (from the header, or the "
      "largest index)",

@@ -45,10 +45,13 @@ extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V    
 
 /* What rows of several tables have in common; their help differs. */
 #define CMD_BACKEND CLI_WORD(struct cmd_common, backend, backend_words), .initial = "auto"
-#define CMD_DIMS    CLI_OWN(cmd_set_dims, struct tns_options, struct cmd_common, tns)
-#define CMD_RANK    CLI_UNSIGNED(struct cmd_common, options.problem.rank, 1, CMD_MAX_RANK)
-#define CMD_GRID    CLI_OWN(cmd_set_grid, struct cmd_ranks, struct cmd_common, ranks)
-#define CMD_GPUS    CLI_OWN(cmd_set_gpus, struct cmd_gpus, struct cmd_common, gpus), .may_differ = true
+#define CMD_INDEX_BASE                                                                             \
+    CLI_INT(struct cmd_common, tns.index_base, 0, 1),                                              \
+        .initial = "1", CLI_GIVEN(struct cmd_common, tns.index_base_given)
+#define CMD_DIMS CLI_OWN(cmd_set_dims, struct tns_options, struct cmd_common, tns)
+#define CMD_RANK CLI_UNSIGNED(struct cmd_common, options.problem.rank, 1, CMD_MAX_RANK)
+#define CMD_GRID CLI_OWN(cmd_set_grid, struct cmd_ranks, struct cmd_common, ranks)
+#define CMD_GPUS CLI_OWN(cmd_set_gpus, struct cmd_gpus, struct cmd_common, gpus), .may_differ = true
 #define CMD_ACCELERATE                                                                             \
     CLI_CHOICE(struct cmd_common, options.problem.acceleration, acceleration_words),               \
         .initial = "auto"

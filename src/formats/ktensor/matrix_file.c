@@ -102,7 +102,7 @@ enum status matrix_file_read(const struct matrix_file *f, uint64_t rows, double 
 
 void matrix_file_close(struct matrix_file *f)
 {
-    npy_close(&f->array);
+    npy_file_close(&f->array);
     model_text_close(&f->text);
     memory_free(f->path);
 }

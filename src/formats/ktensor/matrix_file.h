@@ -11,7 +11,7 @@ struct matrix_file {
     char *path; /* owned; NULL: there is no such file */
     const struct matrix_reader *reader;
     struct model_text text; /* one of the two is open */
-    struct npy array;
+    struct npy_file array;
     uint64_t rows, cols;
 };
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/infile.h"
 #include "base/outfile_extents.h"
+#include "formats/npy/npy_file.h"
 #include "model/ktensor.h"
 
 /* Writes the header (format 1.0) of an array of shape (rows, cols), or (rows,) if cols is 0, in C
@@ -23,23 +23,14 @@ enum status npy_write(struct outfile *file, const struct ktensor *k, struct erro
 struct outfile_extent npy_extent(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
                                  uint64_t first, uint64_t count);
 
-struct npy {
-    struct infile in;
-    uint64_t rows, cols; /* cols is 1 if the shape is (rows,)              */
-    int column_major;    /* Fortran order, as Julia writes                 */
-    uint64_t contents;   /* where (rows * cols) doubles begin, in the file */
-};
-
-/* Opens the file and reads its header. The caller closes *a with npy_close; *a is empty on failure.
- * STATUS_INPUT if the file cannot be read or is damaged, if its entries are not little-endian
- * float64, or if it has more than two dimensions; STATUS_MEMORY. */
-enum status npy_open(struct npy *a, const char *path, struct error *error);
-
-/* Accepts an empty *a. */
-void npy_close(struct npy *a);
+/* Opens the file and reads its header. The caller closes *a with npy_file_close; *a is empty on
+ * failure. STATUS_INPUT if the file cannot be read or is damaged, if its entries are not
+ * little-endian float64, or if it has more than two dimensions; STATUS_MEMORY. */
+enum status npy_open(struct npy_file *a, const char *path, struct error *error);
 
 /* Reads the first `rows` rows to matrix (rows x cols), row-major, by all OpenMP threads.
  * STATUS_INPUT if an entry is not finite, or if the file cannot be read. */
-enum status npy_matrix(const struct npy *a, uint64_t rows, double *matrix, struct error *error);
+enum status npy_matrix(const struct npy_file *a, uint64_t rows, double *matrix,
+                       struct error *error);
 
 #endif

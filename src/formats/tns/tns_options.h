@@ -16,7 +16,8 @@ struct tns_sizes {
 };
 
 struct tns_options {
-    int index_base;           /* 0 or 1                                                        */
+    int index_base; /* 0 or 1                                                        */
+    const char *index_base_given; /* "--index-base", or NULL: 1, and of .npy files 0          */
     int ndims;                /* number of modes that --dims names; 0: it is not given         */
     uint64_t dims[MAX_ORDER]; /* lengths; an index beyond its length is an error. 0: from the
                                * header or the indices                                         */

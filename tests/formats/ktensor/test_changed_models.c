@@ -24,7 +24,7 @@ static void test_npy(void **state)
     for (int i = 0; i < ROWS * COLS; i++)
         entry[i] = i;
     for (int columns = 0; columns < 2; columns++) {
-        struct npy a;
+        struct npy_file a;
         struct error error = {0};
         memset(bytes, ' ', 128);
         memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
@@ -47,7 +47,7 @@ static void test_npy(void **state)
         assert_int_equal(truncate(path, BYTES - 1), 0);
         assert_int_equal(npy_matrix(&a, a.rows, matrix, &error), STATUS_INPUT);
         assert_non_null(strstr(error.message, "x.npy: became shorter while it was read"));
-        npy_close(&a);
+        npy_file_close(&a);
     }
 }
 

@@ -1,0 +1,199 @@
+"""The program blco: where it is, and how it is run."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from typing import Any, Iterable, Sequence
+
+
+class Error(Exception):
+    """The program has failed; the message is its sentence, `status` its exit status."""
+
+    status = 1
+
+
+class InputError(Error, ValueError):
+    """A wrong option or a bad tensor."""
+
+    status = 2
+
+
+class MemoryLimitError(Error, MemoryError):
+    """The work does not fit into memory."""
+
+    status = 3
+
+
+class NumericalError(Error, ArithmeticError):
+    """The decomposition broke down."""
+
+    status = 4
+
+
+class OutputError(Error, OSError):
+    """A file cannot be written."""
+
+    status = 5
+
+
+class NotConverged(Error):
+    """require_converged was given, and the run has not converged; `model` is what it made."""
+
+    status = 7
+    model: Any = None
+
+
+_ERRORS = {kind.status: kind for kind in (InputError, MemoryLimitError, NumericalError, OutputError, NotConverged)}
+INTERRUPTED = (129, 130, 143)
+
+
+def program() -> str:
+    """The path of the program: that of this package, else the one that PATH has."""
+    own = Path(__file__).parent / "bin" / "blco"
+    found = str(own) if own.exists() else shutil.which("blco")
+    if not found:
+        raise FileNotFoundError("the program blco is neither in this package nor in a folder that PATH names")
+    return found
+
+
+def main() -> None:
+    """The command blco of an environment that has this package."""
+    os.execv(program(), ["blco", *sys.argv[1:]])
+
+
+def shows_progress() -> bool:
+    """Whether standard error is a terminal or a notebook."""
+    stream = sys.stderr
+    return bool(stream is not None and getattr(stream, "isatty", lambda: False)()) or "ipykernel" in sys.modules
+
+
+class Result:
+    """What a run printed, and its exit status."""
+
+    def __init__(self, status: int, output: bytes, message: str) -> None:
+        self.status, self.output, self.message = status, output, message
+
+    def error(self) -> Error:
+        kind = _ERRORS.get(self.status, Error)
+        error = kind(self.message or f"blco ended with exit status {self.status}")
+        error.status = self.status
+        return error
+
+
+def run(command: str, arguments: Sequence[str], *, progress: bool = False, pass_fds: Iterable[int] = (),
+        hide: str = "") -> Result:
+    """Runs a command of blco to its end. Ctrl-C ends the program as a signal does: blco cpd finishes its
+    iteration and writes its model; a second Ctrl-C ends it at once. `hide`, the name of a temporary folder
+    with a slash, is left out of messages."""
+    words = [program(), command, *arguments] + ([] if progress else ["-q"])
+    master, slave = _terminal() if progress else (-1, subprocess.PIPE)
+    environment = {**os.environ, "TERM": os.environ.get("TERM") or "xterm"} if progress else None
+    with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave,
+                          pass_fds=tuple(pass_fds), start_new_session=True) as process:
+        if progress:
+            os.close(slave)
+        reader = _Reader(process, master, hide)
+        try:
+            status = reader.read()
+        finally:
+            if progress:
+                os.close(master)
+            if process.poll() is None:
+                process.kill()
+    prefix = f"blco {command}: "
+    lines = [line[len(prefix):] for line in reader.errors if line.startswith(prefix)]
+    return Result(status if status >= 0 else 128 - status, reader.output, lines[-1] if lines else reader.last)
+
+
+def _terminal() -> tuple[int, int]:
+    """A terminal of the program's own, as wide as the user's, on which it rewrites a line."""
+    master, slave = pty.openpty()
+    size = shutil.get_terminal_size()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", size.lines, size.columns, 0, 0))
+    return master, slave
+
+
+class _Reader:
+    """Reads both outputs of the program to their ends; progress goes on to sys.stderr."""
+
+    def __init__(self, process: subprocess.Popen[bytes], terminal: int, hide: str) -> None:
+        import selectors
+
+        self.process, self.terminal, self.hide = process, terminal, hide
+        self.output, self.last = b"", ""
+        self.errors: list[str] = []
+        self._chunks: list[bytes] = []
+        self._line = b""
+        self._selector = selectors.DefaultSelector()
+        assert process.stdout
+        self._selector.register(process.stdout.fileno(), selectors.EVENT_READ)
+        self._stderr = terminal if terminal >= 0 else process.stderr.fileno() if process.stderr else -1
+        self._selector.register(self._stderr, selectors.EVENT_READ)
+
+    def read(self) -> int:
+        asked = False
+        while True:
+            try:
+                while self._selector.get_map():
+                    for key, _ in self._selector.select():
+                        self._take(key.fd)
+                status = self.process.wait()
+                break
+            except KeyboardInterrupt:
+                if asked:
+                    self.process.kill()
+                    raise
+                asked = True
+                self.process.send_signal(signal.SIGINT)
+        self._end_line(b"")
+        self._selector.close()
+        self.output = b"".join(self._chunks)
+        return status
+
+    def _take(self, fd: int) -> None:
+        try:
+            data = os.read(fd, 1 << 16)
+        except OSError:  # a terminal whose other end is closed
+            data = b""
+        if not data:
+            self._selector.unregister(fd)
+        elif fd == self._stderr:
+            self._take_message(data)
+        else:
+            self._chunks.append(data)
+
+    def _take_message(self, data: bytes) -> None:
+        """Whole lines are kept, in case one is the error; what rewrites a line is shown at once."""
+        *lines, self._line = (self._line + data).split(b"\n")
+        for line in lines:
+            self._end_line(line + b"\n")
+        if self.terminal >= 0 and self._line and not self._line.lstrip(b"\r\x1b[K ").startswith(b"blco "):
+            self._show(self._line)
+            self._line = b""
+
+    def _end_line(self, line: bytes) -> None:
+        line, self._line = (self._line, b"") if not line else (line, self._line)
+        text = line.decode("utf-8", "replace")
+        plain = text.replace("\x1b[K", "").strip().rsplit("\r", 1)[-1]
+        if self.hide:
+            plain = plain.replace(self.hide, "")
+        if plain:
+            self.last = plain
+            self.errors.append(plain)
+        if self.terminal >= 0 and not plain.startswith("blco "):
+            self._show(line)
+
+    def _show(self, data: bytes) -> None:
+        if sys.stderr is not None:
+            text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+            sys.stderr.write(text.replace(self.hide, "") if self.hide else text)
+            sys.stderr.flush()

@@ -1,0 +1,156 @@
+"""Tensors of other packages as files that the program reads."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from types import TracebackType
+from typing import Any, Iterator, Sequence
+
+import numpy as np
+
+CHUNK = 1 << 20  # rows of an array that are copied at a time
+MAX_ORDER = 16
+
+
+class Tensor:
+    """A tensor as an argument of the program: a file's name, or arrays. Arrays are written to memory that
+    the program opens as files; its names are links in a temporary folder. Use it in a `with` block."""
+
+    def __init__(self, x: Any, columns: Sequence[str] | None = None, value: str | None = None) -> None:
+        self.names: list[Any] | None = None  # of the indices of each mode: an Index of pandas
+        self.modes: list[str] | None = None  # names of the modes
+        self.shape: tuple[int, ...] | None = None  # of arrays that know theirs
+        self.path, self.folder = "", ""
+        self.fds: list[int] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._coords: list[np.ndarray] = []
+        self._values: np.ndarray | None = None
+        if columns is None and value is not None:
+            raise TypeError("value names a column: expected columns, too")
+        self.options: dict[str, Any] = {}  # of the program, that say the same
+        if isinstance(x, (str, os.PathLike)):
+            self.path = os.fspath(x)
+            self.options = {"columns": columns, "value": value} if columns is not None else {}
+        elif columns is not None:
+            self._take_frame(x, list(columns), value)
+        else:
+            self._take_arrays(x)
+
+    # --- what it may be ---
+
+    def _take_frame(self, frame: Any, columns: list[str], value: str | None) -> None:
+        if not hasattr(frame, "columns") or not hasattr(frame, "loc"):
+            raise TypeError(f"columns: of {type(frame).__name__}, expected a pandas DataFrame or the name of a file")
+        for name in [*columns, *([] if value is None else [value])]:
+            if name not in frame.columns:
+                raise KeyError(f"no column {name!r}: the DataFrame has {', '.join(map(str, frame.columns))}")
+        import pandas
+
+        self.names, self.modes = [], [str(name) for name in columns]
+        for name in columns:
+            codes, found = pandas.factorize(frame[name])
+            if len(codes) and codes.min() < 0:
+                raise ValueError(f"column {name!r}: row {int(np.argmin(codes))} has no value")
+            self._coords.append(codes)
+            self.names.append(pandas.Index(found, name=name))
+        self.shape = tuple(max(len(found), 1) for found in self.names)
+        self._values = None if value is None else frame[value].to_numpy()
+
+    def _take_arrays(self, x: Any) -> None:
+        """A pair (coords, values), or an object of SciPy, pydata/sparse or pyttb."""
+        if isinstance(x, (tuple, list)) and len(x) == 2:
+            coords = np.asarray(x[0])
+            if coords.ndim != 2:
+                raise ValueError(f"coords: an array of shape {coords.shape}, expected (entries, modes)")
+            self._coords = [coords]
+            self._values = np.asarray(x[1])
+        elif hasattr(x, "subs") and hasattr(x, "vals"):  # pyttb.sptensor
+            self._coords = [np.asarray(x.subs).reshape(-1, len(x.shape))]
+            self._values = np.asarray(x.vals).reshape(-1)
+            self.shape = tuple(x.shape)
+        elif hasattr(x, "fill_value") and hasattr(x, "asformat"):  # pydata/sparse
+            x = x.asformat("coo")
+            if x.fill_value != 0:
+                raise ValueError(f"fill_value {x.fill_value}, expected 0")
+            self._coords, self._values, self.shape = [x.coords.T], x.data, tuple(x.shape)
+        elif hasattr(x, "tocoo"):  # SciPy
+            x = x.tocoo()
+            self._coords = list(getattr(x, "coords", None) or (x.row, x.col))
+            self._values, self.shape = x.data, tuple(x.shape)
+        elif hasattr(x, "columns") and hasattr(x, "loc"):
+            raise TypeError("a DataFrame: expected columns=[...], the columns that are modes")
+        else:
+            raise TypeError(f"a tensor: of {type(x).__name__}, expected a path, (coords, values), a DataFrame with columns=, "
+                            "or a sparse tensor of SciPy, pydata/sparse or pyttb")
+
+    # --- as files ---
+
+    def words(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options, and what the tensor says itself."""
+        own = {**self.options, **({"dims": self.shape} if self.shape else {})}
+        return {**own, **{name: value for name, value in options.items() if value is not None}}
+
+    def __enter__(self) -> Tensor:
+        self._folder = tempfile.TemporaryDirectory(prefix="blco-")
+        self.folder = self._folder.name + "/"
+        if self._coords:
+            try:
+                self._write()
+            except BaseException:
+                self.__exit__(None, None, None)
+                raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = []
+        if self._folder:
+            self._folder.cleanup()
+
+    def _write(self) -> None:
+        coords = self._coords
+        if not all(c.dtype.kind in "iu" for c in coords):
+            raise TypeError(f"coords: {coords[0].dtype}, expected integers")
+        kind = np.result_type(*coords)
+        self.path = self._add("coords.npy", coords, kind if kind.kind in "iu" else np.dtype(np.int64))
+        if self._values is None:
+            return
+        values = self._values
+        if values.dtype.kind not in "fiub":
+            raise TypeError(f"values: {values.dtype}, expected numbers")
+        exact = values.dtype.kind in "iub" or values.dtype.itemsize in (4, 8)
+        self.path += "," + self._add("values.npy", [values], values.dtype if exact else np.dtype(np.float64))
+
+    def _add(self, name: str, arrays: list[np.ndarray], kind: np.dtype) -> str:
+        """Makes a file of one array, or of columns of a matrix; returns its path."""
+        kind = kind.newbyteorder("<")
+        first = arrays[0]
+        by_rows = first.ndim == 2 and len(arrays) == 1 and not first.flags.f_contiguous
+        shape = first.shape if len(arrays) == 1 else (len(first), len(arrays))
+        fd = os.memfd_create(name)
+        self.fds.append(fd)
+        with open(fd, "wb", closefd=False) as file:
+            np.lib.format.write_array_header_1_0(file, {
+                "descr": np.lib.format.dtype_to_descr(kind), "fortran_order": not by_rows, "shape": shape})
+            for array in arrays:
+                for part in _parts(array if by_rows else array.T):
+                    file.write(np.ascontiguousarray(part, dtype=kind).data.cast("B"))
+        path = self.folder + name
+        os.symlink(f"/proc/self/fd/{fd}", path)
+        return path
+
+
+def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
+    """The array in parts of consecutive rows, so that little of it is copied at a time; whole, if it need not be."""
+    if array.flags.c_contiguous:
+        yield array
+        return
+    if array.ndim == 2 and len(array) <= MAX_ORDER:  # few long rows
+        for row in array:
+            yield from _parts(row)
+        return
+    for i in range(0, len(array), CHUNK):
+        yield array[i : i + CHUNK]

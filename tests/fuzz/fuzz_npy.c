@@ -1,0 +1,84 @@
+/* Fuzz target of the reader of NumPy arrays: any bytes are read or refused.
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_npy.c    to search
+ *   gcc -DREPLAY ... tests/fuzz/fuzz_npy.c                                        to replay files
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "formats/npy/npy_read.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A file that can be named FOLDER/NAME.npy. */
+static int make_file(const char *link, const uint8_t *data, size_t size)
+{
+    char target[32];
+    const int fd = memfd_create("fuzz", 0);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    snprintf(target, sizeof target, "/proc/self/fd/%d", fd);
+    unlink(link);
+    if (symlink(target, link) != 0)
+        abort();
+    return fd;
+}
+
+/* The first two bytes give the size of the coordinates' file, and the options; then come both
+ * files. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static char coords[64], values[64], path[132];
+    if (size < 2)
+        return 0;
+    if (!path[0]) {
+        snprintf(coords, sizeof coords, "/tmp/fuzz-%d-c.npy", (int)getpid());
+        snprintf(values, sizeof values, "/tmp/fuzz-%d-v.npy", (int)getpid());
+    }
+    const size_t choice = data[1] >> 4;
+    const size_t cut = (data[0] | (size_t)(data[1] & 15) << 8) % (size - 1);
+    const struct tns_options options = {.index_base = choice & 1,
+                                        .index_base_given = choice & 1 ? "--index-base" : NULL,
+                                        .ndims = choice & 2 ? 3 : 0,
+                                        .dims = {choice & 2 ? 4 : 0, 0, choice & 2 ? 300 : 0},
+                                        .memory = 100 << 20};
+    const bool has_values = choice & 4;
+    snprintf(path, sizeof path, "%s%s%s", coords, has_values ? "," : "", has_values ? values : "");
+    const int first = make_file(coords, data + 2, cut);
+    const int second = make_file(values, data + 2 + cut, size - 2 - cut);
+    struct coo x;
+    struct tns_report report;
+    struct error error = {0};
+    enum status status = npy_read(&x, path, &options, NULL, &report, &error);
+    close(first);
+    close(second);
+    unlink(coords);
+    unlink(values);
+    if ((status == STATUS_OK) != (error.message[0] == '\0') || (status != STATUS_OK && x.value))
+        abort();
+    for (uint64_t i = 0; status == STATUS_OK && i < x.nnz; i++)
+        for (int n = 0; n < x.shape.order; n++)
+            if (x.index[n][i] >= x.shape.dims[n])
+                abort();
+    coo_free(&x);
+    return 0;
+}
+
+#ifdef REPLAY
+int main(int argc, char **argv)
+{
+    static uint8_t data[1 << 20];
+    for (int i = 1; i < argc; i++) {
+        FILE *file = fopen(argv[i], "rb");
+        if (!file)
+            return 1;
+        size_t size = fread(data, 1, sizeof data, file);
+        fclose(file);
+        LLVMFuzzerTestOneInput(data, size);
+    }
+    return 0;
+}
+#endif

@@ -1,0 +1,310 @@
+"""The module blco of a wheel, in the environment that the wheel is installed in. tests/scripts/python.bats runs
+one class after the other, each where the packages are that it needs. DATA is the folder of example tensors."""
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+import warnings
+
+import numpy as np
+
+import blco
+
+DATA = os.environ["DATA"]
+HOST = {"backend": "host", "threads": 2}
+
+
+def run_program(*words):
+    return subprocess.run([blco.program(), *words], check=True, capture_output=True, text=True).stdout
+
+
+def read_tns(name):
+    lines = np.loadtxt(f"{DATA}/{name}.tns", comments="#", ndmin=2)
+    return lines[:, :-1].astype(np.int64) - 1, lines[:, -1]
+
+
+class Module(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.coords, self.values = read_tns("planted")
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def assert_same(self, a, b):
+        self.assertTrue((a.weights == b.weights).all() and len(a.factors) == len(b.factors))
+        for one, other in zip(a.factors, b.factors):
+            self.assertTrue((np.asarray(one) == np.asarray(other)).all())
+
+
+class TestModel(Module):
+    def test_has_the_bits_of_the_command_line(self):
+        run_program("cpd", f"{DATA}/planted.tns", "-q", "-r4", "--backend=host", "-t2", "--format=npy", "-o", self.path("m"))
+        weights = np.load(self.path("m.lambda.npy"))
+        for x in (f"{DATA}/planted.tns", (self.coords, self.values), (self.coords.tolist(), self.values.tolist())):
+            model = blco.cpd(x, 4, **HOST)
+            self.assertTrue((model.weights == weights).all())
+            for n in range(3):
+                self.assertTrue((model.factors[n] == np.load(self.path(f"m.mode{n + 1}.npy"))).all())
+        self.assertEqual(model.rank, 4)
+        self.assertEqual(model.shape, tuple(self.coords.max(axis=0) + 1))
+        self.assertEqual(model.fit, model.record["result"]["fit"])
+        self.assertIn("4 components", repr(model))
+
+    def test_arrays_of_every_kind(self):
+        one = blco.cpd((self.coords, self.values), 2, iters=4, **HOST)
+        c, v = self.coords, self.values
+        kinds = [(np.asfortranarray(c), v), (c.astype(np.uint16), v), (c.astype(">i4"), v.astype(">f8")), (c[::-1][::-1], v),
+                 (np.repeat(c, 2, axis=0)[::2], np.repeat(v, 2)[::2]), (c, v[:, None]), (c.astype(np.int8), v.astype(np.longdouble))]
+        for x in kinds:
+            self.assert_same(one, blco.cpd(x, 2, iters=4, **HOST))
+        self.assert_same(one, blco.cpd((c + 1, v), 2, iters=4, index_base=1, **HOST))
+        longer = blco.cpd((c, v), 2, iters=4, dims=(50, 60, 70), **HOST)
+        self.assertEqual(longer.shape, (50, 60, 70))
+        self.assertEqual(blco.info((c, v), backend="host")["nonzeros"], len(v))
+
+    def test_options(self):
+        table = json.loads(run_program("completion", "json"))
+        options = {o["name"] for o in table["commands"][0]["options"]}
+        parameters = {name.replace("_", "-") for name in inspect.signature(blco.cpd).parameters}
+        self.assertEqual(options - parameters,
+                         {"help", "version", "quiet", "verbose", "json", "record", "nowrite"} & options)
+        self.assertLessEqual(parameters - options, {"x", "rank", "columns", "value", "progress"})
+        words = blco._run.words_of({"ridge": {1: .5, 3: 2}, "bin": {"a": "1h", "b": 10}, "nonneg": True, "fix": None,
+                                    "time_limit": "10m", "dims": (3, np.int64(4)), "core_consistency": False})
+        self.assertEqual(words, ["--ridge=1=0.5,3=2", "--bin=a=1h", "--bin=b=10", "--nonneg", "--time-limit=10m",
+                                 "--dims=3,4"])
+        model = blco.cpd((self.coords, self.values), 2, iters=3, tol=0, nonneg=[1, 3], ridge={2: .5}, seed=7,
+                         accelerate="off", **HOST)
+        found = model.record["options"]
+        self.assertEqual([found[name] for name in ("iterations", "tolerance", "nonneg", "ridge", "seed", "accelerate")],
+                         [3, 0, [1, 3], [0, .5, 0], 7, "off"])
+        self.assertTrue((model.factors[0] >= 0).all())
+
+    def test_errors_have_the_sentence_of_the_program(self):
+        c, v = self.coords, self.values
+        cases = [
+            (blco.InputError, "coords.npy: entry [0, ", lambda: blco.cpd((c - 50, v), 2)),
+            (blco.InputError, "absent.tns: No such file or directory", lambda: blco.cpd("absent.tns", 2)),
+            (blco.InputError, "values.npy: 5 x 1 values, expected", lambda: blco.cpd((c, v[:5]), 2)),
+            (ValueError, "--precision: 'half', expected double, single or auto", lambda: blco.cpd((c, v), 2, precision="half")),
+            (blco.InputError, "rank: 1:4, expected one number", lambda: blco.cpd((c, v), "1:4")),
+            (blco.MemoryLimitError, "do not fit", lambda: blco.cpd((c, v), 100000, host_memory="2M", **HOST)),
+            (MemoryError, "do not fit", lambda: blco.cpd((c, v), 100000, host_memory="2M", **HOST)),
+            (blco.OutputError, "no folder", lambda: blco.cpd((c, v), 2, stem="no folder/m")),
+            (TypeError, "coords: float64, expected integers", lambda: blco.cpd((c * 1.5, v), 2)),
+            (TypeError, "values: complex128, expected numbers", lambda: blco.cpd((c, v * 1j), 2)),
+            (TypeError, "of ndarray, expected a path, ", lambda: blco.cpd(np.ones((2, 2)), 2)),
+            (ValueError, "expected (entries, modes)", lambda: blco.cpd((c[:, 0], v), 2)),
+        ]
+        for kind, message, call in cases:
+            with self.assertRaises(kind) as caught:
+                call()
+            self.assertIn(message, str(caught.exception))
+            self.assertNotIn(tempfile.gettempdir(), str(caught.exception))
+        with self.assertRaises(blco.NotConverged) as caught:
+            blco.cpd((c, v), 2, iters=1, require_converged=True, **HOST)
+        self.assertEqual(caught.exception.model.rank, 2)
+
+    def test_predict_save_top_and_page(self):
+        model = blco.cpd((self.coords, self.values), 4, iters=200, tol=1e-9, **HOST)
+        predicted = model.predict(self.coords)
+        self.assertLess(abs(predicted - self.values).max(), 1e-3)
+        with self.assertRaises(IndexError):
+            model.predict(self.coords + 100)
+        model.save(self.path("m"))
+        lines = run_program("predict", self.path("m"), f"{DATA}/planted.tns", "-q").split("\n")[:-1]
+        np.testing.assert_allclose([float(line.split()[-1]) for line in lines], predicted, rtol=1e-9, atol=1e-12)
+        top = model.top(2, mode=1)
+        first = top["components"][0]["modes"][0]["entries"][0]
+        self.assertEqual(first["index"], int(abs(model.factors[0][:, 0]).argmax()))
+        model.report(self.path("page.html"))
+        with open(self.path("page.html"), encoding="utf-8") as file:
+            self.assertIn("</html>", file.read())
+        self.assertTrue(model._repr_html_().startswith("<iframe srcdoc=") and "<script" not in model._repr_html_())
+
+    def test_stem_keeps_the_files(self):
+        blco.cpd((self.coords, self.values), 2, iters=2, stem=self.path("kept"), format="text", **HOST)
+        self.assertTrue({"kept.mode1.mat", "kept.mode1.npy", "kept.lambda.mat"} <= set(os.listdir(self.folder.name)))
+
+    def test_leaves_nothing(self):
+        before = set(os.listdir(tempfile.gettempdir())), len(os.listdir("/proc/self/fd"))
+        for progress in (False, True):
+            blco.cpd((self.coords, self.values), 2, iters=2, progress=progress, **HOST)
+        with self.assertRaises(blco.InputError):
+            blco.cpd((self.coords - 1, self.values), 2)
+        left = {name for name in set(os.listdir(tempfile.gettempdir())) - before[0] if name.startswith("blco-")}
+        self.assertEqual((left, len(os.listdir("/proc/self/fd"))), (set(), before[1]))
+
+    def test_progress(self):
+        script = f"import blco\nblco.cpd({DATA + '/planted.tns'!r}, 2, iters=3, backend='host', progress=True)\n"
+        shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        self.assertIn("iterations", shown.stderr)
+        self.assertEqual(shown.stdout, "")
+        quiet = subprocess.run([sys.executable, "-c", script.replace("True", "None")], capture_output=True, text=True, check=True)
+        self.assertEqual((quiet.stdout, quiet.stderr), ("", ""))
+
+    def test_peak_memory_is_that_of_the_program(self):
+        mine = np.ones(40000000)  # 320 MB
+        model = blco.cpd((self.coords, self.values), 2, iters=2, **HOST)
+        self.assertLess(model.record["memory"]["peak_bytes"], mine.nbytes)
+
+    def test_needs_only_numpy(self):
+        script = "import sys, blco; assert not {'pandas', 'scipy', 'sparse', 'pyttb'} & set(sys.modules)"
+        subprocess.run([sys.executable, "-c", script], check=True)
+
+    def test_interrupted(self):
+        script = textwrap.dedent(f"""
+            import sys, warnings, numpy as np, blco
+            warnings.simplefilter("ignore")
+            model = blco.cpd({DATA + '/planted.tns'!r}, 4, iters=100000000, tol=0, backend="host", checkpoint={self.path('c')!r},
+                             checkpoint_every="1i")
+            print(model.stop, len(model.weights), model.record["result"]["iterations"])
+            """)
+        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True)
+        for _ in range(600):
+            if os.path.exists(self.path("c")):
+                break
+            time.sleep(.1)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        stop, rank, iterations = output.split()
+        self.assertEqual((process.returncode, rank), (0, "4"))
+        self.assertGreater(int(iterations), 0)
+
+
+class TestPandas(Module):
+    def test_names(self):
+        import pandas
+
+        frame = pandas.DataFrame({"a": [f"a{i}" for i in self.coords[:, 0]], "b": self.coords[:, 1] * 7,
+                                  "c": pandas.Timestamp("2026-01-01") + pandas.to_timedelta(self.coords[:, 2], "D"),
+                                  "value": self.values})
+        model = blco.cpd(frame, 4, columns=["a", "b", "c"], value="value", iters=200, tol=1e-9, **HOST)
+        self.assertEqual(list(model.factors[0].index), list(frame["a"].unique()))
+        self.assertEqual(model.factors[2].index.name, "c")
+        self.assertLess(abs(model.predict(frame) - self.values).max(), 1e-3)
+        with self.assertRaises(KeyError) as caught:
+            model.predict(frame.assign(a="nobody"))
+        self.assertIn("'nobody' is no name", str(caught.exception))
+        self.assertIn(model.top(1)["components"][0]["modes"][0]["entries"][0]["label"], set(frame["a"]))
+        self.assertIn(frame["a"][0], model._repr_html_())
+        for change in ({"columns": ["a", "x"]}, {"columns": ["a"], "value": "x"}):
+            with self.assertRaises(KeyError):
+                blco.cpd(frame, 2, **change)
+        with self.assertRaises(ValueError) as caught:
+            blco.cpd(frame.assign(a=frame["a"].where(frame.index != 5)), 2, columns=["a", "b"])
+        self.assertIn("column 'a': row 5 has no value", str(caught.exception))
+        with self.assertRaises(TypeError):
+            blco.cpd(frame, 2)
+
+    def test_rows_are_counted(self):
+        import pandas
+
+        frame = pandas.DataFrame({"x": ["u", "v", "u", "u"], "y": ["p", "q", "p", "q"]})
+        model = blco.cpd(frame, 2, columns=["x", "y"], iters=100, **HOST)
+        np.testing.assert_allclose(model.predict(np.array([[0, 0], [0, 1], [1, 0], [1, 1]])), [2, 1, 0, 1], atol=1e-6)
+
+
+    def test_csv(self):
+        model = blco.cpd(f"{DATA}/events.csv", 2, columns=["user", "item", "time"], bin={"time": "1h"}, **HOST)
+        self.assertEqual(model.modes, ["user", "item", "time"])
+        self.assertEqual(list(model.factors[0].index), ["ann", "bob", "cem", "dora"])
+        self.assertEqual(model.factors[1].index.name, "item")
+        self.assertEqual(model.top(1, mode=1)["components"][0]["modes"][0]["entries"][0]["label"] in model.names[0], True)
+        self.assertEqual(blco.info(f"{DATA}/events.csv", columns=["user", "item"])["modes"], ["user", "item"])
+
+    def test_labels_beside_the_files_of_a_model(self):
+        with open(self.path("m.mode2.map"), "w", encoding="utf-8") as file:
+            file.writelines(f"b{i}\n" for i in range(self.coords[:, 1].max() + 1))
+        model = blco.cpd((self.coords, self.values), 2, iters=2, stem=self.path("m"), **HOST)
+        self.assertEqual(list(model.factors[1].index[:2]), ["b0", "b1"])
+        self.assertIsInstance(model.factors[0], np.ndarray)
+        self.assertTrue(model.top(1, mode=2)["components"][0]["modes"][0]["entries"][0]["label"].startswith("b"))
+        self.assertEqual(len(model.predict(self.coords)), len(self.values))
+
+
+class TestScipy(Module):
+    def test_sparse_matrices(self):
+        import scipy.sparse
+
+        matrix = scipy.sparse.random(40, 30, .2, format="csr", random_state=1)
+        dense = matrix.toarray()
+        coords = np.argwhere(dense)
+        one = blco.cpd((coords, dense[tuple(coords.T)]), 3, dims=(40, 30), iters=5, **HOST)
+        for x in (matrix, matrix.tocoo(), scipy.sparse.csr_array(matrix)):
+            self.assert_same(one, blco.cpd(x, 3, iters=5, **HOST))
+        self.assertEqual(blco.cpd(matrix.tocsc(), 3, iters=5, **HOST).shape, (40, 30))
+
+
+class TestSparse(Module):
+    def test_arrays(self):
+        import sparse
+
+        shape = tuple(self.coords.max(axis=0) + 1)
+        x = sparse.COO(self.coords.T, self.values, shape=shape)
+        one = blco.cpd((x.coords.T, x.data), 3, iters=5, **HOST)
+        self.assert_same(one, blco.cpd(x, 3, iters=5, **HOST))
+        self.assertEqual(blco.cpd(sparse.GCXS(x), 3, iters=5, **HOST).shape, shape)
+        with self.assertRaises(ValueError):
+            blco.cpd(sparse.COO(self.coords.T, self.values, shape=shape, fill_value=1.0), 3)
+
+
+class TestPyttb(Module):
+    def test_tensor_and_model(self):
+        import pyttb
+
+        shape = tuple(int(n) for n in self.coords.max(axis=0) + 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x = pyttb.sptensor(self.coords, self.values[:, None], shape)
+            model = blco.cpd(x, 4, iters=200, tol=1e-9, **HOST)
+            k = model.to_pyttb()
+            self.assertEqual(k.shape, shape)
+            full = k.full().data[tuple(self.coords.T)]
+        np.testing.assert_allclose(full, model.predict(self.coords), atol=1e-12)
+
+
+class TestTensorly(Module):
+    def test_model(self):
+        model = blco.cpd((self.coords, self.values), 4, iters=9, **HOST)
+        full = model.to_tensorly().to_tensor()[tuple(self.coords.T)]
+        np.testing.assert_allclose(full, model.predict(self.coords), atol=1e-12)
+
+
+class TestOverhead(Module):
+    def test_at_most_50_ms_and_5_per_cent_beside_the_program(self):
+        random = np.random.default_rng(1)
+        coords = np.stack([random.integers(0, length, 1000000) for length in (3000, 2000, 100)], axis=1)
+        values = random.random(len(coords))
+        run = blco._program.run
+        program = 0.0
+
+        def timed(*words, **options):
+            nonlocal program
+            start = time.perf_counter()
+            result = run(*words, **options)
+            program = time.perf_counter() - start
+            return result
+
+        blco._program.run = timed
+        self.addCleanup(setattr, blco._program, "run", run)
+        for _ in range(20):  # another try on a busy machine
+            start = time.perf_counter()
+            blco.cpd((coords, values), 8, iters=5, tol=0, **HOST)
+            module = time.perf_counter() - start
+            print(f"program {program:.3f} s, module {module:.3f} s")
+            if module <= .05 + 1.05 * program:
+                return
+        self.fail("the module takes longer")
+
+
+if __name__ == "__main__":
+    unittest.main()

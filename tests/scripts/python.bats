@@ -1,0 +1,85 @@
+# scripts/make-wheel and the module blco: the wheel of the build under test, installed into a new virtual
+# environment. Other packages come from the Python that has them (build/python, Debian's).
+load ../commands/cli_helpers
+
+setup_file() {
+    local tree built python
+    tree=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    built=$(dirname "$BLCO")
+    case $(basename "$built") in host | cuda) ;; *) skip "a wheel is made of the builds host and cuda only" ;; esac
+    for python in ${BLCO_TEST_PYTHON-} python3 /usr/bin/python3 none; do
+        ! "$python" -c 'import numpy, venv, ensurepip' 2>/dev/null || break
+    done
+    [ "$python" != none ] || skip "no Python has numpy and makes virtual environments (packages python3-numpy, python3-venv)"
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$tree" -o blco "VARIANT=$(basename "$built")" "${built#"$tree"/}/wheel/blco" >&2
+    WHEEL=$("$tree/scripts/make-wheel" "$built" 9.8.7 "$BATS_FILE_TMPDIR")
+    "$python" -m venv "$BATS_FILE_TMPDIR/venv"
+    VENV=$BATS_FILE_TMPDIR/venv/bin
+    "$python" -c 'import sys; print(*[p for p in sys.path if p.endswith("-packages")], sep="\n")' \
+        >"$("$VENV/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/others.pth"
+    "$VENV/python" -m pip install -q --disable-pip-version-check --no-index --no-deps "$WHEEL" >&2
+    export WHEEL VENV
+}
+
+has() { "$VENV/python" -c "import $1" 2>/dev/null || skip "no Python has $1"; }
+
+passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/tests/python/test_module.py" "$@"; }
+
+@test "wheel: its program runs, in any folder and without other libraries" {
+    [ "$("$VENV/blco" --version | cut -d' ' -f1-2)" = "$("$BLCO" --version | cut -d' ' -f1-2)" ]
+    "$VENV/blco" cpd -q --backend host "$DATA/planted.tns" -r 4 -o planted
+    [ -s planted.lambda.mat ]
+    cp -r "$("$VENV/python" -c 'import blco, os; print(os.path.dirname(blco.__file__))')" moved
+    LD_DEBUG=files moved/bin/blco cpd -q --backend host "$DATA/planted.tns" -r 40 -i 2 --nowrite 2>libraries
+    grep -oE 'calling init: .*(blas|isal|gfortran).*' libraries | sort -u >own
+    cat own
+    [ "$(grep -c "/moved/bin/../lib/" own)" -ge 3 ] && ! grep -v "/moved/" own
+    run ! "$VENV/blco" cpd absent.tns -r 2
+}
+
+@test "wheel: named as what it has, and every file is in its record" {
+    [[ $WHEEL == */blco-9.8.7-py3-none-manylinux_2_*_$(uname -m).whl ]]
+    [ "$(stat -c %s "$WHEEL")" -lt 20000000 ]
+    "$VENV/python" -m zipfile -l "$WHEEL" >files
+    for file in blco/py.typed blco/_cpd.py blco/bin/blco share/man/man1/blco-cpd.1 bash-completion/completions/blco; do
+        grep -qF "$file" files
+    done
+    "$VENV/python" -m pip check --disable-pip-version-check
+}
+
+@test "wheel: auditwheel finds its tag right" {
+    local auditwheel
+    auditwheel=$(command -v auditwheel) || skip "auditwheel is not installed"
+    run -0 "$auditwheel" show "$WHEEL"
+    tag=${WHEEL##*-none-}
+    [[ $output == *"\"${tag%.whl}\""* ]]
+}
+
+@test "module: what README shows runs" {
+    ln -s "$DATA" data
+    sed -n "s/^    \(python3 -c .*import blco.*\)/\1/p" "$ROOT/README.md" >shown
+    [ -s shown ]
+    PATH=$VENV:$PATH bash -e shown >factor
+    [ "$(wc -l <factor)" -ge 2 ]
+}
+
+@test "module: models, options, errors, files and signals" { passes TestModel; }
+
+@test "module: DataFrames of pandas" { has pandas && passes TestPandas; }
+
+@test "module: SciPy" { has scipy && passes TestScipy; }
+
+@test "module: pydata/sparse" { has sparse && passes TestSparse; }
+
+@test "module: pyttb" { has pyttb && passes TestPyttb; }
+
+@test "module: TensorLy" { has tensorly && passes TestTensorly; }
+
+@test "module: its types are right" {
+    local mypy
+    mypy=$(command -v mypy) || skip "mypy is not installed"
+    "$mypy" --strict --python-executable "$VENV/python" -p blco --disable-error-code=import-untyped \
+        --disable-error-code=import-not-found --disable-error-code=attr-defined
+}
+
+@test "module: takes at most 50 ms and 5 % more than the command line" { passes TestOverhead; }
