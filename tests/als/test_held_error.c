@@ -342,7 +342,9 @@ static void test_early_stop(void **state)
         assert_close(r.held.rmse, e.rmse, 1e-5);
         for (size_t after = (size_t)r.best_iteration; after < trace.count; after++)
             assert_true(trace.held[after] >= r.held.rmse);
-        assert_true(r.least_iteration == r.best_iteration && r.least_held == r.held.rmse);
+        assert_int_equal(r.least_iteration, r.best_iteration);
+        /* a GPU sums in another order after the model was stored and loaded */
+        assert_close(r.least_held, r.held.rmse, under_test.kind->devices ? 1e-12 : 0);
         ktensor_free(&k);
         fit_trace_free(&trace);
     }

@@ -85,6 +85,8 @@ static void test_values(void **state)
                 const struct tensor_case *t = &cases[c];
                 struct backend_options options = {.problem.rank = ranks[r]};
                 struct coo x;
+                if (kind->devices && ranks[r] > 64) /* more than systems of rows have there */
+                    continue;
                 options.problem.unlisted = (struct unlisted){.weighed = true, .weight = s ? .5 : 0};
                 options.problem.rules = same_ridge(.1);
                 naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
@@ -132,7 +134,9 @@ static void test_plan(void **state)
     assert_int_equal(backend_plan(&without, kind, &tensor, &options, &error), STATUS_OK);
     tensor.held = 1000;
     assert_int_equal(backend_plan(&with, kind, &tensor, &options, &error), STATUS_OK);
-    assert_true(with.total_bytes == without.total_bytes + held_out_bytes(3, 1000));
+    /* they are in host memory, which a GPU's plan does not count */
+    const uint64_t held = kind->devices ? 0 : held_out_bytes(3, 1000);
+    assert_true(with.total_bytes == without.total_bytes + held);
 }
 
 int main(void)

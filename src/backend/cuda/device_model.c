@@ -164,14 +164,13 @@ enum status device_state_load(void *state, const struct model_source *from, stru
         return error->status;
     if (s->sweep.factors.precision != from->precision)
         device_state_set_precision(s, from->precision);
-    code = cudaMemset(s->scalars, 0, sizeof *s->scalars);
+    code = cudaMemsetAsync(s->scalars, 0, sizeof *s->scalars, s->side);
     if (cuda_status(code, "the result", error) != STATUS_OK)
         goto done;
     if (load_modes(s, from, norm, error) != STATUS_OK)
         goto done;
-    code = cudaMemcpy(s->model.lambda, from->lambda, s->rank * sizeof *s->model.lambda,
-                      cudaMemcpyHostToDevice);
-    cuda_status(code, "lambda", error);
+    device_send(s->model.lambda, from->lambda, s->rank * sizeof *s->model.lambda, s->side, "lambda",
+                error);
 done:
     s->model.weights_fit = from->carried != NULL;
     s->model.last_mode = -1;

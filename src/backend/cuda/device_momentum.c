@@ -194,8 +194,9 @@ static enum status keep_lambda(struct device_state *s, struct error *error)
 {
     if (s->model.last_mode < 0)
         return STATUS_OK;
-    return cuda_status(cudaMemcpy(s->model.lambda, s->model.norm[s->model.last_mode],
-                                  s->rank * sizeof *s->model.lambda, cudaMemcpyDeviceToDevice),
+    return cuda_status(cudaMemcpyAsync(s->model.lambda, s->model.norm[s->model.last_mode],
+                                       s->rank * sizeof *s->model.lambda, cudaMemcpyDeviceToDevice,
+                                       s->stream),
                        doing, error);
 }
 
@@ -206,9 +207,8 @@ enum status device_momentum_step(struct device_state *s, const struct momentum_s
     if (step->now != 0) {
         if (keep_lambda(s, error) != STATUS_OK)
             return error->status;
-        if (cuda_status(
-                cudaMemcpy(&s->scalars->momentum.step, step, sizeof *step, cudaMemcpyHostToDevice),
-                doing, error) != STATUS_OK)
+        if (device_send(&s->scalars->momentum.step, step, sizeof *step, s->stream, doing, error) !=
+            STATUS_OK)
             return error->status;
         if (queue_step(s, error) != STATUS_OK)
             return error->status;

@@ -112,9 +112,7 @@ done:
 
 static enum status put_lambda(struct device_state *s, const double *lambda, struct error *error)
 {
-    return cuda_status(
-        cudaMemcpy(s->model.lambda, lambda, s->rank * sizeof *lambda, cudaMemcpyHostToDevice),
-        doing, error);
+    return device_send(s->model.lambda, lambda, s->rank * sizeof *lambda, s->side, doing, error);
 }
 
 /* The weights of a model that was only loaded say nothing of its size: lambda is multiplied so that

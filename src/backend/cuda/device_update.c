@@ -116,8 +116,8 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
     ahead->running = device_dense_run_ahead(s->dense, NULL);
     ahead->careful = CAREFUL_UPDATES;
     s->model.last_mode = ahead->queued[first].before;
-    cudaError_t code = cudaMemset(&s->scalars->halt, 0, sizeof s->scalars->halt);
-    if (cuda_status(code, "V", error) != STATUS_OK)
+    const int none = 0;
+    if (device_send(&s->scalars->halt, &none, sizeof none, s->side, "V", error) != STATUS_OK)
         return error->status;
     for (int i = first; i < ahead->count; i++) {
         const struct device_queued *u = &ahead->queued[i];

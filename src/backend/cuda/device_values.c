@@ -92,9 +92,8 @@ enum status device_state_values(void *state, const struct coo *at, double *value
         goto done;
     if (take_room(&room, s, part, error) != STATUS_OK)
         goto done;
-    if (cuda_status(
-            cudaMemcpy(room.weight, weight, s->rank * sizeof *weight, cudaMemcpyHostToDevice),
-            doing, error) != STATUS_OK)
+    if (device_send(room.weight, weight, s->rank * sizeof *weight, s->stream, doing, error) !=
+        STATUS_OK)
         goto done;
     for (uint64_t first = 0; first < at->nnz; first += part)
         if (find_part(s, &room, at, first, least_of(part, at->nnz - first), value, error) !=

@@ -38,6 +38,8 @@ enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, u
     if (cuda_status(cudaMemset(w->padded_w, 0, rank * ld * sizeof(double)), "room for W", error) !=
         STATUS_OK)
         return error->status;
+    if (cuda_status(cudaStreamSynchronize(NULL), "room for W", error) != STATUS_OK)
+        return error->status;
     if (device_array_into(&w->grams, w->parts * rank * rank, sizeof *w->grams, error) != STATUS_OK)
         return error->status;
     if (precision == PRECISION_DOUBLE)

@@ -48,6 +48,13 @@ enum status device_fetch(void *host, const void *device, size_t bytes, cudaStrea
     return cuda_status(code == cudaSuccess ? cudaStreamSynchronize(stream) : code, what, error);
 }
 
+enum status device_send(void *device, const void *host, size_t bytes, cudaStream_t stream,
+                        const char *what, struct error *error)
+{
+    cudaError_t code = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream);
+    return cuda_status(code == cudaSuccess ? cudaStreamSynchronize(stream) : code, what, error);
+}
+
 void device_trim(void)
 {
     int device;

@@ -26,6 +26,11 @@ void device_free(void *array);
 enum status device_fetch(void *host, const void *device, size_t bytes, cudaStream_t stream,
                          const char *what, struct error *error);
 
+/* Copies `bytes` of the host to a device array when the stream gets there; waits for the stream:
+ * cudaMemcpy returns before the copy has arrived, and no other stream waits for that. */
+enum status device_send(void *device, const void *host, size_t bytes, cudaStream_t stream,
+                        const char *what, struct error *error);
+
 /* Returns memory that the device's own pool keeps unused to the device. Waits for all work on the
  * device. */
 void device_trim(void);

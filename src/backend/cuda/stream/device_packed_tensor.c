@@ -49,8 +49,7 @@ static void *to_device(const void *host, uint64_t count, size_t size, struct err
     void *array = host ? device_array(count, size, error) : NULL;
     if (!array)
         return NULL;
-    cudaError_t code = cudaMemcpy(array, host, count * size, cudaMemcpyHostToDevice);
-    if (cuda_status(code, doing, error) != STATUS_OK) {
+    if (device_send(array, host, count * size, NULL, doing, error) != STATUS_OK) {
         device_free(array);
         return NULL;
     }

@@ -81,7 +81,9 @@ static enum status build_buffers(struct device_stream *s, struct error *error)
         return error->status;
     if (allocate(&s->damaged, 1, sizeof *s->damaged, &s->used, error) != STATUS_OK)
         return error->status;
-    return cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error);
+    if (cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(cudaStreamSynchronize(NULL), doing, error);
 }
 
 static cudaError_t open_workspace(struct device_stream_workspace *workspace)
