@@ -52,6 +52,10 @@ same ridge 0 1e-3
 same ridge-scale balanced counted
 same unlisted unknown 0.5
 same fade 0.5 0.7
+same holdout 0.1 0.2
+same early-stop 5 6
+same loss squares poisson
+same solver newton mu
 same nonneg 1 2
 same fix 1 2
 same stem a b
@@ -111,6 +115,8 @@ END
         iters) base="cpd x.tns -q -r 3" ;;
         fix) base="$base --init data" ;;
         fade | ridge-scale) base="$base --unlisted unknown" ;;
+        early-stop) base="$base --holdout 0.1" ;;
+        solver) base="$base --loss poisson" ;;
         checkpoint-every) base="$base --checkpoint a.blck" ;;
         esac
         n=$((5 - ${n:-2})) # 3 and 2 processes in turn

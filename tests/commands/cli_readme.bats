@@ -61,7 +61,7 @@ runs() {
 
 @test "the README leads from a table with names to a page with names" {
     mkdir bin && ln -s "$BLCO" bin/blco && ln -s "$DATA" data
-    sed -n '/^\*\*Make a page/,/^\*\*Load/s/^    \(blco .*\)/\1/p' "$ROOT/README.md" >commands
+    sed -n '/^\*\*Make a page/,/^\*\*Use it/s/^    \(blco .*\)/\1/p' "$ROOT/README.md" >commands
     [ "$(wc -l <commands)" -eq 3 ]
     PATH=$PWD/bin:$PATH bash -e commands 2>messages
     grep -q '<caption><bdi>item</bdi>' events.html

@@ -207,9 +207,7 @@ static const struct cli_option model_options[] = {
      "with --holdout: stop after K iterations without a\nsmaller held-out error, and write the "
      "best model",
      CLI_INT(struct cpd_settings, early_stop, 1, MAX_ITERATIONS)},
-    {"--loss", 0, "WHAT",
-     "what the model minimises: {words};\npoisson is for counts, and makes components of "
-     "rates\n({default})",
+    {"--loss", 0, "WHAT", "what the model minimises: {words} (for\ncounts) ({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
      .used_most = true},
     {"--solver", 0, "HOW", "with --loss poisson, the step of a row: {words}\n({default})",
@@ -225,9 +223,9 @@ static const struct cli_option model_options[] = {
     {.name = NULL}};
 
 static const struct cli_option output_options[] = {
-    {"--stem", 'o', "STEM", "the names of the files begin with STEM\n(the tensor's name)",
-     CLI_SETTINGS(set_stem), .used_most = true},
-    {"--format", 0, "LIST", "{words}, or several of them separated\nby commas ({default})",
+    {"--stem", 'o', "STEM", "files begin with STEM (the tensor's name)", CLI_SETTINGS(set_stem),
+     .used_most = true},
+    {"--format", 0, "LIST", "{words}, or a list ({default})",
      CLI_WORDS(struct cpd_settings, formats, ktensor_format_words), .initial = "text",
      .used_most = true},
     {"--nowrite", 0, NULL, "write no files", CLI_FLAG(struct cpd_settings, nowrite)},
@@ -256,7 +254,7 @@ static const struct cli_option checkpoint_options[] = {
     {"--resume", 0, "FILE", "go on from the checkpoint in FILE",
      CLI_FILE(struct cpd_settings, resume)},
     {"--resume-if-exists", 0, "FILE", "go on from FILE if it exists, else start a new run",
-     CLI_FILE(struct cpd_settings, resume_if_exists), .used_most = true},
+     CLI_FILE(struct cpd_settings, resume_if_exists)},
     {"--time-limit", 0, "TIME",
      "stop after the iteration during which TIME, as 3h50m,\nhas passed since the start",
      CLI_DURATION(struct cpd_settings, time_limit)},
