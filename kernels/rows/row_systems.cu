@@ -3,28 +3,16 @@
  * them in the layout of the matrix instructions. */
 #include "kernels/rows/row_systems.h"
 
-#include <cuda_pipeline_primitives.h>
-
-#include "kernels/dense/dense_modes.cuh"
-#include "kernels/mttkrp/chunk_nonzeros.cuh"
+#include "kernels/rows/row_batches.cuh"
 #include "kernels/rows/row_solve.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "numerics/row_term.h"
-#include "numerics/vector.cuh"
 
 namespace
 {
 
-constexpr uint32_t ALL = ~0u;
-constexpr int WARP = 32;
-constexpr int BATCH = 8;            /* nonzeros at a time                                 */
 constexpr double SHORT_LIMIT = 1e8; /* of K, which costs as many digits                   */
-constexpr int SNAP = 32;            /* nonzeros among which the start of a row is looked for */
-constexpr int THREADS = 256;
 constexpr int JOIN_THREADS = 512;
-constexpr double RIDGE_LIMIT = 1e200; /* of a component that has become zero, which stays so */
-
-static_assert(SNAP < ROW_SPAN_LEAST, "spans stay in order");
 
 /* Numbers of a system beside b and G. */
 struct row_numbers {
@@ -36,186 +24,29 @@ constexpr int NUMBERS = sizeof(row_numbers) / sizeof(double);
 /* b, the upper half of G by rows, the numbers. */
 template <int COLUMNS> constexpr int part_length = COLUMNS + COLUMNS *(COLUMNS + 1) / 2 + NUMBERS;
 
-/* Entries from one row in a stage to the next: those of four nonzeros lie in different banks. */
-template <typename T, int COLUMNS>
-constexpr int stage_ld = sizeof(T) == sizeof(double) ? COLUMNS + 4
-                         : COLUMNS == TILE_SIDE      ? COLUMNS
-                                                     : COLUMNS + 8;
-
-/* 32 nonzeros from a place on, one in each lane. */
-struct window {
-    index_words<ANY> index;
-    double value;
-    uint32_t row; /* not before it is the present window */
-};
-
-/* Up to BATCH nonzeros of one row, whose gathered rows are in a stage or on their way there. */
-struct batch {
-    double value[2]; /* of nonzeros t and t + 4; NaN: not there */
-    uint32_t row;
-    int count;  /* 0: there is none             */
-    bool whole; /* the row has no other nonzeros */
-};
-
 template <typename T, int BLOCKS> struct row_walk {
     static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
-    static constexpr int LD = stage_ld<T, COLUMNS>;
+    static constexpr int LD = row_batches<T, COLUMNS>::LD;
     static constexpr int PAIRS = tile_pairs<BLOCKS>;
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
-    static constexpr int VECTORS = COLUMNS / WIDTH; /* of a row of z                            */
-    static constexpr int AT_ONCE = BATCH < WARP / VECTORS ? BATCH : WARP / VECTORS;
-    static constexpr int STEPS = BATCH / AT_ONCE; /* copies of a batch's rows                 */
     static constexpr int PARTS = row_room<COLUMNS>::PARTS;
     static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH; /* a batch's z */
 
     const row_systems_args &a;
     row_room<COLUMNS> &room;
-    T *stage;                  /* (2 x gathers x BATCH x LD); shared                           */
+    row_batches<T, COLUMNS> batches;
     const uint32_t lane, t, g; /* lane = 4 g + t                                               */
-    const bool narrow;         /* indices of one word, no bases                                */
-    const uint32_t *base;      /* of the block, or NULL                                        */
-    uint64_t first, end;       /* of the window; of the span                                   */
-    bool goes_on;              /* the span's last row, after its end                           */
-    uint32_t previous;         /* the row of the last batch                                    */
-    int from, size;            /* lanes of the window that are still to come: [from, size)     */
-    uint32_t heads;            /* bit i: lane i has another row than lane i - 1                */
-    window now, next;
-    uint32_t row;         /* the one that is being summed                                 */
-    double b[BLOCKS];     /* of nonzeros t and t + 4 of the batches                       */
-    double sum[PAIRS][4]; /* tiles of G                                                   */
-    row_numbers numbers;  /* of nonzeros t and t + 4, in lanes with g = 0                 */
+    uint32_t row;              /* the one that is being summed                                 */
+    double b[BLOCKS];          /* of nonzeros t and t + 4 of the batches                       */
+    double sum[PAIRS][4];      /* tiles of G                                                   */
+    row_numbers numbers;       /* of nonzeros t and t + 4, in lanes with g = 0                 */
 
-    __device__ __forceinline__ row_walk(const row_systems_args &args, row_room<COLUMNS> &of, T *at)
-        : a(args), room(of), stage(at), lane(threadIdx.x), t(lane % 4), g(lane / 4),
-          narrow(!args.mttkrp.index[1] && !args.mttkrp.base), base(nullptr)
+    /* stages: shared, of row_batches. */
+    __device__ __forceinline__ row_walk(const row_systems_args &args, row_room<COLUMNS> &of,
+                                        T *stages)
+        : a(args), room(of), batches(args.mttkrp, stages), lane(threadIdx.x), t(lane % 4),
+          g(lane / 4)
     {
-    }
-
-    /* Coordinates of one word without a base have NARROW. */
-    template <bool NARROW>
-    __device__ __forceinline__ uint32_t row_number(const mttkrp_field &f,
-                                                   const index_words<ANY> &index) const
-    {
-        if constexpr (NARROW)
-            return static_cast<uint32_t>(index.word[0] >> f.shift) & f.mask;
-        return coordinate<ANY>(f, index, base_of(f.mode));
-    }
-
-    __device__ __forceinline__ uint32_t base_of(int mode) const
-    {
-        return base ? __ldg(base + mode) : 0;
-    }
-
-    __device__ __forceinline__ window read(uint64_t at) const
-    {
-        const uint64_t i = at + lane < end ? at + lane : end - 1;
-        const global_chunk<T, ANY> all{
-            {a.mttkrp.index[0], a.mttkrp.index[1]}, a.mttkrp.value, a.mttkrp.wide_values != 0};
-        const auto here = all.from(i);
-        window w;
-        w.index = here.index_at(0);
-        w.value = a.mttkrp.wide_values ? __ldg(static_cast<const double *>(here.value))
-                                       : static_cast<double>(here.value_at(0));
-        return w;
-    }
-
-    /* Nonzero `lane + by` of those in the present window and the next one. */
-    template <typename X> __device__ __forceinline__ static X slid(X low, X high, int by)
-    {
-        const int from = static_cast<int>(threadIdx.x) + by;
-        const X a = __shfl_sync(ALL, low, from), b = __shfl_sync(ALL, high, from);
-        return from < WARP ? a : b;
-    }
-
-    /* The window goes on from its lane `from`, so that a short row lies in it as a whole. */
-    __device__ __forceinline__ void slide()
-    {
-        if (from < WARP) {
-            for (int k = 0; k < (narrow ? 1 : 2); k++)
-                now.index.word[k] = slid(now.index.word[k], next.index.word[k], from);
-            now.value = slid(now.value, next.value, from);
-        } else {
-            now = next;
-        }
-        begin_window(first + from);
-    }
-
-    /* The nonzeros of the window from `at` on are in `now`. */
-    __device__ __forceinline__ void begin_window(uint64_t at)
-    {
-        first = at;
-        from = 0;
-        size = end - first < WARP ? static_cast<int>(end - first) : WARP;
-        now.row = narrow ? row_number<true>(a.mttkrp.output, now.index)
-                         : row_number<false>(a.mttkrp.output, now.index);
-        const uint32_t before = __shfl_up_sync(ALL, now.row, 1);
-        heads = __ballot_sync(ALL, static_cast<int>(lane) < size && lane > 0 && now.row != before);
-        if (first + WARP < end)
-            next = read(first + WARP);
-    }
-
-    __device__ __forceinline__ T *rows_of(int which, int gather) const
-    {
-        return stage + (which * a.mttkrp.gathers + gather) * BATCH * LD;
-    }
-
-    /* Starts to copy the rows that nonzeros [from, from + count) of the window gather, and perhaps
-     * a few more. Those, and columns after the last, count nothing. */
-    template <bool NARROW> __device__ __forceinline__ void copy_rows(int which, int count) const
-    {
-        const uint32_t v = lane % VECTORS, row_bytes = a.mttkrp.vectors * VECTOR_BYTES;
-        const int place = static_cast<int>(lane / VECTORS) % AT_ONCE;
-        T *to = rows_of(which, 0) + place * LD + v * WIDTH;
-        for (int k = 0; k < a.mttkrp.gathers; k++, to += BATCH * LD) {
-            const mttkrp_gather &gather = a.mttkrp.gather[k];
-            const uint32_t mine = row_number<NARROW>(gather.field, now.index);
-            const char *rows = static_cast<const char *>(gather.rows) +
-                               min(v, a.mttkrp.vectors - 1) * VECTOR_BYTES;
-            uint64_t i[STEPS];
-#pragma unroll
-            for (int s = 0; s < STEPS; s++)
-                i[s] = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
-            if (count > BATCH - AT_ONCE) {
-#pragma unroll
-                for (int s = 0; s < STEPS; s++)
-                    copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
-            } else {
-#pragma unroll
-                for (int s = 0; s < STEPS; s++)
-                    if (s * AT_ONCE < count)
-                        copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
-            }
-        }
-    }
-
-    /* The next batch of the span, whose rows go to stage `which`. */
-    __device__ __forceinline__ batch begin_batch(int which)
-    {
-        batch x = {};
-        if (size - from <= BATCH && first + size < end)
-            slide();
-        if (from < size) {
-            const uint32_t later = heads >> from >> 1;
-            const int to = later ? from + __ffs(static_cast<int>(later)) : size;
-            x.count = min(to - from, BATCH);
-            x.row = __shfl_sync(ALL, now.row, from);
-            x.whole = x.row != previous && x.count == to - from &&
-                      (later || (first + size == end && !goes_on));
-            previous = x.row;
-            if (narrow)
-                copy_rows<true>(which, x.count);
-            else
-                copy_rows<false>(which, x.count);
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const int k = 4 * half + static_cast<int>(t);
-                const double value = __shfl_sync(ALL, now.value, from + k);
-                x.value[half] = k < x.count ? value : NAN;
-            }
-            from += x.count;
-        }
-        __pipeline_commit();
-        return x;
     }
 
     __device__ __forceinline__ double old_entry(uint32_t r) const
@@ -264,7 +95,7 @@ template <typename T, int BLOCKS> struct row_walk {
     __device__ __forceinline__ void multiply(int which, int half, double (&z)[BLOCKS]) const
     {
         const int gathers = GATHERS == ANY ? a.mttkrp.gathers : GATHERS;
-        const T *rows = rows_of(which, 0) + place_of(half, 0);
+        const T *rows = batches.rows_of(which, 0) + place_of(half, 0);
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++)
             z[i] = GATHERS == ANY ? 1 : rows[i * TILE_SIDE];
@@ -382,7 +213,7 @@ template <typename T, int BLOCKS> struct row_walk {
      * entries (g, 2 t) and (g, 2 t + 1). */
     __device__ __forceinline__ void short_matrix(int which, double (&k)[2]) const
     {
-        const T *rows = rows_of(which, 0) + g * LD + t;
+        const T *rows = batches.rows_of(which, 0) + g * LD + t;
         k[0] = k[1] = 0;
 #pragma unroll
         for (int s = 0; s < COLUMNS; s += 4) {
@@ -588,22 +419,16 @@ template <typename T, int BLOCKS> struct row_walk {
      * added. */
     __device__ __forceinline__ void walk(uint32_t span)
     {
-        const uint64_t begin = __ldg(a.span + span);
+        const uint64_t begin = __ldg(a.span + span), end = __ldg(a.span + span + 1);
         bool head = __ldg(a.continued + span), open = false;
-        goes_on = __ldg(a.continued + span + 1);
+        const bool goes_on = __ldg(a.continued + span + 1);
         room.totals = {};
-        end = __ldg(a.span + span + 1);
-        base = a.mttkrp.base
-                   ? a.mttkrp.base + static_cast<uint64_t>(__ldg(a.block + span)) * MAX_ORDER
-                   : nullptr;
         if (begin == end)
             return;
-        now = next = read(begin);
-        begin_window(begin);
-        previous = head ? __shfl_sync(ALL, now.row, 0) : NO_ROW;
-        batch x = begin_batch(0);
+        batches.begin({begin, end, __ldg(a.block + span), head, goes_on});
+        batch x = batches.next_batch(0);
         for (int which = 0; x.count > 0; which ^= 1) {
-            const batch y = begin_batch(which ^ 1);
+            const batch y = batches.next_batch(which ^ 1);
             __pipeline_wait_prior(1);
             __syncwarp();
             if (open && x.row != row) {
@@ -646,7 +471,7 @@ __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
     using room = row_room<BLOCKS * TILE_SIDE>;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     T *stages = reinterpret_cast<T *>(shared_bytes + sizeof(room));
-    for (int i = threadIdx.x; i < 2 * a.mttkrp.gathers * BATCH * stage_ld<T, room::COLUMNS>;
+    for (int i = threadIdx.x; i < 2 * a.mttkrp.gathers * BATCH * row_batches<T, room::COLUMNS>::LD;
          i += WARP)
         stages[i] = 0;
     room &own = *reinterpret_cast<room *>(shared_bytes);
@@ -701,7 +526,7 @@ template <typename T, int BLOCKS> row_kernel instance()
     constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS>),
             reinterpret_cast<const void *>(join_rows<T, BLOCKS>), part_length<COLUMNS>,
-            sizeof(row_room<COLUMNS>), 2 * BATCH * stage_ld<T, COLUMNS> * sizeof(T)};
+            sizeof(row_room<COLUMNS>), 2 * BATCH * row_batches<T, COLUMNS>::LD * sizeof(T)};
 }
 
 template <typename T> row_kernel choose(uint32_t rank)
@@ -720,84 +545,6 @@ row_kernel kernel_of(uint32_t rank, enum precision precision)
     return precision == PRECISION_SINGLE ? choose<float>(rank) : choose<double>(rank);
 }
 
-__global__ void make_common(const __grid_constant__ row_common_args a)
-{
-    const uint32_t rank = a.modes.rank;
-    const uint32_t i = blockIdx.x, j = threadIdx.x;
-    const double apart = 1 / scale(a.modes, i);
-    a.to.v[i * rank + j] =
-        a.unlisted * hadamard(a.modes, i * rank + j, false) * apart / scale(a.modes, j);
-    if (j != 0)
-        return;
-    const double norm = a.modes.norm[a.modes.mode][i], lambda = fabs(a.lambda[i]);
-    double ridge = a.ridge;
-    if (ridge > 0 && a.power > 0)
-        ridge = lambda > 0 ? ridge * pow(lambda, -a.power) : RIDGE_LIMIT;
-    ridge = ridge < RIDGE_LIMIT ? ridge : RIDGE_LIMIT;
-    a.to.now[i] = a.lambda[i] / (norm != 0 ? norm : 1) / apart;
-    a.to.out[i] = apart;
-    a.to.ridge[i] = ridge * apart * apart;
-    a.to.inverse[i] = 1 / a.to.ridge[i];
-}
-
-/* The row of nonzero i, of block `block`. */
-__device__ uint32_t row_of_nonzero(const mttkrp_args &a, uint64_t i, uint32_t block)
-{
-    index_words<ANY> index;
-    index.word[0] = __ldg(a.index[0] + i);
-    index.word[1] = a.index[1] ? __ldg(a.index[1] + i) : 0;
-    const uint32_t base =
-        a.base ? __ldg(a.base + static_cast<uint64_t>(block) * MAX_ORDER + a.output.mode) : 0;
-    return coordinate<ANY>(a.output, index, base);
-}
-
-__global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t *block,
-                           uint32_t spans, uint64_t *span, uint32_t *before, uint32_t *after)
-{
-    const uint32_t s = blockIdx.x * THREADS + threadIdx.x;
-    if (s == 0 || s >= spans)
-        return;
-    uint64_t i = span[s];
-    const uint32_t own = block[s], last = block[s - 1];
-    const uint32_t row = row_of_nonzero(a, i - 1, last);
-    for (uint64_t k = i; own == last && k < i + SNAP; k++)
-        if (row_of_nonzero(a, k, own) != row) {
-            i = k;
-            break;
-        }
-    span[s] = i;
-    before[s] = row_of_nonzero(a, i - 1, last);
-    after[s] = row_of_nonzero(a, i, own);
-}
-
-/* In one thread block, in a fixed order. */
-__global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
-                           const double *lambda, uint32_t rank, double power, double *model)
-{
-    __shared__ row_totals part[THREADS];
-    row_totals sum = {};
-    for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
-        sum.misfit += of[i].misfit;
-        sum.size += of[i].size;
-        sum.penalty += of[i].penalty;
-    }
-    part[threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.x > 0)
-        return;
-    for (int k = 1; k < THREADS; k++) {
-        sum.misfit += part[k].misfit;
-        sum.size += part[k].size;
-        sum.penalty += part[k].penalty;
-    }
-    *to = sum;
-    double all = 0;
-    for (uint32_t r = 0; model && r < rank; r++)
-        all += pow(fabs(lambda[r]), power);
-    if (model)
-        *model = all;
-}
-
 uint32_t shared_bytes_of(const row_kernel &kernel, uint32_t gathers)
 {
     return kernel.room + gathers * kernel.gather;
@@ -806,12 +553,6 @@ uint32_t shared_bytes_of(const row_kernel &kernel, uint32_t gathers)
 } // namespace
 
 extern "C" {
-
-cudaError_t row_common_make(const struct row_common_args *args, cudaStream_t stream)
-{
-    make_common<<<args->modes.rank, args->modes.rank, 0, stream>>>(*args);
-    return cudaGetLastError();
-}
 
 uint64_t row_system_length(uint32_t rank)
 {
@@ -837,14 +578,6 @@ cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision pr
     return code;
 }
 
-cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t spans,
-                           uint64_t *span, uint32_t *before, uint32_t *after, cudaStream_t stream)
-{
-    snap_spans<<<spans / THREADS + 1, THREADS, 0, stream>>>(*args, block, spans, span, before,
-                                                            after);
-    return cudaGetLastError();
-}
-
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
     const enum precision precision = args->mttkrp.precision;
@@ -862,14 +595,5 @@ cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t 
         code =
             cudaLaunchKernel(kernel.join, dim3(args->joins), dim3(JOIN_THREADS), list, 0, stream);
     return code;
-}
-
-cudaError_t row_totals_sum(const struct row_systems_args *args, struct row_totals *sum,
-                           const double *lambda, double power, double *model, cudaStream_t stream)
-{
-    const uint32_t count = args->spans + (args->only_squares ? 0 : args->joins);
-    sum_totals<<<1, THREADS, 0, stream>>>(args->totals, count, sum, lambda, args->rank, power,
-                                          model);
-    return cudaGetLastError();
 }
 }

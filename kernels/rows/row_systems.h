@@ -2,6 +2,7 @@
  * the nonzeros in the ordering of the mode, sums b and G of a row after the other, and solves a row
  * when it ends. A row that spans share is joined from their sums by a second kernel, in the order
  * of the spans: results repeat bit for bit on one device. Systems are double in any precision.
+ * Implemented in row_systems.cu (the pass) and row_steps.cu (the steps before and after it).
  * Device pointers only; nothing of src/ is known here. Asynchronous; the launch's error is
  * returned. */
 #ifndef BLCO_ROW_SYSTEMS_H

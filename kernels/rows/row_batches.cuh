@@ -1,0 +1,209 @@
+/* Reads the nonzeros of a span batch by batch, by a warp: up to 8 nonzeros of one row at a time.
+ * The rows that they gather are copied into one of two stages in shared memory, without passing
+ * through registers. */
+#ifndef BLCO_ROW_BATCHES_CUH
+#define BLCO_ROW_BATCHES_CUH
+
+#include <cuda_pipeline_primitives.h>
+#include <math.h>
+
+#include "kernels/mttkrp/chunk_nonzeros.cuh"
+#include "kernels/rows/row_tiles.cuh"
+#include "numerics/vector.cuh"
+
+constexpr uint32_t ALL = ~0u;
+constexpr int WARP = 32;
+constexpr int BATCH = 8; /* nonzeros at a time */
+
+/* 32 nonzeros from a place on, one in each lane. */
+struct window {
+    index_words<ANY> index;
+    double value;
+    uint32_t row; /* not before it is the present window */
+};
+
+/* Up to BATCH nonzeros of one row, whose gathered rows are in a stage or on their way there. */
+struct batch {
+    double value[2]; /* of nonzeros t and t + 4; NaN: not there */
+    uint32_t row;
+    int count;  /* 0: there is none             */
+    bool whole; /* the row has no other nonzeros */
+};
+
+/* Consecutive nonzeros. */
+struct span_of_rows {
+    uint64_t begin, end;
+    uint32_t block; /* in which they lie                    */
+    bool continued; /* the first row begins before the span */
+    bool goes_on;   /* the last row ends after it           */
+};
+
+template <typename T, int COLUMNS> struct row_batches {
+    static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
+    static constexpr int VECTORS = COLUMNS / WIDTH; /* of a row                                 */
+    static constexpr int AT_ONCE = BATCH < WARP / VECTORS ? BATCH : WARP / VECTORS;
+    static constexpr int STEPS = BATCH / AT_ONCE; /* copies of a batch's rows                 */
+    /* Entries from one row in a stage to the next: those of four nonzeros lie in different banks.
+     */
+    static constexpr int LD = sizeof(T) == sizeof(double) ? COLUMNS + 4
+                              : COLUMNS == TILE_SIDE      ? COLUMNS
+                                                          : COLUMNS + 8;
+
+    const mttkrp_args &a;
+    T *stage;               /* (2 x gathers x BATCH x LD); shared                           */
+    const uint32_t lane, t; /* t: nonzeros t and t + 4 of a batch are the lane's          */
+    const bool narrow;      /* indices of one word, no bases                                */
+    const uint32_t *base;   /* of the block, or NULL                                        */
+    uint64_t first, end;    /* of the window; of the span                                   */
+    bool goes_on;           /* the span's last row, after its end                           */
+    uint32_t previous;      /* the row of the last batch                                    */
+    int from, size;         /* lanes of the window that are still to come: [from, size)     */
+    uint32_t heads;         /* bit i: lane i has another row than lane i - 1                */
+    window now, next;
+
+    __device__ __forceinline__ row_batches(const mttkrp_args &args, T *stages)
+        : a(args), stage(stages), lane(threadIdx.x), t(lane % 4),
+          narrow(!args.index[1] && !args.base), base(nullptr)
+    {
+    }
+
+    /* At the first nonzero of a span that has some. */
+    __device__ __forceinline__ void begin(const span_of_rows &span)
+    {
+        end = span.end;
+        goes_on = span.goes_on;
+        base = a.base ? a.base + static_cast<uint64_t>(span.block) * MAX_ORDER : nullptr;
+        now = next = read(span.begin);
+        begin_window(span.begin);
+        previous = span.continued ? __shfl_sync(ALL, now.row, 0) : NO_ROW;
+    }
+
+    /* Coordinates of one word without a base have NARROW. */
+    template <bool NARROW>
+    __device__ __forceinline__ uint32_t row_number(const mttkrp_field &f,
+                                                   const index_words<ANY> &index) const
+    {
+        if constexpr (NARROW)
+            return static_cast<uint32_t>(index.word[0] >> f.shift) & f.mask;
+        return coordinate<ANY>(f, index, base_of(f.mode));
+    }
+
+    __device__ __forceinline__ uint32_t base_of(int mode) const
+    {
+        return base ? __ldg(base + mode) : 0;
+    }
+
+    __device__ __forceinline__ window read(uint64_t at) const
+    {
+        const uint64_t i = at + lane < end ? at + lane : end - 1;
+        const global_chunk<T, ANY> all{{a.index[0], a.index[1]}, a.value, a.wide_values != 0};
+        const auto here = all.from(i);
+        window w;
+        w.index = here.index_at(0);
+        w.value = a.wide_values ? __ldg(static_cast<const double *>(here.value))
+                                : static_cast<double>(here.value_at(0));
+        return w;
+    }
+
+    /* Nonzero `lane + by` of those in the present window and the next one. */
+    template <typename X> __device__ __forceinline__ static X slid(X low, X high, int by)
+    {
+        const int from = static_cast<int>(threadIdx.x) + by;
+        const X a = __shfl_sync(ALL, low, from), b = __shfl_sync(ALL, high, from);
+        return from < WARP ? a : b;
+    }
+
+    /* The window goes on from its lane `from`, so that a short row lies in it as a whole. */
+    __device__ __forceinline__ void slide()
+    {
+        if (from < WARP) {
+            for (int k = 0; k < (narrow ? 1 : 2); k++)
+                now.index.word[k] = slid(now.index.word[k], next.index.word[k], from);
+            now.value = slid(now.value, next.value, from);
+        } else {
+            now = next;
+        }
+        begin_window(first + from);
+    }
+
+    /* The nonzeros of the window from `at` on are in `now`. */
+    __device__ __forceinline__ void begin_window(uint64_t at)
+    {
+        first = at;
+        from = 0;
+        size = end - first < WARP ? static_cast<int>(end - first) : WARP;
+        now.row =
+            narrow ? row_number<true>(a.output, now.index) : row_number<false>(a.output, now.index);
+        const uint32_t before = __shfl_up_sync(ALL, now.row, 1);
+        heads = __ballot_sync(ALL, static_cast<int>(lane) < size && lane > 0 && now.row != before);
+        if (first + WARP < end)
+            next = read(first + WARP);
+    }
+
+    __device__ __forceinline__ T *rows_of(int which, int gather) const
+    {
+        return stage + (which * a.gathers + gather) * BATCH * LD;
+    }
+
+    /* Starts to copy the rows that nonzeros [from, from + count) of the window gather, and perhaps
+     * a few more. Those, and columns after the last, count nothing. */
+    template <bool NARROW> __device__ __forceinline__ void copy_rows(int which, int count) const
+    {
+        const uint32_t v = lane % VECTORS, row_bytes = a.vectors * VECTOR_BYTES;
+        const int place = static_cast<int>(lane / VECTORS) % AT_ONCE;
+        T *to = rows_of(which, 0) + place * LD + v * WIDTH;
+        for (int k = 0; k < a.gathers; k++, to += BATCH * LD) {
+            const mttkrp_gather &gather = a.gather[k];
+            const uint32_t mine = row_number<NARROW>(gather.field, now.index);
+            const char *rows =
+                static_cast<const char *>(gather.rows) + min(v, a.vectors - 1) * VECTOR_BYTES;
+            uint64_t i[STEPS];
+#pragma unroll
+            for (int s = 0; s < STEPS; s++)
+                i[s] = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
+            if (count > BATCH - AT_ONCE) {
+#pragma unroll
+                for (int s = 0; s < STEPS; s++)
+                    copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
+            } else {
+#pragma unroll
+                for (int s = 0; s < STEPS; s++)
+                    if (s * AT_ONCE < count)
+                        copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
+            }
+        }
+    }
+
+    /* The next batch of the span, whose rows go to stage `which`; they are there after the next
+     * call but one has been waited for (__pipeline_wait_prior). */
+    __device__ __forceinline__ batch next_batch(int which)
+    {
+        batch x = {};
+        if (size - from <= BATCH && first + size < end)
+            slide();
+        if (from < size) {
+            const uint32_t later = heads >> from >> 1;
+            const int to = later ? from + __ffs(static_cast<int>(later)) : size;
+            x.count = min(to - from, BATCH);
+            x.row = __shfl_sync(ALL, now.row, from);
+            x.whole = x.row != previous && x.count == to - from &&
+                      (later || (first + size == end && !goes_on));
+            previous = x.row;
+            if (narrow)
+                copy_rows<true>(which, x.count);
+            else
+                copy_rows<false>(which, x.count);
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int k = 4 * half + static_cast<int>(t);
+                const double value = __shfl_sync(ALL, now.value, from + k);
+                x.value[half] = k < x.count ? value : NAN;
+            }
+            from += x.count;
+        }
+        __pipeline_commit();
+        return x;
+    }
+};
+
+#endif
