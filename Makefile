@@ -106,9 +106,10 @@ ifeq ($(VARIANT),cuda)
   KERNELS   := $(shell find kernels -name '*.cu')
   # Machine code for the first architecture of every generation from sm_70 on that nvcc knows, which
   # serves the others of its generation, and PTX of the last for later ones; ARCH=native builds for the
-  # card at hand.
+  # card at hand. No GPU of generation 11 is in a machine with x86.
   MAJORS    := $(shell $(NVCC) --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$$/\1/p' | sort -n | \
-                 awk '$$1 >= 70 && !seen[int($$1 / 10)]++')
+                 awk -v cpu=$$(uname -m) \
+                 '$$1 >= 70 && !(cpu == "x86_64" && int($$1 / 10) == 11) && !seen[int($$1 / 10)]++')
   GENCODE   := $(if $(ARCH),-arch=$(ARCH),$(foreach a,$(MAJORS),-gencode arch=compute_$a,code=sm_$a) \
                  -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
   # All device code is compressed, in the way that is nvcc's default: every driver of its CUDA reads that.

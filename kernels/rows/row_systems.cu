@@ -427,14 +427,17 @@ template <typename T, int BLOCKS> struct row_walk {
             return;
         batches.begin({begin, end, __ldg(a.block + span), head, goes_on});
         batch x = batches.next_batch(0);
-        for (int which = 0; x.count > 0; which ^= 1) {
+        for (int which = 0;; which ^= 1) {
             const batch y = batches.next_batch(which ^ 1);
             __pipeline_wait_prior(1);
             __syncwarp();
-            if (open && x.row != row) {
-                end_row(head ? part_of(span, 0) : nullptr);
+            if (open && (x.count == 0 || x.row != row)) {
+                const bool tail = x.count == 0 && goes_on;
+                end_row(head ? part_of(span, 0) : tail ? part_of(span, 1) : nullptr);
                 open = head = false;
             }
+            if (x.count == 0)
+                break;
             if (!(x.whole && a.short_rows && solve_short(x, which))) {
                 if (!open)
                     begin_row(x.row);
@@ -444,8 +447,6 @@ template <typename T, int BLOCKS> struct row_walk {
             __syncwarp();
             x = y;
         }
-        if (open)
-            end_row(head ? part_of(span, 0) : goes_on ? part_of(span, 1) : nullptr);
     }
 
     /* The system of a row, from its parts, which are in shared memory. */
