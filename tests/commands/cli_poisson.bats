@@ -1,6 +1,7 @@
 # Runs of blco cpd with a Poisson loss.
 # bats file_tags=threads
 load cli_helpers
+load ../support/mpi
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
@@ -68,8 +69,9 @@ number() { # FILE NAME
 }
 
 @test "processes find what one does" {
+    needs_mpirun
     cpd -i 20 --tol 0 --nowrite --record one.json
-    mpirun --allow-run-as-root --oversubscribe -q -n 3 "$BLCO" cpd "$data/planted.tns" -r 4 \
+    processes 3 "$BLCO" cpd "$data/planted.tns" -r 4 \
         --backend host -q --loss poisson -i 20 --tol 0 --nowrite --record three.json
     awk -v a="$(number one.json fit)" -v b="$(number three.json fit)" \
         'BEGIN { exit !(a - b < 1e-9 && b - a < 1e-9) }'
@@ -126,8 +128,12 @@ number() { # FILE NAME
     run "$BLCO" cpd negative.blco -r 1 --nowrite --backend host --loss poisson -q
     [ "$status" -eq 2 ]
     [[ $output =~ ^"blco cpd: 2 values are negative; --loss poisson is for counts (first: at coordinates "("1 2"|"2 1")" 1)"$ ]]
-    run mpirun --allow-run-as-root --oversubscribe -q -n 2 "$BLCO" cpd negative.tns -r 1 --nowrite \
-        --backend host --loss poisson -q
+}
+
+@test "processes say which value is negative" {
+    needs_mpirun
+    printf '# counts\n\n\n1 1 1 3\n1 2 1 -1\n2 1 1 -2\n2 2 1 4\n' >negative.tns
+    run processes 2 "$BLCO" cpd negative.tns -r 1 --nowrite --backend host --loss poisson -q
     [[ $output =~ "2 values are negative; --loss poisson is for counts (first: at coordinates "("1 2"|"2 1")" 1)" ]]
 }
 
