@@ -93,11 +93,12 @@ SOURCES  := $(filter-out %_simd.c,\
 # any processor, some for x86 with AVX2 or AVX-512. src/backend/host/simd_width.c chooses among them.
 SIMD_ANY    := row_sums_simd-double-1 row_sums_simd-double-2 row_sums_simd-float-1 row_sums_simd-float-4 \
                dense_simd-double-1 dense_simd-double-2 nonneg_simd-double-2 systems_simd-double-2 \
+               rows_simd-double-2 \
                residual_simd-double-1 residual_simd-float-1
 SIMD_AVX2   := row_sums_simd-double-4 row_sums_simd-float-8 dense_simd-double-4 nonneg_simd-double-4 \
-               systems_simd-double-4 residual_simd-double-4 residual_simd-float-4
+               systems_simd-double-4 rows_simd-double-4 residual_simd-double-4 residual_simd-float-4
 SIMD_AVX512 := row_sums_simd-double-8 row_sums_simd-float-16 dense_simd-double-8 nonneg_simd-double-8 \
-               systems_simd-double-8 residual_simd-double-8 residual_simd-float-8
+               systems_simd-double-8 rows_simd-double-8 residual_simd-double-8 residual_simd-float-8
 SIMD_X86    := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(SIMD_AVX2) $(SIMD_AVX512))
 SIMD        := $(patsubst %,$O/src/backend/host/host_%.o,$(SIMD_ANY) $(SIMD_X86))
 TESTS    := $(shell find tests -name 'test_*.c')
@@ -112,9 +113,11 @@ ifeq ($(VARIANT),cuda)
                  '$$1 >= 70 && !(cpu == "x86_64" && int($$1 / 10) == 11) && !seen[int($$1 / 10)]++')
   GENCODE   := $(if $(ARCH),-arch=$(ARCH),$(foreach a,$(MAJORS),-gencode arch=compute_$a,code=sm_$a) \
                  -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
-  # All device code is compressed, in the way that is nvcc's default: every driver of its CUDA reads that.
+  # All device code is compressed. From CUDA 13 on, all modes of that make Zstandard frames, which every driver
+  # reads that reads those of the default; `size` makes the smallest.
   # LINEINFO=1 adds the source lines that profilers show, which makes the device code four times as large.
-  NVFLAGS   := -O3 $(if $(LINEINFO),-lineinfo) -std=c++17 -Xfatbin -compress-all -Xcompiler -Wall,-Wextra \
+  COMPRESS  := -Xfatbin -compress-all $(if $(shell $(NVCC) --version | grep 'release 1[3-9]'),--compress-mode=size)
+  NVFLAGS   := -O3 $(if $(LINEINFO),-lineinfo) -std=c++17 $(COMPRESS) -Xcompiler -Wall,-Wextra \
                $(if $(WERROR),-Werror all-warnings) $(GENCODE) -Isrc -I.
   FLAGS     += -isystem $(CUDA_HOME)/include
   GPU_TESTS := $(patsubst %.c,$O/%,$(shell find tests -name 'gpu_*.c'))
@@ -177,7 +180,7 @@ $(KNOW_VERSION): FLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT
 
 # A product and a sum in one instruction, where the processor has it.
 $O/src/backend/host/host_dense_simd-%.o $O/src/backend/host/host_nonneg_simd-%.o \
-$O/src/backend/host/host_systems_simd-%.o: FLAGS += -ffp-contract=fast
+$O/src/backend/host/host_systems_simd-%.o $O/src/backend/host/host_rows_simd-%.o: FLAGS += -ffp-contract=fast
 
 $(SIMD_AVX2:%=$O/src/backend/host/host_%.o): FLAGS += -mavx2 -mfma
 $(SIMD_AVX512:%=$O/src/backend/host/host_%.o): FLAGS += -mavx512f -mavx512dq
@@ -262,7 +265,7 @@ INSTALLED_share/man/man1     := $(wildcard man/*.1)
 INSTALLED_share/man/man5     := $(wildcard man/*.5)
 INSTALLED_share/man/man7     := $(wildcard man/*.7)
 INSTALLED_share/blco         := scripts/fetch-frostt
-INSTALLED_share/blco/loaders := $(wildcard scripts/loaders/*.py scripts/loaders/*.m)
+INSTALLED_share/blco/loaders := $(wildcard scripts/loaders/load_blco.*)
 INSTALLED_share/blco/slurm   := $(wildcard scripts/slurm/*.sh)
 INSTALLED_share/blco/schema  := $(wildcard data/schema/*.json)
 INSTALLED_share/doc/blco     := LICENSE

@@ -10,6 +10,7 @@
 #include "base/map_guard.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "base/threads.h"
 #include "base/version.h"
 #include "commands/command_table.h"
 #include "commands/options/cmd_common.h"
@@ -49,9 +50,10 @@ static int dispatch(int argc, char **argv, const struct command **command, struc
         return (int)error_set(error, STATUS_INPUT,
                               "a command is expected before option %s; try blco --help", word);
     *command = command_find(word, error);
-    if (*command)
-        guard_maps(*command);
-    return *command ? (*command)->run(argc - 1, argv + 1, error) : (int)error->status;
+    if (!*command || threads_check_first(error) != STATUS_OK)
+        return (int)error->status;
+    guard_maps(*command);
+    return (*command)->run(argc - 1, argv + 1, error);
 }
 
 /* Of processes that work together, not every one tells. */

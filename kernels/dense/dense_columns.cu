@@ -84,7 +84,63 @@ __global__ void __launch_bounds__(COLUMNS *ROWS) columns_kernel(const dense_colu
     }
 }
 
+/* partial (gridDim.x x R) = the sums over the rows of each thread block. */
+template <typename Real>
+__global__ void __launch_bounds__(COLUMNS *ROWS) sums_kernel(const dense_column_sums_args args)
+{
+    __shared__ double shared[ROWS][COLUMNS];
+    const uint32_t c = blockIdx.y * COLUMNS + threadIdx.x;
+    const uint64_t begin = (uint64_t)blockIdx.x * ROWS + threadIdx.y;
+    const uint64_t step = (uint64_t)gridDim.x * ROWS, end = c < args.rank ? args.rows : 0;
+    const Real *a = (const Real *)args.a + c;
+    double sum = 0;
+#pragma unroll 4
+    for (uint64_t i = begin; i < end; i += step)
+        sum += (double)a[i * args.ld];
+    shared[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || c >= args.rank)
+        return;
+    for (int y = 1; y < ROWS; y++)
+        sum += shared[y][threadIdx.x];
+    args.partial[(uint64_t)blockIdx.x * args.rank + c] = sum;
+}
+
+/* Thread block c: column c. */
+__global__ void __launch_bounds__(DENSE_SUM_PARTS)
+    sum_partial_kernel(const dense_column_sums_args args, uint32_t parts)
+{
+    __shared__ double sums[DENSE_SUM_PARTS];
+    const uint32_t c = blockIdx.x, i = threadIdx.x;
+    sums[i] = i < parts ? args.partial[(uint64_t)i * args.rank + c] : 0;
+    for (uint32_t half = DENSE_SUM_PARTS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (i < half)
+            sums[i] += sums[i + half];
+    }
+    if (i == 0)
+        args.sum[c] = sums[0];
+}
+
 } // namespace
+
+extern "C" cudaError_t dense_column_sums(const struct dense_column_sums_args *args,
+                                         enum precision precision, cudaStream_t stream)
+{
+    const uint64_t wanted = args->rows / (8 * ROWS) + 1;
+    const uint32_t parts = wanted < DENSE_SUM_PARTS ? (uint32_t)wanted : DENSE_SUM_PARTS;
+    const dim3 blocks(parts, (args->rank + COLUMNS - 1) / COLUMNS);
+    const dim3 threads(COLUMNS, ROWS);
+    if (precision == PRECISION_SINGLE)
+        sums_kernel<float><<<blocks, threads, 0, stream>>>(*args);
+    else
+        sums_kernel<double><<<blocks, threads, 0, stream>>>(*args);
+    const cudaError_t code = cudaGetLastError();
+    if (code != cudaSuccess)
+        return code;
+    sum_partial_kernel<<<args->rank, DENSE_SUM_PARTS, 0, stream>>>(*args, parts);
+    return cudaGetLastError();
+}
 
 extern "C" cudaError_t dense_columns(const struct dense_columns_args *args,
                                      enum precision precision, cudaStream_t stream)

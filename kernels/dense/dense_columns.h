@@ -1,6 +1,6 @@
 /* Statistics of the columns of a factor matrix: the entry of largest magnitude and the sum of
- * squares of each. Device pointers only; nothing of src/ is known here. Asynchronous; the launch's
- * error is returned. Results repeat bit for bit on one device. */
+ * squares of each, or the sum alone. Device pointers only; nothing of src/ is known here.
+ * Asynchronous; the launch's error is returned. Results repeat bit for bit on one device. */
 #ifndef BLCO_DENSE_COLUMNS_H
 #define BLCO_DENSE_COLUMNS_H
 
@@ -35,6 +35,20 @@ struct dense_columns_args {
 
 cudaError_t dense_columns(const struct dense_columns_args *args, enum precision precision,
                           cudaStream_t stream);
+
+#define DENSE_SUM_PARTS 512
+
+struct dense_column_sums_args {
+    const void *a; /* (rows x ld) */
+    uint64_t rows;
+    uint32_t ld, rank;
+    double *partial; /* (DENSE_SUM_PARTS x R): room */
+    double *sum;     /* (R)                         */
+};
+
+/* sum_r = the sum of the entries of column r. Two launches. */
+cudaError_t dense_column_sums(const struct dense_column_sums_args *args, enum precision precision,
+                              cudaStream_t stream);
 
 #ifdef __cplusplus
 }

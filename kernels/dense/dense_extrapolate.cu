@@ -3,6 +3,7 @@
  * (row_tile.cuh), so that Y'Y takes no pass of its own. */
 #include "kernels/dense/dense_extrapolate.h"
 
+#include "kernels/dense/column_norm.cuh"
 #include "kernels/dense/early_load.cuh"
 #include "kernels/dense/row_tile.cuh"
 
@@ -41,12 +42,25 @@ __device__ __forceinline__ double2 column_factors(const dense_extrapolate_mode &
     return make_double2(step.now / one_for_zero(of_a), step.before / one_for_zero(of_s));
 }
 
+/* By which entries of Y are clipped. */
+struct clipping {
+    int clip;
+    double keeps; /* of (1 + b) A */
+};
+
+__device__ __forceinline__ clipping clipping_of(const dense_extrapolate_mode &mode,
+                                                const momentum_step &step)
+{
+    return {step.before != 0 && mode.clip, mode.keeps / step.now};
+}
+
 /* An entry of Y. */
 template <typename Real>
-__device__ __forceinline__ Real extrapolated(const double2 &factor, Real a, Real s, int clip)
+__device__ __forceinline__ Real extrapolated(const double2 &factor, Real a, Real s,
+                                             const clipping &c)
 {
-    const double y = fma(factor.x, (double)a, factor.y * (double)s);
-    return (Real)(clip && y < 0 ? 0 : y);
+    const double of_a = factor.x * (double)a, y = fma(factor.x, (double)a, factor.y * (double)s);
+    return (Real)(c.clip && y < c.keeps * of_a ? c.keeps * of_a : y);
 }
 
 /* Tiles of two octets of rows where rows are short. */
@@ -79,18 +93,18 @@ template <typename T> struct lane_pairs {
     }
 };
 
-/* c = Y' of a tile, of which `first` is the first row. steps: S is needed. */
+/* c = Y' of a tile, of which `first` is the first row. */
 template <typename T>
 __device__ __forceinline__ void
 extrapolate_tile_rows(double (&c)[T::OCTETS][T::BLOCKS][4], const dense_extrapolate_mode &mode,
-                      const matrix_shape &shape, bool steps, const double2 *factors, uint64_t first,
-                      uint32_t lane)
+                      const matrix_shape &shape, const momentum_step &step, const double2 *factors,
+                      uint64_t first, uint32_t lane)
 {
     lane_pairs<T> a, s = {};
     a.load(mode.a, shape, first, lane);
-    if (steps)
+    if (step.before != 0)
         s.load(mode.s, shape, first, lane);
-    const int clip = steps && mode.clip;
+    const clipping clip = clipping_of(mode, step);
 #pragma unroll
     for (int b = 0; b < T::BLOCKS; b++)
 #pragma unroll
@@ -152,7 +166,7 @@ __global__ void __launch_bounds__(THREADS, (extrapolate_tile<Real, WIDTH>::RESID
     for (uint64_t tile = (uint64_t)(blockIdx.x - parts.first[n]) * WARPS + warp; tile < tiles;
          tile += stride) {
         double c[T::OCTETS][T::BLOCKS][4];
-        extrapolate_tile_rows<T>(c, mode, shape, step.before != 0, factors, tile * T::ROWS, lane);
+        extrapolate_tile_rows<T>(c, mode, shape, step, factors, tile * T::ROWS, lane);
 #pragma unroll
         for (int o = 0; o < T::OCTETS; o++) {
             const uint64_t first = tile * T::ROWS + 8 * (uint64_t)o;
@@ -177,6 +191,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     const uint32_t x = threadIdx.x % width, y = threadIdx.x / width;
     if (*args.halt || step.now == 0 || y >= height)
         return;
+    const clipping clip = clipping_of(mode, step);
     for (uint32_t v = x; v < vectors; v += width) {
         double2 factors[LENGTH];
 #pragma unroll
@@ -192,7 +207,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 #pragma unroll
                 for (int i = 0; i < LENGTH; i++)
                     to.x[i] = v * LENGTH + (uint32_t)i < args.rank
-                                  ? extrapolated(factors[i], to.x[i], from.x[i], mode.clip)
+                                  ? extrapolated(factors[i], to.x[i], from.x[i], clip)
                                   : Real(0);
             }
             s[row * vectors] = to;
@@ -219,11 +234,9 @@ __global__ void __launch_bounds__(NORM_THREADS)
     }
     raw += blockIdx.y * rank * rank;
     const double of_both = early_load(&raw[e]);
-    const double norm_i = sqrt(early_load(&raw[i * rank + i]));
-    const double norm_j = sqrt(early_load(&raw[j * rank + j]));
-    /* symmetric, as in normalise_kernel */
-    const double first = i < j ? norm_i : norm_j, second = i < j ? norm_j : norm_i;
-    mode.gram_s[e] = norm_i == 0 || norm_j == 0 ? 0.0 : of_both / first / second;
+    const double norm_i = column_norm(mode.sum, raw, rank, i);
+    const double norm_j = column_norm(mode.sum, raw, rank, j);
+    mode.gram_s[e] = unit_gram(of_both, i, j, norm_i, norm_j);
     if (i == j)
         mode.norm_s[i] = norm_i;
 }

@@ -27,7 +27,9 @@ struct dense_extrapolate_mode {
     uint64_t first, count; /* rows [first, first + count) are those that the Gram counts */
     const double *norm_a, *gram_a;
     double *norm_s, *gram_s;
-    int clip; /* negative entries of Y become zero */
+    const double *sum; /* NULL, or (R): the column sums of Y, which are its norms then */
+    int clip;          /* no entry of Y is less than ...                               */
+    double keeps;      /* ... this times that of A with unit columns; 0 or more        */
 };
 
 struct dense_extrapolate_args {

@@ -5,6 +5,7 @@
 
 #include <cfloat>
 
+#include "kernels/dense/column_norm.cuh"
 #include "kernels/dense/dense_modes.cuh"
 #include "kernels/dense/early_load.cuh"
 #include "numerics/column_scale.h"
@@ -242,25 +243,22 @@ __global__ void eigenvectors_kernel(const dense_modes modes, const double *v, do
                : 0.0;
 }
 
-__global__ void normalise_kernel(const double *raw, uint32_t rank, double *norm, double *gram,
-                                 int code, int *bad, const int *halt)
+__global__ void normalise_kernel(const dense_norms to, uint32_t rank, int code, int *bad,
+                                 const int *halt)
 {
     const uint32_t e = blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= rank * rank)
         return;
     const int halted = halt ? early_load(halt) : 0;
     const uint32_t i = e / rank, j = e % rank;
-    const double of_both = early_load(&raw[e]);
-    const double of_i = early_load(&raw[i * rank + i]), of_j = early_load(&raw[j * rank + j]);
+    const double of_both = early_load(&to.raw[e]);
+    const double norm_i = column_norm(to.sum, to.raw, rank, i);
+    const double norm_j = column_norm(to.sum, to.raw, rank, j);
     if (halted)
         return;
-    const double norm_i = sqrt(of_i), norm_j = sqrt(of_j);
-    /* Divided one by one, smaller index first: the product of norms cannot overflow, and the result
-     * is symmetric. */
-    const double first = i < j ? norm_i : norm_j, second = i < j ? norm_j : norm_i;
-    gram[e] = norm_i == 0 || norm_j == 0 ? 0.0 : of_both / first / second;
+    to.gram[e] = unit_gram(of_both, i, j, norm_i, norm_j);
     if (i == j) {
-        norm[i] = norm_i;
+        to.norm[i] = norm_i;
         if (!isfinite(norm_i))
             atomicCAS(bad, 0, code);
     }
@@ -375,11 +373,10 @@ cudaError_t dense_inverse_eigenvectors(const struct dense_modes *modes, const do
     return cudaGetLastError();
 }
 
-cudaError_t dense_normalise(const double *raw, uint32_t rank, double *norm, double *gram, int code,
-                            int *bad, const int *halt, cudaStream_t stream)
+cudaError_t dense_normalise(const struct dense_norms *to, uint32_t rank, int code, int *bad,
+                            const int *halt, cudaStream_t stream)
 {
-    normalise_kernel<<<entry_blocks(rank), 256, 0, stream>>>(raw, rank, norm, gram, code, bad,
-                                                             halt);
+    normalise_kernel<<<entry_blocks(rank), 256, 0, stream>>>(*to, rank, code, bad, halt);
     return cudaGetLastError();
 }
 

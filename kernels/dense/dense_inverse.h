@@ -63,10 +63,17 @@ cudaError_t dense_inverse_eigenvectors(const struct dense_modes *modes, const do
                                        double *vectors, const double *values, double tolerance,
                                        double *w, cudaStream_t stream);
 
-/* norm_r = sqrt(raw_rr); gram = raw scaled to unit columns, a zero column stays zero; *bad becomes
- * `code` where it was 0 and a norm is not finite. */
-cudaError_t dense_normalise(const double *raw, uint32_t rank, double *norm, double *gram, int code,
-                            int *bad, const int *halt, cudaStream_t stream);
+/* What follows from the Gram of a factor matrix, all (R) or (R x R). */
+struct dense_norms {
+    const double *raw; /* A'A                                                                 */
+    const double *sum; /* NULL, or the column sums of A, which are its norms then             */
+    double *norm;      /* sqrt(raw_rr) or sum_r                                               */
+    double *gram;      /* raw scaled to columns of norm 1; a zero column stays zero           */
+};
+
+/* Makes norm and gram; *bad becomes `code` where it was 0 and a norm is not finite. */
+cudaError_t dense_normalise(const struct dense_norms *to, uint32_t rank, int code, int *bad,
+                            const int *halt, cudaStream_t stream);
 
 /* What a fit is computed from. */
 struct dense_fit_terms {

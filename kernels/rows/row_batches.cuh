@@ -24,10 +24,9 @@ struct window {
 
 /* Up to BATCH nonzeros of one row, whose gathered rows are in a stage or on their way there. */
 struct batch {
-    double value[2]; /* of nonzeros t and t + 4; NaN: not there */
+    double value; /* of nonzero `lane % BATCH`; NaN: not there */
     uint32_t row;
-    int count;  /* 0: there is none             */
-    bool whole; /* the row has no other nonzeros */
+    int count; /* 0: there is none */
 };
 
 /* Consecutive nonzeros. */
@@ -36,6 +35,8 @@ struct span_of_rows {
     uint32_t block; /* in which they lie                    */
     bool continued; /* the first row begins before the span */
     bool goes_on;   /* the last row ends after it           */
+    int skipped;    /* rows of up to so many nonzeros, which lie in the span as a whole, are none of
+                     * its batches */
 };
 
 template <typename T, int COLUMNS> struct row_batches {
@@ -50,20 +51,22 @@ template <typename T, int COLUMNS> struct row_batches {
                                                           : COLUMNS + 8;
 
     const mttkrp_args &a;
-    T *stage;               /* (2 x gathers x BATCH x LD); shared                           */
-    const uint32_t lane, t; /* t: nonzeros t and t + 4 of a batch are the lane's          */
-    const bool narrow;      /* indices of one word, no bases                                */
-    const uint32_t *base;   /* of the block, or NULL                                        */
-    uint64_t first, end;    /* of the window; of the span                                   */
-    bool goes_on;           /* the span's last row, after its end                           */
-    uint32_t previous;      /* the row of the last batch                                    */
-    int from, size;         /* lanes of the window that are still to come: [from, size)     */
-    uint32_t heads;         /* bit i: lane i has another row than lane i - 1                */
+    T *stage; /* (2 x gathers x BATCH x LD); shared                           */
+    const uint32_t lane;
+    const bool narrow;    /* indices of one word, no bases                                */
+    const uint32_t *base; /* of the block, or NULL                                        */
+    uint64_t first, end;  /* of the window; of the span                                   */
+    bool goes_on;         /* the span's last row, after its end                           */
+    int skipped;          /* as in struct span_of_rows                                    */
+    uint32_t previous;    /* the row of the last batch                                    */
+    int from, size;       /* lanes of the window that are still to come: [from, size)     */
+    int same;             /* lanes [from, same) have the row of the last batch            */
+    uint32_t heads;       /* bit i: lane i has another row than lane i - 1                */
     window now, next;
 
     __device__ __forceinline__ row_batches(const mttkrp_args &args, T *stages)
-        : a(args), stage(stages), lane(threadIdx.x), t(lane % 4),
-          narrow(!args.index[1] && !args.base), base(nullptr)
+        : a(args), stage(stages), lane(threadIdx.x), narrow(!args.index[1] && !args.base),
+          base(nullptr)
     {
     }
 
@@ -72,10 +75,13 @@ template <typename T, int COLUMNS> struct row_batches {
     {
         end = span.end;
         goes_on = span.goes_on;
+        skipped = span.skipped;
         base = a.base ? a.base + static_cast<uint64_t>(span.block) * MAX_ORDER : nullptr;
+        previous = NO_ROW;
         now = next = read(span.begin);
         begin_window(span.begin);
-        previous = span.continued ? __shfl_sync(ALL, now.row, 0) : NO_ROW;
+        if (span.continued)
+            previous = __shfl_sync(ALL, now.row, 0);
     }
 
     /* Coordinates of one word without a base have NARROW. */
@@ -136,8 +142,74 @@ template <typename T, int COLUMNS> struct row_batches {
             narrow ? row_number<true>(a.output, now.index) : row_number<false>(a.output, now.index);
         const uint32_t before = __shfl_up_sync(ALL, now.row, 1);
         heads = __ballot_sync(ALL, static_cast<int>(lane) < size && lane > 0 && now.row != before);
+        same = __shfl_sync(ALL, now.row, 0) == previous ? end_of_row() : 0;
         if (first + WARP < end)
             next = read(first + WARP);
+    }
+
+    /* The lane after the last one that has the row of lane `from`. */
+    __device__ __forceinline__ int end_of_row() const
+    {
+        const uint32_t later = heads >> from >> 1;
+        return later ? from + __ffs(static_cast<int>(later)) : size;
+    }
+
+    /* Whether a later window has the next nonzeros, or a row that begins now may not lie in this
+     * one as a whole. */
+    __device__ __forceinline__ bool needs_window() const
+    {
+        return first + size < end &&
+               (from == size || (size - from <= max(BATCH, skipped) && heads >> from & 1));
+    }
+
+    /* Whether the next BATCH nonzeros have the row of the last batch. */
+    __device__ __forceinline__ bool row_goes_on()
+    {
+        if (from == size && first + size < end)
+            slide();
+        return from + BATCH <= same;
+    }
+
+    /* Where lanes find and put what they copy of the rows of a gather. */
+    struct lane_copy {
+        const char *rows;
+        int shift;
+        uint32_t mask;
+    };
+    template <int GATHERS>
+    __device__ __forceinline__ void copies_of(lane_copy (&copy)[GATHERS]) const
+    {
+        const uint32_t v = min(lane % VECTORS, a.vectors - 1);
+#pragma unroll
+        for (int k = 0; k < GATHERS; k++) {
+            const mttkrp_gather &gather = a.gather[k];
+            copy[k] = {static_cast<const char *>(gather.rows) + v * VECTOR_BYTES,
+                       gather.field.shift, gather.field.mask};
+        }
+    }
+
+    /* The next BATCH nonzeros, which have the row of the last batch: starts to copy their rows to
+     * stage `which`, and returns the value of nonzero `lane % BATCH`. Indices have one word. */
+    template <int GATHERS>
+    __device__ __forceinline__ double take_run(int which, const lane_copy (&copy)[GATHERS])
+    {
+        const uint32_t row_bytes = a.vectors * VECTOR_BYTES;
+        const int place = static_cast<int>(lane / VECTORS) % AT_ONCE;
+        T *to = rows_of(which, 0) + place * LD + lane % VECTORS * WIDTH;
+#pragma unroll
+        for (int k = 0; k < GATHERS; k++) {
+            const uint32_t mine =
+                static_cast<uint32_t>(now.index.word[0] >> copy[k].shift) & copy[k].mask;
+#pragma unroll
+            for (int s = 0; s < STEPS; s++) {
+                const uint64_t i = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
+                copy_vector(to + (k * BATCH + s * AT_ONCE) * LD, copy[k].rows + i * row_bytes);
+            }
+        }
+        const double value = __shfl_sync(ALL, now.value, from + static_cast<int>(lane) % BATCH);
+        from += BATCH;
+        __pipeline_commit();
+        return value;
     }
 
     __device__ __forceinline__ T *rows_of(int which, int gather) const
@@ -161,16 +233,33 @@ template <typename T, int COLUMNS> struct row_batches {
 #pragma unroll
             for (int s = 0; s < STEPS; s++)
                 i[s] = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
-            if (count > BATCH - AT_ONCE) {
 #pragma unroll
-                for (int s = 0; s < STEPS; s++)
+            for (int s = 0; s < STEPS; s++)
+                if (s * AT_ONCE < count)
                     copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
-            } else {
-#pragma unroll
-                for (int s = 0; s < STEPS; s++)
-                    if (s * AT_ONCE < count)
-                        copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
-            }
+        }
+    }
+
+    /* Whether the row of lane `from` is one of those that are skipped. */
+    __device__ __forceinline__ bool skips(uint32_t row) const
+    {
+        return row != previous && same - from <= skipped &&
+               (same < size || (first + size == end && !goes_on));
+    }
+
+    /* Goes to the next nonzero that is not skipped; false where there is none. *row = its row. */
+    __device__ __forceinline__ bool find_next(uint32_t *row)
+    {
+        for (;; from = same) {
+            if (needs_window())
+                slide();
+            if (from >= size)
+                return false;
+            *row = __shfl_sync(ALL, now.row, from);
+            same = end_of_row();
+            if (!skips(*row))
+                return true;
+            previous = *row;
         }
     }
 
@@ -179,30 +268,25 @@ template <typename T, int COLUMNS> struct row_batches {
     __device__ __forceinline__ batch next_batch(int which)
     {
         batch x = {};
-        if (size - from <= BATCH && first + size < end)
-            slide();
-        if (from < size) {
-            const uint32_t later = heads >> from >> 1;
-            const int to = later ? from + __ffs(static_cast<int>(later)) : size;
-            x.count = min(to - from, BATCH);
-            x.row = __shfl_sync(ALL, now.row, from);
-            x.whole = x.row != previous && x.count == to - from &&
-                      (later || (first + size == end && !goes_on));
-            previous = x.row;
-            if (narrow)
-                copy_rows<true>(which, x.count);
-            else
-                copy_rows<false>(which, x.count);
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const int k = 4 * half + static_cast<int>(t);
-                const double value = __shfl_sync(ALL, now.value, from + k);
-                x.value[half] = k < x.count ? value : NAN;
-            }
-            from += x.count;
-        }
+        if (find_next(&x.row))
+            take_some(which, &x);
         __pipeline_commit();
         return x;
+    }
+
+    /* Up to BATCH nonzeros of the row of lane `from`. */
+    __device__ __forceinline__ void take_some(int which, batch *x)
+    {
+        const int k = static_cast<int>(lane) % BATCH;
+        const double value = __shfl_sync(ALL, now.value, from + k);
+        x->count = min(same - from, BATCH);
+        x->value = k < x->count ? value : NAN;
+        previous = x->row;
+        if (narrow)
+            copy_rows<true>(which, x->count);
+        else
+            copy_rows<false>(which, x->count);
+        from += x->count;
     }
 };
 

@@ -6,18 +6,23 @@
 #include <stdint.h>
 
 #include "kernels/rows/row_totals.h"
-
-constexpr int HALS_PASSES = 10;
-constexpr double SINGULAR = 1e-14; /* a pivot that is this small beside its diagonal is rounding  */
-constexpr double SHIFT = 1e-12;    /* of the mean diagonal entry: what a singular H gets first    */
-constexpr double SHIFT_UP = 100;   /* ... and by which that grows, until H is no longer singular  */
-constexpr double SHIFT_END = 1e6;  /* enough for any H that is finite                             */
+#include "numerics/row_term.h"
 
 __device__ __forceinline__ double warp_sum(double x)
 {
     for (int step = 16; step > 0; step /= 2)
         x += __shfl_xor_sync(~0u, x, step);
     return x;
+}
+
+/* 1 / x, where x is not near the limits of its exponent, to a unit in the last place: a few
+ * instructions and no call. */
+__device__ __forceinline__ double inverse(double x)
+{
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    y = fma(fma(-x, y, 1.0), y, y);
+    return fma(fma(-x, y, 1.0), y, y);
 }
 
 /* A warp's room for the system of a row; lane l has entries l and l + 32 of what is in registers.
@@ -31,6 +36,7 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
     union {
         double old[COLUMNS];  /* the old row, while nonzeros are added */
         double step[COLUMNS]; /* d of H d = q                          */
+        double q[COLUMNS];    /* of counts, after that                 */
     };
     row_totals totals; /* of the span */
     /* z of a batch of nonzeros, where registers have no room for it. */
@@ -45,6 +51,7 @@ struct row_problem {
     const double *ridge; /* (R)                             */
     double times;        /* the ridge                       */
     bool nonneg;
+    double keeps; /* of an entry: no step of a nonnegative row leaves less */
 };
 
 template <int COLUMNS> struct row_solver {
@@ -129,7 +136,7 @@ template <int COLUMNS> struct row_solver {
         }
         const double whole = h(k, k) + shift;
         pivot = of_all(column, k) + shift;
-        if (!(pivot > SINGULAR * whole))
+        if (!(pivot > ROW_SINGULAR * whole))
             return false;
         const double inverse = 1 / sqrt(pivot), y = of_all(q, k) * inverse;
         for (int part = 0; part < PARTS; part++) {
@@ -188,7 +195,7 @@ template <int COLUMNS> struct row_solver {
             return;
         }
         const double mean = mean_diagonal();
-        for (double shift = SHIFT; mean > 0 && shift <= SHIFT_END; shift *= SHIFT_UP) {
+        for (double shift = ROW_SHIFT; mean > 0 && shift <= ROW_SHIFT_END; shift *= ROW_SHIFT_UP) {
             make_gradient();
             __syncwarp();
             if (factorise(shift * mean)) {
@@ -200,34 +207,44 @@ template <int COLUMNS> struct row_solver {
             d[k] = 0;
     }
 
-    /* Coordinate r of d; false where it stays. */
-    __device__ __forceinline__ bool descend(uint32_t r)
+    /* Coordinate r of d; returns step^2 H_rr. inverse: of the diagonal of H, 0 where that is not
+     * positive. */
+    __device__ __forceinline__ double descend(uint32_t r, const double (&inverse)[PARTS])
     {
-        const double hr = h(r, r);
         double step = 0;
         for (int part = 0; part < PARTS; part++)
-            if (entry(part) == r && hr > 0) {
-                const double wanted = d[part] + q[part] / hr;
-                step = (wanted > -a[part] ? wanted : -a[part]) - d[part];
+            if (entry(part) == r && inverse[part] > 0) {
+                const double wanted = d[part] + q[part] * inverse[part];
+                const double bound = (p.keeps - 1) * a[part];
+                step = (wanted > bound ? wanted : bound) - d[part];
                 d[part] += step;
             }
         step = __shfl_sync(~0u, step, r % 32);
         if (step == 0)
-            return false;
+            return 0;
+        double own = 0;
         for (int part = 0; part < PARTS; part++)
-            if (entry(part) < p.rank)
-                q[part] -= step * h(r, entry(part));
-        return true;
+            if (entry(part) < p.rank) {
+                const double hr = h(r, entry(part));
+                q[part] -= step * hr;
+                own = entry(part) == r ? hr : own;
+            }
+        return step * step * __shfl_sync(~0u, own, r % 32);
     }
 
-    __device__ __forceinline__ void solve_nonneg()
+    /* Coordinate descent, until a pass moves no coordinate by more than `enough`. */
+    __device__ __forceinline__ void solve_nonneg(int passes, double enough)
     {
-        bool moved = true;
-        for (int pass = 0; moved && pass < HALS_PASSES; pass++) {
-            moved = false;
-            for (uint32_t r = 0; r < p.rank; r++)
-                moved = descend(r) || moved;
+        double inverse[PARTS], most;
+        for (int k = 0; k < PARTS; k++) {
+            const double hr = entry(k) < p.rank ? h(entry(k), entry(k)) : 0;
+            inverse[k] = hr > 0 ? 1 / hr : 0;
         }
+        do {
+            most = 0;
+            for (uint32_t r = 0; r < p.rank; r++)
+                most = fmax(most, descend(r, inverse));
+        } while (--passes > 0 && most > enough);
     }
 
     /* d G d' - 2 d b': by how much the misfit of the listed entries changes. */
@@ -256,7 +273,7 @@ template <int COLUMNS> struct row_solver {
     {
         make_gradient();
         if (p.nonneg)
-            solve_nonneg();
+            solve_nonneg(ROW_PASSES, 0);
         else
             solve_free();
         const double changed = change();

@@ -2,15 +2,40 @@
 #include "kernels/dense/dense_modes.cuh"
 #include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/rows/row_systems.h"
+#include "numerics/poisson_term.h"
+#include "numerics/row_term.h"
 
 namespace
 {
 
 constexpr int THREADS = 256;
-constexpr int SNAP = 32;              /* nonzeros among which the start of a row is looked for */
-constexpr double RIDGE_LIMIT = 1e200; /* of a component that has become zero, which stays so */
+constexpr uint32_t LIFT_BLOCKS = 4096;
+constexpr int SNAP = 32; /* nonzeros among which the start of a row is looked for */
 
 static_assert(SNAP < ROW_SPAN_LEAST, "spans stay in order");
+
+/* Of component i, where the other modes' columns are `apart` times as long as those of the model.
+ */
+__device__ void make_ridge(const row_common_args &a, uint32_t i, double apart)
+{
+    const double lambda = fabs(a.lambda[i]);
+    double ridge = a.ridge;
+    if (ridge > 0 && a.power > 0)
+        ridge = lambda > 0 ? ridge * pow(lambda, -a.power) : ROW_RIDGE_LIMIT;
+    ridge = ridge < ROW_RIDGE_LIMIT ? ridge : ROW_RIDGE_LIMIT;
+    a.to.ridge[i] = ridge * apart * apart;
+    a.to.inverse[i] = 1 / a.to.ridge[i];
+}
+
+__device__ void make_common_of_counts(const row_common_args &a, uint32_t i, double apart)
+{
+    double linear = a.unlisted;
+    for (int n = 0; n < a.modes.order; n++)
+        linear *= n == a.modes.mode ? 1 : a.sum[n][i];
+    a.to.linear[i] = linear;
+    a.to.unit[i] = 1 / apart;
+    a.to.ridge[i] = POISSON_RIDGE * apart * apart / a.modes.rank;
+}
 
 /* Thread block i, thread j: entry (i, j) of V; thread 0 also component i. */
 __global__ void make_common(const __grid_constant__ row_common_args a)
@@ -18,19 +43,18 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
     const uint32_t rank = a.modes.rank;
     const uint32_t i = blockIdx.x, j = threadIdx.x;
     const double apart = 1 / scale(a.modes, i);
-    a.to.v[i * rank + j] =
-        a.unlisted * hadamard(a.modes, i * rank + j, false) * apart / scale(a.modes, j);
+    if (!a.counts)
+        a.to.v[i * rank + j] =
+            a.unlisted * hadamard(a.modes, i * rank + j, false) * apart / scale(a.modes, j);
     if (j != 0)
         return;
-    const double norm = a.modes.norm[a.modes.mode][i], lambda = fabs(a.lambda[i]);
-    double ridge = a.ridge;
-    if (ridge > 0 && a.power > 0)
-        ridge = lambda > 0 ? ridge * pow(lambda, -a.power) : RIDGE_LIMIT;
-    ridge = ridge < RIDGE_LIMIT ? ridge : RIDGE_LIMIT;
+    const double norm = a.modes.norm[a.modes.mode][i];
     a.to.now[i] = a.lambda[i] / (norm != 0 ? norm : 1) / apart;
     a.to.out[i] = apart;
-    a.to.ridge[i] = ridge * apart * apart;
-    a.to.inverse[i] = 1 / a.to.ridge[i];
+    if (a.counts)
+        make_common_of_counts(a, i, apart);
+    else
+        make_ridge(a, i, apart);
 }
 
 /* The row of nonzero i, of block `block`. */
@@ -48,9 +72,15 @@ __global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t
                            uint32_t spans, uint64_t *span, uint32_t *before, uint32_t *after)
 {
     const uint32_t s = blockIdx.x * THREADS + threadIdx.x;
-    if (s == 0 || s >= spans)
+    if (s > spans)
         return;
     uint64_t i = span[s];
+    if (s == 0)
+        after[s] = row_of_nonzero(a, i, block[s]);
+    if (s == spans)
+        before[s] = row_of_nonzero(a, i - 1, block[s - 1]);
+    if (s == 0 || s == spans)
+        return;
     const uint32_t own = block[s], last = block[s - 1];
     const uint32_t row = row_of_nonzero(a, i - 1, last);
     for (uint64_t k = i; own == last && k < i + SNAP; k++)
@@ -63,32 +93,54 @@ __global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t
     after[s] = row_of_nonzero(a, i, own);
 }
 
+__device__ void add(row_totals &sum, const row_totals &x)
+{
+    sum.misfit += x.misfit;
+    sum.size += x.size;
+    sum.penalty += x.penalty;
+    sum.violation = fmax(sum.violation, x.violation);
+    sum.model += x.model;
+}
+
+__device__ double sum_model(const row_model_args &model, const row_common &common, uint32_t rank)
+{
+    double sum = 0;
+    for (uint32_t r = 0; r < rank; r++)
+        sum += model.sum ? common.now[r] * model.sum[r] * common.linear[r]
+                         : pow(fabs(model.lambda[r]), model.power);
+    return sum;
+}
+
 /* In one thread block, in a fixed order. */
 __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
-                           const double *lambda, uint32_t rank, double power, double *model)
+                           const __grid_constant__ row_model_args model,
+                           const __grid_constant__ row_common common, uint32_t rank)
 {
     __shared__ row_totals part[THREADS];
     row_totals sum = {};
-    for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
-        sum.misfit += of[i].misfit;
-        sum.size += of[i].size;
-        sum.penalty += of[i].penalty;
-    }
+    for (uint32_t i = threadIdx.x; i < count; i += THREADS)
+        add(sum, of[i]);
     part[threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.x > 0)
         return;
-    for (int k = 1; k < THREADS; k++) {
-        sum.misfit += part[k].misfit;
-        sum.size += part[k].size;
-        sum.penalty += part[k].penalty;
-    }
+    for (int k = 1; k < THREADS; k++)
+        add(sum, part[k]);
     *to = sum;
-    double all = 0;
-    for (uint32_t r = 0; model && r < rank; r++)
-        all += pow(fabs(lambda[r]), power);
-    if (model)
-        *model = all;
+    if (model.to)
+        *model.to = sum_model(model, common, rank);
+}
+
+/* Thread block row, thread column, in strides. */
+template <typename T> __global__ void lift_zeros(const __grid_constant__ row_lift_args a)
+{
+    const uint64_t ld = a.vectors * (VECTOR_BYTES / sizeof(T));
+    for (uint64_t i = blockIdx.x; i < a.rows; i += gridDim.x) {
+        T *entry = static_cast<T *>(a.a) + i * ld + threadIdx.x;
+        const double sum = a.sum[threadIdx.x];
+        if (*entry == 0)
+            *entry = static_cast<T>(a.share * (sum > 0 ? sum : 1));
+    }
 }
 
 } // namespace
@@ -109,12 +161,24 @@ cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block
     return cudaGetLastError();
 }
 
-cudaError_t row_totals_sum(const struct row_systems_args *args, struct row_totals *sum,
-                           const double *lambda, double power, double *model, cudaStream_t stream)
+cudaError_t row_totals_sum(const struct row_systems_args *args, uint32_t count,
+                           struct row_totals *sum, const struct row_model_args *model,
+                           cudaStream_t stream)
 {
-    const uint32_t count = args->spans + (args->only_squares ? 0 : args->joins);
-    sum_totals<<<1, THREADS, 0, stream>>>(args->totals, count, sum, lambda, args->rank, power,
-                                          model);
+    sum_totals<<<1, THREADS, 0, stream>>>(args->totals, count, sum, *model, args->common,
+                                          args->rank);
+    return cudaGetLastError();
+}
+
+cudaError_t row_lift_zeros(const struct row_lift_args *args, cudaStream_t stream)
+{
+    const uint32_t blocks = args->rows < LIFT_BLOCKS ? (uint32_t)args->rows : LIFT_BLOCKS;
+    if (blocks == 0)
+        return cudaSuccess;
+    if (args->precision == PRECISION_SINGLE)
+        lift_zeros<float><<<blocks, args->rank, 0, stream>>>(*args);
+    else
+        lift_zeros<double><<<blocks, args->rank, 0, stream>>>(*args);
     return cudaGetLastError();
 }
 }

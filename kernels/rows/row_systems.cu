@@ -4,25 +4,32 @@
 #include "kernels/rows/row_systems.h"
 
 #include "kernels/rows/row_batches.cuh"
+#include "kernels/rows/row_counts.cuh"
 #include "kernels/rows/row_solve.cuh"
 #include "kernels/rows/row_tiles.cuh"
+#include "numerics/poisson_term.h"
 #include "numerics/row_term.h"
 
 namespace
 {
 
-constexpr double SHORT_LIMIT = 1e8; /* of K, which costs as many digits                   */
 constexpr int JOIN_THREADS = 512;
 
-/* Numbers of a system beside b and G. */
+/* Numbers of a system beside b, G and q. */
 struct row_numbers {
-    double known;        /* listed entries whose value is known          */
-    double misfit, size; /* struct row_totals, with the row as it was */
+    double known; /* listed entries whose value is known */
+    union {
+        double misfit; /* struct row_totals, with the row as it was */
+        double least;  /* of counts: the least above 0, or infinity */
+    };
+    double size; /* struct row_totals */
 };
 constexpr int NUMBERS = sizeof(row_numbers) / sizeof(double);
 
-/* b, the upper half of G by rows, the numbers. */
-template <int COLUMNS> constexpr int part_length = COLUMNS + COLUMNS *(COLUMNS + 1) / 2 + NUMBERS;
+/* The numbers, b, q, and the upper half of G by rows. */
+template <int COLUMNS>
+constexpr int part_length = NUMBERS + 2 * COLUMNS + COLUMNS *(COLUMNS + 1) / 2;
+constexpr int LEAST_AT = 1; /* of a part */
 
 template <typename T, int BLOCKS> struct row_walk {
     static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
@@ -39,7 +46,7 @@ template <typename T, int BLOCKS> struct row_walk {
     uint32_t row;              /* the one that is being summed                                 */
     double b[BLOCKS];          /* of nonzeros t and t + 4 of the batches                       */
     double sum[PAIRS][4];      /* tiles of G                                                   */
-    row_numbers numbers;       /* of nonzeros t and t + 4, in lanes with g = 0                 */
+    row_numbers numbers;       /* of nonzero `lane % BATCH` of the batches                     */
 
     /* stages: shared, of row_batches. */
     __device__ __forceinline__ row_walk(const row_systems_args &args, row_room<COLUMNS> &of,
@@ -58,18 +65,29 @@ template <typename T, int BLOCKS> struct row_walk {
                    : 0;
     }
 
-    /* misfit, size and penalty are the same in all lanes. */
-    __device__ __forceinline__ void count(double misfit, double size, double penalty)
+    /* What is added is the same in all lanes. */
+    __device__ __forceinline__ void count(const row_totals &x)
     {
+        row_totals &sum = room.totals;
         if (lane == 0)
-            room.totals = {room.totals.misfit + misfit, room.totals.size + size,
-                           room.totals.penalty + penalty};
+            sum = {sum.misfit + x.misfit, sum.size + x.size, sum.penalty + x.penalty,
+                   fmax(sum.violation, x.violation), sum.model + x.model};
+    }
+
+    /* Until the row ends, what lanes t sum of entry i of q is in the room of G. */
+    __device__ __forceinline__ double &part_of_q(int i) const
+    {
+        return room.g[t * COLUMNS + i * TILE_SIDE + g];
     }
 
     __device__ __forceinline__ void begin_row(uint32_t which)
     {
         row = which;
         numbers = {};
+        if (a.counts)
+            numbers.least = INFINITY;
+        for (int i = 0; a.weighed && i < BLOCKS; i++)
+            part_of_q(i) = 0;
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
             room.old[i * TILE_SIDE + g] = old_entry(i * TILE_SIDE + g);
@@ -120,17 +138,53 @@ template <typename T, int BLOCKS> struct row_walk {
         return even + odd;
     }
 
-    /* What nonzero t of a half adds, where the model has the value m; of one that is not there,
-     * nothing. */
-    __device__ __forceinline__ struct row_term term_of(const batch &x, int half, double m)
+    /* c and w; q of counts. */
+    struct factors {
+        double c, w, q;
+    };
+
+    /* What a nonzero of this value adds, where the model has the value m; h is 0 if it is not
+     * there.
+     */
+    __device__ __forceinline__ factors square_of(double x, double m, double h)
     {
-        const bool is_here = 4 * half + static_cast<int>(t) < x.count;
-        const struct row_term term = row_term(x.value[half], m, is_here ? a.unlisted : 0);
-        const int known = row_term_known(x.value[half]);
-        numbers.known += known;
-        numbers.misfit += a.only_squares ? known * m * m : term.misfit;
+        const struct row_term term = row_term(x, m, h);
+        numbers.misfit += term.misfit;
         numbers.size += fabs(term.misfit);
-        return term;
+        return {term.c, term.w, 0};
+    }
+
+    __device__ __forceinline__ factors count_of(double x, double m, double h)
+    {
+        const struct poisson_term term = poisson_term_of(x, inverse(poisson_rate(m)), h);
+        numbers.least = x > 0 ? fmin(numbers.least, x) : numbers.least;
+        return {term.c, term.w, term.q};
+    }
+
+    /* What nonzero `lane % BATCH` adds. */
+    __device__ __forceinline__ factors term_of(const batch &x, double m)
+    {
+        const double h = static_cast<int>(lane) % BATCH < x.count ? a.unlisted : 0;
+        numbers.known += row_term_known(x.value);
+        return a.counts ? count_of(x.value, m, h) : square_of(x.value, m, h);
+    }
+
+    /* The sum, over g, of m[half], where half is that of nonzero `lane % BATCH`. */
+    __device__ __forceinline__ double sum_of_value(const double (&m)[2]) const
+    {
+        const bool upper = lane & 4;
+        double sum = upper ? m[1] : m[0];
+        sum += __shfl_xor_sync(ALL, upper ? m[0] : m[1], 4);
+        sum += __shfl_xor_sync(ALL, sum, 8);
+        return sum + __shfl_xor_sync(ALL, sum, 16);
+    }
+
+    /* both = x of nonzeros t and t + 4. */
+    __device__ __forceinline__ void of_both(double x, double (&both)[2]) const
+    {
+        const double other = __shfl_xor_sync(ALL, x, 4);
+        both[0] = lane & 4 ? other : x;
+        both[1] = lane & 4 ? x : other;
     }
 
     __device__ __forceinline__ void add_vector(double c, const double (&z)[BLOCKS])
@@ -155,7 +209,7 @@ template <typename T, int BLOCKS> struct row_walk {
     /* Adds a batch, whose rows are in stage `which`. */
     template <int GATHERS> __device__ __forceinline__ void add_batch(const batch &x, int which)
     {
-        double z[2][BLOCKS], m[2], w[2];
+        double z[2][BLOCKS], m[2], c[2], w[2], q[2];
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             multiply<GATHERS>(which, half, z[half]);
@@ -164,22 +218,22 @@ template <typename T, int BLOCKS> struct row_walk {
                 for (int i = 0; i < BLOCKS; i++)
                     room.z[place_of(half, i)] = z[half][i];
         }
-#pragma unroll
-        for (int step = 4; step < WARP; step *= 2)
-#pragma unroll
-            for (int half = 0; half < 2; half++)
-                m[half] += __shfl_xor_sync(ALL, m[half], step);
+        const factors of = term_of(x, sum_of_value(m));
+        of_both(of.c, c);
+        if (a.weighed)
+            of_both(of.q, q);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const struct row_term term = term_of(x, half, m[half]);
             if constexpr (!IN_REGISTERS)
                 for (int i = 0; i < BLOCKS; i++)
                     z[half][i] = room.z[place_of(half, i)];
-            add_vector(term.c, z[half]);
-            w[half] = term.w;
+            add_vector(c[half], z[half]);
+            for (int i = 0; a.weighed && i < BLOCKS; i++)
+                part_of_q(i) += q[half] * z[half][i];
         }
-        if (a.only_squares)
+        if (!a.matrix)
             return;
+        of_both(of.w, w);
         if constexpr (IN_REGISTERS)
             add_matrix(w, [&](int half, int i) { return z[half][i]; });
         else
@@ -190,112 +244,40 @@ template <typename T, int BLOCKS> struct row_walk {
     {
         if (a.mttkrp.gathers == 2)
             add_batch<2>(x, which);
-        else if (a.mttkrp.gathers == 3)
-            add_batch<3>(x, which);
         else
             add_batch<ANY>(x, which);
     }
 
-    __device__ __forceinline__ void make_z(int which, int half, double (&z)[BLOCKS]) const
+    /* Whether a whole batch of the present row may go on as a run. */
+    __device__ __forceinline__ bool may_run(const batch &x) const
+    {
+        return x.count == BATCH && x.row == row && batches.narrow &&
+               (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3);
+    }
+
+    /* Adds *x, which has BATCH nonzeros of the present row, and those after it, as long as there
+     * are BATCH more of the row. The last of them, in stage *which, becomes *x. */
+    template <int GATHERS> __device__ __forceinline__ void add_run(batch *x, int *which)
+    {
+        typename row_batches<T, COLUMNS>::lane_copy copy[GATHERS];
+        batches.copies_of(copy);
+        while (batches.row_goes_on()) {
+            const double next = batches.take_run(*which ^ 1, copy);
+            __pipeline_wait_prior(1);
+            __syncwarp();
+            add_batch<GATHERS>({x->value, row, BATCH}, *which);
+            __syncwarp();
+            x->value = next;
+            *which ^= 1;
+        }
+    }
+
+    __device__ __forceinline__ void add_run(batch *x, int *which)
     {
         if (a.mttkrp.gathers == 2)
-            multiply<2>(which, half, z);
+            add_run<2>(x, which);
         else
-            multiply<ANY>(which, half, z);
-    }
-
-    __device__ __forceinline__ double inverse_ridge(uint32_t r) const
-    {
-        return r < a.rank ? __ldg(a.common.inverse + r) : 0;
-    }
-
-    /* K = Z D Z', of the rows z of a batch, where D has the inverse ridges: lane 4 g + t gets
-     * entries (g, 2 t) and (g, 2 t + 1). */
-    __device__ __forceinline__ void short_matrix(int which, double (&k)[2]) const
-    {
-        const T *rows = batches.rows_of(which, 0) + g * LD + t;
-        k[0] = k[1] = 0;
-#pragma unroll
-        for (int s = 0; s < COLUMNS; s += 4) {
-            double z = 1;
-            for (int n = 0; n < a.mttkrp.gathers; n++)
-                z *= static_cast<double>(rows[n * BATCH * LD + s]);
-            multiply_8x8x4(k[0], k[1], z, z * inverse_ridge(s + t));
-        }
-    }
-
-    /* y of K y = y, row g in the lanes of g, by elimination of the first `count` columns. */
-    __device__ __forceinline__ static double eliminate(double (&k)[2], double y, int count)
-    {
-        const int lane = threadIdx.x, g = lane / 4, t = lane % 4;
-        for (int j = 0; j < count; j++) {
-            const double column = j % 2 ? k[1] : k[0];
-            const double pivot = __shfl_sync(ALL, column, 4 * j + j / 2);
-            const double own = __shfl_sync(ALL, column, 4 * g + j / 2);
-            const double f = g == j ? 0 : own / pivot;
-            k[0] -= f * __shfl_sync(ALL, k[0], 4 * j + t);
-            k[1] -= f * __shfl_sync(ALL, k[1], 4 * j + t);
-            y -= f * __shfl_sync(ALL, y, 4 * j);
-        }
-        return y / __shfl_sync(ALL, g % 2 ? k[1] : k[0], 4 * g + g / 2);
-    }
-
-    /* Solves a row of up to BATCH nonzeros where unlisted entries are unknown. With the ridge D^-1,
-     * its minimum is a = D Z' y, where (Z D Z' + 1) y = x has an equation for each known nonzero;
-     * y is what is left of x. False, and nothing is done, where K is so large beside 1 that y would
-     * lose digits. */
-    __device__ __forceinline__ bool solve_short(const batch &x, int which)
-    {
-        const uint32_t known = (__ballot_sync(ALL, row_term_known(x.value[0])) & 15) |
-                               (__ballot_sync(ALL, row_term_known(x.value[1])) & 15) << 4;
-        const double times = a.counted ? __popc(known) : 1, inverse = known ? 1 / times : 0;
-        double k[2];
-        short_matrix(which, k);
-        for (int e = 0; e < 2; e++)
-            k[e] = (known >> g & known >> (2 * t + e) & 1) ? inverse * k[e] : 0;
-        if (__any_sync(ALL, !(fabs(k[0]) + fabs(k[1]) < SHORT_LIMIT)))
-            return false;
-        for (int e = 0; e < 2; e++)
-            k[e] += g == 2 * t + e;
-        const double low = __shfl_sync(ALL, x.value[0], g % 4);
-        const double high = __shfl_sync(ALL, x.value[1], g % 4);
-        double y = known >> g & 1 ? (g < 4 ? low : high) : 0;
-        y = eliminate(k, y, x.count);
-        const double misfit = warp_sum(t == 0 ? y * y : 0);
-        count(misfit, misfit, write_short(x, which, y, times, inverse));
-        return true;
-    }
-
-    /* The new row, a = D Z' y; returns the penalty of a ridge that counts entries. */
-    __device__ __forceinline__ double write_short(const batch &x, int which, double y, double times,
-                                                  double inverse)
-    {
-        double entry[BLOCKS] = {}, penalty = 0;
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            double z[BLOCKS];
-            make_z(which, half, z);
-            const double of_t = __shfl_sync(ALL, y, 16 * half + 4 * t);
-#pragma unroll
-            for (int i = 0; i < BLOCKS; i++)
-                entry[i] = fma(of_t, z[i], entry[i]);
-        }
-        T *m =
-            static_cast<T *>(a.mttkrp.m) + static_cast<uint64_t>(x.row) * a.mttkrp.vectors * WIDTH;
-#pragma unroll
-        for (int i = 0; i < BLOCKS; i++) {
-            const uint32_t r = i * TILE_SIDE + g;
-            double sum = entry[i];
-            sum += __shfl_xor_sync(ALL, sum, 1);
-            sum += __shfl_xor_sync(ALL, sum, 2);
-            if (i % 4 != static_cast<int>(t) || r >= a.mttkrp.vectors * WIDTH)
-                continue;
-            sum *= inverse * inverse_ridge(r);
-            m[r] = r < a.rank ? static_cast<T>(sum * __ldg(a.common.out + r)) : T(0);
-            if (a.counted && r < a.rank)
-                penalty += times * __ldg(a.common.ridge + r) * sum * sum;
-        }
-        return a.counted ? warp_sum(penalty) : 0;
+            add_run<3>(x, which);
     }
 
     /* The tile (block, column), block >= column, into the upper half of G. */
@@ -309,8 +291,31 @@ template <typename T, int BLOCKS> struct row_walk {
             room.g[(j + 1) * G_LD + i] = y;
     }
 
+    /* The sum of x over the lanes of a g. */
+    __device__ __forceinline__ static double sum_of_g(double x)
+    {
+        x += __shfl_xor_sync(ALL, x, 1);
+        return x + __shfl_xor_sync(ALL, x, 2);
+    }
+
+    /* q, which is not a part of G any more. */
+    __device__ __forceinline__ void put_q()
+    {
+        double sum[BLOCKS];
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+            sum[i] = sum_of_g(part_of_q(i));
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+            if (t == 0)
+                room.q[i * TILE_SIDE + g] = sum[i];
+    }
+
     __device__ __forceinline__ void put_row()
     {
+        if (a.weighed)
+            put_q();
         each_tile_pair<BLOCKS>([&](auto number) {
             constexpr int k = decltype(number)::value;
             constexpr tile_pair p = tile_pair_at(k);
@@ -321,9 +326,7 @@ template <typename T, int BLOCKS> struct row_walk {
         });
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
-            double x = b[i];
-            x += __shfl_xor_sync(ALL, x, 1);
-            x += __shfl_xor_sync(ALL, x, 2);
+            const double x = sum_of_g(b[i]);
             if (t == 0)
                 room.b[i * TILE_SIDE + g] = x;
         }
@@ -333,31 +336,42 @@ template <typename T, int BLOCKS> struct row_walk {
     /* Of all nonzeros, in all lanes. */
     __device__ __forceinline__ void sum_numbers()
     {
-        double *x = &numbers.known;
-        for (int k = 0; k < NUMBERS; k++) {
-            double y = x[k];
-            y += __shfl_xor_sync(ALL, y, 1);
-            y += __shfl_xor_sync(ALL, y, 2);
-            x[k] = __shfl_sync(ALL, y, 0);
-        }
+        double least = numbers.least;
+        for (int step = 1; step < BATCH; step *= 2)
+            least = fmin(least, __shfl_xor_sync(ALL, least, step));
+        numbers.known = sum_of_batch(numbers.known);
+        numbers.misfit = a.counts ? least : sum_of_batch(numbers.misfit);
+        numbers.size = sum_of_batch(numbers.size);
+    }
+
+    /* In all lanes. */
+    __device__ __forceinline__ static double sum_of_batch(double x)
+    {
+        for (int step = 1; step < BATCH; step *= 2)
+            x += __shfl_xor_sync(ALL, x, step);
+        return x;
     }
 
     /* The system in shared memory to `to`, or back. */
     __device__ __forceinline__ void copy_part(double *part, bool back)
     {
         constexpr int G_LD = row_room<COLUMNS>::LD;
-        for (uint32_t j = lane; j < COLUMNS; j += WARP)
-            copy(part + j, room.b + j, back);
-        double *to = part + COLUMNS;
-        for (uint32_t i = 0; i < COLUMNS; i++) {
+        double *to = part + NUMBERS;
+        if (back || lane == 0) {
+            copy(part, &numbers.known, back);
+            copy(part + LEAST_AT, &numbers.misfit, back);
+            copy(part + LEAST_AT + 1, &numbers.size, back);
+        }
+        for (uint32_t j = lane; j < COLUMNS; j += WARP) {
+            copy(to + j, room.b + j, back);
+            copy(to + COLUMNS + j, room.q + j, back);
+        }
+        to += 2 * COLUMNS;
+        for (uint32_t i = 0; a.matrix && i < COLUMNS; i++) {
             for (uint32_t j = i + lane; j < COLUMNS; j += WARP)
                 copy(to + j - i, room.g + i * G_LD + j, back);
             to += COLUMNS - i;
         }
-        double *x = &numbers.known;
-        for (int k = 0; k < NUMBERS; k++)
-            if (back || lane == 0)
-                copy(to + k, x + k, back);
         __syncwarp();
     }
 
@@ -369,11 +383,24 @@ template <typename T, int BLOCKS> struct row_walk {
             *part = *mine;
     }
 
-    /* Solves the row whose whole system is in shared memory, and writes it. */
-    __device__ __forceinline__ void solve_row()
+    /* Writes the new row; none of its entries becomes less than `floor`. */
+    __device__ __forceinline__ void write_row(const double (&x)[PARTS], double floor)
     {
-        const row_problem problem = {a.rank, a.unlisted != 0 ? a.common.v : nullptr, a.common.ridge,
-                                     a.counted ? numbers.known : 1, a.nonneg != 0};
+        T *m = static_cast<T *>(a.mttkrp.m) + static_cast<uint64_t>(row) * a.mttkrp.vectors * WIDTH;
+        for (int k = 0; k < PARTS; k++) {
+            const uint32_t r = lane + WARP * k;
+            if (r >= a.mttkrp.vectors * WIDTH)
+                continue;
+            const double entry = r < a.rank ? x[k] * __ldg(a.common.out + r) : 0;
+            m[r] = static_cast<T>(r < a.rank && entry < floor ? floor : entry); /* a NaN stays */
+        }
+    }
+
+    __device__ __forceinline__ void solve_squares()
+    {
+        const row_problem problem = {a.rank,         a.unlisted != 0 ? a.common.v : nullptr,
+                                     a.common.ridge, a.counted ? numbers.known : 1,
+                                     a.nonneg != 0,  0};
         row_solver<COLUMNS> solver(problem, room);
         const bool solves = numbers.known > 0 || problem.v;
         double change = 0, penalty = 0;
@@ -381,29 +408,65 @@ template <typename T, int BLOCKS> struct row_walk {
             solver.a[k] = solves ? old_entry(lane + WARP * k) : 0;
         if (solves)
             change = solver.solve();
-        T *m = static_cast<T *>(a.mttkrp.m) + static_cast<uint64_t>(row) * a.mttkrp.vectors * WIDTH;
-        for (int k = 0; k < PARTS; k++) {
+        write_row(solver.a, -INFINITY);
+        for (int k = 0; a.counted && k < PARTS; k++) {
             const uint32_t r = lane + WARP * k;
-            if (a.counted && r < a.rank)
+            if (r < a.rank)
                 penalty += problem.times * __ldg(a.common.ridge + r) * solver.a[k] * solver.a[k];
-            if (r < a.mttkrp.vectors * WIDTH)
-                m[r] = r < a.rank ? static_cast<T>(solver.a[k] * __ldg(a.common.out + r)) : T(0);
         }
         if (solves)
-            count(numbers.misfit + change, numbers.size + fabs(change),
-                  a.counted ? warp_sum(penalty) : 0);
+            count({numbers.misfit + change, numbers.size + fabs(change),
+                   a.counted ? warp_sum(penalty) : 0});
+    }
+
+    /* In units of `unit`. */
+    __device__ __forceinline__ double trace() const
+    {
+        double sum = 0;
+        for (uint32_t r = lane; r < a.rank; r += WARP) {
+            const double unit = __ldg(a.common.unit + r);
+            sum += room.g[r * row_room<COLUMNS>::LD + r] * unit * unit;
+        }
+        return warp_sum(sum);
+    }
+
+    /* A row without counts is zero. */
+    __device__ __forceinline__ void improve_counts()
+    {
+        const bool solves = numbers.least < INFINITY;
+        const row_problem problem = {a.rank, nullptr,      a.common.ridge, a.matrix ? trace() : 0,
+                                     true,   POISSON_KEEPS};
+        const count_rules rules = {a.common.linear, a.common.unit,  a.of_count,
+                                   numbers.least,   a.weighed != 0, a.matrix != 0};
+        row_improver<COLUMNS> row_of(problem, room, rules);
+        double violation = 0;
+        for (int k = 0; k < PARTS; k++)
+            row_of.a[k] = solves ? old_entry(lane + WARP * k) : 0;
+        if (solves) {
+            violation = row_of.violation();
+            row_of.improve();
+        }
+        write_row(row_of.a, solves ? a.floor : 0);
+        count({0, 0, 0, violation});
+    }
+
+    /* Solves the row whose whole system is in shared memory, and writes it. */
+    __device__ __forceinline__ void solve_row()
+    {
+        if (a.counts)
+            improve_counts();
+        else
+            solve_squares();
         __syncwarp();
     }
 
     /* part: where the system goes if it is only a part of the row's; else NULL. */
     __device__ __forceinline__ void end_row(double *part)
     {
-        sum_numbers();
-        if (a.only_squares) {
-            count(numbers.misfit, 0, 0);
-            return;
+        if (!a.joined) {
+            sum_numbers();
+            put_row();
         }
-        put_row();
         if (part)
             copy_part(part, false);
         else
@@ -415,47 +478,62 @@ template <typename T, int BLOCKS> struct row_walk {
         return a.part + (2 * static_cast<uint64_t>(span) + tail) * part_length<COLUMNS>;
     }
 
-    /* Sums and solves the rows of a span. The rows of the next batch are on their way while one is
-     * added. */
-    __device__ __forceinline__ void walk(uint32_t span)
+    /* Where the nonzeros of a span are added. */
+    struct place {
+        bool head;    /* the first row begins before the span       */
+        bool goes_on; /* the last row ends after it                 */
+        bool open;    /* the system of a row is in registers or in shared memory */
+    };
+
+    /* Begins with a span, whose first batch becomes *x, or with the whole system of join `which`.
+     */
+    __device__ __forceinline__ place begin(uint32_t which, batch *x)
     {
-        const uint64_t begin = __ldg(a.span + span), end = __ldg(a.span + span + 1);
-        bool head = __ldg(a.continued + span), open = false;
-        const bool goes_on = __ldg(a.continued + span + 1);
-        room.totals = {};
-        if (begin == end)
-            return;
-        batches.begin({begin, end, __ldg(a.block + span), head, goes_on});
-        batch x = batches.next_batch(0);
-        for (int which = 0;; which ^= 1) {
-            const batch y = batches.next_batch(which ^ 1);
-            __pipeline_wait_prior(1);
-            __syncwarp();
-            if (open && (x.count == 0 || x.row != row)) {
-                const bool tail = x.count == 0 && goes_on;
-                end_row(head ? part_of(span, 0) : tail ? part_of(span, 1) : nullptr);
-                open = head = false;
+        if (a.joined) {
+            row = a.join[which].row;
+            copy_part(a.part + a.join[which].first * uint64_t{part_length<COLUMNS>}, true);
+            return {false, false, true};
+        }
+        const uint64_t begin = __ldg(a.span + which), end = __ldg(a.span + which + 1);
+        const bool head = __ldg(a.continued + which), goes_on = __ldg(a.continued + which + 1);
+        if (begin < end) {
+            const int skipped = a.short_rows > 0 && !__ldg(a.left + which) ? a.short_rows : 0;
+            batches.begin({begin, end, __ldg(a.block + which), head, goes_on, skipped});
+            *x = batches.next_batch(0);
+        }
+        return {head, goes_on, false};
+    }
+
+    /* Sums and solves the rows of a span; or solves the row of a join. The rows of the next batch
+     * are on their way while one is added. */
+    __device__ __forceinline__ void walk(uint32_t which_one)
+    {
+        batch x = {};
+        room.totals = a.short_rows > 0 && !a.joined ? a.totals[which_one] : row_totals{};
+        place at = begin(which_one, &x);
+        for (int which = 0; at.open || x.count > 0; which ^= 1) {
+            batch y = {};
+            if (at.open && may_run(x))
+                add_run(&x, &which);
+            if (!a.joined) {
+                y = batches.next_batch(which ^ 1);
+                __pipeline_wait_prior(1);
+                __syncwarp();
             }
-            if (x.count == 0)
-                break;
-            if (!(x.whole && a.short_rows && solve_short(x, which))) {
-                if (!open)
+            if (at.open && (x.count == 0 || x.row != row)) {
+                const bool tail = x.count == 0 && at.goes_on;
+                end_row(at.head ? part_of(which_one, 0) : tail ? part_of(which_one, 1) : nullptr);
+                at.open = at.head = false;
+            }
+            if (x.count > 0) {
+                if (!at.open)
                     begin_row(x.row);
-                open = true;
+                at.open = true;
                 add(x, which);
             }
             __syncwarp();
             x = y;
         }
-    }
-
-    /* The system of a row, from its parts, which are in shared memory. */
-    __device__ __forceinline__ void finish(uint32_t which, double *part)
-    {
-        row = which;
-        room.totals = {};
-        copy_part(part, true);
-        solve_row();
     }
 };
 
@@ -479,45 +557,38 @@ __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
     __syncwarp();
     row_walk<T, BLOCKS> walk(a, own, stages);
     for (;;) {
-        uint32_t span = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
-        span = __shfl_sync(ALL, span, 0);
-        if (span >= a.spans)
+        uint32_t which = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
+        which = __shfl_sync(ALL, which, 0);
+        if (which >= (a.joined ? a.joins : a.spans))
             break;
-        walk.walk(span);
+        walk.walk(which);
         if (threadIdx.x == 0)
-            a.totals[span] = walk.room.totals;
+            a.totals[a.joined ? a.spans + which : which] = walk.room.totals;
     }
 }
 
-/* Thread block j adds the parts of join j, and its first warp solves the row. */
-template <typename T, int BLOCKS>
+/* Thread block j: the first part of join j becomes the sum of all its parts. */
 __global__ void __launch_bounds__(JOIN_THREADS)
-    join_rows(const __grid_constant__ row_systems_args a)
+    join_parts(const __grid_constant__ row_systems_args a, uint32_t length)
 {
-    constexpr int LENGTH = part_length<BLOCKS * TILE_SIDE>;
-    __shared__ row_room<BLOCKS * TILE_SIDE> room;
     const row_join join = a.join[blockIdx.x];
-    double *first = a.part + (2 * static_cast<uint64_t>(join.first) + 1) * LENGTH;
-    for (uint32_t i = threadIdx.x; i < LENGTH; i += JOIN_THREADS) {
+    double *first = a.part + static_cast<uint64_t>(join.first) * length;
+    for (uint32_t i = threadIdx.x; i < length; i += JOIN_THREADS) {
+        const bool is_least = a.counts && i == LEAST_AT;
         double sum = first[i];
         const double *from = a.part + i;
 #pragma unroll 8
-        for (uint32_t s = join.first + 1; s <= join.last; s++)
-            sum += __ldcg(from + 2 * static_cast<uint64_t>(s) * LENGTH);
+        for (uint32_t s = join.first / 2 + 1; s <= join.last; s++) {
+            const double x = __ldcg(from + 2 * static_cast<uint64_t>(s) * length);
+            sum = is_least ? fmin(sum, x) : sum + x;
+        }
         first[i] = sum;
     }
-    __syncthreads();
-    if (threadIdx.x >= WARP)
-        return;
-    row_walk<T, BLOCKS> walk(a, room, nullptr);
-    walk.finish(join.row, first);
-    if (threadIdx.x == 0)
-        a.totals[a.spans + blockIdx.x] = walk.room.totals;
 }
 
 /* The only list of specialisations. */
 struct row_kernel {
-    const void *solve, *join;
+    const void *solve;
     uint32_t length;
     uint32_t room, gather; /* bytes of shared memory that a warp needs, and more for each gather */
 };
@@ -525,8 +596,7 @@ struct row_kernel {
 template <typename T, int BLOCKS> row_kernel instance()
 {
     constexpr int COLUMNS = BLOCKS * TILE_SIDE;
-    return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS>),
-            reinterpret_cast<const void *>(join_rows<T, BLOCKS>), part_length<COLUMNS>,
+    return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS>), part_length<COLUMNS>,
             sizeof(row_room<COLUMNS>), 2 * BATCH * row_batches<T, COLUMNS>::LD * sizeof(T)};
 }
 
@@ -579,22 +649,48 @@ cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision pr
     return code;
 }
 
+static cudaError_t launch(const row_systems_args &args, const row_kernel &kernel,
+                          cudaStream_t stream)
+{
+    const uint32_t gathers = static_cast<uint32_t>(args.mttkrp.gathers);
+    const uint32_t work = args.joined ? args.joins : args.spans;
+    void *list[] = {const_cast<row_systems_args *>(&args)};
+    uint32_t warps;
+    cudaError_t code = row_systems_warps(args.rank, gathers, args.mttkrp.precision, &warps);
+    if (code == cudaSuccess)
+        code = cudaMemsetAsync(args.next, 0, sizeof *args.next, stream);
+    if (code == cudaSuccess)
+        code = cudaLaunchKernel(kernel.solve, dim3(min(warps, work)), dim3(WARP), list,
+                                shared_bytes_of(kernel, gathers), stream);
+    return code;
+}
+
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
-    const enum precision precision = args->mttkrp.precision;
-    const uint32_t gathers = static_cast<uint32_t>(args->mttkrp.gathers);
-    const row_kernel kernel = kernel_of(args->rank, precision);
-    void *list[] = {const_cast<row_systems_args *>(args)};
-    uint32_t warps;
-    cudaError_t code = row_systems_warps(args->rank, gathers, precision, &warps);
+    const row_kernel kernel = kernel_of(args->rank, args->mttkrp.precision);
+    row_systems_args pass = *args;
+    pass.joined = 0;
+    cudaError_t code = cudaSuccess;
+    if (args->short_rows > 0)
+        code = row_short_solve(args, stream);
     if (code == cudaSuccess)
-        code = cudaMemsetAsync(args->next, 0, sizeof *args->next, stream);
-    if (code == cudaSuccess)
-        code = cudaLaunchKernel(kernel.solve, dim3(min(warps, args->spans)), dim3(WARP), list,
-                                shared_bytes_of(kernel, gathers), stream);
-    if (code == cudaSuccess && args->joins > 0 && !args->only_squares)
-        code =
-            cudaLaunchKernel(kernel.join, dim3(args->joins), dim3(JOIN_THREADS), list, 0, stream);
-    return code;
+        code = launch(pass, kernel, stream);
+    return code == cudaSuccess ? row_systems_join(args, stream) : code;
+}
+
+cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream)
+{
+    const row_kernel kernel = kernel_of(args->rank, args->mttkrp.precision);
+    row_systems_args pass = *args;
+    pass.joined = 1;
+    if (args->joins == 0)
+        return cudaSuccess;
+    join_parts<<<args->joins, JOIN_THREADS, 0, stream>>>(pass, kernel.length);
+    cudaError_t code = cudaGetLastError();
+    pass.join += args->first_is_part;
+    pass.joins = row_systems_joined(args);
+    if (code != cudaSuccess || pass.joins == 0)
+        return code;
+    return launch(pass, kernel, stream);
 }
 }

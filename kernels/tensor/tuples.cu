@@ -5,6 +5,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include "numerics/fiber_sample.h"
 #include "numerics/thread_blocks.cuh"
 
 namespace
@@ -52,16 +53,29 @@ struct nonzero {
     }
 };
 
-/* Most nonzeros find their bit set: reading is cheaper than an atomic operation. */
+/* Returns whether the bit was not set before. Most nonzeros find their bit set: reading is cheaper
+ * than an atomic operation. */
+__device__ __forceinline__ bool mark_bit(uint64_t *bits, uint32_t key)
+{
+    const unsigned long long bit = 1ull << (key % 64);
+    auto word = reinterpret_cast<unsigned long long *>(&bits[key / 64]);
+    return !(__ldcg(word) & bit) && !(atomicOr(word, bit) & bit);
+}
+
+/* *sum += what all threads have found; all threads of a warp call it. */
+__device__ __forceinline__ void add_found(uint32_t *sum, uint32_t found)
+{
+    for (int step = 16; step > 0; step /= 2)
+        found += __shfl_down_sync(0xffffffffu, found, step);
+    if (threadIdx.x % 32 == 0 && found)
+        atomicAdd(sum, found);
+}
+
 __global__ void mark(const __grid_constant__ tuples_nonzeros x,
                      const __grid_constant__ tuples_map map, uint64_t n)
 {
     for (uint64_t i = first_item(); i < n; i += stride()) {
-        uint32_t key = nonzero(x, i).key(map);
-        unsigned long long bit = 1ull << (key % 64);
-        auto word = reinterpret_cast<unsigned long long *>(&map.bits[key / 64]);
-        if (!(__ldcg(word) & bit))
-            atomicOr(word, bit);
+        mark_bit(map.bits, nonzero(x, i).key(map));
     }
 }
 
@@ -75,17 +89,28 @@ __global__ void count(const __grid_constant__ tuples_nonzeros x,
     uint32_t found = 0;
     for (uint64_t i = first_item(); i < n; i += stride()) {
         uint32_t key = nonzero(x, i).key(map) * 2654435761u & mask;
-        if (key >= sampled)
-            continue;
-        unsigned long long bit = 1ull << (key % 64);
-        auto word = reinterpret_cast<unsigned long long *>(&bits[key / 64]);
-        if (!(__ldcg(word) & bit))
-            found += !(atomicOr(word, bit) & bit);
+        if (key < sampled)
+            found += mark_bit(bits, key);
     }
-    for (int step = 16; step > 0; step /= 2)
-        found += __shfl_down_sync(0xffffffffu, found, step);
-    if (threadIdx.x % 32 == 0 && found)
-        atomicAdd(sum, found);
+    add_found(sum, found);
+}
+
+/* One row of thread blocks for each mode. */
+__global__ void count_fibers(const __grid_constant__ tuples_nonzeros x, int order, int skipped,
+                             uint64_t n, uint64_t *bits, uint32_t *sum)
+{
+    const int along = blockIdx.y;
+    uint32_t found = 0;
+    for (uint64_t i = first_item(); i < n; i += stride()) {
+        const nonzero here(x, i);
+        uint64_t hash = 0;
+        for (int mode = 0; mode < order; mode++)
+            if (mode != along)
+                hash = fiber_hash(hash, here.coordinate(mode));
+        if (fiber_is_sampled(hash, skipped))
+            found += mark_bit(bits + along * FIBER_MAP_WORDS, fiber_bit(hash));
+    }
+    add_found(sum + along, found);
 }
 
 struct CountBits {
@@ -173,6 +198,17 @@ extern "C" cudaError_t tuples_count(const tuples_nonzeros *x, const tuples_map *
     if (n == 0)
         return cudaSuccess;
     count<<<grid(n), THREADS, 0, stream>>>(*x, *map, sample, n, bits, sum);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t tuples_count_fibers(const tuples_nonzeros *x, int order, int skipped,
+                                           uint64_t n, uint64_t *bits, uint32_t *sum,
+                                           cudaStream_t stream)
+{
+    if (n == 0)
+        return cudaSuccess;
+    const dim3 blocks(grid(n), unsigned(order));
+    count_fibers<<<blocks, THREADS, 0, stream>>>(*x, order, skipped, n, bits, sum);
     return cudaGetLastError();
 }
 

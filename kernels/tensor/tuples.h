@@ -53,6 +53,12 @@ cudaError_t tuples_count(const struct tuples_nonzeros *x, const struct tuples_ma
                          struct tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *count,
                          cudaStream_t stream);
 
+/* For each mode of x (order): marks the bits of the fibers along it, of the sample of
+ * numerics/fiber_sample.h, in a map of its own, and count[mode] (order; 0 before) += how many bits
+ * of it are marked. bits (order * FIBER_MAP_WORDS, 0 before) has the maps. */
+cudaError_t tuples_count_fibers(const struct tuples_nonzeros *x, int order, int skipped, uint64_t n,
+                                uint64_t *bits, uint32_t *count, cudaStream_t stream);
+
 /* Sets the bits of n nonzeros' tuples in map->bits. */
 cudaError_t tuples_mark(const struct tuples_nonzeros *x, const struct tuples_map *map, uint64_t n,
                         cudaStream_t stream);

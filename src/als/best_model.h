@@ -14,7 +14,7 @@
 struct model_score {
     int iteration;
     double fit;
-    double held; /* the RMSE of held-out entries; 0 where there are none */
+    double held; /* the held-out error; 0 where nothing is held out */
 };
 
 struct best_model {

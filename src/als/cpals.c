@@ -83,7 +83,7 @@ static enum status iterate(struct run *run, struct error *error)
         return error_prefix(error, "iteration %d: ", result->iterations);
     if (run_note_sweep(run, &fit, error) != STATUS_OK)
         return error->status;
-    return fit_trace_note(run->options->trace, result->fit, result->held.rmse, error);
+    return fit_trace_note(run->options->trace, result->fit, result->held.value, error);
 }
 
 /* Loads the start: a random model, the model k, or the state in a checkpoint. */
@@ -102,7 +102,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     result->iterations = from->about.iterations;
     result->fit = from->about.fit;
     result->change = from->about.change;
-    result->held.rmse = from->about.held;
+    result->held.value = from->about.held;
     result->single_iterations = from->about.single_iterations;
     result->restarts = from->about.momentum.restarts;
     note_fading(run, result->iterations - 1);
@@ -128,7 +128,7 @@ static void show(const struct run *run)
     const int i = result->iterations, most = run->options->max_iterations;
     char fit[FIT_TEXT], held[48] = "";
     if (run->options->held)
-        snprintf(held, sizeof held, ", held-out error %.4g", result->held.rmse);
+        snprintf(held, sizeof held, ", held-out error %.4g", result->held.value);
     progress_update(run->progress, (double)i / most, "iteration %d of %d, fit %s, change %.1e%s", i,
                     most, fit_text(result->fit, result->trust.noise, 6, fit), result->change, held);
 }

@@ -142,12 +142,12 @@ static enum status try_ridge(struct work *w, double ridge, struct error *error)
     backend_take_ridge(w->b, ridge);
     if (run_start(w, &als, &result, error) == STATUS_NUMERICAL) {
         *error = (struct error){0};
-        result.held.rmse = INFINITY;
+        result.held.value = INFINITY;
     }
     if (error->status != STATUS_OK)
         return error->status;
-    progress_done(w->d->progress, "ridge %g: held-out error %.4g", ridge, result.held.rmse);
-    ridge_search_note(search, ridge, result.held.rmse);
+    progress_done(w->d->progress, "ridge %g: held-out error %.4g", ridge, result.held.value);
+    ridge_search_note(search, ridge, result.held.value);
     if (result.stop == CPALS_INTERRUPTED || result.stop == CPALS_TIME_LIMIT) {
         ridge_search_end(search, ridge);
         starts_note(w->starts, &result, als.trace);

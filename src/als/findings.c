@@ -13,6 +13,8 @@ const char *finding_name(enum finding_kind kind)
         [FINDING_VECTOR] = "vector",
         [FINDING_SHORT_MODE] = "short_mode",
         [FINDING_DROPPED_ZEROS] = "dropped_zeros",
+        [FINDING_EMPTY_SLICES] = "empty_slices",
+        [FINDING_FEW_ENTRIES] = "few_entries",
         [FINDING_RANDOM_MODE] = "random_mode",
         [FINDING_TOLERANCE] = "tolerance",
         [FINDING_RESUMED] = "resumed",
@@ -22,6 +24,7 @@ const char *finding_name(enum finding_kind kind)
         [FINDING_FIT_FELL] = "fit_fell",
         [FINDING_BEST_EARLIER] = "best_earlier",
         [FINDING_HELD_OUT] = "held_out",
+        [FINDING_UNTESTED] = "untested",
         [FINDING_DEGENERATE] = "degenerate",
         [FINDING_ZERO] = "zero",
         [FINDING_NO_MOMENTUM] = "no_momentum",
@@ -33,6 +36,10 @@ const char *finding_name(enum finding_kind kind)
         [FINDING_STARTS_DIFFER] = "starts_differ",
         [FINDING_STARTS_ALONE] = "starts_alone",
         [FINDING_STARTS_AMBIGUOUS] = "starts_ambiguous",
+        [FINDING_STARTS_SPREAD] = "starts_spread",
+        [FINDING_HALVES_ALIKE] = "halves_alike",
+        [FINDING_HALVES_DIFFER] = "halves_differ",
+        [FINDING_HALVES_UNKNOWN] = "halves_unknown",
     };
     return name[kind];
 }

@@ -12,6 +12,8 @@ enum finding_kind {
     FINDING_VECTOR,           /* a tensor of one mode                                       */
     FINDING_SHORT_MODE,       /* a mode is shorter than the rank                            */
     FINDING_DROPPED_ZEROS,    /* the file lacks zeros that were listed, and would count      */
+    FINDING_EMPTY_SLICES,     /* no entry of some slices is known                           */
+    FINDING_FEW_ENTRIES,      /* fewer entries are known than the model has unknowns         */
     FINDING_RANDOM_MODE,      /* a mode starts at random although a model was given         */
     FINDING_TOLERANCE,        /* it is below what single precision resolves                 */
     FINDING_RESUMED,          /* the iterations before had other options                    */
@@ -21,6 +23,7 @@ enum finding_kind {
     FINDING_FIT_FELL,         /* it fell by more than rounding explains                     */
     FINDING_BEST_EARLIER,     /* the model is that of an earlier iteration                  */
     FINDING_HELD_OUT,         /* the held-out error grew again                              */
+    FINDING_UNTESTED,         /* only the entries that made the model were compared with it */
     FINDING_DEGENERATE,       /* components cancel each other                               */
     FINDING_ZERO,             /* components became zero                                     */
     FINDING_NO_MOMENTUM,      /* memory has no room for momentum                            */
@@ -32,6 +35,10 @@ enum finding_kind {
     FINDING_STARTS_DIFFER,    /* some lead to components that fit less                      */
     FINDING_STARTS_ALONE,     /* none leads to the components of the best                   */
     FINDING_STARTS_AMBIGUOUS, /* some fit as well with other components                     */
+    FINDING_STARTS_SPREAD,    /* of counts: how far apart their likelihoods are             */
+    FINDING_HALVES_ALIKE,     /* both halves of the tensor lead to the same components       */
+    FINDING_HALVES_DIFFER,    /* some components differ between the halves                   */
+    FINDING_HALVES_UNKNOWN,   /* why the halves were not compared                            */
     FINDING_KINDS
 };
 

@@ -17,7 +17,7 @@ struct fit_trace {
     uint64_t every;      /* the trace has the iterations first, first + every, ...           */
     size_t count, room;  /* iterations: in the trace, and for which there is room            */
     double *fit;         /* (count) after the iteration; owned                               */
-    double *held;        /* (count) the RMSE of held-out entries, 0 where there are none; owned */
+    double *held;        /* (count) the held-out error, 0 where nothing is held out; owned */
     double *seconds;     /* (count) from fit_trace_begin to the iteration's end; owned       */
     double start;        /* of fit_trace_begin, by clock_now                                 */
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "numerics/poisson_term.h"
 
 /* The first `count` held-out entries of this rank. */
 static struct coo first_of(const struct held_out *held, uint64_t count)
@@ -13,29 +14,71 @@ static struct coo first_of(const struct held_out *held, uint64_t count)
     return x;
 }
 
-/* *e from the model's values at the listed entries. Differences are divided by 2^exponent, so that
- * their fourth powers do not overflow. */
-static enum status sum_errors(struct held_error *e, struct comm *c, const struct held_out *held,
-                              const double *value, struct error *error)
+#define LEAST_RATE 1e-3 /* of the mean count: a smaller rate counts as this one */
+
+/* Sums over the listed entries. Values are divided by 2^exponent, so that fourth powers do not
+ * overflow. */
+enum { MAGNITUDES, SQUARES, FOURTHS, DEVIANCES, DEVIANCES_SQ, PERFECT, SUMS };
+
+static void add_squares(double *sum, double x, double m)
+{
+    const double d = fabs(x - m);
+    sum[MAGNITUDES] += d;
+    sum[SQUARES] += d * d;
+    sum[FOURTHS] += d * d * d * d;
+}
+
+/* x and m are divided, `count` is x as it was. */
+static void add_counts(double *sum, double x, double m, double count)
+{
+    const double deviance = 2 * poisson_misfit(x, m);
+    int sign;
+    sum[DEVIANCES] += deviance;
+    sum[DEVIANCES_SQ] += deviance * deviance;
+    sum[PERFECT] += (count > 0 ? count * log(count) : 0) - count - lgamma_r(count + 1, &sign);
+}
+
+/* The standard error of the mean of numbers with these sums of squares and this mean. */
+static double error_of_mean(double squares, double mean, double count)
+{
+    const double spread = squares / count - mean * mean;
+    return spread > 0 ? sqrt(spread / count) : 0;
+}
+
+/* *e from the model's values at the listed entries. */
+static enum status sum_errors(struct held_error *e, const struct backend *b,
+                              const struct held_out *held, const double *value, struct error *error)
 {
     const double entries = (double)held->all_listed;
-    double sum[3] = {0}; /* of the magnitudes, squares and fourth powers of x - m */
+    const int exponent = held->exponent;
+    const enum loss loss = b->options.problem.loss;
+    const double least = LEAST_RATE * ldexp(backend_mean_count(b), -exponent);
+    double sum[SUMS] = {0};
     for (uint64_t i = 0; i < held->listed; i++) {
-        const double d =
-            fabs(ldexp(held->x.value[i], -held->exponent) - ldexp(value[i], -held->exponent));
-        sum[0] += d;
-        sum[1] += d * d;
-        sum[2] += d * d * d * d;
+        const double count = held->x.value[i], x = ldexp(count, -exponent);
+        add_squares(sum, x, ldexp(value[i], -exponent));
+        if (loss == LOSS_POISSON)
+            add_counts(sum, x, fmax(ldexp(value[i], -exponent), least), count);
     }
-    if (comm_allreduce_sum(c, sum, 3, error) != STATUS_OK)
+    if (comm_allreduce_sum(b->ranks->all, sum, SUMS, error) != STATUS_OK)
         return error->status;
-    const double mean_sq = sum[1] / entries, spread = sum[2] / entries - mean_sq * mean_sq;
-    const double rmse = sqrt(mean_sq);
+    const double mean_sq = sum[SQUARES] / entries, rmse = sqrt(mean_sq);
     *e = (struct held_error){.entries = held->all_listed,
-                             .rmse = isnan(rmse) ? INFINITY : ldexp(rmse, held->exponent),
-                             .mae = ldexp(sum[0] / entries, held->exponent)};
-    if (rmse > 0 && spread > 0) /* the error of the mean square, by the derivative of the root */
-        e->error = ldexp(sqrt(spread / entries) / (2 * rmse), held->exponent);
+                             .loss = loss,
+                             .rmse = ldexp(rmse, exponent),
+                             .mae = ldexp(sum[MAGNITUDES] / entries, exponent)};
+    if (loss == LOSS_POISSON) {
+        const double mean = sum[DEVIANCES] / entries;
+        e->value = ldexp(mean, exponent);
+        e->error = ldexp(error_of_mean(sum[DEVIANCES_SQ], mean, entries), exponent);
+        e->log_likelihood = sum[PERFECT] - ldexp(sum[DEVIANCES] / 2, exponent);
+    } else {
+        e->value = e->rmse;
+        if (rmse > 0) /* of the mean square, by the derivative of the root */
+            e->error = ldexp(error_of_mean(sum[FOURTHS], mean_sq, entries) / (2 * rmse), exponent);
+    }
+    if (isnan(e->value))
+        e->value = e->rmse = INFINITY;
     return STATUS_OK;
 }
 
@@ -49,7 +92,7 @@ enum status held_error_find(struct held_error *e, struct backend *b, const struc
         backend_values(b, &listed, value, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         goto done;
-    sum_errors(e, c, held, value, error);
+    sum_errors(e, b, held, value, error);
 done:
     memory_free(value);
     return error->status;
@@ -125,7 +168,7 @@ enum status held_error_find_all(struct held_error *e, struct backend *b,
         backend_values(b, &held->x, value, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         goto done;
-    if (sum_errors(e, c, held, value, error) != STATUS_OK)
+    if (sum_errors(e, b, held, value, error) != STATUS_OK)
         goto done;
     if (held->all_unlisted > 0)
         find_auc(e, c, held, value, error);

@@ -61,7 +61,7 @@ enum status momentum_begin(struct momentum_run *m, struct backend *b, const stru
     else
         load_start(b, k, random, error);
     m->state.precision = b->precision;
-    m->state.fast = problem_by_rows(&b->options.problem) ? INFINITY : MOMENTUM_FAST;
+    m->state.fast = problem_has_fast_momentum(&b->options.problem) ? INFINITY : MOMENTUM_FAST;
     return error->status;
 }
 

@@ -4,11 +4,20 @@
 
 #include "als/starts.h"
 
+/* How alike the two halves of the tensor are, where it is split (split_half.h). */
+struct halves_outcome {
+    bool asked;     /* the tensor is split                                        */
+    bool known;     /* both halves have a model                                   */
+    double score;   /* the factor match score of these                            */
+    uint64_t alike; /* how many components of the whole both halves have           */
+};
+
 /* The result of one rank R. */
 struct rank_outcome {
     uint64_t rank;
     struct cpals_result result; /* of the best start                                           */
     struct starts_agreement agreement;
+    struct halves_outcome halves;
     double ridge;         /* that --ridge auto has chosen, or 0                                */
     struct error failure; /* why there is no model; else empty                                 */
 };
@@ -22,6 +31,13 @@ int rank_choice(const struct rank_outcome *outcome, int count);
  * 1984, section 3.4.3); -1 if there is none. */
 int rank_choice_held(const struct rank_outcome *outcome, int count);
 
+/* Of a tensor that is split: the index of the largest rank all of whose components are alike in
+ * both halves; -1 if there is none. */
+int rank_choice_halves(const struct rank_outcome *outcome, int count);
+
+/* Whether the tensor is split. */
+bool rank_any_halves(const struct rank_outcome *outcome, int count);
+
 /* Whether some rank has a model with a held-out error. */
 bool rank_any_held(const struct rank_outcome *outcome, int count);
 
@@ -31,8 +47,9 @@ bool rank_any_agreement(const struct rank_outcome *outcome, int count);
 
 #define RANK_CHOICE_TEXT 256
 
-/* Returns the rank to suggest, or 0: by the held-out error where there is one, else by the core
- * consistency, by which rank 1 is never suggested, because there it is always 100. text
+/* Returns the rank to suggest, or 0: by the halves of a tensor that is split, else by the held-out
+ * error where there is one, else by the core consistency. Rank 1 is suggested by the held-out error
+ * alone: its core consistency is always 100, and its component nearly always in both halves. text
  * (RANK_CHOICE_TEXT) = a sentence with the suggestion and its reason. */
 uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text);
 

@@ -40,6 +40,52 @@ void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor
     findings_advise(f, "blco convert --keep-zeros keeps them");
 }
 
+static void find_empty_slices(struct findings *f, const struct known_rows *known,
+                              const struct shape *shape, const struct problem *problem)
+{
+    char list[FINDING_TEXT / 2] = "";
+    size_t used = 0;
+    for (int n = 0; n < shape->order; n++) {
+        const uint64_t empty = shape->dims[n] - known->rows[n];
+        if (empty > 0 && !problem->rules.fixed[n])
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%ju of the %ju of mode %d",
+                                     used > 0 ? ", " : "", (uintmax_t)empty,
+                                     (uintmax_t)shape->dims[n], n + 1);
+    }
+    if (used > 0)
+        findings_add(f, FINDING_EMPTY_SLICES, false,
+                     "some slices have no known entry, and their rows become 0: %s", list);
+}
+
+/* The scale of a component can be moved from one mode to another, so that a mode adds one unknown
+ * less for each component than its rows have entries. */
+static uint64_t unknowns_of(const struct known_rows *known, int order,
+                            const struct problem *problem)
+{
+    uint64_t rows = 0, free_modes = 0;
+    for (int n = 0; n < order; n++)
+        if (!problem->rules.fixed[n]) {
+            rows += known->rows[n];
+            free_modes++;
+        }
+    return free_modes > 1 ? problem->rank * (rows - (free_modes - 1)) : problem->rank * rows;
+}
+
+void find_in_known(struct findings *f, const struct known_rows *known, const struct shape *shape,
+                   const struct problem *problem)
+{
+    const uint64_t unknowns = unknowns_of(known, shape->order, problem);
+    find_empty_slices(f, known, shape, problem);
+    if (known->entries >= unknowns)
+        return;
+    findings_add(
+        f, FINDING_FEW_ENTRIES, true,
+        "the known entries (%ju) are fewer than the unknowns of the model (%ju), which may "
+        "fit them and mean nothing elsewhere",
+        (uintmax_t)known->entries, (uintmax_t)unknowns);
+    findings_advise(f, "try a lower rank, or --holdout 0.1 --ridge auto");
+}
+
 void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance)
 {
     if (options->problem.precision != POLICY_SINGLE || tolerance <= 0 ||
@@ -140,15 +186,27 @@ static void find_best(struct findings *f, const struct cpals_result *result,
 
 static void find_held(struct findings *f, const struct cpals_result *result)
 {
-    const double grown = result->held.rmse - result->least_held;
+    const double grown = result->held.value - result->least_held;
     if (result->least_iteration == 0 || !(grown > GROWN * result->least_held) ||
         !(grown > result->held.error))
         return;
     findings_add(f, FINDING_HELD_OUT, true,
                  "the held-out error was %.4g after iteration %d and is %.4g now: the model fits "
                  "what does not repeat",
-                 result->least_held, result->least_iteration, result->held.rmse);
-    findings_advise(f, "try --ridge auto, a lower rank, or --early-stop 10");
+                 result->least_held, result->least_iteration, result->held.value);
+    findings_advise(f, "%s",
+                    result->held.loss == LOSS_POISSON
+                        ? "try a lower rank, or --early-stop 10"
+                        : "try --ridge auto, a lower rank, or --early-stop 10");
+}
+
+static void find_untested(struct findings *f, const struct backend_options *options)
+{
+    const struct problem *p = &options->problem;
+    if (!p->unlisted.weighed || p->unlisted.weight > 0 || p->holdout.share > 0)
+        return;
+    findings_add(f, FINDING_UNTESTED, false, "the fit is that of the known entries alone");
+    findings_advise(f, "--holdout 0.1 tells how well such a model predicts others");
 }
 
 static void find_degenerate(struct findings *f, const struct cpals_result *result,
@@ -242,6 +300,7 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
     find_falls(f, result, options);
     find_best(f, result, als);
     find_held(f, result);
+    find_untested(f, options);
     find_degenerate(f, result, options);
     find_zero(f, result, options->problem.rank);
     find_momentum(f, result, options);
@@ -279,17 +338,76 @@ static void find_agreement(struct findings *f, const struct starts *s)
     }
 }
 
-void find_in_starts(struct findings *f, const struct starts *s, bool given)
+/* Local optima of counts outweigh methods and tolerances. */
+static void find_one_start(struct findings *f, bool counts)
 {
-    if (s->asked == 1 && !given) {
-        findings_add(
-            f, FINDING_ONE_START, false,
-            "one start was made, and another may lead to a better fit or to other components");
-        findings_advise(f, "--starts 5 tells whether the result depends on the start");
-    }
+    findings_add(f, FINDING_ONE_START, false,
+                 counts ? "one start was made, and another may lead to other components: the "
+                          "likelihoods of starts are often 0.05 to 0.5 nats an entry apart"
+                        : "one start was made, and another may lead to a better fit or to other "
+                          "components");
+    findings_advise(f, "--starts 5 tells whether the result depends on the start");
+}
+
+void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries, bool given)
+{
+    const double spread = starts_spread(s, entries);
+    if (s->asked == 1 && !given)
+        find_one_start(f, s->made > 0 && s->start[0].result.log_likelihood != 0);
     if (s->made < s->asked)
         findings_add(f, FINDING_STARTS_CUT, false,
                      "only %d of %d starts began before the run ended", s->made, s->asked);
     if (s->modelled > 1)
         find_agreement(f, s);
+    if (spread > 0)
+        findings_add(f, FINDING_STARTS_SPREAD, false,
+                     "the likelihoods of the starts are up to %.2g nats an entry apart", spread);
+}
+
+/* --- halves --- */
+
+static void find_uncompared(struct findings *f, const struct split_half *s)
+{
+    const int k = s->starts[0].modelled > 0;
+    if (s->state == HALVES_ENDED)
+        findings_add(f, FINDING_HALVES_UNKNOWN, false,
+                     "the halves of mode %d were not compared: the run ended before",
+                     s->halves.mode);
+    else
+        findings_add(f, FINDING_HALVES_UNKNOWN, true,
+                     "the halves of mode %d were not compared: half %d broke down: %s",
+                     s->halves.mode, k + 1, s->starts[k].start[0].result.breakdown.message);
+}
+
+/* Whether the model of a half could still have changed. */
+static bool half_may_change(const struct starts *s)
+{
+    return s->start[s->best].result.stop == CPALS_ITERATIONS;
+}
+
+void find_in_halves(struct findings *f, const struct split_half *s)
+{
+    const uint64_t rank = s->match.pairs;
+    const double least = s->state == HALVES_COMPARED ? s->component[s->least].score : 0;
+    if (s->halves.mode == 0)
+        return;
+    if (s->state != HALVES_COMPARED) {
+        find_uncompared(f, s);
+    } else if (s->alike == rank) {
+        findings_add(f, FINDING_HALVES_ALIKE, false,
+                     "both halves of mode %d lead to the same components (score %.4f; the least, "
+                     "of component %ju, %.4f)",
+                     s->halves.mode, s->match.score, (uintmax_t)s->least + 1, least);
+    } else {
+        findings_add(f, FINDING_HALVES_DIFFER, true,
+                     "%ju of %ju components are not found in both halves of mode %d (score below "
+                     "%.2f): the least alike, component %ju, has %.4f",
+                     (uintmax_t)(rank - s->alike), (uintmax_t)rank, s->halves.mode, HALVES_ALIKE,
+                     (uintmax_t)s->least + 1, least);
+        findings_advise(f, "%stry %sa lower rank",
+                        half_may_change(&s->starts[0]) || half_may_change(&s->starts[1])
+                            ? "let the halves converge (-i), or "
+                            : "",
+                        s->starts[0].asked == 1 ? "--starts 5, or " : "");
+    }
 }

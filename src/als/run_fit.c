@@ -14,7 +14,7 @@ bool run_changed_little(const struct run *run)
 
 static struct model_score score_of(const struct cpals_result *result)
 {
-    return (struct model_score){result->iterations, result->fit, result->held.rmse};
+    return (struct model_score){result->iterations, result->fit, result->held.value};
 }
 
 /* As best_model_note, where the next sweep may make the fit worse, or always where the held-out
@@ -36,9 +36,9 @@ static enum status note_held(struct run *run, struct error *error)
         return STATUS_OK;
     if (held_error_find(&result->held, run->b, run->options->held, error) != STATUS_OK)
         return error->status;
-    if (run->fading || (result->least_iteration > 0 && !(result->held.rmse < result->least_held)))
+    if (run->fading || (result->least_iteration > 0 && !(result->held.value < result->least_held)))
         return STATUS_OK;
-    result->least_held = result->held.rmse;
+    result->least_held = result->held.value;
     result->least_iteration = result->iterations;
     return STATUS_OK;
 }

@@ -36,7 +36,7 @@ static void save(struct run *run)
     about.iterations = result->iterations;
     about.fit = result->fit;
     about.change = result->change;
-    about.held = result->held.rmse;
+    about.held = result->held.value;
     memcpy(about.problem.rules.ridge, run->b->options.problem.rules.ridge,
            sizeof about.problem.rules.ridge); /* which may have been chosen since */
     about.single_iterations = result->single_iterations;

@@ -40,7 +40,7 @@ void starts_free(struct starts *s)
 
 static bool is_better(const struct cpals_result *a, const struct cpals_result *b)
 {
-    return a->held.entries > 0 ? a->held.rmse < b->held.rmse : a->fit > b->fit;
+    return a->held.entries > 0 ? a->held.value < b->held.value : a->fit > b->fit;
 }
 
 void starts_note(struct starts *s, const struct cpals_result *result, struct fit_trace *trace)
@@ -121,6 +121,19 @@ done:
     *of = (struct ktensor){0};
     free_models(s);
     return error->status;
+}
+
+double starts_spread(const struct starts *s, uint64_t entries)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (int i = 0; i < s->made; i++) {
+        const struct cpals_result *r = &s->start[i].result;
+        if (r->stop == CPALS_BREAKDOWN)
+            continue;
+        least = fmin(least, r->log_likelihood);
+        most = fmax(most, r->log_likelihood);
+    }
+    return most > least ? (most - least) / (double)entries : 0;
 }
 
 struct starts_agreement starts_agreement(const struct starts *s)

@@ -130,6 +130,11 @@ void backend_swap(struct backend *b)
     b->seam->ops->swap(b->seam->state);
 }
 
+double backend_mean_count(const struct backend *b)
+{
+    return ldexp(b->seam->null.mean, b->seam->exponent);
+}
+
 void backend_likelihood(const struct backend *b, double fit, double *deviance,
                         double *log_likelihood)
 {

@@ -120,6 +120,9 @@ void backend_weigh(struct backend *b, const struct unlisted_count *count);
 enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
                         struct backend_fit *fit, struct error *error);
 
+/* The mean count of the entries that count, each by its weight (struct count_null). */
+double backend_mean_count(const struct backend *b);
+
 /* *deviance, *log_likelihood = those of a model of counts with this fit; 0 where the loss is
  * another one. The deviance is twice the sum of the misfits (numerics/poisson_term.h). */
 void backend_likelihood(const struct backend *b, double fit, double *deviance,

@@ -103,9 +103,11 @@ enum status backend_check_fits(const struct backend_kind *kind, const struct ran
 }
 
 /* Whether the backend builds from the bytes of the file; with several ranks, each takes its part
- * from them. */
+ * from them. Where rows have systems of their own, values are counted and looked at first. */
 static bool builds_from_file(const struct backend *b, const struct rank_tensor *t)
 {
+    if (problem_by_rows(&b->options.problem))
+        return false;
     if (!t->input.unread || !b->plan.fits || !plan_takes_packed(&b->plan))
         return false;
     return t->comm->size == 1 || (b->kind->takes_parts && !b->plan.streamed);

@@ -106,6 +106,21 @@ static size_t stack_size(void)
     return bytes;
 }
 
+static enum status check_stack(size_t bytes, struct error *error)
+{
+    if (bytes >= LEAST_STACK)
+        return STATUS_OK;
+    return error_set(error, STATUS_MEMORY,
+                     "a thread has a stack of %zu kB, expected %d kB or more (ulimit -s, "
+                     "OMP_STACKSIZE)",
+                     bytes / 1024, LEAST_STACK / 1024);
+}
+
+enum status threads_check_first(struct error *error)
+{
+    return check_stack(stack_size(), error);
+}
+
 /* malloc reserves 64 MiB of addresses for each thread, which count where they are limited. */
 static void save_addresses(void)
 {
@@ -139,10 +154,5 @@ enum status threads_start(struct error *error)
     size_t least = SIZE_MAX;
 #pragma omp parallel reduction(min : least) /* OpenMP's threads stay */
     least = stack_size();
-    if (least < LEAST_STACK)
-        return error_set(error, STATUS_MEMORY,
-                         "a thread has a stack of %zu kB, expected %d kB or more (ulimit -s, "
-                         "OMP_STACKSIZE)",
-                         least / 1024, LEAST_STACK / 1024);
-    return STATUS_OK;
+    return check_stack(least, error);
 }

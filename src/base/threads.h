@@ -12,6 +12,10 @@
  * OMP_NUM_THREADS. The main thread calls it before it starts other threads. */
 enum status threads_start(struct error *error);
 
+/* Checks that the calling thread, the program's first one, has a stack that every command fits.
+ * STATUS_MEMORY. */
+enum status threads_check_first(struct error *error);
+
 /* Loads the library that a thread needs to end, OpenMP's too. Otherwise a thread that ends when
  * memory or files have run out would abort the program. STATUS_MEMORY. */
 enum status threads_can_end(struct error *error);

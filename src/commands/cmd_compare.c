@@ -2,6 +2,7 @@
 #include "commands/cmd.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 #include "base/printable.h"
 #include "commands/options/cli_modes.h"
@@ -112,6 +113,30 @@ static enum status find_names(struct labels *names, const struct settings *s, in
     return STATUS_OK;
 }
 
+/* Where only some modes have different lengths, the others can be compared. */
+static enum status advise(const struct ktensor *a, const struct ktensor *b, struct error *error)
+{
+    char list[4 * MAX_ORDER] = "";
+    if (a->shape.order != b->shape.order)
+        return error->status;
+    for (int n = 0, used = 0; n < a->shape.order; n++)
+        if (a->shape.dims[n] == b->shape.dims[n])
+            used += snprintf(list + used, sizeof list - (size_t)used, "%s%d", used > 0 ? "," : "",
+                             n + 1);
+    return *list ? error_append(error, "; --modes %s compares those of equal lengths", list)
+                 : error->status;
+}
+
+static enum status match_models(struct ktensor_match *match, const struct settings *s,
+                                const struct ktensor model[2], struct error *error)
+{
+    const bool *modes = s->modes ? s->mode : NULL;
+    if (ktensor_match(match, &model[0], &model[1], !s->no_weights, modes, error) == STATUS_INPUT &&
+        !modes)
+        return advise(&model[0], &model[1], error);
+    return error->status;
+}
+
 static enum status compare(const struct settings *s, struct error *error)
 {
     struct ktensor model[2] = {{.rank = 0}, {.rank = 0}};
@@ -126,8 +151,7 @@ static enum status compare(const struct settings *s, struct error *error)
                   s->name[0], model[0].shape.order, model[0].shape.order == 1 ? "" : "s");
         goto done;
     }
-    if (ktensor_match(&match, &model[0], &model[1], !s->no_weights, s->modes ? s->mode : NULL,
-                      error) != STATUS_OK)
+    if (match_models(&match, s, model, error) != STATUS_OK)
         goto done;
     if (find_names(&names, s, model[0].shape.order, error) != STATUS_OK)
         goto done;

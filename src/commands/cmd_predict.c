@@ -4,20 +4,16 @@
 
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/least.h"
 #include "base/memory.h"
+#include "commands/model_entries.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
-#include "formats/blco/blco_pieces.h"
 #include "formats/npy/npy_tensor.h"
-#include "formats/tensor_file.h"
 #include "model/ktensor_at.h"
 #include "report/prediction_file.h"
 #include "report/residual_show.h"
 
-#define MOST_MEMORY    (UINT64_C(256) << 20) /* bytes of the entries that are in memory at a time */
-#define ENTRY_OVERHEAD 24 /* bytes of an entry for the model's value and a row  */
+#define ENTRY_OVERHEAD 24 /* bytes of an entry for the model's value and a row */
 
 struct job {
     struct cmd_common common;
@@ -29,8 +25,8 @@ struct job {
     struct prediction_file file;
     bool writes; /* `file` is open */
     struct residuals sums;
-    double *value;                 /* (room) the model's values; owned          */
-    uint64_t room, taken, entries; /* entries: of a .blco file; 0: of text      */
+    double *value; /* (room) the model's values; owned */
+    uint64_t room;
     struct progress progress;
 };
 
@@ -159,74 +155,22 @@ static enum status take(void *context, struct coo *piece, struct error *error)
     if (job->residuals)
         if (residuals_add(&job->sums, piece, job->value, error) != STATUS_OK)
             return error->status;
-    job->taken += piece->nnz;
-    if (job->entries)
-        progress_update(&job->progress, (double)job->taken / (double)job->entries, "%ju entries",
-                        (uintmax_t)job->taken);
     return STATUS_OK;
 }
 
-static uint64_t piece_memory(const struct job *job)
+static enum status take_all(struct job *job, enum tensor_format format, struct error *error)
 {
-    return least_of(cmd_host_memory(&job->common) / 2, MOST_MEMORY);
-}
-
-static enum status take_text(struct job *job, struct error *error)
-{
-    struct coo last = {0};
-    struct tns_report report;
-    struct tns_options options = job->common.tns;
-    const struct shape *shape = &job->model.shape;
-    const struct tns_pieces pieces = {.memory = piece_memory(job),
-                                      .overhead = ENTRY_OVERHEAD,
-                                      .take = take,
-                                      .context = job,
-                                      .progress = &job->progress};
-    options.ndims = shape->order;
-    memcpy(options.dims, shape->dims, sizeof options.dims);
-    options.order_origin = "the model";
-    options.values_optional = !job->residuals;
-    if (tensor_read_pieces(&last, job->coordinates, &options, &pieces, &report, error) != STATUS_OK)
-        return error->status;
-    take(job, &last, error);
-    coo_free(&last);
-    return error->status;
-}
-
-static enum status check_shape(const struct job *job, const struct shape *shape,
-                               struct error *error)
-{
-    const struct shape *model = &job->model.shape;
-    if (shape->order != model->order)
-        return error_set(error, STATUS_INPUT, "%s: %d mode%s, but the model has %d",
-                         job->coordinates, shape->order, shape->order == 1 ? "" : "s",
-                         model->order);
-    for (int n = 0; n < model->order; n++)
-        if (shape->dims[n] > model->dims[n])
-            return error_set(error, STATUS_INPUT,
-                             "%s: mode %d: length %ju, expected at most %ju, as the model has it",
-                             job->coordinates, n + 1, (uintmax_t)shape->dims[n],
-                             (uintmax_t)model->dims[n]);
-    return STATUS_OK;
-}
-
-static enum status take_blco(struct job *job, struct error *error)
-{
-    struct blco_file f;
-    double start = clock_now();
-    if (blco_file_open(&f, job->coordinates, error) != STATUS_OK)
-        return error->status;
-    const struct blco_pieces pieces = blco_pieces_of(&f, piece_memory(job));
-    if (check_shape(job, &f.shape, error) != STATUS_OK)
-        goto done;
-    job->entries = f.header->nnz;
-    progress_stage(&job->progress, "reading %s", job->coordinates);
-    if (blco_pieces_each(&pieces, take, job, error) != STATUS_OK)
-        goto done;
-    blco_file_note_read(&f, clock_now() - start, &job->progress);
-done:
-    blco_file_close(&f);
-    return error->status;
+    const struct model_entries entries = {.path = job->coordinates,
+                                          .format = format,
+                                          .tns = &job->common.tns,
+                                          .shape = &job->model.shape,
+                                          .values_optional = !job->residuals,
+                                          .memory = cmd_host_memory(&job->common),
+                                          .overhead = ENTRY_OVERHEAD,
+                                          .take = take,
+                                          .context = job,
+                                          .progress = &job->progress};
+    return model_entries_each(&entries, error);
 }
 
 /* --- the result --- */
@@ -317,14 +261,8 @@ static enum status open_outputs(struct job *job, struct error *error)
 static enum status predict(struct job *job, struct error *error)
 {
     enum tensor_format format;
-    if (tensor_format(job->coordinates, NULL, &format, error) != STATUS_OK)
+    if (model_entries_format(&format, job->coordinates, error) != STATUS_OK)
         return error->status;
-    if (format == TENSOR_CSV)
-        return error_set(
-            error, STATUS_INPUT,
-            "%s: is CSV, expected indices: convert it with blco convert --columns, and "
-            "--order with the .map files of the model's tensor",
-            job->coordinates);
     if (check_coordinates(job, format, error) != STATUS_OK)
         return error->status;
     if (check_target(job, error) != STATUS_OK)
@@ -338,7 +276,7 @@ static enum status predict(struct job *job, struct error *error)
     cmd_show_progress(&job->progress, &job->common);
     if (open_outputs(job, error) != STATUS_OK)
         return error->status;
-    if ((format == TENSOR_BLCO ? take_blco : take_text)(job, error) != STATUS_OK)
+    if (take_all(job, format, error) != STATUS_OK)
         return error->status;
     return finish(job, error);
 }

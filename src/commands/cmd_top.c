@@ -2,6 +2,7 @@
 #include "commands/cmd.h"
 
 #include "commands/options/cmd_common.h"
+#include "commands/top_unlisted.h"
 #include "formats/ktensor/ktensor_formats.h"
 #include "report/top_show.h"
 
@@ -10,7 +11,7 @@ struct settings {
     uint64_t count;
     struct labels labels;     /* owned       */
     uint64_t component, mode; /* from 1; 0: all */
-    int index_base;           /* the number of the first index */
+    struct given_indices given;
     bool json;
 };
 
@@ -21,8 +22,14 @@ static enum status set_labels(const struct cli_option *o, void *to, const char *
     return labels_add(to, text, error);
 }
 
+static enum status set_given(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
+{
+    return given_indices_add(to, o->name, text, error);
+}
+
 static const struct cli_option top_options[] = {
-    {"--count", 'n', "N", "entries of each component in each mode ({default})",
+    {"--count", 'n', "N", "entries of each component in each mode ({default}),\nor of --unlisted",
      CLI_UNSIGNED(struct settings, count, 1, MAX_LENGTH), .initial = "10"},
     {"--labels", 0, "MODE=FILE",
      "show labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
@@ -32,13 +39,17 @@ static const struct cli_option top_options[] = {
     {"--component", 0, "N", "only component N",
      CLI_UNSIGNED(struct settings, component, 1, UINT64_MAX - 1)},
     {"--mode", 0, "N", "only mode N", CLI_UNSIGNED(struct settings, mode, 1, MAX_ORDER)},
-    {"--index-base", 0, "0|1", "the number of the first index ({default})",
-     CLI_INT(struct settings, index_base, 0, 1), .initial = "1"},
+    {"--unlisted", 0, "MODE=NAME",
+     "instead: of the entries with this label or index that\nTENSOR does not list, those where the "
+     "model is\nlargest; repeat the option for several modes",
+     CLI_OWN(set_given, struct given_indices, struct settings, given)},
+    {"--index-base", 0, "0|1", "the number of the first index ({default}, where TENSOR\nis .npy 0)",
+     CMD_INDEX_BASE},
     {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Entries", top_options},
-                                              {"Machine", cmd_threads_options},
+                                              {"Machine", cmd_host_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
@@ -86,20 +97,14 @@ static enum status find_entries(const struct settings *s, const struct top_view 
     return STATUS_OK;
 }
 
-static enum status show_top(struct settings *s, const char *stem, struct error *error)
+static enum status show_components(const struct settings *s, const struct ktensor *model,
+                                   const char *stem, struct error *error)
 {
-    struct ktensor model;
     struct top_entries top[MAX_ORDER] = {{0}};
     struct top_view view = {
-        .model = &model, .labels = &s->labels, .top = top, .index_base = s->index_base};
-    if (cmd_read_model(&model, stem, &s->common, error) != STATUS_OK)
-        goto done;
+        .model = model, .labels = &s->labels, .top = top, .index_base = s->common.tns.index_base};
     if (choose(s, &view, error) != STATUS_OK)
-        goto done;
-    if (ktensor_find_labels(&s->labels, stem, model.shape.order, error) != STATUS_OK)
-        goto done;
-    if (labels_read(&s->labels, &model.shape, error) != STATUS_OK)
-        goto done;
+        return error->status;
     if (find_entries(s, &view, top, error) != STATUS_OK)
         goto done;
     if (s->json)
@@ -109,20 +114,68 @@ static enum status show_top(struct settings *s, const char *stem, struct error *
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         top_entries_free(&top[n]);
+    return error->status;
+}
+
+/* name[0]: the model; name[1]: with --unlisted the tensor. */
+static enum status show(struct settings *s, const char *const name[2], struct error *error)
+{
+    struct ktensor model;
+    if (cmd_read_model(&model, name[0], &s->common, error) != STATUS_OK)
+        goto done;
+    if (ktensor_find_labels(&s->labels, name[0], model.shape.order, error) != STATUS_OK)
+        goto done;
+    if (labels_read(&s->labels, &model.shape, error) != STATUS_OK)
+        goto done;
+    if (s->given.count == 0) {
+        show_components(s, &model, name[0], error);
+        goto done;
+    }
+    const struct top_unlisted t = {.common = &s->common,
+                                   .stem = name[0],
+                                   .tensor = name[1],
+                                   .model = &model,
+                                   .labels = &s->labels,
+                                   .given = s->given,
+                                   .count = s->count,
+                                   .json = s->json};
+    top_unlisted(&t, error);
+done:
     ktensor_free(&model);
     return error->status;
+}
+
+static enum status take_operands(const struct cli_line *line, const struct settings *s,
+                                 const char *name[2], struct error *error)
+{
+    static const char *const names[] = {"STEM", "TENSOR"};
+    if (s->given.count == 0)
+        return cli_single_operand(line, "model", &name[0], error);
+    return cli_two_operands(line, "names", names, name, error);
+}
+
+static enum status check_options(const struct settings *s, struct error *error)
+{
+    const char *other = s->component ? "--component" : s->mode ? "--mode" : NULL;
+    if (s->given.count > 0 && other)
+        return error_set(error, STATUS_INPUT, "%s and --unlisted: expected one of the two", other);
+    return STATUS_OK;
 }
 
 static int run_command(int argc, char **argv, struct error *error)
 {
     struct cli_line line = {.argc = argc, .argv = argv};
     struct settings settings = {0};
-    const char *stem = NULL;
+    const char *name[2] = {NULL};
     if (!cmd_parse(&line, &cmd_top, &settings.common, error))
         goto done;
-    if (cli_single_operand(&line, "model", &stem, error) != STATUS_OK)
+    if (take_operands(&line, &settings, name, error) != STATUS_OK)
         goto done;
-    show_top(&settings, stem, error);
+    if (check_options(&settings, error) != STATUS_OK) {
+        cli_hint(&line, error);
+        goto done;
+    }
+    show(&settings, name, error);
 done:
     labels_free(&settings.labels);
     return (int)error->status;
@@ -132,11 +185,14 @@ const struct command cmd_top = {
     .name = "top",
     .summary = "show the strongest entries of each component of a model",
     .usage = "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] "
+             "[OPTION]...\n       blco top STEM TENSOR --unlisted MODE=NAME [-n N] "
              "[OPTION]...\n\nPrints the entries of largest magnitude of each component in each "
              "mode, the\nstrongest first. STEM is the beginning of the names of a model's files, "
-             "as\ngiven to blco cpd -o, or a .ktns file.\n",
+             "as\ngiven to blco cpd -o, or a .ktns file. With --unlisted: what to recommend, "
+             "which\nlinks to expect. TENSOR is text (.tns), plain or gzip, a .blco file, "
+             "COORDS.npy,\nor - for text from standard input.\n",
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n",
     .sections = sections,
     .run = run_command,
-    .operands = CMD_MODELS,
+    .operands = CMD_MODELS " " CMD_TENSORS,
 };

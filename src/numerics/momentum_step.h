@@ -17,7 +17,8 @@
  * MOMENTUM_FAST is followed by a plain one, and t is 1 again (tests/als/test_momentum_table.c
  * compares both on a table of tensors). Where unlisted entries are unknown or weigh less, no gain
  * is too fast: there momentum finds the model more often than plain sweeps do, which stay slow for
- * long far away from it.
+ * long far away from it. The same holds for Newton steps of counts; with multiplicative ones, such
+ * runs ended in worse optima.
  *
  * Components that cancel each other have large weights, and rounding then hides what a sweep has
  * gained (fit_is_blind). Such a fit decides nothing; the fit from the residual does. */

@@ -23,6 +23,15 @@
 #define POISSON_FLOOR        1e-100 /* of an entry of a factor matrix, so that it can grow again ... */
 #define POISSON_FLOOR_SINGLE 1e-30 /* ... and this in single precision */
 #define POISSON_KEEPS        0.1   /* of an entry: no step leaves less */
+#define POISSON_MU_KEEPS     0.5   /* ... where momentum comes before a multiplicative step */
+#define POISSON_LIFT         1e-6  /* of the mean of a column: what a zero of a start becomes */
+
+/* Of the Newton step of a row. */
+#define POISSON_PASSES 8 /* of coordinate descent, at most                              */
+#define POISSON_SETTLED                                                                            \
+    1e-12 /* a pass that moves no coordinate by more, beside a count, is the last */
+#define POISSON_RIDGE 1e-9 /* of the mean diagonal entry of H: for entries that H does not bind */
+#define POISSON_WHOLE 0.3  /* a shorter step needs no damping */
 
 struct poisson_term {
     double c, w, q;
@@ -34,10 +43,10 @@ ROUNDED_FUNCTION double poisson_rate(double m)
     return m > POISSON_LEAST_RATE ? m : POISSON_LEAST_RATE;
 }
 
-ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
+/* inverse: of the rate as it counts. */
+ROUNDED_FUNCTION struct poisson_term poisson_term_of(double x, double inverse, double h)
 {
     const int known = row_term_known(x);
-    const double inverse = 1 / poisson_rate(m);
     struct poisson_term t;
     t.c = known ? x * inverse : 0;
     t.w = t.c * inverse;
@@ -45,12 +54,15 @@ ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
     return t;
 }
 
-/* t - 1 - log t, to all digits. Near t = 1, with u = t - 1 and y = u / (2 + u), the logarithm is 2
- * (y + y^3 / 3 + y^5 / 5 + ...), of which the first term is taken off exactly. */
-ROUNDED_FUNCTION double poisson_excess(double t, double u)
+ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
 {
-    if (!(u > -0.125 && u < 0.125))
-        return u - log(t);
+    return poisson_term_of(x, 1 / poisson_rate(m), h);
+}
+
+/* u - log(1 + u), to all digits, where u is from -1/8 to 1/8. With y = u / (2 + u), the logarithm
+ * is 2 (y + y^3 / 3 + y^5 / 5 + ...), of which the first term is taken off exactly. */
+ROUNDED_FUNCTION double poisson_excess_near_one(double u)
+{
     const double y = u / (2 + u), z = y * y;
     double sum = 1.0 / 15;
     sum = sum * z + 1.0 / 13;
@@ -60,6 +72,12 @@ ROUNDED_FUNCTION double poisson_excess(double t, double u)
     sum = sum * z + 1.0 / 5;
     sum = sum * z + 1.0 / 3;
     return y * (u - 2 * z * sum);
+}
+
+/* t - 1 - log t, to all digits; u = t - 1. */
+ROUNDED_FUNCTION double poisson_excess(double t, double u)
+{
+    return u > -0.125 && u < 0.125 ? poisson_excess_near_one(u) : u - log(t);
 }
 
 /* m - x - x log(m / x), the deviance of x from the rate m, halved; m where x is 0. */

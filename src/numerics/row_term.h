@@ -19,6 +19,17 @@
 
 #include "numerics/rounded.h"
 
+#define ROW_RIDGE_LIMIT 1e200 /* of a component that has become zero, which stays so */
+#define ROW_PASSES      10    /* of coordinate descent over a nonnegative row, at most */
+
+/* A pivot that is SINGULAR beside its diagonal entry or less is rounding. A singular H gets SHIFT
+ * times its mean diagonal entry on its diagonal, and SHIFT_UP times as much until it is no longer
+ * singular; SHIFT_END is enough for any H that is finite. */
+#define ROW_SINGULAR  1e-14
+#define ROW_SHIFT     1e-12
+#define ROW_SHIFT_UP  100
+#define ROW_SHIFT_END 1e6
+
 struct row_term {
     double c, w;
     double misfit; /* v (x - m)^2 - h m^2 */

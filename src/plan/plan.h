@@ -53,16 +53,20 @@ struct plan_request {
                            * rows go to other ranks; 0: they go from the factor matrices         */
     uint64_t slice_bytes; /* bytes of an ordering `mode n` that is kept as slices; 0: orderings are
                            * kept as indices and values                                          */
+    bool narrow; /* slices may have 16-bit coordinates and floats as values, where they are exact */
     uint64_t nonzero_bytes; /* bytes of the nonzeros' own arrays, which stay beside the orderings
                              * until all are built; 0: they are not where MTTKRP runs            */
     bool spends;           /* the nonzeros are freed as soon as the orderings can do without them */
     uint64_t model_bytes;  /* bytes of models that the caller keeps where MTTKRP runs             */
     uint64_t system_bytes; /* bytes of the systems of rows that are worked on at a time           */
+    uint64_t flow_system_bytes;  /* the same where the tensor is streamed, with tables ...       */
+    uint64_t batch_system_bytes; /* ... and in addition for each batch of an ordering            */
     uint64_t budget;       /* bytes that may be used where MTTKRP runs, factors included          */
     uint64_t copies;       /* number of copies of M for `hierarchical`, at most                   */
     uint64_t waiting_rows; /* rows of sums that wait to be added to M, for `register`            */
     uint64_t short_mode;   /* modes shorter than this are `hierarchical` on alto; in memory, only
                             * those for whose copies there is room                               */
+    bool tiles;            /* a GPU's shared memory holds a tile (tile_choice.h)                  */
     bool can_stream;       /* the backend has memory of its own, to which batches can flow        */
     bool must_stream;      /* there is no room to build orderings on the device, or to unpack a file
                             * on the host                                                         */
@@ -81,6 +85,7 @@ struct plan {
     uint64_t factor_bytes;             /* factors, previous ones, M, rows to send, Grams     */
     uint64_t copy_bytes;               /* of the largest set of copies for `hierarchical`, or of
                                         * what waits for `register`                         */
+    uint64_t system_bytes;             /* of systems of rows                                */
     uint64_t building_bytes;           /* of the nonzeros, the orderings and the sorts while the
                                         * orderings are built, at their peak; 0: not counted   */
     uint64_t total_bytes;              /* of all that takes from request.budget, at its peak */

@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "plan/plan.h"
+#include "plan/tile_choice.h"
 #include "tensor/ordering.h"
 
 /* A text that grows; what does not fit is cut off. */
@@ -31,7 +32,7 @@ static uint64_t copies(const struct plan_request *r, int n)
     return number_whole((double)r->copies * (double)r->tensor.shape.dims[n] * (double)r->row_bytes);
 }
 
-static void describe_mode(const struct plan *plan, int n, struct text *t)
+static void describe_mode(const struct plan *plan, int n, const struct tile *tile, struct text *t)
 {
     const struct plan_request *r = &plan->request;
     const char *streamed = plan->streamed ? ", streamed" : "";
@@ -43,6 +44,9 @@ static void describe_mode(const struct plan *plan, int n, struct text *t)
         append(t, "its own ordering, streamed");
     else
         append(t, "its own ordering of %s", NUMBER_SIZE(plan->tensor_bytes));
+    if (tile->mode >= 0)
+        append(t, ", in tiles of %" PRIu64 " rows of mode %d",
+               tile_length(tile, r->tensor.shape.dims[tile->mode]), tile->mode + 1);
     if (plan->sorted[n])
         append(t, ", batches sorted by row");
     if (plan->conflict[n] == CONFLICT_HIERARCHICAL)
@@ -62,8 +66,6 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
     if (plan->building_bytes > 0)
         append(t, "building: nonzeros, orderings and sorts take up to %s\n",
                NUMBER_SIZE(plan->building_bytes));
-    if (plan->request.system_bytes > 0)
-        append(t, "in addition: %s for systems of rows\n", NUMBER_SIZE(plan->request.system_bytes));
     if (plan->request.model_bytes > 0)
         append(t, "in addition: %s for the model\n", NUMBER_SIZE(plan->request.model_bytes));
 }
@@ -99,16 +101,31 @@ static void describe_streamed(const struct plan *plan, struct text *t)
            "%s of the %s that may be used\n",
            NUMBER_SIZE(plan->resident_bytes), PLAN_SLOTS, NUMBER_SIZE(plan->flow_bytes),
            NUMBER_SIZE(plan->factor_bytes), NUMBER_SIZE(plan->copy_bytes),
-           NUMBER_SIZE(plan->total_bytes), NUMBER_SIZE(plan->request.budget));
+           NUMBER_SIZE(plan->total_bytes - plan->system_bytes), NUMBER_SIZE(plan->request.budget));
+}
+
+/* The tiles of each mode (order), which belong to the tensor itself: none where modes share.
+ * Returns the bytes of their partial sums. */
+static uint64_t choose_tiles(const struct plan *plan, const struct mode_groups *groups,
+                             struct tile *tile)
+{
+    const struct shape *shape = &plan->request.tensor.shape;
+    const bool shared = groups && groups->groups < shape->order;
+    bool ordered[MAX_ORDER];
+    for (int n = 0; n < shape->order; n++)
+        ordered[n] = !plan->streamed && !shared && plan->conflict[n] == CONFLICT_ORDERED;
+    return tile_choose_all(tile, plan, shape, plan->request.tensor.nnz, ordered);
 }
 
 void plan_describe(const struct plan *plan, const struct mode_groups *groups, char *text,
                    uint64_t size)
 {
     struct text t = {.to = text, .size = size};
+    struct tile tile[MAX_ORDER];
     char obstacle[256];
+    const uint64_t sums = choose_tiles(plan, groups, tile);
     for (int n = 0; n < plan->request.tensor.shape.order; n++)
-        describe_mode(plan, n, &t);
+        describe_mode(plan, n, &tile[n], &t);
     for (int g = 0; groups && g < groups->groups; g++)
         if (mode_groups_size(groups, g) > 1)
             append(&t, "modes %d to %d share partial products and one ordering\n",
@@ -117,6 +134,10 @@ void plan_describe(const struct plan *plan, const struct mode_groups *groups, ch
         describe_streamed(plan, &t);
     else
         describe_in_memory(plan, &t);
+    if (plan->system_bytes > 0)
+        append(&t, "in addition: %s for systems of rows\n", NUMBER_SIZE(plan->system_bytes));
+    if (sums > 0)
+        append(&t, "in addition: about %s for the partial sums of tiles\n", NUMBER_SIZE(sums));
     if (plan->fits)
         return;
     plan_obstacle(plan, obstacle, sizeof obstacle);
@@ -128,7 +149,7 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
     const struct plan_request *r = &plan->request;
     char budget[NUMBER_SIZE_TEXT], factors[NUMBER_SIZE_TEXT], tensor[NUMBER_SIZE_TEXT];
     struct text t = {.to = text, .size = size};
-    uint64_t fixed = plan->factor_bytes + plan->copy_bytes + r->model_bytes + r->system_bytes;
+    uint64_t fixed = plan->factor_bytes + plan->copy_bytes + r->model_bytes + plan->system_bytes;
     number_size(r->budget, budget);
     number_size(fixed < plan->factor_bytes ? UINT64_MAX : fixed, factors);
     if (fixed < plan->factor_bytes || fixed > r->budget) {

@@ -67,11 +67,12 @@ void plan_in_memory(struct plan *p, int replicas)
 {
     const struct plan_request *r = &p->request;
     uint64_t short_mode = r->short_mode;
+    p->system_bytes = r->system_bytes;
     do {
         plan_assign(p, replicas, short_mode);
         p->building_bytes = r->nonzero_bytes ? building_bytes(p) : 0;
         p->total_bytes = plan_add(larger(plan_running_bytes(p), p->building_bytes),
-                                  plan_add(r->model_bytes, r->system_bytes));
+                                  plan_add(r->model_bytes, p->system_bytes));
         p->fits = p->total_bytes <= r->budget;
         short_mode = longest_copied(p);
     } while (!p->fits && short_mode > 0 && r->conflict == CONFLICT_AUTO);

@@ -83,6 +83,13 @@ static uint64_t packed_bytes(const struct plan *p)
     return packed_at_most(&p->request, nnz, segment);
 }
 
+/* Of an ordering. */
+static uint64_t batches(const struct plan *p)
+{
+    const uint64_t segment = plan_segment_nnz(p), of_batch = p->batch_nnz / segment * segment;
+    return (p->request.tensor.nnz - 1) / of_batch + 1;
+}
+
 /* The most resident bytes that are of use: all packed orderings, or, where that is more, what it
  * takes to build an ordering from all nonzeros at once: for each nonzero its line and its value,
  * twice, and 2 bytes more. */
@@ -112,17 +119,21 @@ void plan_streamed(struct plan *p, int replicas)
 {
     const struct plan_request *r = &p->request;
     plan_assign(p, replicas, r->short_mode);
-    uint64_t fixed = plan_add(p->factor_bytes, p->copy_bytes);
+    uint64_t fixed = plan_add(plan_add(p->factor_bytes, p->copy_bytes), r->flow_system_bytes);
     uint64_t left = r->budget > fixed ? r->budget - fixed : 0;
     uint64_t coordinates = (uint64_t)r->tensor.shape.order * sizeof(uint32_t) + sizeof(double);
     p->streamed = true;
     p->replicate = r->conflict == CONFLICT_AUTO && !r->forced.one_copy;
     choose_batches(p, left);
+    const uint64_t of_batches = plan_multiply(batches(p), r->batch_system_bytes);
+    p->system_bytes = plan_add(r->flow_system_bytes, of_batches);
+    fixed = plan_add(plan_add(fixed, of_batches), p->flow_bytes);
+    left = r->budget > fixed ? r->budget - fixed : 0;
     p->host_bytes = plan_multiply((uint64_t)plan_orderings(p), packed_bytes(p));
     p->packing_bytes =
         replicas == 0 ? 0 : plan_multiply(r->tensor.nnz, coordinates + PACKING_BYTES);
-    p->resident_bytes = resident_bytes(p, left > p->flow_bytes ? left - p->flow_bytes : 0);
-    p->total_bytes = plan_add(fixed, plan_add(p->flow_bytes, p->resident_bytes));
+    p->resident_bytes = resident_bytes(p, left);
+    p->total_bytes = plan_add(fixed, p->resident_bytes);
     p->fits =
         p->total_bytes <= r->budget && plan_add(p->host_bytes, p->packing_bytes) <= r->host_budget;
 }

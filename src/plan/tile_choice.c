@@ -57,3 +57,31 @@ uint64_t tile_choose(struct tile *tile, const struct tile_request *r, int mode)
         return 0;
     return (uint64_t)(partial_sums(r, mode, tile->mode, (double)rows) * (double)r->row_bytes);
 }
+
+uint64_t tile_choose_all(struct tile *tile, const struct plan *plan, const struct shape *shape,
+                         uint64_t nnz, const bool *ordered)
+{
+    struct tile_request r = {.shape = shape,
+                             .nnz = nnz,
+                             .row_bytes = plan->request.row_bytes,
+                             .forced = plan->request.forced.tiles};
+    const bool may = plan->request.tiles && plan->request.conflict == CONFLICT_AUTO;
+    uint64_t bytes = 0;
+    if (plan->request.budget > plan->total_bytes)
+        r.room = plan->request.budget - plan->total_bytes;
+    for (int n = 0; n < shape->order; n++) {
+        tile[n].mode = -1;
+        if (!may || !ordered[n])
+            continue;
+        const uint64_t sums = tile_choose(&tile[n], &r, n);
+        r.room -= sums;
+        bytes += sums;
+    }
+    return bytes;
+}
+
+uint64_t tile_length(const struct tile *tile, uint64_t length)
+{
+    const int bits = ordering_bits(length);
+    return UINT64_C(1) << (tile->bits < bits ? tile->bits : bits);
+}

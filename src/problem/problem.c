@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+#include "numerics/poisson_term.h"
+
 #define FADED    1e-4 /* a weight that has faded to this is left out                      */
 #define MEANTIME .01  /* by which ridges are multiplied while unlisted entries fade, at most */
 
@@ -25,6 +28,16 @@ const struct word solver_words[] = {{"newton", SOLVER_NEWTON}, {"mu", SOLVER_MU}
 bool problem_by_rows(const struct problem *p)
 {
     return p->unlisted.weighed || p->loss == LOSS_POISSON;
+}
+
+double solver_keeps(enum solver solver)
+{
+    return solver == SOLVER_MU ? POISSON_MU_KEEPS : POISSON_KEEPS;
+}
+
+bool problem_has_fast_momentum(const struct problem *p)
+{
+    return problem_by_rows(p) && p->solver == SOLVER_NEWTON;
 }
 
 void problem_complete_loss(struct problem *p)
@@ -61,7 +74,7 @@ const char *problem_word(const struct problem *p, const struct problem_choice *c
 const char *unlisted_text(const struct unlisted *u, char text[UNLISTED_TEXT])
 {
     if (u->weighed && u->weight > 0)
-        snprintf(text, UNLISTED_TEXT, "%.17g", u->weight);
+        *number_format(u->weight, text) = '\0';
     else
         snprintf(text, UNLISTED_TEXT, "%s", u->weighed ? "unknown" : "zero");
     return text;

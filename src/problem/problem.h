@@ -69,6 +69,13 @@ struct problem {
     enum solver solver; /* with LOSS_POISSON */
 };
 
+/* The part of an entry that momentum leaves at least, of counts. What multiplicative steps find too
+ * small grows only slowly. */
+double solver_keeps(enum solver solver);
+
+/* Whether momentum may follow sweeps that gain much (numerics/momentum_step.h). */
+bool problem_has_fast_momentum(const struct problem *p);
+
 /* Whether each row of a factor matrix has a system of its own, and there is no MTTKRP. */
 bool problem_by_rows(const struct problem *p);
 
@@ -91,7 +98,7 @@ extern const struct problem_choice problem_choices[];
 /* The word of p's value. */
 const char *problem_word(const struct problem *p, const struct problem_choice *c);
 
-#define UNLISTED_TEXT 32
+#define UNLISTED_TEXT 40
 
 /* text = what --unlisted takes for *u: zero, unknown or a number. Returns text. */
 const char *unlisted_text(const struct unlisted *u, char text[UNLISTED_TEXT]);

@@ -139,15 +139,14 @@ done:
     return error->status;
 }
 
-/* The deviance of equal rates, of as many entries as count. */
-static double deviance_of_equal(const struct sums *s, const struct shape *whole, double listed,
-                                double unlisted)
+/* The mean over the known entries and those that are not listed. */
+static double mean_of(const struct sums *s, const struct shape *whole, double listed,
+                      double unlisted)
 {
     double cells = 1;
     for (int n = 0; n < whole->order; n++)
         cells *= (double)whole->dims[n];
-    const double counting = s->known + unlisted * (cells - listed);
-    return s->log_sum - s->total * log(s->total / counting);
+    return s->total / (s->known + unlisted * (cells - listed));
 }
 
 /* The sum of x log(x / m), where m is the product of the margins. */
@@ -180,8 +179,9 @@ enum status count_null_find(struct count_null *null, const struct coo *x,
     s.total = sums[0], s.log_sum = sums[1], s.log_gamma = sums[2], s.known = sums[3];
     if (!(s.total > 0))
         return error_set(error, STATUS_INPUT, "all counts are zero");
+    null->mean = mean_of(&s, &rows->part.whole, sums[4], w->weighed ? w->unlisted : 1);
     if (w->weighed)
-        null->deviance = deviance_of_equal(&s, &rows->part.whole, sums[4], w->unlisted);
+        null->deviance = s.log_sum - s.total * log(null->mean);
     else if (deviance_of_margins(&null->deviance, x, rows, &s, error) != STATUS_OK)
         return error->status;
     if (!(null->deviance > LEAST * s.total))

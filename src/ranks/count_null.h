@@ -7,6 +7,7 @@
 
 struct count_null {
     double total;    /* the sum of all values                                         */
+    double mean;     /* their mean over the entries that count, each by its weight    */
     double deviance; /* half of the null model's deviance: the sum of its misfits
                       * (numerics/poisson_term.h)                                      */
     double perfect;  /* the log-likelihood of rates that are the values themselves:

@@ -1,6 +1,7 @@
 #include "report/page_parts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 
 #include "report/decimals.h"
@@ -17,6 +18,23 @@ static const struct top_entry *strongest(const struct page *page, int n, uint64_
 
 /* --- weights --- */
 
+/* How alike the halves of the tensor are in each component; NULL without --split-half. */
+static const json_t *half_scores(const struct page *page)
+{
+    return page_at(page, "split_half", "components");
+}
+
+static void put_half_score(FILE *to, const struct page *page, uint64_t r)
+{
+    const double score = json_number_of(json_array_get(half_scores(page), r));
+    if (!half_scores(page))
+        return;
+    fputs("<td class=\"n\">", to);
+    if (isfinite(score))
+        html_decimals(to, score, 4);
+    fputs("</td>", to);
+}
+
 static void put_weight_row(FILE *to, const struct page *page, const struct plot_scale *scale,
                            int decimals, uint64_t r)
 {
@@ -28,6 +46,7 @@ static void put_weight_row(FILE *to, const struct page *page, const struct plot_
     fputs("</td><td class=\"bar\">", to);
     plot_bar(to, scale, k->lambda[r]);
     fputs("</td>", to);
+    put_half_score(to, page, r);
     for (int n = 0; n < k->shape.order; n++) {
         fputs("<td>", to);
         page_index(to, page, n, strongest(page, n, r)->index);
@@ -50,6 +69,8 @@ void page_weights(FILE *to, const struct page *page)
           "<thead><tr><th scope=\"col\">Component</th><th scope=\"col\" class=\"n\">Weight</th>"
           "<td class=\"bar\"></td>",
           to);
+    if (half_scores(page))
+        fputs("<th scope=\"col\" class=\"n\">Halves</th>", to);
     for (int n = 0; n < k->shape.order; n++) {
         fputs("<th scope=\"col\">", to);
         page_mode(to, page, n);

@@ -186,6 +186,8 @@ enum status page_convergence(FILE *to, const struct page *page, struct error *er
         return error->status;
     if (put_array(&section, "held_out_rmse", put_held, error) != STATUS_OK)
         return error->status;
+    if (put_array(&section, "held_out_deviance", put_held, error) != STATUS_OK)
+        return error->status;
     fputs(section.begun ? "</section>\n" : "", to);
     return STATUS_OK;
 }

@@ -43,18 +43,30 @@ enum status page_ranks_check(const json_t *file, const char *path, struct error 
 
 static double held(const json_t *rank)
 {
-    return number_of(rank, "held_out_rmse");
+    const double rmse = number_of(rank, "held_out_rmse");
+    return isfinite(rmse) ? rmse : number_of(rank, "held_out_deviance");
 }
 
-/* Whether some rank has a held-out error. */
-static bool any_held(const struct page_ranks *page)
+/* The score of the two halves of the tensor, where it was split. */
+static double halves(const json_t *rank)
+{
+    return number_of(rank, "split_half_score");
+}
+
+/* Whether some rank has such a number. */
+static bool any(const struct page_ranks *page, double (*value)(const json_t *rank))
 {
     const json_t *ranks = at(page, "ranks"), *rank;
-    bool any = false;
+    bool some = false;
     size_t i;
     json_array_foreach(ranks, i, rank)
-        any = any || isfinite(held(rank));
-    return any;
+        some = some || isfinite(value(rank));
+    return some;
+}
+
+static bool any_held(const struct page_ranks *page)
+{
+    return any(page, held);
 }
 
 /* --- what was run --- */
@@ -94,7 +106,10 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
     fprintf(to,
             "<p>The fit grows with every component, so that it cannot tell the right rank alone. "
             "%s</p>\n<table class=\"facts\"><caption>What was run</caption><tbody>\n",
-            any_held(page)
+            any(page, halves)
+                ? "The suggestion follows the halves of the tensor: what only one of them has is "
+                  "no property of the whole."
+            : any_held(page)
                 ? "The suggestion follows the held-out error, at entries that did not make the "
                   "models."
                 : "The suggestion follows the core consistency; sparse counts often have "
@@ -128,22 +143,26 @@ static double core(const json_t *rank)
 struct quantity {
     double (*value)(const json_t *rank);
     const char *title, *meaning;
-    bool percent; /* the axis reaches from 0 to 100 */
+    double top; /* the axis reaches from 0 to this; 0: as far as the numbers do */
 };
 
 static const struct quantity quantities[] = {
-    {fit, "Fit against rank", "A fit of 1 is an exact model.", false},
+    {fit, "Fit against rank", "A fit of 1 is an exact model.", 0},
     {held, "Held-out error against rank",
-     "The error (RMSE) at entries that did not make the model. It grows where a model fits what "
-     "does not repeat.",
-     false},
+     "The error (RMSE, or of counts the mean deviance) at entries that did not make the model. It "
+     "grows where a model fits what does not repeat.",
+     0},
+    {halves, "Score of the halves against rank",
+     "How alike the components of two halves of the tensor are: 1 is the same. It falls where some "
+     "of them are not in both.",
+     1},
     {core, "Core consistency against rank",
      "Near 100, the components stand for themselves; about 50 is doubtful; near 0 or below it, "
      "they only describe the tensor together, mostly because there are too many of them. Values "
      "below 0 are drawn at 0.",
-     true},
+     100},
     {agreement, "Starts that agree with the best, in per cent, against rank",
-     "Where few agree, the result depends on the start.", true}};
+     "Where few agree, the result depends on the start.", 100}};
 
 static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double *value)
 {
@@ -151,12 +170,12 @@ static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double
     const json_t *rank;
     double lowest = number_of(json_array_get(ranks, 0), "rank");
     char ends[2][32];
-    struct plot_scale scale = q->percent ? (struct plot_scale){0, 100} : plot_scale_none();
+    struct plot_scale scale = q->top > 0 ? (struct plot_scale){0, q->top} : plot_scale_none();
     size_t i, known = 0;
     json_array_foreach(ranks, i, rank) {
         value[i] = q->value(rank);
         known += isfinite(value[i]) != 0;
-        plot_scale_add(&scale, q->percent ? 0 : value[i]);
+        plot_scale_add(&scale, q->top > 0 ? 0 : value[i]);
     }
     if (known == 0)
         return;
@@ -270,12 +289,25 @@ static void put_second(FILE *to, const json_t *rank)
         put_core(to, core(rank), number_of(rank, "core_consistency_error"));
         return;
     }
-    fprintf(to, "%.4g &#177; %.1g", held(rank), number_of(rank, "held_out_rmse_error"));
+    const double rmse = number_of(rank, "held_out_rmse_error");
+    fprintf(to, "%.4g &#177; %.1g", held(rank),
+            isfinite(rmse) ? rmse : number_of(rank, "held_out_deviance_error"));
     if (isfinite(ridge))
         fprintf(to, ", ridge %g", ridge);
 }
 
-static void put_numbers(FILE *to, const json_t *rank)
+/* "0.9929, 3 alike" */
+static void put_halves(FILE *to, const json_t *rank)
+{
+    fputs("<td class=\"n\">", to);
+    if (isfinite(halves(rank)))
+        fprintf(to, "%.4f, %.0f alike", halves(rank), number_of(rank, "split_half_alike"));
+    else
+        fputs("not known", to);
+    fputs("</td>", to);
+}
+
+static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *rank)
 {
     char text[FIT_TEXT];
     double of = fit(rank), agree = number_of(rank, "agreeing_starts");
@@ -289,6 +321,8 @@ static void put_numbers(FILE *to, const json_t *rank)
     if (others > 0 && isfinite(agree))
         fprintf(to, "%g of %g", agree, others);
     fputs("</td>", to);
+    if (any(page, halves))
+        put_halves(to, rank);
 }
 
 static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
@@ -300,12 +334,12 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
     fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
             suggested ? ", <strong>suggested</strong>" : "");
     if (failure) {
-        fputs("<td colspan=\"5\" class=\"why\">failed: ", to);
+        fprintf(to, "<td colspan=\"%d\" class=\"why\">failed: ", any(page, halves) ? 6 : 5);
         html_text(to, failure, HTML_LINE);
         fputs("</td></tr>\n", to);
         return STATUS_OK;
     }
-    put_numbers(to, rank);
+    put_numbers(to, page, rank);
     fputs("<td>", to);
     if (put_page(to, page, number, error) != STATUS_OK)
         return error->status;
@@ -325,8 +359,10 @@ static enum status put_table(FILE *to, const struct page_ranks *page, struct err
         "rank, and how many of the other starts lead to its components</caption>\n<thead><tr><th "
         "scope=\"col\" class=\"n\">Rank</th><th scope=\"col\" class=\"n\">Fit</th><th "
         "scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">Starts that "
-        "agree</th><th scope=\"col\">Page</th><th scope=\"col\">Files</th></tr></thead>\n<tbody>",
-        any_held(page) ? "Held-out error" : "Core consistency");
+        "agree</th>%s<th scope=\"col\">Page</th><th "
+        "scope=\"col\">Files</th></tr></thead>\n<tbody>",
+        any_held(page) ? "Held-out error" : "Core consistency",
+        any(page, halves) ? "<th scope=\"col\" class=\"n\">Halves</th>" : "");
     json_array_foreach(ranks, i, rank)
         if (put_rank(to, page, rank, error) != STATUS_OK)
             return error->status;

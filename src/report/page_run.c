@@ -154,21 +154,40 @@ static void put_core(FILE *to, const struct page *page)
     end_fact(to);
 }
 
-/* "0.542 &#177; 0.008 on 2394 entries, mean magnitude 0.433, AUC 0.98" */
+/* "0.542 &#177; 0.008 (RMSE of 2394 entries), mean magnitude 0.433, AUC 0.98", or of counts "1.06
+ * &#177; 0.02 (mean deviance of 2394 entries), log-likelihood -1234, mean magnitude ..." */
 static void put_held(FILE *to, const struct page *page)
 {
     const json_t *held = page_at(page, "result", "held_out");
     const double rmse = json_number_of(json_object_get(held, "rmse"));
+    const double deviance = json_number_of(json_object_get(held, "mean_deviance"));
+    const double likelihood = json_number_of(json_object_get(held, "log_likelihood"));
     const double auc = json_number_of(json_object_get(held, "auc"));
+    const bool counts = isfinite(deviance);
     if (!isfinite(rmse))
         return;
     begin_fact(to, "Held-out error");
-    fprintf(to, "<strong>%.4g</strong> &#177; %.1g (RMSE of %.0f entries), mean magnitude %.4g",
-            rmse, json_number_of(json_object_get(held, "rmse_error")),
-            json_number_of(json_object_get(held, "entries")),
-            json_number_of(json_object_get(held, "mae")));
+    fprintf(to, "<strong>%.4g</strong> &#177; %.1g (%s of %.0f entries)", counts ? deviance : rmse,
+            json_number_of(json_object_get(held, counts ? "mean_deviance_error" : "rmse_error")),
+            counts ? "mean deviance" : "RMSE", json_number_of(json_object_get(held, "entries")));
+    if (isfinite(likelihood))
+        fprintf(to, ", log-likelihood %.6g", likelihood);
+    fprintf(to, ", mean magnitude %.4g", json_number_of(json_object_get(held, "mae")));
     if (isfinite(auc))
         fprintf(to, ", AUC %.4f", auc);
+    end_fact(to);
+}
+
+/* "mode 1: score 0.9929, 3 of 3 components are alike" */
+static void put_halves(FILE *to, const struct page *page)
+{
+    const double score = page_number_at(page, "split_half", "score");
+    if (!isfinite(score))
+        return;
+    begin_fact(to, "Halves");
+    fprintf(to, "mode %.0f: score %.4f, %.0f of %" PRIu64 " components are alike in both",
+            page_number_at(page, "split_half", "mode"), score,
+            page_number_at(page, "split_half", "alike"), page->model->rank);
     end_fact(to);
 }
 
@@ -219,6 +238,7 @@ static void put_fit(FILE *to, const struct page *page)
     put_held(to, page);
     put_iterations(to, page);
     put_core(to, page);
+    put_halves(to, page);
 }
 
 /* What fit and explained are. */

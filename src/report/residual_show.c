@@ -4,14 +4,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "report/decimals.h"
 #include "report/label_show.h"
+#include "report/text_table.h"
 
-#define DIGITS       5 /* of the largest number of a column */
-#define MOST_NUMBERS (2 + RESIDUAL_NUMBERS)
-#define MOST_COLUMNS (MAX_ORDER + MOST_NUMBERS)
-#define LIKELY       2 /* the number that is a probability: shown with this many digits */
+#define DIGITS 5 /* of the largest number of a column */
+#define LIKELY 2 /* the number that is a probability: shown with this many digits */
 
 const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
 {
@@ -27,46 +25,7 @@ const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
     return text;
 }
 
-/* --- tables, whose columns are as wide as their widest cell --- */
-
-/* A table with a heading in row 0. cell() writes a cell's text, at most LABEL_SHOWN_ROOM bytes. */
-struct table {
-    const struct residual_view *view;
-    uint64_t rows;
-    int columns, mode;          /* mode: of a table of slices        */
-    int decimals[MOST_NUMBERS]; /* of the columns with numbers       */
-    void (*cell)(const struct table *t, uint64_t row, int column, char *text);
-    bool left[MOST_COLUMNS]; /* columns that begin at the left; the others end at the right */
-};
-
-static void print_cell(FILE *stream, const struct table *t, int column, const char *text,
-                       size_t width)
-{
-    const int blank = (int)(width - utf8_width(text));
-    if (t->left[column])
-        fprintf(stream, "  %s%*s", text, blank, "");
-    else
-        fprintf(stream, "  %*s%s", blank, "", text);
-}
-
-static void print_table(FILE *stream, const struct table *t)
-{
-    char text[LABEL_SHOWN_ROOM];
-    size_t width[MOST_COLUMNS] = {0};
-    for (uint64_t row = 0; row <= t->rows; row++)
-        for (int c = 0; c < t->columns; c++) {
-            t->cell(t, row, c, text);
-            const size_t wanted = utf8_width(text);
-            width[c] = width[c] < wanted ? wanted : width[c];
-        }
-    for (uint64_t row = 0; row <= t->rows; row++) {
-        for (int c = 0; c < t->columns; c++) {
-            t->cell(t, row, c, text);
-            print_cell(stream, t, c, text, width[c]);
-        }
-        fprintf(stream, "\n");
-    }
-}
+/* --- tables --- */
 
 static bool labelled(const struct residual_view *v, int n)
 {
@@ -94,9 +53,9 @@ static double entry_number(const struct residuals *r, uint64_t i, int which)
     return number[which - 2];
 }
 
-static void entry_cell(const struct table *t, uint64_t row, int column, char *text)
+static void entry_cell(const struct text_table *t, uint64_t row, int column, char *text)
 {
-    const struct residual_view *v = t->view;
+    const struct residual_view *v = t->context;
     const struct residuals *r = v->residuals;
     const int order = r->shape.order, which = column - order;
     if (row == 0 && column < order)
@@ -118,10 +77,10 @@ static void print_entries(FILE *stream, const struct residual_view *v)
 {
     const struct residuals *r = v->residuals;
     const int numbers = 2 + residual_numbers(r->kind);
-    struct table t = {.view = v,
-                      .rows = entries_shown(r),
-                      .columns = r->shape.order + numbers,
-                      .cell = entry_cell};
+    struct text_table t = {.context = v,
+                           .rows = entries_shown(r),
+                           .columns = r->shape.order + numbers,
+                           .cell = entry_cell};
     if (t.rows == 0)
         return;
     for (int n = 0; n < r->shape.order; n++)
@@ -133,7 +92,7 @@ static void print_entries(FILE *stream, const struct residual_view *v)
         t.decimals[which] = decimals_for(largest, DIGITS);
     }
     fprintf(stream, "\nstrangest entries\n");
-    print_table(stream, &t);
+    text_table_print(stream, &t);
 }
 
 /* --- the strangest slices of a mode: index, number of residuals, sum of squares, RMSE --- */
@@ -152,20 +111,21 @@ static double slice_rmse(const struct residuals *r, int n, uint64_t i)
     return sqrt(r->slice[n].squares[i] / (double)r->slice[n].known[i]);
 }
 
-static void slice_cell(const struct table *t, uint64_t row, int column, char *text)
+static void slice_cell(const struct text_table *t, uint64_t row, int column, char *text)
 {
     static const char *const headings[] = {NULL, "residuals", "squares", "RMSE"};
-    const struct residuals *r = t->view->residuals;
+    const struct residual_view *v = t->context;
+    const struct residuals *r = v->residuals;
     if (row == 0) {
         if (column == 0)
-            mode_name(t->view->labels, t->mode, text);
+            mode_name(v->labels, t->mode, text);
         else
             strcpy(text, headings[column]);
         return;
     }
-    const uint64_t i = t->view->slices[t->mode].entry[row - 1].index;
+    const uint64_t i = v->slices[t->mode].entry[row - 1].index;
     if (column == 0)
-        label_show(t->view->labels, t->mode, i, t->view->index_base, text);
+        label_show(v->labels, t->mode, i, v->index_base, text);
     else if (column == 1)
         snprintf(text, LABEL_SHOWN_ROOM, "%ju", (uintmax_t)r->slice[t->mode].known[i]);
     else
@@ -175,12 +135,12 @@ static void slice_cell(const struct table *t, uint64_t row, int column, char *te
 
 static void print_slices(FILE *stream, const struct residual_view *v, int n)
 {
-    struct table t = {.view = v,
-                      .rows = slices_shown(&v->slices[n]),
-                      .columns = 4,
-                      .mode = n,
-                      .cell = slice_cell,
-                      .left = {labelled(v, n)}};
+    struct text_table t = {.context = v,
+                           .rows = slices_shown(&v->slices[n]),
+                           .columns = 4,
+                           .mode = n,
+                           .cell = slice_cell,
+                           .left = {labelled(v, n)}};
     if (t.rows == 0)
         return;
     char name[MODE_NAME_ROOM];
@@ -190,7 +150,7 @@ static void print_slices(FILE *stream, const struct residual_view *v, int n)
     t.decimals[1] = decimals_for(v->slices[n].entry[0].value, DIGITS);
     t.decimals[2] = decimals_for(largest, DIGITS);
     fprintf(stream, "\nstrangest slices of %s\n", mode_name(v->labels, n, name));
-    print_table(stream, &t);
+    text_table_print(stream, &t);
 }
 
 void residual_print(FILE *stream, const struct residual_view *view)

@@ -22,25 +22,25 @@ static enum status compare_run(const struct selftest_place *p, const struct coo 
     const struct decomposition d = {
         .guess = {.kind = GUESS_MODEL, .model = start},
         .als = {.max_iterations = known->iterations, .tolerance = 1e-12}};
-    struct ktensor model = {0};
-    struct cpals_result result;
+    const struct problem problem = {.rank = start->rank};
+    struct place_outcome o = {0};
     const double digits = known->fit < 1 ? 1e-9 : 1e-6; /* near 1 large terms cancel */
     double score = 0;
     int rank = (int)start->rank;
-    if (place_decompose(p, x, &d, &model, &result, error) != STATUS_OK)
+    if (place_decompose(p, x, &problem, &d, &o, error) != STATUS_OK)
         goto done;
     if (!place_compares(p))
         goto done;
-    verdict_near(f, result.fit, known->fit, known->tolerance, "rank %d: fit", rank);
-    verdict_near(f, (double)naive_fit(x, &model), result.fit, digits,
+    verdict_near(f, o.result.fit, known->fit, known->tolerance, "rank %d: fit", rank);
+    verdict_near(f, (double)naive_fit(x, &o.model), o.result.fit, digits,
                  "rank %d: fit of the model by its definition", rank);
     if (!known->planted)
         goto done;
-    if (ktensor_score(&model, known->planted, 1, &score, NULL, error) != STATUS_OK)
+    if (ktensor_score(&o.model, known->planted, 1, &score, NULL, error) != STATUS_OK)
         goto done;
     verdict_near(f, score, 1, 1e-3, "rank %d: factor match score", rank);
 done:
-    ktensor_free(&model);
+    ktensor_free(&o.model);
     return error->status;
 }
 

@@ -7,25 +7,21 @@
 #define WHOLE  5    /* iterations of the run that does not stop */
 #define NEARLY 1e-8 /* on a device sums are added in any order */
 
-/* What a run ends with. */
-struct outcome {
-    struct ktensor model; /* owned */
-    struct cpals_result result;
-};
+static const struct problem problem = {.rank = RANK};
 
 /* Runs to the checkpoint at `path`, then on from there. *o is the outcome of the second run. */
 static enum status run_in_two(const struct selftest_place *p, const struct coo *x,
-                              const struct ktensor *start, const char *path, struct outcome *o,
-                              struct error *error)
+                              const struct ktensor *start, const char *path,
+                              struct place_outcome *o, struct error *error)
 {
     const struct checkpoint_options saving = {
         .path = path,
         .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
-                  .problem.rank = RANK}};
+                  .problem = problem}};
     struct decomposition d = {.guess = {.kind = GUESS_MODEL, .model = start},
                               .als = {.max_iterations = STOP, .saving = &saving}};
     struct checkpoint c;
-    if (place_decompose(p, x, &d, &o->model, &o->result, error) != STATUS_OK)
+    if (place_decompose(p, x, &problem, &d, o, error) != STATUS_OK)
         return error->status;
     ktensor_free(&o->model);
     *error = o->result.not_saved;
@@ -35,13 +31,13 @@ static enum status run_in_two(const struct selftest_place *p, const struct coo *
         return error->status;
     d.guess.model = &c.model[CHECKPOINT_STATE].rows;
     d.als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
-    place_decompose(p, x, &d, &o->model, &o->result, error);
+    place_decompose(p, x, &problem, &d, o, error);
     checkpoint_close(&c);
     return error->status;
 }
 
-static void compare(const struct selftest_place *p, struct verdict *f, const struct outcome *in_two,
-                    const struct outcome *in_one)
+static void compare(const struct selftest_place *p, struct verdict *f,
+                    const struct place_outcome *in_two, const struct place_outcome *in_one)
 {
     const double tolerance = p->kind->devices ? NEARLY : 0;
     verdict_equal(f, (uint64_t)in_two->result.iterations, WHOLE, "iterations");
@@ -54,7 +50,7 @@ enum status check_resume(const struct selftest_place *p, struct verdict *f, stru
     static const struct shape shape = {3, {60, 52, 90}};
     struct coo x = {0};
     struct ktensor start = {0};
-    struct outcome in_one = {0}, in_two = {0};
+    struct place_outcome in_one = {0}, in_two = {0};
     const struct decomposition d = {.guess = {.kind = GUESS_MODEL, .model = &start},
                                     .als = {.max_iterations = WHOLE}};
     char *path = memory_text(error, "%s/checkpoint", p->folder);
@@ -65,7 +61,7 @@ enum status check_resume(const struct selftest_place *p, struct verdict *f, stru
     if (ktensor_create(&start, &shape, RANK, error) != STATUS_OK)
         goto done;
     ktensor_randomise(&start, KTENSOR_RANDOM, 3);
-    if (place_decompose(p, &x, &d, &in_one.model, &in_one.result, error) != STATUS_OK)
+    if (place_decompose(p, &x, &problem, &d, &in_one, error) != STATUS_OK)
         goto done;
     if (run_in_two(p, &x, &start, path, &in_two, error) != STATUS_OK)
         goto done;

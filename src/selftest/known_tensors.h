@@ -12,6 +12,11 @@ enum status known_multiplication(struct coo *x, uint32_t n, struct error *error)
 /* The numbers length, length - 1, ..., 1 on the superdiagonal of three modes of this length. */
 enum status known_superdiagonal(struct coo *x, uint32_t length, struct error *error);
 
+/* Applicants to six departments of the University of California, Berkeley, in 1973: admitted or
+ * rejected, male or female, department (P. J. Bickel et al.: Sex bias in graduate admissions,
+ * Science 187, 1975). */
+enum status known_admissions(struct coo *x, struct error *error);
+
 /* The tensor that the model k stands for: all places where it is not zero. */
 enum status known_planted(struct coo *x, const struct ktensor *k, struct error *error);
 

@@ -1,5 +1,6 @@
 /* The checks: each finds out whether known answers come out at a place. Implemented in
- * check_ordering.c, check_files.c, check_mttkrp.c, check_fits.c and check_resume.c. */
+ * check_ordering.c, check_files.c, check_mttkrp.c, check_fits.c, check_counts.c and
+ * check_resume.c. */
 #ifndef BLCO_SELFTEST_CHECKS_H
 #define BLCO_SELFTEST_CHECKS_H
 
@@ -23,6 +24,10 @@ selftest_check check_mttkrp_double, check_mttkrp_single, check_mttkrp_streamed;
  * of a superdiagonal tensor; planted models that are found again. */
 selftest_check check_multiplication, check_strassen, check_superdiagonal, check_planted_dense,
     check_planted_sparse;
+
+/* Both steps of a Poisson loss on a published table; left out where the backend refuses the loss.
+ */
+selftest_check check_counts;
 
 /* ALS that stops and resumes from its checkpoint ends like ALS that does not stop; on the host with
  * the same bits. */

@@ -9,6 +9,24 @@ bool place_compares(const struct selftest_place *p)
     return !p->comm || p->comm->rank == 0;
 }
 
+static struct backend_options options_of(const struct selftest_place *p,
+                                         const struct problem *problem)
+{
+    return (struct backend_options){
+        .problem = *problem, .device = p->device, .host_memory = p->host_memory};
+}
+
+bool place_refuses(const struct selftest_place *p, const struct coo *x,
+                   const struct problem *problem, struct error *why)
+{
+    const struct backend_options options = options_of(p, problem);
+    const struct plan_tensor tensor = {
+        .shape = x->shape, .nnz = x->nnz, .is_part = p->comm->size > 1};
+    struct plan plan;
+    *why = (struct error){0};
+    return backend_plan(&plan, p->kind, &tensor, &options, why) == STATUS_INPUT;
+}
+
 /* The rank that compares takes the model, which ranks that share memory have in common. All ranks
  * wait until it is complete, and then until it is taken. */
 static enum status take_model(const struct selftest_place *p, struct ktensor *from,
@@ -37,16 +55,14 @@ static enum status make_start(const struct selftest_place *p, struct rank_tensor
 }
 
 enum status place_decompose(const struct selftest_place *p, const struct coo *x,
-                            const struct decomposition *d, struct ktensor *model,
-                            struct cpals_result *result, struct error *error)
+                            const struct problem *problem, const struct decomposition *d,
+                            struct place_outcome *o, struct error *error)
 {
-    const uint64_t rank = d->guess.model->rank;
     struct rank_tensor t = {0};
     struct starts s = {0};
-    const struct backend_options options = {
-        .problem.rank = rank, .device = p->device, .host_memory = p->host_memory};
+    const struct backend_options options = options_of(p, problem);
     const struct rank_request request = {
-        .row_bytes = rank * sizeof(double),
+        .row_bytes = problem->rank * sizeof(double),
         .machine = {.device = p->kind->device != NULL,
                     .one_host = p->comm->local_size == p->comm->size,
                     .threads = omp_get_max_threads()}};
@@ -58,8 +74,8 @@ enum status place_decompose(const struct selftest_place *p, const struct coo *x,
     t.rows.devices = p->devices;
     if (make_start(p, &t, &options, d, &s, error) != STATUS_OK)
         goto done;
-    *result = s.start[0].result;
-    take_model(p, &s.model[0], model, error);
+    o->result = s.start[0].result;
+    take_model(p, &s.model[0], &o->model, error);
 done:
     starts_free(&s);
     rank_tensor_close(&t);

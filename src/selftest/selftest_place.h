@@ -18,12 +18,22 @@ struct selftest_place {
 /* Whether this rank has the results, and compares them: alone, or rank 0. */
 bool place_compares(const struct selftest_place *p);
 
-/* Decomposes x on all ranks of the place. All pass the same x and the same *d, whose guess is a
- * model. *model, empty at first, is the result on the rank that compares, and stays empty on the
- * others; *result is the same on all. The caller frees *model, after a failure too. Errors of
+/* Whether the backend refuses this problem, for a reason that is the same on all ranks; *why is
+ * then the error. */
+bool place_refuses(const struct selftest_place *p, const struct coo *x,
+                   const struct problem *problem, struct error *why);
+
+/* What a run ends with. */
+struct place_outcome {
+    struct ktensor model;       /* on the rank that compares, empty on the others; owned */
+    struct cpals_result result; /* the same on all ranks */
+};
+
+/* Decomposes x on all ranks of the place. All pass the same x, *problem and *d, whose guess is a
+ * model. *o is empty at first; the caller frees its model, after a failure too. Errors of
  * backend_prepare and decompose. */
 enum status place_decompose(const struct selftest_place *p, const struct coo *x,
-                            const struct decomposition *d, struct ktensor *model,
-                            struct cpals_result *result, struct error *error);
+                            const struct problem *problem, const struct decomposition *d,
+                            struct place_outcome *o, struct error *error);
 
 #endif

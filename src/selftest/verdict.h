@@ -11,9 +11,10 @@
 #include "tensor/coo.h"
 
 struct verdict {
-    uint64_t compared; /* how many answers                                              */
-    char wrong[384];   /* the first wrong one, got and expected; empty: there was none  */
-    FILE *shown;       /* where each answer is shown; borrowed; NULL: nowhere           */
+    uint64_t compared;  /* how many answers                                              */
+    char wrong[384];    /* the first wrong one, got and expected; empty: there was none  */
+    char left_out[160]; /* why nothing can be compared here; empty: it can              */
+    FILE *shown;        /* where each answer is shown; borrowed; NULL: nowhere           */
 };
 
 /* Each of these compares one answer; name and arguments say as for printf what it is the answer to.
@@ -25,6 +26,9 @@ void verdict_at_most(struct verdict *f, double got, double most, const char *wha
     __attribute__((format(printf, 4, 5)));
 void verdict_equal(struct verdict *f, uint64_t got, uint64_t expected, const char *what, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Nothing can be compared here, because of `why`. */
+void verdict_leave_out(struct verdict *f, const char *why);
 
 /* The same nonzeros, to the last bit, in the same order. */
 void verdict_same_tensor(struct verdict *f, const struct coo *got, const struct coo *expected,

@@ -39,29 +39,39 @@ static uint16_t place_bits(struct ordering *o, int n, int begin, int end, uint16
     return place;
 }
 
-/* Fills the line from the lowest place up: the low bits of the tiled mode, if there is one, the
- * longest of the other modes first, `top` last, and the upper bits of the tiled mode. */
-static void place_mode(struct ordering *o, int top, const struct tile *tile, const uint64_t *dims)
+/* The longest mode that has no place yet, the last of equally long ones; -1 where all have one. */
+static int longest_left(const struct ordering *o, const bool *placed, const uint64_t *dims)
+{
+    int longest = -1;
+    for (int n = 0; n < o->order; n++)
+        if (!placed[n] && (longest < 0 || dims[n] >= dims[longest]))
+            longest = n;
+    return longest;
+}
+
+/* Fills the line from the lowest place up: the low bits of the tiled mode, if there is one; the
+ * mode `lowest`, unless that is -1; the other modes, the longest first; the mode o->kind; and the
+ * upper bits of the tiled mode. */
+static void place_mode(struct ordering *o, const struct tile *tile, int lowest,
+                       const uint64_t *dims)
 {
     bool placed[MAX_ORDER] = {false};
-    const int upper = tile ? o->mode_bits[tile->mode] : 0;
-    const int low = tile && tile->bits < upper ? tile->bits : upper;
-    uint16_t place = tile ? place_bits(o, tile->mode, 0, low, 0) : 0;
-    int left = o->order;
+    const int all = tile ? o->mode_bits[tile->mode] : 0;
+    const int low = tile && tile->bits < all ? tile->bits : all;
+    uint16_t place = 0;
+    placed[o->kind] = true;
     if (tile) {
+        place = place_bits(o, tile->mode, 0, low, 0);
         placed[tile->mode] = true;
-        left--;
     }
-    for (; left > 0; left--) {
-        int next = top;
-        for (int n = 0; n < o->order && left > 1; n++)
-            if (n != top && !placed[n] && (next == top || dims[n] >= dims[next]))
-                next = n;
-        placed[next] = true;
+    for (int next = lowest >= 0 ? lowest : longest_left(o, placed, dims); next >= 0;
+         next = longest_left(o, placed, dims)) {
         place = place_bits(o, next, 0, o->mode_bits[next], place);
+        placed[next] = true;
     }
+    place = place_bits(o, o->kind, 0, o->mode_bits[o->kind], place);
     if (tile)
-        place_bits(o, tile->mode, low, upper, place);
+        place_bits(o, tile->mode, low, all, place);
 }
 
 /* Bits of mode n that lie below the cut. */
@@ -141,23 +151,29 @@ static void cut(struct ordering *o, int index_bits)
     pack_fields(o, bits, word);
 }
 
-void ordering_create(struct ordering *o, int kind, const struct shape *shape, int index_bits)
+void ordering_create_lowest(struct ordering *o, int kind, int lowest, const struct shape *shape,
+                            int index_bits)
 {
     begin(o, kind, shape);
     if (kind == ORDERING_ALTO)
         place_alto(o);
     else
-        place_mode(o, kind, NULL, shape->dims);
+        place_mode(o, NULL, lowest, shape->dims);
     cut(o, index_bits);
 }
 
-bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile,
+void ordering_create(struct ordering *o, int kind, const struct shape *shape, int index_bits)
+{
+    ordering_create_lowest(o, kind, -1, shape, index_bits);
+}
+
+bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile, int lowest,
                            const struct shape *shape)
 {
     begin(o, mode, shape);
     o->tiled = tile->mode;
     const int bits = o->mode_bits[tile->mode], upper = bits > tile->bits ? bits - tile->bits : 0;
-    place_mode(o, mode, tile, shape->dims);
+    place_mode(o, tile, lowest, shape->dims);
     cut(o, o->line_bits - upper);
     return o->words == 1;
 }

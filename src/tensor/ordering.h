@@ -46,6 +46,11 @@ struct ordering {
  * order of their lowest line bits. */
 void ordering_create(struct ordering *o, int kind, const struct shape *shape, int index_bits);
 
+/* As ordering_create, but in an ordering `mode n` the mode `lowest`, which is not n, is lowest; -1:
+ * the longest. */
+void ordering_create_lowest(struct ordering *o, int kind, int lowest, const struct shape *shape,
+                            int index_bits);
+
 /* Rows of a factor matrix whose numbers agree in all bits but the lowest `bits`. */
 struct tile {
     int mode;
@@ -53,10 +58,10 @@ struct tile {
 };
 
 /* Lays out the line of the ordering `mode` in tiles of another mode: on top the bits of that mode
- * that number its tiles, below them the line of ordering `mode` without it, and at the bottom the
- * mode's other bits. The block key is the number of the tile. False where an index would take more
- * than one word; *o is then undefined. */
-bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile,
+ * that number its tiles, below them the line of ordering_create_lowest without it, and at the
+ * bottom the mode's other bits. The block key is the number of the tile. False where an index would
+ * take more than one word; *o is then undefined. */
+bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile, int lowest,
                            const struct shape *shape);
 
 /* Writes the line of coordinates (order) to line[0..ceil(B/64)), least significant word first. */

@@ -82,7 +82,7 @@ static double changed(const struct value_change *c, const struct coo *piece, uin
     return piece->value[i];
 }
 
-/* The first value at fault is told. */
+/* The error names the first value that cannot be changed. */
 static enum status refuse(const struct value_change *c, double value, struct error *error)
 {
     if (c->rule.kind == VALUES_LOG1P)

@@ -14,7 +14,7 @@
 #include "support/naive_rows.h"
 #include "support/rank_runs.h"
 
-/* Several GPUs refuse --holdout. */
+/* Several GPUs refuse such problems. */
 static void use_able_ranks(void **state)
 {
     use_ranks(state);
@@ -30,19 +30,6 @@ static struct problem held_problem(uint64_t rank, double weight, double ridge)
         .unlisted = {.weighed = true, .weight = weight, .fade = weight < 1 ? .8 : 0},
         .ridge_scale = weight < 1 ? RIDGE_BALANCED : RIDGE_UNIT,
         .holdout = {.share = .2, .seed = 3}};
-}
-
-/* The value of the model k at coordinates `at`. */
-static long double value_of(const struct ktensor *k, const uint32_t *at)
-{
-    long double sum = 0;
-    for (uint64_t r = 0; r < k->rank; r++) {
-        long double product = k->lambda[r];
-        for (int n = 0; n < k->shape.order; n++)
-            product *= k->factor[n][at[n] * k->rank + r];
-        sum += product;
-    }
-    return sum;
 }
 
 static bool lists(const struct coo *x, const uint32_t *at)
@@ -73,7 +60,7 @@ static long double *unlisted_values(const struct coo *x, const struct holdout *h
         if (again || lists(x, at))
             continue;
         memcpy(seen[found], at, sizeof at);
-        value[found++] = value_of(k, at);
+        value[found++] = naive_model_value(k, at);
     }
     free(seen);
     return value;
@@ -82,7 +69,42 @@ static long double *unlisted_values(const struct coo *x, const struct holdout *h
 struct naive_error {
     uint64_t count;
     long double rmse, mae, error, auc;
+    long double deviance, deviance_error, log_likelihood; /* of counts */
 };
+
+/* The mean of the values that are not held out, over all cells that are not, or over the listed. */
+static long double mean_of_rest(const struct coo *x, const bool *held, bool unlisted)
+{
+    long double total = 0, listed = 0, cells = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        cells *= x->shape.dims[n];
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        total += held[i] ? 0 : x->value[i];
+        listed += !held[i];
+    }
+    /* as many unlisted entries are held out as listed ones */
+    return total / (unlisted ? cells - 2 * (x->nnz - listed) : listed);
+}
+
+/* value: the model's at the held-out entries, in the order of x. */
+static void naive_deviance(struct naive_error *e, const struct coo *x, const bool *held,
+                           const long double *value, bool unlisted)
+{
+    const long double least = mean_of_rest(x, held, unlisted) / 1000;
+    long double sum = 0, squares = 0;
+    for (uint64_t i = 0, k = 0; i < x->nnz; i++) {
+        if (!held[i])
+            continue;
+        const long double count = x->value[i], m = value[k] > least ? value[k] : least;
+        const long double d = 2 * (m - count - (count > 0 ? count * logl(m / count) : 0));
+        e->log_likelihood += (count > 0 ? count * logl(m) : 0) - m - lgammal(count + 1);
+        sum += d;
+        squares += d * d;
+        k++;
+    }
+    e->deviance = sum / e->count;
+    e->deviance_error = sqrtl((squares / e->count - e->deviance * e->deviance) / e->count);
+}
 
 /* From sums over all held-out entries and all pairs. */
 static struct naive_error naive_error(const struct coo *x, const struct holdout *h,
@@ -99,7 +121,7 @@ static struct naive_error naive_error(const struct coo *x, const struct holdout 
         naive_rows_at(x, i, at);
         if (!held[i])
             continue;
-        value[e.count] = value_of(k, at);
+        value[e.count] = naive_model_value(k, at);
         const long double d = x->value[i] - value[e.count++];
         e.mae += fabsl(d);
         squares += d * d;
@@ -109,6 +131,7 @@ static struct naive_error naive_error(const struct coo *x, const struct holdout 
     squares /= e.count;
     e.rmse = sqrtl(squares);
     e.error = sqrtl((fourths / e.count - squares * squares) / e.count) / (2 * e.rmse);
+    naive_deviance(&e, x, held, value, unlisted);
     if (unlisted)
         other = unlisted_values(x, h, k, e.count);
     for (uint64_t i = 0; unlisted && i < e.count; i++)
@@ -139,7 +162,14 @@ static void compare(const struct coo *x, const struct problem *p)
     assert_true(result.held.entries == e.count && e.count > 20);
     assert_close(result.held.rmse, e.rmse, tolerance);
     assert_close(result.held.mae, e.mae, tolerance);
-    assert_close(result.held.error, e.error, 10 * tolerance);
+    if (p->loss == LOSS_POISSON) {
+        assert_close(result.held.value, e.deviance, tolerance);
+        assert_close(result.held.error, e.deviance_error, 10 * tolerance);
+        assert_close(result.held.log_likelihood, e.log_likelihood, tolerance);
+    } else {
+        assert_true(result.held.value == result.held.rmse);
+        assert_close(result.held.error, e.error, 10 * tolerance);
+    }
     assert_true(result.held.unlisted == (unlisted ? e.count : 0));
     if (unlisted) /* a rounding may swap two pairs */
         assert_true(fabsl(result.held.auc - e.auc) <= 2.0L / ((long double)e.count * e.count));
@@ -166,6 +196,39 @@ static void test_oracle(void **state)
             compare(&x, &p);
             p.precision = POLICY_AUTO;
             p.rules.nonneg[0] = true;
+            p.acceleration = ACCELERATE_MOMENTUM;
+            compare(&x, &p);
+            coo_free(&x);
+        }
+}
+
+static struct problem held_counts(uint64_t rank, double weight)
+{
+    struct problem p = held_problem(rank, weight, 0);
+    p.loss = LOSS_POISSON;
+    for (int n = 0; n < MAX_ORDER; n++)
+        p.rules.nonneg[n] = true;
+    return p;
+}
+
+/* Counts: the deviance, of listed zeros too; rates that are almost 0 count as a small part of the
+ * mean. */
+static void test_counts(void **state)
+{
+    use_able_ranks(state);
+    static const struct tensor_case cases[] = {
+        {2, {30, 40}, 400, 0}, {3, {3, 40, 300}, 1500, 1}, {5, {4, 9, 5, 6, 12}, 600, 0}};
+    static const double weights[] = {0, 1};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t i = 0; i < 2; i++) {
+            const struct tensor_case *t = &cases[c];
+            struct problem p = held_counts(c == 0 ? 12 : 3, weights[i]);
+            struct coo x;
+            naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
+            for (uint64_t e = 0; e < x.nnz; e++)
+                x.value[e] = (double)(e * e % 7) * (c == 1 ? 1e6 : 1);
+            compare(&x, &p);
+            p.solver = SOLVER_MU;
             p.acceleration = ACCELERATE_MOMENTUM;
             compare(&x, &p);
             coo_free(&x);
@@ -224,7 +287,7 @@ static void noisy_cells(struct coo *x, double share, double noise)
             normal += rand() / (double)RAND_MAX;
         for (int n = 0; n < 3; n++)
             x->index[n][count] = at[n];
-        x->value[count++] = (double)value_of(&k, at) + noise * normal;
+        x->value[count++] = (double)naive_model_value(&k, at) + noise * normal;
     }
     assert_int_equal(coo_resize(x, count, &error), STATUS_OK);
     ktensor_free(&k);
@@ -365,6 +428,7 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
+                                       ON_RANKS(test_counts),
                                        ON_RANKS(test_scales),
                                        ON_RANKS_OF(test_planted_rank_is_suggested, backend_host, 1),
                                        ON_RANKS_OF(test_planted_rank_is_suggested, backend_host, 3),

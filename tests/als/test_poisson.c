@@ -9,16 +9,17 @@
 
 #include <cmocka.h>
 
-#include "formats/tns/tns.h"
+#include "support/data_tensors.h"
 #include "support/naive.h"
 #include "support/naive_poisson.h"
 #include "support/rank_runs.h"
+#include "support/streamed_runs.h"
 
-/* A GPU refuses such problems. */
-static void use_host_ranks(void **state)
+/* Several GPUs refuse such problems. */
+static void use_able_ranks(void **state)
 {
     use_ranks(state);
-    if (under_test.kind->devices)
+    if (under_test.kind->devices && under_test.ranks > 1)
         skip();
 }
 
@@ -73,15 +74,6 @@ static void assert_mixture(const struct ktensor *k)
         }
 }
 
-static void read_tensor(struct coo *x, const char *path)
-{
-    const struct tns_options one_based = {.index_base = 1};
-    struct tns_report report;
-    struct error error = {0};
-    if (tns_read(x, path, &one_based, NULL, &report, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
-}
-
 /* The start of the reference runs: columns of 1-norm 1, equal weights. */
 static void formula_start(struct ktensor *k, const struct shape *shape, uint64_t rank)
 {
@@ -107,7 +99,7 @@ static void formula_start(struct ktensor *k, const struct shape *shape, uint64_t
 /* Deviances after some sweeps, found by other programs from the same start. */
 static void test_reference(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     static const struct {
         const char *path;
         uint64_t rank;
@@ -132,7 +124,7 @@ static void test_reference(void **state)
             struct error error = {0};
             struct ktensor k;
             struct coo x;
-            read_tensor(&x, cases[c].path);
+            read_data_tensor(&x, cases[c].path);
             formula_start(&k, &x.shape, cases[c].rank);
             if (run_from(&x, &k, &options, &als, &result, &error) != STATUS_OK)
                 fail_msg("%s", error.message);
@@ -192,7 +184,7 @@ static void compare(const struct coo *x, const struct backend_options *options)
 
 static void test_oracle(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     static const struct tensor_case cases[] = {
         {2, {30, 40}, 400, 0},      {3, {20, 1, 30}, 300, 0},    {3, {25, 30, 20}, 3000, 1},
         {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0}};
@@ -225,7 +217,7 @@ static void test_oracle(void **state)
 /* The sums of the model over the slices of the mode that was updated last are those of the data. */
 static void test_margins(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     const struct backend_options options = options_of(4, SOLVER_MU);
     static const uint64_t dims[] = {12, 40, 9};
     struct coo x;
@@ -252,7 +244,7 @@ static void test_margins(void **state)
 /* No sweep makes the deviance larger, with or without momentum, whatever the tensor. */
 static void test_monotone(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     for (uint64_t seed = 0; seed < 150; seed++) {
         const uint64_t word = seed * 2654435761u % 1000003;
         const uint64_t dims[] = {2 + word % 9, 1 + word / 9 % 12, 1 + word / 108 % 8,
@@ -293,7 +285,7 @@ static void test_monotone(void **state)
 /* At the end of a long run the gradient is 0 where an entry is not, and not negative elsewhere. */
 static void test_optimum(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     static const uint64_t dims[] = {8, 9, 7};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 200, 3, 0);
@@ -311,11 +303,33 @@ static void test_optimum(void **state)
     coo_free(&x);
 }
 
+/* With momentum, multiplicative steps end no worse than without, whatever the start. */
+static void test_momentum_of_mu(void **state)
+{
+    use_able_ranks(state);
+    struct coo x;
+    read_data_tensor(&x, ADMISSIONS);
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        const struct cpals_options als = {.max_iterations = 600, .tolerance = 1e-8};
+        struct backend_options options = options_of(4, SOLVER_MU);
+        double fit[2];
+        for (int momentum = 0; momentum < 2; momentum++) {
+            struct ktensor k;
+            options.problem.acceleration = momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
+            fit[momentum] = run_random(&x, &options, seed, &als, &k).fit;
+            ktensor_free(&k);
+        }
+        if (!(fit[1] > fit[0] - 1e-4))
+            fail_msg("seed %ju: fit %g with momentum, %g without", (uintmax_t)seed, fit[1], fit[0]);
+    }
+    coo_free(&x);
+}
+
 /* Rows without counts are zero; a start with zeros is no trap; a model of one component is the
  * product of the margins, with fit 0. */
 static void test_zeros(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     const struct cpals_options als = {.max_iterations = 30};
     struct backend_options options = options_of(3, SOLVER_NEWTON);
     static const uint64_t dims[] = {8, 9, 7};
@@ -349,7 +363,7 @@ static void test_zeros(void **state)
 /* Values and weights may be far from 1: the fit is that of the same counts. */
 static void test_scale(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     const struct cpals_options als = {.max_iterations = 10};
     const struct backend_options options = options_of(3, SOLVER_NEWTON);
     static const uint64_t dims[] = {8, 9, 7};
@@ -370,7 +384,7 @@ static void test_scale(void **state)
 
 static void test_refused(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     const struct cpals_options als = {.max_iterations = 2};
     const struct backend_options options = options_of(2, SOLVER_NEWTON);
     static const uint64_t dims[] = {12, 9, 15};
@@ -391,7 +405,7 @@ static void test_refused(void **state)
 
 static void test_failing_allocations(void **state)
 {
-    use_host_ranks(state);
+    use_able_ranks(state);
     const struct backend_options options = options_of(3, SOLVER_NEWTON);
     const struct cpals_options als = {.max_iterations = 2};
     static const uint64_t dims[] = {12, 9, 15};
@@ -402,6 +416,24 @@ static void test_failing_allocations(void **state)
     coo_free(&x);
 }
 
+static void test_streamed(void **state)
+{
+    use_able_ranks(state);
+    static const uint64_t ranks[] = {3, 8, 12, 32, 48, 64};
+    for (int c = 0; c < STREAMED_CASES; c++)
+        for (int i = 0; i < 6; i++) {
+            struct coo x;
+            struct backend_options options = options_of(ranks[(c + i) % 6], (enum solver)(i % 2));
+            options.problem.unlisted = (struct unlisted){.weighed = i >= 2, .weight = i % 3 * .1};
+            make_streamed_case(&x, c);
+            make_counts(&x, (uint64_t)i);
+            for (uint64_t e = 0; i >= 3 && e < x.nnz; e += 5)
+                x.value[e] = COO_UNKNOWN;
+            assert_streams_alike(&x, &options, 1e-8);
+            coo_free(&x);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_reference),
@@ -409,9 +441,18 @@ int main(void)
                                        ON_RANKS(test_margins),
                                        ON_RANKS(test_monotone),
                                        ON_RANKS(test_optimum),
+                                       ON_RANKS(test_momentum_of_mu),
                                        ON_RANKS(test_zeros),
                                        ON_RANKS(test_scale),
                                        ON_RANKS(test_refused),
+                                       ON_FLOW(test_reference, IN_BATCHES),
+                                       ON_FLOW(test_oracle, IN_MANY_BATCHES),
+                                       ON_FLOW(test_oracle, IN_PART),
+                                       ON_FLOW(test_margins, IN_BATCHES),
+                                       ON_FLOW(test_monotone, IN_BATCHES),
+                                       ON_FLOW(test_zeros, IN_MANY_BATCHES),
+                                       ON_FLOW(test_scale, IN_BATCHES),
+                                       ON_FLOW(test_streamed, IN_BATCHES),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 3)};
     return cmocka_run_group_tests(tests, NULL, NULL);

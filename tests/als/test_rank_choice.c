@@ -66,10 +66,10 @@ static void test_suggestions(void **state)
     assert_true(!rank_any_model(o, 1) && rank_any_model(o, 2) && !rank_any_model(o, 0));
 }
 
-static struct rank_outcome held(uint64_t rank, double rmse, double error)
+static struct rank_outcome held(uint64_t rank, double value, double error)
 {
     return (struct rank_outcome){.rank = rank,
-                                 .result.held = {.entries = 50, .rmse = rmse, .error = error}};
+                                 .result.held = {.entries = 50, .value = value, .error = error}};
 }
 
 /* The smallest rank whose held-out error is as good as the least; a rank without a model has none.
@@ -98,6 +98,37 @@ static void test_held_out_error(void **state)
         "standard error of the least; larger ones may do better");
 }
 
+static struct rank_outcome halves(uint64_t rank, bool known, uint64_t alike)
+{
+    return (struct rank_outcome){.rank = rank,
+                                 .result.core = {.state = CORE_KNOWN, .percent = 90},
+                                 .halves = {.asked = true, .known = known, .alike = alike}};
+}
+
+/* The largest rank all of whose components are alike in both halves, whatever else speaks against
+ * it. */
+static void test_halves(void **state)
+{
+    (void)state;
+    struct rank_outcome o[] = {halves(1, true, 1), halves(2, true, 2), halves(3, true, 3),
+                               halves(4, true, 3), halves(5, false, 5)};
+    assert_int_equal(rank_choice_halves(o, 5), 2);
+    assert_int_equal(rank_choice_halves(o + 3, 2), -1);
+    o[2].result.core.percent = -20;
+    o[3].result.held = held(4, 1, .1).result.held;
+    assert_suggested(o, 5, 3,
+                     "rank 3 is suggested: the largest of these all of whose components are alike "
+                     "in both halves");
+    assert_suggested(o, 2, 2,
+                     "rank 2 is suggested: the largest of these all of whose components are alike "
+                     "in both halves; larger ones may do as well");
+    assert_suggested(o, 1, 0,
+                     "no rank above 1 is suggested: none has components that are all alike in both "
+                     "halves");
+    o[0].halves.asked = o[1].halves.asked = false;
+    assert_true(!rank_any_halves(o, 2) && rank_any_halves(o, 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +136,7 @@ int main(void)
         cmocka_unit_test(test_what_speaks_against_a_rank),
         cmocka_unit_test(test_suggestions),
         cmocka_unit_test(test_held_out_error),
+        cmocka_unit_test(test_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,7 +150,7 @@ static void test_held_out_errors(void **state)
     struct findings f = {0};
     struct cpals_result r = sound();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        r.held = (struct held_error){.entries = 9, .rmse = cases[i].now, .error = cases[i].error};
+        r.held = (struct held_error){.entries = 9, .value = cases[i].now, .error = cases[i].error};
         r.least_held = .5;
         r.least_iteration = 3;
         find(&f, &r, 0);
@@ -165,6 +165,31 @@ static void test_held_out_errors(void **state)
     r.stop = CPALS_EARLY;
     find_in_result(&f, &r, &options, &early);
     SAYS(&f, "the model is that of iteration 3, which has the least held-out error");
+}
+
+/* Nothing is said where something tests the model, or where it is fitted to all entries. */
+static void test_untested(void **state)
+{
+    (void)state;
+    static const struct {
+        struct problem problem;
+        bool said;
+    } cases[] = {{{.rank = 4, .unlisted = {.weighed = true}}, true},
+                 {{.rank = 4, .unlisted = {.weighed = true}, .holdout.share = .1}, false},
+                 {{.rank = 4, .unlisted = {.weighed = true, .weight = .1}}, false},
+                 {{.rank = 4}, false}};
+    const struct cpals_options als = {.max_iterations = 50, .tolerance = 1e-5};
+    const struct cpals_result r = sound();
+    struct findings f = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct backend_options options = {.problem = cases[i].problem};
+        find_in_result(&f, &r, &options, &als);
+        if (cases[i].said)
+            SAYS(&f, "the fit is that of the known entries alone; --holdout 0.1 tells how well "
+                     "such a model predicts others");
+        else
+            assert_int_equal(f.count, 0);
+    }
 }
 
 static void test_unknown_core(void **state)
@@ -198,7 +223,7 @@ static void find_starts(struct findings *f, int asked, int count, const double (
         start[i].result.stop = CPALS_CONVERGED;
         start[i].score = of[i][1];
     }
-    find_in_starts(f, &s, false);
+    find_in_starts(f, &s, 100, false);
 }
 
 static void test_starts(void **state)
@@ -206,7 +231,9 @@ static void test_starts(void **state)
     (void)state;
     struct findings f = {0};
     find_starts(&f, 1, 1, (const double[][2]){{0.5, 1}});
-    find_in_starts(&f, &(struct starts){.asked = 1, .made = 1, .modelled = 1}, true);
+    struct start_outcome one = {.score = 1};
+    find_in_starts(&f, &(struct starts){.asked = 1, .made = 1, .modelled = 1, .start = &one}, 9,
+                   true);
     SAYS(&f, "one start was made, and another may lead to a better fit or to other components; "
              "--starts 5 tells whether the result depends on the start");
     find_starts(&f, 3, 1, (const double[][2]){{0.5, 1}});
@@ -224,6 +251,29 @@ static void test_starts(void **state)
          "components of this rank are not unique; try a lower rank, or a smaller --tol",
          "warning: no other start leads to the components of the best (score 0.95 or more); try "
          "more starts, more iterations, or a lower rank");
+}
+
+/* Of counts, in nats for each entry; a start that broke down says nothing. */
+static void test_starts_of_counts(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    struct start_outcome start[4] = {{.result = {.fit = .5, .log_likelihood = -100}, .score = 1},
+                                     {.result = {.fit = .4, .log_likelihood = -125}, .score = .96},
+                                     {.result = {.stop = CPALS_BREAKDOWN}},
+                                     {.result = {.fit = .4, .log_likelihood = -110}, .score = .96}};
+    find_in_starts(&f, &(struct starts){.asked = 1, .made = 1, .modelled = 1, .start = start}, 50,
+                   false);
+    find_in_starts(&f, &(struct starts){.asked = 4, .made = 4, .modelled = 3, .start = start}, 50,
+                   false);
+    SAYS(
+        &f,
+        "one start was made, and another may lead to other components: the likelihoods of starts "
+        "are often 0.05 to 0.5 nats an entry apart; --starts 5 tells whether the result depends on "
+        "the start",
+        "all starts that gave a model lead to the same components (score 0.95 or more): others "
+        "would hardly find better ones",
+        "the likelihoods of the starts are up to 0.5 nats an entry apart");
 }
 
 static void test_shape_and_tolerance(void **state)
@@ -273,18 +323,93 @@ static void test_memory(void **state)
     }
 }
 
+/* What is known is too little: rank 4, with 12, 5 and 30 rows that have known entries. */
+static void test_few_entries(void **state)
+{
+    (void)state;
+    const struct shape shape = {3, {12, 6, 33}};
+    struct known_rows known = {.entries = 4 * (12 + 5 + 30 - 2), .rows = {12, 5, 30}};
+    struct problem problem = {.rank = 4};
+    struct findings f = {0};
+    find_in_known(&f, &known, &shape, &problem);
+    known.entries--;
+    find_in_known(&f, &known, &shape, &problem);
+    problem.rules.fixed[0] = problem.rules.fixed[2] = true; /* no scale is free */
+    known.entries = 4 * 5;
+    find_in_known(&f, &known, &shape, &problem);
+    known.rows[1] = 6;
+    find_in_known(&f, &known, &shape, &problem);
+    SAYS(&f,
+         "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2, 3 of the "
+         "33 of mode 3",
+         "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2, 3 of the "
+         "33 of mode 3",
+         "warning: the known entries (179) are fewer than the unknowns of the model (180), which "
+         "may "
+         "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1 --ridge auto",
+         "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2",
+         "warning: the known entries (20) are fewer than the unknowns of the model (24), which may "
+         "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1 --ridge auto");
+}
+
+/* Two components, of which the second has this score in the halves; each half has made a start that
+ * ended so. */
+static void find_halves(struct findings *f, enum split_half_state state, double score,
+                        enum cpals_stop stop)
+{
+    struct start_outcome start = {.result.stop = stop};
+    struct half_partners component[] = {{.score = .99}, {.score = score}};
+    const struct starts made = {
+        .asked = 1, .made = 1, .modelled = stop != CPALS_BREAKDOWN, .start = &start};
+    const struct split_half s = {.halves.mode = 3,
+                                 .state = state,
+                                 .starts = {made, made},
+                                 .match = {.pairs = 2, .score = .95},
+                                 .component = component,
+                                 .least = 1,
+                                 .alike = score >= HALVES_ALIKE ? 2 : 1};
+    snprintf(start.result.breakdown.message, sizeof start.result.breakdown.message, "a NaN");
+    find_in_halves(f, &s);
+}
+
+static void test_halves(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    find_in_halves(&f, &(struct split_half){.state = HALVES_ENDED});
+    assert_int_equal(f.count, 0);
+    find_halves(&f, HALVES_COMPARED, .91, CPALS_CONVERGED);
+    SAYS(&f, "both halves of mode 3 lead to the same components (score 0.9500; the least, of "
+             "component 2, 0.9100)");
+    find_halves(&f, HALVES_COMPARED, .5, CPALS_CONVERGED);
+    SAYS(&f, "warning: 1 of 2 components are not found in both halves of mode 3 (score below "
+             "0.90): the least alike, component 2, has 0.5000; try --starts 5, or a lower rank");
+    find_halves(&f, HALVES_COMPARED, .5, CPALS_ITERATIONS);
+    SAYS(&f, "warning: 1 of 2 components are not found in both halves of mode 3 (score below "
+             "0.90): the least alike, component 2, has 0.5000; let the halves converge (-i), or "
+             "try --starts 5, or a lower rank");
+    find_halves(&f, HALVES_ENDED, 0, CPALS_TIME_LIMIT);
+    SAYS(&f, "the halves of mode 3 were not compared: the run ended before");
+    find_halves(&f, HALVES_BREAKDOWN, 0, CPALS_BREAKDOWN);
+    SAYS(&f, "warning: the halves of mode 3 were not compared: half 1 broke down: a NaN");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_sound_result),
+        cmocka_unit_test(test_few_entries),
+        cmocka_unit_test(test_untested),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_what_speaks_against_a_result),
         cmocka_unit_test(test_held_out_errors),
         cmocka_unit_test(test_unknown_core),
         cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_starts_of_counts),
         cmocka_unit_test(test_shape_and_tolerance),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

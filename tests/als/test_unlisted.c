@@ -10,10 +10,11 @@
 
 #include <cmocka.h>
 
-#include "formats/tns/tns.h"
 #include "model/ktensor_match.h"
+#include "support/data_tensors.h"
 #include "support/naive_rows.h"
 #include "support/rank_runs.h"
+#include "support/streamed_runs.h"
 
 /* Several GPUs refuse such problems. */
 static void use_able_ranks(void **state)
@@ -31,19 +32,6 @@ static struct problem weighed(uint64_t rank, double weight, double ridge, enum r
                             .ridge_scale = scale};
 }
 
-/* The value of the model k at coordinates `at`. */
-static long double value_of(const struct ktensor *k, const uint32_t *at)
-{
-    long double sum = 0;
-    for (uint64_t r = 0; r < k->rank; r++) {
-        long double product = k->lambda[r];
-        for (int n = 0; n < k->shape.order; n++)
-            product *= k->factor[n][at[n] * k->rank + r];
-        sum += product;
-    }
-    return sum;
-}
-
 /* The root of the mean of (x - m)^2 over the entries of x. */
 static double rmse(const struct coo *x, const struct ktensor *k)
 {
@@ -51,7 +39,7 @@ static double rmse(const struct coo *x, const struct ktensor *k)
     long double sum = 0;
     for (uint64_t i = 0; i < x->nnz; i++) {
         naive_rows_at(x, i, at);
-        const long double e = x->value[i] - value_of(k, at);
+        const long double e = x->value[i] - naive_model_value(k, at);
         sum += e * e;
     }
     return (double)sqrtl(sum / (long double)x->nnz);
@@ -66,7 +54,7 @@ static long double difference(const struct coo *x, const struct ktensor *k,
     for (uint64_t i = 0; i < x->nnz; i++) {
         naive_rows_at(x, i, at);
         const long double y = naive_row_value(m, at);
-        most = fmaxl(most, fabsl(value_of(k, at) - y));
+        most = fmaxl(most, fabsl(naive_model_value(k, at) - y));
         largest = fmaxl(largest, fabsl(y));
     }
     return most / largest;
@@ -142,13 +130,18 @@ static void test_components(void **state)
     coo_free(&x);
 }
 
-static void read_planted(struct coo *x)
+/* More components than a GPU takes. */
+static void test_many_components(void **state)
 {
-    const struct tns_options one_based = {.index_base = 1};
-    struct tns_report report;
-    struct error error = {0};
-    if (tns_read(x, "data/planted.tns", &one_based, NULL, &report, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
+    use_able_ranks(state);
+    static const uint64_t dims[] = {20, 90, 15}, ranks[] = {65, 80};
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 3000, 6, 1);
+    for (int i = 0; i < 4; i++) {
+        const struct problem p = weighed(ranks[i / 2], i % 2 ? 0.1 : 0, 0.05, RIDGE_BALANCED);
+        compare(&x, &p);
+    }
+    coo_free(&x);
 }
 
 /* The start of the reference runs: columns of unit length. */
@@ -184,7 +177,7 @@ static void test_reference(void **state)
         {0, .7, {63.2055564, 25.9946536, 5.88311529, .0518941475, .000502589889, .000661030061}}};
     static const int sweeps[] = {1, 2, 5, 10, 20, 50};
     struct coo x;
-    read_planted(&x);
+    read_data_tensor(&x, "data/planted.tns");
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int i = 0; i < 6; i++) {
             const struct cpals_options als = {.max_iterations = sweeps[i]};
@@ -224,7 +217,7 @@ static void some_cells(struct coo *x, struct ktensor *planted, double share)
             continue;
         for (int n = 0; n < 3; n++)
             x->index[n][kept] = at[n];
-        x->value[kept++] = (double)value_of(planted, at);
+        x->value[kept++] = (double)naive_model_value(planted, at);
     }
     x->nnz = kept;
 }
@@ -238,7 +231,7 @@ static void assert_optimal(const struct coo *x, const struct ktensor *k, int mod
     double *q = calloc(entries, sizeof *q), *size = calloc(entries, sizeof *size);
     for (uint64_t i = 0; i < x->nnz; i++) {
         naive_rows_at(x, i, at);
-        const double e = x->value[i] - (double)value_of(k, at);
+        const double e = x->value[i] - (double)naive_model_value(k, at);
         for (uint64_t r = 0; r < k->rank; r++) {
             double z = k->lambda[r];
             for (int n = 0; n < 3; n++)
@@ -326,6 +319,28 @@ static void test_empty_rows(void **state)
     coo_free(&x);
 }
 
+/* With and without entries held out; rows of long modes with one nonzero each would make too much
+ * of rounding errors. */
+static void test_streamed(void **state)
+{
+    use_able_ranks(state);
+    static const uint64_t ranks[] = {3, 8, 12, 32, 48, 64};
+    for (int c = 0; c < STREAMED_CASES; c++)
+        for (int i = 0; i < 6 && c != STREAMED_TWO_WORDS; i++) {
+            struct coo x;
+            struct backend_options options = {
+                .problem = weighed(ranks[(c + i) % 6], i % 2 ? .1 : 0, .05, RIDGE_UNIT)};
+            make_streamed_case(&x, c);
+            for (uint64_t e = 0; i >= 3 && e < x.nnz; e += 5)
+                x.value[e] = COO_UNKNOWN;
+            assert_streams_alike(&x, &options, 1e-8);
+            options.problem.holdout = (struct holdout){.share = .2, .seed = 7};
+            if (i % 3 == 0)
+                assert_streams_alike(&x, &options, 1e-8);
+            coo_free(&x);
+        }
+}
+
 static void test_failing_allocations(void **state)
 {
     use_able_ranks(state);
@@ -343,10 +358,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
                                        ON_RANKS(test_components),
+                                       ON_RANKS_OF(test_many_components, backend_host, 1),
+                                       ON_RANKS_OF(test_many_components, backend_host, 3),
                                        ON_RANKS(test_reference),
                                        ON_RANKS(test_nonneg),
                                        ON_RANKS(test_fading),
                                        ON_RANKS(test_empty_rows),
+                                       ON_FLOW(test_oracle, IN_MANY_BATCHES),
+                                       ON_FLOW(test_oracle, IN_PART),
+                                       ON_FLOW(test_components, IN_BATCHES),
+                                       ON_FLOW(test_reference, IN_BATCHES),
+                                       ON_FLOW(test_nonneg, IN_BATCHES),
+                                       ON_FLOW(test_fading, IN_BATCHES),
+                                       ON_FLOW(test_empty_rows, IN_MANY_BATCHES),
+                                       ON_FLOW(test_streamed, IN_BATCHES),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 3)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,35 +82,63 @@ static void expect_modes(const struct coo *x, const struct ktensor *k, long doub
 }
 
 /* On every conflict resolution, against the oracle. */
-static void check_mttkrp(const struct backend_kind *kind, const struct tensor_case *s,
-                         uint64_t rank, enum precision_policy precision)
+static void check_tensor(const struct backend_kind *kind, struct coo *x, uint64_t rank,
+                         enum precision_policy precision)
 {
-    struct coo x;
     struct ktensor k;
     long double *expected[MAX_ORDER];
-    naive_random_coo(&x, SHAPE(s->order, s->dims), s->nnz, rank, s->skewed);
-    create_model(&k, &x, rank, 7);
+    create_model(&k, x, rank, 7);
     if (precision == POLICY_SINGLE) /* terms of one sign: sums that do not cancel */
-        make_positive(&x, &k);
-    expect_modes(&x, &k, expected);
+        make_positive(x, &k);
+    expect_modes(x, &k, expected);
     for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
             struct backend_options setting = {
                 .problem.rank = rank, .conflict = conflicts[c], .problem.precision = precision};
             omp_set_num_threads(1 + (int)((c + rank) % 3));
-            if (set_flow(&setting, flow, kind, &x))
-                check_modes(kind, &x, &k, &setting, expected);
+            if (set_flow(&setting, flow, kind, x))
+                check_modes(kind, x, &k, &setting, expected);
         }
     const struct backend_options tiles = {.problem.rank = rank,
                                           .problem.precision = precision,
                                           .no_sharing = true,
                                           .forced.tiles = true};
     if (kind->devices)
-        check_modes(kind, &x, &k, &tiles, expected);
-    for (int n = 0; n < x.shape.order; n++)
+        check_modes(kind, x, &k, &tiles, expected);
+    for (int n = 0; n < x->shape.order; n++)
         memory_free(expected[n]);
     ktensor_free(&k);
+}
+
+static void check_mttkrp(const struct backend_kind *kind, const struct tensor_case *s,
+                         uint64_t rank, enum precision_policy precision)
+{
+    struct coo x;
+    naive_random_coo(&x, SHAPE(s->order, s->dims), s->nnz, rank, s->skewed);
+    check_tensor(kind, &x, rank, precision);
     coo_free(&x);
+}
+
+/* The fibers along the shortest mode are the longest: a GPU makes that mode lowest. */
+static void test_mttkrp_long_fibers(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    static const uint64_t dims[] = {50, 12, 3000};
+    for (uint64_t rank = 7; rank <= 32; rank += 25) {
+        struct error error = {0};
+        struct coo x;
+        assert_int_equal(coo_create(&x, SHAPE(3, dims), 250 * dims[1], &error), STATUS_OK);
+        for (uint64_t i = 0; i < x.nnz; i++) {
+            const uint64_t fiber = i / dims[1];
+            x.index[0][i] = (uint32_t)(fiber * 7 % dims[0]);
+            x.index[1][i] = (uint32_t)(i % dims[1]);
+            x.index[2][i] = (uint32_t)(fiber * 11);
+            x.value[i] = 1 + (double)(i % 5) / 3;
+        }
+        check_tensor(kind, &x, rank, POLICY_DOUBLE);
+        check_tensor(kind, &x, rank, POLICY_SINGLE);
+        coo_free(&x);
+    }
 }
 
 static void test_mttkrp_ranks(void **state)
@@ -299,6 +327,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_ALL(test_mttkrp_ranks),
         ON_ALL(test_mttkrp_orders),
+        ON_ALL(test_mttkrp_long_fibers),
         ON_ALL(test_mttkrp_modes_of_length_one),
         ON_ALL(test_mttkrp_hot_and_empty_rows),
         ON_ALL(test_mttkrp_long_lines),

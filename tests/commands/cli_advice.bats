@@ -143,7 +143,7 @@ END
     plain() { sed -E 's/%(\.[0-9])?[a-z]+/#/g; s/-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?/#/g'; }
     cat "$ROOT"/src/als/result_findings.c "$ROOT/src/commands/cpd/cpd_summary.c" | tr -d '\n' | sed 's/" *"//g; s/%s//g' | plain | tr -s '#' >strings
     sed -n '/^\.Ss What the summary says about the result/,/^\.Ss Tensors/s/^\.It Qq //p' "$ROOT/man/blco-cpd.1" >explained
-    [ "$(wc -l <explained)" -eq 14 ]
+    [ "$(wc -l <explained)" -eq 19 ]
     while read -r message; do
         plain <<<"$message" | tr '#:;(),' '\n' | while read -r part; do
             part=${part%s}

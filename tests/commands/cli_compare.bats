@@ -72,7 +72,7 @@ END
 @test "compare: some modes of models whose other modes have other lengths" {
     by_hand
     printf 'ktensor\n2\n4 2\n2\n2 3\nmatrix\n2\n4 2\n0 1\n2 0\n0 0\n0 0\nmatrix\n2\n2 2\n0 1\n1 0\n' >c.ktns
-    fails 2 'mode 1: a length of 3 and one of 4 cannot be compared' compare a c
+    fails 2 'mode 1: a length of 3 and one of 4 cannot be compared; --modes 2 compares those of equal lengths' compare a c
     run -0 "$BLCO" compare a c --modes 2
     cat >expected <<'END'
 model A      a, 2 components

@@ -161,7 +161,7 @@ in_fish() {
     in_fish "bin/ folder/" "blco cpd x.tns --rescue "
     in_fish "run.ck" "blco cpd x.tns --checkpoint ru"
     in_fish "a bin/ d.ktns folder/" "blco compare a "
-    in_fish "folder/c" "blco top folder/"
+    in_fish "folder/c" "blco compare folder/"
     in_fish "normal nvecs" "blco cpd --init n"
     in_fish "1=one.map" "blco top a --labels 1=o"
     in_fish "a bin/ d.ktns folder/ x.blco x.tns x.tns.gz" "blco predict a "
@@ -174,7 +174,7 @@ in_fish() {
 @test "completion: bash completes the stems of models" {
     mkdir folder
     touch a.mode1.mat a.mode2.mat a.lambda.mat b.r4.mode1.npy folder/c.mode1.mat c.ktns a.tns a.json
-    offers "a b.r4 c.ktns folder" blco top ''
+    offers "a b.r4 c.ktns folder" blco compare ''
     offers "a b.r4 c.ktns folder" blco compare a ''
     offers "a a.tns b.r4 c.ktns folder" blco predict ''
     offers "a.tns" blco predict b.r4 a.

@@ -39,6 +39,11 @@ cpd() {
 # The fit in the closing summary.
 fit() { sed -n 's/^fit \([^ ]*\) after.*/\1/p' messages; }
 
+# number NAME RECORD: the numbers of this name in a record, one a text line.
+number() {
+    grep -oE "\"$1\": [-0-9.e+]+" "$2" | sed 's/.*: //'
+}
+
 # near A B TOLERANCE
 near() {
     awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a != "" && b != "" && d <= t) }' ||

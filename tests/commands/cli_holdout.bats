@@ -3,23 +3,13 @@
 load cli_helpers
 load ../support/mpi
 
-setup() {
-    cd "$BATS_TEST_TMPDIR" || return 1
-    export OMP_NUM_THREADS=2
-    planted=$BATS_TEST_DIRNAME/../../data/planted.tns
+# A run on the planted tensor.
+hold() {
+    cpd "$DATA/planted.tns" --backend host -q --nowrite "$@"
 }
 
-cpd() {
-    "$BLCO" cpd "$planted" --backend host -q --nowrite "$@"
-}
-
-# number NAME RECORD: the number of a name that the record has once.
-number() {
-    grep -oE "\"$1\": [-0-9.e+]+" "$2" | sed 's/.*: //'
-}
-
-# near A B: two numbers differ by less than a part in 10^9.
-near() {
+# same A B: two numbers differ by less than a part in 10^9.
+same() {
     awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a - b < 1e-9 * a && b - a < 1e-9 * a) }'
 }
 
@@ -34,51 +24,51 @@ noisy() {
 }
 
 @test "the summary, the record and its history say how well held-out entries are predicted" {
-    run -0 "$BLCO" cpd "$planted" -r 4 --backend host --nowrite --holdout 0.2:7 --unlisted unknown --ridge 0.1 --record r.json
+    run -0 "$BLCO" cpd "$DATA/planted.tns" -r 4 --backend host --nowrite --holdout 0.2:7 --unlisted unknown --ridge 0.1 --record r.json
     [[ $output =~ "held out "([0-9]+)" entries: RMSE "[0-9.e-]+" (standard error "[0-9.e-]+"), MAE "[0-9.e-]+$'\n' ]]
     [ "$(number entries r.json)" = "${BASH_REMATCH[1]}" ]
     [[ $output != *AUC* ]]
     [ "$(number holdout r.json)" = 0.2 ] && [ "$(number holdout_seed r.json)" = 7 ]
-    near "$(number rmse r.json)" "$(grep -oE '"held_out_rmse": \[.*\]' r.json | grep -oE '[0-9.e+-]+' | tail -n 1)"
+    same "$(number rmse r.json)" "$(grep -oE '"held_out_rmse": \[.*\]' r.json | grep -oE '[0-9.e+-]+' | tail -n 1)"
     [ "$(grep -oE '"held_out_rmse": \[.*\]' r.json | grep -oE '[0-9]+[0-9.e+-]*' | wc -l)" = "$(number iterations r.json | sed -n 2p)" ]
     for unlisted in zero 0.1; do
-        run -0 "$BLCO" cpd "$planted" -r 4 --backend host --nowrite --holdout 0.2 --unlisted $unlisted --record r.json
+        run -0 "$BLCO" cpd "$DATA/planted.tns" -r 4 --backend host --nowrite --holdout 0.2 --unlisted $unlisted --record r.json
         [[ $output == *"AUC 1.0000"* ]]
         [ "$(number auc r.json)" = 1 ]
     done
-    cpd -r 4 --record r.json
+    hold -r 4 --record r.json
     [ "$(number holdout r.json)" = 0 ]
     run ! grep held_out r.json
 }
 
 @test "the same entries for any number of threads, and any order of the file" {
-    shuf --random-source=<(yes) <(grep -v '^#' "$planted") >shuffled.tns
-    "$BLCO" convert -q "$planted" planted.blco
+    shuf --random-source=<(yes) <(grep -v '^#' "$DATA/planted.tns") >shuffled.tns
+    "$BLCO" convert -q "$DATA/planted.tns" planted.blco
     for unlisted in unknown zero; do
         run="--unlisted $unlisted --ridge 0.1 --holdout 0.3 -i 8 --tol 0 -q --nowrite --record r.json --backend host"
-        "$BLCO" cpd "$planted" -r 3 $run
+        "$BLCO" cpd "$DATA/planted.tns" -r 3 $run
         entries=$(number entries r.json) rmse=$(number rmse r.json) auc=$(number auc r.json)
         for threads in 1 3; do
-            OMP_NUM_THREADS=$threads "$BLCO" cpd "$planted" -r 3 $run
+            OMP_NUM_THREADS=$threads "$BLCO" cpd "$DATA/planted.tns" -r 3 $run
             [ "$(number rmse r.json)" = "$rmse" ] && [ "$(number auc r.json)" = "$auc" ]
         done
         for file in shuffled.tns planted.blco; do
             "$BLCO" cpd $file -r 3 $run
-            [ "$(number entries r.json)" = "$entries" ] && near "$(number rmse r.json)" "$rmse"
+            [ "$(number entries r.json)" = "$entries" ] && same "$(number rmse r.json)" "$rmse"
         done
     done
 }
 
 @test "the same entries for any number of processes" {
     needs_mpirun
-    shuf --random-source=<(yes) <(grep -v '^#' "$planted") >shuffled.tns
+    shuf --random-source=<(yes) <(grep -v '^#' "$DATA/planted.tns") >shuffled.tns
     for unlisted in unknown zero; do
         run="--unlisted $unlisted --ridge 0.1 --holdout 0.3 -i 8 --tol 0 -q --nowrite --record r.json --backend host"
-        "$BLCO" cpd "$planted" -r 3 $run
+        "$BLCO" cpd "$DATA/planted.tns" -r 3 $run
         entries=$(number entries r.json) rmse=$(number rmse r.json) auc=$(number auc r.json)
         for ranks in 2 3 7; do
             processes $ranks "$BLCO" cpd shuffled.tns -r 3 $run
-            [ "$(number entries r.json)" = "$entries" ] && near "$(number rmse r.json)" "$rmse"
+            [ "$(number entries r.json)" = "$entries" ] && same "$(number rmse r.json)" "$rmse"
             [ "$(number auc r.json)" = "$auc" ]
         done
     done
@@ -105,13 +95,12 @@ noisy() {
 }
 
 @test "a checkpoint goes on only with the same held-out entries" {
-    cpd -r 3 --holdout 0.2 -i 3 --tol 0 --checkpoint c.bck
+    hold -r 3 --holdout 0.2 -i 3 --tol 0 --checkpoint c.bck
     for other in "" "--holdout 0.1" "--holdout 0.2:2"; do
-        run cpd -r 3 $other --resume c.bck
-        [ "$status" -eq 2 ]
-        [[ $output == *"c.bck: a checkpoint with --holdout 0.2:1, but this run has "* ]]
+        fails 2 "c.bck: a checkpoint with --holdout 0.2:1, but this run has " \
+            cpd "$DATA/planted.tns" --backend host -q --nowrite -r 3 $other --resume c.bck
     done
-    cpd -r 3 --holdout 0.2:1 -i 5 --tol 0 --resume c.bck
+    hold -r 3 --holdout 0.2:1 -i 5 --tol 0 --resume c.bck
 }
 
 @test "a range of -r goes by the held-out error" {
@@ -125,6 +114,48 @@ noisy() {
     grep -q 'Held-out error against rank' n.html
     grep -q 'The suggestion follows the held-out error' n.html
     run ! grep 'Core consistency' n.html
+}
+
+# Counts of a model of three components, most cells listed.
+counts() {
+    "$BLCO" generate -q counts.tns --dims 20,25,30 --nnz 12000 --planted-rank 3 --poisson 20
+}
+
+@test "of counts, the summary, the record and the page have the deviance of held-out entries" {
+    counts
+    for unlisted in zero unknown; do
+        run -0 "$BLCO" cpd counts.tns -r 3 --backend host --loss poisson --holdout 0.2 --unlisted $unlisted \
+            --tol 1e-9 -i 500 --starts 2 -o c --record c.json
+        [[ $output =~ "held out "([0-9]+)" entries: mean deviance "[0-9.]+" (standard error "[0-9.]+"), log-likelihood -"[0-9.e+]+", RMSE "[0-9.]+", MAE " ]]
+        [ "$(number entries c.json)" = "${BASH_REMATCH[1]}" ]
+        deviance=$(number mean_deviance c.json)
+        same "$deviance" "$(grep -oE '"held_out_deviance": \[.*\]' c.json | grep -oE '[0-9.e+-]+' | tail -n 1)"
+        run ! grep -q held_out_rmse c.json
+    done
+    # unlisted entries were unknown: the model is right, and a deviance of counts is then about 1
+    near "$deviance" 1.05 0.15
+    "$BLCO" report -q c
+    grep -q 'Held-out error after each iteration' c.html
+    grep -qE '\(mean deviance of [0-9]+ entries\), log-likelihood -' c.html
+}
+
+@test "of counts, the range of -r and early stopping go by the deviance" {
+    counts
+    run="--loss poisson --unlisted unknown --backend host -q"
+    run -0 "$BLCO" cpd counts.tns -r 1:5 $run --holdout 0.2 --starts 3 -o n
+    [[ $output == *"rank 3 is suggested: the smallest of these whose held-out error is within its standard error of the least"* ]]
+    [ "$(number held_out_deviance n.ranks.json | wc -l)" = 5 ]
+    [ "$(number held_out_deviance_error n.ranks.json | wc -l)" = 5 ]
+    "$BLCO" report -q n
+    grep -q 'Held-out error against rank' n.html
+    "$BLCO" cpd counts.tns -r 20 $run --holdout 0.5 --early-stop 5 -o whole --record whole.json -i 300 --tol 0
+    grep -q '"stop": "early"' whole.json
+    "$BLCO" cpd counts.tns -r 20 $run --holdout 0.5 --early-stop 5 --nowrite -i 4 --tol 0 --checkpoint c.bck
+    "$BLCO" cpd counts.tns -r 20 $run --holdout 0.5 --early-stop 5 -o other --record other.json -i 300 --tol 0 --resume c.bck
+    for n in 1 2 3; do cmp "whole.mode$n.mat" "other.mode$n.mat"; done
+    run -0 "$BLCO" cpd counts.tns -r 20 --loss poisson --unlisted unknown --backend host --holdout 0.5 --nowrite -i 60 --tol 0
+    [[ $output == *"warning: the held-out error was "*"; try a lower rank, or --early-stop 10"* ]]
+    fails 2 "a ridge is for squares alone" cpd counts.tns -r 2 $run --holdout 0.2 --ridge auto
 }
 
 @test "--ridge auto chooses the ridge of the least held-out error" {
@@ -151,19 +182,19 @@ noisy() {
 }
 
 @test "held-out entries go with nonnegative and fixed modes, starts and single precision" {
-    cpd -r 4 --holdout 0.1 --nonneg --starts 3 --accelerate momentum --record r.json
+    hold -r 4 --holdout 0.1 --nonneg --starts 3 --accelerate momentum --record r.json
     [ "$(number held_out_rmse r.json | wc -l)" = 3 ]
-    cpd -r 4 --holdout 0.1 --unlisted unknown --precision single --ridge 0.1 --record r.json
+    hold -r 4 --holdout 0.1 --unlisted unknown --precision single --ridge 0.1 --record r.json
     number rmse r.json
-    cpd -r 4 --holdout 0.1 --unlisted 0.1 --precision auto --record r.json
+    hold -r 4 --holdout 0.1 --unlisted 0.1 --precision auto --record r.json
     number auc r.json
-    "$BLCO" cpd "$planted" -r 4 --backend host -q -o whole
-    cpd -r 4 --holdout 0.1 --init whole --fix 1,2 --record r.json
+    "$BLCO" cpd "$DATA/planted.tns" -r 4 --backend host -q -o whole
+    hold -r 4 --holdout 0.1 --init whole --fix 1,2 --record r.json
     awk -v x="$(number rmse r.json)" 'BEGIN { exit !(x < .1) }'
 }
 
 @test "the page of a run has the held-out error" {
-    "$BLCO" cpd "$planted" -r 4 --backend host -q -o p --holdout 0.1 --record p.json
+    "$BLCO" cpd "$DATA/planted.tns" -r 4 --backend host -q -o p --holdout 0.1 --record p.json
     "$BLCO" report -q p
     grep -q 'Held-out error after each iteration' p.html
     grep -qE 'Held-out error</th><td><strong>[0-9.e-]+</strong>.*AUC' p.html
@@ -172,8 +203,7 @@ noisy() {
 @test "what contradicts --holdout is refused" {
     refused() {
         local expected=$1 && shift
-        run cpd -r 2 "$@"
-        [ "$status" -eq 2 ] && [[ $output == "blco cpd: $expected"* ]] && [ "${#lines[@]}" -eq 1 ]
+        fails 2 "blco cpd: $expected" cpd "$DATA/planted.tns" --backend host -q --nowrite -r 2 "$@"
     }
     for bad in 0 1 1.5 -0.1 x "" 0.1: 0.1:x 0.1:-1 nan :3; do
         refused "--holdout: '$bad', expected a share between 0 and 1, as 0.1, or a share and a seed, as 0.1:7" --holdout "$bad"

@@ -254,3 +254,12 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     "$BLCO" convert -q "$x" x.blco
     fails 2 "--grid: '2x2', expected 3 numbers, one for each mode of the tensor" info -q x.blco --grid 2x2
 }
+
+@test "info: the plan of a run with --unlisted has the ordering of every mode, or says that they do not fit" {
+    "$BLCO" generate x.tns -q --dims 300,200,100 --nnz 200000
+    run -0 "$BLCO" info -q x.tns -r 32 --backend host --host-memory 12M
+    [[ $output == *"the shared alto ordering"* ]]
+    run -3 "$BLCO" info -q x.tns -r 32 --backend host --host-memory 12M --unlisted unknown
+    [[ $output == *"blco info: x.tns: does not fit: "* && $output != *"alto"* ]]
+    fails 2 "--unlisted: 'some', expected zero, unknown, or a weight from 0 to 1" info x.tns --unlisted some
+}

@@ -39,6 +39,20 @@ text() {
     cmp x.mode1.mat c.mode1.mat && cmp x.lambda.mat c.lambda.mat
 }
 
+@test "npy: names are beside the coordinates, after which the model is named" {
+    text
+    mkdir a b && mv c.npy a && mv v.npy b
+    printf 'user\nitem\nhour\n' >a/c.modes.map
+    seq -f item%g 20 >a/c.mode2.map
+    [ "$("$BLCO" info -q a/c.npy,b/v.npy --json | jq -c '[.modes, .maps]')" = '[["user","item","hour"],[null,"a/c.mode2.map",null]]' ]
+    "$BLCO" cpd -q --backend host a/c.npy,b/v.npy -r 2 -i 2 --unlisted unknown
+    [ -s c.mode1.mat ] && cmp a/c.modes.map c.modes.map && cmp a/c.mode2.map c.mode2.map
+    [[ "$("$BLCO" top c)" == *" user "*" item "*" hour"*item* ]]
+    "$BLCO" convert -q a/c.npy,b/v.npy y.blco
+    cmp a/c.mode2.map y.mode2.map && [ "$("$BLCO" info -q y.blco --json | jq -c .modes)" = '["user","item","hour"]' ]
+    (cd a && "$BLCO" cpd -q --backend host c.npy -r 1 -i 2 && [ -s c.mode1.mat ] && [ "$(cat c.mode2.map | wc -l)" -eq 20 ])
+}
+
 @test "npy: more entries than memory holds are converted in pieces" {
     PATH=$ROOT/tests/support:$PATH
     python3 - <<'END'

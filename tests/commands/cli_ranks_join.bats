@@ -54,6 +54,7 @@ same unlisted unknown 0.5
 same fade 0.5 0.7
 same holdout 0.1 0.2
 same early-stop 5 6
+same split-half 1 2
 same loss squares poisson
 same solver newton mu
 same nonneg 1 2

@@ -1,8 +1,8 @@
 load cli_helpers
 
-# told: a session without the machine, times, memory and digits that rounding may change.
+# told: a session without the machine, times, memory, digits that rounding may change, and all files but the first.
 told() {
-    sed '/^  /d; /^blco 0/d; /^peak memory/d; /^moving rows/d; s/ of text in .*/ of text/
+    awk '!/^wrote/ || !files++' | sed '/^  /d; /^blco 0/d; /^peak memory/d; /^moving rows/d; s/ of text in .*/ of text/
         s/\(fit 0\.[0-9]\{6\}\)[0-9]*/\1/; s/ (last change.*//'
 }
 
@@ -36,10 +36,25 @@ runs() {
 @test "the models that the pages show are what runs give" {
     mkdir bin build && ln -s "$BLCO" bin/blco && ln -s "$DATA" data
     cpd -q data/ucb-admissions.tns -r 2 -o build/ucb --backend host
-    sed -n '/^    \$ blco top/,/^## /p' "$ROOT/README.md" | sed '/^## /d; s/^    //' >session
+    sed -n '/^    \$ blco top build/,/^## /p' "$ROOT/README.md" | sed '/^## /d; s/^    //' >session
     runs
     sed -n '/^\$ blco cpd -q data.ucb/,/^\./{/^\./d;p}' "$ROOT/man/blco-compare.1" >session
     runs
+}
+
+@test "the sessions of blco-gaps are what runs give" {
+    mkdir bin && ln -s "$DATA" data
+    printf '#!/bin/bash\n[ "$1" != cpd ] || set -- "$@" --backend host\nexec "$BLCO" "$@"\n' >bin/blco
+    chmod +x bin/blco
+    sed -n '/^\.Bd/,/^\.Ed/{/^\./d;p}' "$ROOT/man/blco-gaps.7" | sed 's/\\e$/\\/' >session
+    awk '/^\$ / || more { sub(/^\$ /, ""); print; more = /\\$/ }' session >commands
+    [ "$(grep -c '^blco' commands)" -gt 10 ]
+    PATH=$PWD/bin:$PATH bash -e commands >got
+    diff <(awk '/^\$ / || more { more = /\\$/; next } 1' session) got
+    # the README shows some of that
+    sed -n '/^\*\*Fit data with gaps/,/^\*\*Make a page/s/^    //p' "$ROOT/README.md" | grep -v '^\$' >shown
+    [ "$(wc -l <shown)" -gt 5 ]
+    while IFS= read -r line; do grep -qxF -- "$line" got; done <shown
 }
 
 @test "the session of two processes in blco-cluster is what a run gives" {
@@ -120,6 +135,7 @@ in_file() {
     cd "$ROOT"
     scripts/bench-table | in_file data/bench/README.md
     scripts/bench-table --short | in_file README.md
+    scripts/bench-names --table data/bench/names/*.json | in_file data/bench/README.md
     # and the README's table has no other tensors
     [ "$(grep -cE '^\| [a-z0-9-]+ \| [0-9]+ x ' README.md)" -eq "$(scripts/bench-table --short | grep -cE '^\| .* x ')" ]
 }

@@ -230,6 +230,13 @@ END
             'all(r["result"]["held_out"]["rmse"] <= s["held_out_rmse"] for s in r.get("starts", []))' \
             '"ridge_search" not in r or min(r["ridge_search"]["held_out_rmse"]) == r["result"]["held_out"]["rmse"]'
     done
-    cpd "$DATA/planted.tns" -r 1:3 --backend host --holdout 0.2 --ridge auto -o x
-    SCHEMA=ranks validates x.ranks.json
+    cpd "$DATA/planted.tns" -r 4 --backend host --holdout 0.2 --loss poisson --starts 2 --nowrite --record x.json
+    validates x.json
+    holds x.json 'len(r["trace"]["held_out_deviance"]) == len(r["trace"]["fit"])' \
+        'all(r["result"]["held_out"]["mean_deviance"] <= s["held_out_deviance"] for s in r["starts"])' \
+        'r["result"]["held_out"]["log_likelihood"] < 0'
+    for how in "--ridge auto" "--loss poisson"; do
+        cpd "$DATA/planted.tns" -r 1:3 --backend host --holdout 0.2 $how -o x
+        SCHEMA=ranks validates x.ranks.json
+    done
 }

@@ -12,11 +12,11 @@ lines() { grep -c "^$1  " <<<"$output"; }
     TMPDIR=$PWD/folder run -0 --separate-stderr "$BLCO" selftest --backend host
     [ -z "$stderr" ]
     [ "$(lines FAIL)" -eq 0 ]
-    [ "$(lines PASS)" -eq 23 ]
+    [ "$(lines PASS)" -eq 26 ]
     for place in "host " "host, 2 ranks" "host, 3 ranks"; do
         grep -q "^PASS  superdiagonal, ranks 1 to 4 *$place" <<<"$output"
     done
-    [[ ${lines[-1]} =~ ^23\ checks\ passed,\ 0\ failed,\ in\ [0-9.]+\ s$ ]]
+    [[ ${lines[-1]} =~ ^26\ checks\ passed,\ 0\ failed,\ in\ [0-9.]+\ s$ ]]
     [ -z "$(ls -A folder)" ]
 }
 
@@ -50,7 +50,7 @@ lines() { grep -c "^$1  " <<<"$output"; }
     [ "$(lines PASS)" -eq 0 ]
     [ "$(lines FAIL)" -ge 2 ]
     grep -q '^FAIL  tensor files: text, gzip, .blco .* s: .*File too large' <<<"$output"
-    grep -qE '^blco selftest: [0-9]+ of 23 checks failed$' message
+    grep -qE '^blco selftest: [0-9]+ of 26 checks failed$' message
 }
 
 @test "selftest takes no argument" {
@@ -61,7 +61,7 @@ lines() { grep -c "^$1  " <<<"$output"; }
     needs_mpirun
     run -0 processes 3 "$BLCO" selftest --backend host
     [ "$(lines FAIL)" -eq 0 ]
-    [ "$(lines PASS)" -eq 9 ]
+    [ "$(lines PASS)" -eq 10 ]
     grep -q '^PASS  resumed from a checkpoint *host, 3 processes' <<<"$output"
     run processes 2 env TMPDIR="$PWD/none" "$BLCO" selftest --backend host # mpirun sets TMPDIR itself
     [ "$status" -eq 5 ] && [ "$(grep -c '^blco selftest: ' <<<"$output")" -eq 1 ]

@@ -162,6 +162,101 @@ END
     diff <(echo "$output") <("$BLCO" top x -t 1)
 }
 
+@test "top --unlisted: the largest values of a model at entries that are not listed" {
+    command -v jq >/dev/null || skip "there is no jq"
+    "$BLCO" generate x.tns -q --dims 12,20,30 --nnz 700 --seed 3
+    cpd -q x.tns -r 4 -o x --backend host
+    "$BLCO" convert -q x.tns x.blco
+    for j in {1..20}; do for k in {1..30}; do echo 5 "$j" "$k"; done; done |
+        grep -vxF -f <(cut -d' ' -f1-3 x.tns) | "$BLCO" predict x - | sort -k4,4gr >all
+    "$BLCO" top x x.tns --unlisted 1=5 -n 40 --json >got
+    diff <(head -n 40 all | cut -d' ' -f1-3) <(jq -r '.unlisted[].indices | join(" ")' got)
+    paste <(head -n 40 all | cut -d' ' -f4) <(jq '.unlisted[].model' got) |
+        awk '{ d = $1 - $2 } d * d > 1e-24 * $1 * $1 { exit 1 }'
+    [ "$(jq .listed got)" = "$(grep -c '^5 ' x.tns)" ]
+    for how in "x.blco" "x.tns -t 1" "x.tns --host-memory 1M"; do
+        diff <(jq .unlisted got) <("$BLCO" top x $how --unlisted 1=5 -n 40 --json | jq .unlisted)
+    done
+    diff <(jq .unlisted got) <("$BLCO" top x - --unlisted 1=5 -n 40 --json <x.tns | jq .unlisted)
+    # several modes, from 0
+    "$BLCO" top x x.tns --unlisted 1=5 --unlisted 3=7 -n 3 --json >got
+    diff <(awk '$3 == 7' all | head -n 3 | cut -d' ' -f1-3) <(jq -r '.unlisted[].indices | join(" ")' got)
+    awk '!/^#/ { print $1 - 1, $2 - 1, $3 - 1 }' x.tns >zero.tns # without values
+    "$BLCO" top x zero.tns --unlisted 1=4 --unlisted 3=6 -n 3 --json --index-base 0 >zero
+    diff <(jq -c '[.unlisted[].indices[] - 1]' got) <(jq -c '[.unlisted[].indices[]]' zero)
+}
+
+@test "top --unlisted with names, in full" {
+    "$BLCO" convert -q "$DATA/events.csv" events.blco --columns user,item,time --bin time=1h
+    cpd -q events.blco -r 2 -o events --backend host
+    cat >events.ktns <<'END'
+ktensor
+3
+4 3 5
+1
+2
+matrix
+2
+4 1
+1
+.5
+0
+2
+matrix
+2
+3 1
+1
+-3
+2
+matrix
+2
+5 1
+1
+.25
+0
+0
+1
+END
+    for n in 1 2 3; do cp events.mode$n.map x.mode$n.map; done
+    cp events.modes.map x.modes.map && cp events.ktns x.ktns
+    run -0 --separate-stderr "$BLCO" top x events.blco --unlisted user=bob -n 3
+    cat >expected <<'END'
+user bob: 2 entries in events.blco; of the others, the model is largest at
+  item        time               model
+  cake        2026-11-23T14:00  2.0000
+  cake        2026-11-24T15:00  2.0000
+  tea, green  2026-11-23T14:00  1.0000
+END
+    diff expected <(echo "$output")
+    run -0 --separate-stderr "$BLCO" top x events.blco --unlisted 1=cem
+    [[ $output == "user cem: "*" in events.blco; the model is 0 at all others" ]]
+    "$BLCO" top x events.blco --unlisted user=2 --unlisted 'item=tea, green' --json >got
+    jq -e '.given == [{mode: 1, name: "user", index: 2, label: "bob"}, {mode: 2, name: "item", index: 1, label: "tea, green"}]' got
+    jq -e '.unlisted[0].labels == ["bob", "tea, green", "2026-11-23T14:00"]' got
+}
+
+@test "top --unlisted: what is refused" {
+    berkeley
+    tensor=$DATA/ucb-admissions.tns
+    refuses() { fails 2 "$1" top ucb "${@:2}"; }
+    refuses "two names expected, STEM and TENSOR, but 1 given" --unlisted 1=1
+    refuses "one model expected, but '$tensor' follows 'ucb'" "$tensor"
+    refuses "--mode and --unlisted: expected one of the two" "$tensor" --unlisted 1=1 --mode 2
+    refuses "--component and --unlisted: expected one of the two" "$tensor" --unlisted 1=1 --component 2
+    for bad in 1 =1 1= ''; do
+        refuses "--unlisted: '$bad', expected MODE=NAME" "$tensor" --unlisted "$bad"
+    done
+    refuses "--unlisted: no mode is named 'sex', expected a name or a number from 1 to 3" "$tensor" --unlisted sex=1
+    refuses "--unlisted: no mode is named '4', expected" "$tensor" --unlisted 4=1
+    refuses "--unlisted: 'drowned' is no index of mode 1, expected a label or a number from 1 to 2" "$tensor" --unlisted 1=drowned
+    refuses "--unlisted: '2' is no index of mode 1, expected a number from 0 to 1" "$tensor" --unlisted 1=2 --index-base 0 --labels none
+    refuses "--unlisted: mode 3 twice, expected one index of it" "$tensor" --unlisted 3=1 --unlisted "department=department B"
+    refuses "--unlisted: an index of each mode, expected a mode without one" "$tensor" --unlisted 1=1 --unlisted 2=1 --unlisted 3=1
+    refuses "$DATA/events.csv: is CSV, expected indices" "$DATA/events.csv" --unlisted 1=1
+    refuses "data/planted.tns:" "$DATA/planted.tns" --unlisted 1=1
+    refuses "absent.tns: No such file or directory" absent.tns --unlisted 1=1
+}
+
 @test "top: options that are refused" {
     berkeley
     fails 2 "no model given" top

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <isa-l/crc64.h>
@@ -17,6 +16,7 @@
 #include "formats/blco/blco_file.h"
 #include "formats/blco/packed_tensor.h"
 #include "formats/external_sort.h"
+#include "support/fuzzed.h"
 
 #define MOST_NNZ 100000 /* nonzeros that a file may claim: memory is not what is tested */
 
@@ -78,15 +78,6 @@ static uint8_t *assemble(const uint8_t *data, size_t size, size_t *file_size)
         repair(&h, bytes, *file_size);
     memcpy(bytes, &h, sizeof h);
     return bytes;
-}
-
-static int file_of(const uint8_t *bytes, size_t size, char *path)
-{
-    int fd = memfd_create("fuzz", 0);
-    if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
-        abort();
-    sprintf(path, "/proc/self/fd/%d", fd);
-    return fd;
 }
 
 static char folder[] = "/tmp/blco-fuzz-XXXXXX";
@@ -269,7 +260,7 @@ static void check_packed(const struct blco_file *f, enum status decoded)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char path[32];
+    char path[FUZZED_PATH];
     struct blco_file f;
     struct coo x = {0};
     struct error error = {0};
@@ -277,7 +268,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1 + sizeof(struct blco_file_header))
         return 0;
     uint8_t *bytes = assemble(data, size, &file_size);
-    int fd = file_of(bytes, file_size, path);
+    const int fd = fuzzed_file(path, bytes, file_size);
     free(bytes);
     struct coo_listed listed = {0};
     enum status status = blco_file_open(&f, path, &error);

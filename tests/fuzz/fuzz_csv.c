@@ -7,12 +7,10 @@
  */
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "formats/csv/csv.h"
+#include "support/fuzzed.h"
 #include "support/naive_csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,21 +32,13 @@ static void read_csv(struct result *r, const char *text, size_t size, const char
                                         .bins = (choice & 24) != 0};
     const struct tns_options plain = {.sizes = *sizes};
     struct tns_report report;
-    int fd = memfd_create("fuzz", 0);
-    char path[32];
-    if (fd < 0 || write(fd, text, size) != (ssize_t)size)
-        abort();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    char path[FUZZED_PATH];
+    const int fd = fuzzed_file(path, text, size);
     const struct csv_source source = {path, &options, &plain};
     *r = (struct result){0};
     enum status status = csv_read(&r->x, &r->names, &source, NULL, &report, &r->error);
     close(fd);
-    if ((status == STATUS_OK) != (r->error.message[0] == '\0') || (status && r->x.value))
-        abort();
-    for (uint64_t i = 0; status == STATUS_OK && i < r->x.nnz; i++)
-        for (int n = 0; n < r->x.shape.order; n++)
-            if (r->x.index[n][i] >= r->x.shape.dims[n])
-                abort();
+    fuzzed_check(status, &r->x, &r->error);
 }
 
 static void free_result(struct result *r)

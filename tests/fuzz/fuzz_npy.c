@@ -1,26 +1,16 @@
-/* Fuzz target of the reader of NumPy arrays: any bytes are read or refused.
- *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_npy.c    to search
- *   gcc -DREPLAY ... tests/fuzz/fuzz_npy.c                                        to replay files
- */
+/* Fuzz target of the reader of NumPy arrays: any bytes are read or refused. */
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "formats/npy/npy_read.h"
+#include "support/fuzzed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A file that can be named FOLDER/NAME.npy. */
 static int make_file(const char *link, const uint8_t *data, size_t size)
 {
-    char target[32];
-    const int fd = memfd_create("fuzz", 0);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-        abort();
-    snprintf(target, sizeof target, "/proc/self/fd/%d", fd);
+    char target[FUZZED_PATH];
+    const int fd = fuzzed_file(target, data, size);
     unlink(link);
     if (symlink(target, link) != 0)
         abort();
@@ -57,28 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(second);
     unlink(coords);
     unlink(values);
-    if ((status == STATUS_OK) != (error.message[0] == '\0') || (status != STATUS_OK && x.value))
-        abort();
-    for (uint64_t i = 0; status == STATUS_OK && i < x.nnz; i++)
-        for (int n = 0; n < x.shape.order; n++)
-            if (x.index[n][i] >= x.shape.dims[n])
-                abort();
+    fuzzed_check(status, &x, &error);
     coo_free(&x);
     return 0;
 }
-
-#ifdef REPLAY
-int main(int argc, char **argv)
-{
-    static uint8_t data[1 << 20];
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-        if (!file)
-            return 1;
-        size_t size = fread(data, 1, sizeof data, file);
-        fclose(file);
-        LLVMFuzzerTestOneInput(data, size);
-    }
-    return 0;
-}
-#endif

@@ -1,15 +1,8 @@
-/* Fuzz target of the text reader: any bytes are read or refused.
- *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_tns.c    to search
- *   gcc -DREPLAY ... tests/fuzz/fuzz_tns.c                                        to replay files
- */
+/* Fuzz target of the text reader: any bytes are read or refused. */
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "formats/tns/tns.h"
+#include "support/fuzzed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,38 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         options.values_optional = choice & 32;
     }
 
-    int fd = memfd_create("fuzz", 0);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-        abort();
-    char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    char path[FUZZED_PATH];
+    const int fd = fuzzed_file(path, data, size);
     struct coo x;
     struct tns_report report;
     struct error error = {0};
     enum status status = tns_read(&x, path, &options, NULL, &report, &error);
     close(fd);
-    if ((status == STATUS_OK) != (error.message[0] == '\0') || (status != STATUS_OK && x.value))
-        abort();
-    for (uint64_t i = 0; status == STATUS_OK && i < x.nnz; i++)
-        for (int n = 0; n < x.shape.order; n++)
-            if (x.index[n][i] >= x.shape.dims[n])
-                abort();
+    fuzzed_check(status, &x, &error);
     coo_free(&x);
     return 0;
 }
-
-#ifdef REPLAY
-int main(int argc, char **argv)
-{
-    static uint8_t data[1 << 20];
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-        if (!file)
-            return 1;
-        size_t size = fread(data, 1, sizeof data, file);
-        fclose(file);
-        LLVMFuzzerTestOneInput(data, size);
-    }
-    return 0;
-}
-#endif

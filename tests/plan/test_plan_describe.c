@@ -86,6 +86,41 @@ static void test_describe(void **state)
     assert_non_null(strstr(text, "does not fit"));
 }
 
+/* Modes that would be tiled, and what their partial sums take; no tiles where modes share, nor on
+ * machines without. */
+static void test_describe_tiles(void **state)
+{
+    (void)state;
+    static const struct shape nell2 = {3, {12092, 9184, 28818}};
+    struct plan_request r = {.tensor = {.shape = nell2, .nnz = 76879419},
+                             .rank = 32,
+                             .row_bytes = 256,
+                             .budget = 100 * GB,
+                             .tiles = true};
+    struct mode_groups shared;
+    struct plan p;
+    char text[4096];
+    plan_make(&p, &r);
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_non_null(strstr(text, "mode 1: length 12092, ordered, its own ordering of 1.23 GB, in "
+                                 "tiles of 512 rows of mode 2\n"));
+    assert_non_null(strstr(text, "mode 2: length 9184, ordered, its own ordering of 1.23 GB, in "
+                                 "tiles of 512 rows of mode 1\n"));
+    assert_non_null(strstr(text, "\nin addition: about 256 MB for the partial sums of tiles\n"));
+    mode_groups_from_cuts(&shared, 3, 2);
+    plan_describe(&p, &shared, text, sizeof text);
+    assert_null(strstr(text, "tiles"));
+    r.conflict = CONFLICT_ORDERED;
+    plan_make(&p, &r);
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_null(strstr(text, "tiles"));
+    r.conflict = CONFLICT_AUTO;
+    r.tiles = false;
+    plan_make(&p, &r);
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_null(strstr(text, "tiles"));
+}
+
 static void test_describe_streamed(void **state)
 {
     (void)state;
@@ -120,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_obstacles),
         cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe_tiles),
         cmocka_unit_test(test_describe_streamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,6 +222,38 @@ static void test_streamed_batches(void **state)
     assert_int_equal(p.batch_nnz, 1000);
 }
 
+/* Systems of rows take their bytes before anything stays. */
+static void test_streamed_systems(void **state)
+{
+    (void)state;
+    struct plan_request r = large_request(20 * GB, 500 * GB);
+    struct plan without, with;
+    char text[4096];
+    r.conflict = CONFLICT_ORDERED;
+    plan_make(&without, &r);
+    r.system_bytes = GB;
+    r.flow_system_bytes = 3 * GB;
+    r.batch_system_bytes = 1000;
+    plan_make(&with, &r);
+    check_streamed(&with);
+    assert_true(with.fits);
+    assert_int_equal(with.system_bytes, 3 * GB + 1000 * (r.tensor.nnz / with.batch_nnz + 1));
+    assert_true(with.resident_bytes < without.resident_bytes);
+    plan_describe(&with, NULL, text, sizeof text);
+    assert_non_null(strstr(text, "\nin addition: 3.00 GB for systems of rows\n"));
+    for (r.budget = 3 * GB; r.budget < 4 * GB; r.budget += 9000000) {
+        const struct plan last = with;
+        plan_make(&with, &r);
+        check_streamed(&with);
+        assert_true(r.budget == 3 * GB || with.fits >= last.fits);
+    }
+    assert_true(with.fits);
+    r.budget = 200 * GB;
+    plan_make(&with, &r);
+    check_in_memory(&with);
+    assert_int_equal(with.system_bytes, GB);
+}
+
 /* Lines of up to 128 bits, where each mode's lie in one of two words. */
 static void test_streamed_lines(void **state)
 {
@@ -267,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_streamed_sorted),
         cmocka_unit_test(test_streamed_though_it_fits),
         cmocka_unit_test(test_streamed_batches),
+        cmocka_unit_test(test_streamed_systems),
         cmocka_unit_test(test_streamed_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,8 @@ static void test_unlisted_text(void **state)
     assert_string_equal(unlisted_text(&(struct unlisted){.weighed = true}, text), "unknown");
     assert_string_equal(unlisted_text(&(struct unlisted){.weighed = true, .weight = .25}, text),
                         "0.25");
+    assert_string_equal(unlisted_text(&(struct unlisted){.weighed = true, .weight = .1}, text),
+                        "0.1");
 }
 
 int main(void)

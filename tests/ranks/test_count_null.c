@@ -12,9 +12,9 @@
 
 #include "base/memory.h"
 #include "comm/comm.h"
-#include "formats/tns/tns.h"
 #include "ranks/count_null.h"
 #include "ranks/rank_tensor.h"
+#include "support/data_tensors.h"
 #include "support/naive.h"
 
 /* count_null_find on one rank; the caller frees nothing. */
@@ -33,15 +33,6 @@ static enum status find(struct count_null *null, const struct coo *x, const stru
     return error->status;
 }
 
-static void read_tensor(struct coo *x, const char *path)
-{
-    const struct tns_options one_based = {.index_base = 1};
-    struct tns_report report;
-    struct error error = {0};
-    if (tns_read(x, path, &one_based, NULL, &report, &error) != STATUS_OK)
-        fail_msg("%s", error.message);
-}
-
 /* Half of G^2 of independence, by MASS::loglm of R and by another program. */
 static void test_published(void **state)
 {
@@ -56,7 +47,7 @@ static void test_published(void **state)
         struct count_null null;
         struct error error = {0};
         struct coo x;
-        read_tensor(&x, cases[i].path);
+        read_data_tensor(&x, cases[i].path);
         assert_int_equal(find(&null, &x, &w, &error), STATUS_OK);
         assert_true(fabs(null.deviance / cases[i].deviance - 1) < cases[i].digits);
         coo_free(&x);

@@ -117,7 +117,7 @@ static void test_all_is_well(void **state)
         struct selftest t = run(&backend_host, ranks, text, sizeof text);
         assert_string_equal(text, "");
         assert_int_equal(t.failed, 0);
-        assert_int_equal(t.passed, ranks == 1 ? 8 : 6);
+        assert_int_equal(t.passed, ranks == 1 ? 9 : 7);
     }
 }
 
@@ -147,6 +147,7 @@ static void test_wrong_fit(void **state)
         assert_failed(text, "superdiagonal", "expected 0.2614511 within 1e-07");
         assert_failed(text, "planted models, dense", "expected 1 within 1e-05");
         assert_failed(text, "planted model, sparse", "expected 1 within 1e-05");
+        assert_failed(text, "counts, Poisson", "newton, rank 1: deviance: 2097.88");
     }
 }
 
@@ -183,13 +184,46 @@ static void test_errors(void **state)
     begin();
     operations.mttkrp = no_mttkrp;
     struct selftest t = run(&wrong, 1, text, sizeof text);
-    assert_int_equal(t.failed, 8);
+    assert_int_equal(t.failed, 9);
     assert_int_equal(t.passed, 0);
     assert_failed(text, "resumed", "no MTTKRP of mode 1 today");
     t = run(&wrong, 2, text, sizeof text);
     assert_int_equal(t.failed, 1);
     assert_int_equal(t.passed, 0);
     assert_failed(text, "rank 1", "no MTTKRP of mode 1 today");
+}
+
+static enum status no_counts(struct plan_request *request, const struct plan_tensor *tensor,
+                             const struct backend_options *options, struct error *error)
+{
+    if (options->problem.loss == LOSS_POISSON)
+        return error_set(error, STATUS_INPUT, "no counts today");
+    return backend_host.request(request, tensor, options, error);
+}
+
+/* A backend that refuses the loss is no failure, alone and on ranks that work together. */
+static void test_refused_loss(void **state)
+{
+    (void)state;
+    char text[4096];
+    begin();
+    wrong.request = no_counts;
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        FILE *out = tmpfile();
+        struct selftest t = {.out = out, .folder = scratch_folder};
+        assert_non_null(out);
+        if (ranks > 1)
+            selftest_run_team(&t, &wrong, ranks, (const int[]){0, 1}, "here");
+        else
+            selftest_run_alone(&t, &wrong, 0, "here");
+        const int lines = shown(text, sizeof text, out);
+        if (t.failed > 0)
+            fail_msg("%s", text);
+        assert_int_equal(t.passed, ranks == 1 ? 8 : 6);
+        assert_int_equal(lines, t.passed + 1);
+        assert_failed(text, "not tested: counts, Poisson loss, here", "no counts today");
+        fclose(out);
+    }
 }
 
 /* The host cannot stream, which is an error and so a failure. */
@@ -255,7 +289,7 @@ static void test_allocation_failures(void **state)
 {
     (void)state;
     static selftest_check *const checks[] = {check_ordering, check_model_files, check_superdiagonal,
-                                             check_resume};
+                                             check_counts, check_resume};
     struct error none = {0};
     const struct selftest_place place = {
         .kind = &backend_host, .comm = comm_self(&none), .folder = scratch_folder};
@@ -284,10 +318,10 @@ static void test_gpu(void **state)
     char text[4096];
     struct selftest t = run(backend_of(state), 1, text, sizeof text);
     assert_string_equal(text, "");
-    assert_int_equal(t.passed, 9);
+    assert_int_equal(t.passed, 10);
 }
 
-/* So do several GPUs together. */
+/* So do several GPUs together, which refuse counts. */
 static void test_gpus(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
@@ -296,7 +330,7 @@ static void test_gpus(void **state)
     if (ranks == 1)
         skip();
     struct selftest t = run(kind, ranks, text, sizeof text);
-    assert_string_equal(text, "");
+    assert_int_equal(t.failed, 0);
     assert_int_equal(t.passed, 6);
 }
 
@@ -311,6 +345,7 @@ int main(void)
         IN_FOLDER(test_wrong_model),
         IN_FOLDER(test_wrong_state),
         IN_FOLDER(test_errors),
+        IN_FOLDER(test_refused_loss),
         cmocka_unit_test(test_not_streamed),
         cmocka_unit_test(test_no_folder),
         cmocka_unit_test(test_verdict),

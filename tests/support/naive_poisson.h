@@ -40,20 +40,9 @@ static inline long double naive_poisson_deviance(const struct naive_rows *m, con
 static inline void naive_poisson_create(struct naive_rows *m, const struct ktensor *k,
                                         const struct coo *x, long double h)
 {
-    long double lambda[NAIVE_ROWS_RANK] = {0}, total = 0, model = 0;
+    long double total = 0, model = 0;
     uint32_t at[MAX_ORDER];
-    *m = (struct naive_rows){.shape = k->shape, .rank = (int)k->rank};
-    for (int r = 0; r < m->rank; r++)
-        lambda[r] = k->lambda[r];
-    for (int n = 0; n < k->shape.order; n++) {
-        m->a[n] = malloc(k->shape.dims[n] * k->rank * sizeof *m->a[n]);
-        for (uint64_t e = 0; e < k->shape.dims[n] * k->rank; e++)
-            m->a[n][e] = k->factor[n][e];
-        naive_poisson_normalise(m, n);
-        for (int r = 0; r < m->rank; r++)
-            lambda[r] *= m->lambda[r];
-    }
-    memcpy(m->lambda, lambda, sizeof lambda);
+    naive_rows_take(m, k, naive_poisson_normalise);
     for (int r = 0; r < m->rank; r++)
         model += h * m->lambda[r];
     for (uint64_t i = 0; i < x->nnz; i++) {

@@ -11,7 +11,7 @@
 #include "problem/problem.h"
 #include "tensor/coo.h"
 
-#define NAIVE_ROWS_RANK 64
+#define NAIVE_ROWS_RANK 80
 
 /* A_n (I_n x R) with unit columns, and lambda. */
 struct naive_rows {
@@ -28,6 +28,19 @@ static inline long double naive_row_value(const struct naive_rows *m, const uint
         long double product = m->lambda[r];
         for (int n = 0; n < m->shape.order; n++)
             product *= m->a[n][(uint64_t)at[n] * (uint64_t)m->rank + (uint64_t)r];
+        sum += product;
+    }
+    return sum;
+}
+
+/* The value of the model k at coordinates `at`. */
+static inline long double naive_model_value(const struct ktensor *k, const uint32_t *at)
+{
+    long double sum = 0;
+    for (uint64_t r = 0; r < k->rank; r++) {
+        long double product = k->lambda[r];
+        for (int n = 0; n < k->shape.order; n++)
+            product *= k->factor[n][at[n] * k->rank + r];
         sum += product;
     }
     return sum;
@@ -52,14 +65,14 @@ static inline void naive_rows_normalise(struct naive_rows *m, int n)
     }
 }
 
-/* The model k, with its weights multiplied so that the known listed entries of the model have the
- * norm of those of x. */
-static inline void naive_rows_create(struct naive_rows *m, const struct ktensor *k,
-                                     const struct coo *x)
+/* Makes columns of length 1, and lambda of their lengths. */
+typedef void naive_rows_lengths(struct naive_rows *m, int n);
+
+/* The model k, with columns of length 1. */
+static inline void naive_rows_take(struct naive_rows *m, const struct ktensor *k,
+                                   naive_rows_lengths *normalise)
 {
-    long double of_x = 0, of_model = 0;
     long double lambda[NAIVE_ROWS_RANK] = {0};
-    uint32_t at[MAX_ORDER];
     *m = (struct naive_rows){.shape = k->shape, .rank = (int)k->rank};
     for (int r = 0; r < m->rank; r++)
         lambda[r] = k->lambda[r];
@@ -67,11 +80,21 @@ static inline void naive_rows_create(struct naive_rows *m, const struct ktensor 
         m->a[n] = malloc(k->shape.dims[n] * k->rank * sizeof *m->a[n]);
         for (uint64_t e = 0; e < k->shape.dims[n] * k->rank; e++)
             m->a[n][e] = k->factor[n][e];
-        naive_rows_normalise(m, n);
+        normalise(m, n);
         for (int r = 0; r < m->rank; r++)
             lambda[r] *= m->lambda[r];
     }
     memcpy(m->lambda, lambda, sizeof lambda);
+}
+
+/* The model k, with its weights multiplied so that the known listed entries of the model have the
+ * norm of those of x. */
+static inline void naive_rows_create(struct naive_rows *m, const struct ktensor *k,
+                                     const struct coo *x)
+{
+    long double of_x = 0, of_model = 0;
+    uint32_t at[MAX_ORDER];
+    naive_rows_take(m, k, naive_rows_normalise);
     for (uint64_t i = 0; i < x->nnz; i++) {
         naive_rows_at(x, i, at);
         const long double value = x->value[i], model = naive_row_value(m, at);

@@ -61,7 +61,9 @@ static inline void check_in_memory(const struct plan *p)
 {
     uint64_t orderings = (uint64_t)p->replicas + p->alto;
     assert_false(p->streamed);
-    assert_int_equal(p->total_bytes, orderings * p->tensor_bytes + p->factor_bytes + p->copy_bytes);
+    assert_int_equal(p->system_bytes, p->request.system_bytes);
+    assert_int_equal(p->total_bytes, orderings * p->tensor_bytes + p->factor_bytes + p->copy_bytes +
+                                         p->system_bytes);
     assert_int_equal(p->fits, p->total_bytes <= p->request.budget);
     assert_true(p->flow_bytes + p->resident_bytes + p->host_bytes + p->batch_nnz == 0);
     check_conflicts(p);
@@ -72,8 +74,8 @@ static inline void check_streamed(const struct plan *p)
     const struct plan_request *r = &p->request;
     assert_true(p->streamed && r->can_stream);
     assert_true(p->alto == (p->replicas < r->tensor.shape.order));
-    assert_int_equal(p->total_bytes,
-                     p->factor_bytes + p->copy_bytes + p->flow_bytes + p->resident_bytes);
+    assert_int_equal(p->total_bytes, p->factor_bytes + p->copy_bytes + p->system_bytes +
+                                         p->flow_bytes + p->resident_bytes);
     assert_int_equal(p->fits, p->total_bytes <= r->budget &&
                                   p->host_bytes + p->packing_bytes <= r->host_budget);
     uint64_t orderings = (uint64_t)p->replicas + p->alto;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "als/decompose.h"
+#include "als/split_half.h"
 #include "base/memory.h"
 #include "comm/comm_team.h"
 #include "ranks/hold_out.h"
@@ -48,6 +48,7 @@ struct together {
     struct starts account;              /* rank 0's; its models are `models`                   */
     struct cpals_result result;         /* of the first start                                  */
     struct rank_report report[MOST_RANKS];
+    struct split_half halves; /* rank 0's; empty, or made by split_half_create       */
 };
 
 /* parts (order of x), or NULL where the ranks choose the grid. start: NULL where it is random. */
@@ -73,6 +74,31 @@ static inline struct together make_together(const struct backend_kind *kind, con
     return t;
 }
 
+/* The halves of a tensor that all ranks have decomposed; rank 0 compares them with each other and
+ * with the best model. */
+static inline enum status work_on_halves(struct together *t, const struct rank_tensor *tensor,
+                                         const struct backend_options *options, int best,
+                                         struct error *error)
+{
+    struct comm *c = tensor->comm;
+    struct split_half own = {.halves = t->halves.halves}, *s = c->rank == 0 ? &t->halves : &own;
+    const int starts = t->starts ? t->starts : 1;
+    if (c->rank > 0)
+        split_half_create(&own, &t->halves.halves, starts, t->d.guess.seed, &t->halves, error);
+    if (comm_end_phase(c, error) != STATUS_OK)
+        goto done;
+    if (split_half_check(s, tensor, error) != STATUS_OK)
+        goto done;
+    if (split_half_run(s, tensor, t->kind, options, &t->d, error) != STATUS_OK)
+        goto done;
+    if (c->rank == 0)
+        split_half_compare(s, &t->models[best], error);
+    comm_end_phase(c, error);
+done:
+    split_half_free(&own);
+    return error->status;
+}
+
 static inline enum status work_together(struct comm *c, void *context, struct error *error)
 {
     struct together *t = context;
@@ -81,7 +107,7 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     struct backend b;
     struct backend_options options = t->options;
     options.device = c->rank;
-    options.spends = true;
+    options.spends = t->halves.halves.mode == 0;
     if (t->host_memory[c->rank])
         options.host_memory = t->host_memory[c->rank];
     starts_create(&own, t->starts ? t->starts : 1, t->d.guess.seed,
@@ -99,6 +125,8 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     if (error->status == STATUS_OK &&
         backend_prepare(&b, t->kind, &tensor, &options, NULL, error) == STATUS_OK)
         decompose(&b, &tensor, &t->d, &own, &t->report[c->rank], error);
+    if (error->status == STATUS_OK && t->halves.halves.mode > 0)
+        work_on_halves(t, &tensor, &options, own.best, error);
     rank_tensor_close(&tensor);
     if (error->status == STATUS_OK && c->rank == 0)
         t->account = own;
@@ -162,6 +190,7 @@ struct ranked {
     const struct backend_kind *kind;
     int ranks; /* MOST_RANKS: of a backend with devices, as many as the machine has, up to so many
                 */
+    enum flow flow; /* of one rank */
 };
 
 static struct ranked under_test;
@@ -184,9 +213,14 @@ static inline enum status run_from(const struct coo *x, struct ktensor *k,
                                    const struct cpals_options *als, struct cpals_result *result,
                                    struct error *error)
 {
+    struct backend_options setting = *options;
+    setting.forced.streamed |= under_test.flow != IN_MEMORY;
+    assert_true(set_flow(&setting, under_test.flow, under_test.kind, x));
+    if (options->problem.holdout.share > 0) /* held-out unlisted entries are in addition to x */
+        setting.memory *= under_test.flow == IN_MEMORY ? 1 : 2;
     if (under_test.ranks == 1 && options->problem.holdout.share == 0)
-        return run_alone(under_test.kind, x, k, options, als, result, error);
-    struct together t = make_together(under_test.kind, x, NULL, options, k, als);
+        return run_alone(under_test.kind, x, k, &setting, als, result, error);
+    struct together t = make_together(under_test.kind, x, NULL, &setting, k, als);
     if (run_together(&t, under_test.ranks, error) != STATUS_OK)
         return error->status;
     ktensor_free(k);
@@ -237,7 +271,15 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
     {                                                                                              \
 #test "_" #kind "_" #ranks, test, NULL, NULL, &(struct ranked)                             \
         {                                                                                          \
-            &kind, ranks                                                                           \
+            &kind, ranks, IN_MEMORY                                                                \
+        }                                                                                          \
+    }
+/* On a GPU to which the tensor flows. */
+#define ON_FLOW(test, how)                                                                         \
+    {                                                                                              \
+#test "_" #how, test, NULL, NULL, &(struct ranked)                                         \
+        {                                                                                          \
+            .kind = &backend_cuda, .ranks = 1, .flow = how                                         \
         }                                                                                          \
     }
 #define ON_RANKS(test)                                                                             \

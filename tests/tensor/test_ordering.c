@@ -124,6 +124,29 @@ static void test_places_mode(void **state)
     assert_int_equal(o.place[4][0], 0);
 }
 
+/* Mode 0 on top and mode 3 lowest; then, downwards, modes 1 (2), 4 (8), 2 (9). */
+static void test_places_lowest(void **state)
+{
+    (void)state;
+    static const uint64_t dims[5] = {5, 2, 9, 8, 8};
+    static const uint16_t lowest[5] = {11, 10, 3, 0, 7};
+    struct ordering o, same;
+    ordering_create_lowest(&o, 0, 3, SHAPE(5, dims), 64);
+    assert_int_equal(o.kind, 0);
+    assert_int_equal(o.tiled, -1);
+    assert_int_equal(o.cut, 14);
+    for (int n = 0; n < 5; n++) {
+        for (int k = 0; k < o.mode_bits[n]; k++)
+            assert_int_equal(o.place[n][k], lowest[n] + k);
+        assert_int_equal(o.field[n].shift, lowest[n]);
+    }
+    memset(&o, 0, sizeof o);
+    memset(&same, 0, sizeof same);
+    ordering_create(&o, 0, SHAPE(5, dims), 9);
+    ordering_create_lowest(&same, 0, 2, SHAPE(5, dims), 9); /* the longest */
+    assert_memory_equal(&same, &o, sizeof o);
+}
+
 /* From the top: mode 1's bits that number tiles of 4 rows, mode 0, mode 3 (4), mode 2 (8), and mode
  * 1's two low bits. */
 static void test_places_tiled(void **state)
@@ -133,7 +156,7 @@ static void test_places_tiled(void **state)
     static const uint16_t expected[4][5] = {{7, 8, 9}, {0, 1, 10, 11, 12}, {2, 3, 4}, {5, 6}};
     const struct tile tile = {.mode = 1, .bits = 2};
     struct ordering o;
-    assert_true(ordering_create_tiled(&o, 0, &tile, SHAPE(4, dims)));
+    assert_true(ordering_create_tiled(&o, 0, &tile, -1, SHAPE(4, dims)));
     assert_int_equal(o.line_bits, 13);
     assert_int_equal(o.cut, 10);
     for (int n = 0; n < 4; n++)
@@ -149,6 +172,21 @@ static void test_places_tiled(void **state)
     assert_int_equal(line >> o.cut, 5);
 }
 
+/* The same with mode 3 lowest of those that are not tiled. */
+static void test_places_lowest_in_tiles(void **state)
+{
+    (void)state;
+    static const uint64_t dims[4] = {5, 30, 8, 4};
+    static const uint16_t expected[4][5] = {{7, 8, 9}, {0, 1, 10, 11, 12}, {4, 5, 6}, {2, 3}};
+    const struct tile tile = {.mode = 1, .bits = 2};
+    struct ordering o;
+    assert_true(ordering_create_tiled(&o, 0, &tile, 3, SHAPE(4, dims)));
+    assert_int_equal(o.cut, 10);
+    for (int n = 0; n < 4; n++)
+        for (int k = 0; k < o.mode_bits[n]; k++)
+            assert_int_equal(o.place[n][k], expected[n][k]);
+}
+
 /* A mode that fits into one tile has no bits on top; an index of more than a word is refused. */
 static void test_tiles_of_short_and_long_modes(void **state)
 {
@@ -157,13 +195,13 @@ static void test_tiles_of_short_and_long_modes(void **state)
     static const uint64_t wide[4] = {UINT64_C(1) << 30, UINT64_C(1) << 30, 1024, 4};
     const struct tile four = {.mode = 1, .bits = 2}, more = {.mode = 1, .bits = 20};
     struct ordering o;
-    assert_true(ordering_create_tiled(&o, 0, &four, SHAPE(3, short_mode)));
+    assert_true(ordering_create_tiled(&o, 0, &four, -1, SHAPE(3, short_mode)));
     assert_int_equal(o.cut, o.line_bits);
-    assert_true(ordering_create_tiled(&o, 0, &more, SHAPE(3, short_mode)));
+    assert_true(ordering_create_tiled(&o, 0, &more, -1, SHAPE(3, short_mode)));
     assert_int_equal(o.cut, o.line_bits);
-    assert_true(ordering_create_tiled(&o, 0, &more, SHAPE(4, wide)));
+    assert_true(ordering_create_tiled(&o, 0, &more, -1, SHAPE(4, wide)));
     assert_false(
-        ordering_create_tiled(&o, 0, &(struct tile){.mode = 2, .bits = 9}, SHAPE(4, wide)));
+        ordering_create_tiled(&o, 0, &(struct tile){.mode = 2, .bits = 9}, -1, SHAPE(4, wide)));
 }
 
 static void check_bijection(const struct ordering *o)
@@ -375,7 +413,9 @@ int main(void)
         cmocka_unit_test(test_figure_6),
         cmocka_unit_test(test_places_alto),
         cmocka_unit_test(test_places_mode),
+        cmocka_unit_test(test_places_lowest),
         cmocka_unit_test(test_places_tiled),
+        cmocka_unit_test(test_places_lowest_in_tiles),
         cmocka_unit_test(test_tiles_of_short_and_long_modes),
         cmocka_unit_test(test_layout_of_random_shapes),
         cmocka_unit_test(test_round_trip),

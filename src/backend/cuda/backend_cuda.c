@@ -17,6 +17,7 @@
 #include "backend/cuda/runtime/device_rates.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "numerics/tile_rows.h"
 
 #define OUTPUT_COPIES 32 /* of a short mode's M, for `hierarchical` */
 
@@ -28,14 +29,14 @@ static enum status make_request(struct plan_request *request, const struct plan_
                                 const struct backend_options *options, struct error *error)
 {
     uint64_t available, all;
-    int processors;
+    int processors, shared;
     const int device = options->device;
-    if (options->problem.loss == LOSS_POISSON)
-        return error_set(error, STATUS_INPUT,
-                         "--loss poisson: --backend host expected, a GPU cannot do that yet");
     if (device_memory_free(device, &available, &all, error) != STATUS_OK)
         return error->status;
     if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
+        return error->status;
+    if (device_attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared, error) !=
+        STATUS_OK)
         return error->status;
     *request = (struct plan_request){
         .tensor = *tensor,
@@ -49,13 +50,14 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .budget = available - available / 16,
         .copies = OUTPUT_COPIES,
         .short_mode = (uint64_t)processors,
+        .tiles = shared >= TILE_BYTES,
         .can_stream = true,
         .must_stream = tensor->nnz > available / BUILDING_BYTES,
         .host_budget = machine_memory_budget(options->host_memory)};
     if (options->memory && options->memory < request->budget)
         request->budget = options->memory;
-    return options->problem.unlisted.weighed ? device_row_update_plan(request, options, error)
-                                             : STATUS_OK;
+    return problem_by_rows(&options->problem) ? device_row_update_plan(request, options, error)
+                                              : STATUS_OK;
 }
 
 static enum status open_small_matrices(struct device_state *s, struct error *error)
@@ -114,7 +116,7 @@ static void close_device(void *state)
         device_free(s->model.norm[n]);
     }
     device_momentum_close(&s->momentum);
-    device_row_systems_close(&s->rows.systems);
+    device_row_update_close(s);
     device_sweep_close(&s->sweep);
     for (int p = 0; p < 2; p++)
         device_dense_close(s->dense_of[p]);
@@ -188,7 +190,7 @@ static enum status open_all(struct device_state *s, const struct tensor_source *
         return error->status;
     if (device_ranks_open(&s->ranks, source->ranks, s->device, error) != STATUS_OK)
         return error->status;
-    if (device_row_update_open(s, problem, source->exponent, error) != STATUS_OK)
+    if (device_row_update_open(s, problem, source, error) != STATUS_OK)
         return error->status;
     return plan->request.momentum ? device_momentum_open(s, error) : STATUS_OK;
 }

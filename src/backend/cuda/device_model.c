@@ -1,5 +1,5 @@
 /* Loading models. */
-#include "backend/cuda/device_state.h"
+#include "backend/cuda/device_row_update.h"
 
 #include <string.h>
 
@@ -143,6 +143,9 @@ static enum status load_modes(struct device_state *s, const struct model_source 
 {
     for (int n = 0; n < s->order; n++) {
         if (load_rows(s, n, from, error) != STATUS_OK)
+            return error->status;
+        if (s->rows.counts && device_row_update_sum_columns(s, n, s->sweep.factors.factor[n],
+                                                            s->rows.sum[n], error) != STATUS_OK)
             return error->status;
         if (load_norms(s, n, from->carried, norm, error) != STATUS_OK)
             return error->status;

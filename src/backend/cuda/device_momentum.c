@@ -6,11 +6,12 @@
  * (device_state_extrapolate); until then, whoever asks for the model gets that of the sweep. If the
  * fit of the sweep is blind, the GPU decides nothing and writes nothing, and no step is prepared;
  * the host decides by the residual, and its step is queued then. */
-#include "backend/cuda/device_state.h"
+#include "backend/cuda/device_row_update.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
+#include "problem/problem.h"
 
 static const char doing[] = "momentum";
 
@@ -31,6 +32,9 @@ enum status device_momentum_open(struct device_state *s, struct error *error)
             return error->status;
         if (device_array_into(&previous->norm, s->rank, sizeof *previous->norm, error) != STATUS_OK)
             return error->status;
+        if (s->rows.counts &&
+            device_array_into(&previous->sum, s->rank, sizeof *previous->sum, error) != STATUS_OK)
+            return error->status;
     }
     if (device_array_into(&m->raw, (uint64_t)s->order * s->rank * s->rank, sizeof *m->raw, error) !=
         STATUS_OK)
@@ -47,6 +51,7 @@ void device_momentum_close(struct device_momentum *m)
         device_free(m->previous[n].factor);
         device_free(m->previous[n].gram);
         device_free(m->previous[n].norm);
+        device_free(m->previous[n].sum);
     }
     device_free(m->raw);
     device_event_destroy(m->decided);
@@ -72,6 +77,7 @@ static void swap_all(struct device_state *s)
         previous->factor = factor;
         swap(&s->model.gram[n], &previous->gram);
         swap(&s->model.norm[n], &previous->norm);
+        swap(&s->rows.sum[n], &previous->sum);
         device_sweep_changed(&s->sweep, n);
     }
 }
@@ -129,6 +135,7 @@ static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
     const struct device_factors *f = &s->sweep.factors;
     struct dense_extrapolate_args args = {.step = &s->scalars->momentum.step,
                                           .halt = &s->scalars->halt};
+    const double keeps = s->rows.counts ? solver_keeps(s->rows.solver) : 0;
     for (int n = 0; n < s->order; n++) {
         const struct device_previous *previous = &s->momentum.previous[n];
         const struct mode_rows *rows = &s->ranks.ranks->mode[n];
@@ -143,9 +150,24 @@ static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
                                                                   .gram_a = s->model.gram[n],
                                                                   .norm_s = previous->norm,
                                                                   .gram_s = previous->gram,
-                                                                  .clip = s->rules.nonneg[n]};
+                                                                  .sum = previous->sum,
+                                                                  .clip = s->rules.nonneg[n],
+                                                                  .keeps = keeps};
     }
     return args;
+}
+
+/* The column sums of Y, of counts. */
+static enum status queue_sums(struct device_state *s, struct error *error)
+{
+    s->events.end = NULL;
+    for (int n = 0; n < s->order; n++) {
+        const struct device_previous *previous = &s->momentum.previous[n];
+        if (previous->factor && device_row_update_sum_columns(s, n, previous->factor, previous->sum,
+                                                              error) != STATUS_OK)
+            return error->status;
+    }
+    return cuda_status(device_queue_follow(s->side, s->stream, s->momentum.decided), doing, error);
 }
 
 /* Writes Y over the previous factor matrices, with its norms and Grams. */
@@ -157,6 +179,8 @@ static enum status queue_step(struct device_state *s, struct error *error)
     if (device_dense_extrapolate(s->dense, &args, raw, error) != STATUS_OK)
         return error->status;
     s->events.end = device_dense_passed(s->dense);
+    if (s->rows.counts && queue_sums(s, error) != STATUS_OK)
+        return error->status;
     if (device_ranks_sum(&s->ranks, raw, raw, grams, s->side, error) != STATUS_OK)
         return error->status;
     return device_dense_extrapolated(s->dense, &args, raw, error);

@@ -6,10 +6,11 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/tensor/device_coo.h"
+#include "backend/cuda/tensor/device_fibers.h"
 #include "backend/cuda/tensor/device_mode_groups.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "numerics/tile_rows.h"
+#include "plan/fiber_choice.h"
 #include "plan/tile_choice.h"
 
 /* Memory for a build is taken at once up to this size, and up to this part of the budget. */
@@ -71,6 +72,7 @@ struct wanted_orderings {
     struct device_tensor *ordered; /* (order): one for each mode      */
     const bool *mode;              /* (order): which modes want one   */
     const struct tile *tile;       /* (order): its tiles; .mode is -1 where it has none; or NULL */
+    const int *lowest;             /* (order): its lowest mode, -1 for the longest; or NULL: -1 */
     enum precision precision;
     struct backend_seconds *seconds; /* of the steps */
 };
@@ -109,7 +111,8 @@ static enum status build_orderings(const struct wanted_orderings *w, struct devi
             .kind = kind[i],
             .precision = w->precision,
             .last = i == count - 1,
-            .tile = w->tile && !is_alto && w->tile[kind[i]].mode >= 0 ? &w->tile[kind[i]] : NULL};
+            .tile = w->tile && !is_alto && w->tile[kind[i]].mode >= 0 ? &w->tile[kind[i]] : NULL,
+            .lowest = w->lowest && !is_alto ? &w->lowest[kind[i]] : NULL};
         if (device_tensor_build(built, x, &options, error) != STATUS_OK)
             goto done;
         if (finish(stream, &start, seconds, error) != STATUS_OK)
@@ -121,30 +124,25 @@ done:
     return error->status;
 }
 
-/* tile[n] = the tiles of the ordering `mode n`; .mode is -1 where it has none. Only where blco
- * chooses the conflict resolution, on a GPU whose shared memory holds a tile. */
-static enum status choose_tiles(const struct device_orderings *o, const struct device_coo *x,
-                                struct tile *tile, struct error *error)
+/* lowest[n] = the lowest mode of the ordering `mode n`; -1, the longest, for all where the device
+ * has no room for counting fibers. */
+static enum status choose_lowest(int *lowest, const struct wanted_orderings *w,
+                                 const struct device_coo *x, struct error *error)
 {
-    const struct plan *plan = &o->plan;
-    struct tile_request r = {.shape = &x->shape,
-                             .nnz = x->nnz,
-                             .row_bytes = plan->request.row_bytes,
-                             .room = plan->request.budget - plan->total_bytes,
-                             .forced = plan->request.forced.tiles};
-    int device, shared = 0;
-    if (cuda_status(cudaGetDevice(&device), "building the tensor on the GPU", error) != STATUS_OK)
-        return error->status;
-    if (device_attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared, error) !=
-        STATUS_OK)
-        return error->status;
-    const bool may = plan->request.conflict == CONFLICT_AUTO && shared >= TILE_BYTES;
-    for (int n = 0; n < x->shape.order; n++) {
-        tile[n].mode = -1;
-        if (may && o->sweep.ordered[n])
-            r.room -= tile_choose(&tile[n], &r, n);
-    }
-    return STATUS_OK;
+    double fibers[MAX_ORDER];
+    double start = clock_now();
+    for (int n = 0; n < x->shape.order; n++)
+        lowest[n] = -1;
+    if (!fiber_choice_open(x->shape.order, w->mode, w->tile))
+        return STATUS_OK;
+    device_fibers_count(fibers, x, error);
+    if (error->status == STATUS_OK)
+        for (int n = 0; n < x->shape.order; n++)
+            lowest[n] = fiber_lowest(n, &w->tile[n], &x->shape, fibers);
+    if (error->status == STATUS_MEMORY)
+        *error = (struct error){0};
+    w->seconds->presort += clock_lap(&start);
+    return error->status;
 }
 
 /* The orderings of x, the tensor or its reduced one, that the sweep asks for. x is used up. */
@@ -152,14 +150,17 @@ static enum status build_decided(struct device_orderings *o, struct device_coo *
                                  struct progress *progress, struct error *error)
 {
     struct tile tile[MAX_ORDER];
-    if (choose_tiles(o, x, tile, error) != STATUS_OK)
-        return error->status;
+    int lowest[MAX_ORDER];
     const struct wanted_orderings wanted = {.alto = o->sweep.alto ? &o->alto : NULL,
                                             .ordered = o->ordered,
                                             .mode = o->sweep.ordered,
                                             .tile = tile,
+                                            .lowest = lowest,
                                             .precision = o->plan.request.precision,
                                             .seconds = &o->seconds};
+    tile_choose_all(tile, &o->plan, &x->shape, x->nnz, o->sweep.ordered);
+    if (choose_lowest(lowest, &wanted, x, error) != STATUS_OK)
+        return error->status;
     memcpy(o->tuples, x->shape.dims, sizeof o->tuples);
     return build_orderings(&wanted, x, progress, error);
 }

@@ -4,8 +4,11 @@
 #include <math.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
 #include "base/memory.h"
+#include "kernels/dense/dense_columns.h"
+#include "numerics/poisson_term.h"
 
 static const char doing[] = "systems of rows on the GPU";
 
@@ -13,37 +16,86 @@ enum status device_row_update_plan(struct plan_request *request,
                                    const struct backend_options *options, struct error *error)
 {
     const uint64_t rank = options->problem.rank;
+    const char *what = options->problem.loss == LOSS_POISSON
+                           ? "--loss poisson"
+                           : "unlisted entries that are unknown or weighed";
     if (request->tensor.is_part)
         return error_set(error, STATUS_INPUT,
-                         "unlisted entries that are unknown or weighed: one GPU or --backend host "
-                         "expected, several GPUs cannot do that yet");
+                         "%s: one GPU or --backend host expected, several GPUs cannot do that yet",
+                         what);
     if (rank > ROW_SYSTEMS_RANK)
         return error_set(error, STATUS_INPUT,
-                         "rank %llu, expected at most %d on a GPU where unlisted entries are "
-                         "unknown or weighed, or --backend host",
+                         "%s: rank %llu, expected at most %d on a GPU, or --backend host", what,
                          (unsigned long long)rank, ROW_SYSTEMS_RANK);
     request->conflict = CONFLICT_ORDERED;
-    request->group = request->can_stream = request->must_stream = false;
+    request->group = false;
     request->system_bytes = device_row_systems_bytes(rank, request->tensor.nnz);
+    request->flow_system_bytes =
+        device_row_systems_flow_bytes(request->tensor.shape.order, rank, request->tensor.nnz);
+    request->batch_system_bytes = device_row_systems_batch_bytes(request->tensor.shape.order, rank);
     return STATUS_OK;
+}
+
+static enum status open_counts(struct device_state *s, const struct problem *problem,
+                               const struct tensor_source *source, struct error *error)
+{
+    struct device_row_update *u = &s->rows;
+    u->counts = true;
+    u->solver = problem->solver;
+    u->null = source->null;
+    u->of_count = exp2(-source->exponent);
+    for (int n = 0; n < s->order; n++)
+        if (device_array_into(&u->sum[n], s->rank, sizeof(double), error) != STATUS_OK)
+            return error->status;
+    if (device_array_into(&u->made, s->rank, sizeof *u->made, error) != STATUS_OK)
+        return error->status;
+    return device_array_into(&u->partial, DENSE_SUM_PARTS * s->rank, sizeof *u->partial, error);
 }
 
 /* Of a tensor divided by 2^e, a balanced ridge is 2^(e (2/N - 2)) times as large. */
 enum status device_row_update_open(struct device_state *s, const struct problem *problem,
-                                   int exponent, struct error *error)
+                                   const struct tensor_source *source, struct error *error)
 {
     struct device_row_update *u = &s->rows;
-    const struct device_tensor *tensor[MAX_ORDER] = {NULL};
-    const struct device_orderings *o = &s->sweep.orderings;
-    u->on = problem->unlisted.weighed;
+    struct device_orderings *o = &s->sweep.orderings;
+    struct device_row_source from = {.order = s->order,
+                                     .stream = o->plan.streamed ? &o->stream : NULL};
+    u->on = problem_by_rows(problem);
+    u->weighed = problem->unlisted.weighed;
     u->ridge_scale = problem->ridge_scale;
-    u->balance = exp2(exponent * (2.0 / s->order - 2));
+    u->balance = exp2(source->exponent * (2.0 / s->order - 2));
     u->count = problem_count(problem, -1);
     if (!u->on || s->sweep.is_empty)
         return STATUS_OK;
+    if (problem->loss == LOSS_POISSON && open_counts(s, problem, source, error) != STATUS_OK)
+        return error->status;
     for (int n = 0; n < s->order; n++)
-        tensor[n] = o->sweep.ordered[n] ? &o->ordered[n] : NULL;
-    return device_row_systems_open(&u->systems, tensor, s->order, s->rank, s->stream, error);
+        from.tensor[n] = o->sweep.ordered[n] ? &o->ordered[n] : NULL;
+    return device_row_systems_open(&u->systems, &from, s->rank, s->stream, error);
+}
+
+void device_row_update_close(struct device_state *s)
+{
+    struct device_row_update *u = &s->rows;
+    device_row_systems_close(&u->systems);
+    for (int n = 0; n < s->order; n++)
+        device_free(u->sum[n]);
+    device_free(u->made);
+    device_free(u->partial);
+    *u = (struct device_row_update){0};
+}
+
+enum status device_row_update_sum_columns(struct device_state *s, int n, const void *rows,
+                                          double *sum, struct error *error)
+{
+    const struct dense_column_sums_args args = {.a = rows,
+                                                .rows = s->ranks.ranks->part.here.dims[n],
+                                                .ld = (uint32_t)s->ld,
+                                                .rank = (uint32_t)s->rank,
+                                                .partial = s->rows.partial,
+                                                .sum = sum};
+    return cuda_status(dense_column_sums(&args, s->sweep.factors.precision, s->stream), doing,
+                       error);
 }
 
 /* (R): of the present model. */
@@ -58,29 +110,74 @@ static double balance_power(const struct device_state *s)
     return s->rows.ridge_scale == RIDGE_BALANCED ? 2.0 * (s->order - 1) / s->order : 0;
 }
 
-static enum status queue_pass(struct device_state *s, int mode, bool only_squares,
-                              struct error *error)
+static struct row_common_args common_of(const struct device_state *s, int mode)
+{
+    const struct device_row_update *u = &s->rows;
+    const bool balanced = u->ridge_scale == RIDGE_BALANCED;
+    struct row_common_args common = {.modes = device_state_modes(s, mode),
+                                     .lambda = lambda_of(s),
+                                     .unlisted = u->count.weight,
+                                     .ridge = s->rules.ridge[mode] * u->count.ridge *
+                                              (balanced ? u->balance : 1),
+                                     .power = balance_power(s),
+                                     .counts = u->counts,
+                                     .to = u->systems.common};
+    for (int n = 0; n < s->order; n++)
+        common.sum[n] = u->sum[n];
+    return common;
+}
+
+/* values: no row is solved. */
+static enum status queue_pass(struct device_state *s, int mode, bool values, struct error *error)
 {
     struct device_row_update *u = &s->rows;
-    const bool balanced = u->ridge_scale == RIDGE_BALANCED;
-    const struct row_common_args common = {.modes = device_state_modes(s, mode),
-                                           .lambda = lambda_of(s),
-                                           .unlisted = u->count.weight,
-                                           .ridge = s->rules.ridge[mode] * u->count.ridge *
-                                                    (balanced ? u->balance : 1),
-                                           .power = balance_power(s),
-                                           .to = u->systems.common};
+    const struct row_common_args common = common_of(s, mode);
     const struct device_row_rules rules = {.unlisted = u->count.weight,
                                            .nonneg = s->rules.nonneg[mode],
                                            .counted = u->ridge_scale == RIDGE_COUNTED,
                                            .ridge = common.ridge > 0,
-                                           .only_squares = only_squares};
+                                           .values = values,
+                                           .counts = u->counts,
+                                           .matrix = !u->counts || u->solver == SOLVER_NEWTON,
+                                           .weighed = u->counts && u->weighed,
+                                           .of_count = u->of_count};
     if (cuda_status(row_common_make(&common, s->side), doing, error) != STATUS_OK)
         return error->status;
     if (cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), doing, error) !=
         STATUS_OK)
         return error->status;
     return device_row_systems_solve(&u->systems, mode, &s->sweep.factors, &rules, s->stream, error);
+}
+
+/* Queues the totals of the values at the entries, and what the model has everywhere. */
+static enum status queue_values(struct device_state *s, int mode, struct error *error)
+{
+    struct device_row_update *u = &s->rows;
+    struct device_row_scalars *to = &s->scalars->rows;
+    const struct row_model_args model = {.sum = u->sum[mode], .to = &to->model};
+    const struct row_model_args none = {.lambda = NULL};
+    if (queue_pass(s, mode, true, error) != STATUS_OK)
+        return error->status;
+    return device_row_systems_totals(&u->systems, mode, true, &to->totals,
+                                     u->counts ? &model : &none, s->stream, error);
+}
+
+/* Zeros of factor matrix n, which no step of counts leaves, become a small part of the mean of
+ * their column. */
+static enum status lift_zeros(struct device_state *s, int n, struct error *error)
+{
+    const struct row_lift_args args = {.a = s->sweep.factors.factor[n],
+                                       .rows = s->ranks.ranks->part.here.dims[n],
+                                       .vectors = s->sweep.factors.vectors,
+                                       .rank = (uint32_t)s->rank,
+                                       .precision = s->sweep.factors.precision,
+                                       .sum = s->rows.sum[n],
+                                       .share = POISSON_LIFT /
+                                                (double)s->ranks.ranks->part.whole.dims[n]};
+    if (cuda_status(row_lift_zeros(&args, s->stream), doing, error) != STATUS_OK)
+        return error->status;
+    device_sweep_changed(&s->sweep, n);
+    return device_row_update_sum_columns(s, n, args.a, s->rows.sum[n], error);
 }
 
 /* Unit columns, as they are after an update; the model stays. Fixed modes keep their lengths. */
@@ -93,7 +190,8 @@ static enum status scale_columns(struct device_state *s, double *lambda, struct 
     for (int n = 0; n < s->order; n++) {
         if (s->rules.fixed[n])
             continue;
-        const struct device_dense_norms to = {s->solve.raw, s->model.norm[n], s->model.gram[n]};
+        const struct dense_norms to = {s->solve.raw, s->rows.sum[n], s->model.norm[n],
+                                       s->model.gram[n]};
         if (cuda_status(cudaMemcpyAsync(s->solve.raw, s->model.gram[n], s->rank * row,
                                         cudaMemcpyDeviceToDevice, s->side),
                         doing, error) != STATUS_OK)
@@ -115,29 +213,41 @@ static enum status put_lambda(struct device_state *s, const double *lambda, stru
     return device_send(s->model.lambda, lambda, s->rank * sizeof *lambda, s->side, doing, error);
 }
 
+/* By what the weights of the model as it stands are to be multiplied. */
+static enum status find_scale(struct device_state *s, int mode, double *scale, struct error *error)
+{
+    struct device_row_scalars sums;
+    if (queue_values(s, mode, error) != STATUS_OK)
+        return error->status;
+    if (device_fetch(&sums, &s->scalars->rows, sizeof sums, s->stream, doing, error) != STATUS_OK)
+        return error->status;
+    *scale = s->rows.counts ? s->rows.null.total / (sums.model + sums.totals.model)
+                            : sqrt(s->sweep.orderings.norm_sq / sums.totals.model);
+    return STATUS_OK;
+}
+
 /* The weights of a model that was only loaded say nothing of its size: lambda is multiplied so that
- * the model's listed entries have the norm of the tensor's. */
+ * the model's listed entries have the norm of the tensor's; of counts, so that the entries that
+ * count have their total. */
 static enum status fit_weights(struct device_state *s, int mode, struct error *error)
 {
     const size_t row = s->rank * sizeof(double);
-    struct row_totals *totals = &s->scalars->rows.totals, sum;
-    double *lambda = memory_array(1, row, error);
+    double scale, *lambda = memory_array(1, row, error);
     if (!lambda)
         return error->status;
+    for (int n = 0; s->rows.counts && n < s->order; n++)
+        if (!s->rules.fixed[n] && lift_zeros(s, n, error) != STATUS_OK)
+            goto done;
+    if (cuda_status(cudaStreamSynchronize(s->stream), doing, error) != STATUS_OK)
+        goto done;
     if (device_fetch(lambda, s->model.lambda, row, s->side, doing, error) != STATUS_OK)
         goto done;
     if (scale_columns(s, lambda, error) != STATUS_OK)
         goto done;
     if (put_lambda(s, lambda, error) != STATUS_OK)
         goto done;
-    if (queue_pass(s, mode, true, error) != STATUS_OK)
+    if (find_scale(s, mode, &scale, error) != STATUS_OK)
         goto done;
-    if (device_row_systems_totals(&s->rows.systems, mode, true, totals, NULL, 0, NULL, s->stream,
-                                  error) != STATUS_OK)
-        goto done;
-    if (device_fetch(&sum, totals, sizeof sum, s->stream, doing, error) != STATUS_OK)
-        goto done;
-    const double scale = sqrt(s->sweep.orderings.norm_sq / sum.misfit);
     for (uint64_t r = 0; isfinite(scale) && r < s->rank; r++)
         lambda[r] *= scale;
     put_lambda(s, lambda, error);
@@ -147,19 +257,52 @@ done:
     return error->status;
 }
 
+/* What the update and its fit need beside the new rows of counts. */
+static enum status queue_counts(struct device_state *s, int mode, struct error *error)
+{
+    const struct row_model_args none = {.lambda = NULL};
+    if (device_row_systems_totals(&s->rows.systems, mode, false, &s->scalars->rows.solved[mode],
+                                  &none, s->stream, error) != STATUS_OK)
+        return error->status;
+    return device_row_update_sum_columns(s, mode, s->sweep.factors.m, s->rows.made, error);
+}
+
 enum status device_row_update_solve(struct device_state *s, int mode, struct error *error)
 {
     if (s->model.last_mode < 0 && !s->model.weights_fit && fit_weights(s, mode, error) != STATUS_OK)
         return error->status;
-    return queue_pass(s, mode, false, error);
+    if (queue_pass(s, mode, false, error) != STATUS_OK)
+        return error->status;
+    return s->rows.counts ? queue_counts(s, mode, error) : STATUS_OK;
+}
+
+enum status device_row_update_normalise(struct device_state *s, int mode, struct error *error)
+{
+    const struct dense_norms to = {s->solve.raw, s->rows.made, s->model.norm[mode],
+                                   s->model.gram[mode]};
+    if (device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error) != STATUS_OK)
+        return error->status;
+    if (!s->rows.counts)
+        return STATUS_OK;
+    return cuda_status(cudaMemcpyAsync(s->rows.sum[mode], s->rows.made, s->rank * sizeof(double),
+                                       cudaMemcpyDeviceToDevice, s->side),
+                       doing, error);
 }
 
 enum status device_row_update_sums(struct device_state *s, int mode, struct error *error)
 {
     struct device_row_scalars *to = &s->scalars->rows;
-    const double power = s->rows.ridge_scale == RIDGE_BALANCED ? 2.0 / s->order : 2;
-    return device_row_systems_totals(&s->rows.systems, mode, false, &to->totals, lambda_of(s),
-                                     power, &to->model, s->side, error);
+    const struct row_model_args model = {
+        .lambda = lambda_of(s),
+        .power = s->rows.ridge_scale == RIDGE_BALANCED ? 2.0 / s->order : 2,
+        .to = &to->model};
+    if (!s->rows.counts)
+        return device_row_systems_totals(&s->rows.systems, mode, false, &to->totals, &model,
+                                         s->side, error);
+    s->events.end = NULL;
+    if (queue_values(s, mode, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(device_queue_follow(s->side, s->stream, s->solve.ready), doing, error);
 }
 
 /* What the ridge adds to the misfit. */
@@ -176,18 +319,34 @@ static double penalty(const struct device_state *s, int mode)
     return u->count.ridge * ridge * sums->model;
 }
 
-void device_row_update_squares(const struct device_state *s, int mode, struct fit_squares *squares)
+static struct fit_squares squares_of(const struct device_state *s, int mode)
 {
     const struct device_scalars *r = s->result;
     const double weight = s->rows.count.weight, norm_sq = s->sweep.orderings.norm_sq;
     const double epsilon =
         backend_fit_epsilon(s->ranks.ranks->part.whole.dims[mode], s->sweep.factors.precision);
-    squares->norm_sq = norm_sq;
-    squares->residual_sq = r->rows.totals.misfit + weight * r->fit.model_sq;
-    squares->noise_sq =
+    struct fit_squares squares = {.norm_sq = norm_sq, .penalty = penalty(s, mode)};
+    squares.residual_sq = r->rows.totals.misfit + weight * r->fit.model_sq;
+    squares.noise_sq =
         FIT_ROUNDINGS * DBL_EPSILON * (r->rows.totals.size + weight * r->fit.model_size);
-    squares->noise_sq += 2 * FIT_ROUNDINGS * epsilon * sqrt(fabs(squares->residual_sq) * norm_sq);
-    squares->penalty = penalty(s, mode);
+    squares.noise_sq += 2 * FIT_ROUNDINGS * epsilon * sqrt(fabs(squares.residual_sq) * norm_sq);
+    return squares;
+}
+
+enum status device_row_update_fit(const struct device_state *s, int mode, struct backend_fit *fit,
+                                  struct error *error)
+{
+    const struct device_row_scalars *r = &s->result->rows;
+    if (!s->rows.counts) {
+        const struct fit_squares squares = squares_of(s, mode);
+        return backend_fit_of(fit, &squares, mode + 1, error);
+    }
+    if (backend_fit_of_counts(fit, r->totals.misfit + r->model, s->rows.null.deviance, r->model,
+                              mode + 1, error) != STATUS_OK)
+        return error->status;
+    for (int n = 0; n < s->order; n++)
+        fit->violation = fmax(fit->violation, s->rules.fixed[n] ? 0 : r->solved[n].violation);
+    return STATUS_OK;
 }
 
 void device_state_weigh(void *state, const struct unlisted_count *count)

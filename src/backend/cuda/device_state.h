@@ -19,7 +19,8 @@
 /* The same of systems of rows. */
 struct device_row_scalars {
     struct row_totals totals;
-    double model; /* sum of a power of lambda, for the ridge */
+    double model; /* sum of a power of lambda, for the ridge; of counts, h times all rates */
+    struct row_totals solved[MAX_ORDER]; /* of counts: of each mode's last update */
 };
 
 /* What the GPU sends to the host in an iteration. */
@@ -86,6 +87,7 @@ struct device_momentum {
     struct device_previous { /* of modes that keep their previous factor matrix; device, owned */
         void *factor;
         double *gram, *norm;
+        double *sum; /* of counts */
     } previous[MAX_ORDER];
     int last_mode;       /* of the model of the sweep, while a step is begun                */
     double *raw;         /* (modes x R x R): Y'Y of the modes that have one; device, owned  */
@@ -99,6 +101,16 @@ struct device_row_update {
     double balance;              /* times a balanced ridge: the tensor has been scaled */
     struct unlisted_count count; /* in this sweep                                      */
     struct device_row_systems systems;
+
+    /* With LOSS_POISSON, where norms are those of sum: */
+    bool counts;
+    enum solver solver;
+    bool weighed;           /* some entry does not have the weight 1                 */
+    double of_count;        /* what a count of 1 is in the tensor that is here       */
+    struct count_null null; /* of the values that are here                           */
+    double *sum[MAX_ORDER]; /* (R): of the columns of the factor matrix; device, owned */
+    double *made;           /* (R): of M's columns; device, owned                    */
+    double *partial;        /* (DENSE_SUM_PARTS x R): room; device, owned            */
 };
 
 struct device_state {

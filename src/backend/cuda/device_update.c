@@ -99,7 +99,9 @@ static enum status queue_update(struct device_state *s, int mode, struct error *
         return error->status;
     if (device_ranks_sum(&s->ranks, raw, raw, s->rank * s->rank, s->side, error) != STATUS_OK)
         return error->status;
-    const struct device_dense_norms to = {raw, s->model.norm[mode], s->model.gram[mode]};
+    if (s->rows.on)
+        return device_row_update_normalise(s, mode, error);
+    const struct dense_norms to = {raw, NULL, s->model.norm[mode], s->model.gram[mode]};
     return device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error);
 }
 
@@ -260,7 +262,7 @@ static double epsilon(const struct device_state *s, int mode)
 static enum status queue_end(struct device_state *s, int mode, const struct momentum *m,
                              struct error *error)
 {
-    if (queue_fit(s, mode, error) != STATUS_OK)
+    if (!s->rows.counts && queue_fit(s, mode, error) != STATUS_OK)
         return error->status;
     if (s->rows.on)
         return device_row_update_sums(s, mode, error);
@@ -273,9 +275,7 @@ static enum status read_fit_of_rows(const struct device_state *s, int mode,
                                     const struct momentum *m, struct backend_fit *fit,
                                     struct error *error)
 {
-    struct fit_squares squares;
-    device_row_update_squares(s, mode, &squares);
-    if (backend_fit_of(fit, &squares, mode + 1, error) != STATUS_OK)
+    if (device_row_update_fit(s, mode, fit, error) != STATUS_OK)
         return error->status;
     backend_fit_decide(fit, m);
     return STATUS_OK;
@@ -321,7 +321,8 @@ enum status device_state_fit(void *state, int mode, const struct momentum *m,
         if (wait_for_scalars(s, &repeated, error) != STATUS_OK)
             return error->status;
     }
-    s->model.weights_fit = true;
+    if (!s->rows.on)
+        s->model.weights_fit = true;
     if (m && !s->rows.on && s->result->momentum.state.undecided)
         device_momentum_drop(s);
     return read_fit(s, mode, m, fit, error);

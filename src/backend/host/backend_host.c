@@ -43,6 +43,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .row_bytes = options->problem.rank * precision_bytes(last),
         .slice_bytes =
             host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
+        .narrow = !by_rows,
         .spends = options->spends,
         .nonzero_bytes = coo_bytes(tensor->shape.order, tensor->nnz),
         .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->problem.rank) +

@@ -6,7 +6,7 @@
 
 #include "backend/host/host_entries.h"
 #include "base/memory.h"
-#include "numerics/poisson_term.h"
+#include "problem/problem.h"
 
 #define PIECE 64 /* entries of a row that are worked on at a time */
 
@@ -108,7 +108,7 @@ static enum status extrapolate_mode(struct host_state *h, int n, const struct mo
         now[r] = is_zero ? 0 : step->now * f->scale[r];
         before[r] = is_zero ? 0 : step->before * previous->scale[r];
     }
-    const double keeps = host_state_counts(h) ? POISSON_KEEPS / step->now : 0;
+    const double keeps = host_state_counts(h) ? solver_keeps(h->systems.solver) / step->now : 0;
     const struct combination c = {now, before, h->rules.nonneg[n], keeps};
     combine(&h->model, n, previous, &c);
     swap_mode(h, n);

@@ -11,15 +11,15 @@
 
 /* Where runs are cut does not depend on the number of threads, so neither do their sums, nor the
  * order in which the runs' boundary rows are added. */
-#define MAX_RUNS         1024
-#define MIN_RUN_NNZ      2048
-#define DECODE_NNZ       HOST_LIST_ROWS /* nonzeros of alto that are decoded at a time */
-#define WORDS_OF_A_LINE  8              /* of the cache */
-#define NEAR_CACHES      8  /* of a core: as good as a shared cache that the system does not name */
-#define AHEAD            16 /* nonzeros: rows in the shared cache */
-#define FAR_AHEAD        32 /* rows in memory */
-#define TRIALS           4  /* calls that find out whether prefetching pays */
-#define BOUNDARY_COLUMNS 64 /* columns of the boundary rows that one thread adds */
+#define MAX_RUNS        1024
+#define MIN_RUN_NNZ     2048
+#define DECODE_NNZ      HOST_LIST_ROWS /* nonzeros of alto that are decoded at a time */
+#define WORDS_OF_A_LINE 8              /* of the cache */
+#define NEAR_CACHES     8  /* of a core: as good as a shared cache that the system does not name */
+#define AHEAD           16 /* nonzeros: rows in the shared cache */
+#define FAR_AHEAD       32 /* rows in memory */
+#define TRIALS          4  /* calls that find out whether prefetching pays */
+#define BOUNDARIES      64 /* first and last rows of runs that a thread adds at a time */
 
 /* The arrays of a struct host_nonzeros, decoded. */
 struct decoded {
@@ -225,10 +225,15 @@ static void sum_slices(struct host_row_sums *s, const struct host_mttkrp *p,
                        const struct host_run *run)
 {
     const struct host_slices *slices = p->slices;
-    struct host_nonzeros x = {.value = slices->value, .row = slices->row, .end = slices->end};
+    struct host_nonzeros x = {.narrow = slices->narrow,
+                              .value = slices->narrow ? (const void *)slices->narrow_value
+                                                      : slices->value,
+                              .row = slices->row,
+                              .end = slices->end};
     for (int n = 0, k = 0; n < p->shape.order; n++)
         if (n != p->mode)
-            x.coordinate[k++] = slices->coordinate[n];
+            x.coordinate[k++] =
+                slices->narrow ? (const void *)slices->narrow_coordinate[n] : slices->coordinate[n];
     host_row_sums_add(s, &x, run->slice, run->first, run->last);
 }
 
@@ -279,29 +284,37 @@ static void zero_rows(void *m, uint64_t count, const struct host_rows *rows)
         host_entries_zero(host_entry(m, i * rank, rows->precision), rank, rows->precision);
 }
 
+/* The row of boundary e: of run e / 2 the first row, or the last. */
+static uint64_t boundary_row(const struct host_mttkrp *p, uint64_t e)
+{
+    return e % 2 == 0 ? p->run[e / 2].low : p->run[e / 2].high;
+}
+
+/* M gets the row of boundary e and of those after it that have the same row, added in their order.
+ */
+static void add_boundary(const struct host_mttkrp *p, const struct host_rows *rows, uint64_t e,
+                         void *m, const void *scratch)
+{
+    const enum precision precision = rows->precision;
+    const uint64_t rank = rows->rank, row = boundary_row(p, e);
+    void *to = host_entry(m, row * rank, precision);
+    host_entries_zero(to, rank, precision);
+    for (; e < 2 * p->nruns && boundary_row(p, e) == row; e++) {
+        const struct host_run *run = &p->run[e / 2];
+        if (e % 2 == 0 || run->high != run->low)
+            host_entries_add(to, host_entry_of(scratch, (run->scratch + e % 2) * rank, precision),
+                             rank, precision);
+    }
+}
+
 /* Adds the runs' first and last rows to M, in the order of the runs. */
 static void add_boundaries(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
                            const void *scratch)
 {
-    const enum precision precision = rows->precision;
-    const uint64_t rank = rows->rank, parts = (rank + BOUNDARY_COLUMNS - 1) / BOUNDARY_COLUMNS;
-#pragma omp parallel for schedule(static) if (parts > 1)
-    for (uint64_t k = 0; k < parts; k++) {
-        uint64_t column = k * BOUNDARY_COLUMNS, width = least_of(rank - column, BOUNDARY_COLUMNS);
-        uint64_t fresh = 0; /* rows from here on have not been written */
-        for (uint64_t e = 0; e < 2 * p->nruns; e++) {
-            const struct host_run *run = &p->run[e / 2];
-            if (e % 2 == 1 && run->high == run->low)
-                continue;
-            uint64_t row = e % 2 == 0 ? run->low : run->high;
-            uint64_t from = (run->scratch + e % 2) * rank + column;
-            void *to = host_entry(m, row * rank + column, precision);
-            if (row >= fresh)
-                host_entries_zero(to, width, precision);
-            fresh = row + 1;
-            host_entries_add(to, host_entry_of(scratch, from, precision), width, precision);
-        }
-    }
+#pragma omp parallel for schedule(static, BOUNDARIES) if (p->nruns > BOUNDARIES)
+    for (uint64_t e = 0; e < 2 * p->nruns; e++)
+        if (e == 0 || boundary_row(p, e) != boundary_row(p, e - 1))
+            add_boundary(p, rows, e, m, scratch);
 }
 
 /* A run stores the rows between its first and its last, which no other run has, and zeroes the rows

@@ -1,18 +1,13 @@
 #include "backend/host/host_poisson_row.h"
 
 #include <math.h>
-#include <string.h>
 
+#include "backend/host/host_rows_simd.h"
 #include "numerics/poisson_term.h"
 
-#define PASSES  8     /* of coordinate descent, at most                              */
-#define SETTLED 1e-12 /* a pass that moves no coordinate by more, beside a count, is the last */
-#define RIDGE   1e-9  /* of the mean diagonal entry of G: for entries that G does not bind */
-#define WHOLE   0.3   /* a smaller L needs no damping                                */
-
-uint64_t host_poisson_row_room(uint64_t ld, enum solver solver)
+uint64_t host_poisson_row_room(uint64_t rank, enum solver solver)
 {
-    return 3 * ld + (solver == SOLVER_NEWTON ? ld * ld : 0);
+    return solver == SOLVER_NEWTON ? host_rows_room_size(rank) : 0;
 }
 
 /* The part of the gradient that does not depend on the row. */
@@ -28,96 +23,103 @@ static double largest_violation(const struct host_poisson_rows *s, const struct 
     double most = 0;
     for (uint64_t r = 0; r < s->rank; r++) {
         const double gradient = (common_of(s, x, r) - x->b[r]) * s->unit[r];
-        most = fmax(most, fabs(fmin(a[r] / (s->unit[r] * s->count), gradient)));
+        const double entry = a[r] / (s->unit[r] * s->count);
+        const double size = fabs(entry < gradient ? entry : gradient);
+        most = size > most ? size : most;
     }
     return most;
 }
 
-/* d (ld) = the multiplicative step. Returns what it surely gains. */
-static double multiplicative(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                             const double *a, double *d)
+/* By what the multiplicative step multiplies entry r. */
+static double factor_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                        uint64_t r)
+{
+    const double common = common_of(s, x, r);
+    return common > 0 ? x->b[r] / common : 1;
+}
+
+static void multiply(const struct host_poisson_rows *s, const struct host_poisson_row *x, double *a)
+{
+    for (uint64_t r = 0; r < s->rank; r++)
+        a[r] += a[r] * (factor_of(s, x, r) - 1);
+}
+
+/* What the multiplicative step surely gains. */
+static double gain_of_multiplying(const struct host_poisson_rows *s,
+                                  const struct host_poisson_row *x, const double *a)
 {
     double gain = 0;
     for (uint64_t r = 0; r < s->rank; r++) {
-        const double common = common_of(s, x, r), factor = common > 0 ? x->b[r] / common : 1;
-        d[r] = a[r] * (factor - 1);
-        gain += common * a[r] * (factor > 0 ? factor * log(factor) - (factor - 1) : 1);
+        const double factor = factor_of(s, x, r);
+        gain += common_of(s, x, r) * a[r] * (factor > 0 ? factor * log(factor) - (factor - 1) : 1);
     }
     return gain;
 }
 
-/* h (R x ld) = G, whole, with a ridge on its diagonal. */
-static void fill_matrix(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                        double *h)
+/* Fills the part of row l, one of `rows`. */
+static void begin_row(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                      const double *a, const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
-    const uint64_t ld = s->ld;
     double trace = 0;
-    for (uint64_t i = 0; i < s->rank; i++)
-        trace += x->g[i * ld + i] * s->unit[i] * s->unit[i];
-    for (uint64_t i = 0; i < s->rank; i++) {
-        memcpy(h + i * ld + i, x->g + i * ld + i, (ld - i) * sizeof *h);
-        for (uint64_t j = 0; j < i; j++)
-            h[i * ld + j] = h[j * ld + i];
-        h[i * ld + i] += RIDGE * trace / ((double)s->rank * s->unit[i] * s->unit[i]);
+    for (uint64_t r = 0; r < s->rank; r++)
+        trace += x->g[r * s->ld + r] * s->unit[r] * s->unit[r];
+    for (uint64_t r = 0; r < s->rank; r++) {
+        const uint64_t at = r * rows + l;
+        room->q[at] = x->b[r] - common_of(s, x, r);
+        room->lower[at] = (POISSON_KEEPS - 1) * a[r];
+        room->diagonal[at] = POISSON_RIDGE * trace / ((double)s->rank * s->unit[r] * s->unit[r]);
     }
+    room->settled[l] = POISSON_SETTLED * POISSON_SETTLED * x->least;
 }
 
-/* d (ld) = about the minimum of g'd + d'Hd / 2 where no entry of a loses more than it may; q (ld)
- * begins as -g and ends as -(g + H d). */
-static void descend(const struct host_poisson_rows *s, double least, const double *a,
-                    const double *h, double *q, double *d)
+/* Row l takes the step d, damped where it is not small, or the multiplicative one. */
+static void end_row(const struct host_poisson_rows *s, const struct host_poisson_row *x, double *a,
+                    const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
-    const uint64_t ld = s->ld;
-    memset(d, 0, ld * sizeof *d);
-    for (int pass = 0; pass < PASSES; pass++) {
-        double most = 0;
-        for (uint64_t r = 0; r < s->rank; r++) {
-            const double *row = h + r * ld;
-            if (!(row[r] > 0))
-                continue;
-            const double wanted = d[r] + q[r] / row[r], bound = (POISSON_KEEPS - 1) * a[r];
-            const double step = (wanted > bound ? wanted : bound) - d[r];
-            d[r] += step;
-            for (uint64_t j = 0; step != 0 && j < ld; j++)
-                q[j] -= step * row[j];
-            most = fmax(most, step * step * row[r]);
-        }
-        if (most < SETTLED * SETTLED * least)
-            return;
-    }
-}
-
-/* d (ld) = the damped step. Returns what it surely gains; infinity where it is not damped. */
-static double newton(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                     const double *a, double *d, double *scratch)
-{
-    double *h = scratch, *q = h + s->ld * s->ld, square = 0;
-    memset(q, 0, s->ld * sizeof *q);
+    double square = 0, damped = 1; /* d'Hd */
     for (uint64_t r = 0; r < s->rank; r++)
-        q[r] = x->b[r] - common_of(s, x, r);
-    fill_matrix(s, x, h);
-    descend(s, x->least, a, h, q, d);
-    for (uint64_t r = 0; r < s->rank; r++)
-        square += d[r] * (x->b[r] - common_of(s, x, r) - q[r]); /* d'Hd */
+        square += room->d[r * rows + l] * (x->b[r] - common_of(s, x, r) - room->q[r * rows + l]);
     const double length = sqrt((square > 0 ? square : 0) / x->least);
-    if (length < WHOLE)
-        return INFINITY;
+    if (!(length < POISSON_WHOLE)) {
+        damped = 1 / (1 + length);
+        if (gain_of_multiplying(s, x, a) > x->least * (length - log1p(length))) {
+            multiply(s, x, a);
+            return;
+        }
+    }
     for (uint64_t r = 0; r < s->rank; r++)
-        d[r] /= 1 + length;
-    return x->least * (length - log1p(length));
+        a[r] += damped * room->d[r * rows + l];
 }
 
-double host_poisson_row_improve(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                                double *a, double *scratch)
+static void step_newton(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                        uint64_t count, double *const *a, double *scratch)
 {
-    double *d = scratch, *other = d + s->ld;
-    const double violation = largest_violation(s, x, a);
-    double gain = -INFINITY;
-    if (s->solver == SOLVER_NEWTON)
-        gain = newton(s, x, a, other, other + s->ld);
-    if (gain == INFINITY || multiplicative(s, x, a, d) <= gain)
-        d = other;
-    for (uint64_t r = 0; r < s->rank; r++)
-        a[r] += d[r];
+    const struct host_rows_kernels *kernel = host_rows_kernels(s->rank);
+    const struct host_rows_room room = host_rows_room_in(scratch, s->rank);
+    const struct host_rows_descent descent = host_rows_descent_in(&room, s->rank, POISSON_PASSES);
+    struct host_rows_matrices m = {.rank = s->rank, .ld = s->ld, .diagonal = room.diagonal};
+    for (uint64_t l = 0; l < kernel->rows;
+         l++) { /* where there are fewer rows, one more than once */
+        const uint64_t of = l < count ? l : 0;
+        m.g[l] = x[of].g;
+        begin_row(s, &x[of], a[of], &room, l, kernel->rows);
+    }
+    kernel->gather(&m, true, room.h);
+    kernel->descend(&descent);
+    for (uint64_t l = 0; l < count; l++)
+        end_row(s, &x[l], a[l], &room, l, kernel->rows);
+}
+
+double host_poisson_rows_improve(const struct host_poisson_rows *s,
+                                 const struct host_poisson_row *x, uint64_t count, double *const *a,
+                                 double *scratch)
+{
+    double violation = 0;
+    for (uint64_t l = 0; l < count; l++)
+        violation = fmax(violation, largest_violation(s, &x[l], a[l]));
+    if (count > 0 && s->solver == SOLVER_NEWTON)
+        step_newton(s, x, count, a, scratch);
+    for (uint64_t l = 0; l < count && s->solver == SOLVER_MU; l++)
+        multiply(s, &x[l], a[l]);
     return violation;
 }

@@ -23,11 +23,11 @@ struct host_poisson_row {
     double least;
 };
 
-/* Doubles of scratch memory that host_poisson_row_improve takes. */
-uint64_t host_poisson_row_room(uint64_t ld, enum solver solver);
+/* Doubles of scratch memory that host_poisson_rows_improve takes. */
+uint64_t host_poisson_row_room(uint64_t rank, enum solver solver);
 
-/* a (ld) becomes a better row: the objective never rises. Returns the largest |min(a, g)| of the
- * row as it was.
+/* Each a (ld) of `count` rows, at most as many as host_rows_kernels takes, becomes a better row:
+ * the objective never rises. Returns the largest |min(a, g)| of the rows as they were.
  *
  * SOLVER_MU: a (b / (h s + q)), the multiplicative step (D. D. Lee, H. S. Seung, NIPS 2000).
  *
@@ -36,7 +36,8 @@ uint64_t host_poisson_row_room(uint64_t ld, enum solver solver);
  * small. The objective divided by the least value is self-concordant, so that it then falls by
  * least (L - log(1 + L)) or more (Y. Nesterov: *Lectures on Convex Optimization*, 2018,
  * section 5.2). Where the multiplicative step surely gains more, that one is taken. */
-double host_poisson_row_improve(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                                double *a, double *scratch);
+double host_poisson_rows_improve(const struct host_poisson_rows *s,
+                                 const struct host_poisson_row *x, uint64_t count, double *const *a,
+                                 double *scratch);
 
 #endif

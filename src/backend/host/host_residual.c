@@ -40,20 +40,17 @@ static const struct host_slices *any_slices(const struct host_sweep *s)
     return s->sweep.alto ? NULL : &s->ordered[g];
 }
 
-/* at[g] (count) = the coordinates of nonzeros [first, first + count) in group g: an array of
- * *slices, or decoded ones in `decoded`. */
+/* decoded[g] (count) = the coordinates of nonzeros [first, first + count) in group g. */
 static void read_coordinates(const struct host_sweep *s, const struct host_slices *slices,
-                             uint64_t first, uint64_t count, uint32_t decoded[][READ_NNZ],
-                             const uint32_t **at)
+                             uint64_t first, uint64_t count, uint32_t decoded[][READ_NNZ])
 {
     for (int g = 0; g < s->sweep.groups.groups; g++) {
-        at[g] = decoded[g];
         if (!slices)
             blco_decode_mode(&s->alto, g, first, count, decoded[g]);
         else if (g == slices->mode)
             host_slices_rows(slices, first, count, decoded[g]);
         else
-            at[g] = slices->coordinate[g] + first;
+            host_slices_coordinates(slices, g, first, count, decoded[g]);
     }
 }
 
@@ -65,13 +62,15 @@ static struct double_double part_sum(const struct host_residual_kernels *kernel,
     struct host_residual_terms p = *model;
     struct double_double sum = {0, 0};
     uint32_t decoded[MAX_ORDER][READ_NNZ];
-    const uint32_t *at[MAX_ORDER];
+    double value[READ_NNZ];
     for (; first < last; first += READ_NNZ) {
         const uint64_t count = least_of(READ_NNZ, last - first);
-        read_coordinates(s, slices, first, count, decoded, at);
+        read_coordinates(s, slices, first, count, decoded);
         for (int n = 0; n < p.order; n++)
-            p.at[n] = at[mode_groups_of(&s->sweep.groups, n)];
-        p.value = model->value + first;
+            p.at[n] = decoded[mode_groups_of(&s->sweep.groups, n)];
+        p.value = slices ? value : s->alto.value + first;
+        if (slices)
+            host_slices_values(slices, first, count, value);
         sum = dd_add(sum, kernel->nonzeros(&p, count));
     }
     return sum;
@@ -84,11 +83,8 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s,
     const struct host_residual_kernels *kernel = kernels(factors->rank, factors->precision);
     const struct host_slices *slices = any_slices(s);
     const uint64_t nnz = slices ? slices->nnz : s->alto.nnz;
-    struct host_residual_terms model = {.order = s->shape.order,
-                                        .rank = factors->rank,
-                                        .weight = weight,
-                                        .unlisted = unlisted,
-                                        .value = slices ? slices->value : s->alto.value};
+    struct host_residual_terms model = {
+        .order = s->shape.order, .rank = factors->rank, .weight = weight, .unlisted = unlisted};
     for (int n = 0; n < model.order; n++) {
         model.rows[n] = factors->of[n];
         model.tuple[n] = s->coordinate[n];

@@ -40,20 +40,24 @@ static double *copy_system(const struct host_row_systems *s, const struct host_s
     return sent;
 }
 
-/* Keeps the system of a row, to be summed with those of other ranks. */
-static void keep_system(void *context, uint64_t row, struct host_system *system, double *a,
-                        double *scratch, struct host_row_totals *totals)
+/* Keeps the systems of rows, to be summed with those of other ranks. */
+static void keep_systems(void *context, const struct host_system_rows *rows, double *scratch,
+                         struct host_row_totals *totals)
 {
     const struct host_row_pass *s = context;
     const struct comm *peers = s->peers;
-    double *sent = s->sent + (row - s->from) * sent_length(s, peers->size);
-    (void)a, (void)scratch, (void)totals;
-    double *least = copy_system(&s->h->systems, system, sent, s->h->model.rank, false);
-    least[peers->rank] = system->number[SYSTEM_LEAST];
+    (void)scratch, (void)totals;
+    for (uint64_t l = 0; l < rows->count; l++) {
+        const struct host_system *system = &rows->system[l];
+        double *sent = s->sent + (rows->row[l] - s->from) * sent_length(s, peers->size);
+        double *least = copy_system(&s->h->systems, system, sent, s->h->model.rank, false);
+        least[peers->rank] = system->number[SYSTEM_LEAST];
+    }
 }
 
 /* The summed system that was sent. */
-static void take_system(const struct host_row_pass *s, struct host_system *system, double *sent)
+static void take_system(const struct host_row_pass *s, const struct host_system *system,
+                        double *sent)
 {
     const double *least = copy_system(&s->h->systems, system, sent, s->h->model.rank, true);
     system->number[SYSTEM_LEAST] = 0;
@@ -61,33 +65,49 @@ static void take_system(const struct host_row_pass *s, struct host_system *syste
         system->number[SYSTEM_LEAST] = host_system_least(system->number[SYSTEM_LEAST], least[k]);
 }
 
+/* Solves common rows [first, first + count) after s->from, at most host_row_pass_rows, whose summed
+ * systems are at `sent`. */
+static void solve_some(struct host_row_pass *s, int mode, double *sent, uint64_t first,
+                       uint64_t count, double *room, struct host_row_totals *totals)
+{
+    const struct host_state *h = s->h;
+    const struct host_model *model = &h->model;
+    const uint64_t rank = model->rank, ld = host_system_ld(rank);
+    const uint64_t length = host_system_length(rank, host_row_pass_has_matrix(&h->systems));
+    struct host_system_rows rows = {.count = count};
+    for (uint64_t l = 0; l < count; l++, room += length + ld) {
+        double *a = room + length;
+        const void *old = host_model_row(model, model->factor[mode].entries, s->from + first + l);
+        rows.row[l] = s->from + first + l;
+        rows.system[l] = host_system_at(room, rank);
+        rows.a[l] = a;
+        host_entries_read(a, old, rank, model->precision);
+        for (uint64_t r = 0; r < rank; r++)
+            a[r] *= h->systems.now[r];
+        take_system(s, &rows.system[l], sent + (first + l) * sent_length(s, s->peers->size));
+    }
+    host_row_pass_solve(s, &rows, room, totals);
+}
+
 /* Solves `count` common rows from s->from on, whose summed systems are in `sent`. */
 static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, uint64_t count,
                               struct error *error)
 {
     struct host_state *h = s->h;
-    const struct host_model *model = &h->model;
-    const uint64_t rank = model->rank, ld = host_system_ld(rank);
+    const uint64_t rank = h->model.rank, some = host_row_pass_rows(s);
     const uint64_t length = host_system_length(rank, host_row_pass_has_matrix(&h->systems));
-    const uint64_t room = length + ld + host_row_pass_scratch(s),
-                   step = sent_length(s, s->peers->size);
-    struct host_row_totals *totals = memory_zeros(count, sizeof *totals, error);
+    const uint64_t room = some * (length + host_system_ld(rank)) + host_row_pass_scratch(s);
+    const uint64_t times = (count + some - 1) / some;
+    struct host_row_totals *totals = memory_zeros(times, sizeof *totals, error);
     double *rooms = memory_zeros((size_t)omp_get_max_threads(), room * sizeof *rooms, error);
     if (error->status != STATUS_OK)
         goto done;
-#pragma omp parallel for schedule(static) if (count > 1)
-    for (uint64_t i = 0; i < count; i++) {
-        double *at = rooms + (uint64_t)omp_get_thread_num() * room, *a = at + length;
-        struct host_system system = host_system_at(at, rank);
-        const void *old = host_model_row(model, model->factor[mode].entries, s->from + i);
-        host_entries_read(a, old, rank, model->precision);
-        for (uint64_t r = 0; r < rank; r++)
-            a[r] *= h->systems.now[r];
-        take_system(s, &system, sent + i * step);
-        host_row_pass_solve(s, s->from + i, &system, a, a + ld, &totals[i]);
-    }
-    for (uint64_t i = 0; i < count; i++)
-        host_row_totals_add(&h->systems.totals, &totals[i]);
+#pragma omp parallel for schedule(static) if (times > 1)
+    for (uint64_t k = 0; k < times; k++)
+        solve_some(s, mode, sent, k * some, least_of(some, count - k * some),
+                   rooms + (uint64_t)omp_get_thread_num() * room, &totals[k]);
+    for (uint64_t k = 0; k < times; k++)
+        host_row_totals_add(&h->systems.totals, &totals[k]);
 done:
     memory_free(totals);
     memory_free(rooms);
@@ -128,7 +148,7 @@ enum status host_row_common_solve(struct host_row_pass *s, int mode, struct erro
         for (int k = 0; k < peers; k++) {
             const struct rows_at_once at = rows_at_once(rows, k, done, step);
             s->from = at.first - first[k]; /* may wrap around: row - from is right */
-            if (host_row_pass_sum(s, mode, keep_system, at.first, at.first + at.count, error) !=
+            if (host_row_pass_sum(s, mode, keep_systems, at.first, at.first + at.count, error) !=
                 STATUS_OK)
                 goto done;
         }

@@ -5,12 +5,10 @@
 #include "backend/host/host_entries.h"
 #include "numerics/poisson_term.h"
 
-#define RIDGE_LIMIT 1e200 /* of a component that has become zero, which stays so */
-
 uint64_t host_row_pass_scratch(const struct host_row_pass *s)
 {
-    return host_state_counts(s->h) ? host_poisson_row_room(s->counts.ld, s->counts.solver)
-                                   : host_row_solve_room(s->solve.ld);
+    return host_state_counts(s->h) ? host_poisson_row_room(s->counts.rank, s->counts.solver)
+                                   : host_row_solve_room(s->solve.rank, s->solve.ld);
 }
 
 bool host_row_pass_has_matrix(const struct host_row_systems *s)
@@ -30,8 +28,8 @@ static void fill_ridge(struct host_state *h, int mode, const double *apart)
         double x = ridge;
         if (ridge > 0 && s->ridge_scale == RIDGE_BALANCED)
             x = model->lambda[r] > 0 ? ridge * s->balance * pow(model->lambda[r], -power)
-                                     : RIDGE_LIMIT;
-        s->ridge[r] = (x < RIDGE_LIMIT ? x : RIDGE_LIMIT) / (apart[r] * apart[r]);
+                                     : ROW_RIDGE_LIMIT;
+        s->ridge[r] = (x < ROW_RIDGE_LIMIT ? x : ROW_RIDGE_LIMIT) / (apart[r] * apart[r]);
     }
 }
 
@@ -98,55 +96,86 @@ static void put_row(const struct host_row_pass *s, uint64_t row, const double *a
                        model->rank, model->precision);
 }
 
-/* Solves a row from its whole system. A row without known entries is zero, and so it is already. */
-static void solve_squares(const struct host_row_pass *s, uint64_t row,
-                          const struct host_system *system, double *a, double *scratch,
-                          struct host_row_totals *totals)
+/* Takes the answer to the system of a row, a. */
+static void take_squares(const struct host_row_pass *s, uint64_t row, const double *number,
+                         const struct host_row_system *x, double *a, struct host_row_totals *totals)
 {
-    const double known = system->number[SYSTEM_KNOWN];
-    const bool counted = s->h->systems.ridge_scale == RIDGE_COUNTED;
-    if (known == 0 && !s->solve.v)
-        return;
-    const struct host_row_system x = {.b = system->b, .g = system->g, .ridge = counted ? known : 1};
-    const double change = host_row_solve(&s->solve, &x, a, scratch);
-    totals->misfit += system->number[SYSTEM_MISFIT] + change;
-    totals->size += system->number[SYSTEM_SIZE] + fabs(change);
+    totals->misfit += number[SYSTEM_MISFIT] + x->change;
+    totals->size += number[SYSTEM_SIZE] + fabs(x->change);
     for (uint64_t r = 0; r < s->h->model.rank; r++) {
-        if (counted)
-            totals->penalty += known * s->solve.ridge[r] * a[r] * a[r];
+        if (s->h->systems.ridge_scale == RIDGE_COUNTED)
+            totals->penalty += number[SYSTEM_KNOWN] * s->solve.ridge[r] * a[r] * a[r];
         a[r] *= s->h->systems.out[r];
     }
     put_row(s, row, a);
+}
+
+/* Solves rows from their whole systems. A row without known entries is zero, and so it is already.
+ */
+static void solve_squares(const struct host_row_pass *s, const struct host_system_rows *rows,
+                          double *scratch, struct host_row_totals *totals)
+{
+    const bool counted = s->h->systems.ridge_scale == RIDGE_COUNTED;
+    struct host_row_system x[HOST_ROWS_MOST] = {0};
+    double *a[HOST_ROWS_MOST] = {0};
+    uint64_t of[HOST_ROWS_MOST] = {0}, count = 0;
+    for (uint64_t l = 0; l < rows->count; l++) {
+        const struct host_system *system = &rows->system[l];
+        const double known = system->number[SYSTEM_KNOWN];
+        if (known == 0 && !s->solve.v)
+            continue;
+        x[count] =
+            (struct host_row_system){.b = system->b, .g = system->g, .ridge = counted ? known : 1};
+        a[count] = rows->a[l];
+        of[count++] = l;
+    }
+    host_rows_solve(&s->solve, x, count, a, scratch);
+    for (uint64_t k = 0; k < count; k++)
+        take_squares(s, rows->row[of[k]], rows->system[of[k]].number, &x[k], a[k], totals);
 }
 
 /* The same of counts. A row without counts is zero. */
-static void improve_counts(const struct host_row_pass *s, uint64_t row,
-                           const struct host_system *system, double *a, double *scratch,
-                           struct host_row_totals *totals)
+static void improve_counts(const struct host_row_pass *s, const struct host_system_rows *rows,
+                           double *scratch, struct host_row_totals *totals)
 {
-    const struct host_poisson_row x = {
-        .b = system->b, .q = system->q, .g = system->g, .least = system->number[SYSTEM_LEAST]};
     const double floor =
         s->h->model.precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR;
-    if (x.least == 0)
-        return;
-    const double violation = host_poisson_row_improve(&s->counts, &x, a, scratch);
-    totals->violation = fmax(totals->violation, violation);
-    for (uint64_t r = 0; r < s->h->model.rank; r++) {
-        a[r] *= s->h->systems.out[r];
-        a[r] = a[r] < floor ? floor : a[r]; /* a NaN stays */
+    struct host_poisson_row x[HOST_ROWS_MOST] = {0};
+    double *a[HOST_ROWS_MOST] = {0};
+    uint64_t row[HOST_ROWS_MOST], count = 0;
+    for (uint64_t l = 0; l < rows->count; l++) {
+        const struct host_system *system = &rows->system[l];
+        if (system->number[SYSTEM_LEAST] == 0)
+            continue;
+        x[count] = (struct host_poisson_row){
+            .b = system->b, .q = system->q, .g = system->g, .least = system->number[SYSTEM_LEAST]};
+        a[count] = rows->a[l];
+        row[count++] = rows->row[l];
     }
-    put_row(s, row, a);
+    const double violation = host_poisson_rows_improve(&s->counts, x, count, a, scratch);
+    totals->violation = fmax(totals->violation, violation);
+    for (uint64_t k = 0; k < count; k++) {
+        for (uint64_t r = 0; r < s->h->model.rank; r++) {
+            a[k][r] *= s->h->systems.out[r];
+            a[k][r] = a[k][r] < floor ? floor : a[k][r]; /* a NaN stays */
+        }
+        put_row(s, row[k], a[k]);
+    }
 }
 
-void host_row_pass_solve(void *context, uint64_t row, struct host_system *system, double *a,
-                         double *scratch, struct host_row_totals *totals)
+void host_row_pass_solve(void *context, const struct host_system_rows *rows, double *scratch,
+                         struct host_row_totals *totals)
 {
     const struct host_row_pass *s = context;
     if (host_state_counts(s->h))
-        improve_counts(s, row, system, a, scratch, totals);
+        improve_counts(s, rows, scratch, totals);
     else
-        solve_squares(s, row, system, a, scratch, totals);
+        solve_squares(s, rows, scratch, totals);
+}
+
+uint64_t host_row_pass_rows(const struct host_row_pass *s)
+{
+    return host_row_pass_has_matrix(&s->h->systems) ? host_rows_kernels(s->h->model.rank)->rows : 1;
 }
 
 struct host_systems host_row_pass_systems(struct host_row_pass *s, int mode,
@@ -162,6 +191,7 @@ struct host_systems host_row_pass_systems(struct host_row_pass *s, int mode,
                                  .weighed = systems->weighed,
                                  .sink = sink,
                                  .context = s,
+                                 .rows = host_row_pass_rows(s),
                                  .scratch = host_row_pass_scratch(s)};
 }
 

@@ -21,7 +21,10 @@ struct host_row_pass {
 /* Whether systems have G. */
 bool host_row_pass_has_matrix(const struct host_row_systems *s);
 
-/* Doubles of scratch memory for a row. */
+/* How many rows are solved together. */
+uint64_t host_row_pass_rows(const struct host_row_pass *s);
+
+/* Doubles of scratch memory that they take. */
 uint64_t host_row_pass_scratch(const struct host_row_pass *s);
 
 /* A pass of this mode, with the model as it stands; fills h->systems, h->solve.row and .column. */
@@ -35,8 +38,8 @@ struct host_systems host_row_pass_systems(struct host_row_pass *s, int mode,
 enum status host_row_pass_sum(struct host_row_pass *s, int mode, host_system_sink *sink,
                               uint64_t first, uint64_t last, struct error *error);
 
-/* The sink that solves a row from its whole system, and puts the new row into h->solve.m; `context`
- * is a struct host_row_pass. */
+/* The sink that solves rows from their whole systems, and puts the new rows into h->solve.m;
+ * `context` is a struct host_row_pass. */
 host_system_sink host_row_pass_solve;
 
 #endif

@@ -3,15 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-#define PASSES    10    /* of coordinate descent                                              */
-#define SINGULAR  1e-14 /* a pivot that is this small beside its diagonal entry is rounding   */
-#define SHIFT     1e-12 /* of the mean diagonal entry: what a singular H gets first ...       */
-#define SHIFT_UP  100   /* ... and by which that grows, until H is no longer singular         */
-#define SHIFT_END 1e6   /* enough for any H that is finite                                    */
+#include "backend/host/host_rows_simd.h"
+#include "numerics/row_term.h"
 
-uint64_t host_row_solve_room(uint64_t ld)
+uint64_t host_row_solve_room(uint64_t rank, uint64_t ld)
 {
-    return ld * ld + 2 * ld;
+    return host_rows_room_size(rank) + ld + ld * ld;
 }
 
 /* h (R x ld) = G + h V + ridge, the upper triangle and the diagonal. */
@@ -51,7 +48,7 @@ static bool factorise(double *h, uint64_t rank, uint64_t ld)
             for (uint64_t j = k; j < ld; j++)
                 row[j] -= f * above[j];
         }
-        if (!(row[k] > SINGULAR * whole))
+        if (!(row[k] > ROW_SINGULAR * whole))
             return false;
         const double scale = 1 / sqrt(row[k]);
         for (uint64_t j = k; j < ld; j++)
@@ -84,17 +81,17 @@ static void substitute(const double *u, uint64_t rank, uint64_t ld, double *q)
     }
 }
 
-/* q becomes the d of H d = q. */
-static void solve_free(const struct host_row_solve *s, const struct host_row_system *x, double *h,
-                       double *q)
+/* q becomes the d of H d = q, where H is singular or nearly so; h is scratch. */
+static void solve_alone(const struct host_row_solve *s, const struct host_row_system *x, double *h,
+                        double *q)
 {
     const uint64_t rank = s->rank, ld = s->ld;
     double mean = 0;
     fill_matrix(s, x, h);
     for (uint64_t r = 0; r < rank; r++)
         mean += h[r * ld + r] / (double)rank;
-    for (double shift = SHIFT; !factorise(h, rank, ld); shift *= SHIFT_UP) {
-        if (!(mean > 0) || shift > SHIFT_END) {
+    for (double shift = ROW_SHIFT; !factorise(h, rank, ld); shift *= ROW_SHIFT_UP) {
+        if (!(mean > 0) || shift > ROW_SHIFT_END) {
             memset(q, 0, rank * sizeof *q);
             return;
         }
@@ -103,29 +100,6 @@ static void solve_free(const struct host_row_solve *s, const struct host_row_sys
             h[r * ld + r] += shift * mean;
     }
     substitute(h, rank, ld, q);
-}
-
-/* d (ld) with a + d >= 0; q begins as the gradient, and stays it. */
-static void solve_nonneg(const struct host_row_solve *s, const struct host_row_system *x,
-                         const double *a, double *h, double *q, double *d)
-{
-    const uint64_t rank = s->rank, ld = s->ld;
-    fill_matrix(s, x, h);
-    for (uint64_t i = 0; i < rank; i++)
-        for (uint64_t j = 0; j < i; j++)
-            h[i * ld + j] = h[j * ld + i];
-    memset(d, 0, ld * sizeof *d);
-    for (int pass = 0; pass < PASSES; pass++)
-        for (uint64_t r = 0; r < rank; r++) {
-            const double *row = h + r * ld;
-            if (!(row[r] > 0))
-                continue;
-            const double wanted = d[r] + q[r] / row[r];
-            const double step = (wanted > -a[r] ? wanted : -a[r]) - d[r];
-            d[r] += step;
-            for (uint64_t j = 0; step != 0 && j < rank; j++)
-                q[j] -= step * row[j];
-        }
 }
 
 /* d G d' - 2 d b'. */
@@ -140,19 +114,59 @@ static double change_of_misfit(const struct host_row_system *x, const double *d,
     return sum;
 }
 
-double host_row_solve(const struct host_row_solve *s, const struct host_row_system *x, double *a,
-                      double *scratch)
+/* Fills the part of row l, one of `rows`. */
+static void begin_row(const struct host_row_solve *s, const struct host_row_system *x,
+                      const double *a, const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
-    const uint64_t rank = s->rank, ld = s->ld;
-    double *h = scratch, *q = h + ld * ld, *d = q + ld;
-    fill_gradient(s, x, a, q);
-    if (s->nonneg)
-        solve_nonneg(s, x, a, h, q, d);
-    else {
-        solve_free(s, x, h, q);
-        d = q;
+    fill_gradient(s, x, a, room->rest);
+    for (uint64_t r = 0; r < s->rank; r++) {
+        room->q[r * rows + l] = room->rest[r];
+        room->lower[r * rows + l] = -a[r];
+        room->diagonal[r * rows + l] = x->ridge * s->ridge[r];
     }
-    for (uint64_t r = 0; r < rank; r++)
-        a[r] = s->nonneg && a[r] + d[r] < 0 ? 0 : a[r] + d[r];
-    return change_of_misfit(x, d, rank, ld);
+    room->settled[l] = 0; /* all passes */
+}
+
+/* The steps of all rows, interleaved; bit l of the result is set where there is none for row l. */
+static unsigned find_steps(const struct host_row_solve *s, const struct host_rows_kernels *kernel,
+                           const struct host_rows_matrices *m, const struct host_rows_room *room)
+{
+    const struct host_rows_descent descent = host_rows_descent_in(room, s->rank, ROW_PASSES);
+    kernel->gather(m, s->nonneg, room->h);
+    if (!s->nonneg)
+        return kernel->solve(room->h, s->rank, ROW_SINGULAR, room->q);
+    kernel->descend(&descent);
+    return 0;
+}
+
+void host_rows_solve(const struct host_row_solve *s, struct host_row_system *x, uint64_t count,
+                     double *const *a, double *scratch)
+{
+    const struct host_rows_kernels *kernel = host_rows_kernels(s->rank);
+    const uint64_t rows = kernel->rows;
+    const struct host_rows_room room = host_rows_room_in(scratch, s->rank);
+    struct host_rows_matrices m = {
+        .rank = s->rank, .ld = s->ld, .common = s->v, .diagonal = room.diagonal};
+    if (count == 0)
+        return;
+    for (uint64_t l = 0; l < rows; l++) { /* where there are fewer rows, one more than once */
+        const uint64_t of = l < count ? l : 0;
+        m.g[l] = x[of].g;
+        begin_row(s, &x[of], a[of], &room, l, rows);
+    }
+    const unsigned failed = find_steps(s, kernel, &m, &room);
+    const double *steps = s->nonneg ? room.d : room.q;
+    double *d = room.rest, *alone = d + s->ld; /* of one row: its step and its matrix */
+    for (uint64_t l = 0; l < count; l++) {
+        memset(d, 0, s->ld * sizeof *d);
+        for (uint64_t r = 0; r < s->rank; r++)
+            d[r] = steps[r * rows + l];
+        if (failed >> l & 1) {
+            fill_gradient(s, &x[l], a[l], d);
+            solve_alone(s, &x[l], alone, d);
+        }
+        for (uint64_t r = 0; r < s->rank; r++)
+            a[l][r] = s->nonneg && a[l][r] + d[r] < 0 ? 0 : a[l][r] + d[r];
+        x[l].change = change_of_misfit(&x[l], d, s->rank, s->ld);
+    }
 }

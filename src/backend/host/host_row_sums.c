@@ -53,8 +53,9 @@ void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, u
     bool overlap = s->width % simd != 0;
     const struct host_row_sums_kernels *const *of =
         s->precision == PRECISION_SINGLE ? single_kernels : kernels;
-    of[__builtin_ctzll(simd)]->kernel[s->ahead > 0][order][overlap][vectors - 1](s, x, stretch,
-                                                                                 first, last);
+    host_row_sums_kernel *kernel =
+        of[__builtin_ctzll(simd)]->kernel[x->narrow][s->ahead > 0][order][overlap][vectors - 1];
+    kernel(s, x, stretch, first, last);
 }
 
 void host_row_sums_begin(struct host_row_sums *s, uint64_t row)

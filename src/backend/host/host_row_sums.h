@@ -24,10 +24,12 @@ enum host_row_sink {
 /* Nonzeros as the kernel reads them. A stretch is neighbouring nonzeros of one row of M; in the
  * ordering of the mode, it is a slice. Arrays are borrowed. */
 struct host_nonzeros {
-    const uint32_t *coordinate[MAX_ORDER - 1]; /* (nnz) of each other mode                    */
-    const double *value;                       /* (nnz)                                       */
-    const uint32_t *row;                       /* (stretches): of M                           */
-    const uint64_t *end;                       /* (stretches): after a stretch's last nonzero  */
+    bool narrow;                           /* coordinates are uint16_t and values float, in place of
+                                            * uint32_t and double                              */
+    const void *coordinate[MAX_ORDER - 1]; /* (nnz) of each other mode                         */
+    const void *value;                     /* (nnz)                                            */
+    const uint32_t *row;                   /* (stretches): of M                                */
+    const uint64_t *end;                   /* (stretches): after a stretch's last nonzero      */
 };
 
 /* The sum in progress. Arrays are borrowed. */
@@ -64,9 +66,9 @@ typedef void host_row_sums_kernel(struct host_row_sums *s, const struct host_non
                                   uint64_t stretch, uint64_t first, uint64_t last);
 
 struct host_row_sums_kernels {
-    /* by whether rows are prefetched, order (3, 4, 5, any), overlap (NULL for vectors of one
-     * column, and for one vector), vectors of a tile - 1 */
-    host_row_sums_kernel *kernel[2][4][2][4];
+    /* by whether nonzeros are narrow, whether rows are prefetched, order (3, 4, 5, any), overlap
+     * (NULL for vectors of one column, and for one vector), vectors of a tile - 1 */
+    host_row_sums_kernel *kernel[2][2][4][2][4];
 };
 
 extern const struct host_row_sums_kernels host_row_sums_double1, host_row_sums_double2,

@@ -61,32 +61,44 @@ INLINE void put_row(const struct host_row_sums *s, const struct tile *t, uint64_
 /* The processor reads ahead along arrays, but not far enough where rows of factors come in between:
  * coordinates and values are prefetched STREAM_AHEAD nonzeros before their use. */
 #define STREAM_AHEAD 64
-#define CACHE_LINE   (64 / (int)sizeof(entry)) /* entries */
-#define KEEP_NNZ     128                       /* of a row, whose sum in floats is then kept */
+#define LINE_BYTES   64                           /* of the cache */
+#define CACHE_LINE   (LINE_BYTES / sizeof(entry)) /* entries */
+#define KEEP_NNZ     128                          /* of a row, whose sum in floats is then kept */
 
-/* What a kernel reads. */
+/* What a kernel reads; `narrow` is a constant. */
 struct reading {
     const entry *rows[MAX_ORDER - 1];
-    const uint32_t *coordinate[MAX_ORDER - 1];
-    const double *value;
+    const void *coordinate[MAX_ORDER - 1], *value;
     uint64_t rank, last, ahead; /* last: after the last nonzero; ahead: of the sum */
+    bool narrow;
 };
 
 INLINE const entry *row_at(const struct reading *r, int n, uint64_t i)
 {
-    return r->rows[n] + r->coordinate[n][i] * r->rank;
+    const void *of = r->coordinate[n];
+    return r->rows[n] +
+           (r->narrow ? ((const uint16_t *)of)[i] : ((const uint32_t *)of)[i]) * r->rank;
+}
+
+INLINE entry value_at(const struct reading *r, uint64_t i)
+{
+    const void *of = r->value;
+    return r->narrow ? (entry)((const float *)of)[i] : (entry)((const double *)of)[i];
 }
 
 /* Called for every second nonzero of a row; prefetches each cache line once. */
 INLINE void prefetch_stream(const struct reading *r, uint64_t i, int others)
 {
-    if (i & 6)
+    const uint64_t value = r->narrow ? sizeof(float) : sizeof(double);
+    const uint64_t coordinate = r->narrow ? sizeof(uint16_t) : sizeof(uint32_t);
+    const uint64_t at = i + STREAM_AHEAD;
+    if (i % (LINE_BYTES / value) > 1)
         return;
-    __builtin_prefetch(r->value + i + STREAM_AHEAD);
-    if (i & 8)
+    __builtin_prefetch((const char *)r->value + at * value);
+    if (i % (LINE_BYTES / coordinate) > 1)
         return;
     for (int n = 0; n < others; n++)
-        __builtin_prefetch(r->coordinate[n] + i + STREAM_AHEAD);
+        __builtin_prefetch((const char *)r->coordinate[n] + at * coordinate);
 }
 
 INLINE void prefetch_rows(const struct reading *r, const struct tile *t, uint64_t i, int others)
@@ -102,7 +114,7 @@ INLINE void prefetch_rows(const struct reading *r, const struct tile *t, uint64_
 INLINE void add_product(vec *sum, const struct reading *r, const struct tile *t, uint64_t i,
                         int others, int vectors)
 {
-    const entry value = (entry)r->value[i];
+    const entry value = value_at(r, i);
     EACH_VECTOR(v, vectors) {
         uint64_t c = column_of(t->last, v, vectors);
         vec product = others > 0 ? value * load(row_at(r, others - 1, i) + c) : (vec){0} + value;
@@ -181,12 +193,13 @@ INLINE void add_products(vec *sum, vec *other_sum, const struct reading *r, cons
  * (in s->sum, in double precision) after every KEEP_NNZ nonzeros. */
 INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t stretch,
                           uint64_t first, uint64_t last, int others, int vectors, bool exact,
-                          bool distant)
+                          bool distant, bool narrow)
 {
     const struct tile t = tile_of(exact ? (uint64_t)vectors * SIMD_WIDTH : s->width, vectors);
     const bool is_single = sizeof(entry) == sizeof(float);
     const bool each = s->sink == HOST_ROW_ATOMIC_EACH;
-    struct reading r = {.value = x->value, .rank = s->rank, .last = last, .ahead = s->ahead};
+    struct reading r = {
+        .value = x->value, .rank = s->rank, .last = last, .ahead = s->ahead, .narrow = narrow};
     for (int n = 0; n < others; n++) {
         r.rows[n] = s->rows[n];
         r.coordinate[n] = x->coordinate[n];
@@ -202,51 +215,56 @@ INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x
         if (next != row || each)
             change_row(s, &t, row, next, &kept, sum, other_sum, vectors);
         row = next;
-        for (; is_single && end - i > KEEP_NNZ; i += KEEP_NNZ) {
-            add_products(sum, other_sum, &r, &t, i, i + KEEP_NNZ, others, vectors, distant);
+        for (;;) {
+            const bool keep = is_single && end - i > KEEP_NNZ;
+            const uint64_t to = keep ? i + KEEP_NNZ : end;
+            add_products(sum, other_sum, &r, &t, i, to, others, vectors, distant);
+            i = to;
+            if (!keep)
+                break;
             keep_sums(s, &t, sum, other_sum, vectors);
             kept = true;
         }
-        add_products(sum, other_sum, &r, &t, i, end, others, vectors, distant);
-        i = end;
     }
     keep_sums(s, &t, sum, other_sum, vectors);
     s->row = row;
 }
 
 /* The list of specialisations: orders 3 to 5 and any other; tiles of 1 to 4 vectors that do not
- * overlap, and of 2 to 4 that do; factors' rows in cache and distant, which are prefetched. */
-#define KERNEL(name, others, vectors, exact, distant)                                              \
+ * overlap, and of 2 to 4 that do; factors' rows in cache and distant, which are prefetched; wide
+ * and narrow nonzeros. */
+#define KERNEL(name, others, vectors, exact, distant, narrow)                                      \
     static void name(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t stretch,     \
                      uint64_t first, uint64_t last)                                                \
     {                                                                                              \
-        row_sums_body(s, x, stretch, first, last, others, vectors, exact, distant);                \
+        row_sums_body(s, x, stretch, first, last, others, vectors, exact, distant, narrow);        \
     }
-#define KERNELS(name, others, distant)                                                             \
-    KERNEL(name##_1, others, 1, true, distant)                                                     \
-    KERNEL(name##_2, others, 2, true, distant)                                                     \
-    KERNEL(name##_3, others, 3, true, distant)                                                     \
-    KERNEL(name##_4, others, 4, true, distant)                                                     \
-    OVERLAPS(name, others, distant)
+#define KERNELS(name, others, distant, narrow)                                                     \
+    KERNEL(name##_1, others, 1, true, distant, narrow)                                             \
+    KERNEL(name##_2, others, 2, true, distant, narrow)                                             \
+    KERNEL(name##_3, others, 3, true, distant, narrow)                                             \
+    KERNEL(name##_4, others, 4, true, distant, narrow)                                             \
+    OVERLAPS(name, others, distant, narrow)
 #if SIMD_WIDTH == 1
-#define OVERLAPS(name, others, distant)
+#define OVERLAPS(name, others, distant, narrow)
 #define OVERLAP_ROW(name) NULL, NULL, NULL, NULL
 #else
-#define OVERLAPS(name, others, distant)                                                            \
-    KERNEL(name##_2_overlap, others, 2, false, distant)                                            \
-    KERNEL(name##_3_overlap, others, 3, false, distant)                                            \
-    KERNEL(name##_4_overlap, others, 4, false, distant)
+#define OVERLAPS(name, others, distant, narrow)                                                    \
+    KERNEL(name##_2_overlap, others, 2, false, distant, narrow)                                    \
+    KERNEL(name##_3_overlap, others, 3, false, distant, narrow)                                    \
+    KERNEL(name##_4_overlap, others, 4, false, distant, narrow)
 #define OVERLAP_ROW(name) NULL, name##_2_overlap, name##_3_overlap, name##_4_overlap
 #endif
+#define ORDERS(name, distant, narrow)                                                              \
+    KERNELS(name##_3, 2, distant, narrow)                                                          \
+    KERNELS(name##_4, 3, distant, narrow)                                                          \
+    KERNELS(name##_5, 4, distant, narrow)                                                          \
+    KERNELS(name##_any, s->others, distant, narrow)
 
-KERNELS(order_3, 2, false)
-KERNELS(order_4, 3, false)
-KERNELS(order_5, 4, false)
-KERNELS(order_any, s->others, false)
-KERNELS(distant_3, 2, true)
-KERNELS(distant_4, 3, true)
-KERNELS(distant_5, 4, true)
-KERNELS(distant_any, s->others, true)
+ORDERS(near, false, false)
+ORDERS(distant, true, false)
+ORDERS(narrow_near, false, true)
+ORDERS(narrow_distant, true, true)
 
 #define ROW(name)                                                                                  \
     {                                                                                              \
@@ -255,6 +273,10 @@ KERNELS(distant_any, s->others, true)
             OVERLAP_ROW(name)                                                                      \
         }                                                                                          \
     }
+#define ORDER_ROWS(name)                                                                           \
+    {                                                                                              \
+        ROW(name##_3), ROW(name##_4), ROW(name##_5), ROW(name##_any)                               \
+    }
 const struct host_row_sums_kernels SIMD_NAME(host_row_sums) = {
-    {{ROW(order_3), ROW(order_4), ROW(order_5), ROW(order_any)},
-     {ROW(distant_3), ROW(distant_4), ROW(distant_5), ROW(distant_any)}}};
+    {{ORDER_ROWS(near), ORDER_ROWS(distant)},
+     {ORDER_ROWS(narrow_near), ORDER_ROWS(narrow_distant)}}};

@@ -8,8 +8,7 @@
 #include "backend/host/host_ranks.h"
 #include "backend/host/host_row_common.h"
 #include "base/memory.h"
-
-#define LIFT 1e-6 /* of the mean of a column: what a zero of a start becomes */
+#include "numerics/poisson_term.h"
 
 enum status host_row_systems_create(struct host_row_systems *s, const struct host_model *model,
                                     struct error *error)
@@ -56,8 +55,8 @@ static enum status lift_zeros(struct host_state *h, int n, struct error *error)
     const uint64_t rank = model->rank, *row = h->ranks->part.row[n];
     double *to = h->solve.column, *entry = h->solve.row;
     for (uint64_t r = 0; r < rank; r++)
-        to[r] = LIFT / (double)h->ranks->part.whole.dims[n] * (f->sum[r] > 0 ? f->sum[r] : 1) /
-                f->scale[r];
+        to[r] = POISSON_LIFT / (double)h->ranks->part.whole.dims[n] *
+                (f->sum[r] > 0 ? f->sum[r] : 1) / f->scale[r];
     for (uint64_t i = 0; i < model->shape.dims[n]; i++) {
         void *at = host_model_row(model, f->entries, i);
         if (row && row[i] == NO_ROW)

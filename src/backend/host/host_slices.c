@@ -105,6 +105,66 @@ failed:
     return error->status;
 }
 
+static bool values_are_floats(const struct host_slices *s)
+{
+    uint64_t others = 0;
+#pragma omp parallel for schedule(static) reduction(+ : others) if (s->nnz > SCAN_NNZ)
+    for (uint64_t i = 0; i < s->nnz; i++)
+        others += (double)(float)s->value[i] != s->value[i];
+    return others == 0;
+}
+
+static bool can_be_narrow(const struct host_slices *s)
+{
+    for (int n = 0; n < s->shape.order; n++)
+        if (n != s->mode && s->shape.dims[n] > UINT16_MAX + 1)
+            return false;
+    return values_are_floats(s);
+}
+
+static enum status narrow_values(struct host_slices *s, struct error *error)
+{
+    s->narrow_value = memory_array(s->nnz, sizeof *s->narrow_value, error);
+    if (!s->narrow_value)
+        return error->status;
+#pragma omp parallel for schedule(static) if (s->nnz > SCAN_NNZ)
+    for (uint64_t i = 0; i < s->nnz; i++)
+        s->narrow_value[i] = (float)s->value[i];
+    memory_free(s->value);
+    s->value = NULL;
+    return STATUS_OK;
+}
+
+static enum status narrow_coordinates(struct host_slices *s, int n, struct error *error)
+{
+    uint16_t *narrow = memory_array(s->nnz, sizeof *narrow, error);
+    if (!narrow)
+        return error->status;
+#pragma omp parallel for schedule(static) if (s->nnz > SCAN_NNZ)
+    for (uint64_t i = 0; i < s->nnz; i++)
+        narrow[i] = (uint16_t)s->coordinate[n][i];
+    memory_free(s->coordinate[n]);
+    s->coordinate[n] = NULL;
+    s->narrow_coordinate[n] = narrow;
+    return STATUS_OK;
+}
+
+enum status host_slices_narrow(struct host_slices *s, struct error *error)
+{
+    if (!can_be_narrow(s))
+        return STATUS_OK;
+    if (narrow_values(s, error) != STATUS_OK)
+        goto failed;
+    for (int n = 0; n < s->shape.order; n++)
+        if (n != s->mode && narrow_coordinates(s, n, error) != STATUS_OK)
+            goto failed;
+    s->narrow = true;
+    return STATUS_OK;
+failed:
+    host_slices_free(s);
+    return error->status;
+}
+
 uint64_t host_slices_of(const struct host_slices *s, uint64_t i)
 {
     uint64_t low = 0, high = s->count;
@@ -127,6 +187,25 @@ void host_slices_rows(const struct host_slices *s, uint64_t first, uint64_t coun
     }
 }
 
+void host_slices_coordinates(const struct host_slices *s, int n, uint64_t first, uint64_t count,
+                             uint32_t *to)
+{
+    if (!s->narrow)
+        memcpy(to, s->coordinate[n] + first, count * sizeof *to);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            to[i] = s->narrow_coordinate[n][first + i];
+}
+
+void host_slices_values(const struct host_slices *s, uint64_t first, uint64_t count, double *to)
+{
+    if (!s->narrow)
+        memcpy(to, s->value + first, count * sizeof *to);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            to[i] = s->narrow_value[first + i];
+}
+
 uint64_t host_slices_bytes(int order, uint64_t nnz, uint64_t rows)
 {
     const uint64_t slice = sizeof(uint32_t) + sizeof(uint64_t);
@@ -136,9 +215,12 @@ uint64_t host_slices_bytes(int order, uint64_t nnz, uint64_t rows)
 
 void host_slices_free(struct host_slices *s)
 {
-    for (int n = 0; n < MAX_ORDER; n++)
+    for (int n = 0; n < MAX_ORDER; n++) {
         memory_free(s->coordinate[n]);
+        memory_free(s->narrow_coordinate[n]);
+    }
     memory_free(s->value);
+    memory_free(s->narrow_value);
     memory_free(s->row);
     memory_free(s->end);
     memset(s, 0, sizeof *s);

@@ -33,6 +33,7 @@ struct building {
     const struct coo *x;
     struct coo *spent;           /* NULL, or x, which nobody needs afterwards */
     struct blco *alto;           /* NULL where it is not wanted               */
+    bool narrow;                 /* the orderings may be                      */
     struct host_slices *ordered; /* [n]: the ordering of mode n               */
     const bool *wanted;          /* [n]: whether ordered[n] is wanted         */
     struct backend_seconds *times;
@@ -47,6 +48,14 @@ static void announce(struct building *b)
     b->done++;
 }
 
+/* Makes the slices of mode n from *built, which is freed. */
+static enum status take_slices(struct building *b, struct blco *built, int n, struct error *error)
+{
+    if (host_slices_take(&b->ordered[n], built, n, error) != STATUS_OK)
+        return error->status;
+    return b->narrow ? host_slices_narrow(&b->ordered[n], error) : STATUS_OK;
+}
+
 /* Builds one ordering straight from x, by a sort; the last of them spends x. */
 static enum status build_one(struct building *b, int kind, struct error *error)
 {
@@ -57,7 +66,7 @@ static enum status build_one(struct building *b, int kind, struct error *error)
     struct blco built;
     if (blco_build(alto ? b->alto : &built, b->x, &options, error) != STATUS_OK)
         return error->status;
-    if (!alto && host_slices_take(&b->ordered[kind], &built, kind, error) != STATUS_OK)
+    if (!alto && take_slices(b, &built, kind, error) != STATUS_OK)
         return error->status;
     *(alto ? &b->times->alto : &b->times->replica[kind]) = clock_lap(&start);
     return STATUS_OK;
@@ -81,7 +90,7 @@ static enum status build_from_common(struct building *b, struct error *error)
         struct blco built;
         if (blco_build_from(&built, &presort, n, i == order, error) != STATUS_OK)
             goto done;
-        if (host_slices_take(&b->ordered[n], &built, n, error) != STATUS_OK)
+        if (take_slices(b, &built, n, error) != STATUS_OK)
             goto done;
         b->times->replica[n] = clock_lap(&start);
     }
@@ -115,6 +124,7 @@ static enum status build_decided(struct host_sweep *s, const struct coo *x, stru
                          .alto = s->sweep.alto ? &s->alto : NULL,
                          .ordered = s->ordered,
                          .wanted = s->sweep.ordered,
+                         .narrow = s->narrow,
                          .times = &s->seconds,
                          .progress = progress};
     memcpy(s->tuples, x->shape.dims, sizeof s->tuples);
@@ -131,8 +141,11 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
     struct backend_seconds unused;
     for (int k = 0; k < size; k++)
         wanted[k] = true;
-    struct building b = {
-        .x = tuples, .ordered = &s->tuple_tensor[first], .wanted = wanted, .times = &unused};
+    struct building b = {.x = tuples,
+                         .ordered = &s->tuple_tensor[first],
+                         .narrow = s->narrow,
+                         .wanted = wanted,
+                         .times = &unused};
     if (build_orderings(&b, error) != STATUS_OK)
         return error->status;
     s->product[group] = memory_array(tuples->nnz, s->row_bytes, error);
@@ -278,6 +291,7 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct co
     memset(s, 0, sizeof *s);
     s->shape = x->shape;
     s->row_bytes = plan->request.row_bytes;
+    s->narrow = plan->request.narrow;
     mode_groups_none(&none, x->shape.order);
     sweep_decide(&s->sweep, plan, &none);
     if (x->nnz == 0)

@@ -13,6 +13,7 @@
 struct host_sweep {
     struct shape shape; /* of the tensor                          */
     uint64_t row_bytes; /* room for a row of a factor, at its most */
+    bool narrow;        /* whether orderings may be (host_slices.h) */
     struct sweep sweep;
 
     /* The reduced tensor; [g] belongs to group g. An ordering that was not built is empty; the

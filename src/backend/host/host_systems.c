@@ -8,14 +8,14 @@
 #include "backend/host/host_systems_simd.h"
 #include "backend/host/simd_width.h"
 #include "base/least.h"
+#include "base/machine.h"
 #include "base/memory.h"
-#include "base/vector_clones.h"
-#include "numerics/poisson_term.h"
 
 /* Where runs are cut does not depend on the number of threads. */
 #define MAX_RUNS  1024
 #define MIN_RUNS  16
 #define RUN_NNZ   1024                 /* nonzeros of a run, at least       */
+#define AHEAD     16                   /* nonzeros from a row's prefetch to its use */
 #define ENDS_ROOM (UINT64_C(64) << 20) /* bytes of the runs' ends, at most */
 
 static const struct host_systems_kernels *kernels(void)
@@ -77,9 +77,11 @@ struct run {
 
 /* One thread's room. */
 struct work {
-    double *a, *system, *scratch;
+    struct host_system_rows rows; /* whose systems are whole; the next ones have room, too */
+    double *a;                    /* (ld): the row that is summed */
+    double *scratch;
     double *z, *wz; /* (HOST_SYSTEM_BLOCK x ld) */
-    double m[HOST_SYSTEM_BLOCK], c[HOST_SYSTEM_BLOCK], w[HOST_SYSTEM_BLOCK], q[HOST_SYSTEM_BLOCK];
+    struct host_terms t;
 };
 
 struct pass {
@@ -102,10 +104,16 @@ static double *end_of(const struct pass *p, uint64_t run, int tail)
 static struct work work_of(const struct pass *p, int thread)
 {
     double *room = p->rooms + (uint64_t)thread * p->room;
-    struct work w = {.a = room, .z = room + p->ld};
+    struct work w = {.z = room};
     w.wz = w.z + HOST_SYSTEM_BLOCK * p->ld;
-    w.system = w.wz + HOST_SYSTEM_BLOCK * p->ld;
-    w.scratch = w.system + p->length;
+    room = w.wz + HOST_SYSTEM_BLOCK * p->ld;
+    for (uint64_t l = 0; l < p->s->rows; l++) {
+        w.rows.system[l] = host_system_at(room, p->rank);
+        w.rows.a[l] = room + p->length;
+        room += p->length + p->ld;
+    }
+    w.a = w.rows.a[0];
+    w.scratch = room;
     return w;
 }
 
@@ -144,18 +152,22 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
                        .products = {.others = s->slices->shape.order - 1,
                                     .rank = rank,
                                     .ld = ld,
+                                    .nnz = s->slices->nnz,
                                     .precision = s->factors->precision}};
+    uint64_t bytes = 0; /* of the other modes' rows */
     for (int n = 0, k = 0; n < s->slices->shape.order; n++) {
         if (n == s->slices->mode)
             continue;
+        bytes += s->slices->shape.dims[n] * rank * precision_bytes(s->factors->precision);
         p->products.rows[k] = s->factors->of[n];
         p->products.coordinate[k++] = s->slices->coordinate[n];
     }
+    p->products.ahead = bytes > machine_core_cache() ? AHEAD : 0;
     p->runs = count_runs(p, nnz);
-    p->room = ld + 2 * HOST_SYSTEM_BLOCK * ld + p->length + host_system_ld(s->scratch);
+    p->room = 2 * HOST_SYSTEM_BLOCK * ld + s->rows * (p->length + ld) + host_system_ld(s->scratch);
     p->run = memory_array(p->runs, sizeof *p->run, error);
-    p->ends = memory_array(p->runs, 2 * p->length * sizeof *p->ends, error);
-    p->rooms = memory_array((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
+    p->ends = memory_zeros(p->runs, 2 * p->length * sizeof *p->ends, error);
+    p->rooms = memory_zeros((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
     if (error->status == STATUS_OK)
         cut_runs(p, first, nnz);
     return error->status;
@@ -182,44 +194,7 @@ static void read_row(const struct pass *p, uint64_t row, double *a)
 /* z and m of nonzeros [first, first + count). */
 static void read_block(const struct pass *p, struct work *w, uint64_t first, uint64_t count)
 {
-    p->kernel->products(&p->products, first, count, w->z);
-    p->kernel->values(w->z, count, p->ld, w->a, w->m);
-}
-
-/* c and w of `count` nonzeros with these values, and what they add to the numbers. */
-static void take_squares(const struct pass *p, struct work *w, const double *value, uint64_t count,
-                         double *number)
-{
-    for (uint64_t k = 0; k < count; k++) {
-        const struct row_term t = row_term(value[k], w->m[k], p->s->unlisted);
-        w->c[k] = t.c;
-        w->w[k] = t.w;
-        number[SYSTEM_KNOWN] += row_term_known(value[k]);
-        number[SYSTEM_MISFIT] += t.misfit;
-        number[SYSTEM_SIZE] += fabs(t.misfit);
-    }
-}
-
-/* c, w and q of `count` terms of counts. */
-VECTOR_CLONES static void fill_counts(struct work *w, const double *value, uint64_t count,
-                                      double unlisted)
-{
-    for (uint64_t k = 0; k < count; k++) {
-        const struct poisson_term t = poisson_term(value[k], w->m[k], unlisted);
-        w->c[k] = t.c;
-        w->w[k] = t.w;
-        w->q[k] = t.q;
-    }
-}
-
-static void take_counts(const struct pass *p, struct work *w, const double *value, uint64_t count,
-                        double *number)
-{
-    fill_counts(w, value, count, p->s->unlisted);
-    for (uint64_t k = 0; k < count; k++) {
-        number[SYSTEM_KNOWN] += row_term_known(value[k]);
-        number[SYSTEM_LEAST] = host_system_least(number[SYSTEM_LEAST], value[k]);
-    }
+    p->kernel->products(&p->products, first, count, w->a, w->z, w->t.m);
 }
 
 /* The system of nonzeros [first, last), all of one row, which is in w->a. */
@@ -227,30 +202,42 @@ static void sum_row(const struct pass *p, struct work *w, uint64_t first, uint64
                     double *system)
 {
     const struct host_system to = host_system_at(system, p->rank);
-    memset(system, 0, p->length * sizeof *system);
+    const bool counts = p->s->loss == LOSS_POISSON;
+    struct host_terms *t = &w->t;
+    memset(system, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *system);
     for (uint64_t i = first; i < last; i += HOST_SYSTEM_BLOCK) {
         const uint64_t count = least_of(HOST_SYSTEM_BLOCK, last - i);
         const double *value = p->s->slices->value + i;
-        const bool counts = p->s->loss == LOSS_POISSON;
         read_block(p, w, i, count);
         if (counts)
-            take_counts(p, w, value, count, to.number);
+            host_terms_counts(t, value, count, p->s->unlisted, to.number);
         else
-            take_squares(p, w, value, count, to.number);
+            host_terms_squares(t, value, count, p->s->unlisted, to.number);
+        p->kernel->add_vector(w->z, count, p->ld, t->c, to.b);
         if (p->s->matrix)
-            p->kernel->add(w->z, count, p->ld, w->c, w->w, w->wz, to.b, to.g);
-        else
-            p->kernel->add_vector(w->z, count, p->ld, w->c, to.b);
+            p->kernel->add(w->z, count, p->ld, t->w, w->wz, i == first, to.g);
         if (counts && p->s->weighed)
-            p->kernel->add_vector(w->z, count, p->ld, w->q, to.q);
+            p->kernel->add_vector(w->z, count, p->ld, t->q, to.q);
     }
 }
 
-static void hand_over(const struct pass *p, uint64_t row, double *system, struct work *w,
-                      struct host_row_totals *totals)
+/* Gives the sink the rows whose systems are whole. */
+static void hand_over(const struct pass *p, struct work *w, struct host_row_totals *totals)
 {
-    struct host_system of = host_system_at(system, p->rank);
-    p->s->sink(p->s->context, row, &of, w->a, w->scratch, totals);
+    if (w->rows.count > 0)
+        p->s->sink(p->s->context, &w->rows, w->scratch, totals);
+    w->rows.count = 0;
+    w->a = w->rows.a[0];
+}
+
+/* The system of `row`, which is in w->a, is whole. */
+static void end_row(const struct pass *p, uint64_t row, struct work *w,
+                    struct host_row_totals *totals)
+{
+    w->rows.row[w->rows.count++] = row;
+    if (w->rows.count == p->s->rows)
+        hand_over(p, w, totals);
+    w->a = w->rows.a[w->rows.count];
 }
 
 static void sum_run(const struct pass *p, uint64_t k, struct work *w)
@@ -261,13 +248,14 @@ static void sum_run(const struct pass *p, uint64_t k, struct work *w)
     for (uint64_t slice = run->slice; i < run->last; slice++) {
         const uint64_t end = least_of(x->end[slice], run->last), row = x->row[slice];
         const bool head = run->head && slice == run->slice, tail = x->end[slice] > end;
-        double *system = head ? end_of(p, k, 0) : tail ? end_of(p, k, 1) : w->system;
+        double *own = w->rows.system[w->rows.count].number;
         read_row(p, row, w->a);
-        sum_row(p, w, i, end, system);
+        sum_row(p, w, i, end, head ? end_of(p, k, 0) : tail ? end_of(p, k, 1) : own);
         if (!head && !tail)
-            hand_over(p, row, system, w, &run->totals);
+            end_row(p, row, w, &run->totals);
         i = end;
     }
+    hand_over(p, w, &run->totals);
 }
 
 /* Adds the ends of runs that belong to one row, in the order of the runs. */
@@ -282,11 +270,13 @@ static void join_ends(const struct pass *p, struct host_row_totals *totals)
             host_system_join(open, end_of(p, k, 0), p->length);
             if (x->end[run->slice] <= run->last) {
                 read_row(p, x->row[run->slice], w.a);
-                hand_over(p, x->row[run->slice], open, &w, totals);
+                w.rows.system[w.rows.count] = host_system_at(open, p->rank);
+                end_row(p, x->row[run->slice], &w, totals);
             }
         }
         open = run->tail ? end_of(p, k, 1) : open;
     }
+    hand_over(p, &w, totals);
 }
 
 enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint64_t last,
@@ -314,19 +304,6 @@ done:
     return error->status;
 }
 
-/* Adds an entry of this value, where the model has m. */
-static void add_value(struct host_value_sums *sums, const struct host_systems *s, double x,
-                      double m)
-{
-    const bool known = row_term_known(x);
-    if (s->loss == LOSS_SQUARES) {
-        sums->model_sq += known ? m * m : 0;
-        return;
-    }
-    sums->model += (known - s->unlisted) * m;
-    sums->misfit += (known ? poisson_misfit(x, m) : 0) - s->unlisted * m;
-}
-
 /* The sums over a run. */
 static struct host_value_sums run_values(const struct pass *p, const struct run *run,
                                          struct work *w)
@@ -339,8 +316,10 @@ static struct host_value_sums run_values(const struct pass *p, const struct run 
         count = least_of(HOST_SYSTEM_BLOCK, least_of(x->end[slice], run->last) - i);
         read_row(p, x->row[slice], w->a);
         read_block(p, w, i, count);
-        for (uint64_t k = 0; k < count; k++)
-            add_value(&sums, p->s, x->value[i + k], w->m[k]);
+        if (p->s->loss == LOSS_POISSON)
+            host_terms_misfits(&w->t, x->value + i, count, p->s->unlisted, &sums);
+        else
+            sums.model_sq += host_terms_model_sq(&w->t, x->value + i, count);
     }
     return sums;
 }

@@ -1,14 +1,16 @@
 /* The systems of all rows of a mode (numerics/row_term.h): one pass over the nonzeros in the
- * ordering of the mode sums b and G of a row after the other, and hands each to a sink, which
- * solves or keeps it. No more than a few are in memory at a time. By all OpenMP threads; results do
- * not depend on their number. */
+ * ordering of the mode sums b and G of a row after the other, and hands some at a time to a sink,
+ * which solves or keeps them. No more than a few are in memory at a time. By all OpenMP threads;
+ * results do not depend on their number. */
 #ifndef BLCO_HOST_SYSTEMS_H
 #define BLCO_HOST_SYSTEMS_H
 
 #include <stdbool.h>
 
 #include "backend/host/host_entries.h"
+#include "backend/host/host_rows_simd.h"
 #include "backend/host/host_slices.h"
+#include "backend/host/host_terms.h"
 #include "base/error.h"
 #include "problem/problem.h"
 
@@ -22,15 +24,6 @@ struct host_row_totals {
 
 /* *to += *from. */
 void host_row_totals_add(struct host_row_totals *to, const struct host_row_totals *from);
-
-/* The numbers of a system. */
-enum host_system_number {
-    SYSTEM_KNOWN,  /* listed entries whose value is known             */
-    SYSTEM_MISFIT, /* of squares: struct host_row_totals, with the row as it was  */
-    SYSTEM_SIZE,
-    SYSTEM_LEAST, /* of counts: the least value above 0, which is no sum; 0: there is none */
-    SYSTEM_NUMBERS
-};
 
 /* A system: its numbers, b (ld), q (ld, of counts; else 0) and G (ld x ld), of which entries (i, j)
  * with i <= j count. Where rows take a multiplicative step, there is no G. */
@@ -50,16 +43,18 @@ struct host_system host_system_at(double *at, uint64_t rank);
 /* Adds `from` to `to`, systems of parts of one row; their lengths are `length`. */
 void host_system_join(double *to, const double *from, uint64_t length);
 
-/* The lesser of two SYSTEM_LEAST; of a value, too, which may be 0 or unknown. */
-static inline double host_system_least(double least, double b)
-{
-    return b > 0 && !(least > 0 && least < b) ? b : least;
-}
+/* Rows with their systems, and the rows as they are, a (ld). */
+struct host_system_rows {
+    uint64_t count;
+    uint64_t row[HOST_ROWS_MOST];
+    struct host_system system[HOST_ROWS_MOST];
+    double *a[HOST_ROWS_MOST];
+};
 
-/* Takes the system of `row`; a (ld) is the row, which it may change as it may `system` and scratch.
- * Several threads call it, each with its own *totals and a different row. */
-typedef void host_system_sink(void *context, uint64_t row, struct host_system *system, double *a,
-                              double *scratch, struct host_row_totals *totals);
+/* Takes the systems of some rows, which it may change as it may the rows' a and scratch. Several
+ * threads call it, each with its own *totals and different rows. */
+typedef void host_system_sink(void *context, const struct host_system_rows *rows, double *scratch,
+                              struct host_row_totals *totals);
 
 struct host_systems {
     const struct host_slices *slices; /* borrowed, as all arrays are                       */
@@ -71,19 +66,13 @@ struct host_systems {
     bool weighed;    /* h is not 1, or values may be unknown               */
     host_system_sink *sink;
     void *context;
-    uint64_t scratch; /* doubles that the sink needs */
+    uint64_t rows;    /* that the sink takes at a time, at most */
+    uint64_t scratch; /* doubles that the sink needs            */
 };
 
 /* The systems of slices [first, last). *totals += what the sink adds. STATUS_MEMORY. */
 enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint64_t last,
                              struct host_row_totals *totals, struct error *error);
-
-/* Sums over the listed entries, of the model as it stands. */
-struct host_value_sums {
-    double model_sq; /* of squares: of m^2, where the value is known    */
-    double model;    /* of counts: of (v - h) m                         */
-    double misfit;   /* of counts: of v (m - x - x log(m / x)) - h m    */
-};
 
 /* *sums of all slices. STATUS_MEMORY. */
 enum status host_systems_values(const struct host_systems *s, struct host_value_sums *sums,

@@ -3,6 +3,7 @@
 #ifndef BLCO_HOST_SYSTEMS_SIMD_H
 #define BLCO_HOST_SYSTEMS_SIMD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "backend/host/host_entries.h"
@@ -12,7 +13,8 @@
 
 /* The other modes' rows, of which z of a nonzero is the product; borrowed. */
 struct host_products {
-    int others; /* order - 1 */
+    int others;          /* order - 1 */
+    uint64_t nnz, ahead; /* nonzeros from a row's prefetch to its use; 0: rows are not prefetched */
     uint64_t rank, ld;
     enum precision precision;                  /* of the entries of `rows`                */
     const void *rows[MAX_ORDER - 1];           /* (I_n x R)                               */
@@ -20,19 +22,18 @@ struct host_products {
 };
 
 struct host_systems_kernels {
-    /* z (count x ld) of nonzeros [first, first + count). */
-    void (*products)(const struct host_products *p, uint64_t first, uint64_t count, double *z);
-
-    /* m[k] (count) = the inner product of row k of z and a (ld). */
-    void (*values)(const double *z, uint64_t count, uint64_t ld, const double *a, double *m);
+    /* z (count x ld) of nonzeros [first, first + count), and m (count): the inner product of each
+     * with a (ld). There is room for a multiple of HOST_SYSTEM_PAD numbers at m. */
+    void (*products)(const struct host_products *p, uint64_t first, uint64_t count, const double *a,
+                     double *z, double *m);
 
     /* b (ld) += sum over k of c[k] z_k. */
     void (*add_vector)(const double *z, uint64_t count, uint64_t ld, const double *c, double *b);
 
-    /* The same, and g (ld x ld) += sum of w[k] z_k z_k', in its entries (i, j) with i <= j at
-     * least. wz (count x ld) is scratch. */
-    void (*add)(const double *z, uint64_t count, uint64_t ld, const double *c, const double *w,
-                double *wz, double *b, double *g);
+    /* g (ld x ld) += the sum of w[k] z_k z_k', or = where it is fresh, in its entries (i, j) with i
+     * <= j at least. wz (count x ld) is scratch. */
+    void (*add)(const double *z, uint64_t count, uint64_t ld, const double *w, double *wz,
+                bool fresh, double *g);
 };
 
 extern const struct host_systems_kernels host_systems_double2, host_systems_double4,

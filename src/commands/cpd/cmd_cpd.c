@@ -9,6 +9,7 @@
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
+#include "commands/cpd/cpd_halves.h"
 #include "commands/cpd/cpd_job.h"
 #include "commands/cpd/cpd_machine.h"
 #include "commands/cpd/cpd_output.h"
@@ -73,6 +74,9 @@ static enum status prepare(struct cpd_job *job, struct error *error)
         return error->status;
     if (starts_create(&results->starts, s->starts, s->seed, NULL, error) != STATUS_OK)
         return error->status;
+    if (split_half_create(&results->halves, &s->halves, s->starts, s->seed, NULL, error) !=
+        STATUS_OK)
+        return error->status;
     if (cpd_guess_read(in, error) != STATUS_OK)
         return error->status;
     if (cpd_checkpoint_prepare(in, &run->saving, error) != STATUS_OK)
@@ -86,12 +90,15 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* The result is that of the best start, with the signal of the last one and the time of all. */
+/* The result is that of the best start, with the signal that ended the run and the time of
+ * all. */
 static enum status take_best_start(struct cpd_results *r, struct error *error)
 {
     const struct starts *s = &r->starts;
     r->result = s->start[s->best].result;
     r->result.interrupted = s->start[s->made - 1].result.interrupted;
+    if (split_half_interrupted(&r->halves))
+        r->result.interrupted = split_half_interrupted(&r->halves);
     r->result.seconds = 0;
     for (int i = 0; i < s->made; i++)
         r->result.seconds += s->start[i].result.seconds;
@@ -99,21 +106,25 @@ static enum status take_best_start(struct cpd_results *r, struct error *error)
     return starts_take_best(&r->starts, &r->model, error);
 }
 
-/* Shows the summary and the findings. The table of the starts is a result, which -q leaves; with a
- * range of -r only the table of the range is one. */
+/* Shows the summary and the findings. The tables of the starts and of the halves are results, which
+ * -q leaves; with a range of -r only the table of the range is one. */
 static void show_result(struct cpd_job *job)
 {
     const struct cpd_settings *s = &job->inputs.settings;
     struct cpd_run *run = &job->run;
     struct cpd_results *r = &job->results;
     const struct cpals_options als = cpd_als_options(&job->inputs, NULL, NULL);
-    bool table = s->starts > 1 && s->ranks.first == s->ranks.last;
-    struct progress *to = table ? &run->tables : &run->progress;
+    const bool range = s->ranks.first < s->ranks.last;
+    struct progress *to = s->starts > 1 && !range ? &run->tables : &run->progress;
     cpd_summarise(&run->progress, r, s->verbose);
     find_in_result(&r->findings, &r->result, &s->common.options, &als);
     cpd_show_findings(r, &run->progress);
     cpd_starts_show(to, &r->starts);
-    find_in_starts(&r->findings, &r->starts, s->init_stem || s->resume);
+    find_in_starts(&r->findings, &r->starts, r->tensor.nnz, s->init_stem || s->resume);
+    cpd_show_findings(r, to);
+    to = range ? &run->progress : &run->tables;
+    cpd_halves_show(to, &r->halves);
+    find_in_halves(&r->findings, &r->halves);
     cpd_show_findings(r, to);
 }
 
@@ -172,6 +183,7 @@ static void note_one(uint64_t rank, struct cpd_results *r, struct error *breakdo
     if (error->status == STATUS_OK) {
         of.result = r->result;
         of.agreement = starts_agreement(&r->starts);
+        of.halves = cpd_halves_outcome(&r->halves);
         of.ridge = r->starts.ridge.count > 0 ? r->starts.ridge.best : 0;
     }
     r->outcome[r->outcomes++] = of;
@@ -193,6 +205,7 @@ static void end_one(struct cpd_run *run, struct cpd_results *r)
     findings_free(&r->findings);
     r->shown = 0;
     starts_free(&r->starts);
+    split_half_free(&r->halves);
     ktensor_free(&r->model);
 }
 
@@ -246,7 +259,7 @@ static enum status run_range(struct cpd_job *job, struct error *error)
         r->times = (struct cpd_times){.start = i > 0 ? clock_now() : job->inputs.began};
         if (cpd_settings_take_rank(s, rank, error) == STATUS_OK)
             run_one(job, error);
-        ended = starts_ended(&r->starts);
+        ended = starts_ended(&r->starts) || split_half_ended(&r->halves);
         note_one(rank, r, &breakdown, error);
         end_one(&job->run, r);
     }

@@ -46,6 +46,7 @@ struct cpd_run {
 struct cpd_results {
     struct fingerprint tensor;    /* its hash where checkpoints or a record need it        */
     struct starts starts;         /* the models, and rank 0's account of them              */
+    struct split_half halves;     /* with --split-half; rank 0's account                   */
     struct cpals_result result;   /* of the best start                                     */
     struct ktensor model;         /* of the best start: whole on process 0; of processes that
                                    * write together, each has some rows                    */

@@ -52,9 +52,15 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
     json_put_string(j, "stop", cpd_record_stop(r->stop));
     put_core(j, &r->core);
     if (r->held.entries > 0) {
-        json_put_number(j, "held_out_rmse", r->held.rmse);
-        json_put_number(j, "held_out_rmse_error", r->held.error);
+        const bool counts = r->held.loss == LOSS_POISSON;
+        json_put_number(j, cpd_record_held(r->held.loss), r->held.value);
+        json_put_number(j, counts ? "held_out_deviance_error" : "held_out_rmse_error",
+                        r->held.error);
     }
+    if (o->halves.asked)
+        json_put_number(j, "split_half_score", o->halves.known ? o->halves.score : NAN);
+    if (o->halves.known)
+        json_put_unsigned(j, "split_half_alike", o->halves.alike);
     if (o->ridge > 0)
         json_put_number(j, "ridge", o->ridge);
     json_put_unsigned(j, "other_starts", (uint64_t)o->agreement.others);

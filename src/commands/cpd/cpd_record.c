@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
+#include "commands/cpd/cpd_halves.h"
 #include "record/run_record.h"
 
 enum status cpd_record_open(const struct cpd_settings *s, struct outfile *file, struct error *error)
@@ -105,14 +106,25 @@ const char *cpd_record_stop(enum cpals_stop stop)
     return name[stop];
 }
 
+const char *cpd_record_held(enum loss loss)
+{
+    return loss == LOSS_POISSON ? "held_out_deviance" : "held_out_rmse";
+}
+
 static void put_held(struct json *j, const struct held_error *held)
 {
     if (held->entries == 0)
         return;
     json_put_object(j, "held_out");
     json_put_unsigned(j, "entries", held->entries);
+    if (held->loss == LOSS_POISSON) {
+        json_put_number(j, "mean_deviance", held->value);
+        json_put_number(j, "mean_deviance_error", held->error);
+        json_put_number(j, "log_likelihood", held->log_likelihood);
+    }
     json_put_number(j, "rmse", held->rmse);
-    json_put_number(j, "rmse_error", held->error);
+    if (held->loss == LOSS_SQUARES)
+        json_put_number(j, "rmse_error", held->error);
     json_put_number(j, "mae", held->mae);
     if (held->unlisted > 0) {
         json_put_unsigned(j, "unlisted", held->unlisted);
@@ -160,9 +172,9 @@ static void put_result(struct json *j, const struct problem *problem, const stru
         json_put_unsigned(j, "restarts", (uint64_t)r->restarts);
         json_put_unsigned(j, "iterations_lost", (uint64_t)r->restarts);
     }
-    put_held(j, &r->held);
     if (problem->loss == LOSS_POISSON)
         put_counts(j, r);
+    put_held(j, &r->held);
     put_health(j, &r->health);
     if (r->core.state == CORE_KNOWN)
         json_put_number(j, "core_consistency", r->core.percent);
@@ -183,7 +195,7 @@ static void put_starts(struct json *j, const struct starts *s)
         if (model)
             json_put_number(j, "fit_noise", of->result.trust.noise);
         if (model && of->result.held.entries > 0)
-            json_put_number(j, "held_out_rmse", of->result.held.rmse);
+            json_put_number(j, cpd_record_held(of->result.held.loss), of->result.held.value);
         json_put_unsigned(j, "iterations", (uint64_t)of->result.iterations);
         json_put_string(j, "stop", cpd_record_stop(of->result.stop));
         json_put_number(j, "score_with_best", model ? of->score : NAN);
@@ -194,14 +206,14 @@ static void put_starts(struct json *j, const struct starts *s)
     json_end(j);
 }
 
-static void put_trace(struct json *j, const struct fit_trace *trace, bool held)
+static void put_trace(struct json *j, const struct fit_trace *trace, const struct held_error *held)
 {
     json_put_object(j, "trace");
     json_put_unsigned(j, "first_iteration", (uint64_t)trace->first);
     json_put_unsigned(j, "every", trace->every);
     json_put_numbers(j, "fit", trace->fit, trace->count);
-    if (held)
-        json_put_numbers(j, "held_out_rmse", trace->held, trace->count);
+    if (held->entries > 0)
+        json_put_numbers(j, cpd_record_held(held->loss), trace->held, trace->count);
     json_put_numbers(j, "seconds", trace->seconds, trace->count);
     json_end(j);
 }
@@ -333,8 +345,9 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     put_result(j, &s->common.options.problem, &r->result);
     if (r->starts.asked > 1)
         put_starts(j, &r->starts);
+    cpd_halves_put(j, &r->halves);
     put_ridges(j, &r->starts.ridge);
-    put_trace(j, &r->trace, r->result.held.entries > 0);
+    put_trace(j, &r->trace, &r->result.held);
     put_seconds(j, r);
     put_memory(j, r);
     put_findings(j, &r->findings);

@@ -9,6 +9,9 @@
 /* The name of a stop in records: "iteration_limit". */
 const char *cpd_record_stop(enum cpals_stop stop);
 
+/* The name of held-out errors (struct held_error) in records: "held_out_rmse". */
+const char *cpd_record_held(enum loss loss);
+
 /* Without --record and --json these functions do nothing. Rank 0 calls them. */
 
 /* Opens the file, before the work, so that what cannot be written is refused early. The caller ends

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "als/decompose.h"
+#include "als/split_half.h"
+#include "base/clock.h"
 #include "base/machine.h"
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_checkpoint.h"
@@ -27,6 +28,8 @@ struct work {
     struct rank_tensor part;
     struct starts *starts; /* this rank's account: that of the results, or `own` */
     struct starts own;
+    struct split_half *halves; /* likewise */
+    struct split_half own_halves;
     struct backend backend;
     struct cpd_report mine;
 };
@@ -67,11 +70,7 @@ static enum status hold_entries_out(struct work *w, struct error *error)
 {
     const struct problem *p = &settings_of(w)->common.options.problem;
     const bool zeros = !p->unlisted.weighed || p->unlisted.weight > 0;
-    if (p->holdout.share == 0)
-        return STATUS_OK;
-    if (rank_tensor_read(w->tensor, w->progress, error) != STATUS_OK)
-        return error->status;
-    return hold_out(w->tensor, &p->holdout, zeros, error);
+    return p->holdout.share > 0 ? hold_out(w->tensor, &p->holdout, zeros, error) : STATUS_OK;
 }
 
 /* Opens this rank's part of the tensor. A rank alone keeps the tensor from one of several -r to the
@@ -89,6 +88,9 @@ static enum status open_tensor(struct work *w, struct rank_request *request, str
     if (rank_tensor_open(w->tensor, w->comm, request, w->progress, error) != STATUS_OK)
         return error->status;
     w->tensor->rows.devices = w->devices;
+    const bool chooses = s->common.options.problem.holdout.share > 0 || s->halves.mode > 0;
+    if (chooses && rank_tensor_read(w->tensor, w->progress, error) != STATUS_OK)
+        return error->status;
     return hold_entries_out(w, error);
 }
 
@@ -132,6 +134,8 @@ static enum status check_tensor(struct work *w, struct error *error)
         return error->status;
     if (cpd_settings_check_unknown(&in->settings, t->listed.unknown, error) != STATUS_OK)
         return error->status;
+    if (split_half_check(w->halves, t, error) != STATUS_OK)
+        return error->status;
     if (cpd_guess_check(in, &t->shape, error) != STATUS_OK)
         return error->status;
     if (cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error) != STATUS_OK)
@@ -150,7 +154,8 @@ static enum status check_tensor(struct work *w, struct error *error)
 static struct backend_options make_options(const struct work *w)
 {
     struct backend_options options = settings_of(w)->common.options;
-    options.spends = !is_alone(w) || cpd_settings_last_rank(settings_of(w));
+    options.spends = settings_of(w)->halves.mode == 0 &&
+                     (!is_alone(w) || cpd_settings_last_rank(settings_of(w)));
     if (w->tensor->listed.unknown > 0 && !options.problem.unlisted.weighed)
         options.problem.unlisted = (struct unlisted){.weighed = true, .weight = 1};
     if (!is_alone(w))
@@ -193,13 +198,28 @@ static enum status look_at_tensor(struct work *w, struct rank_request *request, 
     return check_tensor(w, error);
 }
 
+/* A thread that leaves the job to rank 0 has accounts of its own. */
+static enum status make_accounts(struct work *w, struct error *error)
+{
+    const struct cpd_settings *s = settings_of(w);
+    const struct cpd_results *first = &w->job->results;
+    if (owns_job(w))
+        return STATUS_OK;
+    w->starts = &w->own;
+    w->halves = &w->own_halves;
+    if (starts_create(&w->own, s->starts, s->seed, first->starts.model, error) != STATUS_OK)
+        return error->status;
+    return split_half_create(&w->own_halves, &s->halves, s->starts, s->seed, &first->halves, error);
+}
+
 /* Opens the tensor, checks what can be checked, and reads what the backend needs. The failure of
  * one rank is that of all. */
 static enum status prepare(struct work *w, struct error *error)
 {
     struct cpd_job *job = w->job;
     struct rank_request request = {0};
-    cpd_reports_create(&w->reports, w->comm->size, error);
+    if (make_accounts(w, error) == STATUS_OK)
+        cpd_reports_create(&w->reports, w->comm->size, error);
     if (comm_end_phase(w->comm, error) != STATUS_OK)
         return error->status;
     if (find_places(w, &request, error) != STATUS_OK)
@@ -216,6 +236,24 @@ static enum status prepare(struct work *w, struct error *error)
     const struct backend_options options = make_options(w);
     return backend_prepare(&w->backend, job->inputs.choice.kind, w->tensor, &options, w->progress,
                            error);
+}
+
+/* Where unlisted entries are unknown: whether enough is known. A GPU that takes the nonzeros from a
+ * file keeps them to itself. */
+static enum status look_at_known(struct work *w, struct error *error)
+{
+    const struct problem *p = &settings_of(w)->common.options.problem;
+    struct cpd_results *results = &w->job->results;
+    struct known_rows known;
+    if (!p->unlisted.weighed || p->unlisted.weight > 0 || w->tensor->input.unread)
+        return STATUS_OK;
+    if (known_rows_count(&known, w->tensor, error) != STATUS_OK)
+        return error->status;
+    if (w->comm->rank > 0)
+        return STATUS_OK;
+    find_in_known(&results->findings, &known, &w->tensor->shape, p);
+    cpd_show_findings(results, w->progress);
+    return STATUS_OK;
 }
 
 /* Finds out which tensor it is, with its hash where a checkpoint or the record must know. Ranks
@@ -259,23 +297,10 @@ static void opened(void *context, struct backend *b)
         cpd_signals_catch(CPD_SIGNALS_PATIENCE);
 }
 
-/* A thread that leaves the job to rank 0 has an account of its own. */
-static enum status make_account(struct work *w, struct error *error)
-{
-    const struct starts *first = &w->job->results.starts;
-    if (owns_job(w))
-        return STATUS_OK;
-    w->starts = &w->own;
-    if (starts_create(&w->own, first->asked, settings_of(w)->seed, first->model, error) !=
-        STATUS_OK)
-        comm_abort(w->comm, error);
-    return error->status;
-}
-
-static enum status run_starts(struct work *w, struct error *error)
+static struct decomposition decomposition_of(struct work *w)
 {
     struct cpd_job *job = w->job;
-    const struct decomposition d = {
+    return (struct decomposition){
         .guess = cpd_guess(&job->inputs),
         .als = cpd_als_options(&job->inputs, &job->run.saving, &job->results.trace),
         .opened = opened,
@@ -283,9 +308,34 @@ static enum status run_starts(struct work *w, struct error *error)
         .choose_ridge = settings_of(w)->choose_ridge,
         .spread = job->run.together,
         .progress = w->progress};
-    if (make_account(w, error) != STATUS_OK)
-        return error->status;
+}
+
+static enum status run_starts(struct work *w, struct error *error)
+{
+    const struct decomposition d = decomposition_of(w);
     return decompose(&w->backend, w->tensor, &d, w->starts, &w->mine.rank, error);
+}
+
+/* With --split-half, after a run that nothing has ended early: the models of the halves, with the
+ * ridge of the whole. */
+static enum status run_halves(struct work *w, struct error *error)
+{
+    const struct decomposition d = decomposition_of(w);
+    const struct starts *s = w->starts;
+    struct backend_options options = make_options(w);
+    const double start = clock_now();
+    if (w->halves->halves.mode == 0 || starts_ended(s))
+        return STATUS_OK;
+    for (int n = 0; d.choose_ridge && n < MAX_ORDER; n++)
+        options.problem.rules.ridge[n] = s->ridge.best;
+    if (split_half_run(w->halves, w->tensor, w->job->inputs.choice.kind, &options, &d, error) !=
+        STATUS_OK)
+        return error->status;
+    if (w->comm->rank == 0) {
+        split_half_compare(w->halves, &s->model[s->best], error);
+        w->job->results.times.halves = clock_now() - start;
+    }
+    return comm_end_phase(w->comm, error);
 }
 
 /* Each rank reports to rank 0. */
@@ -344,9 +394,13 @@ static enum status run(struct work *w, struct error *error)
 {
     if (prepare(w, error) != STATUS_OK)
         return error->status;
+    if (look_at_known(w, error) != STATUS_OK)
+        return error->status;
     if (identify(w, error) != STATUS_OK)
         return error->status;
     if (run_starts(w, error) != STATUS_OK)
+        return error->status;
+    if (run_halves(w, error) != STATUS_OK)
         return error->status;
     if (gather(w, error) != STATUS_OK)
         return error->status;
@@ -361,11 +415,13 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
     struct work w = {.job = job,
                      .comm = c,
                      .progress = c->rank == 0 ? &job->run.progress : NULL,
-                     .starts = &job->results.starts};
+                     .starts = &job->results.starts,
+                     .halves = &job->results.halves};
     w.tensor = c->size == 1 ? &job->run.tensor : &w.part;
     run(&w, error);
     backend_close(&w.backend);
     starts_free(&w.own);
+    split_half_free(&w.own_halves);
     rank_tensor_close(&w.part);
     if (w.devices)
         job->inputs.choice.kind->leave(w.devices);

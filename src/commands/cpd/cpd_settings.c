@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "commands/options/cli_modes.h"
 #include "formats/ktensor/ktensor_io.h"
+#include "formats/names/name_maps.h"
 
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000
@@ -17,10 +18,6 @@
 
 static const struct word init_words[] = {
     {"random", GUESS_RANDOM}, {"normal", GUESS_NORMAL}, {"nvecs", GUESS_NVECS}, {NULL, 0}};
-
-enum { UNLISTED_UNKNOWN, UNLISTED_ZERO };
-static const struct word unlisted_words[] = {
-    {"zero", UNLISTED_ZERO}, {"unknown", UNLISTED_UNKNOWN}, {NULL, 0}};
 
 static enum status set_init(const struct cli_option *o, void *to, const char *text,
                             struct error *error)
@@ -84,28 +81,28 @@ static enum status set_holdout(const struct cli_option *o, void *to, const char 
     return STATUS_OK;
 }
 
-/* zero, unknown, or the weight of a zero. */
-static enum status set_unlisted(const struct cli_option *o, void *to, const char *text,
-                                struct error *error)
+/* A mode, as 1, or a mode and a seed, as 1:7. */
+static enum status set_halves(const struct cli_option *o, void *to, const char *text,
+                              struct error *error)
 {
     struct cpd_settings *s = to;
-    struct unlisted *u = &s->common.options.problem.unlisted;
-    const char *end = text + strlen(text);
-    double weight;
-    int word = 0;
-    s->unlisted_text = text;
-    if (word_find(o->words, text, strlen(text), &word))
-        weight = word == UNLISTED_ZERO;
-    else if (number_parse(text, end, &weight) != end || end == text ||
-             !(weight >= 0 && weight <= 1))
+    const char *colon = strchr(text, ':'), *end = text + strlen(text);
+    const char *middle = colon ? colon : end;
+    uint64_t mode = 0, seed = 0;
+    bool good = number_parse_unsigned(text, middle, &mode) == middle && middle > text &&
+                mode >= 1 && mode <= MAX_ORDER;
+    if (good && colon)
+        good = number_parse_unsigned(colon + 1, end, &seed) == end && end > colon + 1;
+    if (!good)
         return error_set(error, STATUS_INPUT,
-                         "%s: '%s', expected zero, unknown, or a weight from 0 to 1", o->name,
-                         text);
-    u->weighed = weight != 1;
-    u->weight = u->weighed ? weight : 0;
+                         "%s: '%s', expected a mode from 1 to %d, as 1, or a mode and a seed, as "
+                         "1:7",
+                         o->name, text, MAX_ORDER);
+    s->halves = (struct halves){.mode = (int)mode, .seed = seed};
     return STATUS_OK;
 }
 
+/* zero, unknown, or the weight of a zero. */
 static enum status copy_stem(struct cpd_settings *s, const char *text, size_t length,
                              struct error *error)
 {
@@ -190,7 +187,7 @@ static const struct cli_option model_options[] = {
     {"--unlisted", 0, "WHAT",
      "what an entry that the tensor does not list is: zero,\nunknown, or a zero of this weight, as "
      "0.1 ({default})",
-     CLI_SETTINGS(set_unlisted), .words = unlisted_words, .initial = "zero"},
+     CMD_UNLISTED},
     {"--fade", 0, "X",
      "with --unlisted: begin with zeros of weight 1, and\nmultiply that by X after each iteration; "
      "0: "
@@ -207,6 +204,10 @@ static const struct cli_option model_options[] = {
      "with --holdout: stop after K iterations without a\nsmaller held-out error, and write the "
      "best model",
      CLI_INT(struct cpd_settings, early_stop, 1, MAX_ITERATIONS)},
+    {"--split-half", 0, "MODE[:SEED]",
+     "also decompose two halves of the slices of MODE,\n1, 3, ... and 2, 4, ..., or by a SEED, and "
+     "show\nwhich components both have",
+     CLI_SETTINGS(set_halves)},
     {"--loss", 0, "WHAT", "what the model minimises: {words} (for\ncounts) ({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
      .used_most = true},
@@ -271,11 +272,15 @@ static bool several_ranks(const struct cpd_settings *s)
     return s->ranks.last > s->ranks.first;
 }
 
-/* Refuses what makes no sense with several starts or a range of -r. */
+/* Refuses what makes no sense with several starts, a range of -r or halves. */
 static enum status check_runs(const struct cpd_settings *s, struct error *error)
 {
-    const char *several = several_ranks(s) ? "a range of -r" : "--starts";
-    if (s->starts == 1 && !several_ranks(s))
+    const int models = s->halves.mode > 0 ? 3 * s->starts : s->starts;
+    const char *several = several_ranks(s)     ? "a range of -r"
+                          : s->starts > 1      ? "--starts"
+                          : s->halves.mode > 0 ? "--split-half"
+                                               : NULL;
+    if (!several)
         return STATUS_OK;
     if (s->init_stem)
         return error_set(error, STATUS_INPUT,
@@ -289,10 +294,10 @@ static enum status check_runs(const struct cpd_settings *s, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "--%s and %s: a checkpoint has the state of one start, of one rank",
                          checkpoint, several);
-    if (s->seed > CMD_MAX_SEED - (uint64_t)(s->starts - 1))
+    if (s->seed > CMD_MAX_SEED - (uint64_t)(models - 1))
         return error_set(error, STATUS_INPUT,
                          "--seed %ju: %d starts need seeds above %ju, the largest",
-                         (uintmax_t)s->seed, s->starts, (uintmax_t)CMD_MAX_SEED);
+                         (uintmax_t)s->seed, models, (uintmax_t)CMD_MAX_SEED);
     return STATUS_OK;
 }
 
@@ -332,11 +337,12 @@ bool cpd_settings_last_rank(const struct cpd_settings *s)
     return s->common.options.problem.rank == s->ranks.last;
 }
 
-/* The models of all starts; for checkpoints also the state, the previous model (momentum) and the
- * best one. */
+/* The models of all starts, of the halves too; for checkpoints also the state, the previous model
+ * (momentum) and the best one. */
 static uint64_t models_kept(const struct cpd_settings *s)
 {
-    return (uint64_t)(s->starts > 0 ? s->starts : 1) + (s->checkpoint ? 3 : 0);
+    const uint64_t starts = (uint64_t)(s->starts > 0 ? s->starts : 1);
+    return (s->halves.mode > 0 ? 3 * starts : starts) + (s->checkpoint ? 3 : 0);
 }
 
 /* Begins with the first rank of -r. With a range of -r, the stem is the beginning of each rank's.
@@ -345,7 +351,7 @@ static void begin_ranks(struct cpd_settings *s)
 {
     s->common.options.problem.rank = s->ranks.first;
     s->common.options.models = models_kept(s);
-    s->common.options.spends = !several_ranks(s);
+    s->common.options.spends = !several_ranks(s) && s->halves.mode == 0;
     if (!several_ranks(s))
         return;
     s->core_consistency = true;
@@ -359,10 +365,11 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
     if (strcmp(s->tensor, "-") == 0)
         return error_set(error, STATUS_INPUT,
                          "standard input has no name for the files: -o STEM or --nowrite expected");
-    static const char *const endings[] = {".gz", ".tns", ".csv", ".tsv", ".blco"};
-    const char *slash = strrchr(s->tensor, '/');
+    static const char *const endings[] = {".gz", ".tns", ".csv", ".tsv", ".blco", ".npy"};
+    size_t length = name_maps_length(s->tensor);
+    const char *slash = memrchr(s->tensor, '/', length);
     const char *name = slash ? slash + 1 : s->tensor;
-    size_t length = strlen(name);
+    length -= (size_t)(name - s->tensor);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t ending = strlen(endings[i]);
         if (length > ending && memcmp(name + length - ending, endings[i], ending) == 0)
@@ -412,7 +419,8 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
                    ? STATUS_OK
                    : error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson",
                                word_of(solver_words, (int)p->solver));
-    if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->ridge_scale_text)
+    if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->choose_ridge ||
+        s->ridge_scale_text)
         return error_set(error, STATUS_INPUT,
                          "--ridge and --loss poisson: a ridge is for squares alone");
     s->common.tns.nonneg = "--loss poisson is for counts";
@@ -426,7 +434,7 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     struct problem *p = &s->common.options.problem;
     const bool weighed = p->unlisted.weighed;
     const char *scale = s->ridge_scale_text;
-    char reason[64];
+    char text[UNLISTED_TEXT], reason[64];
     int word = weighed && p->loss == LOSS_SQUARES ? RIDGE_BALANCED : RIDGE_UNIT;
     if (scale)
         word_find(ridge_scale_words, scale, strlen(scale), &word);
@@ -440,7 +448,7 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     s->common.tns.zeros = weighed ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
     if (s->iterations == 0)
         s->iterations = problem_by_rows(p) ? BY_ROWS_ITERATIONS : ITERATIONS;
-    snprintf(reason, sizeof reason, "--unlisted %.40s", s->unlisted_text);
+    snprintf(reason, sizeof reason, "--unlisted %s", unlisted_text(&p->unlisted, text));
     return weighed ? check_by_rows(s, reason, error) : STATUS_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "commands/options/cmd_common.h"
 #include "commands/options/rank_range.h"
 #include "als/starts.h"
+#include "tensor/halves.h"
 
 struct cpd_settings {
     struct cmd_common common; /* options.problem.rank: the present one of `ranks` */
@@ -30,8 +31,8 @@ struct cpd_settings {
     bool core_consistency;        /* to be computed                            */
     bool choose_ridge;            /* --ridge auto, and no checkpoint has the ridge */
     int early_stop;               /* iterations without a smaller held-out error; 0: not given */
+    struct halves halves;         /* of the tensor, whose models are compared  */
     double fade;                  /* of unlisted entries                       */
-    const char *unlisted_text;    /* the argument of --unlisted, or NULL       */
     const char *ridge_scale_text; /* that of --ridge-scale, or NULL            */
     const char *init_given;       /* "--init", or NULL                         */
     const char *init_text;        /* its argument                              */

@@ -10,7 +10,7 @@ static void show_start(struct progress *to, const struct start_outcome *of, bool
     const struct cpals_result *r = &of->result;
     char fit[FIT_TEXT], held[32] = "";
     if (r->held.entries > 0)
-        snprintf(held, sizeof held, "%10.4g  ", r->held.rmse);
+        snprintf(held, sizeof held, "%10.4g  ", r->held.value);
     if (r->stop == CPALS_BREAKDOWN)
         progress_note(to, "  %18ju %10d %11s %6s  broke down: %s", (uintmax_t)of->seed,
                       r->iterations, "-", "-", r->breakdown.message);

@@ -34,14 +34,19 @@ static void show_times(struct progress *progress, const struct cpd_times *times,
 /* How well the model predicts what was held out. */
 static void show_held(struct progress *progress, const struct held_error *held)
 {
-    char auc[48] = "";
+    char auc[48] = "", error[128];
     if (held->entries == 0)
         return;
+    if (held->loss == LOSS_POISSON)
+        snprintf(error, sizeof error,
+                 "mean deviance %.4g (standard error %.1g), log-likelihood %.6g, RMSE %.4g",
+                 held->value, held->error, held->log_likelihood, held->rmse);
+    else
+        snprintf(error, sizeof error, "RMSE %.4g (standard error %.1g)", held->rmse, held->error);
     if (held->unlisted > 0)
         snprintf(auc, sizeof auc, ", AUC %.4f", held->auc);
-    progress_note(progress, "held out %ju entr%s: RMSE %.4g (standard error %.1g), MAE %.4g%s",
-                  (uintmax_t)held->entries, held->entries == 1 ? "y" : "ies", held->rmse,
-                  held->error, held->mae, auc);
+    progress_note(progress, "held out %ju entr%s: %s, MAE %.4g%s", (uintmax_t)held->entries,
+                  held->entries == 1 ? "y" : "ies", error, held->mae, auc);
 }
 
 static void show_ridge(struct progress *progress, const struct ridge_search *ridge)

@@ -23,6 +23,8 @@ int cpd_stages(const struct cpd_times *times, int order, double total,
         if (op != OP_RESIDUAL || seconds > 0)
             stage[count++] = (struct cpd_stage){name, seconds, op};
     }
+    if (times->halves > 0)
+        stage[count++] = (struct cpd_stage){"halves", times->halves, -1};
     stage[count++] = (struct cpd_stage){"write", times->write, -1};
     for (int i = 0; i < count; i++)
         other -= stage[i].seconds;

@@ -35,6 +35,12 @@ static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, 
             "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
             "part: --init %s is impossible, since every rank needs the whole start",
             model, memory, s->init_stem);
+    if (s->halves.mode > 0)
+        return error_set(
+            error, STATUS_MEMORY,
+            "models of %s, of the tensor and of two halves (--split-half), do not fit into the %s "
+            "of host memory that rank 0 has besides its part",
+            model, memory);
     if (s->starts > 1)
         return error_set(
             error, STATUS_MEMORY,
@@ -59,7 +65,7 @@ enum status cpd_choose_together(bool *together, const struct cpd_settings *s, st
     uint64_t room = room_for_whole(s, c, t);
     if (comm_bcast(c, 0, &room, sizeof room, error) != STATUS_OK)
         return error->status;
-    *together = bytes * (uint64_t)s->starts > room;
+    *together = bytes * (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) > room;
     if (!*together)
         return STATUS_OK;
     if (check_settings(s, bytes, room, error) != STATUS_OK)

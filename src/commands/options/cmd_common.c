@@ -96,6 +96,29 @@ enum status cmd_set_nonneg(const struct cli_option *o, void *to, const char *tex
     return STATUS_OK;
 }
 
+enum { UNLISTED_UNKNOWN, UNLISTED_ZERO };
+const struct word cmd_unlisted_words[] = {
+    {"zero", UNLISTED_ZERO}, {"unknown", UNLISTED_UNKNOWN}, {NULL, 0}};
+
+enum status cmd_set_unlisted(const struct cli_option *o, void *to, const char *text,
+                             struct error *error)
+{
+    struct unlisted *u = to;
+    const char *end = text + strlen(text);
+    double weight;
+    int word = 0;
+    if (word_find(o->words, text, strlen(text), &word))
+        weight = word == UNLISTED_ZERO;
+    else if (number_parse(text, end, &weight) != end || end == text ||
+             !(weight >= 0 && weight <= 1))
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected zero, unknown, or a weight from 0 to 1", o->name,
+                         text);
+    u->weighed = weight != 1;
+    u->weight = u->weighed ? weight : 0;
+    return STATUS_OK;
+}
+
 const struct cli_option cmd_input_options[] = {
     {"--index-base", 0, "0|1",
      "first index of every mode in the file ({default}, of .npy\nfiles 0)", CMD_INDEX_BASE},

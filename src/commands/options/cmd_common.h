@@ -55,6 +55,10 @@ extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V    
 #define CMD_ACCELERATE                                                                             \
     CLI_CHOICE(struct cmd_common, options.problem.acceleration, acceleration_words),               \
         .initial = "auto"
+extern const struct word cmd_unlisted_words[];
+#define CMD_UNLISTED                                                                               \
+    CLI_OWN(cmd_set_unlisted, struct unlisted, struct cmd_common, options.problem.unlisted),       \
+        .words = cmd_unlisted_words, .initial = "zero"
 #define CMD_NONNEG CLI_SETTINGS(cmd_set_nonneg)
 #define CMD_THREADS                                                                                \
     {                                                                                              \
@@ -64,7 +68,7 @@ extern const struct cli_option cmd_general_options[]; /* --progress -q -h -V    
             CLI_INT(struct cmd_common, threads, 1, CMD_MAX_THREADS), .may_differ = true            \
     }
 
-cli_setter cmd_set_dims, cmd_set_nonneg, cmd_set_values;
+cli_setter cmd_set_dims, cmd_set_nonneg, cmd_set_unlisted, cmd_set_values;
 
 /* The row of --values, and its words but for tfidf:MODE. */
 extern const struct word cmd_value_words[];

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/machine.h"
 #include "base/number.h"
 #include "base/pace.h"
 #include "formats/csv/csv_columns.h"
@@ -277,26 +276,12 @@ done:
     return error->status;
 }
 
-/* Called if memory holds the entries so far, and there are more. */
-static enum status refuse(void *context, struct coo *piece, struct error *error)
-{
-    const char *const *path = context;
-    return error_set(error, STATUS_MEMORY,
-                     "%s: more than %" PRIu64 " entries, for which there is not enough memory: "
-                     "convert it to .blco, which takes less, or allow more with --host-memory",
-                     strcmp(*path, "-") == 0 ? "standard input" : *path, piece->nnz);
-}
-
 enum status csv_read(struct coo *x, struct tensor_names *names, const struct csv_source *source,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
     const char *path = source->path;
-    const struct tns_pieces limit = {.memory = machine_memory_budget(source->text->memory),
-                                     .overhead = TNS_CLEAN_BYTES,
-                                     .take = refuse,
-                                     .context = &path,
-                                     .progress = progress};
-    return csv_read_pieces(x, names, source, &limit, report, error);
+    const struct tns_pieces whole = tns_whole(source->text->memory, &path, progress);
+    return csv_read_pieces(x, names, source, &whole, report, error);
 }
 
 bool csv_header_is_sure(const char *bytes, size_t count)

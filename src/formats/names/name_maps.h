@@ -3,6 +3,8 @@
 #ifndef BLCO_NAME_MAPS_H
 #define BLCO_NAME_MAPS_H
 
+#include <stddef.h>
+
 #include "base/error.h"
 #include "numerics/max_order.h"
 
@@ -15,8 +17,12 @@
 /* text = what follows STEM and a dot in the name of file i, as "mode1.map". Returns text. */
 const char *name_maps_suffix(int i, char text[NAME_MAPS_SUFFIX]);
 
-/* The stem of the tensor at `path`: without .blco, .tns or .tns.gz. The caller frees it with
- * memory_free. NULL and STATUS_MEMORY. */
+/* How many bytes of the path name the file that a tensor is named after: all, but of
+ * COORDS.npy,VALUES.npy those of COORDS.npy. */
+size_t name_maps_length(const char *path);
+
+/* The stem of the tensor at `path`: without .blco, .tns, .tns.gz or .npy, and without VALUES.npy.
+ * The caller frees it with memory_free. NULL and STATUS_MEMORY. */
 char *name_maps_stem(const char *path, struct error *error);
 
 /* The path of file i of the stem. The caller frees it with memory_free. NULL and STATUS_MEMORY. */

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "base/machine.h"
 #include "base/number.h"
 #include "base/pace.h"
 #include "formats/npy/npy_entries.h"
@@ -79,23 +78,9 @@ done:
     return error->status;
 }
 
-/* Called if memory does not hold all entries. */
-static enum status refuse(void *context, struct coo *piece, struct error *error)
-{
-    const char *const *path = context;
-    return error_set(error, STATUS_MEMORY,
-                     "%s: more than %" PRIu64 " entries, for which there is not enough memory: "
-                     "convert it to .blco, which takes less, or allow more with --host-memory",
-                     *path, piece->nnz);
-}
-
 enum status npy_read(struct coo *x, const char *path, const struct tns_options *options,
                      struct progress *progress, struct tns_report *report, struct error *error)
 {
-    const struct tns_pieces limit = {.memory = machine_memory_budget(options->memory),
-                                     .overhead = TNS_CLEAN_BYTES,
-                                     .take = refuse,
-                                     .context = &path,
-                                     .progress = progress};
-    return npy_read_pieces(x, path, options, &limit, report, error);
+    const struct tns_pieces whole = tns_whole(options->memory, &path, progress);
+    return npy_read_pieces(x, path, options, &whole, report, error);
 }

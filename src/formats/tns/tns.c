@@ -182,6 +182,15 @@ static enum status refuse(void *context, struct coo *piece, struct error *error)
                      strcmp(*path, "-") == 0 ? "standard input" : *path, piece->nnz);
 }
 
+struct tns_pieces tns_whole(uint64_t memory, const char **path, struct progress *progress)
+{
+    return (struct tns_pieces){.memory = machine_memory_budget(memory),
+                               .overhead = TNS_CLEAN_BYTES,
+                               .take = refuse,
+                               .context = path,
+                               .progress = progress};
+}
+
 /* Text takes a small part of the memory: one window, or two that are read ahead and one more. */
 static void choose_window(struct tns_options *options)
 {
@@ -196,12 +205,8 @@ enum status tns_read(struct coo *x, const char *path, const struct tns_options *
     struct tns_options own = *options;
     if (own.sizes.window == 0)
         choose_window(&own);
-    const struct tns_pieces limit = {.memory = machine_memory_budget(own.memory),
-                                     .overhead = TNS_CLEAN_BYTES,
-                                     .take = refuse,
-                                     .context = &path,
-                                     .progress = progress};
-    return read_file(x, path, &own, &limit, report, error);
+    const struct tns_pieces whole = tns_whole(own.memory, &path, progress);
+    return read_file(x, path, &own, &whole, report, error);
 }
 
 /* A window has no more entries than a piece: a text line has four bytes or more. */

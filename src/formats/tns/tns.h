@@ -36,6 +36,10 @@ struct tns_pieces {
     struct progress *progress; /* may be NULL                                            */
 };
 
+/* The whole tensor as one piece, of `memory` bytes (0: what the machine has): where it has more
+ * entries, STATUS_MEMORY with a message that names *path, which must stay, and what to do. */
+struct tns_pieces tns_whole(uint64_t memory, const char **path, struct progress *progress);
+
 /* tns_read() for files larger than memory: whenever there are as many entries as memory holds, they
  * are handed over, in the order of the file. *x has the last ones (perhaps none) and the lengths of
  * the whole tensor. A piece has at least the entries of 64 kB of text. Errors of tns_read() and of

@@ -26,7 +26,16 @@ static const struct momentum_step steps[] = {{1.25, -0.25}, {1, -0.0}, {0, 1}};
 struct mode {
     void *a, *s, *got;
     double *norm_a, *gram_a, *norm_s, *gram_s, *got_norm, *got_gram;
+    double *sum; /* of SUMMED, the norms of Y */
 };
+
+#define SUMMED 4
+
+/* Of an entry of A. */
+static double keeps_of(int n)
+{
+    return n == 3 ? .1 : 0;
+}
 
 struct model {
     uint64_t rank, ld;
@@ -69,10 +78,12 @@ static void model_make(struct model *m, uint64_t rank, uint64_t ld, enum precisi
         mode->got_norm = host_array(rank, sizeof(double));
         mode->gram_a = host_array(rank * rank, sizeof(double));
         mode->gram_s = host_array(rank * rank, sizeof(double));
+        mode->sum = host_array(rank, sizeof(double));
         mode->got_gram = host_array(rank * rank, sizeof(double));
         for (uint64_t r = 0; r < rank; r++) {
             mode->norm_a[r] = 1.5 + n + (double)r;
             mode->norm_s[r] = r == 1 ? 0 : 0.5 + n + (double)r;
+            mode->sum[r] = r == 2 ? 0 : 3 + (double)r;
         }
         for (uint64_t e = 0; e < rank * rank; e++) {
             mode->gram_a[e] = e / rank == 2 && e % rank == 2 ? 0 : 1 + n + 1e-3 * (double)e;
@@ -85,8 +96,9 @@ static void model_free(struct model *m)
 {
     for (int n = 0; n < MODES; n++) {
         struct mode *mode = &m->mode[n];
-        void *const arrays[] = {mode->a,      mode->s,      mode->norm_a,   mode->gram_a,
-                                mode->norm_s, mode->gram_s, mode->got_norm, mode->got_gram};
+        void *const arrays[] = {mode->a,      mode->s,        mode->norm_a,
+                                mode->gram_a, mode->sum,      mode->norm_s,
+                                mode->gram_s, mode->got_norm, mode->got_gram};
         for (size_t i = 0; i < COUNT(arrays); i++)
             memory_free(arrays[i]);
         free(mode->got);
@@ -115,7 +127,9 @@ static struct dense_extrapolate_args upload(const struct model *m, const struct 
                                             .gram_a = uploaded(mode->gram_a, grams),
                                             .norm_s = uploaded(mode->norm_s, norms),
                                             .gram_s = uploaded(mode->gram_s, grams),
-                                            .clip = n % 2};
+                                            .clip = n % 2,
+                                            .keeps = keeps_of(n),
+                                            .sum = n == SUMMED ? uploaded(mode->sum, norms) : NULL};
     }
     return args;
 }
@@ -132,7 +146,8 @@ static void finish(struct model *m, struct dense_extrapolate_args *args)
         fetch(mode->got_norm, there->norm_s, norms);
         fetch(mode->got_gram, there->gram_s, m->rank * norms);
         void *const arrays[] = {(void *)there->a,      there->s,      (void *)there->norm_a,
-                                (void *)there->gram_a, there->norm_s, there->gram_s};
+                                (void *)there->gram_a, there->norm_s, there->gram_s,
+                                (void *)there->sum};
         for (size_t i = 0; i < COUNT(arrays); i++)
             good(cudaFree(arrays[i]));
     }
@@ -150,7 +165,8 @@ static double expected_entry(const struct model *m, int n, uint64_t e,
     const double y = step->now / mode->norm_a[r] * entry(mode->a, e, m->precision) +
                      step->before / (mode->norm_s[r] != 0 ? mode->norm_s[r] : 1) *
                          entry(mode->s, e, m->precision);
-    return n % 2 && y < 0 ? 0 : y;
+    const double least = keeps_of(n) / mode->norm_a[r] * entry(mode->a, e, m->precision);
+    return n % 2 && y < least ? least : y;
 }
 
 static void check_rows(const struct model *m, int n, const struct momentum_step *step, bool stays)
@@ -185,7 +201,7 @@ static void check_counted(const struct model *m, int n)
             column[r * count + i] = x;
             sum += (long double)x * x;
         }
-        norm[r] = sqrtl(sum);
+        norm[r] = n == SUMMED ? (long double)mode->sum[r] : sqrtl(sum);
     }
     near(mode->got_norm, norm, rank, 1e-12);
     for (uint64_t r = 0; r < rank; r++) {

@@ -170,11 +170,53 @@ static void test_columns(void **state)
             }
 }
 
+static void check_sums(uint64_t rank, uint64_t rows, enum precision precision)
+{
+    const uint64_t ld = row_length(rank, precision, 0);
+    void *host = make_matrix(rows, rank, ld, precision);
+    void *a = uploaded(host, rows * ld * precision_bytes(precision));
+    double *partial = uploaded(NULL, DENSE_SUM_PARTS * rank * sizeof *partial);
+    double *there = uploaded(NULL, rank * sizeof *there), *sum = host_array(rank, sizeof *sum);
+    const struct dense_column_sums_args args = {.a = a,
+                                                .rows = rows,
+                                                .ld = (uint32_t)ld,
+                                                .rank = (uint32_t)rank,
+                                                .partial = partial,
+                                                .sum = there};
+    good(dense_column_sums(&args, precision, NULL));
+    fetch(sum, there, rank * sizeof *sum);
+    for (uint64_t r = 0; r < rank; r++) {
+        long double expected = 0, size = 0;
+        for (uint64_t i = 0; i < rows; i++) {
+            expected += entry(host, i * ld + r, precision);
+            size += fabs(entry(host, i * ld + r, precision));
+        }
+        assert_true(fabsl(sum[r] - expected) <= 1e-14L * size);
+    }
+    good(cudaFree(a));
+    good(cudaFree(partial));
+    good(cudaFree(there));
+    memory_free(host);
+    memory_free(sum);
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    static const uint64_t lengths[] = {0, 1, 63, 300, 40000};
+    for (uint64_t r = 0; r < COUNT(ranks); r++)
+        for (uint64_t l = 0; l < COUNT(lengths); l++) {
+            check_sums(ranks[r], lengths[l], PRECISION_DOUBLE);
+            check_sums(ranks[r], lengths[l], PRECISION_SINGLE);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -275,20 +275,23 @@ static void test_inverse_refused(void **state)
 
 /* ---- normalise ------------------------------------------------------------------------------- */
 
-static void normalise(struct device_dense *d, const double *raw, uint64_t rank, double *norm,
-                      double *gram, int code, int *bad)
+/* sum: NULL, or the norms. */
+static void normalise(struct device_dense *d, const double *raw, const double *sum, uint64_t rank,
+                      double *norm, double *gram, int code, int *bad)
 {
     struct error error = {0};
     double *draw = uploaded(raw, rank * rank * sizeof(double));
     double *dnorm = uploaded(NULL, rank * sizeof(double));
     double *dgram = uploaded(NULL, rank * rank * sizeof(double));
     int *dbad = uploaded(bad, sizeof *bad);
-    const struct device_dense_norms to = {draw, dnorm, dgram};
+    double *dsum = sum ? uploaded(sum, rank * sizeof(double)) : NULL;
+    const struct dense_norms to = {draw, dsum, dnorm, dgram};
     ok(device_dense_normalise(d, &to, code, dbad, &error), &error);
     fetch(norm, dnorm, rank * sizeof(double));
     fetch(gram, dgram, rank * rank * sizeof(double));
     fetch(bad, dbad, sizeof *bad);
     good(cudaFree(draw));
+    good(cudaFree(dsum));
     good(cudaFree(dnorm));
     good(cudaFree(dgram));
     good(cudaFree(dbad));
@@ -315,19 +318,30 @@ static void check_normalise(struct device_dense *d, uint64_t rank)
     for (uint64_t e = 0; e < n; e++)
         expected[e] = raw[e] == 0 ? 0 : raw[e] / (norms[e / rank] * norms[e % rank]);
     int bad = 0;
-    normalise(d, raw, rank, norm, gram, 5, &bad);
+    normalise(d, raw, NULL, rank, norm, gram, 5, &bad);
     assert_int_equal(bad, 0);
     near(norm, norms, rank, 1e-15);
     near(gram, expected, n, 1e-15);
 
+    double *sum = host_array(rank, sizeof *sum);
+    for (uint64_t r = 0; r < rank; r++)
+        norms[r] = sum[r] = rank > 1 && r == zero ? 0 : 3 + (double)r;
+    for (uint64_t e = 0; e < n; e++)
+        expected[e] = raw[e] == 0 ? 0 : raw[e] / (norms[e / rank] * norms[e % rank]);
+    normalise(d, raw, sum, rank, norm, gram, 5, &bad);
+    assert_int_equal(bad, 0);
+    near(norm, norms, rank, 1e-15);
+    near(gram, expected, n, 1e-15);
+    memory_free(sum);
+
     raw[n - 1] = (double)NAN;
-    normalise(d, raw, rank, norm, gram, 5, &bad);
+    normalise(d, raw, NULL, rank, norm, gram, 5, &bad);
     assert_int_equal(bad, 5);
     raw[n - 1] = (double)INFINITY;
-    normalise(d, raw, rank, norm, gram, 6, &bad);
+    normalise(d, raw, NULL, rank, norm, gram, 6, &bad);
     assert_int_equal(bad, 5);
     bad = 0;
-    normalise(d, raw, rank, norm, gram, 7, &bad);
+    normalise(d, raw, NULL, rank, norm, gram, 7, &bad);
     assert_int_equal(bad, 7);
     memory_free(raw);
     memory_free(norm);

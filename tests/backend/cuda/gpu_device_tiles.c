@@ -1,5 +1,5 @@
-/* MTTKRP by tiles against the definition, for orders, ranks, tiles and both precisions; twice with
- * the same bits. */
+/* MTTKRP by tiles against the definition, for orders, ranks, tiles, lowest modes and both
+ * precisions; twice with the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,11 +104,16 @@ static void check_tensor(const struct shape *shape, uint64_t nnz, uint64_t seed)
             const enum precision precision =
                 (mode + tiled) % 2 ? PRECISION_DOUBLE : PRECISION_SINGLE;
             const struct tile tile = {.mode = tiled, .bits = tile_bits[naive_random(&seed) % 3]};
+            const int any = (int)(naive_random(&seed) % (uint64_t)shape->order);
+            const int lowest = any == mode || any == tiled ? -1 : any;
             struct device_coo d;
             struct device_tensor tensor;
             struct device_tiles t = {.tensor = &tensor, .mode = mode};
-            const struct device_blco_options options = {
-                .kind = mode, .precision = precision, .last = true, .tile = &tile};
+            const struct device_blco_options options = {.kind = mode,
+                                                        .precision = precision,
+                                                        .last = true,
+                                                        .tile = &tile,
+                                                        .lowest = &lowest};
             upload_coo(&d, &x);
             ok(device_coo_sort(&d, &error), &error);
             ok(device_tensor_build(&tensor, &d, &options, &error), &error);

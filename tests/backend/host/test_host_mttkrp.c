@@ -190,6 +190,62 @@ static void check_same_bits(const struct coo *x, enum precision precision)
     ktensor_free(&k);
 }
 
+/* The same bits from narrow nonzeros as from wide ones, prefetched or not. */
+static void check_narrow(const struct coo *x, uint64_t rank, enum precision precision)
+{
+    struct error error = {0};
+    struct prepared wide, narrow;
+    struct ktensor k;
+    assert_int_equal(ktensor_create(&k, &x->shape, rank, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_NORMAL, 5);
+    struct host_rows rows = rows_of(&k, precision);
+    const int mode = x->shape.order > 1;
+    const uint64_t bytes = x->shape.dims[mode] * rank * precision_bytes(precision);
+    void *expected = memory_array(1, bytes, &error), *m = memory_array(1, bytes, &error);
+    assert_true(expected && m);
+    prepare(&wide, x, mode, CONFLICT_ORDERED, (struct blco_options){0});
+    prepare(&narrow, x, mode, CONFLICT_ORDERED, (struct blco_options){0});
+    assert_int_equal(host_slices_narrow(&narrow.slices, &error), STATUS_OK);
+    assert_true(narrow.slices.narrow);
+    void *scratch = memory_array(wide.mttkrp.scratch_rows, rank * sizeof(double), &error);
+    assert_non_null(scratch);
+    host_mttkrp(&wide.mttkrp, &rows, expected, scratch);
+    for (int distant = 0; distant < 2; distant++) {
+        narrow.mttkrp.near_bytes = distant ? 0 : UINT64_MAX;
+        narrow.mttkrp.far_bytes = distant ? 0 : UINT64_MAX;
+        memset(m, 0xff, bytes);
+        host_mttkrp(&narrow.mttkrp, &rows, m, scratch);
+        assert_memory_equal(m, expected, bytes);
+    }
+    free_rows(&rows, k.shape.order);
+    free_prepared(&wide);
+    free_prepared(&narrow);
+    ktensor_free(&k);
+    memory_free(expected);
+    memory_free(m);
+    memory_free(scratch);
+}
+
+static void test_narrow(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {5, 60, 3, 7, 2, 4};
+    for (int order = 1; order <= 6; order++) {
+        struct coo x;
+        naive_random_coo(&x, SHAPE(order, dims), order == 1 ? 4 : order == 2 ? 200 : 900, 1, 0);
+        for (uint64_t i = 0; i < x.nnz; i++)
+            x.value[i] = (double)(int)(100 * x.value[i]);
+        for (uint64_t rank = 1; rank <= 75; rank += rank < 36 ? 1 : 13)
+            for (size_t i = 0; i < 3; i++) {
+                simd_width_limit(widths[i]);
+                check_narrow(&x, rank, PRECISION_DOUBLE);
+                check_narrow(&x, rank, PRECISION_SINGLE);
+            }
+        coo_free(&x);
+    }
+    simd_width_limit(0);
+}
+
 /* Every kernel: orders 1 to 6, tiles of every width, several tiles, every SIMD width. */
 static void test_kernels(void **state)
 {
@@ -312,9 +368,13 @@ static void test_allocation_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),       cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_long_sum),     cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_few_nonzeros), cmocka_unit_test(test_allocation_fails),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_long_sum),
+        cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_few_nonzeros),
+        cmocka_unit_test(test_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

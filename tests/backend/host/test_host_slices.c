@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <math.h>
+
 #include <cmocka.h>
 
 #include "backend/host/host_slices.h"
@@ -106,6 +108,65 @@ static void test_rows(void **state)
     coo_free(&x);
 }
 
+/* Rounds the values to whole numbers. */
+static void round_values(struct coo *x)
+{
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = (double)(int)(100 * x->value[i]);
+}
+
+/* Slices that can be narrow have the same nonzeros after that; others stay as they were. */
+static void check_narrow(const struct coo *x, int mode, bool expected)
+{
+    struct error error = {0};
+    struct blco b = ordering_of(x, mode, (struct blco_options){0}),
+                again = ordering_of(x, mode, (struct blco_options){0});
+    struct host_slices wide, s;
+    assert_int_equal(host_slices_take(&wide, &b, mode, &error), STATUS_OK);
+    assert_int_equal(host_slices_take(&s, &again, mode, &error), STATUS_OK);
+    assert_int_equal(host_slices_narrow(&s, &error), STATUS_OK);
+    assert_int_equal(s.narrow, expected);
+    assert_int_equal(s.narrow, !s.value);
+    for (uint64_t first = 0; first < x->nnz; first += 100) {
+        const uint64_t count = x->nnz - first < 100 ? x->nnz - first : 100;
+        double value[100];
+        uint32_t coordinate[100];
+        host_slices_values(&s, first, count, value);
+        assert_memory_equal(value, wide.value + first, count * sizeof *value);
+        for (int n = 0; n < x->shape.order; n++) {
+            if (n == mode)
+                continue;
+            assert_int_equal(s.narrow, !s.coordinate[n]);
+            host_slices_coordinates(&s, n, first, count, coordinate);
+            assert_memory_equal(coordinate, wide.coordinate[n] + first, count * sizeof *coordinate);
+        }
+    }
+    host_slices_free(&s);
+    host_slices_free(&wide);
+}
+
+static void test_narrow(void **state)
+{
+    (void)state;
+    const uint64_t dims[] = {65536, 9, 65537};
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 3000, 1, 0);
+    for (int n = 0; n < 3; n++)
+        check_narrow(&x, n, false);
+    round_values(&x);
+    x.index[0][17] = 65535;
+    check_narrow(&x, 0, false); /* mode 3 is too long */
+    check_narrow(&x, 1, false);
+    check_narrow(&x, 2, true);
+    x.value[2999] = 16777217; /* no float */
+    check_narrow(&x, 2, false);
+    x.value[2999] = -16777216;
+    check_narrow(&x, 2, true);
+    x.value[5] = NAN;
+    check_narrow(&x, 2, false);
+    coo_free(&x);
+}
+
 /* What host_slices_bytes promises to the memory plan is what the arrays take. */
 static void test_bytes(void **state)
 {
@@ -120,6 +181,7 @@ static void test_allocation_fails(void **state)
     const uint64_t dims[] = {30, 20, 10};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 500, 1, 0);
+    round_values(&x);
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
@@ -127,24 +189,25 @@ static void test_allocation_fails(void **state)
         struct blco b = ordering_of(&x, 1, (struct blco_options){0});
         memory_hook_set(k);
         enum status status = host_slices_take(&s, &b, 1, &error);
+        if (status == STATUS_OK)
+            status = host_slices_narrow(&s, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         assert_null(b.value);
-        assert_true(!fired || !s.value);
+        assert_true(!fired || (!s.value && !s.narrow_value && s.nnz == 0));
         failures += (int)fired;
         host_slices_free(&s);
     }
-    assert_int_equal(failures, 4); /* rows, ends, two other modes */
+    assert_int_equal(failures, 7); /* rows, ends, two other modes; narrow values and two modes */
     coo_free(&x);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orderings),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_orderings),        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_narrow),           cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -323,11 +323,10 @@ enum status device_dense_gram(struct device_dense *d, const struct device_dense_
     return cuda_status(dense_apply(&args, d->precision, &alone), "Gram", error);
 }
 
-enum status device_dense_normalise(struct device_dense *d, const struct device_dense_norms *to,
-                                   int code, int *bad, struct error *error)
+enum status device_dense_normalise(struct device_dense *d, const struct dense_norms *to, int code,
+                                   int *bad, struct error *error)
 {
-    return cuda_status(dense_normalise(to->raw, d->rank, to->norm, to->gram, code, bad,
-                                       d->inverse.halt.halt, d->place.side),
+    return cuda_status(dense_normalise(to, d->rank, code, bad, d->inverse.halt.halt, d->place.side),
                        "normalise", error);
 }
 

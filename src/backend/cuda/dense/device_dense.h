@@ -102,17 +102,10 @@ enum status device_dense_extrapolated(struct device_dense *d,
 enum status device_dense_gram(struct device_dense *d, const struct device_dense_rows *rows,
                               struct error *error);
 
-/* What follows from the Gram of a factor matrix. */
-struct device_dense_norms {
-    const double *raw; /* (R x R) A' A                                                  */
-    double *norm;      /* (R) sqrt(raw_rr)                                              */
-    double *gram;      /* (R x R) raw scaled to unit columns (a zero column stays zero) */
-};
-
 /* Makes norm and gram on the side stream; *bad (device) becomes `code` where it was 0 and a norm is
  * not finite. */
-enum status device_dense_normalise(struct device_dense *d, const struct device_dense_norms *to,
-                                   int code, int *bad, struct error *error);
+enum status device_dense_normalise(struct device_dense *d, const struct dense_norms *to, int code,
+                                   int *bad, struct error *error);
 
 /* For the M and A of the last device_dense_apply or device_dense_apply_nonneg, both unchanged
  * since: *inner (R, device; owned by *d) = sum_i M(i,r) A(i,r), for later work on the side stream.

@@ -16,6 +16,25 @@ static int expected_ordering(const struct device_stream *s, int mode)
     return s->serves[mode == s->last_mode ? mode : (mode + 1) % s->order];
 }
 
+struct mttkrp_field device_stream_field(const struct device_stream *s, int n)
+{
+    return (struct mttkrp_field){.word = s->layout.mode[n].word,
+                                 .shift = s->layout.mode[n].shift,
+                                 .mask = s->layout.mode[n].mask,
+                                 .mode = n};
+}
+
+void device_stream_batch(const struct device_packed_tensor *o, uint64_t b,
+                         const struct device_stream_workspace *workspace, struct mttkrp_args *args)
+{
+    const struct device_chunk_table *table = device_packed_tensor_chunks(o, b);
+    args->index[0] = workspace->index[0];
+    args->index[1] = workspace->index[1];
+    args->value = workspace->value;
+    args->chunk = table->chunk;
+    args->chunks = table->count;
+}
+
 /* The arguments that are the same for all batches of a mode. */
 static void set_args(const struct device_stream *s, int mode, const struct device_factors *f,
                      struct mttkrp_args *args)
@@ -29,10 +48,7 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
                                                                        : MTTKRP_SORTED};
     device_mttkrp_output(args, mode, conflict, f);
     for (int n = 0; n < s->order; n++) {
-        struct mttkrp_field field = {.word = s->layout.mode[n].word,
-                                     .shift = s->layout.mode[n].shift,
-                                     .mask = s->layout.mode[n].mask,
-                                     .mode = n};
+        const struct mttkrp_field field = device_stream_field(s, n);
         if (n == mode)
             args->output = field;
         else
@@ -51,13 +67,8 @@ static cudaError_t run_mttkrp(void *context, const struct device_packed_tensor *
 {
     struct product *product = context;
     struct mttkrp_args *args = &product->args;
-    const struct device_chunk_table *table = device_packed_tensor_chunks(o, b);
-    args->index[0] = workspace->index[0];
-    args->index[1] = workspace->index[1];
-    args->value = workspace->value;
-    args->chunk = table->chunk;
-    args->chunks = table->count;
     cudaError_t code = cudaSuccess;
+    device_stream_batch(o, b, workspace, args);
     if (product->sorted)
         code = device_batch_sort_run(&workspace->sort, args, device_packed_tensor_nnz(o, b),
                                      workspace->stream);
@@ -68,11 +79,13 @@ static cudaError_t run_mttkrp(void *context, const struct device_packed_tensor *
     return mttkrp_launch(args, workspace->product);
 }
 
-/* Checks the coordinates of an ordering after all of its batches have been decoded. */
-static enum status check(struct device_stream *s, struct device_packed_tensor *o,
-                         cudaStream_t stream, struct error *error)
+enum status device_stream_check(struct device_stream *s, int ordering, cudaStream_t stream,
+                                struct error *error)
 {
+    struct device_packed_tensor *o = &s->ordering[ordering];
     int mode = 0;
+    if (o->checked)
+        return STATUS_OK;
     if (device_fetch(&mode, s->damaged, sizeof mode, stream, doing, error) != STATUS_OK)
         return error->status;
     if (mode)
@@ -85,7 +98,6 @@ static enum status check(struct device_stream *s, struct device_packed_tensor *o
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error)
 {
-    struct device_packed_tensor *o = &s->ordering[s->serves[mode]];
     static const char multiplying[] = "MTTKRP of a streamed tensor";
     struct product product = {.sorted = s->sorted[mode]};
     struct mttkrp_args *args = &product.args;
@@ -108,7 +120,7 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
         return error->status;
     if (cuda_status(cudaEventRecord(s->ended[mode], stream), multiplying, error) != STATUS_OK)
         return error->status;
-    return o->checked ? STATUS_OK : check(s, o, stream, error);
+    return device_stream_check(s, pass.ordering, stream, error);
 }
 
 enum status device_stream_seconds(const struct device_stream *s, int mode, double *seconds,

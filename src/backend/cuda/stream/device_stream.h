@@ -115,6 +115,13 @@ void device_stream_close(struct device_stream *s);
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error);
 
+/* The place of mode n's row number in the decoded index. */
+struct mttkrp_field device_stream_field(const struct device_stream *s, int n);
+
+/* For consumers: *args has the nonzeros and chunks of batch b. */
+void device_stream_batch(const struct device_packed_tensor *o, uint64_t b,
+                         const struct device_stream_workspace *workspace, struct mttkrp_args *args);
+
 /* For consumers: later work in workspace->product waits for the work now in workspace->stream. */
 cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *workspace);
 
@@ -122,6 +129,11 @@ cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *
  * and before later work there. */
 cudaError_t device_stream_pass(struct device_stream *s, const struct device_stream_pass *pass,
                                cudaStream_t stream);
+
+/* After a pass over all batches of an ordering: waits, and returns STATUS_INPUT where a coordinate
+ * is not below its mode's length. Does nothing where that is known. */
+enum status device_stream_check(struct device_stream *s, int ordering, cudaStream_t stream,
+                                struct error *error);
 
 /* Takes over a `mode n` ordering of the same segments, from which mode n is computed from now on;
  * *replica is empty afterwards, also after a failure, which leaves the stream as it was. No work

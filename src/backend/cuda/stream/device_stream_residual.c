@@ -39,10 +39,7 @@ enum status device_stream_residual(struct device_stream *s, const struct residua
                                             .consume = add_batch,
                                             .context = &misfit};
     for (int n = 0; n < s->order; n++)
-        misfit.args.mode[n].field = (struct mttkrp_field){.word = s->layout.mode[n].word,
-                                                          .shift = s->layout.mode[n].shift,
-                                                          .mask = s->layout.mode[n].mask,
-                                                          .mode = n};
+        misfit.args.mode[n].field = device_stream_field(s, n);
     return cuda_status(device_stream_pass(s, &pass, stream), "the residual of a streamed tensor",
                        error);
 }

@@ -119,6 +119,11 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
     return cuda_status(code, doing, error);
 }
 
+static int lowest_of(const struct device_blco_options *options)
+{
+    return options->lowest ? *options->lowest : -1;
+}
+
 /* Chooses between one and two index words and cuts the nonzeros into blocks. */
 static enum status find_blocks(struct device_blco *b, struct build *w, struct error *error)
 {
@@ -128,7 +133,7 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
         return error->status;
     if (w->options->index_bits == 0 && !w->options->tile && nblocks > 1 &&
         b->nnz / nblocks < BLCO_FEW_NONZEROS) {
-        ordering_create(o, o->kind, &b->shape, 128);
+        ordering_create_lowest(o, o->kind, lowest_of(w->options), &b->shape, 128);
         if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
             return error->status;
     }
@@ -139,10 +144,10 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
 static enum status lay_out(struct device_blco *b, const struct device_blco_options *options,
                            struct error *error)
 {
-    const int bits = options->index_bits ? options->index_bits : 64;
+    const int bits = options->index_bits ? options->index_bits : 64, lowest = lowest_of(options);
     if (!options->tile)
-        ordering_create(&b->ordering, options->kind, &b->shape, bits);
-    else if (!ordering_create_tiled(&b->ordering, options->kind, options->tile, &b->shape))
+        ordering_create_lowest(&b->ordering, options->kind, lowest, &b->shape, bits);
+    else if (!ordering_create_tiled(&b->ordering, options->kind, options->tile, lowest, &b->shape))
         return error_set(error, STATUS_INTERNAL, "%s: tiles of indices of two words", doing);
     return STATUS_OK;
 }

@@ -26,12 +26,14 @@ struct device_blco_options {
     enum precision precision; /* of the values                                         */
     bool last;                /* x's arrays may become b's; x can then only be freed   */
     const struct tile *tile;  /* NULL, or the ordering is tiled, and blocks are tiles  */
+    const int *lowest;        /* as in ordering_create_lowest; NULL: -1                */
 };
 
 /* Builds the ordering options->kind with the layout, nonzeros and blocks that blco_build
- * (max_block_nnz unlimited) gives on the host. The arrays come from x's pool and are filled when
- * its stream gets there. Device memory beyond the result: at most 32 bytes a nonzero while it runs,
- * which go back to the pool. STATUS_MEMORY where the device has no room; *b is then empty. */
+ * (max_block_nnz unlimited) gives on the host, unless options->lowest says otherwise. The arrays
+ * come from x's pool and are filled when its stream gets there. Device memory beyond the result: at
+ * most 32 bytes a nonzero while it runs, which go back to the pool. STATUS_MEMORY where the device
+ * has no room; *b is then empty. */
 enum status device_blco_build(struct device_blco *b, struct device_coo *x,
                               const struct device_blco_options *options, struct error *error);
 

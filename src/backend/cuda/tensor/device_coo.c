@@ -39,6 +39,17 @@ struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)
     return c;
 }
 
+struct tuples_nonzeros device_coo_tuples(const struct device_coo *x)
+{
+    struct tuples_nonzeros s = {.line = x->line};
+    for (int n = 0; n < x->shape.order; n++) {
+        s.shift[n] = x->ordering.place[n][0];
+        s.mask[n] = (uint32_t)((UINT64_C(1) << x->ordering.mode_bits[n]) - 1);
+        s.index[n] = x->index[n];
+    }
+    return s;
+}
+
 enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,
                                       const struct ordering *o, struct error *error)
 {

@@ -11,6 +11,7 @@
 #include "backend/cuda/tensor/device_pairs.h"
 #include "formats/blco/blco_file.h"
 #include "kernels/tensor/linearise.h"
+#include "kernels/tensor/tuples.h"
 #include "tensor/ordering.h"
 
 /* The nonzeros in the order in which they came, until they are sorted. */
@@ -91,6 +92,9 @@ enum status device_coo_take_indices(struct device_coo *d, struct error *error);
 
 /* x's index arrays, for a kernel. */
 struct linearise_coordinates device_coo_coordinates(const struct device_coo *x);
+
+/* x's lines or index arrays, for a kernel of kernels/tensor/tuples.h. */
+struct tuples_nonzeros device_coo_tuples(const struct device_coo *x);
 
 /* Hands the arrays back to the pool; accepts a zeroed one. */
 void device_coo_free(struct device_coo *d);

@@ -9,17 +9,6 @@
 
 static const char doing[] = "grouping modes on the GPU";
 
-static struct tuples_nonzeros nonzeros_of(const struct device_coo *x)
-{
-    struct tuples_nonzeros s = {.line = x->line};
-    for (int n = 0; n < x->shape.order; n++) {
-        s.shift[n] = x->ordering.place[n][0];
-        s.mask[n] = (uint32_t)((UINT64_C(1) << x->ordering.mode_bits[n]) - 1);
-        s.index[n] = x->index[n];
-    }
-    return s;
-}
-
 static void map_free(struct tuples_map *map, const struct device_pool *pool)
 {
     device_pool_give(pool, map->bits);
@@ -63,7 +52,7 @@ static enum status map_create(struct tuples_map *map, const struct device_coo *x
     map->before = device_pool_take(x->pool, map->words + 1, sizeof *map->before, error);
     if (!map->before)
         goto done;
-    struct tuples_nonzeros nonzeros = nonzeros_of(x);
+    struct tuples_nonzeros nonzeros = device_coo_tuples(x);
     cudaError_t code =
         cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, x->pool->stream);
     if (cuda_status(code, doing, error) != STATUS_OK)
@@ -102,7 +91,7 @@ static enum status count_range(const struct device_coo *x, int first, int last, 
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
     if (!bits)
         return error->status;
-    const struct tuples_nonzeros nonzeros = nonzeros_of(x);
+    const struct tuples_nonzeros nonzeros = device_coo_tuples(x);
     const cudaStream_t stream = x->pool->stream;
     *scale = (double)(1 << s.skipped_bits);
     if (cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error) !=
@@ -204,7 +193,7 @@ static enum status reduce(struct device_coo *x, const struct mode_groups *g,
 {
     uint64_t dims[MAX_ORDER];
     struct device_coo reduced;
-    struct tuples_nonzeros nonzeros = nonzeros_of(x);
+    struct tuples_nonzeros nonzeros = device_coo_tuples(x);
     struct tuples_target to = {0};
     for (int k = 0; k < g->groups; k++)
         dims[k] = tuples[k];

@@ -1,0 +1,103 @@
+/* Improves a row of a model of counts (numerics/poisson_term.h), by a warp. The steps are those of
+ * host_poisson_row.c. */
+#ifndef BLCO_ROW_COUNTS_CUH
+#define BLCO_ROW_COUNTS_CUH
+
+#include "kernels/rows/row_solve.cuh"
+#include "numerics/poisson_term.h"
+
+/* What a row of counts needs beside its room. */
+struct count_rules {
+    const double *linear, *unit; /* (R)                                          */
+    double of_count;             /* what a count of 1 is in the tensor           */
+    double least;                /* of the row's counts above 0                  */
+    bool weighed;                /* the room has q, which is not 0               */
+    bool newton;                 /* ... and G: the step may be Newton's          */
+};
+
+template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
+    using solver = row_solver<COLUMNS>;
+    using solver::a, solver::d, solver::q, solver::entry, solver::p, solver::room, solver::PARTS;
+    const count_rules &rules;
+    double linear[PARTS]; /* the part of the gradient that does not depend on the row */
+
+    __device__ __forceinline__ row_improver(const row_problem &problem, row_room<COLUMNS> &of,
+                                            const count_rules &of_rules)
+        : solver(problem, of), rules(of_rules)
+    {
+        for (int k = 0; k < PARTS; k++) {
+            const uint32_t r = entry(k);
+            linear[k] = r < p.rank ? __ldg(rules.linear + r) : 0;
+            linear[k] += r < p.rank && rules.weighed ? room.q[r] : 0;
+        }
+    }
+
+    /* The negative gradient. */
+    __device__ __forceinline__ double downhill(int k) const
+    {
+        return entry(k) < p.rank ? room.b[entry(k)] - linear[k] : 0;
+    }
+
+    __device__ __forceinline__ double violation() const
+    {
+        double most = 0;
+        for (int k = 0; k < PARTS; k++) {
+            if (entry(k) >= p.rank)
+                continue;
+            const double unit = __ldg(rules.unit + entry(k));
+            most = fmax(most, fabs(fmin(a[k] / (unit * rules.of_count), -downhill(k) * unit)));
+        }
+        for (int step = 16; step > 0; step /= 2)
+            most = fmax(most, __shfl_xor_sync(~0u, most, step));
+        return most;
+    }
+
+    /* d = the damped step. Returns what it surely gains; infinity where it is not damped. */
+    __device__ __forceinline__ double newton()
+    {
+        double square = 0;
+        for (int k = 0; k < PARTS; k++) {
+            q[k] = downhill(k);
+            d[k] = 0;
+        }
+        this->solve_nonneg(POISSON_PASSES, POISSON_SETTLED * POISSON_SETTLED * rules.least);
+        for (int k = 0; k < PARTS; k++)
+            square += d[k] * (downhill(k) - q[k]); /* d'Hd */
+        square = warp_sum(square);
+        const double length = sqrt((square > 0 ? square : 0) / rules.least);
+        if (length < POISSON_WHOLE)
+            return INFINITY;
+        for (int k = 0; k < PARTS; k++)
+            d[k] /= 1 + length;
+        return rules.least * (length - log1p(length));
+    }
+
+    /* d becomes the multiplicative step, if that surely gains more. */
+    __device__ __forceinline__ void multiply(double gain)
+    {
+        double step[PARTS], sum = 0;
+        for (int k = 0; k < PARTS; k++) {
+            const double b = entry(k) < p.rank ? room.b[entry(k)] : 0;
+            const double factor = linear[k] > 0 ? b / linear[k] : 1;
+            step[k] = a[k] * (factor - 1);
+            sum += linear[k] * a[k] * (factor > 0 ? factor * log(factor) - (factor - 1) : 1);
+        }
+        sum = warp_sum(sum);
+        for (int k = 0; k < PARTS; k++)
+            d[k] = sum <= gain ? d[k] : step[k];
+    }
+
+    /* a becomes a better row. */
+    __device__ __forceinline__ void improve()
+    {
+        double gain = -INFINITY;
+        if (rules.newton)
+            gain = newton();
+        if (gain < INFINITY)
+            multiply(gain);
+        for (int k = 0; k < PARTS; k++)
+            a[k] += d[k];
+    }
+};
+
+#endif

@@ -1,0 +1,306 @@
+#include "backend/cuda/rows/device_row_spans.h"
+
+#include <string.h>
+
+#include "backend/cuda/runtime/cuda_error.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "base/least.h"
+#include "base/memory.h"
+
+static const char doing[] = "systems of rows on the GPU";
+
+uint64_t device_row_spans_bytes(uint64_t nnz)
+{
+    const uint64_t span = sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(struct row_join);
+    return (nnz / DEVICE_ROW_SPAN_NNZ + 1) * (span + sizeof(struct row_totals));
+}
+
+/* What the host knows of the spans of a mode while it builds them. */
+struct spans {
+    uint64_t *first;                      /* (count + pieces)                               */
+    uint32_t *block;                      /* (count)                                        */
+    uint32_t *before, *after, *continued; /* (count + 1)                                    */
+    struct row_join *join;                /* (joins)                                        */
+    struct row_join *shared;              /* (shared_rows)                                   */
+    uint32_t *entered, *row; /* (pieces): a piece's first row begins before it; its number  */
+    uint32_t count, joins;
+};
+
+static void spans_free(struct spans *s)
+{
+    memory_free(s->first);
+    memory_free(s->block);
+    memory_free(s->before);
+    memory_free(s->after);
+    memory_free(s->continued);
+    memory_free(s->join);
+    memory_free(s->shared);
+    memory_free(s->entered);
+    memory_free(s->row);
+}
+
+static enum status spans_open(struct device_row_spans *d, struct spans *s, uint64_t spans,
+                              uint64_t pieces, struct error *error)
+{
+    if (spans > UINT32_MAX / 2)
+        return error_set(error, STATUS_MEMORY, "the tensor is too large for %s", doing);
+    s->first = memory_array(spans + pieces, sizeof *s->first, error);
+    s->block = memory_array(spans, sizeof *s->block, error);
+    s->before = memory_array(spans + 1, sizeof *s->before, error);
+    s->after = memory_array(spans + 1, sizeof *s->after, error);
+    s->continued = memory_zeros(spans + 1, sizeof *s->continued, error);
+    s->join = memory_array(spans, sizeof *s->join, error);
+    s->shared = memory_array(pieces, sizeof *s->shared, error);
+    s->entered = memory_array(pieces, sizeof *s->entered, error);
+    s->row = memory_array(pieces, sizeof *s->row, error);
+    d->piece = memory_array(pieces, sizeof *d->piece, error);
+    return error->status;
+}
+
+/* Spans of about equal length in a block of `count` nonzeros of the next piece. */
+static void cut_block(const struct device_row_spans *d, struct spans *s,
+                      const struct blco_block *block, uint64_t number, uint64_t wanted)
+{
+    const uint64_t most = least_of(wanted, block->count / ROW_SPAN_LEAST);
+    const uint64_t spans = most > 0 ? most : 1;
+    for (uint64_t i = 0; i < spans; i++) {
+        s->block[s->count] = (uint32_t)number;
+        s->first[s->count++ + d->pieces] =
+            block->first + (uint64_t)((double)block->count * (double)i / (double)spans);
+    }
+}
+
+/* The spans since the last piece are one, of nnz nonzeros. */
+static void end_piece(struct device_row_spans *d, struct spans *s, uint64_t nnz)
+{
+    const struct device_row_piece *last = d->pieces > 0 ? &d->piece[d->pieces - 1] : NULL;
+    const uint32_t first = last ? last->first + last->spans : 0;
+    s->first[s->count + d->pieces] = nnz;
+    d->piece[d->pieces++] = (struct device_row_piece){.first = first, .spans = s->count - first};
+}
+
+/* Appends to join[0..) the rows that `count` spans, or pieces, share. continued, row (count): the
+ * row before goes on; the number of the first row. Returns how many. */
+static uint32_t find_joins(const uint32_t *continued, const uint32_t *row, uint32_t count,
+                           struct row_join *join)
+{
+    uint32_t joins = 0;
+    for (uint32_t k = 1; k < count; k++) {
+        if (!continued[k])
+            continue;
+        if (joins == 0 || join[joins - 1].row != row[k])
+            join[joins++] = (struct row_join){.row = row[k], .first = 2 * (k - 1) + 1};
+        join[joins - 1].last = k;
+    }
+    return joins;
+}
+
+/* The rows that the spans of a piece share. Those at its ends may have parts in other pieces. */
+static void join_piece(struct spans *s, struct device_row_piece *p)
+{
+    const uint32_t end = p->first + p->spans, first_row = s->after[p->first],
+                   last_row = s->before[end];
+    struct row_join *join = s->join + s->joins;
+    p->first_join = s->joins;
+    p->joins = find_joins(s->continued + p->first, s->after + p->first, p->spans, join);
+    s->joins += p->joins;
+    p->enters = s->continued[p->first];
+    p->leaves = s->continued[end] && !(p->enters && first_row == last_row);
+    p->leaving = 2 * (p->spans - 1) + 1;
+    p->first_is_part = p->enters && p->joins > 0 && join[0].row == first_row;
+    p->last_is_part = p->leaves && p->joins > 0 && join[p->joins - 1].row == last_row;
+    if (p->first_is_part)
+        join[0].first = 0;
+    if (p->last_is_part)
+        p->leaving = join[p->joins - 1].first;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* From the rows before and after the beginning of each span. */
+static void join_all(struct device_row_spans *d, struct spans *s)
+{
+    for (uint32_t k = 1; k < s->count; k++)
+        s->continued[k] = s->before[k] == s->after[k];
+    for (uint32_t p = 0; p < d->pieces; p++) {
+        struct device_row_piece *piece = &d->piece[p];
+        join_piece(s, piece);
+        s->entered[p] = piece->enters;
+        s->row[p] = s->after[piece->first];
+        d->most_spans = larger(d->most_spans, piece->spans);
+        d->most_totals = larger(d->most_totals, piece->spans + piece->joins);
+    }
+    d->shared_rows = find_joins(s->entered, s->row, d->pieces, s->shared);
+}
+
+/* *to = a copy on the device; waits, so that `from` may be freed. */
+static enum status keep(void *to, const void *from, uint64_t count, size_t size,
+                        cudaStream_t stream, struct error *error)
+{
+    void *copy;
+    if (device_array_into(&copy, count, size, error) != STATUS_OK)
+        return error->status;
+    memcpy(to, &copy, sizeof copy);
+    if (cuda_status(cudaMemcpyAsync(copy, from, count * size, cudaMemcpyHostToDevice, stream),
+                    doing, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(cudaStreamSynchronize(stream), doing, error);
+}
+
+/* Moves the spans of the pieces to the starts of rows, where their nonzeros are. */
+struct snapper {
+    const struct device_row_spans *spans;
+    struct mttkrp_args args;
+    uint32_t *before, *after; /* (spans + 1); device, owned */
+};
+
+static cudaError_t snap_piece(const struct snapper *q, uint64_t p, cudaStream_t stream)
+{
+    const struct device_row_piece *piece = &q->spans->piece[p];
+    return row_spans_snap(&q->args, q->spans->block + piece->first, piece->spans,
+                          q->spans->span + piece->first + p, q->before + piece->first,
+                          q->after + piece->first, stream);
+}
+
+static cudaError_t snap_batch(void *context, const struct device_packed_tensor *o, uint64_t b,
+                              const struct device_stream_workspace *workspace)
+{
+    struct snapper *q = context;
+    device_stream_batch(o, b, workspace, &q->args);
+    cudaError_t code = device_stream_workspace_ready(workspace);
+    return code == cudaSuccess ? snap_piece(q, b, workspace->product) : code;
+}
+
+/* s: NULL where the ordering is in device memory. */
+static enum status snap_pieces(struct snapper *q, struct device_stream *s, int mode,
+                               cudaStream_t stream, struct error *error)
+{
+    if (!s) {
+        device_tensor_args(q->spans->tensor, 0, q->spans->mode, &q->args);
+        return cuda_status(snap_piece(q, 0, stream), doing, error);
+    }
+    const struct device_stream_pass pass = {.ordering = s->serves[mode],
+                                            .following = s->serves[(mode + 1) % s->order],
+                                            .precision = s->precision,
+                                            .consume = snap_batch,
+                                            .context = q};
+    q->args.output = device_stream_field(s, mode);
+    if (cuda_status(device_stream_pass(s, &pass, stream), doing, error) != STATUS_OK)
+        return error->status;
+    return device_stream_check(s, pass.ordering, stream, error);
+}
+
+/* Fetches the rows around the spans after they have moved. */
+static enum status snap(const struct device_row_spans *d, struct spans *spans,
+                        struct device_stream *s, int mode, cudaStream_t stream, struct error *error)
+{
+    const size_t bytes = ((size_t)spans->count + 1) * sizeof *spans->before;
+    struct snapper q = {.spans = d};
+    if (device_array_into(&q.before, (uint64_t)spans->count + 1, sizeof *q.before, error) !=
+        STATUS_OK)
+        goto done;
+    if (device_array_into(&q.after, (uint64_t)spans->count + 1, sizeof *q.after, error) !=
+        STATUS_OK)
+        goto done;
+    if (snap_pieces(&q, s, mode, stream, error) != STATUS_OK)
+        goto done;
+    if (device_fetch(spans->before, q.before, bytes, stream, doing, error) != STATUS_OK)
+        goto done;
+    device_fetch(spans->after, q.after, bytes, stream, doing, error);
+done:
+    device_free(q.before);
+    device_free(q.after);
+    return error->status;
+}
+
+static enum status keep_joins(struct device_row_spans *d, const struct spans *s,
+                              cudaStream_t stream, struct error *error)
+{
+    if (keep(&d->continued, s->continued, (uint64_t)s->count + 1, sizeof *s->continued, stream,
+             error) != STATUS_OK)
+        return error->status;
+    if (keep(&d->join, s->join, s->joins, sizeof *s->join, stream, error) != STATUS_OK)
+        return error->status;
+    return keep(&d->shared, s->shared, d->shared_rows, sizeof *s->shared, stream, error);
+}
+
+/* *d from the spans as they are cut. s: as in snap_pieces. */
+static enum status build(struct device_row_spans *d, struct spans *spans, struct device_stream *s,
+                         int mode, cudaStream_t stream, struct error *error)
+{
+    if (keep(&d->span, spans->first, (uint64_t)spans->count + d->pieces, sizeof *spans->first,
+             stream, error) != STATUS_OK)
+        return error->status;
+    if (keep(&d->block, spans->block, spans->count, sizeof *spans->block, stream, error) !=
+        STATUS_OK)
+        return error->status;
+    if (snap(d, spans, s, mode, stream, error) != STATUS_OK)
+        return error->status;
+    join_all(d, spans);
+    return keep_joins(d, spans, stream, error);
+}
+
+enum status device_row_spans_open(struct device_row_spans *d, const struct device_tensor *tensor,
+                                  int mode, uint64_t most, cudaStream_t stream, struct error *error)
+{
+    const struct device_blco *b = &tensor->blco;
+    struct spans spans = {0};
+    *d = (struct device_row_spans){.mode = mode, .tensor = tensor};
+    if (spans_open(d, &spans, most + b->nblocks, 1, error) != STATUS_OK)
+        goto done;
+    for (uint64_t k = 0; k < b->nblocks; k++)
+        cut_block(d, &spans, &b->block[k], k,
+                  (uint64_t)((double)most * (double)b->block[k].count / (double)b->nnz));
+    end_piece(d, &spans, b->nnz);
+    build(d, &spans, NULL, mode, stream, error);
+done:
+    spans_free(&spans);
+    return error->status;
+}
+
+enum status device_row_spans_stream(struct device_row_spans *d, struct device_stream *s, int mode,
+                                    uint64_t most, cudaStream_t stream, struct error *error)
+{
+    const struct device_packed_tensor *o = &s->ordering[s->serves[mode]];
+    struct spans spans = {0};
+    *d = (struct device_row_spans){.mode = mode};
+    if (spans_open(d, &spans, most * o->nbatches, o->nbatches, error) != STATUS_OK)
+        goto done;
+    for (uint64_t b = 0; b < o->nbatches; b++) {
+        const struct blco_block all = {.count = device_packed_tensor_nnz(o, b)};
+        cut_block(d, &spans, &all, b, least_of(most, all.count / DEVICE_ROW_SPAN_NNZ + 1));
+        end_piece(d, &spans, all.count);
+    }
+    build(d, &spans, s, mode, stream, error);
+done:
+    spans_free(&spans);
+    return error->status;
+}
+
+void device_row_spans_close(struct device_row_spans *d)
+{
+    memory_free(d->piece);
+    device_free(d->span);
+    device_free(d->block);
+    device_free(d->continued);
+    device_free(d->join);
+    device_free(d->shared);
+    *d = (struct device_row_spans){0};
+}
+
+void device_row_spans_args(const struct device_row_spans *d, uint64_t p,
+                           struct row_systems_args *args)
+{
+    const struct device_row_piece *piece = &d->piece[p];
+    args->spans = piece->spans;
+    args->span = d->span + piece->first + p;
+    args->block = d->block + piece->first;
+    args->continued = d->continued + piece->first;
+    args->join = d->join + piece->first_join;
+    args->joins = piece->joins;
+    args->first_is_part = piece->first_is_part;
+    args->last_is_part = piece->last_is_part;
+}

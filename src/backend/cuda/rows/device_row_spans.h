@@ -1,0 +1,60 @@
+/* Spans of the nonzeros of a mode's ordering, and the rows that spans share. An ordering in device
+ * memory is one piece. Of an ordering that is streamed, each batch is a piece, in which nonzeros
+ * are counted from its first; the parts of a row that pieces share are joined as those of a row
+ * that spans share. */
+#ifndef BLCO_DEVICE_ROW_SPANS_H
+#define BLCO_DEVICE_ROW_SPANS_H
+
+#include "backend/cuda/stream/device_stream.h"
+#include "backend/cuda/tensor/device_tensor.h"
+#include "kernels/rows/row_systems.h"
+
+struct device_row_piece {
+    uint32_t first, spans;            /* its spans: [first, first + spans)                  */
+    uint32_t first_join, joins;       /* what its spans share: [first_join, first_join + joins) */
+    bool enters;                      /* its first row begins in a piece before: part 0     */
+    bool leaves;                      /* its last row, another one, ends in a piece after   */
+    uint32_t leaving;                 /* its part of that row                               */
+    bool first_is_part, last_is_part; /* of its joins: as in struct row_systems_args  */
+};
+
+/* Of one mode. Device arrays are owned. */
+struct device_row_spans {
+    int mode;
+    const struct device_tensor *tensor; /* the ordering of the mode; borrowed; NULL: streamed, or
+                                         * there is none                                     */
+    struct device_row_piece *piece;     /* (pieces); host, owned                             */
+    uint32_t pieces;                    /* 0: the mode has no ordering                       */
+    uint32_t most_spans, most_totals;   /* of a piece: spans; spans and joins                */
+    uint64_t *span;          /* (spans + pieces): those of piece p from its first + p on */
+    uint32_t *block;         /* (spans)                                           */
+    uint32_t *continued;     /* (spans + 1)                                       */
+    struct row_join *join;   /* (joins): of all pieces                            */
+    struct row_join *shared; /* (shared_rows): rows that pieces share                  */
+    uint32_t shared_rows;
+};
+
+#define DEVICE_ROW_SPAN_NNZ 128 /* nonzeros of a span, at least, on average */
+
+/* Device memory of the tables of a piece of so many nonzeros, at most. */
+uint64_t device_row_spans_bytes(uint64_t nnz);
+
+/* Spans of an ordering in device memory; most: spans, about. The caller closes *d, also after a
+ * failure. STATUS_MEMORY. */
+enum status device_row_spans_open(struct device_row_spans *d, const struct device_tensor *tensor,
+                                  int mode, uint64_t most, cudaStream_t stream,
+                                  struct error *error);
+
+/* Of a streamed ordering, that of the mode, each batch of which has about `most` spans; reads it
+ * once. STATUS_INPUT where the tensor is damaged. */
+enum status device_row_spans_stream(struct device_row_spans *d, struct device_stream *s, int mode,
+                                    uint64_t most, cudaStream_t stream, struct error *error);
+
+/* Accepts a zeroed one. */
+void device_row_spans_close(struct device_row_spans *d);
+
+/* args->span, block, continued, joins: those of piece p. */
+void device_row_spans_args(const struct device_row_spans *d, uint64_t p,
+                           struct row_systems_args *args);
+
+#endif

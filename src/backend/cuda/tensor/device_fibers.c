@@ -1,0 +1,41 @@
+#include "backend/cuda/tensor/device_fibers.h"
+
+#include "backend/cuda/runtime/cuda_error.h"
+#include "kernels/tensor/tuples.h"
+#include "numerics/fiber_sample.h"
+#include "plan/fiber_choice.h"
+
+static const char doing[] = "counting fibers on the GPU";
+
+enum status device_fibers_count(double *fibers, const struct device_coo *x, struct error *error)
+{
+    const uint64_t order = (uint64_t)x->shape.order, words = order * FIBER_MAP_WORDS;
+    const int skipped = fiber_skipped_bits(x->nnz);
+    const struct tuples_nonzeros nonzeros = device_coo_tuples(x);
+    const cudaStream_t stream = x->pool->stream;
+    uint32_t marked[MAX_ORDER], *count = NULL;
+    uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
+    if (!bits)
+        goto done;
+    count = device_pool_take(x->pool, order, sizeof *count, error);
+    if (!count)
+        goto done;
+    if (cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error) !=
+        STATUS_OK)
+        goto done;
+    if (cuda_status(cudaMemsetAsync(count, 0, order * sizeof *count, stream), doing, error) !=
+        STATUS_OK)
+        goto done;
+    if (cuda_status(
+            tuples_count_fibers(&nonzeros, x->shape.order, skipped, x->nnz, bits, count, stream),
+            doing, error) != STATUS_OK)
+        goto done;
+    if (device_fetch(marked, count, order * sizeof *count, stream, doing, error) != STATUS_OK)
+        goto done;
+    for (uint64_t n = 0; n < order; n++)
+        fibers[n] = fiber_estimate(marked[n], skipped);
+done:
+    device_pool_give(x->pool, bits);
+    device_pool_give(x->pool, count);
+    return error->status;
+}

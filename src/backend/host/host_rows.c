@@ -1,0 +1,47 @@
+#include "backend/host/host_rows_simd.h"
+
+#include "backend/host/simd_width.h"
+
+#define WIDE_RANK 128 /* above it, matrices of many rows at a time would take much memory */
+
+const struct host_rows_kernels *host_rows_kernels(uint64_t rank)
+{
+#if SIMD_X86
+    const uint64_t simd = simd_width(HOST_ROWS_MOST, PRECISION_DOUBLE);
+    if (simd >= 4 && rank <= WIDE_RANK)
+        return simd == 8 ? &host_rows_double8 : &host_rows_double4;
+#endif
+    (void)rank;
+    return &host_rows_double2;
+}
+
+uint64_t host_rows_room_size(uint64_t rank)
+{
+    return HOST_ROWS_MOST + rank * host_rows_kernels(rank)->rows * (5 + rank);
+}
+
+struct host_rows_room host_rows_room_in(double *scratch, uint64_t rank)
+{
+    const uint64_t step = rank * host_rows_kernels(rank)->rows;
+    struct host_rows_room room = {.settled = scratch, .diagonal = scratch + HOST_ROWS_MOST};
+    room.lower = room.diagonal + step;
+    room.inverse = room.lower + step;
+    room.q = room.inverse + step;
+    room.d = room.q + step;
+    room.h = room.d + step;
+    room.rest = room.h + rank * step;
+    return room;
+}
+
+struct host_rows_descent host_rows_descent_in(const struct host_rows_room *room, uint64_t rank,
+                                              int passes)
+{
+    return (struct host_rows_descent){.rank = rank,
+                                      .passes = passes,
+                                      .h = room->h,
+                                      .lower = room->lower,
+                                      .settled = room->settled,
+                                      .q = room->q,
+                                      .d = room->d,
+                                      .inverse = room->inverse};
+}

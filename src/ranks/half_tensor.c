@@ -1,0 +1,82 @@
+#include "ranks/half_tensor.h"
+
+/* The index in the whole tensor of row `row` that the rank has of mode n. */
+static uint64_t whole_index(const struct rank_tensor *t, int n, uint32_t row)
+{
+    const struct part *part = &t->rows.part;
+    return part->row[n] ? part->row[n][row] : part->first[n] + row;
+}
+
+static int half_of(const struct rank_tensor *t, const struct halves *h, uint64_t entry)
+{
+    const int n = h->mode - 1;
+    return halves_of(h, whole_index(t, n, t->input.x.index[n][entry]));
+}
+
+enum status half_tensor_count(const struct rank_tensor *t, const struct halves *h,
+                              uint64_t nonzeros[2], struct error *error)
+{
+    const struct coo *x = &t->input.x;
+    uint64_t all = 0, second = 0;
+#pragma omp parallel for schedule(static) reduction(+ : all, second)
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        const bool counts = !isnan(x->value[i]) && x->value[i] != 0;
+        all += counts;
+        second += counts && half_of(t, h, i) == 1;
+    }
+    double sum[] = {(double)(all - second), (double)second}; /* exact: below 2^53 */
+    if (comm_allreduce_sum(t->comm, sum, 2, error) != STATUS_OK)
+        return error->status;
+    for (int k = 0; k < 2; k++)
+        nonzeros[k] = (uint64_t)sum[k];
+    return STATUS_OK;
+}
+
+/* The entries of half k that this rank has, in their order. */
+static enum status copy_entries(struct coo *half, const struct rank_tensor *t,
+                                const struct halves *h, int k, struct error *error)
+{
+    const struct coo *x = &t->input.x;
+    uint64_t count = 0, at = 0;
+#pragma omp parallel for schedule(static) reduction(+ : count)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        count += half_of(t, h, i) == k;
+    if (coo_create(half, &x->shape, count, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        if (half_of(t, h, i) != k)
+            continue;
+        for (int n = 0; n < x->shape.order; n++)
+            half->index[n][at] = x->index[n][i];
+        half->value[at++] = x->value[i];
+    }
+    return STATUS_OK;
+}
+
+enum status half_tensor_take(struct rank_tensor *half, const struct rank_tensor *t,
+                             const struct halves *h, int k, struct error *error)
+{
+    *half = (struct rank_tensor){.comm = t->comm,
+                                 .shape = t->shape,
+                                 .grid = t->grid,
+                                 .cost = t->cost,
+                                 .part = t->part,
+                                 .rows = t->rows};
+    copy_entries(&half->input.x, t, h, k, error);
+    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
+        return error->status;
+    const struct coo_listed here = coo_count_listed(&half->input.x);
+    double sum[] = {(double)half->input.x.nnz, (double)here.unknown, (double)here.zeros};
+    if (comm_allreduce_sum(t->comm, sum, 3, error) != STATUS_OK)
+        return error->status;
+    half->nnz = (uint64_t)sum[0];
+    half->listed = (struct coo_listed){.unknown = (uint64_t)sum[1], .zeros = (uint64_t)sum[2]};
+    half->input.listed = half->listed;
+    return STATUS_OK;
+}
+
+void half_tensor_free(struct rank_tensor *half)
+{
+    coo_free(&half->input.x);
+    *half = (struct rank_tensor){0};
+}

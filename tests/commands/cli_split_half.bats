@@ -1,0 +1,158 @@
+# Runs of blco cpd that compare two halves of the tensor: --split-half.
+# bats file_tags=threads
+load cli_helpers
+load ../support/mpi
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export OMP_NUM_THREADS=2
+    data=$BATS_TEST_DIRNAME/../../data
+    fluorescence=$data/fluorescence.tns
+    schema=$data/schema
+}
+
+cpd() {
+    "$BLCO" cpd --backend host "$@"
+}
+
+# number NAME RECORD: the number of a name that the record has once.
+number() {
+    grep -oE "\"$1\": [-0-9.e+]+" "$2" | sed 's/.*: //'
+}
+
+# Counts of two communities, of users x items x hours.
+communities() {
+    awk 'BEGIN { srand(3); for (i = 1; i <= 40; i++) for (j = 1; j <= 20; j++) for (k = 1; k <= 12; k++) {
+             m = (i % 3 == 0) == (j <= 10) && (j <= 10) == (k <= 5) ? 4 : .05
+             x = 0; p = exp(-m); s = p; u = rand(); while (u > s && x < 50) { x++; p *= m / x; s += p }
+             if (x > 0) print i, j, k, x } }' >counts.tns
+}
+
+# valid SCHEMA FILE: the file is as the schema says, where Python can tell.
+valid() {
+    python3 -c 'import jsonschema' 2>/dev/null || return 0
+    python3 -c 'import json, sys, jsonschema; jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$schema/$1" "$2"
+}
+
+@test "three components of fluorescence are alike in the halves of each mode, more are not" {
+    for mode in 1 2 3; do
+        run -0 cpd "$fluorescence" -r 2:4 --starts 4 -i 300 --split-half $mode -q -o f
+        [[ $output == *"halves: score, alike"* ]]
+        [[ $output =~ " 3  0.927637 "[^$'\n']*" 0.99"[0-9]+", 3 of 3"$'\n' ]]
+        [[ $output =~ " 4  0.928433 "[^$'\n']*", "[0-3]" of 4"$'\n' ]]
+        [[ $output == *"rank 3 is suggested: the largest of these all of whose components are alike in both halves"* ]]
+        [ "$(number suggested f.ranks.json)" = 3 ]
+        [ "$(number split_half_alike f.ranks.json | sed -n 2p)" = 3 ]
+        awk -v x="$(number split_half_score f.ranks.json | sed -n 2p)" 'BEGIN { exit !(x > .99) }'
+    done
+    valid ranks.schema.json f.ranks.json
+    "$BLCO" report -q f
+    grep -q 'Score of the halves against rank' f.html
+    grep -q 'The suggestion follows the halves of the tensor' f.html
+    grep -q '<td class="n">0.99[0-9]*, 3 alike</td>' f.html
+}
+
+@test "the model is that of a run without halves, and a table has its components" {
+    cpd "$fluorescence" -r 3 -q -o whole --starts 3
+    run -0 cpd "$fluorescence" -r 3 -q -o split --starts 3 --split-half 2 --record split.json
+    for n in 1 2 3; do cmp "whole.mode$n.mat" "split.mode$n.mat"; done
+    [[ $output == *"  component     halves     half 1     half 2     mode 1     mode 3"$'\n'* ]]
+    [[ $output == *$'\n'"both halves of mode 2 lead to the same components (score 0.99"* ]]
+    [ "$(grep -cE '^ +[123]( +0\.99[0-9]+){5}$' <<<"$output")" = 3 ]
+    [ "$(number alike split.json)" = 3 ] && [ "$(number mode split.json)" = 2 ]
+    [ "$(number nonzeros split.json | sort -n | tr '\n' ' ')" = "1574 1678 3252 " ]
+    valid record.schema.json split.json
+    "$BLCO" report -q split
+    grep -q 'mode 2: score 0.99[0-9]*, 3 of 3 components are alike in both' split.html
+    grep -q '<th scope="col" class="n">Halves</th>' split.html
+    run -0 cpd "$fluorescence" -r 4 -q --nowrite --starts 3 --split-half 3
+    [[ $output =~ "warning: "[1-4]" of 4 components are not found in both halves of mode 3 (score below 0.90): the least alike, component "[1-4]", has 0." ]]
+    [[ $output == *"  differs"$'\n'* ]]
+}
+
+@test "halves that agree prove nothing for a model that is another one" {
+    run -0 cpd "$fluorescence" -r 3 -q --nowrite --split-half 1 # its start ends in a local optimum
+    [ "$(grep -cE '^ +[123] +0\.99' <<<"$output")" = 3 ]
+    [[ $output == *"warning: 2 of 3 components are not found in both halves of mode 1 "*"; try --starts 5, or a lower rank" ]]
+}
+
+@test "the same halves for any order of the file, any format and any number of processes" {
+    grep -v '^#' "$fluorescence" | shuf --random-source=<(yes) >shuffled.tns
+    "$BLCO" convert -q "$fluorescence" f.blco
+    run="-r 3 --split-half 2:5 --starts 3 -i 300 --tol 1e-9 -q --nowrite --record r.json"
+    expected=$(cpd "$fluorescence" $run) halves=$(number nonzeros r.json)
+    [[ $expected == *"both halves of mode 2 lead to the same components"* ]]
+    for file in shuffled.tns f.blco; do
+        [ "$(cpd $file $run | tail -n 1)" = "$(tail -n 1 <<<"$expected")" ]
+        [ "$(number nonzeros r.json)" = "$halves" ]
+    done
+    [ "$(cpd - $run <shuffled.tns | tail -n 1)" = "$(tail -n 1 <<<"$expected")" ]
+    needs_mpirun
+    for ranks in 2 3; do
+        for file in shuffled.tns f.blco; do
+            [ "$(processes $ranks "$BLCO" cpd --backend host $file $run | tail -n 1)" = "$(tail -n 1 <<<"$expected")" ]
+        done
+    done
+}
+
+@test "another seed makes other halves, equally large" {
+    run="-r 2 -i 5 --tol 0 -q --nowrite --record r.json"
+    for seed in 0 1 2 3; do
+        cpd "$fluorescence" $run --split-half 2:$seed >"$seed.txt"
+        number nonzeros r.json | sort -n | awk '{ n[NR] = $1 } END { exit !(n[1] + n[2] == n[3] && n[1] > .4 * n[3]) }'
+    done
+    run ! cmp 1.txt 2.txt
+    cpd "$fluorescence" $run --split-half 2 | cmp - 0.txt
+}
+
+@test "halves go with counts, nonnegative modes, unknown entries and held-out ones" {
+    communities
+    run -0 cpd counts.tns -r 1:3 --loss poisson --starts 3 --split-half 1 -q --nowrite
+    [[ $output == *"rank 2 is suggested: the largest of these all of whose components are alike"* ]]
+    run -0 cpd counts.tns -r 2 --nonneg --split-half 1 --starts 3 -q --nowrite
+    [[ $output == *"both halves of mode 1 lead to the same components"* ]]
+    run -0 cpd "$fluorescence" -r 3 --unlisted unknown --holdout .1 --ridge auto --split-half 3 --starts 2 --record r.json --nowrite
+    [[ $output == *"both halves of mode 3 lead to the same components"* && $output == *"held out "* ]]
+    [ "$(number alike r.json)" = 3 ]
+    run -0 cpd "$fluorescence" -r 2:3 --holdout .1 --unlisted unknown --split-half 3 --starts 2 -q --nowrite
+    [[ $output == *"held-out error "*" halves: score, alike"*"rank 3 is suggested: the largest of these all of whose"* ]]
+}
+
+@test "a run that ends early says that the halves were not compared" {
+    run -0 cpd "$fluorescence" -r 3 --tol 0 -i 1000000000 --time-limit 1s --split-half 1 --record r.json --nowrite
+    [[ $output == *"the halves of mode 1 were not compared: the run ended before"* ]]
+    grep -q '"score": null' r.json
+    valid record.schema.json r.json
+}
+
+@test "a signal ends the halves, and the model is that of the whole run" {
+    run="-r 3 -i 20000 --tol 0"
+    cpd "$fluorescence" $run -q -o whole
+    "$BLCO" cpd --backend host "$fluorescence" $run -o split --split-half 1 --record split.json >messages 2>&1 & pid=$!
+    until grep -q '^half 1 of mode 1 (slices 1, 3, ...): ' messages; do sleep .1; done
+    kill -TERM $pid
+    wait $pid && false || [ $? -eq 143 ]
+    grep -qx 'the halves of mode 1 were not compared: the run ended before' messages
+    for n in 1 2 3; do cmp "whole.mode$n.mat" "split.mode$n.mat"; done
+    [ "$(number signal split.json)" = 15 ]
+    valid record.schema.json split.json
+}
+
+@test "what contradicts --split-half is refused" {
+    refused() {
+        local expected=$1 && shift
+        run cpd "$fluorescence" -r 2 --nowrite -q "$@"
+        [ "$status" -eq 2 ] && [[ $output == "blco cpd: $expected"* ]] && [ "${#lines[@]}" -eq 1 ]
+    }
+    for bad in 0 17 x "" 1: 1:x :3 -1 1,2; do
+        refused "--split-half: '$bad', expected a mode from 1 to 16, as 1, or a mode and a seed, as 1:7" --split-half "$bad"
+    done
+    refused "--split-half: mode 4, but the tensor has 3" --split-half 4
+    refused "--init s and --split-half: a model is the start of one run" --split-half 1 --init s
+    refused "--checkpoint and --split-half: a checkpoint has the state of one start" --split-half 1 --checkpoint c
+    printf '1 1 1\n3 2 1\n5 1 2\n' >odd.tns
+    run cpd odd.tns -r 1 --split-half 1 --nowrite -q
+    [ "$status" -eq 2 ]
+    [ "$output" = "blco cpd: --split-half 1: one half has no nonzeros, expected some in both; 1:1 divides the slices in another way" ]
+    run -0 cpd odd.tns -r 1 --split-half 2 --nowrite -q
+}
