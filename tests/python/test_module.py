@@ -70,6 +70,26 @@ class TestModel(Module):
         self.assertEqual(longer.shape, (50, 60, 70))
         self.assertEqual(blco.info((c, v), backend="host")["nonzeros"], len(v))
 
+    def test_files_of_arrays_have_the_fewest_bytes(self):
+        long, far = np.array([[0, 7], [65536, 3]]), np.arange(200000).reshape(-1, 1) // 100 * 40  # the last indices are large
+        cases = [  # array, type of the file
+            (self.coords, "u1"), (np.asfortranarray(self.coords + 256), "u2"), (long, "u4"), (long.astype(np.int32), "i4"),
+            (far, "u4"), (far[::2] // 40, "u2"), (long.astype(">i8"), "u4"), (long << 20, "i8"), (-long, "i8"),
+            (self.coords.astype(np.int8), "i1"), (np.array([[2**53 + 1, 2**64 - 1]], np.uint64), "u8")]
+        values = [
+            (np.array([3., 0, 255]), "u1"), (np.array([3., 256]), "u2"), (np.array([3, .5]), "f4"), (np.array([3, .1]), "f8"),
+            (np.array([3, np.nan]), "f8"), (np.array([3, 1e300]), "f8"), (np.array([-1., 65536]), "f4"), (np.float32([.1]), "f4"),
+            (np.float32([np.nan]), "f4"), (np.array([2.**53 + 2]), "f8"), (np.float16([.1]), "f4"), (np.longdouble([.1]), "f8"),
+            (np.array([True]), "b1"), (np.array([-1, 3]), "i8"), (np.array([2, 3]), "u1"), (np.repeat([1., .1], 99999), "f8")]
+        for (c, v), kinds in [((c, None), (kind, None)) for c, kind in cases] + [((self.coords, v), ("u1", kind)) for v, kind in values]:
+            with warnings.catch_warnings(), blco._tensor.Tensor((c, c[:, 0] if v is None else v)) as tensor:
+                warnings.simplefilter("error")
+                for path, array, kind in zip(tensor.path.split(","), (c, v), kinds):
+                    if array is not None:
+                        found = np.load(path)
+                        self.assertEqual(found.dtype.str[1:], kind)
+                        np.testing.assert_array_equal(found, array.astype(found.dtype) if array.dtype.kind == "f" else array)
+
     def test_options(self):
         table = json.loads(run_program("completion", "json"))
         options = {o["name"] for o in table["commands"][0]["options"]}
@@ -180,6 +200,18 @@ class TestModel(Module):
         self.assertGreater(int(iterations), 0)
 
 
+class TestTqdm(Module):
+    def test_a_notebook_shows_a_bar(self):
+        script = (f"import sys, types; sys.modules['ipykernel'] = types.ModuleType('ipykernel'); import blco\n"
+                  f"blco.cpd({DATA + '/planted.tns'!r}, 4, iters=3000, tol=0, backend='host')\n")
+        shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        self.assertRegex(shown.stderr, r"decomposing:\s+\d+%\|.*\|, iteration \d+ of 3000, fit ")
+        self.assertRegex(shown.stderr, r"decomposing: 100%\|.*\|, 3000 iterations, fit .*, iteration limit")
+        self.assertIn("\nwarning: rounding leaves", shown.stderr)
+        for word in ("\x1b[K", "wrote", "total", "peak memory"):
+            self.assertNotIn(word, shown.stderr)
+
+
 class TestPandas(Module):
     def test_names(self):
         import pandas
@@ -196,6 +228,7 @@ class TestPandas(Module):
         self.assertIn("'nobody' is no name", str(caught.exception))
         self.assertIn(model.top(1)["components"][0]["modes"][0]["entries"][0]["label"], set(frame["a"]))
         self.assertIn(frame["a"][0], model._repr_html_())
+        self.assertIn("&lt;caption&gt;&lt;bdi&gt;b&lt;/bdi&gt;", model._repr_html_())
         for change in ({"columns": ["a", "x"]}, {"columns": ["a"], "value": "x"}):
             with self.assertRaises(KeyError):
                 blco.cpd(frame, 2, **change)
@@ -212,6 +245,39 @@ class TestPandas(Module):
         model = blco.cpd(frame, 2, columns=["x", "y"], iters=100, **HOST)
         np.testing.assert_allclose(model.predict(np.array([[0, 0], [0, 1], [1, 0], [1, 1]])), [2, 1, 0, 1], atol=1e-6)
 
+    def test_dates_and_categories_with_an_order_keep_it(self):
+        import pandas
+
+        size = pandas.Categorical(["L", "S", "M", "L"], categories=["S", "M", "L", "XL"], ordered=True)
+        frame = pandas.DataFrame({"day": pandas.to_datetime(["2026-03-01", "2026-01-01", "2026-02-01", "2026-01-01"]),
+                                  "size": size, "who": ["u", "a", "u", "u"]})
+        model = blco.cpd(frame, 1, columns=["day", "size", "who"], iters=2, **HOST)
+        self.assertTrue(model.names[0].is_monotonic_increasing)
+        self.assertEqual([list(names) for names in model.names[1:]], [["S", "M", "L"], ["u", "a"]])
+
+    def test_bins_and_orders_are_those_of_csv(self):
+        import pandas
+
+        path = f"{DATA}/events.csv"
+        options = {"columns": ["user", "item", "time"], "bin": {"time": "1h"}, "order": {"item": "sorted"}, "iters": 5, **HOST}
+        frame = pandas.read_csv(path)
+        for one, other in ((path, frame), (path, pandas.read_csv(path, parse_dates=["time"]))):
+            a, b = (blco.cpd(x, 2, value="amount", **options) for x in (one, other))
+            self.assert_same(a, b)
+            self.assertEqual([list(names) for names in a.names], [list(names) for names in b.names])
+            self.assertEqual(b.modes, ["user", "item", "time"])
+        self.assertEqual(blco.info(frame, columns=["user", "time"], bin={"time": "1d"})["lengths"], [4, 2])
+        odd = pandas.DataFrame({'a,"b"': ['x"y', "p;q", "p;q"], "c;d": ["1,2", "3\n4", "1,2"], "n": [1, None, 2.5]})
+        model = blco.cpd(odd, 1, columns=['a,"b"', "c;d"], value="n", order={"c;d": "sorted"}, iters=2, **HOST)
+        self.assertEqual([list(names) for names in model.names], [['x"y', "p;q"], ["1,2", "3\\x0a4"]])
+        self.assertEqual(model.modes, ['a,"b"', "c;d"])
+        self.assertEqual(blco.info(odd, columns=['a,"b"', "c;d"], value="n", order={"c;d": "sorted"})["unknown"], 1)
+        with self.assertRaises(blco.InputError) as caught:
+            blco.cpd(frame, 2, columns=["user", "item"], order={"nobody": "sorted"})
+        self.assertIn("nobody", str(caught.exception))
+        with self.assertRaises(blco.InputError) as caught:
+            blco.cpd(frame.assign(user=frame["user"].where(frame.index != 3)), 2, columns=["user", "item"], order={"user": "sorted"})
+        self.assertIn("frame.csv:5: column 1 (user): is empty, expected a name", str(caught.exception))
 
     def test_csv(self):
         model = blco.cpd(f"{DATA}/events.csv", 2, columns=["user", "item", "time"], bin={"time": "1h"}, **HOST)
@@ -220,6 +286,18 @@ class TestPandas(Module):
         self.assertEqual(model.factors[1].index.name, "item")
         self.assertEqual(model.top(1, mode=1)["components"][0]["modes"][0]["entries"][0]["label"] in model.names[0], True)
         self.assertEqual(blco.info(f"{DATA}/events.csv", columns=["user", "item"])["modes"], ["user", "item"])
+
+    def test_files_of_the_model_have_the_names(self):
+        import pandas
+
+        frame = pandas.DataFrame({"who": ["ann", "b\nc", "ann"], "what": [7, 9, 9]})
+        model = blco.cpd(frame, 1, columns=["who", "what"], iters=2, stem=self.path("m"), **HOST)
+        self.assertEqual(model.record["tensor"]["modes"], ["who", "what"])
+        model.save(self.path("s"))
+        for stem in ("m", "s"):
+            top = run_program("top", self.path(stem))
+            for name in ("who", "what", "ann", "b\\x0ac", "9"):
+                self.assertIn(name, top)
 
     def test_labels_beside_the_files_of_a_model(self):
         with open(self.path("m.mode2.map"), "w", encoding="utf-8") as file:

@@ -14,6 +14,10 @@ octave_is_there() { command -v octave >/dev/null || skip "octave is not installe
 
 loaded_by_python() { "$PYTHON" -W error "$ROOT/tests/support/loaded.py" "$ROOT/scripts/loaders" "$@"; }
 
+r_is_there() { command -v Rscript >/dev/null || skip "R is not installed"; }
+
+loaded_by_r() { Rscript --vanilla "$ROOT/tests/support/loaded.R" "$ROOT/scripts/loaders" "$@" 2>r-messages; }
+
 loaded_by_octave() { octave --no-gui -qf "$ROOT/tests/support/loaded.m" "$ROOT/scripts/loaders" "$@" 2>octave-messages; }
 
 # Values of every form, in lines of up to 150 bits: the places of neighbours differ in few or all bits.
@@ -71,13 +75,18 @@ models() {
     [ "$(find . -name '*.blco' | wc -l)" -eq 9 ]
 }
 
-@test "load_blco.py and load_blco.m: names of models and of tensors" {
-    python_with numpy
+# Tensors and a model with names, and a model without any.
+named_files() {
     "$BLCO" convert -q "$DATA/events.csv" events.blco --columns user,item,time --bin time=1d --order user=sorted
     "$BLCO" convert -q events.blco text.tns
     "$BLCO" cpd -q --backend host events.blco -r 1 -o m --format csv
     "$BLCO" cpd -q --backend host "$DATA/planted.tns" -r 1 -o planted
     printf 'user item time\nann|bob|cem|dora\ntea, green|coffee|cake\n2026-11-23|2026-11-24\n' >expected
+}
+
+@test "load_blco.py and load_blco.m: names of models and of tensors" {
+    python_with numpy
+    named_files
     for name in events.blco text.tns m; do
         loaded_by_python names $name | diff expected -
     done
@@ -85,6 +94,32 @@ models() {
     octave_is_there
     for name in events.blco text.tns m; do
         loaded_by_octave names $name | diff expected -
+    done
+}
+
+@test "load_blco.R: names of models and of tensors" {
+    r_is_there
+    named_files
+    for name in events.blco text.tns m; do
+        loaded_by_r names $name | diff expected -
+    done
+    [ -z "$(loaded_by_r names planted)" ]
+    "$BLCO" cpd -q --backend host events.blco -r 2 -o m --format text,npy,ktns,csv
+    loaded_by_r models m | sed 's/[ |]*$//' | diff expected -
+    echo ann >m.mode2.map
+    run -1 loaded_by_r refuse m
+    [[ $output == "m.mode2.map: 1 names, expected 3"* ]]
+}
+
+@test "load_blco.R: every format of a model, as by load_blco.py" {
+    r_is_there
+    python_with numpy
+    models
+    for stem in ucb planted; do
+        loaded_by_r models $stem
+        mv loaded.bin by-r
+        loaded_by_python models $stem
+        cmp loaded.bin by-r
     done
 }
 
@@ -129,10 +164,11 @@ refused_files() {
     echo 1 >odd.lambda.mat
 }
 
-# refuses LOADER: each file with the message that belongs to it.
+# refuses LOADER [KIND]: each file, or those of a model, with the message that belongs to it.
 refuses() {
     local name message
     while read -r name message; do
+        [[ $name != *.blco || ${2-} != models ]] || continue
         run "$1" refuse "$name"
         echo "$name: $output"
         [ "$status" -eq 1 ]
@@ -164,6 +200,14 @@ END
     octave_is_there
     refused_files
     refuses loaded_by_octave
+}
+
+@test "load_blco.R: what is damaged, of another kind or being replaced is refused" {
+    r_is_there
+    refused_files
+    refuses loaded_by_r models
+    run -1 loaded_by_r names magic.blco
+    [[ $(cat r-messages) == *"is no .blco file"* ]]
 }
 
 # example HEADING...: what blco-formats(5) shows under these headings.
@@ -230,10 +274,14 @@ example_files() {
 }
 
 @test "blco-formats: the examples of R run" {
-    command -v Rscript >/dev/null || skip "R is not installed"
+    r_is_there
     example_files
+    printf 'a\nb\nc\n' >x.modes.map
+    seq -f 'item %g' 25 >x.mode2.map
     {
-        example "R"
+        example "R" "R without the loader"
+        echo 'stopifnot(identical(dim(model$U[[1]]), dim(A[[1]])), all.equal(unname(model$U[[2]]), unname(A[[2]]), tolerance = 1e-15))'
+        echo 'stopifnot(identical(found$modes, c("a", "b", "c")), is.null(found$names[[1]]), identical(found$names[[2]], rownames(model$U[[2]])))'
         echo 'stopifnot(length(lambda) == 4, all(dim(A[[1]]) == c(20, 4)), all(dim(A[[3]]) == c(30, 4)))'
         echo 'stopifnot(all(abs(colSums(A[[2]]^2) - 1) < 1e-12), A[[2]][2, 3] == scan("x.mode2.mat", quiet = TRUE)[4 + 3])'
     } >example.R

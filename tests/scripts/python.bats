@@ -37,6 +37,19 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
     run ! "$VENV/blco" cpd absent.tns -r 2
 }
 
+@test "wheel: libraries are found where the wheels of NVIDIA have them" {
+    mkdir site
+    cp -r "$("$VENV/python" -c 'import blco, os; print(os.path.dirname(blco.__file__))')" site/blco
+    library=site/blco/lib/libopenblas.so.0 # as one of theirs, which need a GPU
+    for folder in cu13 cublas cusolver nccl; do
+        mkdir -p site/nvidia/$folder/lib
+        mv "$library" site/nvidia/$folder/lib
+        library=site/nvidia/$folder/lib/libopenblas.so.0
+        LD_DEBUG=files site/blco/bin/blco cpd -q --backend host "$DATA/planted.tns" -r 40 -i 2 --nowrite 2>libraries
+        grep -q "calling init: .*/nvidia/$folder/lib/libopenblas" libraries
+    done
+}
+
 @test "wheel: named as what it has, and every file is in its record" {
     [[ $WHEEL == */blco-9.8.7-py3-none-manylinux_2_*_$(uname -m).whl ]]
     [ "$(stat -c %s "$WHEEL")" -lt 20000000 ]
@@ -55,15 +68,32 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
     [[ $output == *"\"${tag%.whl}\""* ]]
 }
 
-@test "module: what README shows runs" {
-    ln -s "$DATA" data
-    sed -n "s/^    \(python3 -c .*import blco.*\)/\1/p" "$ROOT/README.md" >shown
-    [ -s shown ]
-    PATH=$VENV:$PATH bash -e shown >factor
-    [ "$(wc -l <factor)" -ge 2 ]
+@test "module: what README shows leads from a DataFrame to a page with names" {
+    has pandas
+    {
+        echo 'frame = __import__("pandas").read_csv(__import__("os").environ["DATA"] + "/events.csv")'
+        sed -n '/^\*\*Use it in Python/,/^\*\*Load/s/^    //p' "$ROOT/README.md"
+    } >shown.py
+    [ "$(wc -l <shown.py)" -eq 4 ]
+    DATA=$DATA "$VENV/python" shown.py
+    for name in user item time; do grep -q "<caption><bdi>$name</bdi>" events.html; done
+    for name in coffee dora 2026-11-23T14:00; do grep -q "<bdi[^>]*>$name</bdi>" events.html; done
+}
+
+@test "module: the notebook of data runs, and shows what it has shown" {
+    has nbclient && has ipykernel && has pandas && has tlviz
+    cp "$DATA/events.csv" "$DATA/events.ipynb" .
+    export IPYTHONDIR=$PWD/i JUPYTER_DATA_DIR=$PWD/j JUPYTER_RUNTIME_DIR=$PWD/r MPLCONFIGDIR=$PWD/m
+    "$VENV/python" -m ipykernel install --user >installed # the kernel is that of this environment
+    "$VENV/python" "$ROOT/tests/python/run_notebook.py" events.ipynb
+    [ "$(stat -c %s events.ipynb)" -lt 100000 ]
+    sed 's/ann        cake/ann       bread/' events.ipynb >other.ipynb # other outputs are seen
+    run -1 "$VENV/python" "$ROOT/tests/python/run_notebook.py" other.ipynb
 }
 
 @test "module: models, options, errors, files and signals" { passes TestModel; }
+
+@test "module: progress in a notebook, by tqdm" { has tqdm && passes TestTqdm; }
 
 @test "module: DataFrames of pandas" { has pandas && passes TestPandas; }
 

@@ -11,6 +11,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from . import _program
+from ._tensor import write_names
 
 CHUNK = 1 << 22  # numbers that predict() makes at a time
 
@@ -128,7 +129,7 @@ class Model:
 
     def save(self, stem: str | os.PathLike[str]) -> None:
         """Writes STEM.modeN.npy, STEM.lambda.npy, STEM.json, the record, and of modes with names
-        STEM.modeN.map, the labels for commands of blco. Existing files are replaced."""
+        STEM.modeN.map and STEM.modes.map for commands of blco. Existing files are replaced."""
         stem = os.fspath(stem)
         for n, factor in enumerate(self._arrays, 1):
             np.save(f"{stem}.mode{n}.npy", np.ascontiguousarray(factor, dtype=np.float64))
@@ -136,11 +137,7 @@ class Model:
         if self.record:
             with open(f"{stem}.json", "w", encoding="utf-8") as file:
                 json.dump(self.record, file)
-        for n, names in enumerate(self.names or [], 1):
-            if names is None:
-                continue
-            with open(f"{stem}.mode{n}.map", "w", encoding="utf-8", errors="replace") as file:
-                file.writelines(" ".join(str(name).replace("\0", " ").splitlines()) + "\n" for name in names)
+        write_names(stem, self.modes, self.names)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Writes the page of `blco report`, one file of HTML."""
@@ -151,8 +148,7 @@ class Model:
         with tempfile.TemporaryDirectory(prefix="blco-") as folder:
             stem = f"{folder}/model"
             self.save(stem)
-            labels = [f"--labels={n}={stem}.mode{n}.map" for n, names in enumerate(self.names or [], 1) if names is not None]
-            result = _program.run(command, [stem, *words, *labels], hide=folder + "/")
+            result = _program.run(command, [stem, *words], hide=folder + "/")
         if result.status:
             raise result.error()
         return result

@@ -14,6 +14,8 @@ import termios
 from pathlib import Path
 from typing import Any, Iterable, Sequence
 
+from . import _notebook
+
 
 class Error(Exception):
     """The program has failed; the message is its sentence, `status` its exit status."""
@@ -95,16 +97,19 @@ def run(command: str, arguments: Sequence[str], *, progress: bool = False, pass_
     iteration and writes its model; a second Ctrl-C ends it at once. `hide`, the name of a temporary folder
     with a slash, is left out of messages."""
     words = [program(), command, *arguments] + ([] if progress else ["-q"])
-    master, slave = _terminal() if progress else (-1, subprocess.PIPE)
+    bar = _notebook.new_bar() if progress else None
+    master, slave = _terminal(wide=bar is not None) if progress else (-1, subprocess.PIPE)
     environment = {**os.environ, "TERM": os.environ.get("TERM") or "xterm"} if progress else None
     with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave,
                           pass_fds=tuple(pass_fds), start_new_session=True) as process:
         if progress:
             os.close(slave)
-        reader = _Reader(process, master, hide)
+        reader = _Reader(process, master, hide, bar)
         try:
             status = reader.read()
         finally:
+            if bar:
+                bar.close()
             if progress:
                 os.close(master)
             if process.poll() is None:
@@ -114,21 +119,21 @@ def run(command: str, arguments: Sequence[str], *, progress: bool = False, pass_
     return Result(status if status >= 0 else 128 - status, reader.output, lines[-1] if lines else reader.last)
 
 
-def _terminal() -> tuple[int, int]:
-    """A terminal of the program's own, as wide as the user's, on which it rewrites a line."""
+def _terminal(wide: bool) -> tuple[int, int]:
+    """A terminal of the program's own, as wide as the user's, on which it rewrites a line; a wide one cuts none."""
     master, slave = pty.openpty()
     size = shutil.get_terminal_size()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", size.lines, size.columns, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", size.lines, 1000 if wide else size.columns, 0, 0))
     return master, slave
 
 
 class _Reader:
     """Reads both outputs of the program to their ends; progress goes on to sys.stderr."""
 
-    def __init__(self, process: subprocess.Popen[bytes], terminal: int, hide: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], terminal: int, hide: str, bar: _notebook.Bar | None) -> None:
         import selectors
 
-        self.process, self.terminal, self.hide = process, terminal, hide
+        self.process, self.terminal, self.hide, self.bar = process, terminal, hide, bar
         self.output, self.last = b"", ""
         self.errors: list[str] = []
         self._chunks: list[bytes] = []
@@ -193,7 +198,10 @@ class _Reader:
             self._show(line)
 
     def _show(self, data: bytes) -> None:
-        if sys.stderr is not None:
-            text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-            sys.stderr.write(text.replace(self.hide, "") if self.hide else text)
+        text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+        text = text.replace(self.hide, "") if self.hide else text
+        if self.bar:
+            self.bar.show(text)
+        elif sys.stderr is not None:
+            sys.stderr.write(text)
             sys.stderr.flush()

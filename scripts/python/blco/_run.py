@@ -38,14 +38,22 @@ def _text_of(value: Any) -> str:
     return str(value.item() if isinstance(value, np.generic) else value)
 
 
+def _asks_for_text(options: Mapping[str, Any]) -> bool:
+    """Whether the program is to number names in a way that only CSV has."""
+    return bool(options.get("bin") or options.get("order"))
+
+
 def run_cpd(x: Any, rank: int, columns: Sequence[str] | None, value: str | None, progress: bool | None,
             options: dict[str, Any]) -> Model:
     rank_text = _text_of(rank)
     if not rank_text.isdigit():
         raise _program.InputError(f"rank: {rank_text}, expected one number: a range is for blco cpd")
     show = _program.shows_progress() if progress is None else progress
-    with Tensor(x, columns, value) as tensor:
-        stem = _text_of(options.pop("stem", None) or tensor.folder + "model")
+    with Tensor(x, columns, value, _asks_for_text(options)) as tensor:
+        stem = _text_of(options.pop("stem", None) or "")
+        if stem:
+            tensor.write_names()
+        stem = stem or tensor.folder + "model"
         formats = options.pop("format", None)
         if formats is not None and "npy" not in (formats := _text_of(formats)).split(","):
             formats += ",npy"
@@ -92,7 +100,7 @@ def _labels(path: str, count: int) -> list[str] | None:
 def info(x: Any, *, columns: Sequence[str] | None = None, value: str | None = None, **options: Any) -> dict[str, Any]:
     """What is in a tensor, and the memory plan of decomposing it: what `blco info --json` prints. `x` as of
     cpd(); the options are those of `blco info`."""
-    with Tensor(x, columns, value) as tensor:
+    with Tensor(x, columns, value, _asks_for_text(options)) as tensor:
         result = _program.run("info", [tensor.path, "--json", *words_of(tensor.words(options))], pass_fds=tensor.fds,
                               hide=tensor.folder)
         if result.status:

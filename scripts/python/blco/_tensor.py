@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import tempfile
 from types import TracebackType
-from typing import Any, Iterator, Sequence
+from typing import Any, BinaryIO, Iterator, Sequence
 
 import numpy as np
 
-CHUNK = 1 << 20  # rows of an array that are copied at a time
+CHUNK = 1 << 16  # rows of an array that are copied at a time, so few that they stay in a cache
 MAX_ORDER = 16
+NARROW = {"i": "u1 u2 u4", "u": "u1 u2 u4", "f": "u1 u2 f4"}  # types of fewer bytes, for each kind of an array's type
 
 
 class Tensor:
     """A tensor as an argument of the program: a file's name, or arrays. Arrays are written to memory that
     the program opens as files; its names are links in a temporary folder. Use it in a `with` block."""
 
-    def __init__(self, x: Any, columns: Sequence[str] | None = None, value: str | None = None) -> None:
+    def __init__(self, x: Any, columns: Sequence[str] | None = None, value: str | None = None,
+                 as_text: bool = False) -> None:
+        """as_text: a DataFrame goes to the program as CSV, so that the program numbers its names."""
         self.names: list[Any] | None = None  # of the indices of each mode: an Index of pandas
         self.modes: list[str] | None = None  # names of the modes
         self.shape: tuple[int, ...] | None = None  # of arrays that know theirs
@@ -26,30 +30,37 @@ class Tensor:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._coords: list[np.ndarray] = []
         self._values: np.ndarray | None = None
+        self._frame: Any = None  # that goes to the program as CSV
         if columns is None and value is not None:
             raise TypeError("value names a column: expected columns, too")
         self.options: dict[str, Any] = {}  # of the program, that say the same
         if isinstance(x, (str, os.PathLike)):
             self.path = os.fspath(x)
-            self.options = {"columns": columns, "value": value} if columns is not None else {}
+            self.options = _of_csv(columns, value)
         elif columns is not None:
-            self._take_frame(x, list(columns), value)
+            self._take_frame(x, list(columns), value, as_text)
         else:
             self._take_arrays(x)
 
     # --- what it may be ---
 
-    def _take_frame(self, frame: Any, columns: list[str], value: str | None) -> None:
+    def _take_frame(self, frame: Any, columns: list[str], value: str | None, as_text: bool) -> None:
         if not hasattr(frame, "columns") or not hasattr(frame, "loc"):
             raise TypeError(f"columns: of {type(frame).__name__}, expected a pandas DataFrame or the name of a file")
-        for name in [*columns, *([] if value is None else [value])]:
+        used = [*columns, *([] if value is None else [value])]
+        for name in used:
             if name not in frame.columns:
                 raise KeyError(f"no column {name!r}: the DataFrame has {', '.join(map(str, frame.columns))}")
+        if as_text:
+            self._frame, self.options = frame[used], _of_csv(columns, value)
+            return
         import pandas
 
         self.names, self.modes = [], [str(name) for name in columns]
         for name in columns:
-            codes, found = pandas.factorize(frame[name])
+            kind = frame[name].dtype
+            in_order = kind.kind in "mM" or getattr(kind, "ordered", False)  # dates, categories with an order
+            codes, found = pandas.factorize(frame[name], sort=bool(in_order))
             if len(codes) and codes.min() < 0:
                 raise ValueError(f"column {name!r}: row {int(np.argmin(codes))} has no value")
             self._coords.append(codes)
@@ -94,7 +105,7 @@ class Tensor:
     def __enter__(self) -> Tensor:
         self._folder = tempfile.TemporaryDirectory(prefix="blco-")
         self.folder = self._folder.name + "/"
-        if self._coords:
+        if self._coords or self._frame is not None:
             try:
                 self._write()
             except BaseException:
@@ -110,7 +121,17 @@ class Tensor:
         if self._folder:
             self._folder.cleanup()
 
+    def write_names(self) -> None:
+        """The names of a DataFrame beside the arrays, so that the program gives them to the model's files."""
+        if self.names is not None:
+            write_names(self.folder + "coords", self.modes, self.names)
+
     def _write(self) -> None:
+        if self._frame is not None:
+            self.path, fd = self._make("frame.csv")
+            with open(fd, "w", encoding="utf-8", newline="", closefd=False) as text:
+                self._frame.to_csv(text, index=False, quoting=csv.QUOTE_NONNUMERIC)
+            return
         coords = self._coords
         if not all(c.dtype.kind in "iu" for c in coords):
             raise TypeError(f"coords: {coords[0].dtype}, expected integers")
@@ -125,29 +146,71 @@ class Tensor:
         self.path += "," + self._add("values.npy", [values], values.dtype if exact else np.dtype(np.float64))
 
     def _add(self, name: str, arrays: list[np.ndarray], kind: np.dtype) -> str:
-        """Makes a file of one array, or of columns of a matrix; returns its path."""
+        """Makes a file of one array, or of columns of a matrix, whose numbers have this type; returns its path.
+        The file has the narrowest type that has the same numbers, for less is copied and read then."""
         kind = kind.newbyteorder("<")
-        first = arrays[0]
-        by_rows = first.ndim == 2 and len(arrays) == 1 and not first.flags.f_contiguous
-        shape = first.shape if len(arrays) == 1 else (len(first), len(arrays))
-        fd = os.memfd_create(name)
-        self.fds.append(fd)
-        with open(fd, "wb", closefd=False) as file:
-            np.lib.format.write_array_header_1_0(file, {
-                "descr": np.lib.format.dtype_to_descr(kind), "fortran_order": not by_rows, "shape": shape})
-            for array in arrays:
-                for part in _parts(array if by_rows else array.T):
-                    file.write(np.ascontiguousarray(part, dtype=kind).data.cast("B"))
-        path = self.folder + name
-        os.symlink(f"/proc/self/fd/{fd}", path)
+        narrow = [some for some in map(np.dtype, NARROW.get(kind.kind, "").split()) if some.itemsize < kind.itemsize]
+        path, fd = self._make(name)
+        with open(fd, "wb", closefd=False) as file, np.errstate(all="ignore"):  # numbers that a type lacks
+            any(_write_array(file, arrays, some, exactly=some != kind) for some in [*narrow, kind])
         return path
+
+    def _make(self, name: str) -> tuple[str, int]:
+        """A file in memory, empty: its path for the program, and its descriptor."""
+        path, fd = self.folder + name, os.memfd_create(name)
+        self.fds.append(fd)
+        os.symlink(f"/proc/self/fd/{fd}", path)
+        return path, fd
+
+
+def write_names(stem: str, modes: Sequence[Any] | None, names: Sequence[Any] | None) -> None:
+    """STEM.modes.map and STEM.modeN.map, in which the program finds the names of modes and of their indices."""
+    files = {f"{stem}.mode{n}.map": some for n, some in enumerate(names or [], 1) if some is not None}
+    if modes is not None:
+        files[f"{stem}.modes.map"] = modes
+    for path, some in files.items():
+        with open(path, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.writelines(_escaped(str(name)) + "\n" for name in some)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\n", "\\x0a").replace("\r", "\\x0d").replace("\0", " ")
+
+
+def _of_csv(columns: Sequence[str] | None, value: str | None) -> dict[str, Any]:
+    """The options that name columns of CSV."""
+    if columns is None:
+        return {}
+    return {"columns": columns if isinstance(columns, str) else ",".join(map(_quoted, columns)), "value": value}
+
+
+def _quoted(name: Any) -> str:
+    """The name of a column as a field of CSV."""
+    text = str(name)
+    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
+
+
+def _write_array(file: BinaryIO, arrays: list[np.ndarray], kind: np.dtype, exactly: bool) -> bool:
+    """Writes one array, or columns of a matrix, as numbers of a type; ends with False at numbers that must be exact
+    and that the type lacks."""
+    first = arrays[0]
+    by_rows = first.ndim == 2 and len(arrays) == 1 and not first.flags.f_contiguous
+    shape = first.shape if len(arrays) == 1 else (len(first), len(arrays))
+    file.seek(0)
+    file.truncate()
+    np.lib.format.write_array_header_1_0(file, {
+        "descr": np.lib.format.dtype_to_descr(kind), "fortran_order": not by_rows, "shape": shape})
+    for array in arrays:
+        for part in _parts(array if by_rows else array.T):
+            written = np.ascontiguousarray(part, dtype=kind)
+            if exactly and not (written == part).all():
+                return False
+            file.write(written.data.cast("B"))
+    return True
 
 
 def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
-    """The array in parts of consecutive rows, so that little of it is copied at a time; whole, if it need not be."""
-    if array.flags.c_contiguous:
-        yield array
-        return
+    """The array in parts of consecutive rows, so that little of it is copied at a time."""
     if array.ndim == 2 and len(array) <= MAX_ORDER:  # few long rows
         for row in array:
             yield from _parts(row)
