@@ -9,10 +9,9 @@
 
 #include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/rows/row_tiles.cuh"
+#include "kernels/rows/row_warp.cuh"
 #include "numerics/vector.cuh"
 
-constexpr uint32_t ALL = ~0u;
-constexpr int WARP = 32;
 constexpr int BATCH = 8; /* nonzeros at a time */
 
 /* 32 nonzeros from a place on, one in each lane. */

@@ -48,7 +48,7 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
             most = fmax(most, fabs(fmin(a[k] / (unit * rules.of_count), -downhill(k) * unit)));
         }
         for (int step = 16; step > 0; step /= 2)
-            most = fmax(most, __shfl_xor_sync(~0u, most, step));
+            most = fmax(most, __shfl_xor_sync(ALL, most, step));
         return most;
     }
 

@@ -5,25 +5,9 @@
 
 #include <stdint.h>
 
-#include "kernels/rows/row_totals.h"
+#include "kernels/rows/row_args.h"
+#include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
-
-__device__ __forceinline__ double warp_sum(double x)
-{
-    for (int step = 16; step > 0; step /= 2)
-        x += __shfl_xor_sync(~0u, x, step);
-    return x;
-}
-
-/* 1 / x, where x is not near the limits of its exponent, to a unit in the last place: a few
- * instructions and no call. */
-__device__ __forceinline__ double inverse(double x)
-{
-    double y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    y = fma(fma(-x, y, 1.0), y, y);
-    return fma(fma(-x, y, 1.0), y, y);
-}
 
 /* A warp's room for the system of a row; lane l has entries l and l + 32 of what is in registers.
  * The stride of g keeps the lanes of a column apart. */
@@ -78,7 +62,7 @@ template <int COLUMNS> struct row_solver {
         double from = x[0];
         if (PARTS > 1 && r >= 32)
             from = x[PARTS - 1];
-        return __shfl_sync(~0u, from, r % 32);
+        return __shfl_sync(ALL, from, r % 32);
     }
 
     __device__ __forceinline__ double g(uint32_t i, uint32_t j) const
@@ -219,7 +203,7 @@ template <int COLUMNS> struct row_solver {
                 step = (wanted > bound ? wanted : bound) - d[part];
                 d[part] += step;
             }
-        step = __shfl_sync(~0u, step, r % 32);
+        step = __shfl_sync(ALL, step, r % 32);
         if (step == 0)
             return 0;
         double own = 0;
@@ -229,7 +213,7 @@ template <int COLUMNS> struct row_solver {
                 q[part] -= step * hr;
                 own = entry(part) == r ? hr : own;
             }
-        return step * step * __shfl_sync(~0u, own, r % 32);
+        return step * step * __shfl_sync(ALL, own, r % 32);
     }
 
     /* Coordinate descent, until a pass moves no coordinate by more than `enough`. */

@@ -3,9 +3,9 @@
  * and solves a row when it ends. A row that spans share is joined from their sums by a second
  * kernel, in the order of the spans: results repeat bit for bit on one device. Systems are double
  * in any precision. Implemented in row_systems.cu (the pass), row_short.cu (rows of few nonzeros),
- * row_values.cu (a pass that only finds
- * the model's values) and row_steps.cu (the steps before and after them). Device pointers only;
- * nothing of src/ is known here. Asynchronous; the launch's error is returned. */
+ * row_values.cu (a pass that only finds the model's values) and row_steps.cu (the steps before and
+ * after them). Device pointers only; nothing of src/ is known here. Asynchronous; the launch's
+ * error is returned. */
 #ifndef BLCO_ROW_SYSTEMS_H
 #define BLCO_ROW_SYSTEMS_H
 
@@ -13,8 +13,7 @@
 #include <stdint.h>
 
 #include "kernels/dense/dense_modes.h"
-#include "kernels/mttkrp/mttkrp_args.h"
-#include "kernels/rows/row_totals.h"
+#include "kernels/rows/row_args.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,19 +21,7 @@ extern "C" {
 
 #define ROW_SYSTEMS_RANK 64 /* the largest R */
 
-/* What all rows of a mode have in common, for products of rows of the factor matrices as they
- * stand. Device, borrowed. */
-struct row_common {
-    double *v;       /* (R x R) h V                                                      */
-    double *ridge;   /* (R) of each component; of counts, times the trace of H in units of `unit` */
-    double *inverse; /* (R): its inverse */
-    double *now;     /* (R): times the old rows, their weights                           */
-    double *out;     /* (R): times the solved rows, the new rows                         */
-    double *linear;  /* (R) of counts: h times the products of the other modes' column sums */
-    double *unit;    /* (R) of counts: by which a solved row is longer than the model's  */
-};
-
-/* What it is made from. */
+/* What struct row_common is made from. */
 struct row_common_args {
     struct dense_modes modes;
     const double *lambda; /* (R) of the present model                                       */
@@ -48,52 +35,6 @@ struct row_common_args {
 
 /* Fills args->to. */
 cudaError_t row_common_make(const struct row_common_args *args, cudaStream_t stream);
-
-/* A row that spans share. Part 2 s is that of the row that begins before span s, part 2 s + 1 that
- * of the row that ends after it. */
-struct row_join {
-    uint32_t row;
-    uint32_t first; /* its first part                                       */
-    uint32_t last;  /* the last span that has one; those between are all its */
-};
-
-struct row_systems_args {
-    struct mttkrp_args mttkrp; /* nonzeros, bases, gathers, output, vectors, precision; m: the new
-                                * rows, of which those without nonzeros are not written */
-    const void *old;           /* (I_n x vectors * 16 bytes): the old rows              */
-    uint32_t rank;
-    struct row_common common;
-    double unlisted; /* h                                                     */
-    int nonneg;      /* new rows are not negative                             */
-    int counted;     /* the ridge is multiplied by a row's known entries      */
-    int short_rows;  /* rows of up to so many nonzeros that lie in a span as a whole are solved by
-                      * row_short_solve: at most ROW_SHORT_DESCENT of counts, ROW_SHORT_EQUATIONS
-                      * where unlisted is 0, no ridge is, and rows may be negative */
-    int counts;      /* the loss is Poisson's                                 */
-    int matrix;      /* G is needed: not for multiplicative steps of counts   */
-    int weighed;     /* of counts: not every listed entry has the weight h    */
-    double of_count; /* what a count of 1 is in the tensor that is here       */
-    double floor;    /* of counts: of an entry of a new row                   */
-    uint32_t spans;
-    const uint64_t *span;        /* (spans + 1): the first nonzero of each, and of none   */
-    const uint32_t *block;       /* (spans): the block that a span lies in                */
-    const uint32_t *continued;   /* (spans + 1): 1 where the row before goes on           */
-    const struct row_join *join; /* (joins)                                             */
-    uint32_t joins;
-    int first_is_part, last_is_part; /* the first, the last join is a part of a row that has others
-                                      * elsewhere: it is summed and not solved                    */
-    int joined;                /* set by row_systems_join: parts are summed, joins are solved   */
-    uint32_t *next;            /* the next span or join that is not taken yet           */
-    double *part;              /* (2 x spans x row_system_length(rank)): of rows that begin before
-                                * a span, and that end after it                         */
-    uint32_t *left;            /* (spans): set by row_short_solve: 1 where it left the short rows */
-    struct row_totals *totals; /* (spans + joins that are solved)                       */
-};
-
-/* The most nonzeros of a short row: of which the system has one equation for each, and of which the
- * coordinates are improved one after the other. */
-#define ROW_SHORT_EQUATIONS 16
-#define ROW_SHORT_DESCENT   8
 
 /* Joins that are solved. */
 static inline uint32_t row_systems_joined(const struct row_systems_args *args)

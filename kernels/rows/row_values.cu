@@ -1,15 +1,14 @@
 /* The model's values at the nonzeros, and their sums. A lane group takes a nonzero, each lane
  * some vectors of its rows; in the end each lane has the value at one of 32 nonzeros. */
 #include "kernels/mttkrp/chunk_nonzeros.cuh"
-#include "kernels/rows/row_solve.cuh"
 #include "kernels/rows/row_systems.h"
+#include "kernels/rows/row_warp.cuh"
 #include "numerics/poisson_term.h"
 
 namespace
 {
 
-constexpr uint32_t ALL = ~0u;
-constexpr uint32_t WARP = 32, WARPS = 8, GROUP = 8;
+constexpr uint32_t WARPS = 8, GROUP = 8;
 constexpr uint32_t BLOCKS_PER_PROCESSOR = 8;
 
 /* 16 bytes of a row. */

@@ -1,0 +1,336 @@
+/* Sums the system of a row, b and G of numerics/row_term.h, by a warp: from batches of 8 nonzeros
+ * in the layout of the matrix instructions. */
+#ifndef BLCO_ROW_ADDER_CUH
+#define BLCO_ROW_ADDER_CUH
+
+#include "kernels/rows/row_batches.cuh"
+#include "kernels/rows/row_solve.cuh"
+#include "kernels/rows/row_args.h"
+#include "kernels/rows/row_tiles.cuh"
+#include "numerics/poisson_term.h"
+#include "numerics/row_term.h"
+
+/* Numbers of a system beside b, G and q. */
+struct row_numbers {
+    double known; /* listed entries whose value is known */
+    union {
+        double misfit; /* struct row_totals, with the row as it was */
+        double least;  /* of counts: the least above 0, or infinity */
+    };
+    double size; /* struct row_totals */
+};
+
+template <typename T, int BLOCKS> struct row_adder {
+    static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
+    static constexpr int LD = row_batches<T, COLUMNS>::LD;
+    static constexpr int PAIRS = tile_pairs<BLOCKS>;
+    static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
+    static constexpr int PARTS = row_room<COLUMNS>::PARTS;
+    static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH; /* a batch's z */
+
+    const row_systems_args &a;
+    row_room<COLUMNS> &room;
+    row_batches<T, COLUMNS> batches;
+    const uint32_t lane, t, g; /* lane = 4 g + t                                               */
+    uint32_t row;              /* the one that is being summed                                 */
+    double b[BLOCKS];          /* of nonzeros t and t + 4 of the batches                       */
+    double sum[PAIRS][4];      /* tiles of G                                                   */
+    row_numbers numbers;       /* of nonzero `lane % BATCH` of the batches                     */
+
+    /* stages: shared, of row_batches. */
+    __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of,
+                                         T *stages)
+        : a(args), room(of), batches(args.mttkrp, stages), lane(threadIdx.x), t(lane % 4),
+          g(lane / 4)
+    {
+    }
+
+    __device__ __forceinline__ double old_entry(uint32_t r) const
+    {
+        const uint64_t ld = static_cast<uint64_t>(a.mttkrp.vectors) * WIDTH;
+        return r < a.rank
+                   ? static_cast<double>(__ldg(static_cast<const T *>(a.old) + row * ld + r)) *
+                         __ldg(a.common.now + r)
+                   : 0;
+    }
+
+    /* Until the row ends, what lanes t sum of entry i of q is in the room of G. */
+    __device__ __forceinline__ double &part_of_q(int i) const
+    {
+        return room.g[t * COLUMNS + i * TILE_SIDE + g];
+    }
+
+    __device__ __forceinline__ void begin_row(uint32_t which)
+    {
+        row = which;
+        numbers = {};
+        if (a.counts)
+            numbers.least = INFINITY;
+        for (int i = 0; a.weighed && i < BLOCKS; i++)
+            part_of_q(i) = 0;
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) {
+            room.old[i * TILE_SIDE + g] = old_entry(i * TILE_SIDE + g);
+            b[i] = 0;
+        }
+#pragma unroll
+        for (int k = 0; k < PAIRS; k++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                sum[k][e] = 0;
+        __syncwarp();
+    }
+
+    /* Where entry g of block i of nonzero t of a half stands in the rows of a gather. */
+    __device__ __forceinline__ uint32_t place_of(int half, int i) const
+    {
+        return (4 * half + t) * LD + i * TILE_SIDE + g;
+    }
+
+    /* z = the product of the rows that nonzero t of a half has gathered, GATHERS or any number; of
+     * tensors of order 1, z is all ones. */
+    template <int GATHERS>
+    __device__ __forceinline__ void multiply(int which, int half, double (&z)[BLOCKS]) const
+    {
+        const int gathers = GATHERS == ANY ? a.mttkrp.gathers : GATHERS;
+        const T *rows = batches.rows_of(which, 0) + place_of(half, 0);
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+            z[i] = GATHERS == ANY ? 1 : rows[i * TILE_SIDE];
+#pragma unroll
+        for (int k = GATHERS == ANY ? 0 : 1; k < gathers; k++)
+#pragma unroll
+            for (int i = 0; i < BLOCKS; i++)
+                z[i] *= static_cast<double>(rows[k * BATCH * LD + i * TILE_SIDE]);
+    }
+
+    /* This lane's part of the model's value at nonzero t of a half. */
+    __device__ __forceinline__ double part_of_value(const double (&z)[BLOCKS]) const
+    {
+        double even = z[0] * room.old[g], odd = 0;
+#pragma unroll
+        for (int i = 1; i < BLOCKS; i++) {
+            if (i % 2)
+                odd = fma(z[i], room.old[i * TILE_SIDE + g], odd);
+            else
+                even = fma(z[i], room.old[i * TILE_SIDE + g], even);
+        }
+        return even + odd;
+    }
+
+    /* c and w; q of counts. */
+    struct factors {
+        double c, w, q;
+    };
+
+    /* What a nonzero of this value adds, where the model has the value m; h is 0 if it is not
+     * there.
+     */
+    __device__ __forceinline__ factors square_of(double x, double m, double h)
+    {
+        const struct row_term term = row_term(x, m, h);
+        numbers.misfit += term.misfit;
+        numbers.size += fabs(term.misfit);
+        return {term.c, term.w, 0};
+    }
+
+    __device__ __forceinline__ factors count_of(double x, double m, double h)
+    {
+        const struct poisson_term term = poisson_term_of(x, inverse(poisson_rate(m)), h);
+        numbers.least = x > 0 ? fmin(numbers.least, x) : numbers.least;
+        return {term.c, term.w, term.q};
+    }
+
+    /* What nonzero `lane % BATCH` adds. */
+    __device__ __forceinline__ factors term_of(const batch &x, double m)
+    {
+        const double h = static_cast<int>(lane) % BATCH < x.count ? a.unlisted : 0;
+        numbers.known += row_term_known(x.value);
+        return a.counts ? count_of(x.value, m, h) : square_of(x.value, m, h);
+    }
+
+    /* The sum, over g, of m[half], where half is that of nonzero `lane % BATCH`. */
+    __device__ __forceinline__ double sum_of_value(const double (&m)[2]) const
+    {
+        const bool upper = lane & 4;
+        double sum = upper ? m[1] : m[0];
+        sum += __shfl_xor_sync(ALL, upper ? m[0] : m[1], 4);
+        sum += __shfl_xor_sync(ALL, sum, 8);
+        return sum + __shfl_xor_sync(ALL, sum, 16);
+    }
+
+    /* both = x of nonzeros t and t + 4. */
+    __device__ __forceinline__ void of_both(double x, double (&both)[2]) const
+    {
+        const double other = __shfl_xor_sync(ALL, x, 4);
+        both[0] = lane & 4 ? other : x;
+        both[1] = lane & 4 ? x : other;
+    }
+
+    __device__ __forceinline__ void add_vector(double c, const double (&z)[BLOCKS])
+    {
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+            b[i] = fma(c, z[i], b[i]);
+    }
+
+    /* G += sum of w z z', where z(half, block) is entry g of nonzero t. */
+    template <typename Z> __device__ __forceinline__ void add_matrix(const double (&w)[2], Z &&z)
+    {
+        each_tile_pair<BLOCKS>([&](auto number) {
+            constexpr int k = decltype(number)::value;
+            constexpr tile_pair p = tile_pair_at(k);
+            constexpr int below = p.row + 1 < BLOCKS ? p.row + 1 : p.row;
+            multiply_tiles(sum[k], z(0, p.row), z(0, below), z(1, p.row), z(1, below),
+                           w[0] * z(0, p.column), w[1] * z(1, p.column));
+        });
+    }
+
+    /* Adds a batch, whose rows are in stage `which`. */
+    template <int GATHERS> __device__ __forceinline__ void add_batch(const batch &x, int which)
+    {
+        double z[2][BLOCKS], m[2], c[2], w[2], q[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            multiply<GATHERS>(which, half, z[half]);
+            m[half] = part_of_value(z[half]);
+            if constexpr (!IN_REGISTERS)
+                for (int i = 0; i < BLOCKS; i++)
+                    room.z[place_of(half, i)] = z[half][i];
+        }
+        const factors of = term_of(x, sum_of_value(m));
+        of_both(of.c, c);
+        if (a.weighed)
+            of_both(of.q, q);
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            if constexpr (!IN_REGISTERS)
+                for (int i = 0; i < BLOCKS; i++)
+                    z[half][i] = room.z[place_of(half, i)];
+            add_vector(c[half], z[half]);
+            for (int i = 0; a.weighed && i < BLOCKS; i++)
+                part_of_q(i) += q[half] * z[half][i];
+        }
+        if (!a.matrix)
+            return;
+        of_both(of.w, w);
+        if constexpr (IN_REGISTERS)
+            add_matrix(w, [&](int half, int i) { return z[half][i]; });
+        else
+            add_matrix(w, [&](int half, int i) { return room.z[place_of(half, i)]; });
+    }
+
+    __device__ __forceinline__ void add(const batch &x, int which)
+    {
+        if (a.mttkrp.gathers == 2)
+            add_batch<2>(x, which);
+        else
+            add_batch<ANY>(x, which);
+    }
+
+    /* Whether a whole batch of the present row may go on as a run. */
+    __device__ __forceinline__ bool may_run(const batch &x) const
+    {
+        return x.count == BATCH && x.row == row && batches.narrow &&
+               (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3);
+    }
+
+    /* Adds *x, which has BATCH nonzeros of the present row, and those after it, as long as there
+     * are BATCH more of the row. The last of them, in stage *which, becomes *x. */
+    template <int GATHERS> __device__ __forceinline__ void add_run(batch *x, int *which)
+    {
+        typename row_batches<T, COLUMNS>::lane_copy copy[GATHERS];
+        batches.copies_of(copy);
+        while (batches.row_goes_on()) {
+            const double next = batches.take_run(*which ^ 1, copy);
+            __pipeline_wait_prior(1);
+            __syncwarp();
+            add_batch<GATHERS>({x->value, row, BATCH}, *which);
+            __syncwarp();
+            x->value = next;
+            *which ^= 1;
+        }
+    }
+
+    __device__ __forceinline__ void add_run(batch *x, int *which)
+    {
+        if (a.mttkrp.gathers == 2)
+            add_run<2>(x, which);
+        else
+            add_run<3>(x, which);
+    }
+
+    /* The tile (block, column), block >= column, into the upper half of G. */
+    __device__ __forceinline__ void put_tile(int block, int column, double x, double y)
+    {
+        constexpr int G_LD = row_room<COLUMNS>::LD;
+        const uint32_t i = block * TILE_SIDE + g, j = column * TILE_SIDE + 2 * t;
+        if (i >= j)
+            room.g[j * G_LD + i] = x;
+        if (i >= j + 1)
+            room.g[(j + 1) * G_LD + i] = y;
+    }
+
+    /* The sum of x over the lanes of a g. */
+    __device__ __forceinline__ static double sum_of_g(double x)
+    {
+        x += __shfl_xor_sync(ALL, x, 1);
+        return x + __shfl_xor_sync(ALL, x, 2);
+    }
+
+    /* q, which is not a part of G any more. */
+    __device__ __forceinline__ void put_q()
+    {
+        double sum[BLOCKS];
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+            sum[i] = sum_of_g(part_of_q(i));
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+            if (t == 0)
+                room.q[i * TILE_SIDE + g] = sum[i];
+    }
+
+    __device__ __forceinline__ void put_row()
+    {
+        if (a.weighed)
+            put_q();
+        each_tile_pair<BLOCKS>([&](auto number) {
+            constexpr int k = decltype(number)::value;
+            constexpr tile_pair p = tile_pair_at(k);
+            if constexpr (p.row >= p.column)
+                put_tile(p.row, p.column, sum[k][0], sum[k][1]);
+            if constexpr (p.row + 1 < BLOCKS)
+                put_tile(p.row + 1, p.column, sum[k][2], sum[k][3]);
+        });
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) {
+            const double x = sum_of_g(b[i]);
+            if (t == 0)
+                room.b[i * TILE_SIDE + g] = x;
+        }
+        __syncwarp();
+    }
+
+    /* Of all nonzeros, in all lanes. */
+    __device__ __forceinline__ void sum_numbers()
+    {
+        double least = numbers.least;
+        for (int step = 1; step < BATCH; step *= 2)
+            least = fmin(least, __shfl_xor_sync(ALL, least, step));
+        numbers.known = sum_of_batch(numbers.known);
+        numbers.misfit = a.counts ? least : sum_of_batch(numbers.misfit);
+        numbers.size = sum_of_batch(numbers.size);
+    }
+
+    /* In all lanes. */
+    __device__ __forceinline__ static double sum_of_batch(double x)
+    {
+        for (int step = 1; step < BATCH; step *= 2)
+            x += __shfl_xor_sync(ALL, x, step);
+        return x;
+    }
+};
+
+#endif

@@ -1,0 +1,79 @@
+/* What the kernels of rows are given, and what they give back; they are declared in row_systems.h.
+ */
+#ifndef BLCO_ROW_ARGS_H
+#define BLCO_ROW_ARGS_H
+
+#include <stdint.h>
+
+#include "kernels/mttkrp/mttkrp_args.h"
+
+/* What is known after a pass over the rows of a mode: of a span, of a join, or of
+ * all. */
+struct row_totals {
+    double misfit;    /* sum of v (x - m)^2 - h m^2, with the new rows; of counts, where no row is
+                       * solved: sum of v (m - x - x log(m / x)) - h m                    */
+    double size;      /* the sum of the magnitudes of what it was summed from    */
+    double penalty;   /* of a ridge that counts entries                          */
+    double violation; /* of counts: the largest |min(a, gradient)| of the old rows */
+    double model;     /* where no row is solved: sum of v m^2; of counts, of (v - h) m */
+};
+
+/* What all rows of a mode have in common, for products of rows of the factor matrices as they
+ * stand. Device, borrowed. */
+struct row_common {
+    double *v;       /* (R x R) h V                                                      */
+    double *ridge;   /* (R) of each component; of counts, times the trace of H in units of `unit` */
+    double *inverse; /* (R): its inverse */
+    double *now;     /* (R): times the old rows, their weights                           */
+    double *out;     /* (R): times the solved rows, the new rows                         */
+    double *linear;  /* (R) of counts: h times the products of the other modes' column sums */
+    double *unit;    /* (R) of counts: by which a solved row is longer than the model's  */
+};
+
+/* A row that spans share. Part 2 s is that of the row that begins before span s, part 2 s + 1 that
+ * of the row that ends after it. */
+struct row_join {
+    uint32_t row;
+    uint32_t first; /* its first part                                       */
+    uint32_t last;  /* the last span that has one; those between are all its */
+};
+
+struct row_systems_args {
+    struct mttkrp_args mttkrp; /* nonzeros, bases, gathers, output, vectors, precision; m: the new
+                                * rows, of which those without nonzeros are not written */
+    const void *old;           /* (I_n x vectors * 16 bytes): the old rows              */
+    uint32_t rank;
+    struct row_common common;
+    double unlisted; /* h                                                     */
+    int nonneg;      /* new rows are not negative                             */
+    int counted;     /* the ridge is multiplied by a row's known entries      */
+    int short_rows;  /* rows of up to so many nonzeros that lie in a span as a whole are solved by
+                      * row_short_solve: at most ROW_SHORT_DESCENT of counts, ROW_SHORT_EQUATIONS
+                      * where unlisted is 0, no ridge is, and rows may be negative */
+    int counts;      /* the loss is Poisson's                                 */
+    int matrix;      /* G is needed: not for multiplicative steps of counts   */
+    int weighed;     /* of counts: not every listed entry has the weight h    */
+    double of_count; /* what a count of 1 is in the tensor that is here       */
+    double floor;    /* of counts: of an entry of a new row                   */
+    uint32_t spans;
+    const uint64_t *span;        /* (spans + 1): the first nonzero of each, and of none   */
+    const uint32_t *block;       /* (spans): the block that a span lies in                */
+    const uint32_t *continued;   /* (spans + 1): 1 where the row before goes on           */
+    const struct row_join *join; /* (joins)                                             */
+    uint32_t joins;
+    int first_is_part, last_is_part; /* the first, the last join is a part of a row that has others
+                                      * elsewhere: it is summed and not solved                    */
+    int joined;                /* set by row_systems_join: parts are summed, joins are solved   */
+    uint32_t *next;            /* the next span or join that is not taken yet           */
+    double *part;              /* (2 x spans x row_system_length(rank)): of rows that begin before
+                                * a span, and that end after it                         */
+    uint32_t *left;            /* (spans): set by row_short_solve: 1 where it left the short rows */
+    struct row_totals *totals; /* (spans + joins that are solved)                       */
+};
+
+/* The most nonzeros of a short row: of which the system has one equation for each, and of which the
+ * coordinates are improved one after the other. */
+#define ROW_SHORT_EQUATIONS 16
+#define ROW_SHORT_DESCENT   8
+
+#endif
