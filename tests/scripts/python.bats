@@ -57,7 +57,9 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
     for file in blco/py.typed blco/_cpd.py blco/bin/blco share/man/man1/blco-cpd.1 bash-completion/completions/blco; do
         grep -qF "$file" files
     done
-    "$VENV/python" -m pip check --disable-pip-version-check
+    "$VENV/python" -m pip show -q --disable-pip-version-check blco
+    run "$VENV/python" -m pip check --disable-pip-version-check # also of what else is on the machine
+    [[ $output != *blco* ]]
 }
 
 @test "wheel: auditwheel finds its tag right" {

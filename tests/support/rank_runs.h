@@ -277,7 +277,7 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
 /* On a GPU to which the tensor flows. */
 #define ON_FLOW(test, how)                                                                         \
     {                                                                                              \
-#test "_" #how, test, NULL, NULL, &(struct ranked)                                         \
+#test "_cuda_" #how, test, NULL, NULL, &(struct ranked)                                    \
         {                                                                                          \
             .kind = &backend_cuda, .ranks = 1, .flow = how                                         \
         }                                                                                          \
