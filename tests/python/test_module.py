@@ -188,7 +188,8 @@ class TestModel(Module):
                              checkpoint_every="1i")
             print(model.stop, len(model.weights), model.record["result"]["iterations"])
             """)
-        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True)
+        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell may ignore it
         for _ in range(600):
             if os.path.exists(self.path("c")):
                 break
