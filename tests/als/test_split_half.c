@@ -88,6 +88,7 @@ static void take_slices(struct coo *half, const struct coo *x, const struct halv
     assert_int_equal(coo_resize(half, at, &error), STATUS_OK);
 }
 
+static const struct cpals_options enough = {.max_iterations = 100, .tolerance = 1e-6};
 static const struct cpals_options to_the_end = {.max_iterations = 300, .tolerance = 1e-11};
 
 static struct backend_options options_of(uint64_t rank)
@@ -144,7 +145,7 @@ static void test_planted_rank(void **state)
     plant(&x, .4);
     for (uint64_t rank = PLANTED; rank <= PLANTED + 1; rank++) {
         const struct backend_options options = options_of(rank);
-        struct together t = make_together(under_test.kind, &x, NULL, &options, NULL, &to_the_end);
+        struct together t = make_together(under_test.kind, &x, NULL, &options, NULL, &enough);
         const struct split_half *s = &t.halves;
         if (run_halves(&t, (struct halves){.mode = 1}, 3, under_test.ranks, &error) != STATUS_OK)
             fail_msg("%s", error.message);
