@@ -1,19 +1,30 @@
-/* Solves the rows of few nonzeros (short_window.cuh), before the others. */
+/* Solves the rows of few nonzeros (short_window.cuh), before the others. A thread block is one
+ * warp. */
 #include "kernels/rows/row_systems.h"
 #include "kernels/rows/short_descent.cuh"
 #include "kernels/rows/short_equations.cuh"
+#include "kernels/rows/short_multiply.cuh"
 
 namespace
 {
 
-template <int COLUMNS> constexpr int warps_at_once = COLUMNS <= 16 ? 16 : COLUMNS <= 32 ? 12 : 6;
+constexpr size_t ROOM_OF_PROCESSOR = 200 << 10; /* shared memory, bytes */
+
+constexpr int MOST_WARPS = 12; /* more leave too few registers for some */
+
+/* As many warps of a processor as its shared memory has room for. */
+template <typename SOLVER> constexpr int warps_of()
+{
+    constexpr int room = ROOM_OF_PROCESSOR / sizeof(typename SOLVER::room_of);
+    return room < MOST_WARPS ? room : MOST_WARPS;
+}
 
 template <typename SOLVER>
-__global__ void __launch_bounds__(WARP, warps_at_once<SOLVER::COLUMNS>)
+__global__ void __launch_bounds__(WARP, warps_of<SOLVER>())
     solve_short(const __grid_constant__ row_systems_args a)
 {
-    __shared__ typename SOLVER::room_of room;
-    SOLVER solver(a, room);
+    extern __shared__ __align__(16) unsigned char shared_bytes[];
+    SOLVER solver(a, *reinterpret_cast<typename SOLVER::room_of *>(shared_bytes));
     for (;;) {
         uint32_t span = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
         span = __shfl_sync(ALL, span, 0);
@@ -28,33 +39,56 @@ __global__ void __launch_bounds__(WARP, warps_at_once<SOLVER::COLUMNS>)
     }
 }
 
-template <template <int> class SOLVER> const void *choose(uint32_t rank)
+/* The only list of specialisations. */
+struct short_kernel {
+    const void *solve;
+    int bytes; /* of shared memory */
+};
+
+template <typename SOLVER> short_kernel instance()
+{
+    return {reinterpret_cast<const void *>(solve_short<SOLVER>),
+            static_cast<int>(sizeof(typename SOLVER::room_of))};
+}
+
+template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
 {
     if (rank <= 16)
-        return reinterpret_cast<const void *>(solve_short<SOLVER<16>>);
+        return instance<SOLVER<16>>();
     if (rank <= 32)
-        return reinterpret_cast<const void *>(solve_short<SOLVER<32>>);
-    return reinterpret_cast<const void *>(solve_short<SOLVER<64>>);
+        return instance<SOLVER<32>>();
+    return instance<SOLVER<64>>();
+}
+
+short_kernel kernel_of(const row_systems_args &args)
+{
+    if (args.counts && !args.matrix)
+        return choose<short_multiply>(args.rank);
+    return args.counts || args.nonneg ? choose<short_descent>(args.rank)
+                                      : choose<short_equations>(args.rank);
 }
 
 } // namespace
 
 extern "C" cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
-    const void *kernel = args->counts || args->nonneg ? choose<short_descent>(args->rank)
-                                                      : choose<short_equations>(args->rank);
+    const short_kernel kernel = kernel_of(*args);
     void *list[] = {const_cast<row_systems_args *>(args)};
     int device, processors, blocks;
     cudaError_t code = cudaGetDevice(&device);
     if (code == cudaSuccess)
         code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, WARP, 0);
+        code = cudaFuncSetAttribute(kernel.solve, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    kernel.bytes);
+    if (code == cudaSuccess)
+        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.solve, WARP,
+                                                             kernel.bytes);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args->next, 0, sizeof *args->next, stream);
     if (code == cudaSuccess)
-        code = cudaLaunchKernel(kernel,
+        code = cudaLaunchKernel(kernel.solve,
                                 dim3(min(static_cast<uint32_t>(processors * blocks), args->spans)),
-                                dim3(WARP), list, 0, stream);
+                                dim3(WARP), list, kernel.bytes, stream);
     return code;
 }

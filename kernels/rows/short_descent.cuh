@@ -1,154 +1,115 @@
-/* Short rows that are nonnegative, or of counts: one coordinate after the other. */
+/* Short rows that are nonnegative, or of counts and take a Newton step: one coordinate after the
+ * other, by a lane for each row. */
 #ifndef BLCO_SHORT_DESCENT_CUH
 #define BLCO_SHORT_DESCENT_CUH
 
-#include "kernels/rows/short_window.cuh"
-#include "numerics/poisson_term.h"
-#include "numerics/row_term.h"
+#include "kernels/rows/short_terms.cuh"
 
-constexpr int SHORT_SLOTS = 16;
+template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
+    using terms_of = short_terms<COLUMNS>;
+    using terms_of::a, terms_of::lane, terms_of::length, terms_of::first, terms_of::rows,
+        terms_of::value, terms_of::sum, terms_of::LD, terms_of::longest;
+    struct room_of : short_terms_room<COLUMNS> {
+        double d[WARP * short_room<COLUMNS>::LD]; /* (slot, component): the steps */
+        double x[WARP];                           /* of each nonzero              */
+        double misfit[WARP];                      /* of each nonzero, afterwards  */
+        bool solves[WARP]; /* (slot): there is a known value; of counts, one above 0 */
+    };
+    room_of &room;
 
-template <int COLUMNS> struct short_descent : short_window<COLUMNS, SHORT_SLOTS> {
-    using window = short_window<COLUMNS, SHORT_SLOTS>;
-    using window::a, window::room, window::lane, window::row, window::value, window::sum,
-        window::heads, window::slot, window::LD, window::each_row, window::write,
-        window::short_window;
-
-    /* The terms of this lane's nonzero. */
-    __device__ __forceinline__ void make_terms() const
+    __device__ __forceinline__ short_descent(const row_systems_args &args, room_of &of)
+        : terms_of(args, of), room(of)
     {
-        double m = 0;
-        for (uint32_t r = 0; row.solved && r < a.rank; r++)
-            m = fma(room.z[lane * LD + r], room.a[slot * LD + r], m);
-        room.x[lane] = value;
-        if (a.counts) {
-            const struct poisson_term term =
-                poisson_term_of(value, inverse(poisson_rate(m)), a.unlisted);
-            room.c[lane] = term.c;
-            room.w[lane] = term.w;
-            room.q[lane] = term.q;
-        } else {
-            const struct row_term term = row_term(value, m, a.unlisted);
-            room.c[lane] = term.c;
-            room.w[lane] = term.w;
-            room.q[lane] = 0;
-        }
-        room.left[lane] = room.c[lane] - room.q[lane];
     }
 
-    /* What a lane that has the first nonzero of a row knows of the row; arrays of nonzeros begin
-     * with this one. */
-    struct row_facts {
+    /* The row of slot `lane`, which has at most MOST nonzeros; those beyond its last one add
+     * nothing. */
+    template <int MOST> struct row_facts {
         int length;
-        double times;    /* the ridge                                        */
-        double least;    /* of counts: the least above 0                     */
-        bool solves;     /* there is a known value; of counts, one above 0   */
-        double *old, *d; /* (R): the row, and its step                    */
-        const double *z, *c, *w, *q;
-        double *left;
+        double w[MOST], left[MOST]; /* c - q - w e, where e = z d                 */
+        const double *z[MOST];      /* (R)                                        */
+        double *old, *d;            /* (R): the row, and its step                 */
+        double times;               /* the ridge                                  */
+        double least;               /* of counts: the least above 0               */
+        bool solves;
     };
 
-    __device__ __forceinline__ double ridge_of(const row_facts &f, uint32_t r) const
+    template <int MOST> __device__ __forceinline__ row_facts<MOST> facts() const
     {
-        return f.times * __ldg(a.common.ridge + r);
-    }
-
-    /* The sum of of[i] z_r over the row's nonzeros i. */
-    __device__ __forceinline__ static double sum_of(const row_facts &f, const double *of,
-                                                    uint32_t r)
-    {
-        double sum = 0;
-#pragma unroll 1
-        for (int i = 0; i < f.length; i++)
-            sum = fma(of[i], f.z[i * LD + r], sum);
-        return sum;
-    }
-
-    /* Entry r of the gradient that does not depend on the row. */
-    __device__ __forceinline__ double linear_of(const row_facts &f, uint32_t r) const
-    {
-        return a.counts ? __ldg(a.common.linear + r) + sum_of(f, f.q, r) : 0;
+        const short_row row = room.row[lane];
+        row_facts<MOST> f = {.length = row.length,
+                             .old = room.old + lane * LD,
+                             .d = room.d + lane * LD,
+                             .times = 1,
+                             .least = INFINITY};
+        int known = 0;
+#pragma unroll
+        for (int i = 0; i < MOST; i++) {
+            const int j = row.first + min(i, row.length - 1);
+            const bool there = i < row.length;
+            const double x = there ? room.x[j] : NAN;
+            f.z[i] = room.z + j * LD;
+            f.w[i] = there ? room.w[j] : 0;
+            f.left[i] = there ? room.c[j] - room.q[j] : 0;
+            known += row_term_known(x);
+            f.least = x > 0 ? fmin(f.least, x) : f.least;
+        }
+        f.solves = a.counts ? f.least < INFINITY : known > 0;
+        if (a.counts)
+            f.times = trace(f);
+        else if (a.counted)
+            f.times = known;
+        return f;
     }
 
     /* The trace of H, in units of `unit`. */
-    __device__ __forceinline__ double trace(const row_facts &f) const
+    template <int MOST> __device__ __forceinline__ double trace(const row_facts<MOST> &f) const
     {
         double sum = 0;
         for (uint32_t r = 0; r < a.rank; r++) {
             const double unit = __ldg(a.common.unit + r);
-#pragma unroll 1
-            for (int i = 0; i < f.length; i++) {
-                const double z = f.z[i * LD + r] * unit;
+#pragma unroll
+            for (int i = 0; i < MOST; i++) {
+                const double z = f.z[i][r] * unit;
                 sum = fma(f.w[i] * z, z, sum);
             }
         }
         return sum;
     }
 
-    __device__ __forceinline__ row_facts facts() const
+    template <int MOST>
+    __device__ __forceinline__ double ridge_of(const row_facts<MOST> &f, uint32_t r) const
     {
-        row_facts f = {.length = row.length,
-                       .times = 1,
-                       .least = INFINITY,
-                       .solves = false,
-                       .old = room.a + slot * LD,
-                       .d = room.d + slot * LD,
-                       .z = room.z + lane * LD,
-                       .c = room.c + lane,
-                       .w = room.w + lane,
-                       .q = room.q + lane,
-                       .left = room.left + lane};
-        int known = 0;
-        for (int i = 0; i < f.length; i++) {
-            const double x = room.x[lane + i];
-            known += row_term_known(x);
-            f.least = x > 0 ? fmin(f.least, x) : f.least;
-        }
-        f.solves = a.counts ? f.least < INFINITY : known > 0;
-        if (a.counts)
-            f.times = a.matrix ? trace(f) : 0;
-        else if (a.counted)
-            f.times = known;
-        return f;
-    }
-
-    /* Of counts: the largest |min(a, gradient)|. */
-    __device__ __forceinline__ double violation(const row_facts &f) const
-    {
-        double most = 0;
-        for (uint32_t r = 0; r < a.rank; r++) {
-            const double unit = __ldg(a.common.unit + r);
-            const double gradient = __ldg(a.common.linear + r) - sum_of(f, f.left, r);
-            most = fmax(most, fabs(fmin(f.old[r] / (unit * a.of_count), gradient * unit)));
-        }
-        return most;
+        return f.times * __ldg(a.common.ridge + r);
     }
 
     /* Coordinate r of d; returns step^2 H_rr. */
-    __device__ __forceinline__ double descend(const row_facts &f, uint32_t r, double keeps) const
+    template <int MOST>
+    __device__ __forceinline__ double descend(row_facts<MOST> &f, uint32_t r, double keeps) const
     {
         const double ridge = ridge_of(f, r), old = f.old[r], now = f.d[r];
-        double h = ridge;
+        double z[MOST], h = ridge;
         double down = -ridge * now - (a.counts ? __ldg(a.common.linear + r) : ridge * old);
-#pragma unroll 1
-        for (int i = 0; i < f.length; i++) {
-            const double z = f.z[i * LD + r];
-            h = fma(f.w[i] * z, z, h);
-            down = fma(f.left[i], z, down);
+#pragma unroll
+        for (int i = 0; i < MOST; i++) {
+            z[i] = f.z[i][r];
+            h = fma(f.w[i] * z[i], z[i], h);
+            down = fma(f.left[i], z[i], down);
         }
         if (!(h > 0))
             return 0;
         const double wanted = fma(down, inverse(h), now), bound = (keeps - 1) * old;
         const double step = (wanted > bound ? wanted : bound) - now;
         f.d[r] = now + step;
-#pragma unroll 1
-        for (int i = 0; i < f.length; i++)
-            f.left[i] = fma(-step * f.w[i], f.z[i * LD + r], f.left[i]);
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+            f.left[i] = fma(-step * f.w[i], z[i], f.left[i]);
         return step * step * h;
     }
 
     /* Coordinate descent from d = 0, until a pass moves no coordinate by more than `enough`. */
-    __device__ __forceinline__ void descend_all(const row_facts &f, int passes, double keeps,
+    template <int MOST>
+    __device__ __forceinline__ void descend_all(row_facts<MOST> &f, int passes, double keeps,
                                                 double enough) const
     {
         double most;
@@ -160,20 +121,17 @@ template <int COLUMNS> struct short_descent : short_window<COLUMNS, SHORT_SLOTS>
         } while (--passes > 0 && most > enough);
     }
 
-    /* By what the multiplicative step multiplies entry r. */
-    __device__ __forceinline__ double factor_of(const row_facts &f, uint32_t r, double linear) const
-    {
-        return linear > 0 ? sum_of(f, f.c, r) / linear : 1;
-    }
-
     /* d becomes the damped Newton step; returns what that surely gains, or infinity where it is not
      * damped. */
-    __device__ __forceinline__ double newton(const row_facts &f) const
+    template <int MOST> __device__ __forceinline__ double newton(row_facts<MOST> &f) const
     {
         double square = 0; /* d'Hd */
+        const short_row row = room.row[lane];
         descend_all(f, POISSON_PASSES, POISSON_KEEPS, POISSON_SETTLED * POISSON_SETTLED * f.least);
-        for (int i = 0; i < f.length; i++) {
-            const double moved = f.c[i] - f.q[i] - f.left[i];
+#pragma unroll
+        for (int i = 0; i < MOST; i++) {
+            const int j = row.first + min(i, row.length - 1);
+            const double moved = room.c[j] - room.q[j] - f.left[i];
             square += f.w[i] > 0 ? moved * moved / f.w[i] : 0;
         }
         for (uint32_t r = 0; r < a.rank; r++)
@@ -181,81 +139,114 @@ template <int COLUMNS> struct short_descent : short_window<COLUMNS, SHORT_SLOTS>
         const double length = sqrt(square / f.least);
         if (length < POISSON_WHOLE)
             return INFINITY;
+        const double part = 1 / (1 + length);
         for (uint32_t r = 0; r < a.rank; r++)
-            f.d[r] /= 1 + length;
+            f.d[r] *= part;
         return f.least * (length - log1p(length));
     }
 
-    /* d becomes the multiplicative step, if that surely gains more. */
-    __device__ __forceinline__ void multiply_row(const row_facts &f, double gain) const
+    /* By what the multiplicative step multiplies entry r; *linear: its gradient's part that does
+     * not depend on the row. */
+    __device__ __forceinline__ double factor_of(const short_row &row, uint32_t r,
+                                                double *linear) const
     {
-        double sure = 0;
+        *linear = __ldg(a.common.linear + r);
+        if (a.weighed)
+            *linear += this->sum_of(row, room.q, r);
+        return *linear > 0 ? this->sum_of(row, room.c, r) / *linear : 1;
+    }
+
+    /* d becomes the multiplicative step, if that surely gains more. */
+    __device__ __forceinline__ void multiply_row(double gain) const
+    {
+        const short_row row = room.row[lane];
+        double *old = room.old + lane * LD, *d = room.d + lane * LD, sure = 0, linear;
 #pragma unroll 1
-        for (uint32_t r = 0; gain > -INFINITY && r < a.rank; r++) {
-            const double linear = linear_of(f, r), factor = factor_of(f, r, linear);
-            sure += linear * f.old[r] * (factor > 0 ? factor * log(factor) - (factor - 1) : 1);
+        for (uint32_t r = 0; r < a.rank; r++) {
+            const double factor = factor_of(row, r, &linear);
+            sure += linear * old[r] * (factor > 0 ? factor * log(factor) - (factor - 1) : 1);
         }
         if (sure <= gain)
             return;
         for (uint32_t r = 0; r < a.rank; r++)
-            f.d[r] = f.old[r] * (factor_of(f, r, linear_of(f, r)) - 1);
+            d[r] = old[r] * (factor_of(row, r, &linear) - 1);
     }
 
-    /* The row becomes a better one; a row of which nothing is known becomes 0. Returns the largest
-     * violation of the old row. */
-    __device__ __forceinline__ double improve(const row_facts &f) const
+    /* The row of slot `lane` becomes a better one; a row of which nothing is known becomes 0. */
+    template <int MOST> __device__ __forceinline__ void improve()
     {
-        double violated = 0;
+        row_facts<MOST> f = facts<MOST>();
+        const short_row row = room.row[lane];
+        double gain = INFINITY;
         for (uint32_t r = 0; r < a.rank; r++)
             f.d[r] = 0;
-        if (f.solves && a.counts) {
-            violated = violation(f);
-            const double gain = a.matrix ? newton(f) : -INFINITY;
-            if (gain < INFINITY)
-                multiply_row(f, gain);
-        } else if (f.solves) {
+        if (f.solves && a.counts)
+            gain = newton(f);
+        else if (f.solves)
             descend_all(f, ROW_PASSES, 0, 0);
-        }
-        for (uint32_t r = 0; r < a.rank; r++) {
-            const double entry = f.old[r] + f.d[r];
-            f.old[r] = !f.solves || (!a.counts && entry < 0) ? 0 : entry;
-        }
-        return violated;
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+            if (i < row.length)
+                room.misfit[row.first + i] = f.left[i] * f.left[i];
+        if (gain < INFINITY)
+            multiply_row(gain);
+        room.solves[lane] = f.solves;
+        sum.penalty += a.counted && f.solves ? penalty(f) : 0;
     }
 
-    __device__ __forceinline__ double penalty(const row_facts &f) const
+    /* Of the new row. */
+    template <int MOST> __device__ __forceinline__ double penalty(const row_facts<MOST> &f) const
     {
         double of_row = 0;
-        for (uint32_t r = 0; r < a.rank; r++)
-            of_row = fma(ridge_of(f, r) * f.old[r], f.old[r], of_row);
+        for (uint32_t r = 0; r < a.rank; r++) {
+            const double entry = fmax(f.old[r] + f.d[r], 0.0);
+            of_row = fma(ridge_of(f, r) * entry, entry, of_row);
+        }
         return of_row;
+    }
+
+    /* Entry r of the new row of slot s. */
+    __device__ __forceinline__ double entry_of(int s, uint32_t r)
+    {
+        const double old = room.old[s * LD + r], entry = old + room.d[s * LD + r];
+        if (!room.solves[s])
+            return 0;
+        const double out = (!a.counts && entry < 0 ? 0 : entry) * __ldg(a.common.out + r);
+        if (!a.counts)
+            return out;
+        const short_row row = room.row[s];
+        double gradient = __ldg(a.common.linear + r) - this->sum_of(row, room.c, r);
+        if (a.weighed)
+            gradient += this->sum_of(row, room.q, r);
+        sum.violation = fmax(sum.violation, this->violation(old, gradient, r));
+        return out < a.floor ? a.floor : out; /* a NaN stays */
+    }
+
+    template <int MOST> __device__ __forceinline__ bool solve_rows()
+    {
+        if (lane < rows)
+            improve<MOST>();
+        __syncwarp();
+        if (length > 0 && !a.counts && row_term_known(value)) {
+            sum.misfit += room.misfit[lane];
+            sum.size += room.misfit[lane];
+        }
+        this->write([&](int s, uint32_t r) { return entry_of(s, r); });
+        return true;
     }
 
     __device__ __forceinline__ bool solve()
     {
-        bool solves = false;
-        make_terms();
-        __syncwarp();
-        if (heads >> lane & 1) {
-            const row_facts f = facts();
-            solves = f.solves;
-            sum.violation = fmax(sum.violation, improve(f));
-            sum.penalty += a.counted && solves ? penalty(f) : 0;
-        }
-        __syncwarp();
-        const double left = room.left[lane];
-        if (row.solved && !a.counts && row_term_known(value)) {
-            sum.misfit += left * left;
-            sum.size += left * left;
-        }
-        each_row([&](int j, uint32_t r) {
-            const int of_slot = __shfl_sync(ALL, slot, j);
-            const double floor = a.counts && __shfl_sync(ALL, solves, j) ? a.floor : 0;
-            const double entry =
-                r < a.rank ? room.a[of_slot * LD + r] * __ldg(a.common.out + r) : 0;
-            write(j, r, r < a.rank && entry < floor ? floor : entry); /* a NaN stays */
-        });
-        return true;
+        const int most = longest();
+        room.x[lane] = value;
+        this->make_terms();
+        if (most <= 1)
+            return solve_rows<1>();
+        if (most <= 2)
+            return solve_rows<2>();
+        if (most <= 4)
+            return solve_rows<4>();
+        return solve_rows<ROW_SHORT_DESCENT>();
     }
 };
 

@@ -8,50 +8,40 @@
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/vector.cuh"
 
-/* A warp's room. SLOTS: how many rows of a window are improved at once; 0 where old rows are not
- * needed. The strides keep the lanes of a column apart. */
-template <int COLUMNS, int SLOTS> struct short_room {
-    static constexpr int LD = COLUMNS + 1;
-    static constexpr int OF_ROWS = SLOTS > 0 ? SLOTS *LD : 1;
-    double z[WARP * LD];                       /* (nonzero, component)                         */
-    double a[OF_ROWS], d[OF_ROWS];             /* (slot, component): rows, and their steps     */
-    double x[WARP], c[WARP], w[WARP], q[WARP]; /* of each nonzero: poisson_term.h, row_term.h  */
-    double left[WARP];                         /* c - q - w e, where e = z d; or y / the ridge */
-};
-
-/* The row of a lane's nonzero, as far as it lies in the window. */
+/* A row that is solved in a window. */
 struct short_row {
-    int head, length; /* its first lane, or less than 0 where it begins before; its nonzeros */
-    bool solved;      /* here: it is whole, and short                                        */
-
-    __device__ __forceinline__ uint32_t lanes() const
-    {
-        return (2u << (head + length - 1)) - (1u << head);
-    }
+    uint32_t number;
+    int first, length; /* its nonzeros: lanes [first, first + length) */
 };
 
-template <int COLUMNS_OF, int SLOTS> struct short_window {
+/* A warp's room. The stride keeps the lanes of a column apart. */
+template <int COLUMNS> struct short_room {
+    static constexpr int LD = COLUMNS + 1;
+    double z[WARP * LD]; /* (nonzero, component)            */
+    short_row row[WARP]; /* those that are solved, by slots */
+};
+
+template <int COLUMNS_OF> struct short_window {
     static constexpr int COLUMNS = COLUMNS_OF;
-    using room_of = short_room<COLUMNS, SLOTS>;
-    static constexpr int LD = room_of::LD;
+    static constexpr int LD = short_room<COLUMNS>::LD;
 
     const row_systems_args &a;
-    room_of &room;
+    short_room<COLUMNS> &shared;
     const int lane;
     const bool single;
     const uint32_t *base; /* of the span's block, or NULL        */
     bool goes_on;         /* the span's last row, after its end  */
     index_words<ANY> index;
     double value;
-    uint32_t number; /* of the row of the lane's nonzero */
-    short_row row;
-    uint32_t solved; /* bit i: row.solved of lane i      */
-    uint32_t heads;  /* ... and it is the first nonzero  */
-    int slot;        /* of the row of the lane's nonzero */
-    row_totals sum;  /* the lane's part                  */
+    uint32_t number;   /* of the row of the lane's nonzero */
+    uint32_t solved;   /* bit i: the row of lane i is solved here: it is whole, and short */
+    int slot;          /* of the row of the lane's nonzero, if it is solved               */
+    int first, length; /* ... and its lanes; a length of 0 where it is not              */
+    int rows;          /* that are solved                  */
+    row_totals sum;    /* the lane's part                  */
 
-    __device__ __forceinline__ short_window(const row_systems_args &args, room_of &of)
-        : a(args), room(of), lane(threadIdx.x), single(args.mttkrp.precision == PRECISION_SINGLE),
+    __device__ __forceinline__ short_window(const row_systems_args &args, short_room<COLUMNS> &of)
+        : a(args), shared(of), lane(threadIdx.x), single(args.mttkrp.precision == PRECISION_SINGLE),
           base(nullptr)
     {
     }
@@ -83,32 +73,30 @@ template <int COLUMNS_OF, int SLOTS> struct short_window {
         const uint32_t starts =
             __ballot_sync(ALL, lane < size && number != (lane > 0 ? upper : *before));
         const uint32_t later = starts & ~own;
-        row.head = 31 - __clz(static_cast<int>(starts & own));
-        row.length = (later ? __ffs(static_cast<int>(later)) - 1 : size) - row.head;
-        row.solved = lane < size && row.head >= 0 && (later || (last && !goes_on)) &&
-                     row.length <= a.short_rows;
-        solved = __ballot_sync(ALL, row.solved);
-        heads = solved & starts;
+        const int from = 31 - __clz(static_cast<int>(starts)); /* the last row's first lane */
+        const bool ends = last || from < 0 || size - from > a.short_rows;
+        const int end = ends ? size : from; /* a short last row is left to the next window */
+        first = 31 - __clz(static_cast<int>(starts & own));
+        length = (later ? __ffs(static_cast<int>(later)) - 1 : size) - first;
+        if (lane >= end || first < 0 || !(later || (last && !goes_on)) || length > a.short_rows)
+            length = 0;
+        solved = __ballot_sync(ALL, length > 0);
+        const uint32_t heads = solved & starts;
+        rows = __popc(heads);
         slot = __popc(heads & own) - 1;
-        const uint32_t over = __ballot_sync(ALL, SLOTS > 0 && row.solved && slot >= SLOTS);
-        if (over)
-            return end_at(__ffs(static_cast<int>(over)) - 1, before);
-        const int from = 31 - __clz(static_cast<int>(starts));
-        if (!last && from >= 0 && size - from <= a.short_rows)
-            return end_at(from, before);
-        *before = __shfl_sync(ALL, number, size - 1);
-        return size;
+        if (heads >> lane & 1)
+            shared.row[slot] = {number, lane, length};
+        *before = ends ? __shfl_sync(ALL, number, size - 1) : NO_ROW;
+        return end;
     }
 
-    /* The window ends before this lane, with which a row begins. */
-    __device__ __forceinline__ int end_at(int end, uint32_t *before)
+    /* The most nonzeros of a row that is solved. */
+    __device__ __forceinline__ int longest() const
     {
-        const uint32_t lanes = (1u << end) - 1;
-        solved &= lanes;
-        heads &= lanes;
-        row.solved = row.solved && lane < end;
-        *before = NO_ROW;
-        return end;
+        int most = length;
+        for (int step = WARP / 2; step > 0; step /= 2)
+            most = max(most, __shfl_xor_sync(ALL, most, step));
+        return most;
     }
 
     /* x times vector v of row i. */
@@ -124,100 +112,99 @@ template <int COLUMNS_OF, int SLOTS> struct short_window {
             x[e] *= static_cast<double>(entry[e]);
     }
 
-    __device__ __forceinline__ index_words<ANY> index_of(int j) const
-    {
-        index_words<ANY> of;
-        of.word[0] = __shfl_sync(ALL, index.word[0], j);
-        of.word[1] = a.mttkrp.index[1] ? __shfl_sync(ALL, index.word[1], j) : 0;
-        return of;
-    }
+    /* Of rows of entries of type T: lanes take vectors, of several rows at once. */
+    template <typename T> struct lanes_of {
+        static constexpr int WIDTH = VECTOR_BYTES / sizeof(T), VECTORS = COLUMNS / WIDTH;
+        static constexpr int AT_ONCE = WARP / VECTORS;
+    };
 
-    /* Fills z of the nonzeros that are solved. Lanes take a vector of each of several nonzeros. */
+    /* Fills z of the nonzeros that are solved. */
     template <typename T> __device__ __forceinline__ void gather() const
     {
-        constexpr int WIDTH = VECTOR_BYTES / sizeof(T), VECTORS = COLUMNS / WIDTH;
-        constexpr int AT_ONCE = WARP / VECTORS, LOADS = VECTORS < 4 ? VECTORS : 4;
+        constexpr int WIDTH = lanes_of<T>::WIDTH, VECTORS = lanes_of<T>::VECTORS;
+        constexpr int AT_ONCE = lanes_of<T>::AT_ONCE, LOADS = VECTORS < 4 ? VECTORS : 4;
         const uint32_t v = min(lane % VECTORS, static_cast<int>(a.mttkrp.vectors) - 1);
         const int r = lane % VECTORS * WIDTH;
+        const int spare = __ffs(static_cast<int>(solved)) - 1; /* read where nothing is needed */
 #pragma unroll 1
         for (int from = lane / VECTORS; from < WARP; from += LOADS * AT_ONCE) {
-            index_words<ANY> of[LOADS];
             double z[LOADS][WIDTH];
-#pragma unroll
-            for (int k = 0; k < LOADS; k++) {
-                of[k] = index_of(from + k * AT_ONCE);
-#pragma unroll
-                for (int e = 0; e < WIDTH; e++)
-                    z[k][e] = 1;
-            }
-#pragma unroll 1
-            for (int n = 0; n < a.mttkrp.gathers; n++)
-#pragma unroll
-                for (int k = 0; k < LOADS; k++)
-                    if (solved >> (from + k * AT_ONCE) & 1)
-                        multiply<T>(z[k], a.mttkrp.gather[n].rows,
-                                    coordinate_of(a.mttkrp.gather[n].field, of[k]), v);
 #pragma unroll
             for (int k = 0; k < LOADS; k++)
 #pragma unroll
                 for (int e = 0; e < WIDTH; e++)
-                    room.z[(from + k * AT_ONCE) * LD + r + e] = z[k][e];
+                    z[k][e] = 1;
+#pragma unroll 1
+            for (int n = 0; n < a.mttkrp.gathers; n++) {
+                const mttkrp_gather &gather = a.mttkrp.gather[n];
+                const uint32_t mine = coordinate_of(gather.field, index);
+#pragma unroll
+                for (int k = 0; k < LOADS; k++) {
+                    const int j = from + k * AT_ONCE;
+                    const uint32_t i = __shfl_sync(ALL, mine, solved >> j & 1 ? j : spare);
+                    multiply<T>(z[k], gather.rows, i, v);
+                }
+            }
+#pragma unroll
+            for (int k = 0; k < LOADS; k++)
+#pragma unroll
+                for (int e = 0; e < WIDTH; e++)
+                    shared.z[(from + k * AT_ONCE) * LD + r + e] = z[k][e];
         }
     }
 
-    /* Fills the rows as they are: of slot k, row k. */
-    template <typename T> __device__ __forceinline__ void gather_rows() const
+    /* rows (slot, component) = those that are solved, as they are. */
+    template <typename T> __device__ __forceinline__ void gather_old(double *old) const
     {
-        const uint32_t ld = a.mttkrp.vectors * (VECTOR_BYTES / sizeof(T));
+        constexpr int WIDTH = lanes_of<T>::WIDTH, VECTORS = lanes_of<T>::VECTORS;
+        const uint32_t v = min(lane % VECTORS, static_cast<int>(a.mttkrp.vectors) - 1);
+        const int r = lane % VECTORS * WIDTH;
+        double now[WIDTH];
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++)
+            now[e] = r + e < static_cast<int>(a.rank) ? __ldg(a.common.now + r + e) : 0;
 #pragma unroll 4
-        for (int k = 0; k < SLOTS; k++) {
-            const int j = __ffs(__ballot_sync(ALL, slot == k && row.solved)) - 1;
-            if (j < 0)
-                break;
-            const T *old = static_cast<const T *>(a.old) +
-                           static_cast<uint64_t>(__shfl_sync(ALL, number, j)) * ld;
-            for (int r = lane; r < a.rank; r += WARP)
-                room.a[k * LD + r] = static_cast<double>(__ldg(old + r)) * __ldg(a.common.now + r);
+        for (int s = lane / VECTORS; s < rows; s += lanes_of<T>::AT_ONCE) {
+            double x[WIDTH];
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++)
+                x[e] = now[e];
+            multiply<T>(x, a.old, shared.row[s].number, v);
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++)
+                old[s * LD + r + e] = x[e];
         }
     }
 
-    /* Entry r of the new row of nonzero j, longer or shorter by a.common.out. */
-    __device__ __forceinline__ void write(int j, uint32_t r, double x) const
+    /* Writes the new rows: entry r of that of slot s is entry_of(s, r). */
+    template <typename T, typename F> __device__ __forceinline__ void write_as(F &&entry_of) const
     {
-        const uint32_t ld = a.mttkrp.vectors * (single ? 4 : 2);
-        const uint64_t at = static_cast<uint64_t>(__shfl_sync(ALL, number, j)) * ld + r;
-        if (r >= ld)
-            return;
-        if (single)
-            static_cast<float *>(a.mttkrp.m)[at] = static_cast<float>(x);
-        else
-            static_cast<double *>(a.mttkrp.m)[at] = x;
+        constexpr int WIDTH = lanes_of<T>::WIDTH, VECTORS = lanes_of<T>::VECTORS;
+        const uint32_t v = lane % VECTORS, r = v * WIDTH;
+        for (int s = lane / VECTORS; s < rows; s += lanes_of<T>::AT_ONCE) {
+            vector<T> part;
+            T *x = reinterpret_cast<T *>(&part);
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++)
+                x[e] = r + e < a.rank ? static_cast<T>(entry_of(s, r + e)) : 0;
+            if (v < a.mttkrp.vectors)
+                static_cast<vector<T> *>(
+                    a.mttkrp
+                        .m)[static_cast<uint64_t>(shared.row[s].number) * a.mttkrp.vectors + v] =
+                    part;
+        }
     }
 
-    /* f(j, r) for the first nonzero of each row and the entries r of this lane. */
-    template <typename F> __device__ __forceinline__ void each_row(F &&f) const
-    {
-        for (uint32_t todo = heads; todo; todo &= todo - 1)
-            for (int r = 0; r < COLUMNS; r += WARP)
-                f(__ffs(static_cast<int>(todo)) - 1, static_cast<uint32_t>(r + lane));
-    }
-
-    /* Fills the room for the solver. */
-    __device__ __forceinline__ void fill() const
+    template <typename F> __device__ __forceinline__ void write(F &&entry_of) const
     {
         if (single)
-            gather<float>();
+            write_as<float>(entry_of);
         else
-            gather<double>();
-        if (SLOTS > 0 && single)
-            gather_rows<float>();
-        if (SLOTS > 0 && !single)
-            gather_rows<double>();
-        __syncwarp();
+            write_as<double>(entry_of);
     }
 
-    /* Solves the short rows of a span: solve() solves those of the present window, whose room is
-     * filled. False where it says so. */
+    /* Solves the short rows of a span: solve() solves those of the present window, of which z is
+     * there. False where it says so. */
     template <typename F> __device__ __forceinline__ bool walk(uint32_t span, F &&solve)
     {
         const uint64_t end = __ldg(a.span + span + 1);
@@ -227,15 +214,19 @@ template <int COLUMNS_OF, int SLOTS> struct short_window {
         sum = {};
         if (a.mttkrp.base)
             base = a.mttkrp.base + static_cast<uint64_t>(__ldg(a.block + span)) * MAX_ORDER;
-        for (bool first = true; at < end; first = false) {
+        for (bool is_first = true; at < end; is_first = false) {
             const int size = end - at < WARP ? static_cast<int>(end - at) : WARP;
             read(at + min(lane, size - 1));
-            if (first && __ldg(a.continued + span))
+            if (is_first && __ldg(a.continued + span))
                 before = __shfl_sync(ALL, number, 0);
             at += find_rows(size, at + size == end, &before);
             if (!solved)
                 continue;
-            fill();
+            if (single)
+                gather<float>();
+            else
+                gather<double>();
+            __syncwarp();
             const bool done = solve();
             __syncwarp();
             if (!done)

@@ -1,0 +1,85 @@
+/* What the nonzeros of short rows add where the rows as they are count. */
+#ifndef BLCO_SHORT_TERMS_CUH
+#define BLCO_SHORT_TERMS_CUH
+
+#include "kernels/rows/short_window.cuh"
+#include "numerics/poisson_term.h"
+#include "numerics/row_term.h"
+
+template <int COLUMNS> struct short_terms_room : short_room<COLUMNS> {
+    double old[WARP * short_room<COLUMNS>::LD]; /* (slot, component) */
+    double c[WARP], w[WARP], q[WARP];           /* of each nonzero: row_term.h, poisson_term.h */
+};
+
+template <int COLUMNS> struct short_terms : short_window<COLUMNS> {
+    using window = short_window<COLUMNS>;
+    using window::a, window::lane, window::length, window::first, window::value, window::slot,
+        window::sum, window::LD, window::single;
+    short_terms_room<COLUMNS> &terms;
+
+    __device__ __forceinline__ short_terms(const row_systems_args &args,
+                                           short_terms_room<COLUMNS> &of)
+        : window(args, of), terms(of)
+    {
+    }
+
+    /* Fills the room. */
+    __device__ __forceinline__ void make_terms() const
+    {
+        if (single)
+            this->template gather_old<float>(terms.old);
+        else
+            this->template gather_old<double>(terms.old);
+        __syncwarp();
+        const double *z = terms.z + lane * LD, *old = terms.old + (length > 0 ? slot : 0) * LD;
+        double even = 0, odd = 0;
+        uint32_t r = 0;
+#pragma unroll 4
+        for (; r + 2 <= a.rank; r += 2) {
+            even = fma(z[r], old[r], even);
+            odd = fma(z[r + 1], old[r + 1], odd);
+        }
+        if (r < a.rank)
+            even = fma(z[r], old[r], even);
+        const double m = even + odd;
+        if (a.counts) {
+            const struct poisson_term term =
+                poisson_term_of(value, inverse(poisson_rate(m)), a.unlisted);
+            terms.c[lane] = term.c;
+            terms.w[lane] = term.w;
+            terms.q[lane] = term.q;
+        } else {
+            const struct row_term term = row_term(value, m, a.unlisted);
+            terms.c[lane] = term.c;
+            terms.w[lane] = term.w;
+            terms.q[lane] = 0;
+        }
+        __syncwarp();
+    }
+
+    /* The lanes of the lane's row. */
+    __device__ __forceinline__ uint32_t lanes_of_row() const
+    {
+        return length > 0 ? (2u << (first + length - 1)) - (1u << first) : 0;
+    }
+
+    /* The sum of of[i] z_r over the nonzeros of a row. */
+    __device__ __forceinline__ double sum_of(const short_row &row, const double *of,
+                                             uint32_t r) const
+    {
+        double sum = 0;
+#pragma unroll 1
+        for (int i = row.first; i < row.first + row.length; i++)
+            sum = fma(of[i], terms.z[i * LD + r], sum);
+        return sum;
+    }
+
+    /* By how much an entry of the old row violates that it is a minimum; gradient: there. */
+    __device__ __forceinline__ double violation(double old, double gradient, uint32_t r) const
+    {
+        const double unit = __ldg(a.common.unit + r);
+        return fabs(fmin(old / (unit * a.of_count), gradient * unit));
+    }
+};
+
+#endif
