@@ -20,6 +20,15 @@ struct row_numbers {
     double size; /* struct row_totals */
 };
 
+template <typename X> struct pair_type;
+template <> struct pair_type<double> {
+    using type = double2;
+};
+template <> struct pair_type<float> {
+    using type = float2;
+};
+template <typename X> using pair_of = typename pair_type<X>::type;
+
 template <typename T, int BLOCKS> struct row_adder {
     static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     static constexpr int LD = row_batches<T, COLUMNS>::LD;
@@ -81,10 +90,34 @@ template <typename T, int BLOCKS> struct row_adder {
         __syncwarp();
     }
 
-    /* Where entry g of block i of nonzero t of a half stands in the rows of a gather. */
-    __device__ __forceinline__ uint32_t place_of(int half, int i) const
+    /* The component of entry `at` of block i: blocks 2 k and 2 k + 1 take turns, so that a lane
+     * reads the entries of both at once. */
+    __device__ __forceinline__ static uint32_t component(int i, uint32_t at)
     {
-        return (4 * half + t) * LD + i * TILE_SIDE + g;
+        return BLOCKS == 1 ? at : (i / 2 * TILE_SIDE + at) * 2 + i % 2;
+    }
+
+    /* Where the row of nonzero t of a half stands among those of a gather. */
+    __device__ __forceinline__ uint32_t place_of(int half) const
+    {
+        return (4 * half + t) * LD;
+    }
+
+    /* x = entries g of all blocks of a row. */
+    template <typename X>
+    __device__ __forceinline__ void read(const X *row, double (&x)[BLOCKS]) const
+    {
+        if constexpr (BLOCKS == 1) {
+            x[0] = row[g];
+        } else {
+#pragma unroll
+            for (int i = 0; i < BLOCKS; i += 2) {
+                const pair_of<X> both =
+                    reinterpret_cast<const pair_of<X> *>(row)[i / 2 * TILE_SIDE + g];
+                x[i] = both.x;
+                x[i + 1] = both.y;
+            }
+        }
     }
 
     /* z = the product of the rows that nonzero t of a half has gathered, GATHERS or any number; of
@@ -93,27 +126,36 @@ template <typename T, int BLOCKS> struct row_adder {
     __device__ __forceinline__ void multiply(int which, int half, double (&z)[BLOCKS]) const
     {
         const int gathers = GATHERS == ANY ? a.mttkrp.gathers : GATHERS;
-        const T *rows = batches.rows_of(which, 0) + place_of(half, 0);
-#pragma unroll
-        for (int i = 0; i < BLOCKS; i++)
-            z[i] = GATHERS == ANY ? 1 : rows[i * TILE_SIDE];
-#pragma unroll
-        for (int k = GATHERS == ANY ? 0 : 1; k < gathers; k++)
+        const T *rows = batches.rows_of(which, 0) + place_of(half);
+        if constexpr (GATHERS == ANY) {
 #pragma unroll
             for (int i = 0; i < BLOCKS; i++)
-                z[i] *= static_cast<double>(rows[k * BATCH * LD + i * TILE_SIDE]);
+                z[i] = 1;
+        } else {
+            read(rows, z);
+        }
+#pragma unroll
+        for (int k = GATHERS == ANY ? 0 : 1; k < gathers; k++) {
+            double x[BLOCKS];
+            read(rows + k * BATCH * LD, x);
+#pragma unroll
+            for (int i = 0; i < BLOCKS; i++)
+                z[i] *= x[i];
+        }
     }
 
     /* This lane's part of the model's value at nonzero t of a half. */
     __device__ __forceinline__ double part_of_value(const double (&z)[BLOCKS]) const
     {
-        double even = z[0] * room.old[g], odd = 0;
+        double old[BLOCKS];
+        read(room.old, old);
+        double even = z[0] * old[0], odd = 0;
 #pragma unroll
         for (int i = 1; i < BLOCKS; i++) {
             if (i % 2)
-                odd = fma(z[i], room.old[i * TILE_SIDE + g], odd);
+                odd = fma(z[i], old[i], odd);
             else
-                even = fma(z[i], room.old[i * TILE_SIDE + g], even);
+                even = fma(z[i], old[i], even);
         }
         return even + odd;
     }
@@ -142,11 +184,12 @@ template <typename T, int BLOCKS> struct row_adder {
     }
 
     /* What nonzero `lane % BATCH` adds. */
-    __device__ __forceinline__ factors term_of(const batch &x, double m)
+    template <typename WAY>
+    __device__ __forceinline__ factors term_of(const batch &x, const WAY &way, double m)
     {
         const double h = static_cast<int>(lane) % BATCH < x.count ? a.unlisted : 0;
         numbers.known += row_term_known(x.value);
-        return a.counts ? count_of(x.value, m, h) : square_of(x.value, m, h);
+        return way.counts ? count_of(x.value, m, h) : square_of(x.value, m, h);
     }
 
     /* The sum, over g, of m[half], where half is that of nonzero `lane % BATCH`. */
@@ -186,8 +229,17 @@ template <typename T, int BLOCKS> struct row_adder {
         });
     }
 
+    /* What is summed, as struct row_systems_args says it. */
+    struct any_way {
+        bool counts, matrix, weighed;
+    };
+    template <bool COUNTS, bool MATRIX> struct run_way {
+        static constexpr bool counts = COUNTS, matrix = MATRIX, weighed = false;
+    };
+
     /* Adds a batch, whose rows are in stage `which`. */
-    template <int GATHERS> __device__ __forceinline__ void add_batch(const batch &x, int which)
+    template <int GATHERS, typename WAY>
+    __device__ __forceinline__ void add_batch(const batch &x, const WAY &way, int which)
     {
         double z[2][BLOCKS], m[2], c[2], w[2], q[2];
 #pragma unroll
@@ -196,79 +248,98 @@ template <typename T, int BLOCKS> struct row_adder {
             m[half] = part_of_value(z[half]);
             if constexpr (!IN_REGISTERS)
                 for (int i = 0; i < BLOCKS; i++)
-                    room.z[place_of(half, i)] = z[half][i];
+                    room.z[place_of(half) + component(i, g)] = z[half][i];
         }
-        const factors of = term_of(x, sum_of_value(m));
+        const factors of = term_of(x, way, sum_of_value(m));
         of_both(of.c, c);
-        if (a.weighed)
+        if (way.weighed)
             of_both(of.q, q);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             if constexpr (!IN_REGISTERS)
-                for (int i = 0; i < BLOCKS; i++)
-                    z[half][i] = room.z[place_of(half, i)];
+                read(room.z + place_of(half), z[half]);
             add_vector(c[half], z[half]);
-            for (int i = 0; a.weighed && i < BLOCKS; i++)
+            for (int i = 0; way.weighed && i < BLOCKS; i++)
                 part_of_q(i) += q[half] * z[half][i];
         }
-        if (!a.matrix)
+        if (!way.matrix)
             return;
         of_both(of.w, w);
         if constexpr (IN_REGISTERS)
             add_matrix(w, [&](int half, int i) { return z[half][i]; });
         else
-            add_matrix(w, [&](int half, int i) { return room.z[place_of(half, i)]; });
+            add_matrix(w,
+                       [&](int half, int i) { return room.z[place_of(half) + component(i, g)]; });
     }
 
     __device__ __forceinline__ void add(const batch &x, int which)
     {
+        const any_way way = {a.counts != 0, a.matrix != 0, a.weighed != 0};
         if (a.mttkrp.gathers == 2)
-            add_batch<2>(x, which);
+            add_batch<2>(x, way, which);
         else
-            add_batch<ANY>(x, which);
+            add_batch<ANY>(x, way, which);
     }
 
     /* Whether a whole batch of the present row may go on as a run. */
     __device__ __forceinline__ bool may_run(const batch &x) const
     {
-        return x.count == BATCH && x.row == row && batches.narrow &&
+        return x.count == BATCH && x.row == row && batches.narrow && !a.weighed &&
                (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3);
     }
 
     /* Adds *x, which has BATCH nonzeros of the present row, and those after it, as long as there
-     * are BATCH more of the row. The last of them, in stage *which, becomes *x. */
-    template <int GATHERS> __device__ __forceinline__ void add_run(batch *x, int *which)
+     * are BATCH more of the row. The last of them, in stage *which, becomes *x. The votes let the
+     * compiler know that the lanes stay together. */
+    template <int GATHERS, typename WAY>
+    __device__ __forceinline__ void add_run_of(batch *x, const WAY &way, int *which)
     {
         typename row_batches<T, COLUMNS>::lane_copy copy[GATHERS];
         batches.copies_of(copy);
-        while (batches.row_goes_on()) {
+        while (__any_sync(ALL, batches.row_goes_on())) {
             const double next = batches.take_run(*which ^ 1, copy);
             __pipeline_wait_prior(1);
             __syncwarp();
-            add_batch<GATHERS>({x->value, row, BATCH}, *which);
+            add_batch<GATHERS>({x->value, row, BATCH}, way, *which);
             __syncwarp();
             x->value = next;
             *which ^= 1;
         }
     }
 
+    template <int GATHERS> __device__ __forceinline__ void add_run_by(batch *x, int *which)
+    {
+        if (!a.counts)
+            add_run_of<GATHERS>(x, run_way<false, true>(), which);
+        else if (a.matrix)
+            add_run_of<GATHERS>(x, run_way<true, true>(), which);
+        else
+            add_run_of<GATHERS>(x, run_way<true, false>(), which);
+    }
+
     __device__ __forceinline__ void add_run(batch *x, int *which)
     {
         if (a.mttkrp.gathers == 2)
-            add_run<2>(x, which);
+            add_run_by<2>(x, which);
         else
-            add_run<3>(x, which);
+            add_run_by<3>(x, which);
+    }
+
+    /* Entry (i, j) or (j, i) of G, whichever is in its upper half. */
+    __device__ __forceinline__ double &upper(uint32_t i, uint32_t j) const
+    {
+        constexpr int G_LD = row_room<COLUMNS>::LD;
+        return room.g[min(i, j) * G_LD + max(i, j)];
     }
 
     /* The tile (block, column), block >= column, into the upper half of G. */
     __device__ __forceinline__ void put_tile(int block, int column, double x, double y)
     {
-        constexpr int G_LD = row_room<COLUMNS>::LD;
-        const uint32_t i = block * TILE_SIDE + g, j = column * TILE_SIDE + 2 * t;
-        if (i >= j)
-            room.g[j * G_LD + i] = x;
-        if (i >= j + 1)
-            room.g[(j + 1) * G_LD + i] = y;
+        const uint32_t i = component(block, g);
+        if (block > column || g >= 2 * t)
+            upper(i, component(column, 2 * t)) = x;
+        if (block > column || g >= 2 * t + 1)
+            upper(i, component(column, 2 * t + 1)) = y;
     }
 
     /* The sum of x over the lanes of a g. */
@@ -289,7 +360,7 @@ template <typename T, int BLOCKS> struct row_adder {
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++)
             if (t == 0)
-                room.q[i * TILE_SIDE + g] = sum[i];
+                room.q[component(i, g)] = sum[i];
     }
 
     __device__ __forceinline__ void put_row()
@@ -308,7 +379,7 @@ template <typename T, int BLOCKS> struct row_adder {
         for (int i = 0; i < BLOCKS; i++) {
             const double x = sum_of_g(b[i]);
             if (t == 0)
-                room.b[i * TILE_SIDE + g] = x;
+                room.b[component(i, g)] = x;
         }
         __syncwarp();
     }

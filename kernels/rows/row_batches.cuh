@@ -77,7 +77,7 @@ template <typename T, int COLUMNS> struct row_batches {
         skipped = span.skipped;
         base = a.base ? a.base + static_cast<uint64_t>(span.block) * MAX_ORDER : nullptr;
         previous = NO_ROW;
-        now = next = read(span.begin);
+        now = next = narrow ? read<true>(span.begin) : read<false>(span.begin);
         begin_window(span.begin);
         if (span.continued)
             previous = __shfl_sync(ALL, now.row, 0);
@@ -98,10 +98,11 @@ template <typename T, int COLUMNS> struct row_batches {
         return base ? __ldg(base + mode) : 0;
     }
 
-    __device__ __forceinline__ window read(uint64_t at) const
+    template <bool NARROW> __device__ __forceinline__ window read(uint64_t at) const
     {
         const uint64_t i = at + lane < end ? at + lane : end - 1;
-        const global_chunk<T, ANY> all{{a.index[0], a.index[1]}, a.value, a.wide_values != 0};
+        const global_chunk<T, ANY> all{
+            {a.index[0], NARROW ? nullptr : a.index[1]}, a.value, a.wide_values != 0};
         const auto here = all.from(i);
         window w;
         w.index = here.index_at(0);
@@ -131,19 +132,26 @@ template <typename T, int COLUMNS> struct row_batches {
         begin_window(first + from);
     }
 
-    /* The nonzeros of the window from `at` on are in `now`. */
     __device__ __forceinline__ void begin_window(uint64_t at)
+    {
+        if (narrow)
+            begin_window_of<true>(at);
+        else
+            begin_window_of<false>(at);
+    }
+
+    /* The nonzeros of the window from `at` on are in `now`. */
+    template <bool NARROW> __device__ __forceinline__ void begin_window_of(uint64_t at)
     {
         first = at;
         from = 0;
         size = end - first < WARP ? static_cast<int>(end - first) : WARP;
-        now.row =
-            narrow ? row_number<true>(a.output, now.index) : row_number<false>(a.output, now.index);
+        now.row = row_number<NARROW>(a.output, now.index);
         const uint32_t before = __shfl_up_sync(ALL, now.row, 1);
         heads = __ballot_sync(ALL, static_cast<int>(lane) < size && lane > 0 && now.row != before);
         same = __shfl_sync(ALL, now.row, 0) == previous ? end_of_row() : 0;
         if (first + WARP < end)
-            next = read(first + WARP);
+            next = read<NARROW>(first + WARP);
     }
 
     /* The lane after the last one that has the row of lane `from`. */
@@ -161,12 +169,29 @@ template <typename T, int COLUMNS> struct row_batches {
                (from == size || (size - from <= max(BATCH, skipped) && heads >> from & 1));
     }
 
-    /* Whether the next BATCH nonzeros have the row of the last batch. */
+    /* Whether the next BATCH nonzeros have the row of the last batch. Indices have one word. */
     __device__ __forceinline__ bool row_goes_on()
     {
-        if (from == size && first + size < end)
-            slide();
+        if (__any_sync(ALL, from == WARP && first + WARP < end)) {
+            now = next;
+            begin_window_of<true>(first + WARP);
+        }
         return from + BATCH <= same;
+    }
+
+    /* rows + i bytes, by one instruction. */
+    __device__ __forceinline__ static const char *row_at(const char *rows, uint32_t i,
+                                                         uint32_t bytes)
+    {
+        const char *to;
+        asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(to) : "r"(i), "r"(bytes), "l"(rows));
+        return to;
+    }
+
+    /* The compiler does not compute x again where it is needed. */
+    template <typename X> __device__ __forceinline__ static void keep(X &x)
+    {
+        asm volatile("" : "+l"(x));
     }
 
     /* Where lanes find and put what they copy of the rows of a gather. */
@@ -184,6 +209,7 @@ template <typename T, int COLUMNS> struct row_batches {
             const mttkrp_gather &gather = a.gather[k];
             copy[k] = {static_cast<const char *>(gather.rows) + v * VECTOR_BYTES,
                        gather.field.shift, gather.field.mask};
+            keep(copy[k].rows);
         }
     }
 
@@ -201,8 +227,9 @@ template <typename T, int COLUMNS> struct row_batches {
                 static_cast<uint32_t>(now.index.word[0] >> copy[k].shift) & copy[k].mask;
 #pragma unroll
             for (int s = 0; s < STEPS; s++) {
-                const uint64_t i = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
-                copy_vector(to + (k * BATCH + s * AT_ONCE) * LD, copy[k].rows + i * row_bytes);
+                const uint32_t i = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
+                copy_vector(to + (k * BATCH + s * AT_ONCE) * LD,
+                            row_at(copy[k].rows, i, row_bytes));
             }
         }
         const double value = __shfl_sync(ALL, now.value, from + static_cast<int>(lane) % BATCH);
