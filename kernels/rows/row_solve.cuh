@@ -10,7 +10,8 @@
 #include "numerics/row_term.h"
 
 /* A warp's room for the system of a row; lane l has entries l and l + 32 of what is in registers.
- * The stride of g keeps the lanes of a column apart. */
+ * The stride of g keeps the lanes of a column apart. Vectors of 16 bytes are read from `old` and z.
+ */
 template <int COLUMNS_OF> struct alignas(16) row_room {
     static constexpr int COLUMNS = COLUMNS_OF;
     static constexpr int LD = COLUMNS + 1;
@@ -18,14 +19,14 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
     double g[COLUMNS * LD]; /* G's entries (i, j) with i <= j; below the diagonal, the factor L */
     double b[COLUMNS];
     union {
-        double old[COLUMNS];  /* the old row, while nonzeros are added */
-        double step[COLUMNS]; /* d of H d = q                          */
-        double q[COLUMNS];    /* of counts, after that                 */
+        alignas(16) double old[COLUMNS]; /* the old row, while nonzeros are added */
+        double step[COLUMNS];            /* d of H d = q                          */
+        double q[COLUMNS];               /* of counts, after that                 */
     };
     row_totals totals; /* of the span */
     /* z of a batch of nonzeros, where registers have no room for it. */
     static constexpr bool HOLDS_BATCH = COLUMNS > 32;
-    double z[HOLDS_BATCH ? 8 * (COLUMNS + 8) : 1];
+    alignas(16) double z[HOLDS_BATCH ? 8 * (COLUMNS + 8) : 1];
 };
 
 /* What a row's system needs beside its room. */
