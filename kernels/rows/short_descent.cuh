@@ -172,8 +172,9 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
             d[r] = old[r] * (factor_of(row, r, &linear) - 1);
     }
 
-    /* The row of slot `lane` becomes a better one; a row of which nothing is known becomes 0. */
-    template <int MOST> __device__ __forceinline__ void improve()
+    /* d of the row of slot `lane` becomes a step; of counts, returns what that surely gains, or
+     * infinity. */
+    template <int MOST> __device__ __forceinline__ double improve()
     {
         row_facts<MOST> f = facts<MOST>();
         const short_row row = room.row[lane];
@@ -188,10 +189,20 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
         for (int i = 0; i < MOST; i++)
             if (i < row.length)
                 room.misfit[row.first + i] = f.left[i] * f.left[i];
-        if (gain < INFINITY)
-            multiply_row(gain);
         room.solves[lane] = f.solves;
         sum.penalty += a.counted && f.solves ? penalty(f) : 0;
+        return gain;
+    }
+
+    __device__ __forceinline__ double improve_up_to(int most)
+    {
+        if (most <= 1)
+            return improve<1>();
+        if (most <= 2)
+            return improve<2>();
+        if (most <= 4)
+            return improve<4>();
+        return improve<ROW_SHORT_DESCENT>();
     }
 
     /* Of the new row. */
@@ -222,10 +233,16 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
         return out < a.floor ? a.floor : out; /* a NaN stays */
     }
 
-    template <int MOST> __device__ __forceinline__ bool solve_rows()
+    __device__ __forceinline__ bool solve()
     {
+        const int most = longest();
+        double gain = INFINITY;
+        room.x[lane] = value;
+        this->make_terms();
         if (lane < rows)
-            improve<MOST>();
+            gain = improve_up_to(most);
+        if (gain < INFINITY)
+            multiply_row(gain);
         __syncwarp();
         if (length > 0 && !a.counts && row_term_known(value)) {
             sum.misfit += room.misfit[lane];
@@ -233,20 +250,6 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
         }
         this->write([&](int s, uint32_t r) { return entry_of(s, r); });
         return true;
-    }
-
-    __device__ __forceinline__ bool solve()
-    {
-        const int most = longest();
-        room.x[lane] = value;
-        this->make_terms();
-        if (most <= 1)
-            return solve_rows<1>();
-        if (most <= 2)
-            return solve_rows<2>();
-        if (most <= 4)
-            return solve_rows<4>();
-        return solve_rows<ROW_SHORT_DESCENT>();
     }
 };
 

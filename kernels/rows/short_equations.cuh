@@ -77,8 +77,8 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
     }
 
     /* With the ridge D^-1, a row's minimum is a = D Z' y, where (Z D Z' + 1) y = x has an equation
-     * for each known nonzero; y is what is left of x. False, and nothing is done, where K is so
-     * large beside 1 that y would lose digits. No row has more than MOST nonzeros. */
+     * for each known nonzero; y is what is left of x. Finds y; false, and nothing is done, where
+     * K is so large beside 1 that y would lose digits. No row has more than MOST nonzeros. */
     template <int MOST> __device__ __forceinline__ bool solve_rows()
     {
         const uint32_t lanes = length > 0 ? (2u << (first + length - 1)) - (1u << first) : 0;
@@ -104,12 +104,10 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
             room.ridge[slot] = times;
         sum.misfit += counts ? y * y : 0;
         sum.size += counts ? y * y : 0;
-        __syncwarp();
-        this->write([&](int s, uint32_t r) { return entry_of(s, r); });
         return true;
     }
 
-    __device__ __forceinline__ bool solve()
+    __device__ __forceinline__ bool solve_all()
     {
         const int most = longest();
         if (most <= 1)
@@ -121,6 +119,15 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
         if (most <= 8)
             return solve_rows<8>();
         return solve_rows<ROW_SHORT_EQUATIONS>();
+    }
+
+    __device__ __forceinline__ bool solve()
+    {
+        if (!solve_all())
+            return false;
+        __syncwarp();
+        this->write([&](int s, uint32_t r) { return entry_of(s, r); });
+        return true;
     }
 };
 
