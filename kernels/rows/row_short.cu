@@ -42,13 +42,12 @@ __global__ void __launch_bounds__(WARP, warps_of<SOLVER>())
 /* The only list of specialisations. */
 struct short_kernel {
     const void *solve;
-    int bytes; /* of shared memory */
+    uint32_t bytes; /* of shared memory */
 };
 
 template <typename SOLVER> short_kernel instance()
 {
-    return {reinterpret_cast<const void *>(solve_short<SOLVER>),
-            static_cast<int>(sizeof(typename SOLVER::room_of))};
+    return {reinterpret_cast<const void *>(solve_short<SOLVER>), sizeof(typename SOLVER::room_of)};
 }
 
 template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
@@ -74,21 +73,12 @@ extern "C" cudaError_t row_short_solve(const struct row_systems_args *args, cuda
 {
     const short_kernel kernel = kernel_of(*args);
     void *list[] = {const_cast<row_systems_args *>(args)};
-    int device, processors, blocks;
-    cudaError_t code = cudaGetDevice(&device);
-    if (code == cudaSuccess)
-        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (code == cudaSuccess)
-        code = cudaFuncSetAttribute(kernel.solve, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    kernel.bytes);
-    if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.solve, WARP,
-                                                             kernel.bytes);
+    uint32_t warps;
+    cudaError_t code = warps_of_device(kernel.solve, kernel.bytes, &warps);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args->next, 0, sizeof *args->next, stream);
     if (code == cudaSuccess)
-        code = cudaLaunchKernel(kernel.solve,
-                                dim3(min(static_cast<uint32_t>(processors * blocks), args->spans)),
-                                dim3(WARP), list, kernel.bytes, stream);
+        code = cudaLaunchKernel(kernel.solve, dim3(min(warps, args->spans)), dim3(WARP), list,
+                                kernel.bytes, stream);
     return code;
 }

@@ -314,19 +314,7 @@ cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision pr
                               uint32_t *warps)
 {
     const row_kernel kernel = kernel_of(rank, precision);
-    const uint32_t bytes = shared_bytes_of(kernel, gathers);
-    int device, processors, blocks;
-    cudaError_t code = cudaGetDevice(&device);
-    if (code == cudaSuccess)
-        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (code == cudaSuccess)
-        code = cudaFuncSetAttribute(kernel.solve, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(bytes));
-    if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.solve, WARP, bytes);
-    if (code == cudaSuccess)
-        *warps = static_cast<uint32_t>(processors) * static_cast<uint32_t>(blocks);
-    return code;
+    return warps_of_device(kernel.solve, shared_bytes_of(kernel, gathers), warps);
 }
 
 static cudaError_t launch(const row_systems_args &args, const row_kernel &kernel,

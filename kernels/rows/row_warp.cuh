@@ -1,6 +1,7 @@
 #ifndef BLCO_ROW_WARP_CUH
 #define BLCO_ROW_WARP_CUH
 
+#include <cuda_runtime.h>
 #include <stdint.h>
 
 constexpr uint32_t ALL = ~0u; /* lanes */
@@ -22,6 +23,24 @@ __device__ __forceinline__ double inverse(double x)
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
     y = fma(fma(-x, y, 1.0), y, y);
     return fma(fma(-x, y, 1.0), y, y);
+}
+
+/* *warps = the thread blocks of one warp that run at once on the present device, of a kernel that
+ * needs so many bytes of dynamic shared memory. */
+inline cudaError_t warps_of_device(const void *kernel, uint32_t bytes, uint32_t *warps)
+{
+    int device, processors, blocks;
+    cudaError_t code = cudaGetDevice(&device);
+    if (code == cudaSuccess)
+        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (code == cudaSuccess)
+        code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(bytes));
+    if (code == cudaSuccess)
+        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, WARP, bytes);
+    if (code == cudaSuccess)
+        *warps = static_cast<uint32_t>(processors) * static_cast<uint32_t>(blocks);
+    return code;
 }
 
 #endif
