@@ -38,6 +38,10 @@ struct row_join {
     uint32_t last;  /* the last span that has one; those between are all its */
 };
 
+/* A join is summed in slices of so many spans, the first of them that of the join's first part; a
+ * slice is a join of these alone. */
+#define ROW_SLICE 32
+
 struct row_systems_args {
     struct mttkrp_args mttkrp; /* nonzeros, bases, gathers, output, vectors, precision; m: the new
                                 * rows, of which those without nonzeros are not written */
@@ -61,6 +65,8 @@ struct row_systems_args {
     const uint32_t *continued;   /* (spans + 1): 1 where the row before goes on           */
     const struct row_join *join; /* (joins)                                             */
     uint32_t joins;
+    const struct row_join *slice; /* (slices): of all joins; none where joins are summed at once */
+    uint32_t slices;
     int first_is_part, last_is_part; /* the first, the last join is a part of a row that has others
                                       * elsewhere: it is summed and not solved                    */
     int joined;                /* set by row_systems_join: parts are summed, joins are solved   */

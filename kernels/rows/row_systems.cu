@@ -247,18 +247,22 @@ __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
     }
 }
 
-/* Thread block j: the first part of join j becomes the sum of all its parts. */
+/* Thread block j: the first part of join j becomes the sum of its parts, or of those that are the
+ * first of its slices of `step` spans. */
 __global__ void __launch_bounds__(JOIN_THREADS)
-    join_parts(const __grid_constant__ row_systems_args a, uint32_t length)
+    join_parts(const __grid_constant__ row_systems_args a, const row_join *joins, uint32_t step,
+               uint32_t length)
 {
-    const row_join join = a.join[blockIdx.x];
+    const row_join join = joins[blockIdx.x];
     double *first = a.part + static_cast<uint64_t>(join.first) * length;
+    if (join.first / 2 + step > join.last)
+        return;
     for (uint32_t i = threadIdx.x; i < length; i += JOIN_THREADS) {
         const bool is_least = a.counts && i == LEAST_AT;
         double sum = first[i];
         const double *from = a.part + i;
 #pragma unroll 8
-        for (uint32_t s = join.first / 2 + 1; s <= join.last; s++) {
+        for (uint32_t s = join.first / 2 + step; s <= join.last; s += step) {
             const double x = __ldcg(from + 2 * static_cast<uint64_t>(s) * length);
             sum = is_least ? fmin(sum, x) : sum + x;
         }
@@ -353,7 +357,10 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
     pass.joined = 1;
     if (args->joins == 0)
         return cudaSuccess;
-    join_parts<<<args->joins, JOIN_THREADS, 0, stream>>>(pass, kernel.length);
+    if (args->slices > 0)
+        join_parts<<<args->slices, JOIN_THREADS, 0, stream>>>(pass, args->slice, 1, kernel.length);
+    join_parts<<<args->joins, JOIN_THREADS, 0, stream>>>(
+        pass, args->join, args->slices > 0 ? ROW_SLICE : 1, kernel.length);
     cudaError_t code = cudaGetLastError();
     pass.join += args->first_is_part;
     pass.joins = row_systems_joined(args);

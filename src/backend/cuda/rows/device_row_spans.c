@@ -11,7 +11,7 @@ static const char doing[] = "systems of rows on the GPU";
 
 uint64_t device_row_spans_bytes(uint64_t nnz)
 {
-    const uint64_t span = sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(struct row_join);
+    const uint64_t span = sizeof(uint64_t) + 2 * sizeof(uint32_t) + 2 * sizeof(struct row_join);
     return (nnz / DEVICE_ROW_SPAN_NNZ + 1) * (span + sizeof(struct row_totals));
 }
 
@@ -21,9 +21,10 @@ struct spans {
     uint32_t *block;                      /* (count)                                        */
     uint32_t *before, *after, *continued; /* (count + 1)                                    */
     struct row_join *join;                /* (joins)                                        */
+    struct row_join *slice;               /* (slices)                                       */
     struct row_join *shared;              /* (shared_rows)                                   */
     uint32_t *entered, *row; /* (pieces): a piece's first row begins before it; its number  */
-    uint32_t count, joins;
+    uint32_t count, joins, slices;
 };
 
 static void spans_free(struct spans *s)
@@ -34,6 +35,7 @@ static void spans_free(struct spans *s)
     memory_free(s->after);
     memory_free(s->continued);
     memory_free(s->join);
+    memory_free(s->slice);
     memory_free(s->shared);
     memory_free(s->entered);
     memory_free(s->row);
@@ -50,6 +52,7 @@ static enum status spans_open(struct device_row_spans *d, struct spans *s, uint6
     s->after = memory_array(spans + 1, sizeof *s->after, error);
     s->continued = memory_zeros(spans + 1, sizeof *s->continued, error);
     s->join = memory_array(spans, sizeof *s->join, error);
+    s->slice = memory_array(spans, sizeof *s->slice, error);
     s->shared = memory_array(pieces, sizeof *s->shared, error);
     s->entered = memory_array(pieces, sizeof *s->entered, error);
     s->row = memory_array(pieces, sizeof *s->row, error);
@@ -95,6 +98,27 @@ static uint32_t find_joins(const uint32_t *continued, const uint32_t *row, uint3
     return joins;
 }
 
+/* Appends a join's slices to slice[0..); returns how many. */
+static uint32_t cut_join(const struct row_join *join, struct row_join *slice)
+{
+    uint32_t count = 0, begin = join->first / 2;
+    for (; begin <= join->last; begin += ROW_SLICE, count++) {
+        const uint32_t end = begin + ROW_SLICE - 1;
+        slice[count] = (struct row_join){.row = join->row,
+                                         .first = count == 0 ? join->first : 2 * begin,
+                                         .last = end < join->last ? end : join->last};
+    }
+    return count;
+}
+
+static void cut_joins(struct spans *s, struct device_row_piece *p)
+{
+    p->first_slice = s->slices;
+    for (uint32_t j = p->first_join; j < p->first_join + p->joins; j++)
+        s->slices += cut_join(&s->join[j], s->slice + s->slices);
+    p->slices = s->slices - p->first_slice;
+}
+
 /* The rows that the spans of a piece share. Those at its ends may have parts in other pieces. */
 static void join_piece(struct spans *s, struct device_row_piece *p)
 {
@@ -113,6 +137,7 @@ static void join_piece(struct spans *s, struct device_row_piece *p)
         join[0].first = 0;
     if (p->last_is_part)
         p->leaving = join[p->joins - 1].first;
+    cut_joins(s, p);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -224,6 +249,8 @@ static enum status keep_joins(struct device_row_spans *d, const struct spans *s,
         return error->status;
     if (keep(&d->join, s->join, s->joins, sizeof *s->join, stream, error) != STATUS_OK)
         return error->status;
+    if (keep(&d->slice, s->slice, s->slices, sizeof *s->slice, stream, error) != STATUS_OK)
+        return error->status;
     return keep(&d->shared, s->shared, d->shared_rows, sizeof *s->shared, stream, error);
 }
 
@@ -287,6 +314,7 @@ void device_row_spans_close(struct device_row_spans *d)
     device_free(d->block);
     device_free(d->continued);
     device_free(d->join);
+    device_free(d->slice);
     device_free(d->shared);
     *d = (struct device_row_spans){0};
 }
@@ -301,6 +329,8 @@ void device_row_spans_args(const struct device_row_spans *d, uint64_t p,
     args->continued = d->continued + piece->first;
     args->join = d->join + piece->first_join;
     args->joins = piece->joins;
+    args->slice = d->slice + piece->first_slice;
+    args->slices = piece->slices;
     args->first_is_part = piece->first_is_part;
     args->last_is_part = piece->last_is_part;
 }

@@ -6,6 +6,7 @@ void device_row_stream_args(const struct device_row_stream *s, const struct devi
     args->spans = d->pieces;
     args->join = d->shared;
     args->joins = d->shared_rows;
+    args->slices = 0;
     args->first_is_part = args->last_is_part = 0;
     device_row_room_args(&s->pieces, args);
 }
