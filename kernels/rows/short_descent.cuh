@@ -5,15 +5,20 @@
 
 #include "kernels/rows/short_terms.cuh"
 
-template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
-    using terms_of = short_terms<COLUMNS>;
+constexpr int DESCENT_SLOTS = 20; /* leave shared memory for eight warps at rank 32 */
+
+template <int COLUMNS> struct short_descent : short_terms<COLUMNS, DESCENT_SLOTS> {
+    using terms_of = short_terms<COLUMNS, DESCENT_SLOTS>;
     using terms_of::a, terms_of::lane, terms_of::length, terms_of::first, terms_of::rows,
         terms_of::value, terms_of::sum, terms_of::LD, terms_of::longest;
-    struct room_of : short_terms_room<COLUMNS> {
-        double d[WARP * short_room<COLUMNS>::LD]; /* (slot, component): the steps */
-        double x[WARP];                           /* of each nonzero              */
-        double misfit[WARP];                      /* of each nonzero, afterwards  */
-        bool solves[WARP]; /* (slot): there is a known value; of counts, one above 0 */
+    static constexpr int SLOTS = DESCENT_SLOTS;
+    struct room_of : short_terms_room<COLUMNS, SLOTS> {
+        double d[SLOTS * short_room<COLUMNS>::LD]; /* (slot, component): the steps        */
+        double inverse[SLOTS *
+                       short_room<COLUMNS>::LD]; /* ... 1 / H_rr; 0 where this is not above 0 */
+        double x[WARP];                          /* of each nonzero                     */
+        double misfit[WARP];                     /* of each nonzero, afterwards         */
+        bool solves[SLOTS]; /* (slot): there is a known value; of counts, one above 0 */
     };
     room_of &room;
 
@@ -28,7 +33,7 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
         int length;
         double w[MOST], left[MOST]; /* c - q - w e, where e = z d                 */
         const double *z[MOST];      /* (R)                                        */
-        double *old, *d;            /* (R): the row, and its step                 */
+        double *old, *d, *inverse;  /* (R): the row, its step, 1 / H_rr           */
         double times;               /* the ridge                                  */
         double least;               /* of counts: the least above 0               */
         bool solves;
@@ -40,6 +45,7 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
         row_facts<MOST> f = {.length = row.length,
                              .old = room.old + lane * LD,
                              .d = room.d + lane * LD,
+                             .inverse = room.inverse + lane * LD,
                              .times = 1,
                              .least = INFINITY};
         int known = 0;
@@ -83,42 +89,81 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
         return f.times * __ldg(a.common.ridge + r);
     }
 
-    /* Coordinate r of d; returns step^2 H_rr. */
-    template <int MOST>
-    __device__ __forceinline__ double descend(row_facts<MOST> &f, uint32_t r, double keeps) const
+    /* What does not change while coordinates descend: d = 0, and the inverse of each H_rr. */
+    template <int MOST> __device__ __forceinline__ void begin(row_facts<MOST> &f) const
     {
-        const double ridge = ridge_of(f, r), old = f.old[r], now = f.d[r];
-        double z[MOST], h = ridge;
-        double down = -ridge * now - (a.counts ? __ldg(a.common.linear + r) : ridge * old);
+#pragma unroll 2
+        for (uint32_t r = 0; r < a.rank; r++) {
+            double even = ridge_of(f, r), odd = 0;
 #pragma unroll
-        for (int i = 0; i < MOST; i++) {
-            z[i] = f.z[i][r];
-            h = fma(f.w[i] * z[i], z[i], h);
-            down = fma(f.left[i], z[i], down);
+            for (int i = 0; i < MOST; i++) {
+                const double z = f.z[i][r];
+                (i % 2 ? odd : even) = fma(f.w[i] * z, z, i % 2 ? odd : even);
+            }
+            const double h = even + odd;
+            f.inverse[r] = h > 0 ? inverse(h) : 0;
+            f.d[r] = 0;
         }
-        if (!(h > 0))
-            return 0;
-        const double wanted = fma(down, inverse(h), now), bound = (keeps - 1) * old;
+    }
+
+    /* What a step of coordinate r needs, but for what other steps change. */
+    template <int MOST> struct coordinate {
+        double z[MOST], old, inverse, ridge, linear;
+    };
+
+    template <int MOST>
+    __device__ __forceinline__ coordinate<MOST> coordinate_at(const row_facts<MOST> &f,
+                                                              uint32_t r) const
+    {
+        coordinate<MOST> x = {.old = f.old[r],
+                              .inverse = f.inverse[r],
+                              .ridge = ridge_of(f, r),
+                              .linear = a.counts ? __ldg(a.common.linear + r) : 0};
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+            x.z[i] = f.z[i][r];
+        return x;
+    }
+
+    /* Coordinate r of d; whether step^2 H_rr is above `enough`. */
+    template <int MOST>
+    __device__ __forceinline__ bool descend(row_facts<MOST> &f, uint32_t r,
+                                            const coordinate<MOST> &x, double keeps,
+                                            double enough) const
+    {
+        const double now = f.d[r];
+        double even = a.counts ? -x.linear : -x.ridge * x.old, odd = 0;
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+            (i % 2 ? odd : even) = fma(f.left[i], x.z[i], i % 2 ? odd : even);
+        const double down = fma(-x.ridge, now, even + odd);
+        const double wanted = fma(down, x.inverse, now), bound = (keeps - 1) * x.old;
         const double step = (wanted > bound ? wanted : bound) - now;
         f.d[r] = now + step;
 #pragma unroll
         for (int i = 0; i < MOST; i++)
-            f.left[i] = fma(-step * f.w[i], z[i], f.left[i]);
-        return step * step * h;
+            f.left[i] = fma(-step * f.w[i], x.z[i], f.left[i]);
+        return step * step > enough * x.inverse;
     }
 
-    /* Coordinate descent from d = 0, until a pass moves no coordinate by more than `enough`. */
+    /* Coordinate descent, until a pass moves no coordinate by more than `enough`. A coordinate is
+     * read while the one before it descends. */
     template <int MOST>
     __device__ __forceinline__ void descend_all(row_facts<MOST> &f, int passes, double keeps,
                                                 double enough) const
     {
-        double most;
-        do {
-            most = 0;
+        begin(f);
+        coordinate<MOST> x = coordinate_at(f, 0);
+        for (bool moved = true; moved && passes > 0; passes--) {
+            moved = false;
 #pragma unroll 1
-            for (uint32_t r = 0; r < a.rank; r++)
-                most = fmax(most, descend(f, r, keeps));
-        } while (--passes > 0 && most > enough);
+            for (uint32_t r = 0; r < a.rank; r++) {
+                const uint32_t later = r + 1 < a.rank ? r + 1 : 0;
+                const coordinate<MOST> next = coordinate_at(f, later);
+                moved |= descend(f, r, x, keeps, enough);
+                x = next;
+            }
+        }
     }
 
     /* d becomes the damped Newton step; returns what that surely gains, or infinity where it is not
@@ -179,8 +224,6 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS> {
         row_facts<MOST> f = facts<MOST>();
         const short_row row = room.row[lane];
         double gain = INFINITY;
-        for (uint32_t r = 0; r < a.rank; r++)
-            f.d[r] = 0;
         if (f.solves && a.counts)
             gain = newton(f);
         else if (f.solves)

@@ -4,11 +4,11 @@
 
 #include "kernels/rows/short_terms.cuh"
 
-template <int COLUMNS> struct short_multiply : short_terms<COLUMNS> {
-    using terms_of = short_terms<COLUMNS>;
+template <int COLUMNS> struct short_multiply : short_terms<COLUMNS, WARP> {
+    using terms_of = short_terms<COLUMNS, WARP>;
     using terms_of::a, terms_of::lane, terms_of::length, terms_of::first, terms_of::slot,
         terms_of::value, terms_of::sum, terms_of::LD, terms_of::terms;
-    struct room_of : short_terms_room<COLUMNS> {
+    struct room_of : short_terms_room<COLUMNS, WARP> {
         bool solves[WARP]; /* (slot): a count is above 0 */
     };
     room_of &room;

@@ -6,20 +6,20 @@
 #include "numerics/poisson_term.h"
 #include "numerics/row_term.h"
 
-template <int COLUMNS> struct short_terms_room : short_room<COLUMNS> {
-    double old[WARP * short_room<COLUMNS>::LD]; /* (slot, component) */
-    double c[WARP], w[WARP], q[WARP];           /* of each nonzero: row_term.h, poisson_term.h */
+template <int COLUMNS, int SLOTS> struct short_terms_room : short_room<COLUMNS> {
+    double old[SLOTS * short_room<COLUMNS>::LD]; /* (slot, component) */
+    double c[WARP], w[WARP], q[WARP];            /* of each nonzero: row_term.h, poisson_term.h */
 };
 
-template <int COLUMNS> struct short_terms : short_window<COLUMNS> {
+template <int COLUMNS, int SLOTS> struct short_terms : short_window<COLUMNS> {
     using window = short_window<COLUMNS>;
     using window::a, window::lane, window::length, window::first, window::value, window::slot,
         window::sum, window::LD, window::single;
-    short_terms_room<COLUMNS> &terms;
+    short_terms_room<COLUMNS, SLOTS> &terms;
 
     __device__ __forceinline__ short_terms(const row_systems_args &args,
-                                           short_terms_room<COLUMNS> &of)
-        : window(args, of), terms(of)
+                                           short_terms_room<COLUMNS, SLOTS> &of)
+        : window(args, of, SLOTS), terms(of)
     {
     }
 

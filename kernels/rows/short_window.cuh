@@ -29,6 +29,7 @@ template <int COLUMNS_OF> struct short_window {
     short_room<COLUMNS> &shared;
     const int lane;
     const bool single;
+    const int slots;      /* rows that are solved at once, at most */
     const uint32_t *base; /* of the span's block, or NULL        */
     bool goes_on;         /* the span's last row, after its end  */
     index_words<ANY> index;
@@ -40,9 +41,10 @@ template <int COLUMNS_OF> struct short_window {
     int rows;          /* that are solved                  */
     row_totals sum;    /* the lane's part                  */
 
-    __device__ __forceinline__ short_window(const row_systems_args &args, short_room<COLUMNS> &of)
+    __device__ __forceinline__ short_window(const row_systems_args &args, short_room<COLUMNS> &of,
+                                            int most = WARP)
         : a(args), shared(of), lane(threadIdx.x), single(args.mttkrp.precision == PRECISION_SINGLE),
-          base(nullptr)
+          slots(most), base(nullptr)
     {
     }
 
@@ -64,6 +66,14 @@ template <int COLUMNS_OF> struct short_window {
         number = coordinate_of(m.output, index);
     }
 
+    /* The lane of the first row that has no slot; WARP if all have one. */
+    __device__ __forceinline__ int first_without_slot(uint32_t starts, uint32_t own) const
+    {
+        if (__popc(starts) <= slots)
+            return WARP;
+        return __ffs(static_cast<int>(__ballot_sync(ALL, __popc(starts & own) > slots))) - 1;
+    }
+
     /* Finds the rows of a window of `size` nonzeros, which may be the span's last. A row `before`
      * began before it. Returns the lane where the next window begins, and sets *before. */
     __device__ __forceinline__ int find_rows(int size, bool last, uint32_t *before)
@@ -75,7 +85,9 @@ template <int COLUMNS_OF> struct short_window {
         const uint32_t later = starts & ~own;
         const int from = 31 - __clz(static_cast<int>(starts)); /* the last row's first lane */
         const bool ends = last || from < 0 || size - from > a.short_rows;
-        const int end = ends ? size : from; /* a short last row is left to the next window */
+        const int first_left = first_without_slot(starts, own);
+        /* A short last row is left to the next window, and rows that have no slot. */
+        const int end = min(ends ? size : from, first_left);
         first = 31 - __clz(static_cast<int>(starts & own));
         length = (later ? __ffs(static_cast<int>(later)) - 1 : size) - first;
         if (lane >= end || first < 0 || !(later || (last && !goes_on)) || length > a.short_rows)
@@ -86,7 +98,7 @@ template <int COLUMNS_OF> struct short_window {
         slot = __popc(heads & own) - 1;
         if (heads >> lane & 1)
             shared.row[slot] = {number, lane, length};
-        *before = ends ? __shfl_sync(ALL, number, size - 1) : NO_ROW;
+        *before = ends && end == size ? __shfl_sync(ALL, number, size - 1) : NO_ROW;
         return end;
     }
 
