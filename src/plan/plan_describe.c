@@ -45,8 +45,9 @@ static void describe_mode(const struct plan *plan, int n, const struct tile *til
     else
         append(t, "its own ordering of %s", NUMBER_SIZE(plan->tensor_bytes));
     if (tile->mode >= 0)
-        append(t, ", in tiles of %" PRIu64 " rows of mode %d",
-               tile_length(tile, r->tensor.shape.dims[tile->mode]), tile->mode + 1);
+        append(t, ", in tiles of %" PRIu64 " rows of mode %d%s",
+               tile_length(tile, r->tensor.shape.dims[tile->mode]), tile->mode + 1,
+               tile->in_cache ? " for the L2 cache" : "");
     if (plan->sorted[n])
         append(t, ", batches sorted by row");
     if (plan->conflict[n] == CONFLICT_HIERARCHICAL)

@@ -1,5 +1,7 @@
 #include "plan/tile_choice.h"
 
+#include <math.h>
+
 #include "numerics/tile_rows.h"
 
 /* Tiles pay where each partial sum is of so many nonzeros on average, and where loading the tiles
@@ -8,6 +10,13 @@
 #define NONZEROS_PER_SUM  30
 #define NONZEROS_PER_LOAD 100000
 #define SPANS             128 /* thread blocks of a GPU, about; each loads a tile at least once */
+
+/* Tiles of the L2 cache: of at most so many bytes; of a factor matrix of so many tiles, or the
+ * cache holds most of what is gathered anyway; with so many nonzeros for a partial sum, which is
+ * added to M in device memory. */
+#define CACHE_TILE             (UINT64_C(1) << 25)
+#define CACHE_TILES            4
+#define CACHE_NONZEROS_PER_SUM 20
 
 /* Rows of a mode shorter than a tile stay in the caches anyway. Of longer modes, the shortest has
  * the fewest tiles and so the longest partial sums. */
@@ -36,26 +45,60 @@ static bool pays(const struct tile_request *r, int mode, int n, double rows)
 static void force_tile(struct tile *tile, const struct tile_request *r, int mode)
 {
     if (r->shape->order > 1)
-        *tile = (struct tile){.mode = (mode + 1) % r->shape->order, .bits = 2};
+        *tile =
+            (struct tile){.mode = (mode + 1) % r->shape->order, .bits = 2, .in_cache = r->in_cache};
+}
+
+static int bits_below(uint64_t rows)
+{
+    int bits = 0;
+    while (UINT64_C(2) << bits <= rows)
+        bits++;
+    return bits;
+}
+
+/* The tiles of the L2 cache with the fewest partial sums, if they pay. */
+static void choose_in_cache(struct tile *tile, const struct tile_request *r, int mode)
+{
+    const int bits = bits_below(CACHE_TILE / r->row_bytes), line = ordering_line_bits(r->shape);
+    double least = (double)r->nnz / CACHE_NONZEROS_PER_SUM;
+    for (int n = 0; n < r->shape->order; n++) {
+        const uint64_t tiles = r->shape->dims[n] >> bits;
+        const double sums = partial_sums(r, mode, n, exp2(bits));
+        const bool one_word = line - ordering_bits(r->shape->dims[n]) + bits <= 64;
+        if (n != mode && tiles >= CACHE_TILES && one_word && sums <= least) {
+            *tile = (struct tile){.mode = n, .bits = bits, .in_cache = true};
+            least = sums;
+        }
+    }
+}
+
+/* The tiles of shared memory that pay most; none where an index would have two words. */
+static void choose_shared(struct tile *tile, const struct tile_request *r, int mode)
+{
+    const uint64_t rows = tile_rows(r->row_bytes / VECTOR_BYTES), *dims = r->shape->dims;
+    if (ordering_line_bits(r->shape) > 64)
+        return;
+    for (int n = 0; n < r->shape->order; n++)
+        if (n != mode && pays(r, mode, n, (double)rows) &&
+            (tile->mode < 0 || is_better(dims[n], dims[tile->mode], rows)))
+            *tile = (struct tile){.mode = n, .bits = ordering_bits(rows)};
 }
 
 uint64_t tile_choose(struct tile *tile, const struct tile_request *r, int mode)
 {
-    const uint64_t rows = tile_rows(r->row_bytes / VECTOR_BYTES), *dims = r->shape->dims;
-    *tile = (struct tile){.mode = -1, .bits = ordering_bits(rows)};
-    if (ordering_line_bits(r->shape) > 64) /* indices have one word */
-        return 0;
+    *tile = (struct tile){.mode = -1};
     if (r->forced) {
-        force_tile(tile, r, mode);
+        if (ordering_line_bits(r->shape) <= 64)
+            force_tile(tile, r, mode);
         return 0;
     }
-    for (int n = 0; n < r->shape->order; n++)
-        if (n != mode && pays(r, mode, n, (double)rows) &&
-            (tile->mode < 0 || is_better(dims[n], dims[tile->mode], rows)))
-            tile->mode = n;
-    if (tile->mode < 0)
+    choose_shared(tile, r, mode);
+    if (tile->mode < 0) {
+        choose_in_cache(tile, r, mode);
         return 0;
-    return (uint64_t)(partial_sums(r, mode, tile->mode, (double)rows) * (double)r->row_bytes);
+    }
+    return (uint64_t)(partial_sums(r, mode, tile->mode, exp2(tile->bits)) * (double)r->row_bytes);
 }
 
 uint64_t tile_choose_all(struct tile *tile, const struct plan *plan, const struct shape *shape,
@@ -64,7 +107,8 @@ uint64_t tile_choose_all(struct tile *tile, const struct plan *plan, const struc
     struct tile_request r = {.shape = shape,
                              .nnz = nnz,
                              .row_bytes = plan->request.row_bytes,
-                             .forced = plan->request.forced.tiles};
+                             .forced = plan->request.forced.tiles,
+                             .in_cache = plan->request.forced.cache_tiles};
     const bool may = plan->request.tiles && plan->request.conflict == CONFLICT_AUTO;
     uint64_t bytes = 0;
     if (plan->request.budget > plan->total_bytes)

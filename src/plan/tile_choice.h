@@ -1,4 +1,6 @@
-/* Whether MTTKRP of a mode works tile by tile (kernels/mttkrp/tiles.h), and on which tiles. */
+/* Whether MTTKRP of a mode works tile by tile, and on which tiles: those of shared memory have a
+ * kernel of their own (kernels/mttkrp/tiles.h); those of the L2 cache, for factor matrices that are
+ * far larger, only an ordering. */
 #ifndef BLCO_TILE_CHOICE_H
 #define BLCO_TILE_CHOICE_H
 
@@ -14,6 +16,7 @@ struct tile_request {
     uint64_t nnz, row_bytes;
     uint64_t room; /* bytes that partial sums may take                  */
     bool forced;   /* tiles of four rows, of the next mode, even if they do not pay */
+    bool in_cache; /* ... and for the L2 cache                                      */
 };
 
 /* *tile = the tiles that pay most for MTTKRP of `mode`; .mode is -1 where none pay or have room.

@@ -172,6 +172,7 @@ bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile
 {
     begin(o, mode, shape);
     o->tiled = tile->mode;
+    o->in_cache = tile->in_cache;
     const int bits = o->mode_bits[tile->mode], upper = bits > tile->bits ? bits - tile->bits : 0;
     place_mode(o, tile, lowest, shape->dims);
     cut(o, o->line_bits - upper);

@@ -29,6 +29,7 @@ struct field {
 struct ordering {
     int kind;                      /* ORDERING_ALTO, or n for `mode n`                   */
     int tiled;                     /* the mode in tiles of which the line is cut, or -1  */
+    bool in_cache;                 /* these are tiles of a cache (struct tile)           */
     int order;                     /* N                                                  */
     int line_bits;                 /* B                                                  */
     int cut;                       /* line bits below the block key; at most 64 * words  */
@@ -55,6 +56,7 @@ void ordering_create_lowest(struct ordering *o, int kind, int lowest, const stru
 struct tile {
     int mode;
     int bits;
+    bool in_cache; /* for a cache that all threads share; else for the memory of some of them */
 };
 
 /* Lays out the line of the ordering `mode` in tiles of another mode: on top the bits of that mode

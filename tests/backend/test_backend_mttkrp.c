@@ -99,12 +99,14 @@ static void check_tensor(const struct backend_kind *kind, struct coo *x, uint64_
             if (set_flow(&setting, flow, kind, x))
                 check_modes(kind, x, &k, &setting, expected);
         }
-    const struct backend_options tiles = {.problem.rank = rank,
-                                          .problem.precision = precision,
-                                          .no_sharing = true,
-                                          .forced.tiles = true};
-    if (kind->devices)
+    for (int in_cache = 0; kind->devices && in_cache < 2; in_cache++) {
+        const struct backend_options tiles = {
+            .problem.rank = rank,
+            .problem.precision = precision,
+            .no_sharing = true,
+            .forced = {.tiles = true, .cache_tiles = in_cache != 0}};
         check_modes(kind, x, &k, &tiles, expected);
+    }
     for (int n = 0; n < x->shape.order; n++)
         memory_free(expected[n]);
     ktensor_free(&k);

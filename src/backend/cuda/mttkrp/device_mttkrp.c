@@ -42,9 +42,12 @@ static void sort_gathers(struct device_mttkrp *w)
     }
 }
 
+/* In tiles of shared memory. Those of the L2 cache are blocks like any others, but that a row of M
+ * may be in several. */
 static bool is_tiled(const struct device_mttkrp *w)
 {
-    return w->tensor->blco.ordering.tiled >= 0;
+    const struct ordering *o = &w->tensor->blco.ordering;
+    return o->tiled >= 0 && !o->in_cache;
 }
 
 /* The pair of neighbouring gathers with the smallest table, if one is small enough. */
