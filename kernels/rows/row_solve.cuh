@@ -98,52 +98,95 @@ template <int COLUMNS> struct row_solver {
         }
     }
 
-    /* Column k of L, where H has the shift on its diagonal, and entry k of y, L y = q; q becomes
-     * what is left of it, and y stands in d. False where rounding has eaten the pivot. */
-    __device__ __forceinline__ bool eliminate(uint32_t k, double shift)
+    /* Columns of L that are found together, in registers. */
+    /* Columns of L that are found together; registers run out. */
+    static constexpr int PANEL = PARTS > 1 ? 2 : 8;
+    using panel = double[PARTS][PANEL];
+
+    /* x = the panel of H from column `first` on, less what the columns of L before it give. Entries
+     * above the diagonal and beyond the rank are anything. */
+    __device__ __forceinline__ void begin_panel(panel &x, uint32_t first) const
     {
-        double column[PARTS], pivot = 0;
+        const double *row[PARTS], *of_panel = room.g + first * LD;
+#pragma unroll
         for (int part = 0; part < PARTS; part++) {
-            const uint32_t i = entry(part);
-            double sum = 0;
-            if (i >= k && i < p.rank) {
-                double even = h(k, i), odd = 0;
-                uint32_t j = 0;
-                for (; j + 2 <= k; j += 2) {
-                    even -= room.g[i * LD + j] * room.g[k * LD + j];
-                    odd -= room.g[i * LD + j + 1] * room.g[k * LD + j + 1];
-                }
-                if (j < k)
-                    even -= room.g[i * LD + j] * room.g[k * LD + j];
-                sum = even + odd;
-            }
-            column[part] = sum;
+            const uint32_t i = min(entry(part), p.rank - 1);
+            row[part] = room.g + i * LD;
+#pragma unroll
+            for (int c = 0; c < PANEL; c++)
+                x[part][c] = h(i, min(first + c, p.rank - 1));
         }
-        const double whole = h(k, k) + shift;
-        pivot = of_all(column, k) + shift;
-        if (!(pivot > ROW_SINGULAR * whole))
+#pragma unroll 2
+        for (uint32_t j = 0; j < first; j++) {
+            double l[PARTS];
+#pragma unroll
+            for (int part = 0; part < PARTS; part++)
+                l[part] = row[part][j];
+#pragma unroll
+            for (int c = 0; c < PANEL; c++) {
+                const double of_column = of_panel[c * LD + j];
+#pragma unroll
+                for (int part = 0; part < PARTS; part++)
+                    x[part][c] = fma(-l[part], of_column, x[part][c]);
+            }
+        }
+    }
+
+    /* Column C of a panel, k of L: x becomes that of L, and of the columns after it what is left; q
+     * becomes what is left of it, and entry k of y, L y = q, stands in d. False where rounding has
+     * eaten the pivot. */
+    template <int C> __device__ __forceinline__ bool eliminate(panel &x, uint32_t k, double shift)
+    {
+        double column[PARTS];
+#pragma unroll
+        for (int part = 0; part < PARTS; part++)
+            column[part] = x[part][C];
+        const double pivot = of_all(column, k) + shift;
+        if (!(pivot > ROW_SINGULAR * (h(k, k) + shift)))
             return false;
-        const double inverse = 1 / sqrt(pivot), y = of_all(q, k) * inverse;
+        const double inverse = rsqrt(pivot), y = of_all(q, k) * inverse;
+#pragma unroll
         for (int part = 0; part < PARTS; part++) {
             const uint32_t i = entry(part);
-            const double l = column[part] * inverse;
+            column[part] *= inverse;
             if (i > k && i < p.rank) {
-                room.g[i * LD + k] = l;
-                q[part] -= l * y;
+                room.g[i * LD + k] = column[part];
+                q[part] = fma(-column[part], y, q[part]);
             } else if (i == k) {
                 room.step[k] = inverse;
                 d[part] = y;
             }
         }
-        __syncwarp();
+#pragma unroll
+        for (int c = C + 1; c < PANEL; c++) {
+            const double l = of_all(column, min(k + c - C, p.rank - 1));
+#pragma unroll
+            for (int part = 0; part < PARTS; part++)
+                x[part][c] = fma(-column[part], l, x[part][c]);
+        }
         return true;
     }
 
+    template <int C = 0>
+    __device__ __forceinline__ bool eliminate_from(panel &x, uint32_t first, double shift)
+    {
+        if constexpr (C < PANEL) {
+            if (first + C < p.rank)
+                return eliminate<C>(x, first + C, shift) && eliminate_from<C + 1>(x, first, shift);
+        }
+        return true;
+    }
+
+    /* L, where H has the shift on its diagonal. */
     __device__ __forceinline__ bool factorise(double shift)
     {
-        for (uint32_t k = 0; k < p.rank; k++)
-            if (!eliminate(k, shift))
+        for (uint32_t first = 0; first < p.rank; first += PANEL) {
+            panel x;
+            begin_panel(x, first);
+            if (!eliminate_from(x, first, shift))
                 return false;
+            __syncwarp();
+        }
         return true;
     }
 
@@ -192,44 +235,69 @@ template <int COLUMNS> struct row_solver {
             d[k] = 0;
     }
 
-    /* Coordinate r of d; returns step^2 H_rr. inverse: of the diagonal of H, 0 where that is not
-     * positive. */
-    __device__ __forceinline__ double descend(uint32_t r, const double (&inverse)[PARTS])
+    /* Entries (r, entry of a part) of H; on the diagonal, without the ridge. */
+    __device__ __forceinline__ void read_row(uint32_t r, double (&x)[PARTS]) const
     {
-        double step = 0;
-        for (int part = 0; part < PARTS; part++)
-            if (entry(part) == r && inverse[part] > 0) {
-                const double wanted = d[part] + q[part] * inverse[part];
-                const double bound = (p.keeps - 1) * a[part];
-                step = (wanted > bound ? wanted : bound) - d[part];
-                d[part] += step;
-            }
-        step = __shfl_sync(ALL, step, r % 32);
-        if (step == 0)
-            return 0;
-        double own = 0;
-        for (int part = 0; part < PARTS; part++)
-            if (entry(part) < p.rank) {
-                const double hr = h(r, entry(part));
-                q[part] -= step * hr;
-                own = entry(part) == r ? hr : own;
-            }
-        return step * step * __shfl_sync(ALL, own, r % 32);
+#pragma unroll
+        for (int k = 0; k < PARTS; k++) {
+            const uint32_t i = min(entry(k), p.rank - 1);
+            x[k] = g(r, i);
+            if (p.v)
+                x[k] += __ldg(p.v + r * p.rank + i);
+        }
     }
 
-    /* Coordinate descent, until a pass moves no coordinate by more than `enough`. */
+    /* The diagonal of H, and its inverse, 0 where that is not positive. */
+    struct diagonal {
+        double of[PARTS], inverse[PARTS];
+    };
+
+    /* Coordinate r of d, of which x has the row of H; whether step^2 H_rr is above `enough`. All
+     * lanes find the steps of their coordinates: nobody waits for one of them. */
+    __device__ __forceinline__ bool descend(uint32_t r, const double (&x)[PARTS],
+                                            const diagonal &of_h, double enough)
+    {
+        double wish[PARTS];
+        bool moved = false;
+#pragma unroll
+        for (int k = 0; k < PARTS; k++) {
+            const double wanted = fma(q[k], of_h.inverse[k], d[k]), bound = (p.keeps - 1) * a[k];
+            wish[k] = of_h.inverse[k] > 0 ? (wanted > bound ? wanted : bound) - d[k] : 0;
+        }
+        const double step = of_all(wish, r);
+#pragma unroll
+        for (int k = 0; k < PARTS; k++) {
+            const bool own = entry(k) == r;
+            q[k] = fma(-step, own ? of_h.of[k] : x[k], q[k]);
+            d[k] += own ? step : 0;
+            moved |= own && step * step * of_h.of[k] > enough;
+        }
+        return moved;
+    }
+
+    /* Coordinate descent, until a pass moves no coordinate by more than `enough`. A row of H is
+     * read while the coordinate before it descends. */
     __device__ __forceinline__ void solve_nonneg(int passes, double enough)
     {
-        double inverse[PARTS], most;
+        diagonal of_h;
+        double x[PARTS], next[PARTS];
+#pragma unroll
         for (int k = 0; k < PARTS; k++) {
-            const double hr = entry(k) < p.rank ? h(entry(k), entry(k)) : 0;
-            inverse[k] = hr > 0 ? 1 / hr : 0;
+            of_h.of[k] = entry(k) < p.rank ? h(entry(k), entry(k)) : 0;
+            of_h.inverse[k] = of_h.of[k] > 0 ? 1 / of_h.of[k] : 0;
         }
-        do {
-            most = 0;
-            for (uint32_t r = 0; r < p.rank; r++)
-                most = fmax(most, descend(r, inverse));
-        } while (--passes > 0 && most > enough);
+        read_row(0, x);
+        for (bool moved = true; moved && passes > 0; passes--) {
+            moved = false;
+            for (uint32_t r = 0; r < p.rank; r++) {
+                read_row(r + 1 < p.rank ? r + 1 : 0, next);
+                moved |= descend(r, x, of_h, enough);
+#pragma unroll
+                for (int k = 0; k < PARTS; k++)
+                    x[k] = next[k];
+            }
+            moved = __any_sync(ALL, moved);
+        }
     }
 
     /* d G d' - 2 d b': by how much the misfit of the listed entries changes. */
