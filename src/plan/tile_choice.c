@@ -13,10 +13,11 @@
 
 /* Tiles of the L2 cache: of at most so many bytes; of a factor matrix of so many tiles, or the
  * cache holds most of what is gathered anyway; with so many nonzeros for a partial sum, which is
- * added to M in device memory. */
+ * added to M in device memory. Measured on an H200: amazon's third mode, with 66 nonzeros for a
+ * sum, takes 0.87 times as long, its second, with as many, 1.03, its first, with 25, 1.08. */
 #define CACHE_TILE             (UINT64_C(1) << 25)
 #define CACHE_TILES            4
-#define CACHE_NONZEROS_PER_SUM 20
+#define CACHE_NONZEROS_PER_SUM 40
 
 /* Rows of a mode shorter than a tile stay in the caches anyway. Of longer modes, the shortest has
  * the fewest tiles and so the longest partial sums. */
