@@ -3,6 +3,7 @@
 #ifndef BLCO_SHORT_EQUATIONS_CUH
 #define BLCO_SHORT_EQUATIONS_CUH
 
+#include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/short_window.cuh"
 #include "numerics/row_term.h"
 
@@ -10,9 +11,12 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
     using window = short_window<COLUMNS>;
     using window::a, window::lane, window::first, window::length, window::value, window::slot,
         window::sum, window::LD, window::longest;
+    static constexpr int K_LD = WARP + 2;
     struct room_of : short_room<COLUMNS> {
-        double left[WARP];  /* of each nonzero: y / the ridge */
-        double ridge[WARP]; /* (slot): times the ridge        */
+        double left[WARP];                 /* of each nonzero: y / the ridge                      */
+        double ridge[WARP];                /* (slot): times the ridge                             */
+        alignas(16) double k[WARP * K_LD]; /* (nonzero, nonzero before it): their product, if far
+                                            * less than WARP are between them                     */
     };
     static constexpr double LIMIT = 1e8; /* of K, which costs as many digits */
     room_of &room;
@@ -22,8 +26,68 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
     {
     }
 
-    /* k[i] = entry (this nonzero, nonzero i of its row) of Z D Z', where D has the inverse ridges;
-     * where the row has no more nonzeros, that of the last one. */
+    __device__ __forceinline__ double inverse_ridge(uint32_t r) const
+    {
+        return r < a.rank ? __ldg(a.common.inverse + r) : 0;
+    }
+
+    /* Z D Z' for nonzeros of one row, of at most 8 or 16, where D has the inverse ridges: its tiles
+     * on the diagonal, below it, and, if FAR, below these, by matrix instructions. */
+    template <bool FAR> __device__ __forceinline__ void multiply_all() const
+    {
+        constexpr int TILES = WARP / TILE_SIDE;
+        const int g = lane / 4, t = lane % 4;
+        double near[TILES][4] = {}, far[TILES - 2][2] = {};
+#pragma unroll 1
+        for (uint32_t r = t; r < a.rank + t; r += TILE_SIDE) {
+            const double d[2] = {inverse_ridge(r), inverse_ridge(r + 4)};
+            double z[TILES][2];
+#pragma unroll
+            for (int i = 0; i < TILES; i++)
+#pragma unroll
+                for (int half = 0; half < 2; half++)
+                    z[i][half] = room.z[(TILE_SIDE * i + g) * LD + r + 4 * half];
+#pragma unroll
+            for (int i = 0; i < TILES; i++) {
+                const int below = i + 1 < TILES ? i + 1 : i;
+                const double right[2] = {z[i][0] * d[0], z[i][1] * d[1]};
+                multiply_tiles(near[i], z[i][0], z[below][0], z[i][1], z[below][1], right[0],
+                               right[1]);
+                if constexpr (FAR)
+                    for (int half = 0; half < 2 && i + 2 < TILES; half++)
+                        multiply_8x8x4(far[i][0], far[i][1], z[i + 2][half], right[half]);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < TILES; i++) {
+            put_tile(i, i, near[i][0], near[i][1]);
+            if (i + 1 < TILES)
+                put_tile(i + 1, i, near[i][2], near[i][3]);
+            if (FAR && i + 2 < TILES)
+                put_tile(i + 2, i, far[i][0], far[i][1]);
+        }
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void put_tile(int i, int j, double x, double y) const
+    {
+        const int row = TILE_SIDE * i + lane / 4, column = TILE_SIDE * j + lane % 4 * 2;
+        *reinterpret_cast<double2 *>(room.k + row * K_LD + column) = make_double2(x, y);
+    }
+
+    /* k[i] = entry (this nonzero, nonzero i of its row) of Z D Z'; where the row has no more
+     * nonzeros, that of the last one. */
+    template <int MOST> __device__ __forceinline__ void read_equations(double (&k)[MOST]) const
+    {
+#pragma unroll
+        for (int i = 0; i < MOST; i++) {
+            const int other = length > 0 ? first + min(i, length - 1) : lane;
+            k[i] = room.k[max(lane, other) * K_LD + min(lane, other)];
+        }
+    }
+
+    /* The same where rows are so short that matrix instructions would find little that is needed.
+     */
     template <int MOST> __device__ __forceinline__ void make_equations(double (&k)[MOST]) const
     {
         const double *mine = room.z + lane * LD, *other[MOST];
@@ -88,7 +152,12 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
         const double times = a.counted ? of_row : 1, share = of_row > 0 ? 1 / times : 0;
         double k[MOST];
         bool small = true;
-        make_equations(k);
+        if constexpr (MOST <= 2) {
+            make_equations(k);
+        } else {
+            multiply_all<(MOST > TILE_SIDE)>();
+            read_equations(k);
+        }
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
             const bool both = counts && i < length && known >> (first + i) & 1;
