@@ -195,10 +195,10 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS, DESCENT_SLOTS
     __device__ __forceinline__ double factor_of(const short_row &row, uint32_t r,
                                                 double *linear) const
     {
-        *linear = __ldg(a.common.linear + r);
-        if (a.weighed)
-            *linear += this->sum_of(row, room.q, r);
-        return *linear > 0 ? this->sum_of(row, room.c, r) / *linear : 1;
+        double b[1], of_all[1];
+        this->gradients_of(row, r, b, of_all);
+        *linear = of_all[0];
+        return *linear > 0 ? b[0] / *linear : 1;
     }
 
     /* d becomes the multiplicative step, if that surely gains more. */
@@ -259,21 +259,26 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS, DESCENT_SLOTS
         return of_row;
     }
 
-    /* Entry r of the new row of slot s. */
-    __device__ __forceinline__ double entry_of(int s, uint32_t r)
+    /* Of the new row of slot s. */
+    template <int WIDTH>
+    __device__ __forceinline__ void entries_of(int s, uint32_t r, double (&x)[WIDTH])
     {
-        const double old = room.old[s * LD + r], entry = old + room.d[s * LD + r];
-        if (!room.solves[s])
-            return 0;
-        const double out = (!a.counts && entry < 0 ? 0 : entry) * __ldg(a.common.out + r);
-        if (!a.counts)
-            return out;
-        const short_row row = room.row[s];
-        double gradient = __ldg(a.common.linear + r) - this->sum_of(row, room.c, r);
-        if (a.weighed)
-            gradient += this->sum_of(row, room.q, r);
-        sum.violation = fmax(sum.violation, this->violation(old, gradient, r));
-        return out < a.floor ? a.floor : out; /* a NaN stays */
+        double b[WIDTH], linear[WIDTH];
+        if (a.counts)
+            this->gradients_of(room.row[s], r, b, linear);
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++) {
+            const double old = room.old[s * LD + r + e], entry = old + room.d[s * LD + r + e];
+            const double out = this->common_at(a.common.out, r + e);
+            if (!room.solves[s])
+                x[e] = 0;
+            else if (a.counts)
+                x[e] = entry * out < a.floor ? a.floor : entry * out; /* a NaN stays */
+            else
+                x[e] = entry < 0 ? 0 : entry * out;
+            if (a.counts && room.solves[s] && r + e < a.rank)
+                sum.violation = fmax(sum.violation, this->violation(old, linear[e] - b[e], r + e));
+        }
     }
 
     __device__ __forceinline__ bool solve()
@@ -291,7 +296,7 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS, DESCENT_SLOTS
             sum.misfit += room.misfit[lane];
             sum.size += room.misfit[lane];
         }
-        this->write([&](int s, uint32_t r) { return entry_of(s, r); });
+        this->write([&](int s, uint32_t r, auto &x) { entries_of(s, r, x); });
         return true;
     }
 };

@@ -126,18 +126,18 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
         return y * inverse(diagonal);
     }
 
-    /* Entry r of the row of slot s, from y. */
-    __device__ __forceinline__ double entry_of(int s, uint32_t r)
+    /* Of the row of slot s, from y. */
+    template <int WIDTH>
+    __device__ __forceinline__ void entries_of(int s, uint32_t r, double (&x)[WIDTH])
     {
-        const short_row row = room.row[s];
-        double entry = 0;
-#pragma unroll 1
-        for (int i = row.first; i < row.first + row.length; i++)
-            entry = fma(room.left[i], room.z[i * LD + r], entry);
-        entry *= __ldg(a.common.inverse + r);
-        if (a.counted)
-            sum.penalty += room.ridge[s] * __ldg(a.common.ridge + r) * entry * entry;
-        return entry * __ldg(a.common.out + r);
+        this->sums_of(room.row[s], room.left, r, x);
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++) {
+            x[e] *= this->common_at(a.common.inverse, r + e);
+            if (a.counted && r + e < a.rank)
+                sum.penalty += room.ridge[s] * __ldg(a.common.ridge + r + e) * x[e] * x[e];
+            x[e] *= this->common_at(a.common.out, r + e);
+        }
     }
 
     /* With the ridge D^-1, a row's minimum is a = D Z' y, where (Z D Z' + 1) y = x has an equation
@@ -195,7 +195,7 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
         if (!solve_all())
             return false;
         __syncwarp();
-        this->write([&](int s, uint32_t r) { return entry_of(s, r); });
+        this->write([&](int s, uint32_t r, auto &x) { entries_of(s, r, x); });
         return true;
     }
 };

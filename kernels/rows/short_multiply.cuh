@@ -18,19 +18,21 @@ template <int COLUMNS> struct short_multiply : short_terms<COLUMNS, WARP> {
     {
     }
 
-    __device__ __forceinline__ double entry_of(int s, uint32_t r)
+    template <int WIDTH>
+    __device__ __forceinline__ void entries_of(int s, uint32_t r, double (&x)[WIDTH])
     {
         const short_row row = room.row[s];
-        const double old = room.old[s * LD + r], b = this->sum_of(row, room.c, r);
-        double linear = __ldg(a.common.linear + r);
-        if (a.weighed)
-            linear += this->sum_of(row, room.q, r);
-        if (!room.solves[s])
-            return 0;
-        sum.violation = fmax(sum.violation, this->violation(old, linear - b, r));
-        const double factor = linear > 0 ? b / linear : 1;
-        const double entry = (old + old * (factor - 1)) * __ldg(a.common.out + r);
-        return entry < a.floor ? a.floor : entry; /* a NaN stays */
+        double b[WIDTH], linear[WIDTH];
+        this->gradients_of(row, r, b, linear);
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++) {
+            const double old = room.old[s * LD + r + e];
+            const double factor = linear[e] > 0 ? b[e] / linear[e] : 1;
+            const double entry = (old + old * (factor - 1)) * this->common_at(a.common.out, r + e);
+            x[e] = !room.solves[s] ? 0 : entry < a.floor ? a.floor : entry; /* a NaN stays */
+            if (room.solves[s] && r + e < a.rank)
+                sum.violation = fmax(sum.violation, this->violation(old, linear[e] - b[e], r + e));
+        }
     }
 
     __device__ __forceinline__ bool solve()
@@ -40,7 +42,7 @@ template <int COLUMNS> struct short_multiply : short_terms<COLUMNS, WARP> {
         if (length > 0 && lane == first)
             room.solves[slot] = above & this->lanes_of_row();
         __syncwarp();
-        this->write([&](int s, uint32_t r) { return entry_of(s, r); });
+        this->write([&](int s, uint32_t r, auto &x) { entries_of(s, r, x); });
         return true;
     }
 };

@@ -63,22 +63,25 @@ template <int COLUMNS, int SLOTS> struct short_terms : short_window<COLUMNS> {
         return length > 0 ? (2u << (first + length - 1)) - (1u << first) : 0;
     }
 
-    /* The sum of of[i] z_r over the nonzeros of a row. */
-    __device__ __forceinline__ double sum_of(const short_row &row, const double *of,
-                                             uint32_t r) const
-    {
-        double sum = 0;
-#pragma unroll 1
-        for (int i = row.first; i < row.first + row.length; i++)
-            sum = fma(of[i], terms.z[i * LD + r], sum);
-        return sum;
-    }
-
     /* By how much an entry of the old row violates that it is a minimum; gradient: there. */
     __device__ __forceinline__ double violation(double old, double gradient, uint32_t r) const
     {
         const double unit = __ldg(a.common.unit + r);
         return fabs(fmin(old / (unit * a.of_count), gradient * unit));
+    }
+
+    /* Of counts: the parts of a row's gradient that depend on it, b, and that do not. */
+    template <int WIDTH>
+    __device__ __forceinline__ void gradients_of(const short_row &row, uint32_t r,
+                                                 double (&b)[WIDTH], double (&linear)[WIDTH]) const
+    {
+        double q[WIDTH] = {};
+        this->sums_of(row, terms.c, r, b);
+        if (a.weighed)
+            this->sums_of(row, terms.q, r, q);
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++)
+            linear[e] = this->common_at(a.common.linear, r + e) + q[e];
     }
 };
 

@@ -188,31 +188,55 @@ template <int COLUMNS_OF> struct short_window {
         }
     }
 
-    /* Writes the new rows: entry r of that of slot s is entry_of(s, r). */
-    template <typename T, typename F> __device__ __forceinline__ void write_as(F &&entry_of) const
+    /* Writes the new rows: entries_of(s, r, x) gives entries r to r + WIDTH - 1 of that of slot s;
+     * what it gives beyond the rank counts nothing. */
+    template <typename T, typename F> __device__ __forceinline__ void write_as(F &&entries_of) const
     {
         constexpr int WIDTH = lanes_of<T>::WIDTH, VECTORS = lanes_of<T>::VECTORS;
         const uint32_t v = lane % VECTORS, r = v * WIDTH;
+        if (r >= a.rank)
+            return;
         for (int s = lane / VECTORS; s < rows; s += lanes_of<T>::AT_ONCE) {
+            double entry[WIDTH];
             vector<T> part;
             T *x = reinterpret_cast<T *>(&part);
+            entries_of(s, r, entry);
 #pragma unroll
             for (int e = 0; e < WIDTH; e++)
-                x[e] = r + e < a.rank ? static_cast<T>(entry_of(s, r + e)) : 0;
-            if (v < a.mttkrp.vectors)
-                static_cast<vector<T> *>(
-                    a.mttkrp
-                        .m)[static_cast<uint64_t>(shared.row[s].number) * a.mttkrp.vectors + v] =
-                    part;
+                x[e] = r + e < a.rank ? static_cast<T>(entry[e]) : 0;
+            static_cast<vector<T> *>(
+                a.mttkrp.m)[static_cast<uint64_t>(shared.row[s].number) * a.mttkrp.vectors + v] =
+                part;
         }
     }
 
-    template <typename F> __device__ __forceinline__ void write(F &&entry_of) const
+    template <typename F> __device__ __forceinline__ void write(F &&entries_of) const
     {
         if (single)
-            write_as<float>(entry_of);
+            write_as<float>(entries_of);
         else
-            write_as<double>(entry_of);
+            write_as<double>(entries_of);
+    }
+
+    /* Entry r of a vector (R) that all rows have in common; beyond the rank, any. */
+    __device__ __forceinline__ double common_at(const double *of, uint32_t r) const
+    {
+        return __ldg(of + min(r, a.rank - 1));
+    }
+
+    /* x[e] = the sum of of[i] z_(r + e) over the nonzeros of a row. */
+    template <int WIDTH>
+    __device__ __forceinline__ void sums_of(const short_row &row, const double *of, uint32_t r,
+                                            double (&x)[WIDTH]) const
+    {
+#pragma unroll
+        for (int e = 0; e < WIDTH; e++)
+            x[e] = 0;
+#pragma unroll 2
+        for (int i = row.first; i < row.first + row.length; i++)
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++)
+                x[e] = fma(of[i], shared.z[i * LD + r + e], x[e]);
     }
 
     /* Solves the short rows of a span: solve() solves those of the present window, of which z is
