@@ -25,6 +25,22 @@ needs_python() { command -v python3 >/dev/null || skip "no python3"; }
     cmp first.tns tensors/small.train.tns
 }
 
+@test "bench-unlisted: a tensor of many entries is made by NumPy" {
+    needs_python
+    python3 -c 'import numpy' 2>/dev/null || skip "no NumPy"
+    export BLCO
+    run -0 --separate-stderr unlisted small-many --tensors tensors -- --backend host -t 2
+    [ "$(wc -l <tensors/small-many.train.tns)" -eq 2400 ]
+    [ "$(cut -d' ' -f1-3 tensors/small-many.{train,valid,test}.tns | sort -u | wc -l)" -eq 3000 ]
+    [ "$(cut -d' ' -f4 tensors/small-many.*.tns | sort -u | tr '\n' ' ')" = "1 2 3 4 5 " ]
+    # the noise, .6, and that of rounding to whole stars, .29, are what no model predicts
+    grep -qE '^\| small-many \| 30x25x20 \| 3000 \| 2 \| blco \| [0-9.e-]+ \| 0\.[67][0-9]+ \|' <<<"$output"
+    compgen -G 'tensors/*-indices.npy' && return 1
+    cp tensors/small-many.train.tns first.tns
+    unlisted small-many --tensors tensors -- --backend host -t 1 -q 2>/dev/null
+    cmp first.tns tensors/small-many.train.tns
+}
+
 @test "bench-unlisted: programs are compared at the same error" {
     needs_python
     cat >x.json <<'END'
@@ -52,7 +68,7 @@ END
         run unlisted "${@:2}"
         [ "$status" -eq 1 ] && [ "$output" = "bench-unlisted: $1" ]
     }
-    refused "absent: expected one of planted, ratings, ratings-large, clicks, small" absent
+    refused "absent: expected one of planted, ratings, ratings-large, clicks, small, small-many, nell2-like, amazon-like" absent
     refused "unknown option --absent, or its argument is missing" --absent
     refused "unknown option --limit, or its argument is missing" --limit
     refused "--summary: no records given" --summary
