@@ -43,9 +43,13 @@ struct backend_options {
     struct plan_forced forced; /* what tests and measurements decide instead of the plan       */
 };
 
+/* A table that the caches nearest to a core, or of a multiprocessor, hold. */
+#define BACKEND_CACHED_BYTES 16384
+
 /* How fast the machine moves rows of R entries, measured. */
 struct backend_rates {
     double copy_bytes_per_second;   /* within its memory; bytes read and bytes written both count */
+    double cache_bytes_per_second;  /* reading BACKEND_CACHED_BYTES again and again               */
     double upload_bytes_per_second; /* from pinned host memory; 0: the host is the machine        */
     double
         gather_bytes_per_second[MAX_ORDER];   /* reading random rows of a table as long as mode n */

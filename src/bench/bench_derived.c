@@ -1,19 +1,45 @@
 #include "bench/bench_derived.h"
 
+#include <math.h>
+
+#include "base/least.h"
+#include "tensor/ordering.h"
+
 double bench_gathered_bytes(const struct bench_result *r)
 {
     return (double)r->nnz * (double)(r->shape.order - 1) *
            (double)(r->rank * precision_bytes(r->precision));
 }
 
-double bench_floor(const struct bench_result *r, int mode)
+/* Of a nonzero: its coordinates without unused bits, and a value in single precision, in which most
+ * tensors' values are exact. */
+static double nonzero_bytes(const struct bench_result *r)
 {
-    double row = (double)(r->rank * precision_bytes(r->precision));
-    double seconds = (double)r->shape.dims[mode] * row / r->rates.copy_bytes_per_second;
-    for (int n = 0; n < r->shape.order; n++)
-        if (n != mode)
-            seconds += (double)r->nnz * row / r->rates.gather_bytes_per_second[n];
-    return seconds;
+    return ordering_line_bits(&r->shape) / 8.0 + sizeof(float);
+}
+
+struct bench_floor bench_floor_of(const struct bench_result *r, int mode)
+{
+    const double row = (double)(r->rank * precision_bytes(r->precision));
+    double bytes = (double)r->nnz * nonzero_bytes(r);
+    for (int n = 0; n < r->shape.order; n++) {
+        const uint64_t rows = r->shape.dims[n];
+        bytes += row * (double)(n == mode ? rows : least_of(rows, r->nnz));
+    }
+    return (struct bench_floor){.cache = bench_gathered_bytes(r) / r->rates.cache_bytes_per_second,
+                                .memory = bytes / r->rates.copy_bytes_per_second};
+}
+
+double bench_floor_seconds(const struct bench_result *r, int mode)
+{
+    const struct bench_floor floor = bench_floor_of(r, mode);
+    return fmax(floor.cache, floor.memory);
+}
+
+const char *bench_floor_name(const struct bench_result *r, int mode)
+{
+    const struct bench_floor floor = bench_floor_of(r, mode);
+    return floor.cache > floor.memory ? "cache" : "memory";
 }
 
 double bench_als_seconds(const struct bench_als *als, enum operation op)

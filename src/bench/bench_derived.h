@@ -8,10 +8,18 @@
  */
 double bench_gathered_bytes(const struct bench_result *r);
 
-/* Seconds that MTTKRP of a mode would take if it gathered factor rows at random, each at the rate
- * measured for a table as long as that factor, and wrote M once. MTTKRP can be faster where caches
- * hold rows that it needs again. */
-double bench_floor(const struct bench_result *r, int mode);
+/* Seconds that MTTKRP of a mode by itself takes at least: whatever its kernel, it gathers
+ * bench_gathered_bytes from caches, and moves in memory each nonzero, each row of the other factor
+ * matrices and each row of M once. A mode that shares partial products with others can be faster.
+ */
+struct bench_floor {
+    double cache, memory; /* the larger one is the floor */
+};
+struct bench_floor bench_floor_of(const struct bench_result *r, int mode);
+double bench_floor_seconds(const struct bench_result *r, int mode);
+
+/* Which of the two it is: "cache" or "memory". */
+const char *bench_floor_name(const struct bench_result *r, int mode);
 
 /* Seconds of an operation in an ALS iteration, summed over the modes. */
 double bench_als_seconds(const struct bench_als *als, enum operation op);

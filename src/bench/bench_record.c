@@ -14,18 +14,23 @@ static void put_options(struct json *j, const struct bench_request *request, int
 
 static void put_limits(struct json *j, const struct bench_result *r)
 {
-    double floors[MAX_ORDER];
-    for (int n = 0; n < r->shape.order; n++)
-        floors[n] = bench_floor(r, n);
+    double cache[MAX_ORDER], memory[MAX_ORDER];
+    for (int n = 0; n < r->shape.order; n++) {
+        const struct bench_floor floor = bench_floor_of(r, n);
+        cache[n] = floor.cache;
+        memory[n] = floor.memory;
+    }
     json_put_object(j, "limits");
     json_put_number(j, "copy_bytes_per_second", r->rates.copy_bytes_per_second);
+    json_put_number(j, "cache_bytes_per_second", r->rates.cache_bytes_per_second);
     if (r->rates.upload_bytes_per_second > 0)
         json_put_number(j, "upload_bytes_per_second", r->rates.upload_bytes_per_second);
     json_put_numbers(j, "gather_bytes_per_second", r->rates.gather_bytes_per_second,
                      (size_t)r->shape.order);
     json_put_numbers(j, "atomic_rows_per_second", r->rates.atomic_rows_per_second,
                      (size_t)r->shape.order);
-    json_put_numbers(j, "floor_seconds", floors, (size_t)r->shape.order);
+    json_put_numbers(j, "cache_floor_seconds", cache, (size_t)r->shape.order);
+    json_put_numbers(j, "memory_floor_seconds", memory, (size_t)r->shape.order);
     json_end(j);
 }
 
@@ -48,7 +53,7 @@ static void put_series(struct json *j, const struct bench_result *r, int mode,
     put_statistics(j, &s->statistics);
     json_put_number(j, "nonzeros_per_second", (double)r->nnz / s->statistics.median);
     json_put_number(j, "gathered_bytes_per_second", bench_gathered_bytes(r) / s->statistics.median);
-    json_put_number(j, "share_of_floor", bench_floor(r, mode) / s->statistics.median);
+    json_put_number(j, "share_of_floor", bench_floor_seconds(r, mode) / s->statistics.median);
     if (s->bus_bytes > 0) {
         double rate = (double)s->bus_bytes / s->statistics.median;
         json_put_unsigned(j, "bus_bytes", s->bus_bytes);

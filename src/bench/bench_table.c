@@ -22,17 +22,18 @@ static void show_number(FILE *stream, int width, double value)
 
 static void show_limits(FILE *stream, const struct bench_result *r)
 {
-    fprintf(stream, "limits       copy %.4g GB/s", r->rates.copy_bytes_per_second / 1e9);
+    fprintf(stream, "limits       copy %.4g GB/s, cache %.4g GB/s",
+            r->rates.copy_bytes_per_second / 1e9, r->rates.cache_bytes_per_second / 1e9);
     if (r->rates.upload_bytes_per_second > 0)
         fprintf(stream, ", upload %.4g GB/s", r->rates.upload_bytes_per_second / 1e9);
-    fprintf(stream, "\n\n%4s %12s %12s %15s %10s\n", "mode", "length", "gather GB/s",
-            "atomic Mrows/s", "floor ms");
+    fprintf(stream, "\n\n%4s %12s %12s %15s %10s %7s\n", "mode", "length", "gather GB/s",
+            "atomic Mrows/s", "floor ms", "limit");
     for (int n = 0; n < r->shape.order; n++) {
         fprintf(stream, "%4d %12ju", n + 1, (uintmax_t)r->shape.dims[n]);
         show_number(stream, 13, r->rates.gather_bytes_per_second[n] / 1e9);
         show_number(stream, 16, r->rates.atomic_rows_per_second[n] / 1e6);
-        show_number(stream, 11, 1e3 * bench_floor(r, n));
-        fputc('\n', stream);
+        show_number(stream, 11, 1e3 * bench_floor_seconds(r, n));
+        fprintf(stream, " %7s\n", bench_floor_name(r, n));
     }
 }
 
@@ -55,7 +56,7 @@ static void show_series(FILE *stream, const struct bench_result *r,
     show_number(stream, 8, 1e3 * t->upper);
     show_number(stream, 8, (double)r->nnz / t->median / 1e6);
     show_number(stream, 8, bench_gathered_bytes(r) / t->median / 1e9);
-    fprintf(stream, " %4.0f %% %s\n", 100 * bench_floor(r, mode) / t->median,
+    fprintf(stream, " %4.0f %% %s\n", 100 * bench_floor_seconds(r, mode) / t->median,
             s->variant[0] ? s->variant : "-");
 }
 

@@ -404,6 +404,7 @@ static void test_rates_of_the_host(void **state)
     assert_int_equal(host_rates(SHAPE(2, dims), 3, PRECISION_SINGLE, &rates, &error), STATUS_OK);
     assert_true(rates.copy_bytes_per_second > 1e6);
     assert_true(rates.upload_bytes_per_second == 0);
+    assert_true(isfinite(rates.cache_bytes_per_second) && rates.cache_bytes_per_second > 1e6);
     for (int n = 0; n < 2; n++) {
         assert_true(isfinite(rates.gather_bytes_per_second[n]));
         assert_true(rates.gather_bytes_per_second[n] > 1e6);

@@ -17,7 +17,7 @@ setup_file() {
         for conflict in ordered hierarchical register atomic "in ALS"; do
             [ "$(grep -cE "^ +$mode $conflict +([0-9.]+ +){6}[0-9]+ % " table)" -eq 1 ]
         done
-        [ "$(grep -cE "^ +$mode +[0-9]+ +([0-9.]+ *){3}$" table)" -eq 1 ]
+        [ "$(grep -cE "^ +$mode +[0-9]+ +([0-9.]+ *){3} (cache|memory)$" table)" -eq 1 ]
     done
     grep -qx 'lengths      20 x 25 x 30' table
     grep -qx 'rank         4, double precision' table

@@ -10,10 +10,12 @@
 
 #define REPEATS     3    /* the fastest counts                                  */
 #define ENOUGH      2e-2 /* seconds of a measurement: several time slices of a busy machine */
-#define FIRST_COUNT (UINT64_C(1) << 15)  /* rows of the first measurement                       */
-#define MOST_COUNT  (UINT64_C(1) << 32)  /* rows of the longest                                 */
-#define PART        1024                 /* rows that a thread takes at a time                  */
-#define COLUMNS     64                   /* summed at a time                                    */
+#define FIRST_COUNT (UINT64_C(1) << 15) /* rows of the first measurement                       */
+#define MOST_COUNT  (UINT64_C(1) << 32) /* rows of the longest                                 */
+#define PART        1024                /* rows that a thread takes at a time                  */
+#define COLUMNS     64                  /* summed at a time                                    */
+#define HELD        (BACKEND_CACHED_BYTES / sizeof(double)) /* numbers */
+#define AT_ONCE     32                   /* of these: their additions hide how long one takes */
 #define COPY_BYTES  (UINT64_C(64) << 20) /* of each of the two arrays                           */
 #define TABLE_BYTES (UINT64_C(1) << 30)  /* of a table, at most                                 */
 
@@ -73,6 +75,33 @@ static double add_rows_atomically(double *table, uint64_t rows, uint64_t rank, u
         }
     }
     return table[0];
+}
+
+/* Sums what the nearest cache holds, `passes` times. */
+VECTOR_CLONES static double read_cached(uint64_t passes)
+{
+    double held[HELD], sum[AT_ONCE] = {0}, total = 0;
+    for (uint64_t i = 0; i < HELD; i++)
+        held[i] = 1;
+    for (uint64_t pass = 0; pass < passes; pass++)
+        for (uint64_t i = 0; i < HELD; i += AT_ONCE)
+            for (uint64_t k = 0; k < AT_ONCE; k++)
+                sum[k] += held[i + k];
+    for (int k = 0; k < AT_ONCE; k++)
+        total += sum[k];
+    return total;
+}
+
+/* A row is all that the nearest cache holds. */
+static double read_cached_rows(double *table, uint64_t rows, uint64_t rank, uint64_t count,
+                               uint64_t seed)
+{
+    double sum = 0;
+    (void)table, (void)rows, (void)rank, (void)seed;
+#pragma omp parallel for schedule(dynamic) reduction(+ : sum)
+    for (uint64_t part = 0; part < count / PART; part++)
+        sum += read_cached(PART);
+    return sum;
 }
 
 /* Rows a second, of work on so many rows that it takes ENOUGH seconds. */
@@ -159,6 +188,7 @@ enum status host_rates(const struct shape *shape, uint64_t rank, enum precision 
                        struct backend_rates *rates, struct error *error)
 {
     *rates = (struct backend_rates){0};
+    rates->cache_bytes_per_second = rate_of(read_cached_rows, NULL, 0, 0) * BACKEND_CACHED_BYTES;
     if (measure_copy(rates, error) != STATUS_OK)
         return error->status;
     return measure_modes(shape, rank, precision, rates, error);

@@ -102,6 +102,7 @@ static void test_rates(void **state)
         assert_int_equal(device_rates(&request, &rates, &error), STATUS_OK);
         assert_in_range((uint64_t)(rates.copy_bytes_per_second / 1e9), 50, 100000);
         assert_in_range((uint64_t)(rates.upload_bytes_per_second / 1e9), 1, 1000);
+        assert_in_range((uint64_t)(rates.cache_bytes_per_second / 1e9), 500, 200000);
         for (int n = 0; n < 3; n++) {
             assert_in_range((uint64_t)(rates.gather_bytes_per_second[n] / 1e9), 20, 200000);
             assert_in_range((uint64_t)(rates.atomic_rows_per_second[n] / 1e6), 5, 1000000);

@@ -118,6 +118,22 @@ static enum status measure_mode(struct rate_timer *t, int n, void *table, uint64
     return measure_rows(t, peak_atomic, table, rows, &rates->atomic_rows_per_second[n], error);
 }
 
+/* The rate of rows that L1 of each multiprocessor holds. */
+static enum status measure_cache(struct rate_timer *t, void *table, uint64_t most,
+                                 struct backend_rates *rates, struct error *error)
+{
+    const uint64_t held = BACKEND_CACHED_BYTES / (t->request->vectors * VECTOR_BYTES);
+    double rate;
+    if (measure_rows(t, peak_gather, table,
+                     held < 1      ? 1
+                     : held > most ? most
+                                   : held,
+                     &rate, error) != STATUS_OK)
+        return error->status;
+    rates->cache_bytes_per_second = rate * (double)t->request->row_bytes;
+    return STATUS_OK;
+}
+
 /* Gathers from and adds to a table as long as the longest mode, or as half of the free memory
  * holds. */
 static enum status measure_modes(struct rate_timer *t, struct backend_rates *rates,
@@ -133,6 +149,8 @@ static enum status measure_modes(struct rate_timer *t, struct backend_rates *rat
         return error->status;
     cudaError_t code = peak_fill(table, longest * request->vectors, request->precision, t->stream);
     if (step(code, error) != STATUS_OK)
+        goto done;
+    if (measure_cache(t, table, longest, rates, error) != STATUS_OK)
         goto done;
     for (int n = 0; n < request->shape->order; n++) {
         uint64_t rows = request->shape->dims[n] < longest ? request->shape->dims[n] : longest;
