@@ -1,11 +1,10 @@
 /* One thread block a multiprocessor walks over its span of the line, chunk by chunk; a chunk lies
- * in one tile. Each lane group sums a run of the chunk in registers, a row of M at a time. The
+ * in one block. Each lane group sums a run of the chunk in registers, a row of M at a time. The
  * lanes of a group read the indices and values of as many nonzeros at once, and hand them round. */
 #include "kernels/mttkrp/tiles.h"
 
 #include <cuda_pipeline_primitives.h>
 
-#include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/mttkrp/row_sums.cuh"
 #include "numerics/thread_blocks.cuh"
 #include "numerics/vector.cuh"
@@ -15,12 +14,14 @@ namespace
 
 constexpr uint32_t TILE_THREADS = 512;
 constexpr uint32_t SUM_THREADS = 256;
+constexpr uint32_t WARP = 0xffffffffu;
+constexpr int ANY = -1; /* gathers counted at run time */
 
 /* How a row is dealt to the lanes of a group: a panel has LANES * WIDTH vectors of it. */
 template <int LANES, int WIDTH> struct panel {
     static constexpr uint32_t VECTORS = LANES * WIDTH;
     static constexpr uint32_t BYTES = VECTORS * VECTOR_BYTES;
-    static constexpr uint32_t ROWS = TILE_BYTES / BYTES;
+    static constexpr uint32_t ROWS = TILE_BYTES / BYTES; /* of all tiled modes */
     static constexpr uint32_t LANE_GROUPS = TILE_THREADS / LANES;
 };
 
@@ -31,68 +32,142 @@ __host__ __device__ __forceinline__ uint32_t run_length(uint32_t count, uint32_t
 }
 
 /* Nonzeros whose rows are gathered together; more in flight would not fit into the registers. */
-template <int GATHERS> constexpr int at_once = GATHERS >= 1 && GATHERS <= 2 ? 4 : 2;
+template <int GATHERS, int NEAR>
+constexpr int at_once = GATHERS >= 1 && GATHERS - NEAR <= 1 ? 4 : 2;
 
-/* The first row of the tile that a chunk lies in. */
-__device__ __forceinline__ uint32_t tile_of(const mttkrp_args &a, const mttkrp_chunk &c)
+__device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, uint64_t index)
 {
-    uint32_t mode = a.gather[a.gathers - 1].field.mode;
-    return a.base ? __ldg(a.base + static_cast<uint64_t>(c.block) * MAX_ORDER + mode) : 0;
+    return static_cast<uint32_t>(index >> f.shift) & f.mask;
 }
 
-/* This panel of rows [first, first + ROWS) of the tiled factor matrix into shared memory. */
+/* This panel of rows [first, first + most) of a tiled factor matrix into shared memory; not waited
+ * for. */
 template <typename P, typename V>
-__device__ __forceinline__ void load_tile(V *tile, const tiles_args &t, uint32_t first,
-                                          uint32_t first_vector)
+__device__ __forceinline__ void load_tile(V *tile, const mttkrp_gather &gather, uint32_t first,
+                                          uint32_t rows, uint32_t vectors)
 {
-    const mttkrp_args &a = t.mttkrp;
-    const V *rows = static_cast<const V *>(a.gather[a.gathers - 1].rows);
-    uint32_t count =
-        static_cast<uint32_t>(min(static_cast<uint64_t>(P::ROWS), t.tiled_rows - first));
-    for (uint32_t k = threadIdx.x; k < count * P::VECTORS; k += TILE_THREADS) {
-        uint32_t row = k / P::VECTORS, column = min(first_vector + k % P::VECTORS, a.vectors - 1);
-        __pipeline_memcpy_async(
-            tile + k, rows + static_cast<uint64_t>(first + row) * a.vectors + column, sizeof(V));
+    const V *from = static_cast<const V *>(gather.rows) + static_cast<uint64_t>(first) * vectors;
+    for (uint32_t k = threadIdx.x; k < rows * P::VECTORS; k += TILE_THREADS) {
+        const uint32_t row = k / P::VECTORS;
+        const uint32_t column = min(blockIdx.y * P::VECTORS + k % P::VECTORS, vectors - 1);
+        __pipeline_memcpy_async(tile + k, from + static_cast<uint64_t>(row) * vectors + column,
+                                sizeof(V));
     }
     __pipeline_commit();
-    __pipeline_wait_prior(0);
 }
 
+/* The tiles of NEAR modes that are in shared memory: the first row of each. */
+template <typename P, typename V, int NEAR> struct loaded_tiles {
+    static constexpr uint32_t ROWS = P::ROWS / NEAR;
+    uint32_t first[NEAR];
+
+    __device__ __forceinline__ loaded_tiles()
+    {
+#pragma unroll
+        for (int g = 0; g < NEAR; g++)
+            first[g] = NO_ROW;
+    }
+
+    /* Loads the tiles of a chunk that are not there yet. */
+    __device__ __forceinline__ void load(V *tile, const tiles_args &t, const mttkrp_chunk &c)
+    {
+        const mttkrp_args &a = t.mttkrp;
+        uint32_t wanted[NEAR];
+        bool there = true;
+#pragma unroll
+        for (int g = 0; g < NEAR; g++) {
+            const int mode = a.gather[a.gathers - NEAR + g].field.mode;
+            wanted[g] =
+                a.base ? __ldg(a.base + static_cast<uint64_t>(c.block) * MAX_ORDER + mode) : 0;
+            there = there && wanted[g] == first[g];
+        }
+        if (there)
+            return;
+        __syncthreads();
+#pragma unroll
+        for (int g = 0; g < NEAR; g++)
+            if (wanted[g] != first[g]) {
+                const uint64_t left = t.tiled_rows[g] - wanted[g];
+                load_tile<P>(tile + g * ROWS * P::VECTORS, a.gather[a.gathers - NEAR + g],
+                             wanted[g], left < ROWS ? static_cast<uint32_t>(left) : ROWS,
+                             a.vectors);
+                first[g] = wanted[g];
+            }
+        __pipeline_wait_prior(0);
+        __syncthreads();
+    }
+};
+
+/* A nonzero as it is stored: its value becomes a T where it is used, so that no load is waited for
+ * where it is made. */
+template <typename T> struct stored_nonzero {
+    uint64_t index;
+    T value;
+    double wide_value;
+};
+
+/* The nonzeros of a chunk, whose values are of type T or doubles. */
+template <typename T> struct nonzeros {
+    const uint64_t *index;
+    const void *value;
+    bool wide;
+
+    __device__ __forceinline__ nonzeros(const mttkrp_args &a, uint64_t first)
+        : index(a.index[0] + first), wide(sizeof(T) < sizeof(double) && a.wide_values)
+    {
+        value = wide ? static_cast<const void *>(static_cast<const double *>(a.value) + first)
+                     : static_cast<const T *>(a.value) + first;
+    }
+
+    /* Nonzero i of those before `end`, the last of them with value 0 where i is beyond. */
+    __device__ __forceinline__ stored_nonzero<T> load(uint32_t i, uint32_t end) const
+    {
+        stored_nonzero<T> x;
+        x.value = 0;
+        x.wide_value = 0;
+        x.index = __ldg(index + min(i, end - 1));
+        if (i < end && !wide)
+            x.value = __ldg(static_cast<const T *>(value) + i);
+        if (i < end && wide)
+            x.wide_value = __ldg(static_cast<const double *>(value) + i);
+        return x;
+    }
+
+    __device__ __forceinline__ T value_of(const stored_nonzero<T> &x) const
+    {
+        return wide ? static_cast<T>(x.wide_value) : x.value;
+    }
+};
+
 /* A lane's part of a run: the products of gathered rows, summed until the output row changes. */
-template <typename T, int GATHERS, int LANES, int WIDTH> struct run_sums {
+template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_sums {
     using V = vector<T>;
     using P = panel<LANES, WIDTH>;
-    static constexpr int FAR = GATHERS > 1 ? GATHERS - 1 : 1; /* gathers from global memory */
+    static constexpr int FAR =
+        GATHERS - NEAR; /* gathers from global memory; negative: any number */
+    static constexpr int KEPT = FAR > 1 ? FAR : 1;
     const mttkrp_args &a;
-    const V *tile;
-    uint32_t in_panel;      /* this lane's first vector in a row of the panel */
+    const V *near[WIDTH];   /* this lane's vectors in row 0 of the panel      */
     uint32_t column[WIDTH]; /* its vectors in a row of a factor matrix        */
+    bool active[WIDTH];     /* false where the row ends before                */
     V *to;                  /* where the present row's sum goes               */
     uint32_t row;
     V sum[WIDTH];
 
     /* Neighbouring groups of four lanes read different halves of their rows of the tile at a time,
      * that is, different banks. */
-    __device__ __forceinline__ run_sums(const mttkrp_args &args, const V *shared)
-        : a(args), tile(shared), row(NO_ROW)
+    __device__ __forceinline__ run_sums(const mttkrp_args &args, const V *tile)
+        : a(args), row(NO_ROW)
     {
-        in_panel = threadIdx.x % LANES;
-        if (LANES < 8)
-            in_panel += threadIdx.x / LANES % WIDTH * LANES;
+        const uint32_t turned = LANES < 8 ? threadIdx.x / LANES % WIDTH : 0;
 #pragma unroll
-        for (int v = 0; v < WIDTH; v++)
-            column[v] = min(wanted(v), a.vectors - 1);
-    }
-
-    __device__ __forceinline__ uint32_t vector_in_panel(int v) const
-    {
-        return in_panel ^ static_cast<uint32_t>(v * LANES);
-    }
-
-    /* The row may end before it. */
-    __device__ __forceinline__ uint32_t wanted(int v) const
-    {
-        return blockIdx.y * P::VECTORS + vector_in_panel(v);
+        for (int v = 0; v < WIDTH; v++) {
+            const uint32_t in_panel = threadIdx.x % LANES + (v ^ turned) * LANES;
+            const uint32_t wanted = blockIdx.y * P::VECTORS + in_panel;
+            near[v] = tile + in_panel;
+            active[v] = wanted < a.vectors;
+            column[v] = min(wanted, a.vectors - 1);
+        }
     }
 
     __device__ __forceinline__ void store()
@@ -101,7 +176,7 @@ template <typename T, int GATHERS, int LANES, int WIDTH> struct run_sums {
             return;
 #pragma unroll
         for (int v = 0; v < WIDTH; v++)
-            if (wanted(v) < a.vectors)
+            if (active[v])
                 __stcg(to + column[v], sum[v]);
         to += a.vectors;
     }
@@ -115,57 +190,59 @@ template <typename T, int GATHERS, int LANES, int WIDTH> struct run_sums {
             sum[v] = splat<V>(0);
     }
 
-    __device__ __forceinline__ V far_row(int g, index_words<GATHERS> index, int v) const
+    __device__ __forceinline__ V far_row(int g, uint64_t index, int v) const
     {
-        const mttkrp_gather &gather = a.gather[g];
-        uint32_t i = coordinate<GATHERS>(gather.field, index, 0);
-        const V *rows = static_cast<const V *>(gather.rows) + column[v];
-        return __ldg(row_of(rows, i, a.vectors * VECTOR_BYTES));
+        const V *rows = static_cast<const V *>(a.gather[g].rows) + column[v];
+        return __ldg(row_of(rows, coordinate(a.gather[g].field, index), a.vectors * VECTOR_BYTES));
     }
 
-    __device__ __forceinline__ V near_row(index_words<GATHERS> index, int v) const
+    /* Of the last gathers, whose rows are in shared memory, gather g. */
+    __device__ __forceinline__ V near_row(int g, uint64_t index, int v) const
     {
-        uint32_t i = coordinate<GATHERS>(a.gather[a.gathers - 1].field, index, 0);
-        return tile[i * P::VECTORS + vector_in_panel(v)];
+        const int gathers = GATHERS == ANY ? a.gathers : GATHERS;
+        const uint32_t i = coordinate(a.gather[gathers - NEAR + g].field, index);
+        return near[v][(i + g * (P::ROWS / NEAR)) * P::VECTORS];
     }
 
     /* Rows ascend: if the last nonzero is in the present row, all are. */
     template <int SIZE>
-    __device__ __forceinline__ void add(const index_words<GATHERS> (&index)[SIZE],
-                                        const T (&value)[SIZE])
+    __device__ __forceinline__ void add(const uint64_t (&index)[SIZE], const T (&value)[SIZE])
     {
-        V product[SIZE][WIDTH], far[FAR][SIZE][WIDTH];
-        uint32_t output[SIZE];
+        V product[SIZE][WIDTH], far[KEPT][SIZE][WIDTH];
 #pragma unroll
-        for (int u = 0; u < SIZE; u++)
-            output[u] = coordinate<GATHERS>(a.output, index[u], 0);
-        if constexpr (GATHERS > 1) {
+        for (int g = 0; g < FAR; g++)
 #pragma unroll
-            for (int g = 0; g < GATHERS - 1; g++)
+            for (int u = 0; u < SIZE; u++)
 #pragma unroll
-                for (int u = 0; u < SIZE; u++)
-#pragma unroll
-                    for (int v = 0; v < WIDTH; v++)
-                        far[g][u][v] = far_row(g, index[u], v);
-        }
+                for (int v = 0; v < WIDTH; v++)
+                    far[g][u][v] = far_row(g, index[u], v);
 #pragma unroll
         for (int u = 0; u < SIZE; u++)
 #pragma unroll
             for (int v = 0; v < WIDTH; v++) {
-                product[u][v] = near_row(index[u], v);
+                product[u][v] = near_row(0, index[u], v);
+                if constexpr (NEAR > 1)
+                    product[u][v] = product[u][v] * near_row(1, index[u], v);
                 if constexpr (GATHERS == ANY)
-                    for (int g = 0; g < a.gathers - 1; g++)
+                    for (int g = 0; g < a.gathers - NEAR; g++)
                         product[u][v] = product[u][v] * far_row(g, index[u], v);
-                if constexpr (GATHERS > 1)
 #pragma unroll
-                    for (int g = 0; g < GATHERS - 1; g++)
-                        product[u][v] = product[u][v] * far[g][u][v];
+                for (int g = 0; g < FAR; g++)
+                    product[u][v] = product[u][v] * far[g][u][v];
             }
-        const bool same_row = output[SIZE - 1] == row;
+        if (!__any_sync(WARP, coordinate(a.output, index[SIZE - 1]) != row)) {
+#pragma unroll
+            for (int u = 0; u < SIZE; u++)
+#pragma unroll
+                for (int v = 0; v < WIDTH; v++)
+                    sum[v] = multiply_add(value[u], product[u][v], sum[v]);
+            return;
+        }
 #pragma unroll
         for (int u = 0; u < SIZE; u++) {
-            if (!same_row && output[u] != row)
-                move_to(output[u]);
+            const uint32_t output = coordinate(a.output, index[u]);
+            if (output != row)
+                move_to(output);
 #pragma unroll
             for (int v = 0; v < WIDTH; v++)
                 sum[v] = multiply_add(value[u], product[u][v], sum[v]);
@@ -173,69 +250,35 @@ template <typename T, int GATHERS, int LANES, int WIDTH> struct run_sums {
     }
 };
 
-/* The nonzero that lane `from` of the group has read. */
-template <int LANES, typename X>
-__device__ __forceinline__ X handed_round(uint32_t group_mask, X x, int from)
+/* Adds the nonzeros [begin, end) of a chunk, in as many steps as any other run of the chunk takes,
+ * so that all lanes of a warp hand nonzeros round together. */
+template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH>
+__device__ __forceinline__ void add_run(const nonzeros<T> &chunk, uint32_t begin, uint32_t end,
+                                        uint32_t run,
+                                        run_sums<T, GATHERS, NEAR, LANES, WIDTH> &sums)
 {
-    return __shfl_sync(group_mask, x, from, LANES);
-}
-
-template <int LANES, int GATHERS>
-__device__ __forceinline__ index_words<GATHERS> handed_round(uint32_t group_mask,
-                                                             index_words<GATHERS> x, int from)
-{
-    index_words<GATHERS> y;
-#pragma unroll
-    for (int w = 0; w < (is_wide<GATHERS> ? 2 : 1); w++)
-        y.word[w] = __shfl_sync(group_mask, x.word[w], from, LANES);
-    return y;
-}
-
-/* Adds the nonzeros [begin, end) of a chunk. */
-template <typename T, int GATHERS, int LANES, int WIDTH>
-__device__ __forceinline__ void add_run(const global_chunk<T, GATHERS> &chunk, uint32_t begin,
-                                        uint32_t end, run_sums<T, GATHERS, LANES, WIDTH> &sums)
-{
-    constexpr int SIZE = at_once<GATHERS>;
+    constexpr int SIZE = at_once<GATHERS, NEAR>;
     const uint32_t lane = threadIdx.x % LANES;
-    const uint32_t mask = ((1u << LANES) - 1) << (threadIdx.x % 32 / LANES * LANES);
-    index_words<GATHERS> next_index = {};
-    T next_value = 0;
-    if (begin + lane < end) {
-        next_index = chunk.index_at(begin + lane);
-        next_value = chunk.value_at(begin + lane);
-    }
-    for (uint32_t i = begin; i < end; i += LANES) {
-        const index_words<GATHERS> index = next_index;
-        const T value = next_value;
-        if (i + LANES + lane < end) {
-            next_index = chunk.index_at(i + LANES + lane);
-            next_value = chunk.value_at(i + LANES + lane);
-        }
-        if (i + LANES <= end) {
+    stored_nonzero<T> next = chunk.load(begin + lane, end);
+    for (uint32_t i = 0; i < run; i += LANES) {
+        const uint64_t own_index = next.index;
+        const T own_value = chunk.value_of(next);
+        next = chunk.load(begin + i + LANES + lane, end);
 #pragma unroll
-            for (int k = 0; k < LANES; k += SIZE) {
-                index_words<GATHERS> batch_index[SIZE];
-                T batch_value[SIZE];
+        for (int k = 0; k < LANES; k += SIZE) {
+            uint64_t index[SIZE];
+            T value[SIZE];
 #pragma unroll
-                for (int u = 0; u < SIZE; u++) {
-                    batch_index[u] = handed_round<LANES, GATHERS>(mask, index, k + u);
-                    batch_value[u] = handed_round<LANES>(mask, value, k + u);
-                }
-                sums.add(batch_index, batch_value);
+            for (int u = 0; u < SIZE; u++) {
+                index[u] = __shfl_sync(WARP, own_index, k + u, LANES);
+                value[u] = __shfl_sync(WARP, own_value, k + u, LANES);
             }
-        } else {
-            for (uint32_t k = 0; k < end - i; k++) {
-                index_words<GATHERS> one_index[1] = {
-                    handed_round<LANES, GATHERS>(mask, index, static_cast<int>(k))};
-                T one_value[1] = {handed_round<LANES>(mask, value, static_cast<int>(k))};
-                sums.add(one_index, one_value);
-            }
+            sums.add(index, value);
         }
     }
 }
 
-template <typename T, int GATHERS, int LANES, int WIDTH>
+template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH>
 __global__ void __launch_bounds__(TILE_THREADS, 1) add_tiles(const __grid_constant__ tiles_args t)
 {
     using V = vector<T>;
@@ -244,26 +287,20 @@ __global__ void __launch_bounds__(TILE_THREADS, 1) add_tiles(const __grid_consta
     V *tile = reinterpret_cast<V *>(shared_bytes);
     const mttkrp_args &a = t.mttkrp;
     const uint32_t lane_group = threadIdx.x / LANES;
-    run_sums<T, GATHERS, LANES, WIDTH> sums(a, tile);
-    const global_chunk<T, GATHERS> all{{a.index[0], a.index[1]}, a.value, a.wide_values != 0};
-    uint32_t loaded = NO_ROW;
+    run_sums<T, GATHERS, NEAR, LANES, WIDTH> sums(a, tile);
+    loaded_tiles<P, V, NEAR> tiles;
     for (uint32_t k = __ldg(t.span + blockIdx.x); k < __ldg(t.span + blockIdx.x + 1); k++) {
         const mttkrp_chunk c = a.chunk[k];
-        const uint32_t first = tile_of(a, c);
-        if (first != loaded) {
-            __syncthreads();
-            load_tile<P>(tile, t, first, blockIdx.y * P::VECTORS);
-            loaded = first;
-            __syncthreads();
-        }
+        tiles.load(tile, t, c);
         const uint32_t run = run_length(c.count, P::LANE_GROUPS);
-        const uint32_t begin = min(lane_group * run, c.count), end = min(begin + run, c.count);
+        const uint32_t begin = lane_group * run, end = min(begin + run, c.count);
         const uint64_t run_number = static_cast<uint64_t>(k) * P::LANE_GROUPS + lane_group;
         sums.to = static_cast<V *>(t.partial) +
                   static_cast<uint64_t>(t.first_partial[run_number]) * a.vectors;
         sums.row = NO_ROW;
-        add_run<T, GATHERS, LANES, WIDTH>(all.from(c.first), begin, end, sums);
-        sums.store();
+        add_run<T, GATHERS, NEAR, LANES, WIDTH>(nonzeros<T>(a, c.first), begin, end, run, sums);
+        if (begin < end)
+            sums.store();
     }
 }
 
@@ -296,10 +333,7 @@ __device__ __forceinline__ void each_sum(const tiles_args &t, uint32_t lane_grou
     const uint32_t end = min(begin + length, c.count);
     uint32_t row = NO_ROW, sums = 0;
     for (uint32_t i = begin; i < end; i++) {
-        index_words<ANY> index;
-        index.word[0] = __ldg(a.index[0] + c.first + i);
-        index.word[1] = a.index[1] ? __ldg(a.index[1] + c.first + i) : 0;
-        const uint32_t next = coordinate<ANY>(a.output, index, 0);
+        const uint32_t next = coordinate(a.output, __ldg(a.index[0] + c.first + i));
         if (next != row)
             each(sums++, next);
         row = next;
@@ -347,41 +381,46 @@ struct tile_kernel {
     uint32_t panel_vectors, lane_groups;
 };
 
-template <typename T, int GATHERS, int LANES, int WIDTH> tile_kernel instance()
+template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> tile_kernel instance()
 {
-    return {reinterpret_cast<const void *>(add_tiles<T, GATHERS, LANES, WIDTH>),
+    return {reinterpret_cast<const void *>(add_tiles<T, GATHERS, NEAR, LANES, WIDTH>),
             reinterpret_cast<const void *>(add_partials<T>), panel<LANES, WIDTH>::VECTORS,
             panel<LANES, WIDTH>::LANE_GROUPS};
 }
 
-template <typename T, int GATHERS> tile_kernel choose_panel(uint32_t vectors)
+template <typename T, int GATHERS, int NEAR> tile_kernel choose_panel(uint32_t vectors)
 {
     if (vectors <= 4)
-        return instance<T, GATHERS, 4, 1>();
+        return instance<T, GATHERS, NEAR, 4, 1>();
     if (vectors <= 8)
-        return instance<T, GATHERS, 4, 2>();
-    return instance<T, GATHERS, 8, 2>();
+        return instance<T, GATHERS, NEAR, 4, 2>();
+    return instance<T, GATHERS, NEAR, 8, 2>();
 }
 
-template <typename T> tile_kernel choose_gathers(const mttkrp_args &a)
+template <typename T, int NEAR> tile_kernel choose_gathers(const mttkrp_args &a)
 {
-    switch (a.index[1] ? ANY : a.gathers) {
+    switch (a.gathers) {
     case 1:
-        return choose_panel<T, 1>(a.vectors);
+        return choose_panel<T, 1, 1>(a.vectors);
     case 2:
-        return choose_panel<T, 2>(a.vectors);
+        return choose_panel<T, 2, NEAR>(a.vectors);
     case 3:
-        return choose_panel<T, 3>(a.vectors);
+        return choose_panel<T, 3, NEAR>(a.vectors);
     case 4:
-        return choose_panel<T, 4>(a.vectors);
+        return choose_panel<T, 4, NEAR>(a.vectors);
     default:
-        return choose_panel<T, ANY>(a.vectors);
+        return choose_panel<T, ANY, NEAR>(a.vectors);
     }
 }
 
-tile_kernel choose_kernel(const mttkrp_args &a)
+template <typename T> tile_kernel choose_near(const tiles_args &t)
 {
-    return a.precision == PRECISION_SINGLE ? choose_gathers<float>(a) : choose_gathers<double>(a);
+    return t.tiled_modes == 1 ? choose_gathers<T, 1>(t.mttkrp) : choose_gathers<T, 2>(t.mttkrp);
+}
+
+tile_kernel choose_kernel(const tiles_args &t)
+{
+    return t.mttkrp.precision == PRECISION_SINGLE ? choose_near<float>(t) : choose_near<double>(t);
 }
 
 } // namespace
@@ -423,14 +462,14 @@ extern "C" cudaError_t tiles_begin_rows(const uint64_t *row, uint64_t count, uin
 
 extern "C" cudaError_t tiles_prepare(const tiles_args *args)
 {
-    const tile_kernel kernel = choose_kernel(args->mttkrp);
+    const tile_kernel kernel = choose_kernel(*args);
     return cudaFuncSetAttribute(kernel.add, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 TILE_BYTES);
 }
 
 extern "C" cudaError_t tiles_launch(const tiles_args *args, cudaStream_t stream)
 {
-    const tile_kernel kernel = choose_kernel(args->mttkrp);
+    const tile_kernel kernel = choose_kernel(*args);
     void *parameters[] = {const_cast<tiles_args *>(args)};
     cudaError_t code =
         cudaLaunchKernel(kernel.add, dim3(args->spans, tiles_panels(args->mttkrp.vectors)),

@@ -1,10 +1,10 @@
-/* MTTKRP with the rows of one other mode, the tiled mode, in shared memory. The ordering has the
- * upper bits of the tiled mode on top, then the output mode, then the other modes, and the tiled
- * mode's low bits at the bottom (ordering_create_tiled): each block of the tensor is a tile, whose
- * rows of the tiled factor matrix are loaded once, while all other rows are gathered from global
- * memory. A row of M then has a sum for each tile; these partial sums are stored, and a second
- * pass adds them in a fixed order, so that M always has the same bits. Device pointers only.
- */
+/* MTTKRP with rows of one or two other modes, the tiled modes, in shared memory. The ordering has
+ * the upper bits of the tiled modes on top, then the output mode, then the other modes, and the
+ * tiled modes' low bits at the bottom (ordering_create_tiled): each block of the tensor is a tile,
+ * or a pair of tiles, whose rows of the tiled factor matrices are loaded once, while all other rows
+ * are gathered from global memory. A row of M then has a sum for each block; these partial sums are
+ * stored, and a second pass adds them in a fixed order, so that M always has the same bits. Device
+ * pointers only. */
 #ifndef BLCO_TILES_H
 #define BLCO_TILES_H
 
@@ -26,10 +26,11 @@ uint32_t tiles_lane_groups(uint32_t vectors);
 uint32_t tiles_panels(uint32_t vectors);
 
 struct tiles_args {
-    struct mttkrp_args mttkrp; /* plain; the last gather is the tiled mode's; `base` has the first
-                                * row of each tile; m has one copy. chunk: of one block each, in the
-                                * order of the line */
-    uint64_t tiled_rows;       /* of the tiled factor matrix */
+    struct mttkrp_args mttkrp; /* plain, of one index word; the last gathers are the tiled modes';
+                                * `base` has the first row of each tile; m has one copy. chunk: of
+                                * one block each, in the order of the line */
+    int tiled_modes;           /* 1 to MAX_TILED                                              */
+    uint64_t tiled_rows[MAX_TILED]; /* of their factor matrices                               */
     const uint32_t *span; /* (spans + 1): thread block s works on chunks span[s] to span[s + 1] */
     uint32_t spans;
     const uint32_t *first_partial; /* (chunks x lane groups): of each run, its first partial sum */

@@ -6,6 +6,7 @@
 
 #include "numerics/vector_bytes.h"
 
+#define MAX_TILED  2           /* modes that may have a tile at a time */
 #define TILE_BYTES (128 << 10) /* of shared memory, for the rows of a tile */
 
 /* 16-byte vectors of a row that are in shared memory at a time: a panel of it. */

@@ -27,7 +27,7 @@ double fiber_estimate(uint64_t marked, int skipped)
 bool fiber_choice_open(int order, const bool *ordered, const struct tile *tile)
 {
     for (int n = 0; n < order; n++)
-        if (ordered[n] && order - (tile[n].mode >= 0) > 2)
+        if (ordered[n] && order - tile[n].modes > 2)
             return true;
     return false;
 }
@@ -36,7 +36,7 @@ int fiber_lowest(int mode, const struct tile *tile, const struct shape *shape, c
 {
     int longest = -1, best = -1;
     for (int n = 0; n < shape->order; n++) {
-        if (n == mode || n == tile->mode)
+        if (n == mode || tile_has(tile, n))
             continue;
         if (longest < 0 || shape->dims[n] >= shape->dims[longest])
             longest = n;

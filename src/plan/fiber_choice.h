@@ -16,13 +16,12 @@ int fiber_skipped_bits(uint64_t nnz);
 double fiber_estimate(uint64_t marked, int skipped);
 
 /* Whether one of several modes may be lowest in some ordering `mode n` of those with ordered[n]:
- * not in one of a matrix, nor of a third-order tensor in tiles. tile (order): of each ordering;
- * .mode is -1 where it has none. */
+ * not where that mode and those of tiles leave only one. tile (order): of each ordering. */
 bool fiber_choice_open(int order, const bool *ordered, const struct tile *tile);
 
 /* The mode that is to be lowest in the ordering `mode` (`lowest` of ordering_create_lowest and
- * ordering_create_tiled); -1 for the longest. tile: the ordering's, .mode is -1 where it has none.
- * fibers (order): of each mode, the number of fibers along it. */
+ * ordering_create_tiled); -1 for the longest. tile: the ordering's. fibers (order): of each
+ * mode, the number of fibers along it. */
 int fiber_lowest(int mode, const struct tile *tile, const struct shape *shape,
                  const double *fibers);
 

@@ -32,6 +32,15 @@ static uint64_t copies(const struct plan_request *r, int n)
     return number_whole((double)r->copies * (double)r->tensor.shape.dims[n] * (double)r->row_bytes);
 }
 
+static void describe_tiles(const struct tile *tile, const struct shape *shape, struct text *t)
+{
+    for (int k = 0; k < tile->modes; k++)
+        append(t, "%s %" PRIu64 " rows of mode %d", k == 0 ? ", in tiles of" : " and",
+               tile_length(tile, shape->dims[tile->mode[k]]), tile->mode[k] + 1);
+    if (tile->in_cache)
+        append(t, " for the L2 cache");
+}
+
 static void describe_mode(const struct plan *plan, int n, const struct tile *tile, struct text *t)
 {
     const struct plan_request *r = &plan->request;
@@ -44,10 +53,7 @@ static void describe_mode(const struct plan *plan, int n, const struct tile *til
         append(t, "its own ordering, streamed");
     else
         append(t, "its own ordering of %s", NUMBER_SIZE(plan->tensor_bytes));
-    if (tile->mode >= 0)
-        append(t, ", in tiles of %" PRIu64 " rows of mode %d%s",
-               tile_length(tile, r->tensor.shape.dims[tile->mode]), tile->mode + 1,
-               tile->in_cache ? " for the L2 cache" : "");
+    describe_tiles(tile, &r->tensor.shape, t);
     if (plan->sorted[n])
         append(t, ", batches sorted by row");
     if (plan->conflict[n] == CONFLICT_HIERARCHICAL)

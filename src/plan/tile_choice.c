@@ -5,8 +5,9 @@
 #include "numerics/tile_rows.h"
 
 /* Tiles pay where each partial sum is of so many nonzeros on average, and where loading the tiles
- * costs little beside the nonzeros: a thread block loads a tile for so many, at least. Measured on
- * an H200: uber, with 24000 nonzeros for a tile, loses by tiles, enron with 414000 gains. */
+ * costs little beside the nonzeros: a thread block fills its shared memory for so many, at least.
+ * Measured on an H200: uber, with 24000 nonzeros for a tile, loses by tiles, enron with 414000
+ * gains. */
 #define NONZEROS_PER_SUM  30
 #define NONZEROS_PER_LOAD 100000
 #define SPANS             128 /* thread blocks of a GPU, about; each loads a tile at least once */
@@ -28,26 +29,37 @@ static bool is_better(uint64_t length, uint64_t than, uint64_t tile)
     return length < than;
 }
 
-/* Partial sums of `mode` with tiles of mode n, at most. */
-static double partial_sums(const struct tile_request *r, int mode, int n, double rows)
+/* The tiles of all tiled modes together, at most. */
+static double count_tiles(const struct tile *tile, const uint64_t *dims)
 {
-    const double tiles = (double)r->shape->dims[n] / rows + 1;
-    return tiles * (double)r->shape->dims[mode];
+    double tiles = 1;
+    for (int k = 0; k < tile->modes; k++)
+        tiles *= (double)dims[tile->mode[k]] / exp2(tile->bits) + 1;
+    return tiles;
 }
 
-static bool pays(const struct tile_request *r, int mode, int n, double rows)
+/* Partial sums of `mode`, at most. */
+static double partial_sums(const struct tile_request *r, int mode, const struct tile *tile)
 {
-    const double nnz = (double)r->nnz, sums = partial_sums(r, mode, n, rows);
-    const double loads = (double)r->shape->dims[n] / rows + SPANS;
+    return count_tiles(tile, r->shape->dims) * (double)r->shape->dims[mode];
+}
+
+/* From one pair of tiles to the next, only one of the two is loaded. */
+static bool pays(const struct tile_request *r, int mode, const struct tile *tile)
+{
+    const double nnz = (double)r->nnz, sums = partial_sums(r, mode, tile);
+    const double loads = (count_tiles(tile, r->shape->dims) + SPANS) / tile->modes;
     return nnz >= NONZEROS_PER_SUM * sums && nnz >= NONZEROS_PER_LOAD * loads &&
            sums * (double)r->row_bytes <= (double)r->room;
 }
 
 static void force_tile(struct tile *tile, const struct tile_request *r, int mode)
 {
-    if (r->shape->order > 1)
-        *tile =
-            (struct tile){.mode = (mode + 1) % r->shape->order, .bits = 2, .in_cache = r->in_cache};
+    *tile = (struct tile){.bits = 2, .in_cache = r->in_cache};
+    while (tile->modes < r->forced && tile->modes < r->shape->order - 1) {
+        tile->mode[tile->modes] = (mode + 1 + tile->modes) % r->shape->order;
+        tile->modes++;
+    }
 }
 
 static int bits_below(uint64_t rows)
@@ -64,42 +76,68 @@ static void choose_in_cache(struct tile *tile, const struct tile_request *r, int
     const int bits = bits_below(CACHE_TILE / r->row_bytes), line = ordering_line_bits(r->shape);
     double least = (double)r->nnz / CACHE_NONZEROS_PER_SUM;
     for (int n = 0; n < r->shape->order; n++) {
-        const uint64_t tiles = r->shape->dims[n] >> bits;
-        const double sums = partial_sums(r, mode, n, exp2(bits));
+        const struct tile candidate = {.modes = 1, .mode = {n}, .bits = bits, .in_cache = true};
+        const double sums = partial_sums(r, mode, &candidate);
         const bool one_word = line - ordering_bits(r->shape->dims[n]) + bits <= 64;
-        if (n != mode && tiles >= CACHE_TILES && one_word && sums <= least) {
-            *tile = (struct tile){.mode = n, .bits = bits, .in_cache = true};
+        if (n != mode && r->shape->dims[n] >> bits >= CACHE_TILES && one_word && sums <= least) {
+            *tile = candidate;
             least = sums;
         }
     }
 }
 
-/* The tiles of shared memory that pay most; none where an index would have two words. */
-static void choose_shared(struct tile *tile, const struct tile_request *r, int mode)
+/* The tiles of one mode in shared memory that pay most. */
+static void choose_one(struct tile *tile, const struct tile_request *r, int mode, uint64_t rows)
 {
-    const uint64_t rows = tile_rows(r->row_bytes / VECTOR_BYTES), *dims = r->shape->dims;
-    if (ordering_line_bits(r->shape) > 64)
-        return;
+    const uint64_t *dims = r->shape->dims;
+    for (int n = 0; n < r->shape->order; n++) {
+        const struct tile candidate = {.modes = 1, .mode = {n}, .bits = ordering_bits(rows)};
+        if (n != mode && pays(r, mode, &candidate) &&
+            (tile->modes == 0 || is_better(dims[n], dims[tile->mode[0]], rows)))
+            *tile = candidate;
+    }
+}
+
+/* Where the tiles of two longer modes pay, each of half the rows, they save one more gather: those
+ * with the fewest partial sums. The tiles of the shorter mode are above: fewer of them are loaded
+ * again. */
+static void choose_two(struct tile *tile, const struct tile_request *r, int mode, uint64_t rows)
+{
+    const uint64_t *dims = r->shape->dims;
+    double least = INFINITY;
     for (int n = 0; n < r->shape->order; n++)
-        if (n != mode && pays(r, mode, n, (double)rows) &&
-            (tile->mode < 0 || is_better(dims[n], dims[tile->mode], rows)))
-            *tile = (struct tile){.mode = n, .bits = ordering_bits(rows)};
+        for (int k = 0; k < r->shape->order; k++) {
+            const struct tile candidate = {
+                .modes = 2, .mode = {n, k}, .bits = ordering_bits(rows) - 1};
+            const double sums = partial_sums(r, mode, &candidate);
+            const bool of_others = n != mode && k != mode && n != k;
+            if (of_others && rows / 2 < dims[n] && dims[n] <= dims[k] && sums < least &&
+                pays(r, mode, &candidate)) {
+                *tile = candidate;
+                least = sums;
+            }
+        }
 }
 
 uint64_t tile_choose(struct tile *tile, const struct tile_request *r, int mode)
 {
-    *tile = (struct tile){.mode = -1};
-    if (r->forced) {
-        if (ordering_line_bits(r->shape) <= 64)
+    const uint64_t rows = tile_rows(r->row_bytes / VECTOR_BYTES);
+    const bool one_word = ordering_line_bits(r->shape) <= 64;
+    *tile = (struct tile){0};
+    if (r->forced > 0) {
+        if (one_word)
             force_tile(tile, r, mode);
         return 0;
     }
-    choose_shared(tile, r, mode);
-    if (tile->mode < 0) {
+    if (one_word) { /* the kernel takes no other indices */
+        choose_one(tile, r, mode, rows);
+        choose_two(tile, r, mode, rows);
+    }
+    if (tile->modes == 0) {
         choose_in_cache(tile, r, mode);
         return 0;
     }
-    return (uint64_t)(partial_sums(r, mode, tile->mode, exp2(tile->bits)) * (double)r->row_bytes);
+    return (uint64_t)(partial_sums(r, mode, tile) * (double)r->row_bytes);
 }
 
 uint64_t tile_choose_all(struct tile *tile, const struct plan *plan, const struct shape *shape,
@@ -115,7 +153,7 @@ uint64_t tile_choose_all(struct tile *tile, const struct plan *plan, const struc
     if (plan->request.budget > plan->total_bytes)
         r.room = plan->request.budget - plan->total_bytes;
     for (int n = 0; n < shape->order; n++) {
-        tile[n].mode = -1;
+        tile[n] = (struct tile){0};
         if (!may || !ordered[n])
             continue;
         const uint64_t sums = tile_choose(&tile[n], &r, n);

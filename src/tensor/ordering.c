@@ -49,20 +49,32 @@ static int longest_left(const struct ordering *o, const bool *placed, const uint
     return longest;
 }
 
-/* Fills the line from the lowest place up: the low bits of the tiled mode, if there is one; the
- * mode `lowest`, unless that is -1; the other modes, the longest first; the mode o->kind; and the
- * upper bits of the tiled mode. */
-static void place_mode(struct ordering *o, const struct tile *tile, int lowest,
-                       const uint64_t *dims)
+bool tile_has(const struct tile *tile, int mode)
 {
+    for (int k = 0; k < tile->modes; k++)
+        if (tile->mode[k] == mode)
+            return true;
+    return false;
+}
+
+/* Bits of mode n that number the rows of a tile. */
+static int low_bits(const struct ordering *o, int n)
+{
+    return o->tile.bits < o->mode_bits[n] ? o->tile.bits : o->mode_bits[n];
+}
+
+/* Fills the line from the lowest place up: the low bits of the tiled modes; the mode `lowest`,
+ * unless that is -1; the other modes, the longest first; the mode o->kind; and the upper bits of
+ * the tiled modes. */
+static void place_mode(struct ordering *o, int lowest, const uint64_t *dims)
+{
+    const struct tile *tile = &o->tile;
     bool placed[MAX_ORDER] = {false};
-    const int all = tile ? o->mode_bits[tile->mode] : 0;
-    const int low = tile && tile->bits < all ? tile->bits : all;
     uint16_t place = 0;
     placed[o->kind] = true;
-    if (tile) {
-        place = place_bits(o, tile->mode, 0, low, 0);
-        placed[tile->mode] = true;
+    for (int k = tile->modes - 1; k >= 0; k--) {
+        place = place_bits(o, tile->mode[k], 0, low_bits(o, tile->mode[k]), place);
+        placed[tile->mode[k]] = true;
     }
     for (int next = lowest >= 0 ? lowest : longest_left(o, placed, dims); next >= 0;
          next = longest_left(o, placed, dims)) {
@@ -70,8 +82,10 @@ static void place_mode(struct ordering *o, const struct tile *tile, int lowest,
         placed[next] = true;
     }
     place = place_bits(o, o->kind, 0, o->mode_bits[o->kind], place);
-    if (tile)
-        place_bits(o, tile->mode, low, all, place);
+    for (int k = tile->modes - 1; k >= 0; k--) {
+        const int n = tile->mode[k];
+        place = place_bits(o, n, low_bits(o, n), o->mode_bits[n], place);
+    }
 }
 
 /* Bits of mode n that lie below the cut. */
@@ -128,7 +142,6 @@ static void begin(struct ordering *o, int kind, const struct shape *shape)
 {
     memset(o, 0, sizeof *o);
     o->kind = kind;
-    o->tiled = -1;
     o->order = shape->order;
     for (int n = 0; n < shape->order; n++) {
         o->mode_bits[n] = ordering_bits(shape->dims[n]);
@@ -158,7 +171,7 @@ void ordering_create_lowest(struct ordering *o, int kind, int lowest, const stru
     if (kind == ORDERING_ALTO)
         place_alto(o);
     else
-        place_mode(o, NULL, lowest, shape->dims);
+        place_mode(o, lowest, shape->dims);
     cut(o, index_bits);
 }
 
@@ -171,11 +184,12 @@ bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile
                            const struct shape *shape)
 {
     begin(o, mode, shape);
-    o->tiled = tile->mode;
-    o->in_cache = tile->in_cache;
-    const int bits = o->mode_bits[tile->mode], upper = bits > tile->bits ? bits - tile->bits : 0;
-    place_mode(o, tile, lowest, shape->dims);
-    cut(o, o->line_bits - upper);
+    o->tile = *tile;
+    int index_bits = o->line_bits;
+    for (int k = 0; k < tile->modes; k++)
+        index_bits -= o->mode_bits[tile->mode[k]] - low_bits(o, tile->mode[k]);
+    place_mode(o, lowest, shape->dims);
+    cut(o, index_bits);
     return o->words == 1;
 }
 
@@ -252,7 +266,7 @@ static void add_by_shift(int up, const uint32_t *coordinate, uint64_t count, uin
 /* Whether the bits of each mode are neighbours on the line. */
 static bool moves_by_shifts(const struct ordering *o)
 {
-    return o->kind != ORDERING_ALTO && o->tiled < 0;
+    return o->kind != ORDERING_ALTO && o->tile.modes == 0;
 }
 
 /* Whether no bit of mode n lies in this word of the line. */

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "numerics/tile_rows.h"
 #include "tensor/coo.h"
 
 #define MAX_LINE_BITS  (32 * MAX_ORDER)
@@ -26,10 +27,18 @@ struct field {
     uint64_t mask; /* the low bits, right-aligned; 0 where none is stored        */
 };
 
+/* Tiles of some modes: rows of a factor matrix whose numbers agree in all bits but the lowest
+ * `bits`. */
+struct tile {
+    int modes;           /* how many modes are tiled: 0 to MAX_TILED, 0 for no tiles at all       */
+    int mode[MAX_TILED]; /* those modes                                                           */
+    int bits;
+    bool in_cache; /* for a cache that all threads share; else for the memory of some of them */
+};
+
 struct ordering {
     int kind;                      /* ORDERING_ALTO, or n for `mode n`                   */
-    int tiled;                     /* the mode in tiles of which the line is cut, or -1  */
-    bool in_cache;                 /* these are tiles of a cache (struct tile)           */
+    struct tile tile;              /* of which the line is cut                           */
     int order;                     /* N                                                  */
     int line_bits;                 /* B                                                  */
     int cut;                       /* line bits below the block key; at most 64 * words  */
@@ -52,17 +61,13 @@ void ordering_create(struct ordering *o, int kind, const struct shape *shape, in
 void ordering_create_lowest(struct ordering *o, int kind, int lowest, const struct shape *shape,
                             int index_bits);
 
-/* Rows of a factor matrix whose numbers agree in all bits but the lowest `bits`. */
-struct tile {
-    int mode;
-    int bits;
-    bool in_cache; /* for a cache that all threads share; else for the memory of some of them */
-};
+bool tile_has(const struct tile *tile, int mode);
 
-/* Lays out the line of the ordering `mode` in tiles of another mode: on top the bits of that mode
- * that number its tiles, below them the line of ordering_create_lowest without it, and at the
- * bottom the mode's other bits. The block key is the number of the tile. False where an index would
- * take more than one word; *o is then undefined. */
+/* Lays out the line of the ordering `mode` in tiles of other modes: on top the bits of those modes
+ * that number their tiles, below them the line of ordering_create_lowest without these modes, and
+ * at the bottom their other bits; the first tiled mode is above the second. The block key is the
+ * number of the tile, or of the pair of tiles. False where an index would take more than one word;
+ * *o is then undefined. */
 bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile, int lowest,
                            const struct shape *shape);
 

@@ -99,12 +99,13 @@ static void check_tensor(const struct backend_kind *kind, struct coo *x, uint64_
             if (set_flow(&setting, flow, kind, x))
                 check_modes(kind, x, &k, &setting, expected);
         }
-    for (int in_cache = 0; kind->devices && in_cache < 2; in_cache++) {
-        const struct backend_options tiles = {
-            .problem.rank = rank,
-            .problem.precision = precision,
-            .no_sharing = true,
-            .forced = {.tiles = true, .cache_tiles = in_cache != 0}};
+    static const struct plan_forced tiled[] = {
+        {.tiles = 1}, {.tiles = 2}, {.tiles = 1, .cache_tiles = true}};
+    for (size_t t = 0; kind->devices && t < sizeof tiled / sizeof *tiled; t++) {
+        const struct backend_options tiles = {.problem.rank = rank,
+                                              .problem.precision = precision,
+                                              .no_sharing = true,
+                                              .forced = tiled[t]};
         check_modes(kind, x, &k, &tiles, expected);
     }
     for (int n = 0; n < x->shape.order; n++)

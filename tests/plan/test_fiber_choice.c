@@ -60,10 +60,10 @@ static void test_skipped_bits(void **state)
     assert_int_equal(fiber_skipped_bits(MAP_BITS * 1024), 12);
 }
 
-/* fiber_lowest of an ordering in tiles of the mode `tiled`, -1: in none. */
+/* fiber_lowest of an ordering in tiles of the mode `tiled`, or -1: in none. */
 static int lowest(int mode, int tiled, const struct shape *shape, const double *fibers)
 {
-    const struct tile tile = {.mode = tiled, .bits = 9};
+    const struct tile tile = {.modes = tiled >= 0, .mode = {tiled}, .bits = 9};
     return fiber_lowest(mode, &tile, shape, fibers);
 }
 
@@ -96,14 +96,19 @@ static void test_lowest_in_tiles(void **state)
     assert_int_equal(lowest(1, 2, &shape, fibers), -1); /* mode 0 is the longest of modes 0 and 3 */
     assert_int_equal(lowest(1, 2, &cube, fibers), -1);
     assert_int_equal(lowest(1, 0, &cube, fibers), -1);
+    static const struct shape longer = {5, {50, 300, 300, 20, 10}};
+    static const double more_fibers[] = {500, 900, 1000, 700, 300};
+    const struct tile two = {.modes = 2, .mode = {0, 4}, .bits = 9};
+    assert_int_equal(fiber_lowest(1, &two, &longer, more_fibers), 3);
 }
 
 static void test_open_choices(void **state)
 {
     (void)state;
-    static const struct tile none = {.mode = -1}, tile = {.mode = 1, .bits = 9};
+    static const struct tile none = {0}, tile = {.modes = 1, .mode = {1}, .bits = 9},
+                             two = {.modes = 2, .mode = {1, 2}, .bits = 9};
     const struct tile plain[] = {none, none, none, none}, first[] = {tile, none, none, none},
-                      all[] = {tile, tile, tile, tile};
+                      all[] = {tile, tile, tile, tile}, twice[] = {two, none, none, none};
     static const bool every[] = {true, true, true, true}, one[] = {true, false, false, false},
                       no[] = {false, false, false, false};
     assert_false(fiber_choice_open(1, every, plain));
@@ -114,6 +119,7 @@ static void test_open_choices(void **state)
     assert_false(fiber_choice_open(3, one, first));
     assert_true(fiber_choice_open(4, one, all));
     assert_false(fiber_choice_open(4, no, plain));
+    assert_false(fiber_choice_open(4, one, twice));
 }
 
 int main(void)

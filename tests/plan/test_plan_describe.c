@@ -110,6 +110,11 @@ static void test_describe_tiles(void **state)
     mode_groups_from_cuts(&shared, 3, 2);
     plan_describe(&p, &shared, text, sizeof text);
     assert_null(strstr(text, "tiles"));
+    r.tensor = (struct plan_tensor){.shape = {4, {6066, 5699, 244268, 1176}}, .nnz = 54202099};
+    plan_make(&p, &r);
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_non_null(strstr(text, ", in tiles of 256 rows of mode 4 and 256 rows of mode 2\n"));
+    assert_non_null(strstr(text, ", in tiles of 512 rows of mode 4\n"));
     r.conflict = CONFLICT_ORDERED;
     plan_make(&p, &r);
     plan_describe(&p, NULL, text, sizeof text);

@@ -17,30 +17,56 @@ static const struct shape enron = {4, {6066, 5699, 244268, 1176}};
 static const struct shape uber = {4, {183, 24, 1140, 1717}};
 static const struct shape amazon = {3, {4821207, 1774269, 1805187}};
 
-static int tiled_mode(const struct shape *shape, uint64_t nnz, int mode, uint64_t room)
+static struct tile chosen(const struct shape *shape, uint64_t nnz, int mode, uint64_t room)
 {
+    static const int bits[] = {0, 9, 8};
     const struct tile_request r = {.shape = shape, .nnz = nnz, .row_bytes = ROW, .room = room};
     struct tile tile;
     const uint64_t bytes = tile_choose(&tile, &r, mode);
-    assert_int_equal(tile.bits, tile.mode < 0 ? 0 : tile.in_cache ? 17 : 9);
-    if (tile.mode < 0 || tile.in_cache)
+    assert_int_equal(tile.bits, tile.in_cache ? 17 : bits[tile.modes]);
+    if (tile.modes == 0 || tile.in_cache)
         assert_int_equal(bytes, 0);
     else
         assert_true(bytes > 0 && bytes <= nnz * ROW / 30);
-    return tile.mode;
+    return tile;
+}
+
+/* The tiled mode; -1 where none is. */
+static int tiled_mode(const struct shape *shape, uint64_t nnz, int mode, uint64_t room)
+{
+    const struct tile tile = chosen(shape, nnz, mode, room);
+    assert_true(tile.modes < 2);
+    return tile.modes > 0 ? tile.mode[0] : -1;
 }
 
 static void test_what_pays(void **state)
 {
     (void)state;
-    static const int of_nell2[] = {1, 0, 1}, of_enron[] = {3, 3, 3, 1};
+    static const int of_nell2[] = {1, 0, 1};
     for (int n = 0; n < 3; n++) {
         assert_int_equal(tiled_mode(&nell2, 76879419, n, ROOM), of_nell2[n]);
     }
-    for (int n = 0; n < 4; n++) {
-        assert_int_equal(tiled_mode(&enron, 54202099, n, ROOM), of_enron[n]);
+    for (int n = 0; n < 4; n++)
         assert_int_equal(tiled_mode(&uber, 3309490, n, ROOM), -1);
+}
+
+/* Two modes are tiled where a row of M still has nonzeros enough in each pair of tiles: not where M
+ * is long, nor where there are fewer nonzeros, nor where one mode fits into a tile anyway. */
+static void test_two_modes(void **state)
+{
+    (void)state;
+    static const int of_enron[][2] = {{3, 1}, {3, 0}, {3, 3}, {1, 0}};
+    static const struct shape dense = {3, {2000, 3000, 1000}}, flat = {3, {2000, 256, 200}};
+    for (int n = 0; n < 4; n++) {
+        const struct tile tile = chosen(&enron, 54202099, n, ROOM);
+        assert_int_equal(tile.modes, n == 2 ? 1 : 2);
+        for (int k = 0; k < tile.modes; k++)
+            assert_int_equal(tile.mode[k], of_enron[n][k]);
+        assert_int_equal(chosen(&enron, 15000000, n, ROOM).modes, n == 2 ? 0 : 1);
     }
+    for (int n = 0; n < 3; n++)
+        assert_int_equal(chosen(&dense, 50000000, n, ROOM).modes, 2);
+    assert_int_equal(chosen(&flat, 50000000, 0, ROOM).modes, 1);
 }
 
 /* Factor matrices many times as large as the L2 cache are cut for it, where rows of M have nonzeros
@@ -72,7 +98,7 @@ static void test_room_and_rows(void **state)
         struct tile tile;
         tile_choose(&tile, &r, 0);
         assert_int_equal(tile.bits, rows[i].bits);
-        assert_true(tile.mode >= 0);
+        assert_int_equal(tile.modes, 1);
     }
 }
 
@@ -80,16 +106,23 @@ static void test_room_and_rows(void **state)
 static void test_forced(void **state)
 {
     (void)state;
-    const struct tile_request r = {.shape = &uber, .nnz = 7, .row_bytes = ROW, .forced = true};
-    static const struct shape vector = {1, {100}};
-    const struct tile_request of_vector = {.shape = &vector, .nnz = 7, .forced = true};
+    static const struct shape vector = {1, {100}}, matrix = {2, {100, 50}};
     struct tile tile;
-    for (int n = 0; n < 4; n++) {
-        assert_int_equal(tile_choose(&tile, &r, n), 0);
-        assert_true(tile.mode == (n + 1) % 4 && tile.bits == 2 && !tile.in_cache);
+    for (int modes = 1; modes <= 2; modes++) {
+        struct tile_request r = {.shape = &uber, .nnz = 7, .row_bytes = ROW, .forced = modes};
+        for (int n = 0; n < 4; n++) {
+            assert_int_equal(tile_choose(&tile, &r, n), 0);
+            assert_true(tile.modes == modes && tile.bits == 2 && !tile.in_cache);
+            for (int k = 0; k < modes; k++)
+                assert_int_equal(tile.mode[k], (n + 1 + k) % 4);
+        }
+        r.shape = &vector;
+        tile_choose(&tile, &r, 0);
+        assert_int_equal(tile.modes, 0);
+        r.shape = &matrix;
+        tile_choose(&tile, &r, 0);
+        assert_int_equal(tile.modes, 1);
     }
-    tile_choose(&tile, &of_vector, 0);
-    assert_int_equal(tile.mode, -1);
 }
 
 /* Lines of more than a word have no tiles of shared memory; none at all where the tiles would leave
@@ -106,18 +139,18 @@ static void test_long_lines(void **state)
     struct tile tile;
     for (int n = 0; n < 3; n++) {
         assert_int_equal(tile_choose(&tile, &r, n), 0);
-        assert_true(tile.mode < 0 || tile.in_cache);
+        assert_true(tile.modes == 0 || tile.in_cache);
         assert_int_equal(tile_choose(&tile, &wider, n), 0);
-        assert_int_equal(tile.mode, -1);
+        assert_int_equal(tile.modes, 0);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_pays),     cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_room_and_rows), cmocka_unit_test(test_forced),
-        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_what_pays), cmocka_unit_test(test_two_modes),
+        cmocka_unit_test(test_cache),     cmocka_unit_test(test_room_and_rows),
+        cmocka_unit_test(test_forced),    cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ static void test_places_lowest(void **state)
     struct ordering o, same;
     ordering_create_lowest(&o, 0, 3, SHAPE(5, dims), 64);
     assert_int_equal(o.kind, 0);
-    assert_int_equal(o.tiled, -1);
+    assert_int_equal(o.tile.modes, 0);
     assert_int_equal(o.cut, 14);
     for (int n = 0; n < 5; n++) {
         for (int k = 0; k < o.mode_bits[n]; k++)
@@ -154,7 +154,7 @@ static void test_places_tiled(void **state)
     (void)state;
     static const uint64_t dims[4] = {5, 30, 8, 4};
     static const uint16_t expected[4][5] = {{7, 8, 9}, {0, 1, 10, 11, 12}, {2, 3, 4}, {5, 6}};
-    const struct tile tile = {.mode = 1, .bits = 2};
+    const struct tile tile = {.modes = 1, .mode = {1}, .bits = 2};
     struct ordering o;
     assert_true(ordering_create_tiled(&o, 0, &tile, -1, SHAPE(4, dims)));
     assert_int_equal(o.line_bits, 13);
@@ -178,7 +178,7 @@ static void test_places_lowest_in_tiles(void **state)
     (void)state;
     static const uint64_t dims[4] = {5, 30, 8, 4};
     static const uint16_t expected[4][5] = {{7, 8, 9}, {0, 1, 10, 11, 12}, {4, 5, 6}, {2, 3}};
-    const struct tile tile = {.mode = 1, .bits = 2};
+    const struct tile tile = {.modes = 1, .mode = {1}, .bits = 2};
     struct ordering o;
     assert_true(ordering_create_tiled(&o, 0, &tile, 3, SHAPE(4, dims)));
     assert_int_equal(o.cut, 10);
@@ -187,21 +187,52 @@ static void test_places_lowest_in_tiles(void **state)
             assert_int_equal(o.place[n][k], expected[n][k]);
 }
 
+/* From the top: the bits that number tiles of 4 rows of modes 1 and 3, mode 0, mode 4, mode 2, and
+ * the two low bits of modes 1 and 3. */
+static void test_places_two_tiles(void **state)
+{
+    (void)state;
+    static const uint64_t dims[5] = {5, 30, 8, 10, 4};
+    static const uint16_t expected[5][5] = {
+        {9, 10, 11}, {2, 3, 14, 15, 16}, {4, 5, 6}, {0, 1, 12, 13}, {7, 8}};
+    const struct tile tiles = {.modes = 2, .mode = {1, 3}, .bits = 2};
+    struct ordering o;
+    assert_true(ordering_create_tiled(&o, 0, &tiles, -1, SHAPE(5, dims)));
+    assert_int_equal(o.line_bits, 17);
+    assert_int_equal(o.cut, 12);
+    for (int n = 0; n < 5; n++) {
+        assert_int_equal(tile_has(&o.tile, n), n == 1 || n == 3);
+        for (int k = 0; k < o.mode_bits[n]; k++)
+            assert_int_equal(o.place[n][k], expected[n][k]);
+    }
+    uint32_t coordinate[5] = {4, 23, 6, 9, 3}, base[5], decoded[5];
+    uint64_t index, line;
+    ordering_split(&o, coordinate, &index, base);
+    assert_int_equal(base[1], 20);
+    assert_int_equal(base[3], 8);
+    assert_int_equal(index >> o.field[3].shift & o.field[3].mask, 1);
+    ordering_decode(&o, &index, base, decoded);
+    assert_memory_equal(decoded, coordinate, sizeof decoded);
+    ordering_encode(&o, coordinate, &line);
+    assert_int_equal(line >> o.cut, 5 << 2 | 2);
+}
+
 /* A mode that fits into one tile has no bits on top; an index of more than a word is refused. */
 static void test_tiles_of_short_and_long_modes(void **state)
 {
     (void)state;
     static const uint64_t short_mode[3] = {5, 4, 8};
     static const uint64_t wide[4] = {UINT64_C(1) << 30, UINT64_C(1) << 30, 1024, 4};
-    const struct tile four = {.mode = 1, .bits = 2}, more = {.mode = 1, .bits = 20};
+    const struct tile four = {.modes = 1, .mode = {1}, .bits = 2},
+                      more = {.modes = 1, .mode = {1}, .bits = 20},
+                      short_one = {.modes = 1, .mode = {2}, .bits = 9};
     struct ordering o;
     assert_true(ordering_create_tiled(&o, 0, &four, -1, SHAPE(3, short_mode)));
     assert_int_equal(o.cut, o.line_bits);
     assert_true(ordering_create_tiled(&o, 0, &more, -1, SHAPE(3, short_mode)));
     assert_int_equal(o.cut, o.line_bits);
     assert_true(ordering_create_tiled(&o, 0, &more, -1, SHAPE(4, wide)));
-    assert_false(
-        ordering_create_tiled(&o, 0, &(struct tile){.mode = 2, .bits = 9}, -1, SHAPE(4, wide)));
+    assert_false(ordering_create_tiled(&o, 0, &short_one, -1, SHAPE(4, wide)));
 }
 
 static void check_bijection(const struct ordering *o)
@@ -416,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_places_lowest),
         cmocka_unit_test(test_places_tiled),
         cmocka_unit_test(test_places_lowest_in_tiles),
+        cmocka_unit_test(test_places_two_tiles),
         cmocka_unit_test(test_tiles_of_short_and_long_modes),
         cmocka_unit_test(test_layout_of_random_shapes),
         cmocka_unit_test(test_round_trip),

@@ -71,7 +71,7 @@ struct wanted_orderings {
     struct device_tensor *alto;    /* NULL: not wanted                */
     struct device_tensor *ordered; /* (order): one for each mode      */
     const bool *mode;              /* (order): which modes want one   */
-    const struct tile *tile;       /* (order): its tiles; .mode is -1 where it has none; or NULL */
+    const struct tile *tile;       /* (order): its tiles, or NULL                 */
     const int *lowest;             /* (order): its lowest mode, -1 for the longest; or NULL: -1 */
     enum precision precision;
     struct backend_seconds *seconds; /* of the steps */
@@ -111,7 +111,7 @@ static enum status build_orderings(const struct wanted_orderings *w, struct devi
             .kind = kind[i],
             .precision = w->precision,
             .last = i == count - 1,
-            .tile = w->tile && !is_alto && w->tile[kind[i]].mode >= 0 ? &w->tile[kind[i]] : NULL,
+            .tile = w->tile && !is_alto && w->tile[kind[i]].modes > 0 ? &w->tile[kind[i]] : NULL,
             .lowest = w->lowest && !is_alto ? &w->lowest[kind[i]] : NULL};
         if (device_tensor_build(built, x, &options, error) != STATUS_OK)
             goto done;

@@ -46,8 +46,8 @@ static void sort_gathers(struct device_mttkrp *w)
  * may be in several. */
 static bool is_tiled(const struct device_mttkrp *w)
 {
-    const struct ordering *o = &w->tensor->blco.ordering;
-    return o->tiled >= 0 && !o->in_cache;
+    const struct tile *tile = &w->tensor->blco.ordering.tile;
+    return tile->modes > 0 && !tile->in_cache;
 }
 
 /* The pair of neighbouring gathers with the smallest table, if one is small enough. */

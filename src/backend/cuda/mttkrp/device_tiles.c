@@ -187,7 +187,9 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
     a->mttkrp.chunk = NULL;
     t->vectors = a->mttkrp.vectors = vectors;
     a->rows = b->shape.dims[t->mode];
-    a->tiled_rows = b->shape.dims[b->ordering.tiled];
+    a->tiled_modes = b->ordering.tile.modes;
+    for (int k = 0; k < a->tiled_modes; k++)
+        a->tiled_rows[k] = b->shape.dims[b->ordering.tile.mode[k]];
     if (count_spans(t, error) != STATUS_OK)
         goto done;
     if (cuts_create(&cuts, b, a->spans, error) != STATUS_OK)
@@ -218,20 +220,22 @@ static void add_gather(const struct device_tiles *t, const struct device_factors
         (struct mttkrp_gather){device_tensor_field(t->tensor, n), f->factor[n]};
 }
 
-/* The other modes from the top of the line down, the tiled one last. */
+/* The other modes from the top of the line down, the tiled ones last. */
 static void set_gathers(const struct device_tiles *t, const struct device_factors *f,
                         struct mttkrp_args *args)
 {
     const struct ordering *o = &t->tensor->blco.ordering;
     args->gathers = 0;
     for (int n = 0; n < o->order; n++)
-        if (n != t->mode && n != o->tiled && o->mode_bits[n] == 0)
+        if (n != t->mode && !tile_has(&o->tile, n) && o->mode_bits[n] == 0)
             add_gather(t, f, n, args);
     for (int place = o->cut - 1; place >= 0; place--)
         for (int n = 0; n < o->order; n++)
-            if (n != t->mode && n != o->tiled && o->mode_bits[n] > 0 && o->place[n][0] == place)
+            if (n != t->mode && !tile_has(&o->tile, n) && o->mode_bits[n] > 0 &&
+                o->place[n][0] == place)
                 add_gather(t, f, n, args);
-    add_gather(t, f, o->tiled, args);
+    for (int k = 0; k < o->tile.modes; k++)
+        add_gather(t, f, o->tile.mode[k], args);
 }
 
 enum status device_tiles_run(const struct device_tiles *t, const struct device_factors *f,
@@ -250,8 +254,12 @@ enum status device_tiles_run(const struct device_tiles *t, const struct device_f
 void device_tiles_describe(const struct device_tiles *t, char *text, size_t size)
 {
     const struct ordering *o = &t->tensor->blco.ordering;
-    snprintf(text, size, "tiles of %d rows of mode %d", (int)o->field[o->tiled].mask + 1,
-             o->tiled + 1);
+    size_t length = 0;
+    for (int k = 0; k < o->tile.modes && length < size; k++) {
+        const int n = o->tile.mode[k];
+        length += (size_t)snprintf(text + length, size - length, "%s %d rows of mode %d",
+                                   k == 0 ? "tiles of" : " and", (int)o->field[n].mask + 1, n + 1);
+    }
 }
 
 void device_tiles_free(struct device_tiles *t)

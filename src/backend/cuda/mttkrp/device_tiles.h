@@ -1,6 +1,6 @@
-/* MTTKRP of one mode with the rows of another mode's factor matrix in shared memory, tile by tile
- * (kernels/mttkrp/tiles.h), from a tensor in a tiled ordering, whose blocks are the tiles. M has
- * the same bits each time. */
+/* MTTKRP of one mode with rows of one or two other modes' factor matrices in shared memory, tile by
+ * tile (kernels/mttkrp/tiles.h), from a tensor in a tiled ordering, whose blocks are the tiles. M
+ * has the same bits each time. */
 #ifndef BLCO_DEVICE_TILES_H
 #define BLCO_DEVICE_TILES_H
 
@@ -26,7 +26,7 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
 enum status device_tiles_run(const struct device_tiles *t, const struct device_factors *f,
                              cudaStream_t stream, struct error *error);
 
-/* Writes the rows of a tile and the tiled mode into text: "tiles x512 of mode 3". */
+/* Writes the rows of a tile and the tiled modes into text: "tiles of 512 rows of mode 3". */
 void device_tiles_describe(const struct device_tiles *t, char *text, size_t size);
 
 /* Frees the arrays; only when no work on the device uses them any more. Accepts an empty one. */

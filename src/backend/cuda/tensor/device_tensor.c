@@ -203,6 +203,6 @@ void device_tensor_args(const struct device_tensor *t, int table, int mode,
                                  .base = t->base,
                                  .output = device_tensor_field(t, mode),
                                  .copies = 1,
-                                 .ordered =
-                                     t->blco.ordering.kind == mode && t->blco.ordering.tiled < 0};
+                                 .ordered = t->blco.ordering.kind == mode &&
+                                            t->blco.ordering.tile.modes == 0};
 }
