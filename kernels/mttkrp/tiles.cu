@@ -6,14 +6,13 @@
 #include <cuda_pipeline_primitives.h>
 
 #include "kernels/mttkrp/row_sums.cuh"
-#include "numerics/thread_blocks.cuh"
+#include "kernels/mttkrp/tile_runs.cuh"
 #include "numerics/vector.cuh"
 
 namespace
 {
 
 constexpr uint32_t TILE_THREADS = 512;
-constexpr uint32_t SUM_THREADS = 256;
 constexpr uint32_t WARP = 0xffffffffu;
 constexpr int ANY = -1; /* gathers counted at run time */
 
@@ -25,20 +24,9 @@ template <int LANES, int WIDTH> struct panel {
     static constexpr uint32_t LANE_GROUPS = TILE_THREADS / LANES;
 };
 
-/* The nonzeros [begin, end) of a chunk that one lane group works on: even numbers of them. */
-__host__ __device__ __forceinline__ uint32_t run_length(uint32_t count, uint32_t lane_groups)
-{
-    return ((count + lane_groups - 1) / lane_groups + 1) & ~1u;
-}
-
 /* Nonzeros whose rows are gathered together; more in flight would not fit into the registers. */
 template <int GATHERS, int NEAR>
 constexpr int at_once = GATHERS >= 1 && GATHERS - NEAR <= 1 ? 4 : 2;
-
-__device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, uint64_t index)
-{
-    return static_cast<uint32_t>(index >> f.shift) & f.mask;
-}
 
 /* This panel of rows [first, first + most) of a tiled factor matrix into shared memory; not waited
  * for. */
@@ -304,97 +292,16 @@ __global__ void __launch_bounds__(TILE_THREADS, 1) add_tiles(const __grid_consta
     }
 }
 
-/* Row r of M = the sum of its partial sums. A thread has one vector of a row. */
-template <typename T>
-__global__ void __launch_bounds__(SUM_THREADS) add_partials(const __grid_constant__ tiles_args t)
-{
-    using V = vector<T>;
-    const uint32_t vectors = t.mttkrp.vectors;
-    const uint64_t i = static_cast<uint64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
-    const uint64_t row = i / vectors, column = i % vectors;
-    if (row >= t.rows)
-        return;
-    const V *partial = static_cast<const V *>(t.partial) + column;
-    V sum = splat<V>(0);
-    for (uint32_t k = __ldg(t.row_begin + row), end = __ldg(t.row_begin + row + 1); k < end; k++)
-        sum = sum + __ldcs(partial + static_cast<uint64_t>(__ldg(t.row_partial + k)) * vectors);
-    __stcs(static_cast<V *>(t.mttkrp.m) + row * vectors + column, sum);
-}
-
-/* Where the output row changes within the run of each thread: *each(number of the change, row). */
-template <typename EACH>
-__device__ __forceinline__ void each_sum(const tiles_args &t, uint32_t lane_groups, uint64_t run,
-                                         EACH each)
-{
-    const mttkrp_args &a = t.mttkrp;
-    const mttkrp_chunk c = a.chunk[run / lane_groups];
-    const uint32_t length = run_length(c.count, lane_groups);
-    const uint32_t begin = min(static_cast<uint32_t>(run % lane_groups) * length, c.count);
-    const uint32_t end = min(begin + length, c.count);
-    uint32_t row = NO_ROW, sums = 0;
-    for (uint32_t i = begin; i < end; i++) {
-        const uint32_t next = coordinate(a.output, __ldg(a.index[0] + c.first + i));
-        if (next != row)
-            each(sums++, next);
-        row = next;
-    }
-}
-
-__global__ void count_sums(const __grid_constant__ tiles_args t, uint32_t lane_groups,
-                           uint32_t *count)
-{
-    const uint64_t run = static_cast<uint64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
-    if (run >= t.mttkrp.chunks * lane_groups)
-        return;
-    uint32_t sums = 0;
-    each_sum(t, lane_groups, run, [&](uint32_t, uint32_t) { sums++; });
-    count[run] = sums;
-}
-
-__global__ void list_rows(const __grid_constant__ tiles_args t, uint32_t lane_groups, uint64_t *row,
-                          uint32_t *number)
-{
-    const uint64_t run = static_cast<uint64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
-    if (run >= t.mttkrp.chunks * lane_groups)
-        return;
-    const uint32_t first = t.first_partial[run];
-    each_sum(t, lane_groups, run, [&](uint32_t k, uint32_t r) {
-        row[first + k] = r;
-        number[first + k] = first + k;
-    });
-}
-
-/* begin[r] = the first of the sorted rows that is r or larger. */
-__global__ void begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin, uint64_t rows)
-{
-    const uint64_t i = static_cast<uint64_t>(blockIdx.x) * SUM_THREADS + threadIdx.x;
-    if (i > count)
-        return;
-    const uint64_t from = i == 0 ? 0 : row[i - 1] + 1, to = i == count ? rows : row[i];
-    for (uint64_t r = from; r <= to; r++)
-        begin[r] = static_cast<uint32_t>(i);
-}
-
 /* The only list of specialisations. */
-struct tile_kernel {
-    const void *add, *sum;
-    uint32_t panel_vectors, lane_groups;
-};
-
-template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> tile_kernel instance()
-{
-    return {reinterpret_cast<const void *>(add_tiles<T, GATHERS, NEAR, LANES, WIDTH>),
-            reinterpret_cast<const void *>(add_partials<T>), panel<LANES, WIDTH>::VECTORS,
-            panel<LANES, WIDTH>::LANE_GROUPS};
-}
+using tile_kernel = void (*)(tiles_args);
 
 template <typename T, int GATHERS, int NEAR> tile_kernel choose_panel(uint32_t vectors)
 {
     if (vectors <= 4)
-        return instance<T, GATHERS, NEAR, 4, 1>();
+        return add_tiles<T, GATHERS, NEAR, 4, 1>;
     if (vectors <= 8)
-        return instance<T, GATHERS, NEAR, 4, 2>();
-    return instance<T, GATHERS, NEAR, 8, 2>();
+        return add_tiles<T, GATHERS, NEAR, 4, 2>;
+    return add_tiles<T, GATHERS, NEAR, 8, 2>;
 }
 
 template <typename T, int NEAR> tile_kernel choose_gathers(const mttkrp_args &a)
@@ -435,48 +342,15 @@ extern "C" uint32_t tiles_panels(uint32_t vectors)
     return (vectors + tile_panel(vectors) - 1) / tile_panel(vectors);
 }
 
-extern "C" cudaError_t tiles_count(const tiles_args *args, uint32_t *count, cudaStream_t stream)
-{
-    const uint32_t lane_groups = tiles_lane_groups(args->mttkrp.vectors);
-    count_sums<<<thread_blocks(args->mttkrp.chunks * lane_groups, SUM_THREADS), SUM_THREADS, 0,
-                 stream>>>(*args, lane_groups, count);
-    return cudaGetLastError();
-}
-
-extern "C" cudaError_t tiles_list_rows(const tiles_args *args, uint64_t *row, uint32_t *number,
-                                       cudaStream_t stream)
-{
-    const uint32_t lane_groups = tiles_lane_groups(args->mttkrp.vectors);
-    list_rows<<<thread_blocks(args->mttkrp.chunks * lane_groups, SUM_THREADS), SUM_THREADS, 0,
-                stream>>>(*args, lane_groups, row, number);
-    return cudaGetLastError();
-}
-
-extern "C" cudaError_t tiles_begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin,
-                                        uint64_t rows, cudaStream_t stream)
-{
-    begin_rows<<<thread_blocks(count + 1, SUM_THREADS), SUM_THREADS, 0, stream>>>(row, count, begin,
-                                                                                  rows);
-    return cudaGetLastError();
-}
-
 extern "C" cudaError_t tiles_prepare(const tiles_args *args)
 {
-    const tile_kernel kernel = choose_kernel(*args);
-    return cudaFuncSetAttribute(kernel.add, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    return cudaFuncSetAttribute(choose_kernel(*args), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 TILE_BYTES);
 }
 
 extern "C" cudaError_t tiles_launch(const tiles_args *args, cudaStream_t stream)
 {
-    const tile_kernel kernel = choose_kernel(*args);
-    void *parameters[] = {const_cast<tiles_args *>(args)};
-    cudaError_t code =
-        cudaLaunchKernel(kernel.add, dim3(args->spans, tiles_panels(args->mttkrp.vectors)),
-                         dim3(TILE_THREADS), parameters, TILE_BYTES, stream);
-    if (code != cudaSuccess)
-        return code;
-    return cudaLaunchKernel(kernel.sum,
-                            dim3(thread_blocks(args->rows * args->mttkrp.vectors, SUM_THREADS)),
-                            dim3(SUM_THREADS), parameters, 0, stream);
+    const dim3 blocks(args->spans, tiles_panels(args->mttkrp.vectors));
+    choose_kernel(*args)<<<blocks, TILE_THREADS, TILE_BYTES, stream>>>(*args);
+    return cudaGetLastError();
 }

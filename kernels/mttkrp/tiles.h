@@ -3,8 +3,8 @@
  * tiled modes' low bits at the bottom (ordering_create_tiled): each block of the tensor is a tile,
  * or a pair of tiles, whose rows of the tiled factor matrices are loaded once, while all other rows
  * are gathered from global memory. A row of M then has a sum for each block; these partial sums are
- * stored, and a second pass adds them in a fixed order, so that M always has the same bits. Device
- * pointers only. */
+ * stored, and a second pass (tile_sums.h) adds them in a fixed order, so that M always has the
+ * same bits. Device pointers only. */
 #ifndef BLCO_TILES_H
 #define BLCO_TILES_H
 
@@ -34,30 +34,18 @@ struct tiles_args {
     const uint32_t *span; /* (spans + 1): thread block s works on chunks span[s] to span[s + 1] */
     uint32_t spans;
     const uint32_t *first_partial; /* (chunks x lane groups): of each run, its first partial sum */
-    void *partial;                 /* (partial sums x vectors * 16 bytes)                        */
+    uint64_t partials;             /* of a pass over the tensor, all runs together               */
+    void *partial;                 /* (partials x vectors * 16 bytes)                            */
     uint64_t rows;                 /* of M */
     const uint32_t *row_begin;     /* (rows + 1): where each row begins in row_partial           */
-    const uint32_t *row_partial;   /* (partial sums) their numbers, those of a row together, in the
+    const uint32_t *row_partial;   /* (partials) their numbers, those of a row together, in the
                                     * order of the line */
 };
-
-/* count[run] (chunks x lane groups) = how many partial sums each run has. Asynchronous. */
-cudaError_t tiles_count(const struct tiles_args *args, uint32_t *count, cudaStream_t stream);
-
-/* row, number (partial sums each) = the row of M that each partial sum belongs to, and its own
- * number; args->first_partial is there. Asynchronous. */
-cudaError_t tiles_list_rows(const struct tiles_args *args, uint64_t *row, uint32_t *number,
-                            cudaStream_t stream);
-
-/* begin (rows + 1): begin[r] = the first of the sorted row[0..count), all below `rows`, that is r
- * or larger. Asynchronous. */
-cudaError_t tiles_begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin, uint64_t rows,
-                             cudaStream_t stream);
 
 /* Loads the kernels of tiles_launch. Once for each thread's device and number of vectors. */
 cudaError_t tiles_prepare(const struct tiles_args *args);
 
-/* M = X_(n) times the Khatri-Rao product, every row of it. Asynchronous. */
+/* args->partial = the partial sums of X_(n) times the Khatri-Rao product. Asynchronous. */
 cudaError_t tiles_launch(const struct tiles_args *args, cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/tensor/device_pairs.h"
 #include "base/memory.h"
+#include "kernels/mttkrp/tile_sums.h"
 
 /* Loading a tile costs a thread block about as much as so many nonzeros. */
 #define TILE_COST 2000
@@ -113,18 +114,18 @@ static enum status number_partials(struct device_tiles *t, const struct device_p
     uint32_t *count = device_pool_take(pool, runs, sizeof *count, error);
     if (error->status != STATUS_OK)
         goto done;
-    if (cuda_status(tiles_count(&t->args, count, pool->stream), doing, error) != STATUS_OK)
+    if (cuda_status(tile_sums_count(&t->args, count, pool->stream), doing, error) != STATUS_OK)
         goto done;
     if (device_fetch(first_partial, count, runs * sizeof *first_partial, pool->stream, doing,
                      error) != STATUS_OK)
         goto done;
-    t->sums = 0;
+    t->args.partials = 0;
     for (uint64_t r = 0; r < runs; r++) {
         const uint32_t own = first_partial[r];
-        first_partial[r] = (uint32_t)t->sums;
-        t->sums += own;
+        first_partial[r] = (uint32_t)t->args.partials;
+        t->args.partials += own;
     }
-    if (t->sums > UINT32_MAX)
+    if (t->args.partials > UINT32_MAX)
         error_set(error, STATUS_MEMORY, "%s: too many partial sums", doing);
     else
         keep(&t->args.first_partial, first_partial, runs, sizeof *first_partial, pool, error);
@@ -142,21 +143,22 @@ static enum status sort_partials(struct device_tiles *t, const struct device_poo
     struct device_pairs p;
     const int bits = ordering_bits(a->rows);
     uint32_t *row_begin, *row_partial;
-    if (device_pairs_take(&p, t->sums, sizeof *row_partial, pool, error) != STATUS_OK)
+    if (device_pairs_take(&p, t->args.partials, sizeof *row_partial, pool, error) != STATUS_OK)
         goto done;
-    if (cuda_status(tiles_list_rows(a, p.key[0], p.payload[0], pool->stream), doing, error) !=
+    if (cuda_status(tile_sums_list_rows(a, p.key[0], p.payload[0], pool->stream), doing, error) !=
         STATUS_OK)
         goto done;
     if (device_pairs_sort(&p, 0, bits, pool, error) != STATUS_OK)
         goto done;
     a->row_begin = row_begin = device_pool_keep(pool, a->rows + 1, sizeof *row_begin, error);
-    a->row_partial = row_partial = device_pool_keep(pool, t->sums, sizeof *row_partial, error);
+    a->row_partial = row_partial =
+        device_pool_keep(pool, t->args.partials, sizeof *row_partial, error);
     if (error->status != STATUS_OK)
         goto done;
-    if (cuda_status(tiles_begin_rows(p.key[0], p.n, row_begin, a->rows, pool->stream), doing,
+    if (cuda_status(tile_sums_begin_rows(p.key[0], p.n, row_begin, a->rows, pool->stream), doing,
                     error) != STATUS_OK)
         goto done;
-    cuda_status(cudaMemcpyAsync(row_partial, p.payload[0], t->sums * sizeof *row_partial,
+    cuda_status(cudaMemcpyAsync(row_partial, p.payload[0], t->args.partials * sizeof *row_partial,
                                 cudaMemcpyDeviceToDevice, pool->stream),
                 doing, error);
 done:
@@ -200,7 +202,7 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
         goto done;
     if (sort_partials(t, pool, error) != STATUS_OK)
         goto done;
-    a->partial = device_pool_keep(pool, t->sums, vectors * (size_t)VECTOR_BYTES, error);
+    a->partial = device_pool_keep(pool, t->args.partials, vectors * (size_t)VECTOR_BYTES, error);
     if (!a->partial)
         goto done;
     cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
@@ -248,7 +250,9 @@ enum status device_tiles_run(const struct device_tiles *t, const struct device_f
     args.mttkrp.wide_values = f->wide_values;
     if (cuda_status(tiles_prepare(&args), "MTTKRP", error) != STATUS_OK)
         return error->status;
-    return cuda_status(tiles_launch(&args, stream), "MTTKRP", error);
+    if (cuda_status(tiles_launch(&args, stream), "MTTKRP", error) != STATUS_OK)
+        return error->status;
+    return cuda_status(tile_sums_add(&args, stream), "MTTKRP", error);
 }
 
 void device_tiles_describe(const struct device_tiles *t, char *text, size_t size)

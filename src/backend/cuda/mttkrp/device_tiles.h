@@ -13,7 +13,6 @@ struct device_tiles {
     int mode;                           /* of M                                              */
     uint32_t vectors;                   /* in the rows that *args is for; 0: for none yet    */
     struct tiles_args args; /* all arrays: device, owned; M and the gathers are set by each run */
-    uint64_t sums;          /* partial sums of a run */
 };
 
 /* Makes *t ready for rows of so many vectors; waits for the pool's stream. STATUS_MEMORY leaves *t
