@@ -25,8 +25,7 @@ template <int LANES, int WIDTH> struct panel {
 };
 
 /* Nonzeros whose rows are gathered together; more in flight would not fit into the registers. */
-template <int GATHERS, int NEAR>
-constexpr int at_once = GATHERS >= 1 && GATHERS - NEAR <= 1 ? 4 : 2;
+template <int GATHERS> constexpr int at_once = GATHERS >= 1 && GATHERS <= 3 ? 4 : 2;
 
 /* This panel of rows [first, first + most) of a tiled factor matrix into shared memory; not waited
  * for. */
@@ -127,32 +126,35 @@ template <typename T> struct nonzeros {
     }
 };
 
+/* Nonzeros that are worked on together, with the rows that are gathered for them from global
+ * memory. */
+template <typename T, int GATHERS, int FAR, int WIDTH> struct batch {
+    static constexpr int SIZE = at_once<GATHERS>;
+    uint64_t index[SIZE];
+    T value[SIZE];
+    vector<T> far[FAR > 1 ? FAR : 1][SIZE][WIDTH];
+};
+
 /* A lane's part of a run: the products of gathered rows, summed until the output row changes. */
 template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_sums {
     using V = vector<T>;
     using P = panel<LANES, WIDTH>;
-    static constexpr int FAR =
-        GATHERS - NEAR; /* gathers from global memory; negative: any number */
-    static constexpr int KEPT = FAR > 1 ? FAR : 1;
+    static constexpr int FAR = GATHERS - NEAR; /* gathers from global memory; below 0: any number */
+    using B = batch<T, GATHERS, FAR, WIDTH>;
     const mttkrp_args &a;
-    const V *near[WIDTH];   /* this lane's vectors in row 0 of the panel      */
+    const V *near;          /* this lane's first vector in row 0 of the tile  */
     uint32_t column[WIDTH]; /* its vectors in a row of a factor matrix        */
     bool active[WIDTH];     /* false where the row ends before                */
     V *to;                  /* where the present row's sum goes               */
     uint32_t row;
     V sum[WIDTH];
 
-    /* Neighbouring groups of four lanes read different halves of their rows of the tile at a time,
-     * that is, different banks. */
     __device__ __forceinline__ run_sums(const mttkrp_args &args, const V *tile)
-        : a(args), row(NO_ROW)
+        : a(args), near(tile + threadIdx.x % LANES), row(NO_ROW)
     {
-        const uint32_t turned = LANES < 8 ? threadIdx.x / LANES % WIDTH : 0;
 #pragma unroll
         for (int v = 0; v < WIDTH; v++) {
-            const uint32_t in_panel = threadIdx.x % LANES + (v ^ turned) * LANES;
-            const uint32_t wanted = blockIdx.y * P::VECTORS + in_panel;
-            near[v] = tile + in_panel;
+            const uint32_t wanted = blockIdx.y * P::VECTORS + v * LANES + threadIdx.x % LANES;
             active[v] = wanted < a.vectors;
             column[v] = min(wanted, a.vectors - 1);
         }
@@ -189,79 +191,103 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
     {
         const int gathers = GATHERS == ANY ? a.gathers : GATHERS;
         const uint32_t i = coordinate(a.gather[gathers - NEAR + g].field, index);
-        return near[v][(i + g * (P::ROWS / NEAR)) * P::VECTORS];
+        return near[(i + g * (P::ROWS / NEAR)) * P::VECTORS + v * LANES];
     }
 
-    /* Rows ascend: if the last nonzero is in the present row, all are. */
-    template <int SIZE>
-    __device__ __forceinline__ void add(const uint64_t (&index)[SIZE], const T (&value)[SIZE])
+    /* b = the nonzeros that lane k of the group and those after it have read. */
+    __device__ __forceinline__ void gather(B &b, uint64_t index, T value, int k) const
     {
-        V product[SIZE][WIDTH], far[KEPT][SIZE][WIDTH];
+#pragma unroll
+        for (int u = 0; u < B::SIZE; u++) {
+            b.index[u] = __shfl_sync(WARP, index, k + u, LANES);
+            b.value[u] = __shfl_sync(WARP, value, k + u, LANES);
+        }
 #pragma unroll
         for (int g = 0; g < FAR; g++)
 #pragma unroll
-            for (int u = 0; u < SIZE; u++)
+            for (int u = 0; u < B::SIZE; u++)
 #pragma unroll
                 for (int v = 0; v < WIDTH; v++)
-                    far[g][u][v] = far_row(g, index[u], v);
+                    b.far[g][u][v] = far_row(g, b.index[u], v);
+    }
+
+    /* The product of the rows of nonzero u, but for its value. */
+    __device__ __forceinline__ V product_of(const B &b, int u, int v) const
+    {
+        V product = near_row(0, b.index[u], v);
+        if constexpr (NEAR > 1)
+            product = product * near_row(1, b.index[u], v);
+        if constexpr (GATHERS == ANY)
+            for (int g = 0; g < a.gathers - NEAR; g++)
+                product = product * far_row(g, b.index[u], v);
 #pragma unroll
-        for (int u = 0; u < SIZE; u++)
+        for (int g = 0; g < FAR; g++)
+            product = product * b.far[g][u][v];
+        return product;
+    }
+
+    /* Rows ascend: if the last nonzero is in the present row, all are. */
+    __device__ __forceinline__ void add(const B &b)
+    {
+        V product[B::SIZE][WIDTH];
 #pragma unroll
-            for (int v = 0; v < WIDTH; v++) {
-                product[u][v] = near_row(0, index[u], v);
-                if constexpr (NEAR > 1)
-                    product[u][v] = product[u][v] * near_row(1, index[u], v);
-                if constexpr (GATHERS == ANY)
-                    for (int g = 0; g < a.gathers - NEAR; g++)
-                        product[u][v] = product[u][v] * far_row(g, index[u], v);
+        for (int u = 0; u < B::SIZE; u++)
 #pragma unroll
-                for (int g = 0; g < FAR; g++)
-                    product[u][v] = product[u][v] * far[g][u][v];
-            }
-        if (!__any_sync(WARP, coordinate(a.output, index[SIZE - 1]) != row)) {
+            for (int v = 0; v < WIDTH; v++)
+                product[u][v] = product_of(b, u, v);
+        if (!__any_sync(WARP, coordinate(a.output, b.index[B::SIZE - 1]) != row)) {
 #pragma unroll
-            for (int u = 0; u < SIZE; u++)
+            for (int u = 0; u < B::SIZE; u++)
 #pragma unroll
                 for (int v = 0; v < WIDTH; v++)
-                    sum[v] = multiply_add(value[u], product[u][v], sum[v]);
+                    sum[v] = multiply_add(b.value[u], product[u][v], sum[v]);
             return;
         }
 #pragma unroll
-        for (int u = 0; u < SIZE; u++) {
-            const uint32_t output = coordinate(a.output, index[u]);
+        for (int u = 0; u < B::SIZE; u++) {
+            const uint32_t output = coordinate(a.output, b.index[u]);
             if (output != row)
                 move_to(output);
 #pragma unroll
             for (int v = 0; v < WIDTH; v++)
-                sum[v] = multiply_add(value[u], product[u][v], sum[v]);
+                sum[v] = multiply_add(b.value[u], product[u][v], sum[v]);
         }
     }
 };
 
 /* Adds the nonzeros [begin, end) of a chunk, in as many steps as any other run of the chunk takes,
- * so that all lanes of a warp hand nonzeros round together. */
+ * so that all lanes of a warp hand nonzeros round together. Where the registers have room, the rows
+ * of the next nonzeros are gathered before those that are there are added. */
 template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH>
 __device__ __forceinline__ void add_run(const nonzeros<T> &chunk, uint32_t begin, uint32_t end,
                                         uint32_t run,
                                         run_sums<T, GATHERS, NEAR, LANES, WIDTH> &sums)
 {
-    constexpr int SIZE = at_once<GATHERS, NEAR>;
+    using B = typename run_sums<T, GATHERS, NEAR, LANES, WIDTH>::B;
+    constexpr bool ahead = WIDTH == 1 && GATHERS > NEAR;
     const uint32_t lane = threadIdx.x % LANES;
     stored_nonzero<T> next = chunk.load(begin + lane, end);
+    uint64_t index = next.index;
+    T value = chunk.value_of(next);
+    next = chunk.load(begin + LANES + lane, end);
+    B present, following;
+    if constexpr (ahead)
+        sums.gather(present, index, value, 0);
     for (uint32_t i = 0; i < run; i += LANES) {
-        const uint64_t own_index = next.index;
-        const T own_value = chunk.value_of(next);
-        next = chunk.load(begin + i + LANES + lane, end);
 #pragma unroll
-        for (int k = 0; k < LANES; k += SIZE) {
-            uint64_t index[SIZE];
-            T value[SIZE];
-#pragma unroll
-            for (int u = 0; u < SIZE; u++) {
-                index[u] = __shfl_sync(WARP, own_index, k + u, LANES);
-                value[u] = __shfl_sync(WARP, own_value, k + u, LANES);
+        for (int k = 0; k < LANES; k += B::SIZE) {
+            if constexpr (!ahead)
+                sums.gather(present, index, value, k);
+            if (k + B::SIZE == LANES) {
+                index = next.index;
+                value = chunk.value_of(next);
+                next = chunk.load(begin + i + 2 * LANES + lane, end);
             }
-            sums.add(index, value);
+            if constexpr (ahead)
+                sums.gather(following, index, value, (k + B::SIZE) % LANES);
+            sums.add(present);
+            if constexpr (ahead)
+                present = following;
         }
     }
 }
@@ -300,7 +326,7 @@ template <typename T, int GATHERS, int NEAR> tile_kernel choose_panel(uint32_t v
     if (vectors <= 4)
         return add_tiles<T, GATHERS, NEAR, 4, 1>;
     if (vectors <= 8)
-        return add_tiles<T, GATHERS, NEAR, 4, 2>;
+        return add_tiles<T, GATHERS, NEAR, 8, 1>;
     return add_tiles<T, GATHERS, NEAR, 8, 2>;
 }
 
@@ -334,7 +360,7 @@ tile_kernel choose_kernel(const tiles_args &t)
 
 extern "C" uint32_t tiles_lane_groups(uint32_t vectors)
 {
-    return TILE_THREADS / (vectors <= 8 ? 4 : 8);
+    return TILE_THREADS / (vectors <= 4 ? 4 : 8);
 }
 
 extern "C" uint32_t tiles_panels(uint32_t vectors)
