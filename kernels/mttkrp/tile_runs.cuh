@@ -12,7 +12,8 @@ __host__ __device__ __forceinline__ uint32_t run_length(uint32_t count, uint32_t
     return ((count + lane_groups - 1) / lane_groups + 1) & ~1u;
 }
 
-__device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, uint64_t index)
+template <typename INDEX>
+__device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, INDEX index)
 {
     return static_cast<uint32_t>(index >> f.shift) & f.mask;
 }

@@ -3,6 +3,8 @@
  * lanes of a group read the indices and values of as many nonzeros at once, and hand them round. */
 #include "kernels/mttkrp/tiles.h"
 
+#include <type_traits>
+
 #include <cuda_pipeline_primitives.h>
 
 #include "kernels/mttkrp/row_sums.cuh"
@@ -126,11 +128,19 @@ template <typename T> struct nonzeros {
     }
 };
 
+/* The part of an index that says which rows are gathered: with few gathers, 32 bits hold it. */
+template <int GATHERS>
+using gather_bits =
+    typename std::conditional<GATHERS == 1 || GATHERS == 2, uint32_t, uint64_t>::type;
+
 /* Nonzeros that are worked on together, with the rows that are gathered for them from global
  * memory. */
 template <typename T, int GATHERS, int FAR, int WIDTH> struct batch {
     static constexpr int SIZE = at_once<GATHERS>;
-    uint64_t index[SIZE];
+    static constexpr bool NARROW = sizeof(gather_bits<GATHERS>) < sizeof(uint64_t);
+    uint32_t own_row; /* of M, of the nonzero that this lane has read          */
+    uint32_t first;   /* the lane that has read the first nonzero of the batch */
+    gather_bits<GATHERS> index[SIZE];
     T value[SIZE];
     vector<T> far[FAR > 1 ? FAR : 1][SIZE][WIDTH];
 };
@@ -180,14 +190,14 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
             sum[v] = splat<V>(0);
     }
 
-    __device__ __forceinline__ V far_row(int g, uint64_t index, int v) const
+    __device__ __forceinline__ V far_row(int g, gather_bits<GATHERS> index, int v) const
     {
         const V *rows = static_cast<const V *>(a.gather[g].rows) + column[v];
         return __ldg(row_of(rows, coordinate(a.gather[g].field, index), a.vectors * VECTOR_BYTES));
     }
 
     /* Of the last gathers, whose rows are in shared memory, gather g. */
-    __device__ __forceinline__ V near_row(int g, uint64_t index, int v) const
+    __device__ __forceinline__ V near_row(int g, gather_bits<GATHERS> index, int v) const
     {
         const int gathers = GATHERS == ANY ? a.gathers : GATHERS;
         const uint32_t i = coordinate(a.gather[gathers - NEAR + g].field, index);
@@ -195,13 +205,15 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
     }
 
     /* b = the nonzeros that lane k of the group and those after it have read. */
-    __device__ __forceinline__ void gather(B &b, uint64_t index, T value, int k) const
+    __device__ __forceinline__ void gather(B &b, uint64_t index, T value, uint32_t k) const
     {
 #pragma unroll
         for (int u = 0; u < B::SIZE; u++) {
-            b.index[u] = __shfl_sync(WARP, index, k + u, LANES);
+            b.index[u] = __shfl_sync(WARP, static_cast<gather_bits<GATHERS>>(index), k + u, LANES);
             b.value[u] = __shfl_sync(WARP, value, k + u, LANES);
         }
+        b.own_row = coordinate(a.output, index);
+        b.first = k;
 #pragma unroll
         for (int g = 0; g < FAR; g++)
 #pragma unroll
@@ -226,7 +238,27 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
         return product;
     }
 
-    /* Rows ascend: if the last nonzero is in the present row, all are. */
+    /* The row of M of nonzero u. */
+    __device__ __forceinline__ uint32_t output_of(const B &b, uint32_t u) const
+    {
+        if constexpr (B::NARROW)
+            return __shfl_sync(WARP, b.own_row, b.first + u, LANES);
+        else
+            return coordinate(a.output, b.index[u]);
+    }
+
+    /* Whether any of these nonzeros is in another row than the present one. Rows ascend: it is
+     * enough to look at the last; or each lane looks at the nonzero that it has read itself. */
+    __device__ __forceinline__ bool has_other_row(const B &b) const
+    {
+        if constexpr (B::NARROW) {
+            const bool in_batch = threadIdx.x % LANES / B::SIZE * B::SIZE == b.first;
+            return __any_sync(WARP, in_batch && b.own_row != row);
+        } else {
+            return __any_sync(WARP, output_of(b, B::SIZE - 1) != row);
+        }
+    }
+
     __device__ __forceinline__ void add(const B &b)
     {
         V product[B::SIZE][WIDTH];
@@ -235,7 +267,7 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
 #pragma unroll
             for (int v = 0; v < WIDTH; v++)
                 product[u][v] = product_of(b, u, v);
-        if (!__any_sync(WARP, coordinate(a.output, b.index[B::SIZE - 1]) != row)) {
+        if (!has_other_row(b)) {
 #pragma unroll
             for (int u = 0; u < B::SIZE; u++)
 #pragma unroll
@@ -243,11 +275,14 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
                     sum[v] = multiply_add(b.value[u], product[u][v], sum[v]);
             return;
         }
+        uint32_t output[B::SIZE];
+#pragma unroll
+        for (int u = 0; u < B::SIZE; u++)
+            output[u] = output_of(b, u);
 #pragma unroll
         for (int u = 0; u < B::SIZE; u++) {
-            const uint32_t output = coordinate(a.output, b.index[u]);
-            if (output != row)
-                move_to(output);
+            if (output[u] != row)
+                move_to(output[u]);
 #pragma unroll
             for (int v = 0; v < WIDTH; v++)
                 sum[v] = multiply_add(b.value[u], product[u][v], sum[v]);
@@ -275,7 +310,7 @@ __device__ __forceinline__ void add_run(const nonzeros<T> &chunk, uint32_t begin
         sums.gather(present, index, value, 0);
     for (uint32_t i = 0; i < run; i += LANES) {
 #pragma unroll
-        for (int k = 0; k < LANES; k += B::SIZE) {
+        for (uint32_t k = 0; k < LANES; k += B::SIZE) {
             if constexpr (!ahead)
                 sums.gather(present, index, value, k);
             if (k + B::SIZE == LANES) {
@@ -330,9 +365,18 @@ template <typename T, int GATHERS, int NEAR> tile_kernel choose_panel(uint32_t v
     return add_tiles<T, GATHERS, NEAR, 8, 2>;
 }
 
+/* Whether 32 bits of an index hold the fields of all gathers. */
+bool is_narrow(const mttkrp_args &a)
+{
+    uint64_t bits = 0;
+    for (int g = 0; g < a.gathers; g++)
+        bits |= static_cast<uint64_t>(a.gather[g].field.mask) << a.gather[g].field.shift;
+    return bits <= UINT32_MAX;
+}
+
 template <typename T, int NEAR> tile_kernel choose_gathers(const mttkrp_args &a)
 {
-    switch (a.gathers) {
+    switch (a.gathers > 2 || is_narrow(a) ? a.gathers : ANY) {
     case 1:
         return choose_panel<T, 1, 1>(a.vectors);
     case 2:
