@@ -11,35 +11,57 @@ namespace
 constexpr uint32_t SUM_THREADS = 256;
 constexpr uint32_t PARTIALS_OF_A_THREAD = 16;
 
-/* Row r of M = the sum of its partial sums. `slices` groups of threads take every slices-th of
- * them, a thread of each group one of `columns` neighbouring vectors; then the sums of the slices
- * are added. */
+/* The sum of entries k, k + step, ... before `end` of row_partial. `partial` points to this
+ * thread's vector of the first partial sum. */
+template <typename V>
+__device__ __forceinline__ V every_sum(const tiles_args &t, const V *partial, uint32_t k,
+                                       uint32_t end, uint32_t step)
+{
+    V sum = splat<V>(0);
+#pragma unroll 4
+    for (; k < end; k += step)
+        sum = sum +
+              __ldcs(partial + static_cast<uint64_t>(__ldg(t.row_partial + k)) * t.mttkrp.vectors);
+    return sum;
+}
+
+/* Each row of M = the sum of its partial sums. A group of threads has `columns` neighbouring
+ * vectors, one each, and `slices` groups share a row: each takes every slices-th of its first
+ * partial sums. What then remains of a row, all groups of the block add. */
 template <typename T>
 __global__ void __launch_bounds__(SUM_THREADS)
     add_partials(const __grid_constant__ tiles_args t, uint32_t columns, uint32_t slices)
 {
     using V = vector<T>;
-    __shared__ V slice_sum[SUM_THREADS];
-    const uint32_t vectors = t.mttkrp.vectors, rows = SUM_THREADS / (columns * slices);
-    const uint32_t slice = threadIdx.x / columns % slices;
-    const uint32_t column = blockIdx.y * columns + threadIdx.x % columns;
-    const uint64_t row =
-        static_cast<uint64_t>(blockIdx.x) * rows + threadIdx.x / (columns * slices);
-    const bool active = row < t.rows && column < vectors;
-    V sum = splat<V>(0);
-    if (active) {
-        const V *partial = static_cast<const V *>(t.partial) + column;
-        const uint32_t end = __ldg(t.row_begin + row + 1);
-#pragma unroll 4
-        for (uint32_t k = __ldg(t.row_begin + row) + slice; k < end; k += slices)
-            sum = sum + __ldcs(partial + static_cast<uint64_t>(__ldg(t.row_partial + k)) * vectors);
-    }
-    slice_sum[threadIdx.x] = sum;
+    __shared__ V group_sum[SUM_THREADS];
+    const uint32_t vectors = t.mttkrp.vectors, most = PARTIALS_OF_A_THREAD * slices;
+    const uint32_t group = threadIdx.x / columns, groups = SUM_THREADS / columns;
+    const uint32_t in_group = threadIdx.x % columns, column = blockIdx.y * columns + in_group;
+    const uint64_t first_row = static_cast<uint64_t>(blockIdx.x) * (groups / slices);
+    const uint64_t row = first_row + group / slices;
+    const uint32_t begin = row < t.rows ? __ldg(t.row_begin + row) : 0;
+    const uint32_t end = row < t.rows ? __ldg(t.row_begin + row + 1) : 0;
+    const V *partial = static_cast<const V *>(t.partial) + min(column, vectors - 1);
+    V sum = every_sum(t, partial, begin + group % slices, min(end, begin + most), slices);
+    if (__syncthreads_or(end - begin > most))
+        for (uint32_t r = 0; r < groups / slices && first_row + r < t.rows; r++) {
+            const uint32_t from = __ldg(t.row_begin + first_row + r) + most;
+            const uint32_t to = __ldg(t.row_begin + first_row + r + 1);
+            if (from >= to)
+                continue;
+            group_sum[threadIdx.x] = every_sum(t, partial, from + group, to, groups);
+            __syncthreads();
+            if (group == r * slices)
+                for (uint32_t g = 0; g < groups; g++)
+                    sum = sum + group_sum[g * columns + in_group];
+            __syncthreads();
+        }
+    group_sum[threadIdx.x] = sum;
     __syncthreads();
-    if (!active || slice > 0)
+    if (group % slices > 0 || row >= t.rows || column >= vectors)
         return;
-    for (uint32_t s = 1; s < slices; s++)
-        sum = sum + slice_sum[threadIdx.x + s * columns];
+    for (uint32_t g = 1; g < slices; g++)
+        sum = sum + group_sum[threadIdx.x + g * columns];
     __stcs(static_cast<V *>(t.mttkrp.m) + row * vectors + column, sum);
 }
 

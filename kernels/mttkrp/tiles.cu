@@ -29,7 +29,7 @@ template <int LANES, int WIDTH> struct panel {
 /* Nonzeros whose rows are gathered together; more in flight would not fit into the registers. */
 template <int GATHERS> constexpr int at_once = GATHERS >= 1 && GATHERS <= 3 ? 4 : 2;
 
-/* This panel of rows [first, first + most) of a tiled factor matrix into shared memory; not waited
+/* This panel of rows [first, first + rows) of a tiled factor matrix into shared memory; not waited
  * for. */
 template <typename P, typename V>
 __device__ __forceinline__ void load_tile(V *tile, const mttkrp_gather &gather, uint32_t first,

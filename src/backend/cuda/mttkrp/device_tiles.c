@@ -125,7 +125,7 @@ static enum status number_partials(struct device_tiles *t, const struct device_p
         first_partial[r] = (uint32_t)t->args.partials;
         t->args.partials += own;
     }
-    if (t->args.partials > UINT32_MAX)
+    if (t->args.partials > INT32_MAX)
         error_set(error, STATUS_MEMORY, "%s: too many partial sums", doing);
     else
         keep(&t->args.first_partial, first_partial, runs, sizeof *first_partial, pool, error);
