@@ -90,7 +90,8 @@ static struct selftest run(const struct backend_kind *kind, int ranks, char *tex
     struct selftest t = {.out = out, .quiet = true, .folder = scratch_folder};
     assert_non_null(out);
     if (ranks > 1)
-        selftest_run_team(&t, kind, ranks, (const int[]){0, 1, 2}, "here");
+        selftest_run_team(&t, kind, ranks, (const int[]){0, device_of(kind, 1), device_of(kind, 2)},
+                          "here");
     else
         selftest_run_alone(&t, kind, 0, "here");
     assert_int_equal(shown(text, size, out), t.failed);

@@ -3,6 +3,7 @@
 #ifndef BLCO_RANK_RUNS_H
 #define BLCO_RANK_RUNS_H
 
+#include <dlfcn.h>
 #include <string.h>
 
 #include "als/split_half.h"
@@ -12,14 +13,43 @@
 #include "support/backends.h"
 #include "support/rank_threads.h"
 
-/* Whether the kind can work in so many ranks here: each needs a device of its own. */
-static inline bool has_room(const struct backend_kind *kind, int ranks)
+#define SHARING_RANKS 4 /* of one device */
+
+/* Ranks share the GPU of a machine that has only one by a stand-in for NCCL (nccl_threads.c), which
+ * make check-gpu names. The program then finds that in place of NCCL. */
+static inline bool shares_device(int devices)
+{
+    const char *nccl = getenv("BLCO_NCCL_THREADS");
+    if (devices != 1 || !nccl)
+        return false;
+    if (!dlopen(nccl, RTLD_NOW | RTLD_LOCAL))
+        fail_msg("%s", dlerror());
+    return true;
+}
+
+static inline int devices_of(const struct backend_kind *kind)
 {
     struct error error = {0};
-    int count = ranks;
-    if (kind->devices)
-        assert_int_equal(kind->devices(&count, &error), STATUS_OK);
-    return ranks <= count;
+    int count = 0;
+    assert_int_equal(kind->devices(&count, &error), STATUS_OK);
+    return count;
+}
+
+/* Whether the kind can work in so many ranks here. */
+static inline bool has_room(const struct backend_kind *kind, int ranks)
+{
+    if (!kind->devices)
+        return true;
+    const int devices = devices_of(kind);
+    return ranks <= (shares_device(devices) ? SHARING_RANKS : devices);
+}
+
+/* The device of a rank, where there is room for it. */
+static inline int device_of(const struct backend_kind *kind, int rank)
+{
+    struct error error = {0};
+    int count = 0;
+    return kind->devices && kind->devices(&count, &error) == STATUS_OK ? rank % count : rank;
 }
 
 /* The largest of these numbers of ranks that there is room for. */
@@ -106,7 +136,7 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     struct starts own = {0};
     struct backend b;
     struct backend_options options = t->options;
-    options.device = c->rank;
+    options.device = device_of(t->kind, c->rank);
     options.spends = t->halves.halves.mode == 0;
     if (t->host_memory[c->rank])
         options.host_memory = t->host_memory[c->rank];
@@ -188,8 +218,7 @@ static inline enum status run_alone(const struct backend_kind *kind, const struc
 /* The backend and the number of ranks that a test is about. */
 struct ranked {
     const struct backend_kind *kind;
-    int ranks; /* MOST_RANKS: of a backend with devices, as many as the machine has, up to so many
-                */
+    int ranks;
     enum flow flow; /* of one rank */
 };
 
@@ -200,10 +229,7 @@ static inline void use_ranks(void **state)
 {
     under_test = *(const struct ranked *)*state;
     backend_of((void *[]){(void *)under_test.kind});
-    if (under_test.kind->devices && under_test.ranks > 1)
-        under_test.ranks = most_ranks(under_test.kind, under_test.ranks);
-    if (under_test.kind->devices && ((const struct ranked *)*state)->ranks != 1 &&
-        under_test.ranks == 1)
+    if (!has_room(under_test.kind, under_test.ranks))
         skip();
 }
 
@@ -286,6 +312,7 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
     ON_RANKS_OF(test, backend_host, 1), ON_RANKS_OF(test, backend_host, 2),                        \
         ON_RANKS_OF(test, backend_host, 3), ON_RANKS_OF(test, backend_host, 4),                    \
         ON_RANKS_OF(test, backend_host, 7), ON_RANKS_OF(test, backend_cuda, 1),                    \
-        ON_RANKS_OF(test, backend_cuda, MOST_RANKS)
+        ON_RANKS_OF(test, backend_cuda, 2), ON_RANKS_OF(test, backend_cuda, 3),                    \
+        ON_RANKS_OF(test, backend_cuda, 4)
 
 #endif
