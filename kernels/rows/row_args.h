@@ -38,6 +38,17 @@ struct row_join {
     uint32_t last;  /* the last span that has one; those between are all its */
 };
 
+/* Rows of which other devices have nonzeros, too: in place of solving row `first` + i, a pass
+ * leaves its system from system + i * length on, for the devices to sum. */
+struct row_sent {
+    double *system; /* NULL: rows are solved                                                  */
+    uint32_t first;
+    uint32_t length; /* of row_sent_length                                                     */
+    uint32_t peers;  /* of counts: each device leaves the least value of the row that it has at a
+                      * place of its own at the end of a system; otherwise 0                   */
+    uint32_t peer;   /* this device                                                            */
+};
+
 /* A join is summed in slices of so many spans, the first of them that of the join's first part; a
  * slice is a join of these alone. */
 #define ROW_SLICE 32
@@ -70,11 +81,13 @@ struct row_systems_args {
     int first_is_part, last_is_part; /* the first, the last join is a part of a row that has others
                                       * elsewhere: it is summed and not solved                    */
     int joined;                /* set by row_systems_join: parts are summed, joins are solved   */
+    struct row_sent sent;      /* of rows that devices share                                    */
+    int taken;                 /* set by row_sent_solve: their sums are solved                  */
     uint32_t *next;            /* the next span or join that is not taken yet           */
     double *part;              /* (2 x spans x row_system_length(rank)): of rows that begin before
                                 * a span, and that end after it                         */
     uint32_t *left;            /* (spans): set by row_short_solve: 1 where it left the short rows */
-    struct row_totals *totals; /* (spans + joins that are solved)                       */
+    struct row_totals *totals; /* (spans + joins, or sent rows, that are solved)        */
 };
 
 /* The most nonzeros of a short row: of which the system has one equation for each, and of which the

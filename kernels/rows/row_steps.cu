@@ -93,6 +93,36 @@ __global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t
     after[s] = row_of_nonzero(a, i, own);
 }
 
+/* The block of nonzero i. */
+__device__ uint32_t block_of(const row_search_args &a, uint64_t i)
+{
+    uint64_t low = 0, high = a.blocks;
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (a.block[middle] <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return static_cast<uint32_t>(low);
+}
+
+__global__ void find_rows(const __grid_constant__ row_search_args a)
+{
+    const uint32_t k = blockIdx.x * THREADS + threadIdx.x;
+    if (k >= a.count)
+        return;
+    uint64_t low = 0, high = a.nnz;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (row_of_nonzero(a.mttkrp, middle, block_of(a, middle)) < a.row[k])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    a.first[k] = low;
+}
+
 __device__ void add(row_totals &sum, const row_totals &x)
 {
     sum.misfit += x.misfit;
@@ -158,6 +188,12 @@ cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block
 {
     snap_spans<<<spans / THREADS + 1, THREADS, 0, stream>>>(*args, block, spans, span, before,
                                                             after);
+    return cudaGetLastError();
+}
+
+cudaError_t row_first_nonzeros(const struct row_search_args *args, cudaStream_t stream)
+{
+    find_rows<<<(args->count + THREADS - 1) / THREADS, THREADS, 0, stream>>>(*args);
     return cudaGetLastError();
 }
 

@@ -76,13 +76,19 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         }
     }
 
+    /* False for a row of which no device has an entry. */
+    __device__ __forceinline__ bool has_entries() const
+    {
+        return !a.taken || numbers.known > 0 || numbers.size > 0;
+    }
+
     __device__ __forceinline__ void solve_squares()
     {
         const row_problem problem = {a.rank,         a.unlisted != 0 ? a.common.v : nullptr,
                                      a.common.ridge, a.counted ? numbers.known : 1,
                                      a.nonneg != 0,  0};
         row_solver<COLUMNS> solver(problem, room);
-        const bool solves = numbers.known > 0 || problem.v;
+        const bool solves = has_entries() && (numbers.known > 0 || problem.v);
         double change = 0, penalty = 0;
         for (int k = 0; k < PARTS; k++)
             solver.a[k] = solves ? old_entry(lane + WARP * k) : 0;
@@ -140,6 +146,40 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         __syncwarp();
     }
 
+    /* Where the system of sent row i is. */
+    __device__ __forceinline__ double *sent_system(uint32_t i) const
+    {
+        return a.sent.system + i * uint64_t{a.sent.length};
+    }
+
+    /* Where the devices leave the least values of a row. */
+    __device__ __forceinline__ double *least_values(double *system) const
+    {
+        return system + a.sent.length - a.sent.peers;
+    }
+
+    __device__ __forceinline__ void send_row()
+    {
+        double *system = sent_system(row - a.sent.first);
+        copy_part(system, false);
+        if (a.sent.peers > 0 && lane == 0)
+            least_values(system)[a.sent.peer] = numbers.least;
+    }
+
+    /* Begins with the sum of a sent system. */
+    __device__ __forceinline__ void take_row(uint32_t which)
+    {
+        double *system = sent_system(which), least = INFINITY;
+        row = a.sent.first + which;
+        copy_part(system, true);
+        for (uint32_t k = 0; k < a.sent.peers; k++) {
+            const double x = least_values(system)[k];
+            least = x > 0 ? fmin(least, x) : least;
+        }
+        if (a.counts)
+            numbers.least = least;
+    }
+
     /* part: where the system goes if it is only a part of the row's; else NULL. */
     __device__ __forceinline__ void end_row(double *part)
     {
@@ -149,6 +189,8 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         }
         if (part)
             copy_part(part, false);
+        else if (a.sent.system && !a.taken)
+            send_row();
         else
             solve_row();
     }
@@ -165,10 +207,14 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         bool open;    /* the system of a row is in registers or in shared memory */
     };
 
-    /* Begins with a span, whose first batch becomes *x, or with the whole system of join `which`.
-     */
+    /* Begins with a span, whose first batch becomes *x, or with the whole system of join, or of
+     * sent row, `which`. */
     __device__ __forceinline__ place begin(uint32_t which, batch *x)
     {
+        if (a.taken) {
+            take_row(which);
+            return {false, false, true};
+        }
         if (a.joined) {
             row = a.join[which].row;
             copy_part(a.part + a.join[which].first * uint64_t{part_length<COLUMNS>}, true);
@@ -273,7 +319,7 @@ __global__ void __launch_bounds__(JOIN_THREADS)
 /* The only list of specialisations. */
 struct row_kernel {
     const void *solve;
-    uint32_t length;
+    uint32_t length, vectors; /* of a part, and of that without G */
     uint32_t room, gather; /* bytes of shared memory that a warp needs, and more for each gather */
 };
 
@@ -281,7 +327,8 @@ template <typename T, int BLOCKS> row_kernel instance()
 {
     constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS>), part_length<COLUMNS>,
-            sizeof(row_room<COLUMNS>), 2 * BATCH * row_batches<T, COLUMNS>::LD * sizeof(T)};
+            NUMBERS + 2 * COLUMNS, sizeof(row_room<COLUMNS>),
+            2 * BATCH * row_batches<T, COLUMNS>::LD * sizeof(T)};
 }
 
 template <typename T> row_kernel choose(uint32_t rank)
@@ -312,6 +359,12 @@ extern "C" {
 uint64_t row_system_length(uint32_t rank)
 {
     return kernel_of(rank, PRECISION_DOUBLE).length;
+}
+
+uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
+{
+    const row_kernel kernel = kernel_of(rank, PRECISION_DOUBLE);
+    return (matrix ? kernel.length : kernel.vectors) + peers;
 }
 
 cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision precision,
@@ -367,5 +420,15 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
     if (code != cudaSuccess || pass.joins == 0)
         return code;
     return launch(pass, kernel, stream);
+}
+
+cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream)
+{
+    const row_kernel kernel = kernel_of(args->rank, args->mttkrp.precision);
+    row_systems_args pass = *args;
+    pass.joined = pass.taken = 1;
+    pass.spans = 0;
+    pass.joins = rows;
+    return rows > 0 ? launch(pass, kernel, stream) : cudaSuccess;
 }
 }

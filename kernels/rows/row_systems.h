@@ -45,6 +45,10 @@ static inline uint32_t row_systems_joined(const struct row_systems_args *args)
 /* Doubles of a part of a system. */
 uint64_t row_system_length(uint32_t rank);
 
+/* Doubles of a system that devices sum; matrix, peers: as in struct row_systems_args and row_sent.
+ */
+uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers);
+
 /* *warps = those that run at once on the present device; gathers: as in struct mttkrp_args. */
 cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision precision,
                               uint32_t *warps);
@@ -54,6 +58,18 @@ cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision pr
  * before and after, as far as they lie in the spans. */
 cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t spans,
                            uint64_t *span, uint32_t *before, uint32_t *after, cudaStream_t stream);
+
+/* Rows at which the nonzeros of an ordering in device memory are divided. */
+struct row_search_args {
+    struct mttkrp_args mttkrp; /* nonzeros, bases, output                                  */
+    const uint64_t *block;     /* (blocks): the first nonzero of each                      */
+    uint64_t blocks, nnz;
+    const uint64_t *row; /* (count)                                                        */
+    uint64_t *first;     /* (count): the first nonzero whose row is row[k] or a later one; nnz where
+                          * there is none */
+    uint32_t count;
+};
+cudaError_t row_first_nonzeros(const struct row_search_args *args, cudaStream_t stream);
 
 #define ROW_SPAN_LEAST 64 /* nonzeros between two wishes in one block, at least */
 
@@ -66,6 +82,10 @@ cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t st
 
 /* Only the joins, from parts that are there. */
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream);
+
+/* Only `rows` rows whose systems args->sent has the sums of; totals (rows). The new row of row i is
+ * written as row i of args->mttkrp.m, its old one is row i of args->old. */
+cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream);
 
 /* Nothing is solved: totals (spans) = misfit and model of the rows as they are. */
 cudaError_t row_systems_values(const struct row_systems_args *args, cudaStream_t stream);

@@ -19,6 +19,11 @@ struct device_row_systems {
     struct device_row_spans mode[MAX_ORDER];
     struct device_row_room room;     /* for the mode with most spans; unless they are streamed */
     struct device_row_stream stream; /* ... or this */
+
+    /* Where orderings are cut into pieces: */
+    bool by_steps;           /* a pass has several                               */
+    struct row_totals *step; /* (steps of struct device_row_source): of each; device, owned */
+    uint32_t steps;          /* of the last pass so far                          */
 };
 
 /* Where the nonzeros are. */
@@ -27,6 +32,10 @@ struct device_row_source {
     struct device_stream *stream; /* or NULL, and then:                                  */
     const struct device_tensor *tensor[MAX_ORDER]; /* [n]: the ordering of mode n, or NULL where
                                                     * the mode has none, as fixed modes     */
+    const struct device_row_cuts *cuts; /* (order): of these; NULL: each is one piece, and passes
+                                         * have one step                                    */
+    uint64_t steps; /* of a pass, at most                                                   */
+    uint64_t sums;  /* rows that device_row_systems_take solves at a time, at most          */
 };
 
 /* Device memory that device_row_systems_open takes for a tensor of so many nonzeros, about ... */
@@ -56,12 +65,34 @@ struct device_row_rules {
     double of_count;
 };
 
-/* f->m = the new rows of `mode`, whose old ones are f->factor[mode], from s->common; the totals.
- * Asynchronous. */
-enum status device_row_systems_solve(struct device_row_systems *s, int mode,
-                                     const struct device_factors *f,
-                                     const struct device_row_rules *rules, cudaStream_t stream,
-                                     struct error *error);
+/* A pass over the rows of a mode. */
+struct device_row_pass {
+    int mode;
+    cudaStream_t stream;
+    struct row_systems_args args; /* set by device_row_systems_begin */
+    bool values;
+};
+
+/* Begins a pass, whose mode and stream are set: f->m will be the new rows of the mode, whose old
+ * ones are f->factor[mode], from s->common. Asynchronous, as what follows. */
+enum status device_row_systems_begin(struct device_row_systems *s, const struct device_factors *f,
+                                     const struct device_row_rules *rules,
+                                     struct device_row_pass *pass, struct error *error);
+
+/* The rows of all pieces, in one step. */
+enum status device_row_systems_solve(struct device_row_systems *s,
+                                     const struct device_row_pass *pass, struct error *error);
+
+/* A step: the rows of piece p. sent: NULL, or where the rows leave their systems; that is no step.
+ */
+enum status device_row_systems_piece(struct device_row_systems *s,
+                                     const struct device_row_pass *pass, uint32_t p,
+                                     const struct row_sent *sent, struct error *error);
+
+/* A step: `rows` rows from the sums of their systems; row sent->first is written as row `to`. */
+enum status device_row_systems_take(struct device_row_systems *s,
+                                    const struct device_row_pass *pass, const struct row_sent *sent,
+                                    uint64_t rows, uint64_t to, struct error *error);
 
 /* *sum (device) = the totals of the last pass over `mode`; values: no row was solved.
  * Asynchronous. */
