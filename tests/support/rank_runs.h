@@ -314,12 +314,12 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
             .kind = &backend_cuda, .ranks = 1, .flow = how                                         \
         }                                                                                          \
     }
-/* On GPUs that sum the systems of two rows of each rank at a time. */
+/* On GPUs that sum the systems of a few rows of each rank at a time. */
 #define ON_ROUNDS(test, gpus)                                                                      \
     {                                                                                              \
 #test "_cuda_" #gpus "_rounds", test, NULL, NULL, &(struct ranked)                         \
         {                                                                                          \
-            .kind = &backend_cuda, .ranks = gpus, .sent_rows = 2                                   \
+            .kind = &backend_cuda, .ranks = gpus, .sent_rows = 7                                   \
         }                                                                                          \
     }
 #define ON_RANKS(test)                                                                             \
