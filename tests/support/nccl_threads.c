@@ -2,8 +2,8 @@
  * share: its ranks are threads of one process, on any device. Built as a library of NCCL's name and
  * with the functions of NCCL that blco loads (comm/nccl/nccl_library.h). A collective waits for its
  * stream, then for the other ranks; numbers meet in host memory and are added in the order of the
- * ranks. As NCCL's, an operation that waits for a rank which has aborted holds up its stream until
- * its own rank aborts, too. */
+ * ranks. As NCCL's, an operation that waits for a rank which has ended holds up its stream until
+ * its own rank aborts. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,7 +37,7 @@ struct group {
     int size, members, arrived; /* members: that have not destroyed theirs; all at the beginning */
     int joined;
     uint64_t meetings; /* that are over                               */
-    bool aborted;      /* by any rank                                 */
+    bool ended;        /* a rank has aborted or destroyed its end     */
     void **room;       /* (size): the numbers of each rank; host      */
 };
 
@@ -105,6 +105,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 {
     struct group *g = c->group, **from = &groups;
     pthread_mutex_lock(&lock);
+    g->ended = true;
+    pthread_cond_broadcast(&changed);
     if (--g->members == 0) {
         while (*from != g)
             from = &(*from)->next;
@@ -120,7 +122,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
     pthread_mutex_lock(&lock);
-    c->group->aborted = c->aborted = true;
+    c->group->ended = c->aborted = true;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     return 0;
@@ -144,18 +146,18 @@ const char *ncclGetLastError(ncclComm_t c)
     return NULL;
 }
 
-/* Waits for all ranks of the group, or, with heed_abort, for an abort. Returns true if all ranks
+/* Waits for all ranks of the group, or, with heed_end, for one that ends. Returns true if all ranks
  * have arrived. */
-static bool meet(struct group *g, bool heed_abort)
+static bool meet(struct group *g, bool heed_end)
 {
     pthread_mutex_lock(&lock);
     const uint64_t meeting = g->meetings;
-    if (!(heed_abort && g->aborted) && ++g->arrived == g->size) {
+    if (!(heed_end && g->ended) && ++g->arrived == g->size) {
         g->arrived = 0;
         g->meetings++;
         pthread_cond_broadcast(&changed);
     }
-    while (g->meetings == meeting && !(heed_abort && g->aborted))
+    while (g->meetings == meeting && !(heed_end && g->ended))
         pthread_cond_wait(&changed, &lock);
     const bool all = g->meetings != meeting;
     pthread_mutex_unlock(&lock);
@@ -232,15 +234,15 @@ static cudaError_t send(const struct call *call, void *room, cudaStream_t stream
     return code == cudaSuccess ? cudaStreamSynchronize(stream) : code;
 }
 
-static bool aborted(const struct group *g)
+static bool has_ended(const struct group *g)
 {
     pthread_mutex_lock(&lock);
-    const bool is = g->aborted;
+    const bool is = g->ended;
     pthread_mutex_unlock(&lock);
     return is;
 }
 
-/* The call where no rank has aborted, or until one does. */
+/* The call, unless a rank ends meanwhile. */
 static ncclResult_t run(struct ncclComm *c, const struct call *call, void *room, void *sum,
                         cudaStream_t stream)
 {
@@ -257,7 +259,7 @@ static ncclResult_t run(struct ncclComm *c, const struct call *call, void *room,
 
 static ncclResult_t collective(struct ncclComm *c, const struct call *call, cudaStream_t stream)
 {
-    if (aborted(c->group)) /* what is on the stream may wait for the abort of this rank */
+    if (has_ended(c->group)) /* what is on the stream may wait until this rank aborts */
         return cudaLaunchHostFunc(stream, wait_for_abort, c) == cudaSuccess ? 0 : NO_DEVICE;
     void *room = malloc(call->sent * sizeof(double)), *sum = malloc(call->count * sizeof(double));
     ncclResult_t result = room && sum ? run(c, call, room, sum, stream) : NO_MEMORY;
