@@ -2,8 +2,8 @@
  * share: its ranks are threads of one process, on any device. Built as a library of NCCL's name and
  * with the functions of NCCL that blco loads (comm/nccl/nccl_library.h). A collective waits for its
  * stream, then for the other ranks; numbers meet in host memory and are added in the order of the
- * ranks. As NCCL's, an operation that waits for a rank which has ended holds up its stream until
- * its own rank aborts. */
+ * ranks. Where a rank has ended, nothing is done and nobody waits: whoever uses this library asks
+ * for failures of other ranks before results are read. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,16 +37,14 @@ struct group {
     int size, members, arrived; /* members: that have not destroyed theirs; all at the beginning */
     int joined;
     uint64_t meetings; /* that are over                               */
-    bool ended;        /* a rank has aborted or destroyed its end     */
+    bool ended;        /* a rank has destroyed its end                */
     void **room;       /* (size): the numbers of each rank; host      */
 };
 
-/* A rank's end. One that was aborted stays to the end of the process, since what it has queued may
- * still look at it. */
+/* A rank's end. */
 struct ncclComm {
     struct group *group;
     int rank;
-    bool aborted; /* by this rank */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -121,11 +119,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
-    pthread_mutex_lock(&lock);
-    c->group->ended = c->aborted = true;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
-    return 0;
+    return ncclCommDestroy(c);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *result)
@@ -162,15 +156,6 @@ static bool meet(struct group *g, bool heed_end)
     const bool all = g->meetings != meeting;
     pthread_mutex_unlock(&lock);
     return all;
-}
-
-static void CUDART_CB wait_for_abort(void *context)
-{
-    const struct ncclComm *c = context;
-    pthread_mutex_lock(&lock);
-    while (!c->aborted)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
 }
 
 /* What a rank asks for: `sent` numbers go in, and of each rank those from `first` on come out:
@@ -250,7 +235,7 @@ static ncclResult_t run(struct ncclComm *c, const struct call *call, void *room,
     cudaError_t code = send(call, room, stream);
     g->room[c->rank] = room;
     if (!meet(g, true))
-        return cudaLaunchHostFunc(stream, wait_for_abort, c) == cudaSuccess ? 0 : NO_DEVICE;
+        return 0;
     if (code == cudaSuccess)
         code = receive(c, call, sum, stream);
     meet(g, false); /* nobody reads this rank's room any more */
@@ -259,8 +244,8 @@ static ncclResult_t run(struct ncclComm *c, const struct call *call, void *room,
 
 static ncclResult_t collective(struct ncclComm *c, const struct call *call, cudaStream_t stream)
 {
-    if (has_ended(c->group)) /* what is on the stream may wait until this rank aborts */
-        return cudaLaunchHostFunc(stream, wait_for_abort, c) == cudaSuccess ? 0 : NO_DEVICE;
+    if (has_ended(c->group))
+        return 0;
     void *room = malloc(call->sent * sizeof(double)), *sum = malloc(call->count * sizeof(double));
     ncclResult_t result = room && sum ? run(c, call, room, sum, stream) : NO_MEMORY;
     free(room);

@@ -201,10 +201,8 @@ static enum status book_moves(struct device_ranks *r, struct error *error)
 /* Waits until the stream is empty. A rank that fails meanwhile ends this one. */
 static enum status poll(struct device_ranks *r, cudaStream_t stream, struct error *error)
 {
-    for (;;) {
-        cudaError_t code = cudaStreamQuery(stream);
-        if (code != cudaErrorNotReady)
-            return cuda_status(code, "an iteration", error);
+    cudaError_t code;
+    while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
         if (comm_check(r->ranks->all, error) != STATUS_OK ||
             device_comm_check(r->all, error) != STATUS_OK) {
             give_up(r);
@@ -212,6 +210,9 @@ static enum status poll(struct device_ranks *r, cudaStream_t stream, struct erro
         }
         sched_yield();
     }
+    if (comm_check(r->ranks->all, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(code, "an iteration", error);
 }
 
 enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struct error *error)
