@@ -130,20 +130,27 @@ static void set_spans(const struct device_row_systems *s, int mode, uint32_t p,
     device_row_room_args(&s->room, args);
 }
 
+/* The place of mode n's row number in the index, where `mode` is passed over. */
+static struct mttkrp_field field_of(const struct device_row_systems *s, int mode, int n)
+{
+    const struct device_tensor *t = s->mode[mode].tensor;
+    if (s->stream.from)
+        return device_stream_field(s->stream.from, n);
+    return t ? device_tensor_field(t, n) : (struct mttkrp_field){0};
+}
+
 /* The nonzeros, but for those that are streamed, and the factor matrices. */
 static void set_mttkrp(const struct device_row_systems *s, int mode, const struct device_factors *f,
                        struct mttkrp_args *m)
 {
     const struct device_tensor *t = s->mode[mode].tensor;
     const struct device_stream *from = s->stream.from;
-    if (from)
-        m->output = device_stream_field(from, mode);
-    else if (t)
+    if (t)
         device_tensor_args(t, 0, mode, m);
-    for (int n = 0; (from || t) && n < f->shape.order; n++)
+    m->output = field_of(s, mode, mode);
+    for (int n = 0; n < f->shape.order; n++)
         if (n != mode)
-            m->gather[m->gathers++] = (struct mttkrp_gather){
-                from ? device_stream_field(from, n) : device_tensor_field(t, n), f->factor[n]};
+            m->gather[m->gathers++] = (struct mttkrp_gather){field_of(s, mode, n), f->factor[n]};
     m->m = f->m;
     m->vectors = f->vectors;
     m->precision = f->precision;
