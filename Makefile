@@ -204,7 +204,7 @@ $O/%.o: %.cu
 	$(call NOTE,NVCC,$<)
 	$(NVCC) $(NVFLAGS) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
-tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS)
+tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS) $(NCCL_THREADS)
 
 $O/tests/%.o: FLAGS += -Itests
 
@@ -233,7 +233,7 @@ check: blco tests check-layers
 check-layers:
 	scripts/check-layers
 
-check-gpu: blco tests $(GPU_TESTS) $(NCCL_THREADS)
+check-gpu: blco tests $(GPU_TESTS)
 	scripts/run-tests $O gpu
 
 asan tsan:
