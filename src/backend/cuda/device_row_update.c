@@ -12,10 +12,18 @@
 
 static const char doing[] = "systems of rows on the GPU";
 
+/* Of multiplicative steps, rows need no G. */
+static struct device_row_size size_of(const struct problem *problem)
+{
+    return (struct device_row_size){.rank = problem->rank,
+                                    .matrix = problem->loss != LOSS_POISSON ||
+                                              problem->solver == SOLVER_NEWTON};
+}
+
 enum status device_row_update_plan(struct plan_request *request,
                                    const struct backend_options *options, struct error *error)
 {
-    const uint64_t rank = options->problem.rank;
+    const struct device_row_size size = size_of(&options->problem);
     const char *what = options->problem.loss == LOSS_POISSON
                            ? "--loss poisson"
                            : "unlisted entries that are unknown or weighed";
@@ -23,16 +31,17 @@ enum status device_row_update_plan(struct plan_request *request,
         return error_set(error, STATUS_INPUT,
                          "%s: one GPU or --backend host expected, several GPUs cannot do that yet",
                          what);
-    if (rank > ROW_SYSTEMS_RANK)
+    if (size.rank > ROW_SYSTEMS_RANK)
         return error_set(error, STATUS_INPUT,
                          "%s: rank %llu, expected at most %d on a GPU, or --backend host", what,
-                         (unsigned long long)rank, ROW_SYSTEMS_RANK);
+                         (unsigned long long)size.rank, ROW_SYSTEMS_RANK);
     request->conflict = CONFLICT_ORDERED;
     request->group = false;
-    request->system_bytes = device_row_systems_bytes(rank, request->tensor.nnz);
+    request->system_bytes = device_row_systems_bytes(&size, request->tensor.nnz);
     request->flow_system_bytes =
-        device_row_systems_flow_bytes(request->tensor.shape.order, rank, request->tensor.nnz);
-    request->batch_system_bytes = device_row_systems_batch_bytes(request->tensor.shape.order, rank);
+        device_row_systems_flow_bytes(request->tensor.shape.order, &size, request->tensor.nnz);
+    request->batch_system_bytes =
+        device_row_systems_batch_bytes(request->tensor.shape.order, &size);
     return STATUS_OK;
 }
 
@@ -60,6 +69,7 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
     struct device_orderings *o = &s->sweep.orderings;
     struct device_row_source from = {.order = s->order,
                                      .stream = o->plan.streamed ? &o->stream : NULL};
+    const struct device_row_size size = size_of(problem);
     u->on = problem_by_rows(problem);
     u->weighed = problem->unlisted.weighed;
     u->ridge_scale = problem->ridge_scale;
@@ -71,7 +81,7 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
         return error->status;
     for (int n = 0; n < s->order; n++)
         from.tensor[n] = o->sweep.ordered[n] ? &o->ordered[n] : NULL;
-    return device_row_systems_open(&u->systems, &from, s->rank, s->stream, error);
+    return device_row_systems_open(&u->systems, &from, &size, s->stream, error);
 }
 
 void device_row_update_close(struct device_state *s)
@@ -138,7 +148,6 @@ static enum status queue_pass(struct device_state *s, int mode, bool values, str
                                            .ridge = common.ridge > 0,
                                            .values = values,
                                            .counts = u->counts,
-                                           .matrix = !u->counts || u->solver == SOLVER_NEWTON,
                                            .weighed = u->counts && u->weighed,
                                            .of_count = u->of_count};
     if (cuda_status(row_common_make(&common, s->side), doing, error) != STATUS_OK)
