@@ -2,6 +2,7 @@
 #include "kernels/dense/dense_modes.cuh"
 #include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/rows/row_systems.h"
+#include "kernels/rows/row_warp.cuh"
 #include "numerics/poisson_term.h"
 #include "numerics/row_term.h"
 
@@ -9,6 +10,7 @@ namespace
 {
 
 constexpr int THREADS = 256;
+constexpr int SUM_THREADS = 1024;
 constexpr uint32_t LIFT_BLOCKS = 4096;
 constexpr int SNAP = 32; /* nonzeros among which the start of a row is looked for */
 
@@ -33,6 +35,7 @@ __device__ void make_common_of_counts(const row_common_args &a, uint32_t i, doub
     for (int n = 0; n < a.modes.order; n++)
         linear *= n == a.modes.mode ? 1 : a.sum[n][i];
     a.to.linear[i] = linear;
+    a.to.inverse[i] = inverse_or_zero(linear);
     a.to.unit[i] = 1 / apart;
     a.to.ridge[i] = POISSON_RIDGE * apart * apart / a.modes.rank;
 }
@@ -132,6 +135,16 @@ __device__ void add(row_totals &sum, const row_totals &x)
     sum.model += x.model;
 }
 
+/* part[0] += the others. */
+__device__ void sum_parts(row_totals (&part)[SUM_THREADS])
+{
+    for (uint32_t half = SUM_THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            add(part[threadIdx.x], part[threadIdx.x + half]);
+    }
+}
+
 __device__ double sum_model(const row_model_args &model, const row_common &common, uint32_t rank)
 {
     double sum = 0;
@@ -146,17 +159,16 @@ __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
                            const __grid_constant__ row_model_args model,
                            const __grid_constant__ row_common common, uint32_t rank)
 {
-    __shared__ row_totals part[THREADS];
+    __shared__ row_totals part[SUM_THREADS];
     row_totals sum = {};
-    for (uint32_t i = threadIdx.x; i < count; i += THREADS)
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < count; i += SUM_THREADS)
         add(sum, of[i]);
     part[threadIdx.x] = sum;
-    __syncthreads();
+    sum_parts(part);
     if (threadIdx.x > 0)
         return;
-    for (int k = 1; k < THREADS; k++)
-        add(sum, part[k]);
-    *to = sum;
+    *to = part[0];
     if (model.to)
         *model.to = sum_model(model, common, rank);
 }
@@ -201,8 +213,8 @@ cudaError_t row_totals_sum(const struct row_systems_args *args, uint32_t count,
                            struct row_totals *sum, const struct row_model_args *model,
                            cudaStream_t stream)
 {
-    sum_totals<<<1, THREADS, 0, stream>>>(args->totals, count, sum, *model, args->common,
-                                          args->rank);
+    sum_totals<<<1, SUM_THREADS, 0, stream>>>(args->totals, count, sum, *model, args->common,
+                                              args->rank);
     return cudaGetLastError();
 }
 

@@ -8,7 +8,7 @@
 namespace
 {
 
-constexpr int JOIN_THREADS = 512;
+constexpr uint32_t JOIN_THREADS = 512;
 constexpr int NUMBERS = sizeof(row_numbers) / sizeof(double);
 
 /* The numbers, b, q, and the upper half of G by rows. */
@@ -47,7 +47,7 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
             copy(to + COLUMNS + j, room.q + j, back);
         }
         to += 2 * COLUMNS;
-        for (uint32_t i = 0; a.matrix && i < COLUMNS; i++) {
+        for (uint32_t i = 0; i < COLUMNS; i++) {
             for (uint32_t j = i + lane; j < COLUMNS; j += WARP)
                 copy(to + j - i, room.g + i * G_LD + j, back);
             to += COLUMNS - i;
@@ -120,10 +120,9 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
     __device__ __forceinline__ void improve_counts()
     {
         const bool solves = numbers.least < INFINITY;
-        const row_problem problem = {a.rank, nullptr,      a.common.ridge, a.matrix ? trace() : 0,
-                                     true,   POISSON_KEEPS};
-        const count_rules rules = {a.common.linear, a.common.unit,  a.of_count,
-                                   numbers.least,   a.weighed != 0, a.matrix != 0};
+        const row_problem problem = {a.rank, nullptr, a.common.ridge, trace(), true, POISSON_KEEPS};
+        const count_rules rules = {a.common.linear, a.common.unit, a.of_count, numbers.least,
+                                   a.weighed != 0};
         row_improver<COLUMNS> row_of(problem, room, rules);
         double violation = 0;
         for (int k = 0; k < PARTS; k++)
@@ -293,6 +292,26 @@ __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
     }
 }
 
+/* Number i of a part, and of those `step` spans apart up to span `last`: their sum, or the least
+ * of them. In the order of the spans, though several are on their way at once. */
+__device__ __forceinline__ double join_number(const double *from, double sum, uint32_t s,
+                                              uint32_t last, uint32_t step, uint64_t stride,
+                                              bool is_least)
+{
+    constexpr int AT_ONCE = 8;
+    for (; s <= last; s += AT_ONCE * step) {
+        double x[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            x[k] = __ldcg(from + min(s + k * step, last) * stride);
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            if (s + k * step <= last)
+                sum = is_least ? fmin(sum, x[k]) : sum + x[k];
+    }
+    return sum;
+}
+
 /* Thread block j: the first part of join j becomes the sum of its parts, or of those that are the
  * first of its slices of `step` spans. */
 __global__ void __launch_bounds__(JOIN_THREADS)
@@ -301,25 +320,18 @@ __global__ void __launch_bounds__(JOIN_THREADS)
 {
     const row_join join = joins[blockIdx.x];
     double *first = a.part + static_cast<uint64_t>(join.first) * length;
-    if (join.first / 2 + step > join.last)
+    const uint32_t next = join.first / 2 + step;
+    if (next > join.last)
         return;
-    for (uint32_t i = threadIdx.x; i < length; i += JOIN_THREADS) {
-        const bool is_least = a.counts && i == LEAST_AT;
-        double sum = first[i];
-        const double *from = a.part + i;
-#pragma unroll 8
-        for (uint32_t s = join.first / 2 + step; s <= join.last; s += step) {
-            const double x = __ldcg(from + 2 * static_cast<uint64_t>(s) * length);
-            sum = is_least ? fmin(sum, x) : sum + x;
-        }
-        first[i] = sum;
-    }
+    for (uint32_t i = threadIdx.x; i < length; i += blockDim.x)
+        first[i] = join_number(a.part + i, first[i], next, join.last, step, 2 * uint64_t{length},
+                               a.counts && a.matrix && i == LEAST_AT);
 }
 
 /* The only list of specialisations. */
 struct row_kernel {
     const void *solve;
-    uint32_t length, vectors; /* of a part, and of that without G */
+    uint32_t length;       /* of a part */
     uint32_t room, gather; /* bytes of shared memory that a warp needs, and more for each gather */
 };
 
@@ -327,8 +339,7 @@ template <typename T, int BLOCKS> row_kernel instance()
 {
     constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS>), part_length<COLUMNS>,
-            NUMBERS + 2 * COLUMNS, sizeof(row_room<COLUMNS>),
-            2 * BATCH * row_batches<T, COLUMNS>::LD * sizeof(T)};
+            sizeof(row_room<COLUMNS>), 2 * BATCH * row_batches<T, COLUMNS>::LD * sizeof(T)};
 }
 
 template <typename T> row_kernel choose(uint32_t rank)
@@ -356,79 +367,93 @@ uint32_t shared_bytes_of(const row_kernel &kernel, uint32_t gathers)
 
 extern "C" {
 
-uint64_t row_system_length(uint32_t rank)
+uint64_t row_system_length(uint32_t rank, int matrix)
 {
-    return kernel_of(rank, PRECISION_DOUBLE).length;
+    return matrix ? kernel_of(rank, PRECISION_DOUBLE).length : row_multiply_length(rank);
 }
 
 uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
 {
+    return static_cast<uint32_t>(row_system_length(rank, matrix)) + peers;
+}
+
+cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers)
+{
     const row_kernel kernel = kernel_of(rank, PRECISION_DOUBLE);
-    return (matrix ? kernel.length : kernel.vectors) + peers;
+    return matrix ? warps_of_device(kernel.solve, shared_bytes_of(kernel, gathers), walkers)
+                  : row_multiply_groups(rank, walkers);
 }
 
-cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision precision,
-                              uint32_t *warps)
+static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
 {
-    const row_kernel kernel = kernel_of(rank, precision);
-    return warps_of_device(kernel.solve, shared_bytes_of(kernel, gathers), warps);
-}
-
-static cudaError_t launch(const row_systems_args &args, const row_kernel &kernel,
-                          cudaStream_t stream)
-{
-    const uint32_t gathers = static_cast<uint32_t>(args.mttkrp.gathers);
+    const row_kernel kernel = kernel_of(args.rank, args.mttkrp.precision);
+    const uint32_t bytes = shared_bytes_of(kernel, static_cast<uint32_t>(args.mttkrp.gathers));
     const uint32_t work = args.joined ? args.joins : args.spans;
     void *list[] = {const_cast<row_systems_args *>(&args)};
     uint32_t warps;
-    cudaError_t code = row_systems_warps(args.rank, gathers, args.mttkrp.precision, &warps);
+    cudaError_t code = warps_of_device(kernel.solve, bytes, &warps);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args.next, 0, sizeof *args.next, stream);
     if (code == cudaSuccess)
-        code = cudaLaunchKernel(kernel.solve, dim3(min(warps, work)), dim3(WARP), list,
-                                shared_bytes_of(kernel, gathers), stream);
+        code =
+            cudaLaunchKernel(kernel.solve, dim3(min(warps, work)), dim3(WARP), list, bytes, stream);
     return code;
+}
+
+/* All but the joins. */
+static cudaError_t launch_spans(const row_systems_args *args, cudaStream_t stream)
+{
+    row_systems_args pass = *args;
+    pass.joined = 0;
+    if (!args->matrix)
+        return row_multiply_spans(args, stream);
+    cudaError_t code = cudaSuccess;
+    if (args->short_rows > 0)
+        code = row_short_solve(args, stream);
+    return code == cudaSuccess ? launch(pass, stream) : code;
 }
 
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
-    const row_kernel kernel = kernel_of(args->rank, args->mttkrp.precision);
-    row_systems_args pass = *args;
-    pass.joined = 0;
-    cudaError_t code = cudaSuccess;
-    if (args->short_rows > 0)
-        code = row_short_solve(args, stream);
-    if (code == cudaSuccess)
-        code = launch(pass, kernel, stream);
+    cudaError_t code = launch_spans(args, stream);
     return code == cudaSuccess ? row_systems_join(args, stream) : code;
+}
+
+static cudaError_t sum_joins(const row_systems_args &args, const row_join *joins, uint32_t count,
+                             uint32_t step, cudaStream_t stream)
+{
+    const uint32_t length = static_cast<uint32_t>(row_system_length(args.rank, args.matrix));
+    const uint32_t warps = (length + WARP - 1) / WARP;
+    join_parts<<<count, min(warps * WARP, JOIN_THREADS), 0, stream>>>(args, joins, step, length);
+    return cudaGetLastError();
 }
 
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream)
 {
-    const row_kernel kernel = kernel_of(args->rank, args->mttkrp.precision);
     row_systems_args pass = *args;
     pass.joined = 1;
     if (args->joins == 0)
         return cudaSuccess;
+    cudaError_t code = cudaSuccess;
     if (args->slices > 0)
-        join_parts<<<args->slices, JOIN_THREADS, 0, stream>>>(pass, args->slice, 1, kernel.length);
-    join_parts<<<args->joins, JOIN_THREADS, 0, stream>>>(
-        pass, args->join, args->slices > 0 ? ROW_SLICE : 1, kernel.length);
-    cudaError_t code = cudaGetLastError();
+        code = sum_joins(pass, args->slice, args->slices, 1, stream);
+    if (code == cudaSuccess)
+        code = sum_joins(pass, args->join, args->joins, args->slices > 0 ? ROW_SLICE : 1, stream);
     pass.join += args->first_is_part;
     pass.joins = row_systems_joined(args);
     if (code != cudaSuccess || pass.joins == 0)
         return code;
-    return launch(pass, kernel, stream);
+    return args->matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
 }
 
 cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream)
 {
-    const row_kernel kernel = kernel_of(args->rank, args->mttkrp.precision);
     row_systems_args pass = *args;
     pass.joined = pass.taken = 1;
     pass.spans = 0;
     pass.joins = rows;
-    return rows > 0 ? launch(pass, kernel, stream) : cudaSuccess;
+    if (rows == 0)
+        return cudaSuccess;
+    return args->matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
 }
 }

@@ -181,14 +181,14 @@ static void test_oracle(void **state)
         {2, {30, 40}, 400, 0},      {3, {20, 1, 30}, 300, 0},    {3, {25, 30, 20}, 3000, 1},
         {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0}};
     static const double weights[] = {1, 0, 0.2};
-    static const uint64_t ranks[] = {1, 5, 9};
+    static const uint64_t ranks[] = {1, 5, 9, 20, 40};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int i = 0; i < 3; i++)
             for (int solver = SOLVER_NEWTON; solver <= SOLVER_MU; solver++) {
                 const struct tensor_case *t = &cases[c];
                 struct coo x;
-                struct backend_options options =
-                    options_of(ranks[(c + (size_t)i) % 3], (enum solver)solver);
+                struct backend_options options = options_of(
+                    ranks[(c + (size_t)i) % (solver == SOLVER_MU ? 5 : 3)], (enum solver)solver);
                 options.problem.unlisted =
                     (struct unlisted){.weighed = i > 0, .weight = i > 0 ? weights[i] : 0};
                 naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);

@@ -9,9 +9,9 @@
 
 static const char doing[] = "systems of rows on several GPUs";
 
-uint64_t device_row_rounds_bytes(const struct shape *shape, uint64_t rank)
+uint64_t device_row_rounds_bytes(const struct shape *shape, const struct device_row_size *size)
 {
-    const uint64_t system = row_sent_length((uint32_t)rank, true, 0) * sizeof(double);
+    const uint64_t system = row_sent_length((uint32_t)size->rank, size->matrix, 0) * sizeof(double);
     const uint64_t rows = least_of(2 * shape_longest(shape), SENT_BYTES / system);
     return rows * (system + sizeof(struct row_totals));
 }
@@ -20,9 +20,11 @@ static struct device_row_round round_of(const struct mode_rows *m,
                                         const struct device_row_sending *sending)
 {
     const uint64_t peers = (uint64_t)m->peers->size;
-    struct device_row_round round = {.length =
-                                         row_sent_length((uint32_t)sending->rank, sending->matrix,
-                                                         sending->counts ? (uint32_t)peers : 0)};
+    const struct device_row_size *size = &sending->size;
+    struct device_row_round round = {
+        .least = sending->counts && size->matrix,
+        .length = row_sent_length((uint32_t)size->rank, size->matrix,
+                                  sending->counts && size->matrix ? (uint32_t)peers : 0)};
     uint64_t most = SENT_BYTES / (peers * round.length * sizeof(double));
     most = sending->rows > 0 ? sending->rows : most > 0 ? most : 1;
     if (peers == 1 || m->stripe == 0)
@@ -88,13 +90,13 @@ uint64_t device_row_rounds_steps(const struct device_row_rounds *r, int n)
 
 /* The place of the rows of round d in stripe k in what is sent. */
 static struct row_sent place_of(const struct device_row_rounds *r, const struct mode_rows *m, int n,
-                                uint64_t k, uint64_t d, bool counts)
+                                uint64_t k, uint64_t d)
 {
     const struct device_row_round *round = &r->mode[n];
     return (struct row_sent){.system = r->sent + k * round->rows * round->length,
                              .first = (uint32_t)first_row(r, m, n, k, d),
                              .length = round->length,
-                             .peers = counts ? (uint32_t)m->peers->size : 0,
+                             .peers = round->least ? (uint32_t)m->peers->size : 0,
                              .peer = (uint32_t)m->peers->rank};
 }
 
@@ -112,14 +114,14 @@ static enum status run_round(const struct device_row_rounds *r, struct device_ra
                     doing, error) != STATUS_OK)
         return error->status;
     for (uint64_t k = 0; k < round->stripes; k++) {
-        const struct row_sent sent = place_of(r, m, n, k, d, pass->args.counts);
+        const struct row_sent sent = place_of(r, m, n, k, d);
         const uint32_t piece = (uint32_t)(k * round->rounds + d);
         if (device_row_systems_piece(systems, pass, piece, &sent, error) != STATUS_OK)
             return error->status;
     }
     if (device_ranks_scatter_numbers(ranks, n, r->sent, numbers, pass->stream, error) != STATUS_OK)
         return error->status;
-    const struct row_sent mine = place_of(r, m, n, me, d, pass->args.counts);
+    const struct row_sent mine = place_of(r, m, n, me, d);
     const uint64_t first = first_row(r, m, n, me, d);
     return device_row_systems_take(systems, pass, &mine, first_row(r, m, n, me, d + 1) - first,
                                    m->first + first - m->stripe_first[me], error);

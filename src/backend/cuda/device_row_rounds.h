@@ -18,6 +18,7 @@
 struct device_row_rounds {
     double *sent; /* (peers x rows x length) of the mode with most; device, owned */
     struct device_row_round {
+        bool least;       /* each peer sends the least value of a row              */
         uint32_t length;  /* numbers of a system                                   */
         uint64_t rows;    /* of each stripe at a time                              */
         uint32_t rounds;  /* 0: there are no common rows                           */
@@ -28,13 +29,13 @@ struct device_row_rounds {
 
 /* What is sent. */
 struct device_row_sending {
-    uint64_t rank;
-    bool counts, matrix; /* as in struct row_systems_args                       */
-    uint64_t rows;       /* of each stripe at a time; 0: as many as pay         */
+    struct device_row_size size;
+    bool counts;   /* as in struct row_systems_args               */
+    uint64_t rows; /* of each stripe at a time; 0: as many as pay         */
 };
 
 /* Device memory of a part of this shape, at most. */
-uint64_t device_row_rounds_bytes(const struct shape *shape, uint64_t rank);
+uint64_t device_row_rounds_bytes(const struct shape *shape, const struct device_row_size *size);
 
 /* Accepts one rank. The caller closes *r, also after a failure. STATUS_MEMORY. */
 enum status device_row_rounds_open(struct device_row_rounds *r, const struct rank_rows *ranks,

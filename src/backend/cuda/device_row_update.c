@@ -13,40 +13,43 @@
 static const char doing[] = "systems of rows on the GPU";
 
 /* Several GPUs do not stream. */
-static void plan_rounds(struct plan_request *request)
+static void plan_rounds(struct plan_request *request, const struct device_row_size *size)
 {
     const struct plan_tensor *tensor = &request->tensor;
     request->can_stream = request->must_stream = false;
-    request->system_bytes += device_row_rounds_bytes(&tensor->shape, request->rank) +
+    request->system_bytes += device_row_rounds_bytes(&tensor->shape, size) +
                              (uint64_t)tensor->shape.order * device_row_spans_bytes(tensor->nnz);
+}
+
+/* Of multiplicative steps, rows need no G. */
+static struct device_row_size size_of(const struct problem *problem)
+{
+    return (struct device_row_size){.rank = problem->rank,
+                                    .matrix = problem->loss != LOSS_POISSON ||
+                                              problem->solver == SOLVER_NEWTON};
 }
 
 enum status device_row_update_plan(struct plan_request *request,
                                    const struct backend_options *options, struct error *error)
 {
-    const uint64_t rank = options->problem.rank;
+    const struct device_row_size size = size_of(&options->problem);
     const char *what = options->problem.loss == LOSS_POISSON
                            ? "--loss poisson"
                            : "unlisted entries that are unknown or weighed";
-    if (rank > ROW_SYSTEMS_RANK)
+    if (size.rank > ROW_SYSTEMS_RANK)
         return error_set(error, STATUS_INPUT,
                          "%s: rank %llu, expected at most %d on a GPU, or --backend host", what,
-                         (unsigned long long)rank, ROW_SYSTEMS_RANK);
+                         (unsigned long long)size.rank, ROW_SYSTEMS_RANK);
     request->conflict = CONFLICT_ORDERED;
     request->group = false;
-    request->system_bytes = device_row_systems_bytes(rank, request->tensor.nnz);
+    request->system_bytes = device_row_systems_bytes(&size, request->tensor.nnz);
     request->flow_system_bytes =
-        device_row_systems_flow_bytes(request->tensor.shape.order, rank, request->tensor.nnz);
-    request->batch_system_bytes = device_row_systems_batch_bytes(request->tensor.shape.order, rank);
+        device_row_systems_flow_bytes(request->tensor.shape.order, &size, request->tensor.nnz);
+    request->batch_system_bytes =
+        device_row_systems_batch_bytes(request->tensor.shape.order, &size);
     if (request->tensor.is_part)
-        plan_rounds(request);
+        plan_rounds(request, &size);
     return STATUS_OK;
-}
-
-/* Whether rows need G. */
-static bool has_matrix(const struct device_row_update *u)
-{
-    return !u->counts || u->solver == SOLVER_NEWTON;
 }
 
 static enum status open_counts(struct device_state *s, const struct problem *problem,
@@ -67,15 +70,14 @@ static enum status open_counts(struct device_state *s, const struct problem *pro
 
 /* The systems, cut into pieces for rounds. */
 static enum status open_rounds(struct device_state *s, struct device_row_source *from,
-                               struct error *error)
+                               const struct device_row_size *size, struct error *error)
 {
     struct device_row_update *u = &s->rows;
     const struct rank_rows *ranks = s->ranks.ranks;
     struct device_row_cuts cuts[MAX_ORDER] = {{0}};
     const struct device_row_sending sending = {
-        .rank = s->rank,
+        .size = *size,
         .counts = u->counts,
-        .matrix = has_matrix(u),
         .rows = s->sweep.orderings.plan.request.forced.sent_rows};
     if (device_row_rounds_open(&u->rounds, ranks, &sending, error) != STATUS_OK)
         goto done;
@@ -88,7 +90,7 @@ static enum status open_rounds(struct device_state *s, struct device_row_source 
         from->steps = steps > from->steps ? steps : from->steps;
         from->sums = rows > from->sums ? rows : from->sums;
     }
-    device_row_systems_open(&u->systems, from, s->rank, s->stream, error);
+    device_row_systems_open(&u->systems, from, size, s->stream, error);
 done:
     for (int n = 0; n < s->order; n++)
         device_row_cuts_free(&cuts[n]);
@@ -104,6 +106,7 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
     struct device_orderings *o = &s->sweep.orderings;
     struct device_row_source from = {.order = s->order,
                                      .stream = o->plan.streamed ? &o->stream : NULL};
+    const struct device_row_size size = size_of(problem);
     u->on = problem_by_rows(problem);
     u->weighed = problem->unlisted.weighed;
     u->ridge_scale = problem->ridge_scale;
@@ -116,8 +119,8 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
     for (int n = 0; !s->sweep.is_empty && n < s->order; n++)
         from.tensor[n] = o->sweep.ordered[n] ? &o->ordered[n] : NULL;
     if (!device_ranks_alone(&s->ranks))
-        return open_rounds(s, &from, error);
-    return device_row_systems_open(&u->systems, &from, s->rank, s->stream, error);
+        return open_rounds(s, &from, &size, error);
+    return device_row_systems_open(&u->systems, &from, &size, s->stream, error);
 }
 
 void device_row_update_close(struct device_state *s)
@@ -189,7 +192,6 @@ static enum status queue_pass(struct device_state *s, int mode, bool values, str
                                            .ridge = common.ridge > 0,
                                            .values = values,
                                            .counts = u->counts,
-                                           .matrix = has_matrix(u),
                                            .weighed = u->counts && u->weighed,
                                            .of_count = u->of_count};
     if (cuda_status(row_common_make(&common, s->side), doing, error) != STATUS_OK)

@@ -6,37 +6,44 @@
 #include "kernels/mttkrp/mttkrp.h"
 #include "numerics/poisson_term.h"
 
-#define SPANS_OF_WARP 8                     /* so that all warps end at about the same time */
-#define PART_BYTES    (UINT64_C(128) << 20) /* of the parts of systems, at most             */
-#define SHORT_AVERAGE 1024 /* nonzeros of a row: in modes with more, few rows are short */
+#define SPANS_OF_WARP  8                     /* so that all warps end at about the same time ... */
+#define SPANS_OF_GROUP 4                     /* ... and all lane groups, where there is no G ... */
+#define GROUP_SPAN_NNZ 256                   /* ... and a span has so many nonzeros              */
+#define PART_BYTES     (UINT64_C(128) << 20) /* of the parts of systems, at most */
+#define SHORT_AVERAGE  1024 /* nonzeros of a row: in modes with more, few rows are short */
 
 static const char doing[] = "systems of rows on the GPU";
 
-static uint64_t most_spans(uint64_t rank, uint64_t nnz)
+static uint64_t span_bytes(const struct device_row_size *size)
 {
-    return least_of(nnz / DEVICE_ROW_SPAN_NNZ + 1, PART_BYTES / device_row_room_span_bytes(rank));
+    return device_row_room_span_bytes(size->rank, size->matrix);
 }
 
-uint64_t device_row_systems_bytes(uint64_t rank, uint64_t nnz)
+static uint64_t most_spans(const struct device_row_size *size, uint64_t nnz)
 {
-    return rank <= ROW_SYSTEMS_RANK ? most_spans(rank, nnz) * device_row_room_span_bytes(rank) : 0;
+    return least_of(nnz / DEVICE_ROW_SPAN_NNZ + 1, PART_BYTES / span_bytes(size));
 }
 
-uint64_t device_row_systems_flow_bytes(int order, uint64_t rank, uint64_t nnz)
+uint64_t device_row_systems_bytes(const struct device_row_size *size, uint64_t nnz)
 {
-    return PLAN_WORKSPACES * device_row_systems_bytes(rank, nnz) +
+    return size->rank <= ROW_SYSTEMS_RANK ? most_spans(size, nnz) * span_bytes(size) : 0;
+}
+
+uint64_t device_row_systems_flow_bytes(int order, const struct device_row_size *size, uint64_t nnz)
+{
+    return PLAN_WORKSPACES * device_row_systems_bytes(size, nnz) +
            (uint64_t)order * device_row_spans_bytes(nnz);
 }
 
-uint64_t device_row_systems_batch_bytes(int order, uint64_t rank)
+uint64_t device_row_systems_batch_bytes(int order, const struct device_row_size *size)
 {
-    return device_row_room_span_bytes(rank) + 2 * sizeof(struct row_totals) +
+    return span_bytes(size) + 2 * sizeof(struct row_totals) +
            (uint64_t)order * device_row_spans_bytes(0);
 }
 
 static enum status open_common(struct device_row_systems *s, struct error *error)
 {
-    const uint64_t rank = s->rank;
+    const uint64_t rank = s->size.rank;
     if (device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error) != STATUS_OK)
         return error->status;
     if (device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error) != STATUS_OK)
@@ -52,42 +59,52 @@ static enum status open_common(struct device_row_systems *s, struct error *error
     return device_array_into(&s->common.unit, rank, sizeof *s->common.unit, error);
 }
 
-/* The spans of mode n. warps: as in row_systems_warps. */
-static enum status open_mode(struct device_row_systems *s, const struct device_row_source *source,
-                             int n, uint32_t warps, cudaStream_t stream, struct error *error)
+/* Spans of so many nonzeros, about. walkers: as in row_systems_walkers. Of spans that lane groups
+ * walk, all have equally many, since those are begun all at once. */
+static uint64_t spans_of(const struct device_row_size *size, uint32_t walkers, uint64_t nnz)
 {
-    const uint64_t most = (uint64_t)warps * SPANS_OF_WARP;
+    const uint64_t most = most_spans(size, nnz);
+    if (size->matrix)
+        return least_of(most, (uint64_t)walkers * SPANS_OF_WARP);
+    const uint64_t each = least_of(SPANS_OF_GROUP, nnz / GROUP_SPAN_NNZ / walkers);
+    return least_of(most, walkers * (each > 0 ? each : 1));
+}
+
+/* The spans of mode n. */
+static enum status open_mode(struct device_row_systems *s, const struct device_row_source *source,
+                             int n, uint32_t walkers, cudaStream_t stream, struct error *error)
+{
     const struct device_tensor *tensor = source->tensor[n];
     if (source->stream)
-        return device_row_spans_stream(
-            &s->mode[n], source->stream, n,
-            least_of(most, most_spans(s->rank, source->stream->batch_nnz)), stream, error);
+        return device_row_spans_stream(&s->mode[n], source->stream, n,
+                                       spans_of(&s->size, walkers, source->stream->batch_nnz),
+                                       stream, error);
     if (!tensor)
         return STATUS_OK;
-    const struct device_row_ordering of = {
-        .tensor = tensor,
-        .mode = n,
-        .cuts = source->cuts ? &source->cuts[n] : NULL,
-        .most = least_of(most, most_spans(s->rank, tensor->blco.nnz))};
+    const struct device_row_ordering of = {.tensor = tensor,
+                                           .mode = n,
+                                           .cuts = source->cuts ? &source->cuts[n] : NULL,
+                                           .most = spans_of(&s->size, walkers, tensor->blco.nnz)};
     return device_row_spans_open(&s->mode[n], &of, stream, error);
 }
 
 enum status device_row_systems_open(struct device_row_systems *s,
-                                    const struct device_row_source *source, uint64_t rank,
-                                    cudaStream_t stream, struct error *error)
+                                    const struct device_row_source *source,
+                                    const struct device_row_size *size, cudaStream_t stream,
+                                    struct error *error)
 {
-    uint32_t warps;
+    uint32_t walkers;
     uint64_t spans = 0, totals = 0;
-    *s = (struct device_row_systems){.rank = (uint32_t)rank, .by_steps = source->cuts != NULL};
+    *s = (struct device_row_systems){.size = *size, .by_steps = source->cuts != NULL};
     if (open_common(s, error) != STATUS_OK)
         return error->status;
-    if (cuda_status(
-            row_systems_warps(s->rank, (uint32_t)source->order - 1, PRECISION_DOUBLE, &warps),
-            doing, error) != STATUS_OK)
+    if (cuda_status(row_systems_walkers((uint32_t)size->rank, (uint32_t)source->order - 1,
+                                        size->matrix, &walkers),
+                    doing, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < source->order; n++) {
         const struct device_row_spans *d = &s->mode[n];
-        if (open_mode(s, source, n, warps, stream, error) != STATUS_OK)
+        if (open_mode(s, source, n, walkers, stream, error) != STATUS_OK)
             return error->status;
         spans = d->most_spans > spans ? d->most_spans : spans;
         totals = d->most_totals > totals ? d->most_totals : totals;
@@ -95,8 +112,9 @@ enum status device_row_systems_open(struct device_row_systems *s,
     totals = source->sums > totals ? source->sums : totals;
     if (device_array_into(&s->step, source->steps, sizeof *s->step, error) != STATUS_OK)
         return error->status;
-    return source->stream ? device_row_stream_open(&s->stream, source->stream, s->mode, rank, error)
-                          : device_row_room_open(&s->room, rank, spans, totals, error);
+    return source->stream ? device_row_stream_open(&s->stream, source->stream, s->mode,
+                                                   span_bytes(size), error)
+                          : device_row_room_open(&s->room, span_bytes(size), spans, totals, error);
 }
 
 void device_row_systems_close(struct device_row_systems *s)
@@ -172,7 +190,7 @@ static cudaError_t zero_rows(const struct device_row_systems *s, int mode,
 static int short_rows_of(const struct device_row_systems *s, const struct device_row_rules *rules,
                          int mode)
 {
-    if (!s->mode[mode].tensor)
+    if (!s->mode[mode].tensor || !s->size.matrix)
         return 0;
     const struct device_blco *b = &s->mode[mode].tensor->blco;
     if (b->nnz / SHORT_AVERAGE > b->shape.dims[mode])
@@ -194,13 +212,13 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
     struct row_systems_args *args = &pass->args;
     *args = (struct row_systems_args){
         .old = f->factor[mode],
-        .rank = s->rank,
+        .rank = (uint32_t)s->size.rank,
         .common = s->common,
         .unlisted = rules->unlisted,
         .nonneg = rules->nonneg,
         .counted = rules->counted,
         .counts = rules->counts,
-        .matrix = rules->matrix,
+        .matrix = s->size.matrix,
         .weighed = rules->weighed,
         .of_count = rules->of_count,
         .floor = f->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR,
@@ -290,7 +308,7 @@ enum status device_row_systems_totals(const struct device_row_systems *s, int mo
                                       struct row_totals *sum, const struct row_model_args *model,
                                       cudaStream_t stream, struct error *error)
 {
-    struct row_systems_args args = {.rank = s->rank, .common = s->common};
+    struct row_systems_args args = {.rank = (uint32_t)s->size.rank, .common = s->common};
     const uint32_t count = set_totals(s, mode, values, &args);
     return cuda_status(row_totals_sum(&args, count, sum, model, stream), doing, error);
 }

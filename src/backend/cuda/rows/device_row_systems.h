@@ -12,9 +12,15 @@
 #include "backend/cuda/tensor/device_tensor.h"
 #include "kernels/rows/row_systems.h"
 
+/* What a system has. */
+struct device_row_size {
+    uint64_t rank;
+    bool matrix; /* as in struct row_systems_args */
+};
+
 /* Device arrays are owned. */
 struct device_row_systems {
-    uint32_t rank;
+    struct device_row_size size;
     struct row_common common;
     struct device_row_spans mode[MAX_ORDER];
     struct device_row_room room;     /* for the mode with most spans; unless they are streamed */
@@ -39,18 +45,19 @@ struct device_row_source {
 };
 
 /* Device memory that device_row_systems_open takes for a tensor of so many nonzeros, about ... */
-uint64_t device_row_systems_bytes(uint64_t rank, uint64_t nnz);
+uint64_t device_row_systems_bytes(const struct device_row_size *size, uint64_t nnz);
 /* ... where it is streamed, at most ... */
-uint64_t device_row_systems_flow_bytes(int order, uint64_t rank, uint64_t nnz);
+uint64_t device_row_systems_flow_bytes(int order, const struct device_row_size *size, uint64_t nnz);
 /* ... and for each batch of an ordering in addition. */
-uint64_t device_row_systems_batch_bytes(int order, uint64_t rank);
+uint64_t device_row_systems_batch_bytes(int order, const struct device_row_size *size);
 
-/* rank: at most ROW_SYSTEMS_RANK. What *source refers to is borrowed and must outlive *s. Reads
- * what is streamed once. The caller closes *s, also after a failure. STATUS_MEMORY, STATUS_INPUT
- * where a streamed tensor is damaged. */
+/* size->rank: at most ROW_SYSTEMS_RANK. What *source refers to is borrowed and must outlive *s.
+ * Reads what is streamed once. The caller closes *s, also after a failure. STATUS_MEMORY,
+ * STATUS_INPUT where a streamed tensor is damaged. */
 enum status device_row_systems_open(struct device_row_systems *s,
-                                    const struct device_row_source *source, uint64_t rank,
-                                    cudaStream_t stream, struct error *error);
+                                    const struct device_row_source *source,
+                                    const struct device_row_size *size, cudaStream_t stream,
+                                    struct error *error);
 
 /* No work on the device may use it any more. Accepts a zeroed one. */
 void device_row_systems_close(struct device_row_systems *s);
@@ -61,7 +68,7 @@ struct device_row_rules {
     bool nonneg, counted;
     bool ridge;  /* it is not 0    */
     bool values; /* no row is solved */
-    bool counts, matrix, weighed;
+    bool counts, weighed;
     double of_count;
 };
 
