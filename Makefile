@@ -139,6 +139,9 @@ PLUGIN_OBJECTS := $(patsubst %.c,$O/%.o,$(wildcard src/comm/mpi/*.c))
 EXPORT         := -rdynamic
 MPI_TESTS      := $(patsubst %.c,$O/%,$(shell find tests -name 'mpi_*.c'))
 
+# What tests on one GPU have in place of NCCL.
+NCCL_THREADS := $(if $(filter cuda,$(VARIANT)),$O/tests/support/libnccl-threads.so)
+
 FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
@@ -201,13 +204,18 @@ $O/%.o: %.cu
 	$(call NOTE,NVCC,$<)
 	$(NVCC) $(NVFLAGS) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
-tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS)
+tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS) $(NCCL_THREADS)
 
 $O/tests/%.o: FLAGS += -Itests
 
 $(UNIT_TESTS) $(GPU_TESTS) $(MPI_TESTS): %: %.o $(SUPPORT) $(LIBRARY)
 	$(call NOTE,LINK,$@)
 	$(LINK) $(EXPORT) -o $@ $^ -lcmocka $(LIBS)
+
+$O/tests/support/nccl_threads.o: FLAGS += -fPIC -fvisibility=hidden
+$(NCCL_THREADS): $O/tests/support/nccl_threads.o
+	$(call NOTE,LINK,$@)
+	$(LINK) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ $(LIBS)
 
 # The source of test T, and what it needs: a bats file runs the program and, some of them, test programs.
 TEST       := $(if $T,$(shell find tests -name '$T.c' -o -name '$T.bats'))
@@ -342,4 +350,4 @@ help:
 clean:
 	rm -rf build compile_commands.json
 
--include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d)
+-include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d) $(NCCL_THREADS:%/libnccl-threads.so=%/nccl_threads.d)

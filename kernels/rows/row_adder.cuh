@@ -231,10 +231,10 @@ template <typename T, int BLOCKS> struct row_adder {
 
     /* What is summed, as struct row_systems_args says it. */
     struct any_way {
-        bool counts, matrix, weighed;
+        bool counts, weighed;
     };
-    template <bool COUNTS, bool MATRIX> struct run_way {
-        static constexpr bool counts = COUNTS, matrix = MATRIX, weighed = false;
+    template <bool COUNTS> struct run_way {
+        static constexpr bool counts = COUNTS, weighed = false;
     };
 
     /* Adds a batch, whose rows are in stage `which`. */
@@ -262,8 +262,6 @@ template <typename T, int BLOCKS> struct row_adder {
             for (int i = 0; way.weighed && i < BLOCKS; i++)
                 part_of_q(i) += q[half] * z[half][i];
         }
-        if (!way.matrix)
-            return;
         of_both(of.w, w);
         if constexpr (IN_REGISTERS)
             add_matrix(w, [&](int half, int i) { return z[half][i]; });
@@ -274,7 +272,7 @@ template <typename T, int BLOCKS> struct row_adder {
 
     __device__ __forceinline__ void add(const batch &x, int which)
     {
-        const any_way way = {a.counts != 0, a.matrix != 0, a.weighed != 0};
+        const any_way way = {a.counts != 0, a.weighed != 0};
         if (a.mttkrp.gathers == 2)
             add_batch<2>(x, way, which);
         else
@@ -309,12 +307,10 @@ template <typename T, int BLOCKS> struct row_adder {
 
     template <int GATHERS> __device__ __forceinline__ void add_run_by(batch *x, int *which)
     {
-        if (!a.counts)
-            add_run_of<GATHERS>(x, run_way<false, true>(), which);
-        else if (a.matrix)
-            add_run_of<GATHERS>(x, run_way<true, true>(), which);
+        if (a.counts)
+            add_run_of<GATHERS>(x, run_way<true>(), which);
         else
-            add_run_of<GATHERS>(x, run_way<true, false>(), which);
+            add_run_of<GATHERS>(x, run_way<false>(), which);
     }
 
     __device__ __forceinline__ void add_run(batch *x, int *which)

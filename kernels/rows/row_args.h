@@ -23,7 +23,7 @@ struct row_totals {
 struct row_common {
     double *v;       /* (R x R) h V                                                      */
     double *ridge;   /* (R) of each component; of counts, times the trace of H in units of `unit` */
-    double *inverse; /* (R): its inverse */
+    double *inverse; /* (R): its inverse; of counts, that of `linear`, or 0 */
     double *now;     /* (R): times the old rows, their weights                           */
     double *out;     /* (R): times the solved rows, the new rows                         */
     double *linear;  /* (R) of counts: h times the products of the other modes' column sums */
@@ -36,6 +36,17 @@ struct row_join {
     uint32_t row;
     uint32_t first; /* its first part                                       */
     uint32_t last;  /* the last span that has one; those between are all its */
+};
+
+/* Rows of which other devices have nonzeros, too: in place of solving row `first` + i, a pass
+ * leaves its system from system + i * length on, for the devices to sum. */
+struct row_sent {
+    double *system; /* NULL: rows are solved                                                  */
+    uint32_t first;
+    uint32_t length; /* of row_sent_length                                                     */
+    uint32_t peers;  /* of counts: each device leaves the least value of the row that it has at a
+                      * place of its own at the end of a system; otherwise 0                   */
+    uint32_t peer;   /* this device                                                            */
 };
 
 /* A join is summed in slices of so many spans, the first of them that of the join's first part; a
@@ -55,7 +66,8 @@ struct row_systems_args {
                       * row_short_solve: at most ROW_SHORT_DESCENT of counts, ROW_SHORT_EQUATIONS
                       * where unlisted is 0, no ridge is, and rows may be negative */
     int counts;      /* the loss is Poisson's                                 */
-    int matrix;      /* G is needed: not for multiplicative steps of counts   */
+    int matrix;      /* G is needed: not for multiplicative steps of counts, of which the spans are
+                      * walked by lane groups (row_multiply.cu) and no row is short           */
     int weighed;     /* of counts: not every listed entry has the weight h    */
     double of_count; /* what a count of 1 is in the tensor that is here       */
     double floor;    /* of counts: of an entry of a new row                   */
@@ -70,11 +82,13 @@ struct row_systems_args {
     int first_is_part, last_is_part; /* the first, the last join is a part of a row that has others
                                       * elsewhere: it is summed and not solved                    */
     int joined;                /* set by row_systems_join: parts are summed, joins are solved   */
+    struct row_sent sent;      /* of rows that devices share                                    */
+    int taken;                 /* set by row_sent_solve: their sums are solved                  */
     uint32_t *next;            /* the next span or join that is not taken yet           */
-    double *part;              /* (2 x spans x row_system_length(rank)): of rows that begin before
-                                * a span, and that end after it                         */
+    double *part;              /* (2 x spans x row_system_length(rank, matrix)): of rows that begin
+                                * before a span, and that end after it                  */
     uint32_t *left;            /* (spans): set by row_short_solve: 1 where it left the short rows */
-    struct row_totals *totals; /* (spans + joins that are solved)                       */
+    struct row_totals *totals; /* (spans + joins, or sent rows, that are solved)        */
 };
 
 /* The most nonzeros of a short row: of which the system has one equation for each, and of which the

@@ -12,7 +12,6 @@ struct count_rules {
     double of_count;             /* what a count of 1 is in the tensor           */
     double least;                /* of the row's counts above 0                  */
     bool weighed;                /* the room has q, which is not 0               */
-    bool newton;                 /* ... and G: the step may be Newton's          */
 };
 
 template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
@@ -90,9 +89,7 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
     /* a becomes a better row. */
     __device__ __forceinline__ void improve()
     {
-        double gain = -INFINITY;
-        if (rules.newton)
-            gain = newton();
+        const double gain = newton();
         if (gain < INFINITY)
             multiply(gain);
         for (int k = 0; k < PARTS; k++)

@@ -3,7 +3,6 @@
 #include "kernels/rows/row_systems.h"
 #include "kernels/rows/short_descent.cuh"
 #include "kernels/rows/short_equations.cuh"
-#include "kernels/rows/short_multiply.cuh"
 
 namespace
 {
@@ -61,8 +60,6 @@ template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
 
 short_kernel kernel_of(const row_systems_args &args)
 {
-    if (args.counts && !args.matrix)
-        return choose<short_multiply>(args.rank);
     return args.counts || args.nonneg ? choose<short_descent>(args.rank)
                                       : choose<short_equations>(args.rank);
 }

@@ -2,6 +2,7 @@
 #include "kernels/dense/dense_modes.cuh"
 #include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/rows/row_systems.h"
+#include "kernels/rows/row_warp.cuh"
 #include "numerics/poisson_term.h"
 #include "numerics/row_term.h"
 
@@ -9,6 +10,7 @@ namespace
 {
 
 constexpr int THREADS = 256;
+constexpr int SUM_THREADS = 1024;
 constexpr uint32_t LIFT_BLOCKS = 4096;
 constexpr int SNAP = 32; /* nonzeros among which the start of a row is looked for */
 
@@ -33,6 +35,7 @@ __device__ void make_common_of_counts(const row_common_args &a, uint32_t i, doub
     for (int n = 0; n < a.modes.order; n++)
         linear *= n == a.modes.mode ? 1 : a.sum[n][i];
     a.to.linear[i] = linear;
+    a.to.inverse[i] = inverse_or_zero(linear);
     a.to.unit[i] = 1 / apart;
     a.to.ridge[i] = POISSON_RIDGE * apart * apart / a.modes.rank;
 }
@@ -93,6 +96,36 @@ __global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t
     after[s] = row_of_nonzero(a, i, own);
 }
 
+/* The block of nonzero i. */
+__device__ uint32_t block_of(const row_search_args &a, uint64_t i)
+{
+    uint64_t low = 0, high = a.blocks;
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (a.block[middle] <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return static_cast<uint32_t>(low);
+}
+
+__global__ void find_rows(const __grid_constant__ row_search_args a)
+{
+    const uint32_t k = blockIdx.x * THREADS + threadIdx.x;
+    if (k >= a.count)
+        return;
+    uint64_t low = 0, high = a.nnz;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (row_of_nonzero(a.mttkrp, middle, block_of(a, middle)) < a.row[k])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    a.first[k] = low;
+}
+
 __device__ void add(row_totals &sum, const row_totals &x)
 {
     sum.misfit += x.misfit;
@@ -100,6 +133,16 @@ __device__ void add(row_totals &sum, const row_totals &x)
     sum.penalty += x.penalty;
     sum.violation = fmax(sum.violation, x.violation);
     sum.model += x.model;
+}
+
+/* part[0] += the others. */
+__device__ void sum_parts(row_totals (&part)[SUM_THREADS])
+{
+    for (uint32_t half = SUM_THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            add(part[threadIdx.x], part[threadIdx.x + half]);
+    }
 }
 
 __device__ double sum_model(const row_model_args &model, const row_common &common, uint32_t rank)
@@ -116,17 +159,16 @@ __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
                            const __grid_constant__ row_model_args model,
                            const __grid_constant__ row_common common, uint32_t rank)
 {
-    __shared__ row_totals part[THREADS];
+    __shared__ row_totals part[SUM_THREADS];
     row_totals sum = {};
-    for (uint32_t i = threadIdx.x; i < count; i += THREADS)
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < count; i += SUM_THREADS)
         add(sum, of[i]);
     part[threadIdx.x] = sum;
-    __syncthreads();
+    sum_parts(part);
     if (threadIdx.x > 0)
         return;
-    for (int k = 1; k < THREADS; k++)
-        add(sum, part[k]);
-    *to = sum;
+    *to = part[0];
     if (model.to)
         *model.to = sum_model(model, common, rank);
 }
@@ -161,12 +203,18 @@ cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block
     return cudaGetLastError();
 }
 
+cudaError_t row_first_nonzeros(const struct row_search_args *args, cudaStream_t stream)
+{
+    find_rows<<<(args->count + THREADS - 1) / THREADS, THREADS, 0, stream>>>(*args);
+    return cudaGetLastError();
+}
+
 cudaError_t row_totals_sum(const struct row_systems_args *args, uint32_t count,
                            struct row_totals *sum, const struct row_model_args *model,
                            cudaStream_t stream)
 {
-    sum_totals<<<1, THREADS, 0, stream>>>(args->totals, count, sum, *model, args->common,
-                                          args->rank);
+    sum_totals<<<1, SUM_THREADS, 0, stream>>>(args->totals, count, sum, *model, args->common,
+                                              args->rank);
     return cudaGetLastError();
 }
 

@@ -8,7 +8,7 @@
 namespace
 {
 
-constexpr int JOIN_THREADS = 512;
+constexpr uint32_t JOIN_THREADS = 512;
 constexpr int NUMBERS = sizeof(row_numbers) / sizeof(double);
 
 /* The numbers, b, q, and the upper half of G by rows. */
@@ -47,7 +47,7 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
             copy(to + COLUMNS + j, room.q + j, back);
         }
         to += 2 * COLUMNS;
-        for (uint32_t i = 0; a.matrix && i < COLUMNS; i++) {
+        for (uint32_t i = 0; i < COLUMNS; i++) {
             for (uint32_t j = i + lane; j < COLUMNS; j += WARP)
                 copy(to + j - i, room.g + i * G_LD + j, back);
             to += COLUMNS - i;
@@ -76,13 +76,19 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         }
     }
 
+    /* False for a row of which no device has an entry. */
+    __device__ __forceinline__ bool has_entries() const
+    {
+        return !a.taken || numbers.known > 0 || numbers.size > 0;
+    }
+
     __device__ __forceinline__ void solve_squares()
     {
         const row_problem problem = {a.rank,         a.unlisted != 0 ? a.common.v : nullptr,
                                      a.common.ridge, a.counted ? numbers.known : 1,
                                      a.nonneg != 0,  0};
         row_solver<COLUMNS> solver(problem, room);
-        const bool solves = numbers.known > 0 || problem.v;
+        const bool solves = has_entries() && (numbers.known > 0 || problem.v);
         double change = 0, penalty = 0;
         for (int k = 0; k < PARTS; k++)
             solver.a[k] = solves ? old_entry(lane + WARP * k) : 0;
@@ -114,10 +120,9 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
     __device__ __forceinline__ void improve_counts()
     {
         const bool solves = numbers.least < INFINITY;
-        const row_problem problem = {a.rank, nullptr,      a.common.ridge, a.matrix ? trace() : 0,
-                                     true,   POISSON_KEEPS};
-        const count_rules rules = {a.common.linear, a.common.unit,  a.of_count,
-                                   numbers.least,   a.weighed != 0, a.matrix != 0};
+        const row_problem problem = {a.rank, nullptr, a.common.ridge, trace(), true, POISSON_KEEPS};
+        const count_rules rules = {a.common.linear, a.common.unit, a.of_count, numbers.least,
+                                   a.weighed != 0};
         row_improver<COLUMNS> row_of(problem, room, rules);
         double violation = 0;
         for (int k = 0; k < PARTS; k++)
@@ -140,6 +145,40 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         __syncwarp();
     }
 
+    /* Where the system of sent row i is. */
+    __device__ __forceinline__ double *sent_system(uint32_t i) const
+    {
+        return a.sent.system + i * uint64_t{a.sent.length};
+    }
+
+    /* Where the devices leave the least values of a row. */
+    __device__ __forceinline__ double *least_values(double *system) const
+    {
+        return system + a.sent.length - a.sent.peers;
+    }
+
+    __device__ __forceinline__ void send_row()
+    {
+        double *system = sent_system(row - a.sent.first);
+        copy_part(system, false);
+        if (a.sent.peers > 0 && lane == 0)
+            least_values(system)[a.sent.peer] = numbers.least;
+    }
+
+    /* Begins with the sum of a sent system. */
+    __device__ __forceinline__ void take_row(uint32_t which)
+    {
+        double *system = sent_system(which), least = INFINITY;
+        row = a.sent.first + which;
+        copy_part(system, true);
+        for (uint32_t k = 0; k < a.sent.peers; k++) {
+            const double x = least_values(system)[k];
+            least = x > 0 ? fmin(least, x) : least;
+        }
+        if (a.counts)
+            numbers.least = least;
+    }
+
     /* part: where the system goes if it is only a part of the row's; else NULL. */
     __device__ __forceinline__ void end_row(double *part)
     {
@@ -149,6 +188,8 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         }
         if (part)
             copy_part(part, false);
+        else if (a.sent.system && !a.taken)
+            send_row();
         else
             solve_row();
     }
@@ -165,10 +206,14 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         bool open;    /* the system of a row is in registers or in shared memory */
     };
 
-    /* Begins with a span, whose first batch becomes *x, or with the whole system of join `which`.
-     */
+    /* Begins with a span, whose first batch becomes *x, or with the whole system of join, or of
+     * sent row, `which`. */
     __device__ __forceinline__ place begin(uint32_t which, batch *x)
     {
+        if (a.taken) {
+            take_row(which);
+            return {false, false, true};
+        }
         if (a.joined) {
             row = a.join[which].row;
             copy_part(a.part + a.join[which].first * uint64_t{part_length<COLUMNS>}, true);
@@ -247,6 +292,26 @@ __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
     }
 }
 
+/* Number i of a part, and of those `step` spans apart up to span `last`: their sum, or the least
+ * of them. In the order of the spans, though several are on their way at once. */
+__device__ __forceinline__ double join_number(const double *from, double sum, uint32_t s,
+                                              uint32_t last, uint32_t step, uint64_t stride,
+                                              bool is_least)
+{
+    constexpr int AT_ONCE = 8;
+    for (; s <= last; s += AT_ONCE * step) {
+        double x[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            x[k] = __ldcg(from + min(s + k * step, last) * stride);
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            if (s + k * step <= last)
+                sum = is_least ? fmin(sum, x[k]) : sum + x[k];
+    }
+    return sum;
+}
+
 /* Thread block j: the first part of join j becomes the sum of its parts, or of those that are the
  * first of its slices of `step` spans. */
 __global__ void __launch_bounds__(JOIN_THREADS)
@@ -255,25 +320,18 @@ __global__ void __launch_bounds__(JOIN_THREADS)
 {
     const row_join join = joins[blockIdx.x];
     double *first = a.part + static_cast<uint64_t>(join.first) * length;
-    if (join.first / 2 + step > join.last)
+    const uint32_t next = join.first / 2 + step;
+    if (next > join.last)
         return;
-    for (uint32_t i = threadIdx.x; i < length; i += JOIN_THREADS) {
-        const bool is_least = a.counts && i == LEAST_AT;
-        double sum = first[i];
-        const double *from = a.part + i;
-#pragma unroll 8
-        for (uint32_t s = join.first / 2 + step; s <= join.last; s += step) {
-            const double x = __ldcg(from + 2 * static_cast<uint64_t>(s) * length);
-            sum = is_least ? fmin(sum, x) : sum + x;
-        }
-        first[i] = sum;
-    }
+    for (uint32_t i = threadIdx.x; i < length; i += blockDim.x)
+        first[i] = join_number(a.part + i, first[i], next, join.last, step, 2 * uint64_t{length},
+                               a.counts && a.matrix && i == LEAST_AT);
 }
 
 /* The only list of specialisations. */
 struct row_kernel {
     const void *solve;
-    uint32_t length;
+    uint32_t length;       /* of a part */
     uint32_t room, gather; /* bytes of shared memory that a warp needs, and more for each gather */
 };
 
@@ -309,63 +367,93 @@ uint32_t shared_bytes_of(const row_kernel &kernel, uint32_t gathers)
 
 extern "C" {
 
-uint64_t row_system_length(uint32_t rank)
+uint64_t row_system_length(uint32_t rank, int matrix)
 {
-    return kernel_of(rank, PRECISION_DOUBLE).length;
+    return matrix ? kernel_of(rank, PRECISION_DOUBLE).length : row_multiply_length(rank);
 }
 
-cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision precision,
-                              uint32_t *warps)
+uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
 {
-    const row_kernel kernel = kernel_of(rank, precision);
-    return warps_of_device(kernel.solve, shared_bytes_of(kernel, gathers), warps);
+    return static_cast<uint32_t>(row_system_length(rank, matrix)) + peers;
 }
 
-static cudaError_t launch(const row_systems_args &args, const row_kernel &kernel,
-                          cudaStream_t stream)
+cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers)
 {
-    const uint32_t gathers = static_cast<uint32_t>(args.mttkrp.gathers);
+    const row_kernel kernel = kernel_of(rank, PRECISION_DOUBLE);
+    return matrix ? warps_of_device(kernel.solve, shared_bytes_of(kernel, gathers), walkers)
+                  : row_multiply_groups(rank, walkers);
+}
+
+static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
+{
+    const row_kernel kernel = kernel_of(args.rank, args.mttkrp.precision);
+    const uint32_t bytes = shared_bytes_of(kernel, static_cast<uint32_t>(args.mttkrp.gathers));
     const uint32_t work = args.joined ? args.joins : args.spans;
     void *list[] = {const_cast<row_systems_args *>(&args)};
     uint32_t warps;
-    cudaError_t code = row_systems_warps(args.rank, gathers, args.mttkrp.precision, &warps);
+    cudaError_t code = warps_of_device(kernel.solve, bytes, &warps);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args.next, 0, sizeof *args.next, stream);
     if (code == cudaSuccess)
-        code = cudaLaunchKernel(kernel.solve, dim3(min(warps, work)), dim3(WARP), list,
-                                shared_bytes_of(kernel, gathers), stream);
+        code =
+            cudaLaunchKernel(kernel.solve, dim3(min(warps, work)), dim3(WARP), list, bytes, stream);
     return code;
+}
+
+/* All but the joins. */
+static cudaError_t launch_spans(const row_systems_args *args, cudaStream_t stream)
+{
+    row_systems_args pass = *args;
+    pass.joined = 0;
+    if (!args->matrix)
+        return row_multiply_spans(args, stream);
+    cudaError_t code = cudaSuccess;
+    if (args->short_rows > 0)
+        code = row_short_solve(args, stream);
+    return code == cudaSuccess ? launch(pass, stream) : code;
 }
 
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
-    const row_kernel kernel = kernel_of(args->rank, args->mttkrp.precision);
-    row_systems_args pass = *args;
-    pass.joined = 0;
-    cudaError_t code = cudaSuccess;
-    if (args->short_rows > 0)
-        code = row_short_solve(args, stream);
-    if (code == cudaSuccess)
-        code = launch(pass, kernel, stream);
+    cudaError_t code = launch_spans(args, stream);
     return code == cudaSuccess ? row_systems_join(args, stream) : code;
+}
+
+static cudaError_t sum_joins(const row_systems_args &args, const row_join *joins, uint32_t count,
+                             uint32_t step, cudaStream_t stream)
+{
+    const uint32_t length = static_cast<uint32_t>(row_system_length(args.rank, args.matrix));
+    const uint32_t warps = (length + WARP - 1) / WARP;
+    join_parts<<<count, min(warps * WARP, JOIN_THREADS), 0, stream>>>(args, joins, step, length);
+    return cudaGetLastError();
 }
 
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream)
 {
-    const row_kernel kernel = kernel_of(args->rank, args->mttkrp.precision);
     row_systems_args pass = *args;
     pass.joined = 1;
     if (args->joins == 0)
         return cudaSuccess;
+    cudaError_t code = cudaSuccess;
     if (args->slices > 0)
-        join_parts<<<args->slices, JOIN_THREADS, 0, stream>>>(pass, args->slice, 1, kernel.length);
-    join_parts<<<args->joins, JOIN_THREADS, 0, stream>>>(
-        pass, args->join, args->slices > 0 ? ROW_SLICE : 1, kernel.length);
-    cudaError_t code = cudaGetLastError();
+        code = sum_joins(pass, args->slice, args->slices, 1, stream);
+    if (code == cudaSuccess)
+        code = sum_joins(pass, args->join, args->joins, args->slices > 0 ? ROW_SLICE : 1, stream);
     pass.join += args->first_is_part;
     pass.joins = row_systems_joined(args);
     if (code != cudaSuccess || pass.joins == 0)
         return code;
-    return launch(pass, kernel, stream);
+    return args->matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
+}
+
+cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream)
+{
+    row_systems_args pass = *args;
+    pass.joined = pass.taken = 1;
+    pass.spans = 0;
+    pass.joins = rows;
+    if (rows == 0)
+        return cudaSuccess;
+    return args->matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
 }
 }

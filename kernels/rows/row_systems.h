@@ -3,9 +3,9 @@
  * and solves a row when it ends. A row that spans share is joined from their sums by a second
  * kernel, in the order of the spans: results repeat bit for bit on one device. Systems are double
  * in any precision. Implemented in row_systems.cu (the pass), row_short.cu (rows of few nonzeros),
- * row_values.cu (a pass that only finds the model's values) and row_steps.cu (the steps before and
- * after them). Device pointers only; nothing of src/ is known here. Asynchronous; the launch's
- * error is returned. */
+ * row_multiply.cu (rows that need no G), row_values.cu (a pass that only finds the model's values)
+ * and row_steps.cu (the steps before and after them). Device pointers only; nothing of src/ is
+ * known here. Asynchronous; the launch's error is returned. */
 #ifndef BLCO_ROW_SYSTEMS_H
 #define BLCO_ROW_SYSTEMS_H
 
@@ -42,18 +42,34 @@ static inline uint32_t row_systems_joined(const struct row_systems_args *args)
     return args->joins - (uint32_t)args->first_is_part - (uint32_t)args->last_is_part;
 }
 
-/* Doubles of a part of a system. */
-uint64_t row_system_length(uint32_t rank);
+/* Doubles of a part of a system, with G or without. */
+uint64_t row_system_length(uint32_t rank, int matrix);
 
-/* *warps = those that run at once on the present device; gathers: as in struct mttkrp_args. */
-cudaError_t row_systems_warps(uint32_t rank, uint32_t gathers, enum precision precision,
-                              uint32_t *warps);
+/* Doubles of a system that devices sum; matrix, peers: as in struct row_systems_args and row_sent.
+ */
+uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers);
+
+/* *walkers = those that run at once on the present device, in double precision: warps or, without
+ * G, lane groups. gathers: as in struct mttkrp_args. */
+cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers);
 
 /* span[s] (spans + 1, of which span[s] for 0 < s < spans is a wish) moves to the start of a row, if
  * one is near and in the same block; before[s], after[s] (spans + 1) = the rows of the nonzeros
  * before and after, as far as they lie in the spans. */
 cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t spans,
                            uint64_t *span, uint32_t *before, uint32_t *after, cudaStream_t stream);
+
+/* Rows at which the nonzeros of an ordering in device memory are divided. */
+struct row_search_args {
+    struct mttkrp_args mttkrp; /* nonzeros, bases, output                                  */
+    const uint64_t *block;     /* (blocks): the first nonzero of each                      */
+    uint64_t blocks, nnz;
+    const uint64_t *row; /* (count)                                                        */
+    uint64_t *first;     /* (count): the first nonzero whose row is row[k] or a later one; nnz where
+                          * there is none */
+    uint32_t count;
+};
+cudaError_t row_first_nonzeros(const struct row_search_args *args, cudaStream_t stream);
 
 #define ROW_SPAN_LEAST 64 /* nonzeros between two wishes in one block, at least */
 
@@ -64,8 +80,22 @@ cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t 
  * their part of the spans' totals. */
 cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t stream);
 
+/* What those above are where args->matrix is 0. */
+uint64_t row_multiply_length(uint32_t rank);
+cudaError_t row_multiply_groups(uint32_t rank, uint32_t *groups);
+
+/* Every row of counts that lies in a span as a whole, and the parts of the others; ... */
+cudaError_t row_multiply_spans(const struct row_systems_args *args, cudaStream_t stream);
+
+/* ... those whose parts are summed: args->joins, or as row_sent_solve says. */
+cudaError_t row_multiply_joins(const struct row_systems_args *args, cudaStream_t stream);
+
 /* Only the joins, from parts that are there. */
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream);
+
+/* Only `rows` rows whose systems args->sent has the sums of; totals (rows). The new row of row i is
+ * written as row i of args->mttkrp.m, its old one is row i of args->old. */
+cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream);
 
 /* Nothing is solved: totals (spans) = misfit and model of the rows as they are. */
 cudaError_t row_systems_values(const struct row_systems_args *args, cudaStream_t stream);

@@ -2,6 +2,7 @@
 #define BLCO_ROW_WARP_CUH
 
 #include <cuda_runtime.h>
+#include <float.h>
 #include <stdint.h>
 
 constexpr uint32_t ALL = ~0u; /* lanes */
@@ -23,6 +24,12 @@ __device__ __forceinline__ double inverse(double x)
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
     y = fma(fma(-x, y, 1.0), y, y);
     return fma(fma(-x, y, 1.0), y, y);
+}
+
+/* 1 / x; 0 where x is not above 0, or so little that 1 / x may be infinite. */
+__device__ __forceinline__ double inverse_or_zero(double x)
+{
+    return x >= DBL_MIN ? 1 / x : 0;
 }
 
 /* *warps = the thread blocks of one warp that run at once on the present device, of a kernel that

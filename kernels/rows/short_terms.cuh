@@ -57,12 +57,6 @@ template <int COLUMNS, int SLOTS> struct short_terms : short_window<COLUMNS> {
         __syncwarp();
     }
 
-    /* The lanes of the lane's row. */
-    __device__ __forceinline__ uint32_t lanes_of_row() const
-    {
-        return length > 0 ? (2u << (first + length - 1)) - (1u << first) : 0;
-    }
-
     /* By how much an entry of the old row violates that it is a minimum; gradient: there. */
     __device__ __forceinline__ double violation(double old, double gradient, uint32_t r) const
     {

@@ -215,7 +215,7 @@ int main(void)
         ON_RANKS_OF(test_noise_is_no_convergence, backend_host, 2),
         ON_RANKS_OF(test_noise_is_no_convergence, backend_host, 3),
         ON_RANKS_OF(test_noise_is_no_convergence, backend_cuda, 1),
-        ON_RANKS_OF(test_noise_is_no_convergence, backend_cuda, MOST_RANKS),
+        ON_RANKS_OF(test_noise_is_no_convergence, backend_cuda, 2),
         ON_RANKS(test_check_every),
         ON_RANKS(test_degenerate),
         ON_RANKS(test_sound),

@@ -14,14 +14,6 @@
 #include "support/naive_rows.h"
 #include "support/rank_runs.h"
 
-/* Several GPUs refuse such problems. */
-static void use_able_ranks(void **state)
-{
-    use_ranks(state);
-    if (under_test.kind->devices && under_test.ranks > 1)
-        skip();
-}
-
 static struct problem held_problem(uint64_t rank, double weight, double ridge)
 {
     return (struct problem){
@@ -178,7 +170,7 @@ static void compare(const struct coo *x, const struct problem *p)
 
 static void test_oracle(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const struct tensor_case cases[] = {{2, {30, 40}, 400, 0},
                                                {3, {25, 1, 60}, 500, 1},
                                                {3, {3, 40, 300}, 1500, 1},
@@ -215,7 +207,7 @@ static struct problem held_counts(uint64_t rank, double weight)
  * mean. */
 static void test_counts(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const struct tensor_case cases[] = {
         {2, {30, 40}, 400, 0}, {3, {3, 40, 300}, 1500, 1}, {5, {4, 9, 5, 6, 12}, 600, 0}};
     static const double weights[] = {0, 1};
@@ -238,7 +230,7 @@ static void test_counts(void **state)
 /* Values near the ends of the range of doubles. */
 static void test_scales(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const double scales[] = {1e-200, 1e160};
     const struct cpals_options als = {.max_iterations = 5};
     const struct backend_options options = {.problem = held_problem(3, 1, .001)};
@@ -319,7 +311,7 @@ static const struct cpals_options long_run = {.max_iterations = 400, .tolerance 
 
 static void test_planted_rank_is_suggested(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     struct rank_outcome outcome[5];
     char text[RANK_CHOICE_TEXT];
     struct coo x;
@@ -342,7 +334,7 @@ static void test_planted_rank_is_suggested(void **state)
 
 static void test_ridge_is_chosen(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     const struct problem p = held_problem(6, 0, 1);
     struct coo x;
     noisy_cells(&x, .1, .7);
@@ -366,7 +358,7 @@ static void test_ridge_is_chosen(void **state)
 /* A search that the time limit ends gives the model of the run that it ended. */
 static void test_search_ends(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     const struct problem p = held_problem(3, 0, 1);
     const struct cpals_options als = {.max_iterations = 9, .deadline = 1e-9};
     struct coo x;
@@ -383,7 +375,7 @@ static void test_search_ends(void **state)
 /* The run ends after so many iterations without a smaller error, and has the best model. */
 static void test_early_stop(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const enum precision_policy policies[] = {POLICY_DOUBLE, POLICY_SINGLE, POLICY_AUTO};
     struct coo x;
     noisy_cells(&x, .1, .7);
@@ -416,7 +408,7 @@ static void test_early_stop(void **state)
 
 static void test_failing_allocations(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     const struct backend_options options = {.problem = held_problem(3, .2, .1)};
     const struct cpals_options als = {.max_iterations = 25, .early_stop = 2};
     struct coo x;

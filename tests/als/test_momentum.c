@@ -494,7 +494,7 @@ int main(void)
         ON_RANKS_OF(test_many_components, backend_host, 1),
         ON_RANKS_OF(test_many_components, backend_host, 3),
         ON_RANKS_OF(test_many_components, backend_cuda, 1),
-        ON_RANKS_OF(test_many_components, backend_cuda, MOST_RANKS),
+        ON_RANKS_OF(test_many_components, backend_cuda, 2),
         ON_RANKS_OF(test_failing_allocations, backend_host, 1),
         ON_RANKS_OF(test_failing_allocations, backend_host, 2),
     };

@@ -148,7 +148,7 @@ static void test_ranks(void **state)
                          cases[c].skewed);
         if (run_sketched(&x, &options, &als, &k, &result, &error) != STATUS_OK)
             fail_msg("%s", error.message);
-        under_test = (struct ranked){&backend_host, 1, IN_MEMORY};
+        under_test = (struct ranked){.kind = &backend_host, .ranks = 1};
         assert_int_equal(run_sketched(&x, &options, &als, &of_one, &alone, &error), STATUS_OK);
         under_test = ranks;
         assert_true(fabs(result.fit - alone.fit) < 1e-9);

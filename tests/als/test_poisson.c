@@ -15,14 +15,6 @@
 #include "support/rank_runs.h"
 #include "support/streamed_runs.h"
 
-/* Several GPUs refuse such problems. */
-static void use_able_ranks(void **state)
-{
-    use_ranks(state);
-    if (under_test.kind->devices && under_test.ranks > 1)
-        skip();
-}
-
 static struct backend_options options_of(uint64_t rank, enum solver solver)
 {
     struct backend_options options = {
@@ -99,7 +91,7 @@ static void formula_start(struct ktensor *k, const struct shape *shape, uint64_t
 /* Deviances after some sweeps, found by other programs from the same start. */
 static void test_reference(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const struct {
         const char *path;
         uint64_t rank;
@@ -184,19 +176,19 @@ static void compare(const struct coo *x, const struct backend_options *options)
 
 static void test_oracle(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const struct tensor_case cases[] = {
         {2, {30, 40}, 400, 0},      {3, {20, 1, 30}, 300, 0},    {3, {25, 30, 20}, 3000, 1},
         {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0}};
     static const double weights[] = {1, 0, 0.2};
-    static const uint64_t ranks[] = {1, 5, 9};
+    static const uint64_t ranks[] = {1, 5, 9, 20, 40};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int i = 0; i < 3; i++)
             for (int solver = SOLVER_NEWTON; solver <= SOLVER_MU; solver++) {
                 const struct tensor_case *t = &cases[c];
                 struct coo x;
-                struct backend_options options =
-                    options_of(ranks[(c + (size_t)i) % 3], (enum solver)solver);
+                struct backend_options options = options_of(
+                    ranks[(c + (size_t)i) % (solver == SOLVER_MU ? 5 : 3)], (enum solver)solver);
                 options.problem.unlisted =
                     (struct unlisted){.weighed = i > 0, .weight = i > 0 ? weights[i] : 0};
                 naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
@@ -217,7 +209,7 @@ static void test_oracle(void **state)
 /* The sums of the model over the slices of the mode that was updated last are those of the data. */
 static void test_margins(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     const struct backend_options options = options_of(4, SOLVER_MU);
     static const uint64_t dims[] = {12, 40, 9};
     struct coo x;
@@ -244,8 +236,9 @@ static void test_margins(void **state)
 /* No sweep makes the deviance larger, with or without momentum, whatever the tensor. */
 static void test_monotone(void **state)
 {
-    use_able_ranks(state);
-    const uint64_t tensors = under_test.ranks > 1 ? 60 : 150;
+    use_ranks(state);
+    const bool several_devices = under_test.kind->devices && under_test.ranks > 1;
+    const uint64_t tensors = several_devices ? 15 : under_test.ranks > 1 ? 60 : 150;
     for (uint64_t seed = 0; seed < tensors; seed++) {
         const uint64_t word = seed * 2654435761u % 1000003;
         const uint64_t dims[] = {2 + word % 9, 1 + word / 9 % 12, 1 + word / 108 % 8,
@@ -286,7 +279,7 @@ static void test_monotone(void **state)
 /* At the end of a long run the gradient is 0 where an entry is not, and not negative elsewhere. */
 static void test_optimum(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const uint64_t dims[] = {8, 9, 7};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 200, 3, 0);
@@ -307,7 +300,7 @@ static void test_optimum(void **state)
 /* With momentum, multiplicative steps end no worse than without, whatever the start. */
 static void test_momentum_of_mu(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     struct coo x;
     read_data_tensor(&x, ADMISSIONS);
     for (uint64_t seed = 1; seed <= 3; seed++) {
@@ -330,7 +323,7 @@ static void test_momentum_of_mu(void **state)
  * product of the margins, with fit 0. */
 static void test_zeros(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     const struct cpals_options als = {.max_iterations = 30};
     struct backend_options options = options_of(3, SOLVER_NEWTON);
     static const uint64_t dims[] = {8, 9, 7};
@@ -364,7 +357,7 @@ static void test_zeros(void **state)
 /* Values and weights may be far from 1: the fit is that of the same counts. */
 static void test_scale(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     const struct cpals_options als = {.max_iterations = 10};
     const struct backend_options options = options_of(3, SOLVER_NEWTON);
     static const uint64_t dims[] = {8, 9, 7};
@@ -385,7 +378,7 @@ static void test_scale(void **state)
 
 static void test_refused(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     const struct cpals_options als = {.max_iterations = 2};
     const struct backend_options options = options_of(2, SOLVER_NEWTON);
     static const uint64_t dims[] = {12, 9, 15};
@@ -406,7 +399,7 @@ static void test_refused(void **state)
 
 static void test_failing_allocations(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     const struct backend_options options = options_of(3, SOLVER_NEWTON);
     const struct cpals_options als = {.max_iterations = 2};
     static const uint64_t dims[] = {12, 9, 15};
@@ -419,7 +412,7 @@ static void test_failing_allocations(void **state)
 
 static void test_streamed(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const uint64_t ranks[] = {3, 8, 12, 32, 48, 64};
     for (int c = 0; c < STREAMED_CASES; c++)
         for (int i = 0; i < 6; i++) {
@@ -454,6 +447,11 @@ int main(void)
                                        ON_FLOW(test_zeros, IN_MANY_BATCHES),
                                        ON_FLOW(test_scale, IN_BATCHES),
                                        ON_FLOW(test_streamed, IN_BATCHES),
+                                       ON_ROUNDS(test_oracle, 2),
+                                       ON_ROUNDS(test_oracle, 3),
+                                       ON_ROUNDS(test_monotone, 4),
+                                       ON_ROUNDS(test_zeros, 3),
+                                       ON_RANKS_OF(test_failing_allocations, backend_cuda, 2),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 3)};
     return cmocka_run_group_tests(tests, NULL, NULL);

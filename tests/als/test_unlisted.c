@@ -16,14 +16,6 @@
 #include "support/rank_runs.h"
 #include "support/streamed_runs.h"
 
-/* Several GPUs refuse such problems. */
-static void use_able_ranks(void **state)
-{
-    use_ranks(state);
-    if (under_test.kind->devices && under_test.ranks > 1)
-        skip();
-}
-
 static struct problem weighed(uint64_t rank, double weight, double ridge, enum ridge_scale scale)
 {
     return (struct problem){.rank = rank,
@@ -91,7 +83,7 @@ static void compare(const struct coo *x, const struct problem *problem)
 
 static void test_oracle(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const struct tensor_case cases[] = {
         {2, {30, 40}, 400, 0},      {3, {20, 1, 30}, 300, 0},    {3, {25, 30, 20}, 3000, 1},
         {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0}};
@@ -119,7 +111,7 @@ static void test_oracle(void **state)
 /* Systems of one to 64 components, and rows of one to a thousand entries. */
 static void test_components(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const uint64_t dims[] = {40, 6, 300}, ranks[] = {8, 16, 20, 32, 33, 64};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 6000, 6, 1);
@@ -133,7 +125,7 @@ static void test_components(void **state)
 /* More components than a GPU takes. */
 static void test_many_components(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const uint64_t dims[] = {20, 90, 15}, ranks[] = {65, 80};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 3000, 6, 1);
@@ -167,7 +159,7 @@ static void formula_start(struct ktensor *k, const struct coo *x)
 /* Errors of the listed entries after some sweeps, found by another program from the same start. */
 static void test_reference(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const struct {
         double weight, fade;
         double rmse[6]; /* after sweeps[] */
@@ -253,7 +245,7 @@ static void assert_optimal(const struct coo *x, const struct ktensor *k, int mod
 /* Half of the cells of a nonnegative model are enough to find all others. */
 static void test_nonneg(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     struct backend_options options = {.problem = weighed(3, 0, 0, RIDGE_BALANCED)};
     const struct cpals_options als = {.max_iterations = 2000, .tolerance = 1e-12};
     struct ktensor planted, again, k;
@@ -282,7 +274,7 @@ static void test_nonneg(void **state)
 /* While unlisted entries fade no sweep converges, and none counts as one that fell. */
 static void test_fading(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     struct backend_options options = {.problem = weighed(3, 0, 1e-6, RIDGE_BALANCED)};
     const struct cpals_options als = {.max_iterations = 100, .tolerance = 1};
     struct ktensor planted, k;
@@ -301,7 +293,7 @@ static void test_fading(void **state)
 /* A row and a whole slice without listed entries are zero. */
 static void test_empty_rows(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     struct backend_options options = {.problem = weighed(2, 0, .1, RIDGE_BALANCED)};
     const struct cpals_options als = {.max_iterations = 5};
     static const uint64_t dims[] = {8, 9, 7};
@@ -323,7 +315,7 @@ static void test_empty_rows(void **state)
  * of rounding errors. */
 static void test_streamed(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const uint64_t ranks[] = {3, 8, 12, 32, 48, 64};
     for (int c = 0; c < STREAMED_CASES; c++)
         for (int i = 0; i < 6 && c != STREAMED_TWO_WORDS; i++) {
@@ -343,7 +335,7 @@ static void test_streamed(void **state)
 
 static void test_failing_allocations(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     struct backend_options options = {.problem = weighed(3, 0, .1, RIDGE_COUNTED)};
     const struct cpals_options als = {.max_iterations = 2};
     static const uint64_t dims[] = {12, 9, 15};
@@ -372,6 +364,11 @@ int main(void)
                                        ON_FLOW(test_fading, IN_BATCHES),
                                        ON_FLOW(test_empty_rows, IN_MANY_BATCHES),
                                        ON_FLOW(test_streamed, IN_BATCHES),
+                                       ON_ROUNDS(test_oracle, 2),
+                                       ON_ROUNDS(test_oracle, 3),
+                                       ON_ROUNDS(test_nonneg, 4),
+                                       ON_ROUNDS(test_empty_rows, 3),
+                                       ON_RANKS_OF(test_failing_allocations, backend_cuda, 3),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 3)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,6 +161,31 @@ static void test_rows_to_send(void **state)
     assert_int_equal(factor_bytes(POLICY_AUTO, true), factor_bytes(POLICY_AUTO, false) + sent);
 }
 
+static struct plan plan_of_rows(const struct backend_kind *kind, bool is_part, uint64_t memory)
+{
+    const struct plan_tensor tensor = {
+        .shape = {3, {30, 50, 40}}, .nnz = 50000, .is_part = is_part};
+    const struct backend_options options = {.problem = {.rank = 7, .unlisted.weighed = true},
+                                            .memory = memory};
+    struct error error = {0};
+    struct plan plan;
+    assert_int_equal(backend_plan(&plan, kind, &tensor, &options, &error), STATUS_OK);
+    return plan;
+}
+
+/* Several GPUs need room for the systems that they sum, and do not stream. */
+static void test_systems_of_parts(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    const struct plan alone = plan_of_rows(kind, false, 0), part = plan_of_rows(kind, true, 0);
+    const uint64_t systems = 50 * 7 * 8 / 2 * sizeof(double);
+    assert_true(alone.fits && part.fits && part.system_bytes > alone.system_bytes + systems);
+    const uint64_t little = alone.factor_bytes + alone.system_bytes + alone.tensor_bytes;
+    assert_true(plan_of_rows(kind, false, little).streamed);
+    assert_false(plan_of_rows(kind, true, little).streamed);
+    assert_false(plan_of_rows(kind, true, little).fits);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +193,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_cannot_be_unpacked, scratch_make, scratch_remove),
         ON_ALL(test_rank_of_a_plan),
         cmocka_unit_test(test_rows_to_send),
+        ON(test_systems_of_parts, backend_cuda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

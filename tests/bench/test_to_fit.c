@@ -144,7 +144,7 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
                                        .machine = {.one_host = true, .threads = 1},
                                        .packed = job->kind->takes_parts};
     struct to_fit_request request = make_request(job->kind);
-    request.options.device = c->rank;
+    request.options.device = device_of(job->kind, c->rank);
     struct rank_tensor t;
     if (rank_tensor_open(&t, c, &split, NULL, error) != STATUS_OK)
         return error->status;

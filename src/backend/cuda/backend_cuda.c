@@ -210,6 +210,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
     s->ld = plan->request.row_bytes / precision_bytes(plan->request.precision);
     s->rules = problem->rules;
     if (open_all(s, source, plan, problem, progress, error) != STATUS_OK) {
+        comm_abort(source->ranks->all, error); /* GPUs that wait for this one then end their work */
         close_device(s);
         return error->status;
     }

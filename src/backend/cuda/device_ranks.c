@@ -146,6 +146,15 @@ enum status device_ranks_gather(struct device_ranks *r, int n, const struct devi
     return move(r, n, device_comm_allgather, &stripes, stream, error);
 }
 
+enum status device_ranks_scatter_numbers(struct device_ranks *r, int n, double *numbers,
+                                         uint64_t count, cudaStream_t stream, struct error *error)
+{
+    const uint64_t own = (uint64_t)r->ranks->mode[n].peers->rank * count;
+    const struct device_stripes stripes = {
+        .numbers = numbers, .own = numbers + own, .stripe = count, .precision = PRECISION_DOUBLE};
+    return move(r, n, device_comm_reduce_scatter, &stripes, stream, error);
+}
+
 enum status device_ranks_sum(struct device_ranks *r, const double *from, double *to, uint64_t count,
                              cudaStream_t stream, struct error *error)
 {
@@ -154,6 +163,18 @@ enum status device_ranks_sum(struct device_ranks *r, const double *from, double 
     if (begin(r, stream, error) != STATUS_OK)
         return error->status;
     if (device_comm_allreduce_sum(r->all, from, to, count, stream, error) != STATUS_OK)
+        return error->status;
+    return end(r, stream, error);
+}
+
+enum status device_ranks_max(struct device_ranks *r, double *x, uint64_t count, cudaStream_t stream,
+                             struct error *error)
+{
+    if (!r->all)
+        return STATUS_OK;
+    if (begin(r, stream, error) != STATUS_OK)
+        return error->status;
+    if (device_comm_allreduce_max(r->all, x, x, count, stream, error) != STATUS_OK)
         return error->status;
     return end(r, stream, error);
 }
@@ -180,10 +201,8 @@ static enum status book_moves(struct device_ranks *r, struct error *error)
 /* Waits until the stream is empty. A rank that fails meanwhile ends this one. */
 static enum status poll(struct device_ranks *r, cudaStream_t stream, struct error *error)
 {
-    for (;;) {
-        cudaError_t code = cudaStreamQuery(stream);
-        if (code != cudaErrorNotReady)
-            return cuda_status(code, "an iteration", error);
+    cudaError_t code;
+    while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
         if (comm_check(r->ranks->all, error) != STATUS_OK ||
             device_comm_check(r->all, error) != STATUS_OK) {
             give_up(r);
@@ -191,6 +210,9 @@ static enum status poll(struct device_ranks *r, cudaStream_t stream, struct erro
         }
         sched_yield();
     }
+    if (comm_check(r->ranks->all, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(code, "an iteration", error);
 }
 
 enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struct error *error)

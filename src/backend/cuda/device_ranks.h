@@ -42,10 +42,19 @@ enum status device_ranks_scatter(struct device_ranks *r, int n, const struct dev
 enum status device_ranks_gather(struct device_ranks *r, int n, const struct device_matrix *a,
                                 cudaStream_t stream, struct error *error);
 
+/* Of an array (peers of mode n x count) of device memory, the `count` numbers at this rank's place
+ * become the sums over the peers. */
+enum status device_ranks_scatter_numbers(struct device_ranks *r, int n, double *numbers,
+                                         uint64_t count, cudaStream_t stream, struct error *error);
+
 /* to[0..count) = the sum over all ranks of from[0..count); device. Nothing is queued where there is
  * one rank: then `to` must be `from`. */
 enum status device_ranks_sum(struct device_ranks *r, const double *from, double *to, uint64_t count,
                              cudaStream_t stream, struct error *error);
+
+/* x[0..count) = the largest over all ranks of x[0..count); device. */
+enum status device_ranks_max(struct device_ranks *r, double *x, uint64_t count, cudaStream_t stream,
+                             struct error *error);
 
 bool device_ranks_alone(const struct device_ranks *r);
 

@@ -12,27 +12,43 @@
 
 static const char doing[] = "systems of rows on the GPU";
 
+/* Several GPUs do not stream. */
+static void plan_rounds(struct plan_request *request, const struct device_row_size *size)
+{
+    const struct plan_tensor *tensor = &request->tensor;
+    request->can_stream = request->must_stream = false;
+    request->system_bytes += device_row_rounds_bytes(&tensor->shape, size) +
+                             (uint64_t)tensor->shape.order * device_row_spans_bytes(tensor->nnz);
+}
+
+/* Of multiplicative steps, rows need no G. */
+static struct device_row_size size_of(const struct problem *problem)
+{
+    return (struct device_row_size){.rank = problem->rank,
+                                    .matrix = problem->loss != LOSS_POISSON ||
+                                              problem->solver == SOLVER_NEWTON};
+}
+
 enum status device_row_update_plan(struct plan_request *request,
                                    const struct backend_options *options, struct error *error)
 {
-    const uint64_t rank = options->problem.rank;
+    const struct device_row_size size = size_of(&options->problem);
     const char *what = options->problem.loss == LOSS_POISSON
                            ? "--loss poisson"
                            : "unlisted entries that are unknown or weighed";
-    if (request->tensor.is_part)
-        return error_set(error, STATUS_INPUT,
-                         "%s: one GPU or --backend host expected, several GPUs cannot do that yet",
-                         what);
-    if (rank > ROW_SYSTEMS_RANK)
+    if (size.rank > ROW_SYSTEMS_RANK)
         return error_set(error, STATUS_INPUT,
                          "%s: rank %llu, expected at most %d on a GPU, or --backend host", what,
-                         (unsigned long long)rank, ROW_SYSTEMS_RANK);
+                         (unsigned long long)size.rank, ROW_SYSTEMS_RANK);
     request->conflict = CONFLICT_ORDERED;
     request->group = false;
-    request->system_bytes = device_row_systems_bytes(rank, request->tensor.nnz);
+    request->system_bytes = device_row_systems_bytes(&size, request->tensor.nnz);
     request->flow_system_bytes =
-        device_row_systems_flow_bytes(request->tensor.shape.order, rank, request->tensor.nnz);
-    request->batch_system_bytes = device_row_systems_batch_bytes(request->tensor.shape.order, rank);
+        device_row_systems_flow_bytes(request->tensor.shape.order, &size, request->tensor.nnz);
+    request->batch_system_bytes =
+        device_row_systems_batch_bytes(request->tensor.shape.order, &size);
+    if (request->tensor.is_part)
+        plan_rounds(request, &size);
     return STATUS_OK;
 }
 
@@ -52,6 +68,36 @@ static enum status open_counts(struct device_state *s, const struct problem *pro
     return device_array_into(&u->partial, DENSE_SUM_PARTS * s->rank, sizeof *u->partial, error);
 }
 
+/* The systems, cut into pieces for rounds. */
+static enum status open_rounds(struct device_state *s, struct device_row_source *from,
+                               const struct device_row_size *size, struct error *error)
+{
+    struct device_row_update *u = &s->rows;
+    const struct rank_rows *ranks = s->ranks.ranks;
+    struct device_row_cuts cuts[MAX_ORDER] = {{0}};
+    const struct device_row_sending sending = {
+        .size = *size,
+        .counts = u->counts,
+        .rows = s->sweep.orderings.plan.request.forced.sent_rows};
+    if (device_row_rounds_open(&u->rounds, ranks, &sending, error) != STATUS_OK)
+        goto done;
+    from->cuts = cuts;
+    for (int n = 0; n < s->order; n++) {
+        const uint64_t steps = device_row_rounds_steps(&u->rounds, n),
+                       rows = u->rounds.mode[n].rows;
+        if (device_row_rounds_cut(&u->rounds, ranks, n, &cuts[n], error) != STATUS_OK)
+            goto done;
+        from->steps = steps > from->steps ? steps : from->steps;
+        from->sums = rows > from->sums ? rows : from->sums;
+    }
+    device_row_systems_open(&u->systems, from, size, s->stream, error);
+done:
+    for (int n = 0; n < s->order; n++)
+        device_row_cuts_free(&cuts[n]);
+    from->cuts = NULL;
+    return error->status;
+}
+
 /* Of a tensor divided by 2^e, a balanced ridge is 2^(e (2/N - 2)) times as large. */
 enum status device_row_update_open(struct device_state *s, const struct problem *problem,
                                    const struct tensor_source *source, struct error *error)
@@ -60,24 +106,28 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
     struct device_orderings *o = &s->sweep.orderings;
     struct device_row_source from = {.order = s->order,
                                      .stream = o->plan.streamed ? &o->stream : NULL};
+    const struct device_row_size size = size_of(problem);
     u->on = problem_by_rows(problem);
     u->weighed = problem->unlisted.weighed;
     u->ridge_scale = problem->ridge_scale;
     u->balance = exp2(source->exponent * (2.0 / s->order - 2));
     u->count = problem_count(problem, -1);
-    if (!u->on || s->sweep.is_empty)
+    if (!u->on)
         return STATUS_OK;
     if (problem->loss == LOSS_POISSON && open_counts(s, problem, source, error) != STATUS_OK)
         return error->status;
-    for (int n = 0; n < s->order; n++)
+    for (int n = 0; !s->sweep.is_empty && n < s->order; n++)
         from.tensor[n] = o->sweep.ordered[n] ? &o->ordered[n] : NULL;
-    return device_row_systems_open(&u->systems, &from, s->rank, s->stream, error);
+    if (!device_ranks_alone(&s->ranks))
+        return open_rounds(s, &from, &size, error);
+    return device_row_systems_open(&u->systems, &from, &size, s->stream, error);
 }
 
 void device_row_update_close(struct device_state *s)
 {
     struct device_row_update *u = &s->rows;
     device_row_systems_close(&u->systems);
+    device_row_rounds_close(&u->rounds);
     for (int n = 0; n < s->order; n++)
         device_free(u->sum[n]);
     device_free(u->made);
@@ -88,14 +138,18 @@ void device_row_update_close(struct device_state *s)
 enum status device_row_update_sum_columns(struct device_state *s, int n, const void *rows,
                                           double *sum, struct error *error)
 {
-    const struct dense_column_sums_args args = {.a = rows,
-                                                .rows = s->ranks.ranks->part.here.dims[n],
-                                                .ld = (uint32_t)s->ld,
-                                                .rank = (uint32_t)s->rank,
-                                                .partial = s->rows.partial,
-                                                .sum = sum};
-    return cuda_status(dense_column_sums(&args, s->sweep.factors.precision, s->stream), doing,
-                       error);
+    const struct mode_rows *own = &s->ranks.ranks->mode[n];
+    const struct dense_column_sums_args args = {
+        .a = (const char *)rows + own->first * s->ld * precision_bytes(s->sweep.factors.precision),
+        .rows = own->count,
+        .ld = (uint32_t)s->ld,
+        .rank = (uint32_t)s->rank,
+        .partial = s->rows.partial,
+        .sum = sum};
+    if (cuda_status(dense_column_sums(&args, s->sweep.factors.precision, s->stream), doing,
+                    error) != STATUS_OK)
+        return error->status;
+    return device_ranks_sum(&s->ranks, sum, sum, s->rank, s->stream, error);
 }
 
 /* (R): of the present model. */
@@ -138,7 +192,6 @@ static enum status queue_pass(struct device_state *s, int mode, bool values, str
                                            .ridge = common.ridge > 0,
                                            .values = values,
                                            .counts = u->counts,
-                                           .matrix = !u->counts || u->solver == SOLVER_NEWTON,
                                            .weighed = u->counts && u->weighed,
                                            .of_count = u->of_count};
     if (cuda_status(row_common_make(&common, s->side), doing, error) != STATUS_OK)
@@ -146,11 +199,31 @@ static enum status queue_pass(struct device_state *s, int mode, bool values, str
     if (cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), doing, error) !=
         STATUS_OK)
         return error->status;
-    return device_row_systems_solve(&u->systems, mode, &s->sweep.factors, &rules, s->stream, error);
+    struct device_row_pass pass = {.mode = mode, .stream = s->stream};
+    if (device_row_systems_begin(&u->systems, &s->sweep.factors, &rules, &pass, error) != STATUS_OK)
+        return error->status;
+    return device_ranks_alone(&s->ranks)
+               ? device_row_systems_solve(&u->systems, &pass, error)
+               : device_row_rounds_pass(&u->rounds, &s->ranks, &u->systems, &pass, error);
 }
 
-/* Queues the totals of the values at the entries, and what the model has everywhere. */
-static enum status queue_values(struct device_state *s, int mode, struct error *error)
+#define TOTALS (sizeof(struct row_totals) / sizeof(double))
+
+/* Queues s->scalars->rows.totals, of the last pass of all ranks; values: no row was solved. Where
+ * rows were solved, nobody asks for the violation. */
+static enum status queue_totals(struct device_state *s, int mode, bool values,
+                                const struct row_model_args *model, cudaStream_t stream,
+                                struct error *error)
+{
+    struct row_totals *to = &s->scalars->rows.totals;
+    double *numbers = &to->misfit;
+    if (device_row_systems_totals(&s->rows.systems, mode, values, to, model, stream, error) !=
+        STATUS_OK)
+        return error->status;
+    return device_ranks_sum(&s->ranks, numbers, numbers, TOTALS, stream, error);
+}
+
+enum status device_row_update_values(struct device_state *s, int mode, struct error *error)
 {
     struct device_row_update *u = &s->rows;
     struct device_row_scalars *to = &s->scalars->rows;
@@ -158,103 +231,7 @@ static enum status queue_values(struct device_state *s, int mode, struct error *
     const struct row_model_args none = {.lambda = NULL};
     if (queue_pass(s, mode, true, error) != STATUS_OK)
         return error->status;
-    return device_row_systems_totals(&u->systems, mode, true, &to->totals,
-                                     u->counts ? &model : &none, s->stream, error);
-}
-
-/* Zeros of factor matrix n, which no step of counts leaves, become a small part of the mean of
- * their column. */
-static enum status lift_zeros(struct device_state *s, int n, struct error *error)
-{
-    const struct row_lift_args args = {.a = s->sweep.factors.factor[n],
-                                       .rows = s->ranks.ranks->part.here.dims[n],
-                                       .vectors = s->sweep.factors.vectors,
-                                       .rank = (uint32_t)s->rank,
-                                       .precision = s->sweep.factors.precision,
-                                       .sum = s->rows.sum[n],
-                                       .share = POISSON_LIFT /
-                                                (double)s->ranks.ranks->part.whole.dims[n]};
-    if (cuda_status(row_lift_zeros(&args, s->stream), doing, error) != STATUS_OK)
-        return error->status;
-    device_sweep_changed(&s->sweep, n);
-    return device_row_update_sum_columns(s, n, args.a, s->rows.sum[n], error);
-}
-
-/* Unit columns, as they are after an update; the model stays. Fixed modes keep their lengths. */
-static enum status scale_columns(struct device_state *s, double *lambda, struct error *error)
-{
-    const size_t row = s->rank * sizeof *lambda;
-    double *norm = memory_array(1, row, error);
-    if (!norm)
-        return error->status;
-    for (int n = 0; n < s->order; n++) {
-        if (s->rules.fixed[n])
-            continue;
-        const struct dense_norms to = {s->solve.raw, s->rows.sum[n], s->model.norm[n],
-                                       s->model.gram[n]};
-        if (cuda_status(cudaMemcpyAsync(s->solve.raw, s->model.gram[n], s->rank * row,
-                                        cudaMemcpyDeviceToDevice, s->side),
-                        doing, error) != STATUS_OK)
-            goto done;
-        if (device_dense_normalise(s->dense, &to, n + 1, &s->scalars->bad, error) != STATUS_OK)
-            goto done;
-        if (device_fetch(norm, s->model.norm[n], row, s->side, doing, error) != STATUS_OK)
-            goto done;
-        for (uint64_t r = 0; r < s->rank; r++)
-            lambda[r] *= norm[r];
-    }
-done:
-    memory_free(norm);
-    return error->status;
-}
-
-static enum status put_lambda(struct device_state *s, const double *lambda, struct error *error)
-{
-    return device_send(s->model.lambda, lambda, s->rank * sizeof *lambda, s->side, doing, error);
-}
-
-/* By what the weights of the model as it stands are to be multiplied. */
-static enum status find_scale(struct device_state *s, int mode, double *scale, struct error *error)
-{
-    struct device_row_scalars sums;
-    if (queue_values(s, mode, error) != STATUS_OK)
-        return error->status;
-    if (device_fetch(&sums, &s->scalars->rows, sizeof sums, s->stream, doing, error) != STATUS_OK)
-        return error->status;
-    *scale = s->rows.counts ? s->rows.null.total / (sums.model + sums.totals.model)
-                            : sqrt(s->sweep.orderings.norm_sq / sums.totals.model);
-    return STATUS_OK;
-}
-
-/* The weights of a model that was only loaded say nothing of its size: lambda is multiplied so that
- * the model's listed entries have the norm of the tensor's; of counts, so that the entries that
- * count have their total. */
-static enum status fit_weights(struct device_state *s, int mode, struct error *error)
-{
-    const size_t row = s->rank * sizeof(double);
-    double scale, *lambda = memory_array(1, row, error);
-    if (!lambda)
-        return error->status;
-    for (int n = 0; s->rows.counts && n < s->order; n++)
-        if (!s->rules.fixed[n] && lift_zeros(s, n, error) != STATUS_OK)
-            goto done;
-    if (cuda_status(cudaStreamSynchronize(s->stream), doing, error) != STATUS_OK)
-        goto done;
-    if (device_fetch(lambda, s->model.lambda, row, s->side, doing, error) != STATUS_OK)
-        goto done;
-    if (scale_columns(s, lambda, error) != STATUS_OK)
-        goto done;
-    if (put_lambda(s, lambda, error) != STATUS_OK)
-        goto done;
-    if (find_scale(s, mode, &scale, error) != STATUS_OK)
-        goto done;
-    for (uint64_t r = 0; isfinite(scale) && r < s->rank; r++)
-        lambda[r] *= scale;
-    put_lambda(s, lambda, error);
-    s->model.weights_fit = true;
-done:
-    memory_free(lambda);
-    return error->status;
+    return queue_totals(s, mode, true, u->counts ? &model : &none, s->stream, error);
 }
 
 /* What the update and its fit need beside the new rows of counts. */
@@ -269,8 +246,6 @@ static enum status queue_counts(struct device_state *s, int mode, struct error *
 
 enum status device_row_update_solve(struct device_state *s, int mode, struct error *error)
 {
-    if (s->model.last_mode < 0 && !s->model.weights_fit && fit_weights(s, mode, error) != STATUS_OK)
-        return error->status;
     if (queue_pass(s, mode, false, error) != STATUS_OK)
         return error->status;
     return s->rows.counts ? queue_counts(s, mode, error) : STATUS_OK;
@@ -297,10 +272,12 @@ enum status device_row_update_sums(struct device_state *s, int mode, struct erro
         .power = s->rows.ridge_scale == RIDGE_BALANCED ? 2.0 / s->order : 2,
         .to = &to->model};
     if (!s->rows.counts)
-        return device_row_systems_totals(&s->rows.systems, mode, false, &to->totals, &model,
-                                         s->side, error);
+        return queue_totals(s, mode, false, &model, s->side, error);
     s->events.end = NULL;
-    if (queue_values(s, mode, error) != STATUS_OK)
+    if (device_row_update_values(s, mode, error) != STATUS_OK)
+        return error->status;
+    if (device_ranks_max(&s->ranks, &to->solved[0].misfit, (uint64_t)s->order * TOTALS, s->stream,
+                         error) != STATUS_OK)
         return error->status;
     return cuda_status(device_queue_follow(s->side, s->stream, s->solve.ready), doing, error);
 }

@@ -1,6 +1,7 @@
 /* The update of a mode where each row has a system of its own (numerics/row_term.h), because
- * unlisted entries do not count as listed ones do, or because values are counts. One GPU alone;
- * each mode has an ordering of its own, in device memory or streamed. */
+ * unlisted entries do not count as listed ones do, or because values are counts. Each mode has an
+ * ordering of its own, in device memory or, on one GPU, streamed; several GPUs sum the systems of
+ * common rows (device_row_rounds.h). */
 #ifndef BLCO_DEVICE_ROW_UPDATE_H
 #define BLCO_DEVICE_ROW_UPDATE_H
 
@@ -18,14 +19,18 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
                                    const struct tensor_source *source, struct error *error);
 void device_row_update_close(struct device_state *s);
 
-/* With LOSS_POISSON, sum (R, device) = the column sums of a matrix of mode n's rows. Asynchronous,
- * on s->stream. */
+/* With LOSS_POISSON, sum (R, device) = the column sums over all ranks of a matrix of mode n's rows.
+ * Asynchronous, on s->stream. */
 enum status device_row_update_sum_columns(struct device_state *s, int n, const void *rows,
                                           double *sum, struct error *error);
 
-/* In place of an MTTKRP: M = the new rows of `mode`, in units of the other modes' unit columns, as
- * they are without systems of rows after the product with V^+. Waits where the weights of the model
- * were only loaded, otherwise asynchronous. */
+/* Queues the sums, over all ranks, of the values at the entries, and what the model has everywhere,
+ * from a pass over the ordering of `mode`. */
+enum status device_row_update_values(struct device_state *s, int mode, struct error *error);
+
+/* In place of an MTTKRP: M = the new rows of `mode` that this rank solves, in units of the other
+ * modes' unit columns, as they are without systems of rows after the product with V^+.
+ * Asynchronous. */
 enum status device_row_update_solve(struct device_state *s, int mode, struct error *error);
 
 /* The norms and the Gram of a factor matrix of `mode` after its update, on the side stream. */

@@ -1,8 +1,9 @@
 /* The state of the CUDA backend, and the operations of an iteration. Implemented in backend_cuda.c
  * (opening and closing), device_model.c (loading a model), device_store.c (storing it),
  * device_update.c (the steps of an iteration), device_row_update.c (those where each row has its
- * own system), device_momentum.c (the start of the next one), device_residual.c (the residual) and
- * device_precision.c (from single precision to double). */
+ * own system), device_row_weights.c (what such a model weighs at the start), device_momentum.c (the
+ * start of the next one), device_residual.c (the residual) and device_precision.c (from single
+ * precision to double). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -10,6 +11,7 @@
 #include "backend/cuda/dense/device_dense.h"
 #include "backend/cuda/dense/device_dense_columns.h"
 #include "backend/cuda/device_ranks.h"
+#include "backend/cuda/device_row_rounds.h"
 #include "backend/cuda/device_sweep.h"
 #include "backend/cuda/rows/device_row_systems.h"
 #include "backend/cuda/runtime/device_factor_copy.h"
@@ -101,6 +103,7 @@ struct device_row_update {
     double balance;              /* times a balanced ridge: the tensor has been scaled */
     struct unlisted_count count; /* in this sweep                                      */
     struct device_row_systems systems;
+    struct device_row_rounds rounds; /* of several ranks */
 
     /* With LOSS_POISSON, where norms are those of sum: */
     bool counts;

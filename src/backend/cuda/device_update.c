@@ -4,6 +4,7 @@
  * already works on the next sweep's first MTTKRP. */
 #include "backend/cuda/device_row_update.h"
 
+#include "backend/cuda/device_row_weights.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_queue.h"
@@ -30,7 +31,9 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     if (s->sweep.orderings.plan.streamed &&
         device_ranks_before_wait(&s->ranks, s->stream, error) != STATUS_OK)
         return error->status;
-    if (s->rows.on && !s->sweep.is_empty)
+    if (s->rows.on && device_row_weights_fit(s, mode, error) != STATUS_OK)
+        return error->status;
+    if (s->rows.on)
         return device_row_update_solve(s, mode, error);
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
@@ -79,7 +82,7 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
     const bool fit_rows = last < 0 && !s->model.weights_fit;
     s->model.last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
-    if (device_ranks_scatter(&s->ranks, mode, &m, s->stream, error) != STATUS_OK)
+    if (!s->rows.on && device_ranks_scatter(&s->ranks, mode, &m, s->stream, error) != STATUS_OK)
         return error->status;
     if (!s->rows.on && queue_inverse(s, mode, last, error) != STATUS_OK)
         return error->status;

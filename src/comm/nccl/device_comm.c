@@ -152,6 +152,14 @@ enum status device_comm_allreduce_sum(struct device_comm *c, const double *from,
         "the sum of Grams", error);
 }
 
+enum status device_comm_allreduce_max(struct device_comm *c, const double *from, double *to,
+                                      uint64_t count, cudaStream_t stream, struct error *error)
+{
+    return nccl_status(
+        c->nccl->ncclAllReduce(from, to, count, NCCL_DOUBLE, NCCL_MAX, c->comm, stream), c->comm,
+        "the largest of numbers", error);
+}
+
 enum status device_comm_check(struct device_comm *c, struct error *error)
 {
     ncclResult_t result = 0;

@@ -60,6 +60,10 @@ enum status device_comm_allgather(struct device_comm *c, const struct device_str
 enum status device_comm_allreduce_sum(struct device_comm *c, const double *from, double *to,
                                       uint64_t count, cudaStream_t stream, struct error *error);
 
+/* The same of the largest number. */
+enum status device_comm_allreduce_max(struct device_comm *c, const double *from, double *to,
+                                      uint64_t count, cudaStream_t stream, struct error *error);
+
 /* Whether NCCL has found an error in what was queued: STATUS_INTERNAL. Does not wait. */
 enum status device_comm_check(struct device_comm *c, struct error *error);
 

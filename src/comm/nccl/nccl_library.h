@@ -17,7 +17,7 @@ typedef struct {
 typedef int ncclResult_t; /* 0: done */
 
 enum { NCCL_FLOAT = 7, NCCL_DOUBLE = 8 }; /* ncclDataType_t */
-enum { NCCL_SUM = 0 };                    /* ncclRedOp_t    */
+enum { NCCL_SUM = 0, NCCL_MAX = 2 };      /* ncclRedOp_t    */
 
 struct nccl_library {
     ncclResult_t (*ncclGetUniqueId)(ncclUniqueId *id);

@@ -2,15 +2,15 @@
 
 #include "backend/cuda/runtime/device_memory.h"
 
-uint64_t device_row_room_span_bytes(uint64_t rank)
+uint64_t device_row_room_span_bytes(uint64_t rank, bool matrix)
 {
-    return 2 * row_system_length((uint32_t)rank) * sizeof(double);
+    return 2 * row_system_length((uint32_t)rank, matrix) * sizeof(double);
 }
 
-enum status device_row_room_open(struct device_row_room *room, uint64_t rank, uint64_t spans,
+enum status device_row_room_open(struct device_row_room *room, uint64_t span_bytes, uint64_t spans,
                                  uint64_t totals, struct error *error)
 {
-    if (device_array_into(&room->part, spans, device_row_room_span_bytes(rank), error) != STATUS_OK)
+    if (device_array_into(&room->part, spans, span_bytes, error) != STATUS_OK)
         return error->status;
     if (device_array_into(&room->left, spans, sizeof *room->left, error) != STATUS_OK)
         return error->status;

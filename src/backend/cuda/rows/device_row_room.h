@@ -2,6 +2,8 @@
 #ifndef BLCO_DEVICE_ROW_ROOM_H
 #define BLCO_DEVICE_ROW_ROOM_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "kernels/rows/row_systems.h"
 
@@ -13,11 +15,12 @@ struct device_row_room {
     uint32_t *next;
 };
 
-/* Bytes of a span's two parts. */
-uint64_t device_row_room_span_bytes(uint64_t rank);
+/* Bytes of a span's two parts, with G or without. */
+uint64_t device_row_room_span_bytes(uint64_t rank, bool matrix);
 
-/* For so many spans, and totals. The caller closes it, also after a failure. STATUS_MEMORY. */
-enum status device_row_room_open(struct device_row_room *room, uint64_t rank, uint64_t spans,
+/* For so many spans of so many bytes, and totals. The caller closes it, also after a failure.
+ * STATUS_MEMORY. */
+enum status device_row_room_open(struct device_row_room *room, uint64_t span_bytes, uint64_t spans,
                                  uint64_t totals, struct error *error);
 
 /* Accepts a zeroed one. */

@@ -152,6 +152,9 @@ static void join_all(struct device_row_spans *d, struct spans *s)
         s->continued[k] = s->before[k] == s->after[k];
     for (uint32_t p = 0; p < d->pieces; p++) {
         struct device_row_piece *piece = &d->piece[p];
+        s->entered[p] = 0;
+        if (piece->spans == 0)
+            continue;
         join_piece(s, piece);
         s->entered[p] = piece->enters;
         s->row[p] = s->after[piece->first];
@@ -190,6 +193,18 @@ static cudaError_t snap_piece(const struct snapper *q, uint64_t p, cudaStream_t 
                           q->after + piece->first, stream);
 }
 
+/* All pieces of an ordering in device memory. */
+static cudaError_t snap_in_memory(struct snapper *q, cudaStream_t stream)
+{
+    const struct device_row_spans *d = q->spans;
+    cudaError_t code = cudaSuccess;
+    device_tensor_args(d->tensor, 0, d->mode, &q->args);
+    for (uint64_t p = 0; code == cudaSuccess && p < d->pieces; p++)
+        if (device_row_spans_any(d, p))
+            code = snap_piece(q, p, stream);
+    return code;
+}
+
 static cudaError_t snap_batch(void *context, const struct device_packed_tensor *o, uint64_t b,
                               const struct device_stream_workspace *workspace)
 {
@@ -203,10 +218,8 @@ static cudaError_t snap_batch(void *context, const struct device_packed_tensor *
 static enum status snap_pieces(struct snapper *q, struct device_stream *s, int mode,
                                cudaStream_t stream, struct error *error)
 {
-    if (!s) {
-        device_tensor_args(q->spans->tensor, 0, q->spans->mode, &q->args);
-        return cuda_status(snap_piece(q, 0, stream), doing, error);
-    }
+    if (!s)
+        return cuda_status(snap_in_memory(q, stream), doing, error);
     const struct device_stream_pass pass = {.ordering = s->serves[mode],
                                             .following = s->serves[(mode + 1) % s->order],
                                             .precision = s->precision,
@@ -270,20 +283,51 @@ static enum status build(struct device_row_spans *d, struct spans *spans, struct
     return keep_joins(d, spans, stream, error);
 }
 
-enum status device_row_spans_open(struct device_row_spans *d, const struct device_tensor *tensor,
-                                  int mode, uint64_t most, cudaStream_t stream, struct error *error)
+/* The nonzeros [first, end) as a piece. *block: a block that begins at or before the first. */
+static void cut_piece(struct device_row_spans *d, struct spans *spans, uint64_t first, uint64_t end,
+                      uint64_t most, uint64_t *block)
 {
-    const struct device_blco *b = &tensor->blco;
+    const struct device_blco *b = &d->tensor->blco;
+    const double wanted = (double)least_of(most, (end - first) / DEVICE_ROW_SPAN_NNZ + 1);
+    for (uint64_t at = first; at < end;) {
+        const struct blco_block *whole = &b->block[*block];
+        const uint64_t last = least_of(whole->first + whole->count, end);
+        const struct blco_block part = {.first = at, .count = last - at};
+        if (part.count > 0)
+            cut_block(d, spans, &part, *block,
+                      (uint64_t)(wanted * (double)part.count / (double)(end - first)));
+        at = last;
+        *block += at < end;
+    }
+    end_piece(d, spans, end);
+}
+
+/* More than the spans that are cut. */
+static uint64_t room_for(const struct device_blco *b, uint64_t most, uint64_t pieces)
+{
+    return least_of(most * pieces, b->nnz / DEVICE_ROW_SPAN_NNZ + pieces) + b->nblocks + pieces;
+}
+
+enum status device_row_spans_open(struct device_row_spans *d, const struct device_row_ordering *of,
+                                  cudaStream_t stream, struct error *error)
+{
+    const struct device_row_cuts none = {0}, *cuts = of->cuts ? of->cuts : &none;
+    const uint64_t pieces = (uint64_t)cuts->count + 1;
+    uint64_t *first = memory_array(pieces + 1, sizeof *first, error), block = 0;
     struct spans spans = {0};
-    *d = (struct device_row_spans){.mode = mode, .tensor = tensor};
-    if (spans_open(d, &spans, most + b->nblocks, 1, error) != STATUS_OK)
+    *d = (struct device_row_spans){.mode = of->mode, .tensor = of->tensor};
+    if (!first)
+        return error->status;
+    if (spans_open(d, &spans, room_for(&of->tensor->blco, of->most, pieces), pieces, error) !=
+        STATUS_OK)
         goto done;
-    for (uint64_t k = 0; k < b->nblocks; k++)
-        cut_block(d, &spans, &b->block[k], k,
-                  (uint64_t)((double)most * (double)b->block[k].count / (double)b->nnz));
-    end_piece(d, &spans, b->nnz);
-    build(d, &spans, NULL, mode, stream, error);
+    if (device_row_cuts_find(cuts, of->tensor, of->mode, first, stream, error) != STATUS_OK)
+        goto done;
+    for (uint64_t p = 0; p < pieces; p++)
+        cut_piece(d, &spans, first[p], first[p + 1], of->most, &block);
+    build(d, &spans, NULL, of->mode, stream, error);
 done:
+    memory_free(first);
     spans_free(&spans);
     return error->status;
 }
@@ -317,6 +361,11 @@ void device_row_spans_close(struct device_row_spans *d)
     device_free(d->slice);
     device_free(d->shared);
     *d = (struct device_row_spans){0};
+}
+
+bool device_row_spans_any(const struct device_row_spans *d, uint64_t p)
+{
+    return p < d->pieces && d->piece[p].spans > 0;
 }
 
 void device_row_spans_args(const struct device_row_spans *d, uint64_t p,

@@ -1,10 +1,11 @@
 /* Spans of the nonzeros of a mode's ordering, and the rows that spans share. An ordering in device
- * memory is one piece. Of an ordering that is streamed, each batch is a piece, in which nonzeros
- * are counted from its first; the parts of a row that pieces share are joined as those of a row
- * that spans share. */
+ * memory is one piece, or is cut into pieces of whole rows. Of an ordering that is streamed, each
+ * batch is a piece, in which nonzeros are counted from its first; the parts of a row that pieces
+ * share are joined as those of a row that spans share. */
 #ifndef BLCO_DEVICE_ROW_SPANS_H
 #define BLCO_DEVICE_ROW_SPANS_H
 
+#include "backend/cuda/rows/device_row_cuts.h"
 #include "backend/cuda/stream/device_stream.h"
 #include "backend/cuda/tensor/device_tensor.h"
 #include "kernels/rows/row_systems.h"
@@ -41,11 +42,17 @@ struct device_row_spans {
 /* Device memory of the tables of a piece of so many nonzeros, at most. */
 uint64_t device_row_spans_bytes(uint64_t nnz);
 
-/* Spans of an ordering in device memory; most: spans, about. The caller closes *d, also after a
- * failure. STATUS_MEMORY. */
-enum status device_row_spans_open(struct device_row_spans *d, const struct device_tensor *tensor,
-                                  int mode, uint64_t most, cudaStream_t stream,
-                                  struct error *error);
+/* An ordering in device memory, that of the mode. */
+struct device_row_ordering {
+    const struct device_tensor *tensor;
+    int mode;
+    const struct device_row_cuts *cuts; /* NULL: it is one piece */
+    uint64_t most;                      /* spans of a piece, about */
+};
+
+/* The caller closes *d, also after a failure. STATUS_MEMORY. */
+enum status device_row_spans_open(struct device_row_spans *d, const struct device_row_ordering *of,
+                                  cudaStream_t stream, struct error *error);
 
 /* Of a streamed ordering, that of the mode, each batch of which has about `most` spans; reads it
  * once. STATUS_INPUT where the tensor is damaged. */
@@ -54,6 +61,9 @@ enum status device_row_spans_stream(struct device_row_spans *d, struct device_st
 
 /* Accepts a zeroed one. */
 void device_row_spans_close(struct device_row_spans *d);
+
+/* Whether piece p has nonzeros. */
+bool device_row_spans_any(const struct device_row_spans *d, uint64_t p);
 
 /* args->span, block, continued, joins: those of piece p. */
 void device_row_spans_args(const struct device_row_spans *d, uint64_t p,

@@ -23,7 +23,8 @@ static cudaError_t keep_parts(const struct pass *pass, uint64_t b, const double 
                               cudaStream_t stream)
 {
     const struct device_row_piece *piece = &pass->spans->piece[b];
-    const uint64_t length = row_system_length(pass->args->rank), bytes = length * sizeof *part;
+    const uint64_t length = row_system_length(pass->args->rank, pass->args->matrix),
+                   bytes = length * sizeof *part;
     double *to = pass->rows->pieces.part + 2 * b * length;
     cudaError_t code = cudaSuccess;
     if (piece->enters)
@@ -82,7 +83,7 @@ cudaError_t device_row_stream_pass(struct device_row_stream *s, const struct dev
 }
 
 enum status device_row_stream_open(struct device_row_stream *s, struct device_stream *from,
-                                   const struct device_row_spans *modes, uint64_t rank,
+                                   const struct device_row_spans *modes, uint64_t span_bytes,
                                    struct error *error)
 {
     uint64_t spans = 0, totals = 0, pieces = 0, all = 0;
@@ -96,9 +97,9 @@ enum status device_row_stream_open(struct device_row_stream *s, struct device_st
         all = of_pieces > all ? of_pieces : all;
     }
     for (int k = 0; k < PLAN_WORKSPACES; k++)
-        if (device_row_room_open(&s->workspace[k], rank, spans, totals, error) != STATUS_OK)
+        if (device_row_room_open(&s->workspace[k], span_bytes, spans, totals, error) != STATUS_OK)
             return error->status;
-    return device_row_room_open(&s->pieces, rank, pieces, all, error);
+    return device_row_room_open(&s->pieces, span_bytes, pieces, all, error);
 }
 
 void device_row_stream_close(struct device_row_stream *s)

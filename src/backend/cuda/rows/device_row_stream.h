@@ -15,10 +15,10 @@ struct device_row_stream {
     struct device_row_room pieces; /* for as many pieces as a mode has, in place of spans */
 };
 
-/* Room for the pieces of all modes of `from`. The caller closes *s, also after a failure.
- * STATUS_MEMORY. */
+/* Room for the pieces of all modes of `from`; span_bytes: of device_row_room. The caller closes *s,
+ * also after a failure. STATUS_MEMORY. */
 enum status device_row_stream_open(struct device_row_stream *s, struct device_stream *from,
-                                   const struct device_row_spans *modes, uint64_t rank,
+                                   const struct device_row_spans *modes, uint64_t span_bytes,
                                    struct error *error);
 
 /* Accepts a zeroed one. */

@@ -6,37 +6,44 @@
 #include "kernels/mttkrp/mttkrp.h"
 #include "numerics/poisson_term.h"
 
-#define SPANS_OF_WARP 8                     /* so that all warps end at about the same time */
-#define PART_BYTES    (UINT64_C(128) << 20) /* of the parts of systems, at most             */
-#define SHORT_AVERAGE 1024 /* nonzeros of a row: in modes with more, few rows are short */
+#define SPANS_OF_WARP  8                     /* so that all warps end at about the same time ... */
+#define SPANS_OF_GROUP 4                     /* ... and all lane groups, where there is no G ... */
+#define GROUP_SPAN_NNZ 256                   /* ... and a span has so many nonzeros              */
+#define PART_BYTES     (UINT64_C(128) << 20) /* of the parts of systems, at most */
+#define SHORT_AVERAGE  1024 /* nonzeros of a row: in modes with more, few rows are short */
 
 static const char doing[] = "systems of rows on the GPU";
 
-static uint64_t most_spans(uint64_t rank, uint64_t nnz)
+static uint64_t span_bytes(const struct device_row_size *size)
 {
-    return least_of(nnz / DEVICE_ROW_SPAN_NNZ + 1, PART_BYTES / device_row_room_span_bytes(rank));
+    return device_row_room_span_bytes(size->rank, size->matrix);
 }
 
-uint64_t device_row_systems_bytes(uint64_t rank, uint64_t nnz)
+static uint64_t most_spans(const struct device_row_size *size, uint64_t nnz)
 {
-    return rank <= ROW_SYSTEMS_RANK ? most_spans(rank, nnz) * device_row_room_span_bytes(rank) : 0;
+    return least_of(nnz / DEVICE_ROW_SPAN_NNZ + 1, PART_BYTES / span_bytes(size));
 }
 
-uint64_t device_row_systems_flow_bytes(int order, uint64_t rank, uint64_t nnz)
+uint64_t device_row_systems_bytes(const struct device_row_size *size, uint64_t nnz)
 {
-    return PLAN_WORKSPACES * device_row_systems_bytes(rank, nnz) +
+    return size->rank <= ROW_SYSTEMS_RANK ? most_spans(size, nnz) * span_bytes(size) : 0;
+}
+
+uint64_t device_row_systems_flow_bytes(int order, const struct device_row_size *size, uint64_t nnz)
+{
+    return PLAN_WORKSPACES * device_row_systems_bytes(size, nnz) +
            (uint64_t)order * device_row_spans_bytes(nnz);
 }
 
-uint64_t device_row_systems_batch_bytes(int order, uint64_t rank)
+uint64_t device_row_systems_batch_bytes(int order, const struct device_row_size *size)
 {
-    return device_row_room_span_bytes(rank) + 2 * sizeof(struct row_totals) +
+    return span_bytes(size) + 2 * sizeof(struct row_totals) +
            (uint64_t)order * device_row_spans_bytes(0);
 }
 
 static enum status open_common(struct device_row_systems *s, struct error *error)
 {
-    const uint64_t rank = s->rank;
+    const uint64_t rank = s->size.rank;
     if (device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error) != STATUS_OK)
         return error->status;
     if (device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error) != STATUS_OK)
@@ -52,45 +59,62 @@ static enum status open_common(struct device_row_systems *s, struct error *error
     return device_array_into(&s->common.unit, rank, sizeof *s->common.unit, error);
 }
 
-/* The spans of mode n. warps: as in row_systems_warps. */
-static enum status open_mode(struct device_row_systems *s, const struct device_row_source *source,
-                             int n, uint32_t warps, cudaStream_t stream, struct error *error)
+/* Spans of so many nonzeros, about. walkers: as in row_systems_walkers. Of spans that lane groups
+ * walk, all have equally many, since those are begun all at once. */
+static uint64_t spans_of(const struct device_row_size *size, uint32_t walkers, uint64_t nnz)
 {
-    const uint64_t most = (uint64_t)warps * SPANS_OF_WARP;
+    const uint64_t most = most_spans(size, nnz);
+    if (size->matrix)
+        return least_of(most, (uint64_t)walkers * SPANS_OF_WARP);
+    const uint64_t each = least_of(SPANS_OF_GROUP, nnz / GROUP_SPAN_NNZ / walkers);
+    return least_of(most, walkers * (each > 0 ? each : 1));
+}
+
+/* The spans of mode n. */
+static enum status open_mode(struct device_row_systems *s, const struct device_row_source *source,
+                             int n, uint32_t walkers, cudaStream_t stream, struct error *error)
+{
     const struct device_tensor *tensor = source->tensor[n];
     if (source->stream)
-        return device_row_spans_stream(
-            &s->mode[n], source->stream, n,
-            least_of(most, most_spans(s->rank, source->stream->batch_nnz)), stream, error);
+        return device_row_spans_stream(&s->mode[n], source->stream, n,
+                                       spans_of(&s->size, walkers, source->stream->batch_nnz),
+                                       stream, error);
     if (!tensor)
         return STATUS_OK;
-    return device_row_spans_open(&s->mode[n], tensor, n,
-                                 least_of(most, most_spans(s->rank, tensor->blco.nnz)), stream,
-                                 error);
+    const struct device_row_ordering of = {.tensor = tensor,
+                                           .mode = n,
+                                           .cuts = source->cuts ? &source->cuts[n] : NULL,
+                                           .most = spans_of(&s->size, walkers, tensor->blco.nnz)};
+    return device_row_spans_open(&s->mode[n], &of, stream, error);
 }
 
 enum status device_row_systems_open(struct device_row_systems *s,
-                                    const struct device_row_source *source, uint64_t rank,
-                                    cudaStream_t stream, struct error *error)
+                                    const struct device_row_source *source,
+                                    const struct device_row_size *size, cudaStream_t stream,
+                                    struct error *error)
 {
-    uint32_t warps;
+    uint32_t walkers;
     uint64_t spans = 0, totals = 0;
-    *s = (struct device_row_systems){.rank = (uint32_t)rank};
+    *s = (struct device_row_systems){.size = *size, .by_steps = source->cuts != NULL};
     if (open_common(s, error) != STATUS_OK)
         return error->status;
-    if (cuda_status(
-            row_systems_warps(s->rank, (uint32_t)source->order - 1, PRECISION_DOUBLE, &warps),
-            doing, error) != STATUS_OK)
+    if (cuda_status(row_systems_walkers((uint32_t)size->rank, (uint32_t)source->order - 1,
+                                        size->matrix, &walkers),
+                    doing, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < source->order; n++) {
         const struct device_row_spans *d = &s->mode[n];
-        if (open_mode(s, source, n, warps, stream, error) != STATUS_OK)
+        if (open_mode(s, source, n, walkers, stream, error) != STATUS_OK)
             return error->status;
         spans = d->most_spans > spans ? d->most_spans : spans;
         totals = d->most_totals > totals ? d->most_totals : totals;
     }
-    return source->stream ? device_row_stream_open(&s->stream, source->stream, s->mode, rank, error)
-                          : device_row_room_open(&s->room, rank, spans, totals, error);
+    totals = source->sums > totals ? source->sums : totals;
+    if (device_array_into(&s->step, source->steps, sizeof *s->step, error) != STATUS_OK)
+        return error->status;
+    return source->stream ? device_row_stream_open(&s->stream, source->stream, s->mode,
+                                                   span_bytes(size), error)
+                          : device_row_room_open(&s->room, span_bytes(size), spans, totals, error);
 }
 
 void device_row_systems_close(struct device_row_systems *s)
@@ -99,6 +123,7 @@ void device_row_systems_close(struct device_row_systems *s)
         device_row_spans_close(&s->mode[n]);
     device_row_room_close(&s->room);
     device_row_stream_close(&s->stream);
+    device_free(s->step);
     device_free(s->common.v);
     device_free(s->common.ridge);
     device_free(s->common.inverse);
@@ -109,16 +134,27 @@ void device_row_systems_close(struct device_row_systems *s)
     *s = (struct device_row_systems){0};
 }
 
-/* *args for all nonzeros of an ordering in device memory, or for the pieces of a streamed one. */
-static void set_spans(const struct device_row_systems *s, int mode, struct row_systems_args *args)
+/* *args for piece p of an ordering in device memory, or for all pieces of a streamed one. */
+static void set_spans(const struct device_row_systems *s, int mode, uint32_t p,
+                      struct row_systems_args *args)
 {
     const struct device_row_spans *d = &s->mode[mode];
     if (s->stream.from) {
         device_row_stream_args(&s->stream, d, args);
         return;
     }
-    device_row_spans_args(d, 0, args);
+    if (device_row_spans_any(d, p))
+        device_row_spans_args(d, p, args);
     device_row_room_args(&s->room, args);
+}
+
+/* The place of mode n's row number in the index, where `mode` is passed over. */
+static struct mttkrp_field field_of(const struct device_row_systems *s, int mode, int n)
+{
+    const struct device_tensor *t = s->mode[mode].tensor;
+    if (s->stream.from)
+        return device_stream_field(s->stream.from, n);
+    return t ? device_tensor_field(t, n) : (struct mttkrp_field){0};
 }
 
 /* The nonzeros, but for those that are streamed, and the factor matrices. */
@@ -127,14 +163,12 @@ static void set_mttkrp(const struct device_row_systems *s, int mode, const struc
 {
     const struct device_tensor *t = s->mode[mode].tensor;
     const struct device_stream *from = s->stream.from;
-    if (from)
-        m->output = device_stream_field(from, mode);
-    else
+    if (t)
         device_tensor_args(t, 0, mode, m);
+    m->output = field_of(s, mode, mode);
     for (int n = 0; n < f->shape.order; n++)
         if (n != mode)
-            m->gather[m->gathers++] = (struct mttkrp_gather){
-                from ? device_stream_field(from, n) : device_tensor_field(t, n), f->factor[n]};
+            m->gather[m->gathers++] = (struct mttkrp_gather){field_of(s, mode, n), f->factor[n]};
     m->m = f->m;
     m->vectors = f->vectors;
     m->precision = f->precision;
@@ -146,7 +180,7 @@ static cudaError_t zero_rows(const struct device_row_systems *s, int mode,
                              const struct device_factors *f, cudaStream_t stream)
 {
     const struct device_tensor *t = s->mode[mode].tensor;
-    if (s->stream.from)
+    if (!t)
         return cudaMemsetAsync(f->m, 0, f->shape.dims[mode] * f->vectors * VECTOR_BYTES, stream);
     return mttkrp_zero_rows(f->m, f->vectors, t->zero_row, t->zero_rows, stream);
 }
@@ -156,7 +190,7 @@ static cudaError_t zero_rows(const struct device_row_systems *s, int mode,
 static int short_rows_of(const struct device_row_systems *s, const struct device_row_rules *rules,
                          int mode)
 {
-    if (s->stream.from)
+    if (!s->mode[mode].tensor || !s->size.matrix)
         return 0;
     const struct device_blco *b = &s->mode[mode].tensor->blco;
     if (b->nnz / SHORT_AVERAGE > b->shape.dims[mode])
@@ -170,43 +204,111 @@ static int short_rows_of(const struct device_row_systems *s, const struct device
     return rules->ridge ? ROW_SHORT_EQUATIONS : 0;
 }
 
-enum status device_row_systems_solve(struct device_row_systems *s, int mode,
-                                     const struct device_factors *f,
-                                     const struct device_row_rules *rules, cudaStream_t stream,
-                                     struct error *error)
+enum status device_row_systems_begin(struct device_row_systems *s, const struct device_factors *f,
+                                     const struct device_row_rules *rules,
+                                     struct device_row_pass *pass, struct error *error)
 {
-    struct row_systems_args args = {.old = f->factor[mode],
-                                    .rank = s->rank,
-                                    .common = s->common,
-                                    .unlisted = rules->unlisted,
-                                    .nonneg = rules->nonneg,
-                                    .counted = rules->counted,
-                                    .counts = rules->counts,
-                                    .matrix = rules->matrix,
-                                    .weighed = rules->weighed,
-                                    .of_count = rules->of_count,
-                                    .floor = f->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE
-                                                                              : POISSON_FLOOR,
-                                    .short_rows = short_rows_of(s, rules, mode)};
-    set_spans(s, mode, &args);
-    set_mttkrp(s, mode, f, &args.mttkrp);
-    if (!rules->values && cuda_status(zero_rows(s, mode, f, stream), doing, error) != STATUS_OK)
-        return error->status;
-    if (s->stream.from)
-        return cuda_status(
-            device_row_stream_pass(&s->stream, &s->mode[mode], &args, rules->values, stream), doing,
-            error);
-    return cuda_status(rules->values ? row_systems_values(&args, stream)
-                                     : row_systems_solve(&args, stream),
-                       doing, error);
+    const int mode = pass->mode;
+    struct row_systems_args *args = &pass->args;
+    *args = (struct row_systems_args){
+        .old = f->factor[mode],
+        .rank = (uint32_t)s->size.rank,
+        .common = s->common,
+        .unlisted = rules->unlisted,
+        .nonneg = rules->nonneg,
+        .counted = rules->counted,
+        .counts = rules->counts,
+        .matrix = s->size.matrix,
+        .weighed = rules->weighed,
+        .of_count = rules->of_count,
+        .floor = f->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR,
+        .short_rows = short_rows_of(s, rules, mode)};
+    pass->values = rules->values;
+    s->steps = 0;
+    set_mttkrp(s, mode, f, &args->mttkrp);
+    if (rules->values)
+        return STATUS_OK;
+    return cuda_status(zero_rows(s, mode, f, pass->stream), doing, error);
+}
+
+static cudaError_t run(const struct device_row_pass *pass, const struct row_systems_args *args)
+{
+    return pass->values ? row_systems_values(args, pass->stream)
+                        : row_systems_solve(args, pass->stream);
+}
+
+enum status device_row_systems_solve(struct device_row_systems *s,
+                                     const struct device_row_pass *pass, struct error *error)
+{
+    struct row_systems_args args = pass->args;
+    set_spans(s, pass->mode, 0, &args);
+    const cudaError_t code = s->stream.from
+                                 ? device_row_stream_pass(&s->stream, &s->mode[pass->mode], &args,
+                                                          pass->values, pass->stream)
+                                 : run(pass, &args);
+    return cuda_status(code, doing, error);
+}
+
+/* Ends a step, which has left so many totals. */
+static cudaError_t end_step(struct device_row_systems *s, const struct row_systems_args *args,
+                            uint64_t totals, cudaStream_t stream)
+{
+    const struct row_model_args none = {.lambda = NULL};
+    return row_totals_sum(args, (uint32_t)totals, s->step + s->steps++, &none, stream);
+}
+
+enum status device_row_systems_piece(struct device_row_systems *s,
+                                     const struct device_row_pass *pass, uint32_t p,
+                                     const struct row_sent *sent, struct error *error)
+{
+    struct row_systems_args args = pass->args;
+    if (!device_row_spans_any(&s->mode[pass->mode], p))
+        return STATUS_OK;
+    set_spans(s, pass->mode, p, &args);
+    if (sent) {
+        args.sent = *sent;
+        args.short_rows = 0; /* their kernels solve rows and leave no systems */
+    }
+    cudaError_t code = run(pass, &args);
+    if (code == cudaSuccess && !sent)
+        code = end_step(s, &args, args.spans + (pass->values ? 0 : args.joins), pass->stream);
+    return cuda_status(code, doing, error);
+}
+
+enum status device_row_systems_take(struct device_row_systems *s,
+                                    const struct device_row_pass *pass, const struct row_sent *sent,
+                                    uint64_t rows, uint64_t to, struct error *error)
+{
+    struct row_systems_args args = pass->args;
+    const uint64_t row_bytes = args.mttkrp.vectors * (uint64_t)VECTOR_BYTES;
+    if (rows == 0)
+        return STATUS_OK;
+    device_row_room_args(&s->room, &args);
+    args.sent = *sent;
+    args.mttkrp.m = (char *)args.mttkrp.m + (int64_t)(to - sent->first) * (int64_t)row_bytes;
+    cudaError_t code = row_sent_solve(&args, (uint32_t)rows, pass->stream);
+    if (code == cudaSuccess)
+        code = end_step(s, &args, rows, pass->stream);
+    return cuda_status(code, doing, error);
+}
+
+/* Where the totals of the last pass are. */
+static uint32_t set_totals(const struct device_row_systems *s, int mode, bool values,
+                           struct row_systems_args *args)
+{
+    if (s->by_steps) {
+        args->totals = s->step;
+        return s->steps;
+    }
+    set_spans(s, mode, 0, args);
+    return args->spans + (values ? 0 : args->joins);
 }
 
 enum status device_row_systems_totals(const struct device_row_systems *s, int mode, bool values,
                                       struct row_totals *sum, const struct row_model_args *model,
                                       cudaStream_t stream, struct error *error)
 {
-    struct row_systems_args args = {.rank = s->rank, .common = s->common};
-    set_spans(s, mode, &args);
-    const uint32_t count = args.spans + (values ? 0 : args.joins);
+    struct row_systems_args args = {.rank = (uint32_t)s->size.rank, .common = s->common};
+    const uint32_t count = set_totals(s, mode, values, &args);
     return cuda_status(row_totals_sum(&args, count, sum, model, stream), doing, error);
 }

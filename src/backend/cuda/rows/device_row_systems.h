@@ -12,13 +12,24 @@
 #include "backend/cuda/tensor/device_tensor.h"
 #include "kernels/rows/row_systems.h"
 
+/* What a system has. */
+struct device_row_size {
+    uint64_t rank;
+    bool matrix; /* as in struct row_systems_args */
+};
+
 /* Device arrays are owned. */
 struct device_row_systems {
-    uint32_t rank;
+    struct device_row_size size;
     struct row_common common;
     struct device_row_spans mode[MAX_ORDER];
     struct device_row_room room;     /* for the mode with most spans; unless they are streamed */
     struct device_row_stream stream; /* ... or this */
+
+    /* Where orderings are cut into pieces: */
+    bool by_steps;           /* a pass has several                               */
+    struct row_totals *step; /* (steps of struct device_row_source): of each; device, owned */
+    uint32_t steps;          /* of the last pass so far                          */
 };
 
 /* Where the nonzeros are. */
@@ -27,21 +38,26 @@ struct device_row_source {
     struct device_stream *stream; /* or NULL, and then:                                  */
     const struct device_tensor *tensor[MAX_ORDER]; /* [n]: the ordering of mode n, or NULL where
                                                     * the mode has none, as fixed modes     */
+    const struct device_row_cuts *cuts; /* (order): of these; NULL: each is one piece, and passes
+                                         * have one step                                    */
+    uint64_t steps; /* of a pass, at most                                                   */
+    uint64_t sums;  /* rows that device_row_systems_take solves at a time, at most          */
 };
 
 /* Device memory that device_row_systems_open takes for a tensor of so many nonzeros, about ... */
-uint64_t device_row_systems_bytes(uint64_t rank, uint64_t nnz);
+uint64_t device_row_systems_bytes(const struct device_row_size *size, uint64_t nnz);
 /* ... where it is streamed, at most ... */
-uint64_t device_row_systems_flow_bytes(int order, uint64_t rank, uint64_t nnz);
+uint64_t device_row_systems_flow_bytes(int order, const struct device_row_size *size, uint64_t nnz);
 /* ... and for each batch of an ordering in addition. */
-uint64_t device_row_systems_batch_bytes(int order, uint64_t rank);
+uint64_t device_row_systems_batch_bytes(int order, const struct device_row_size *size);
 
-/* rank: at most ROW_SYSTEMS_RANK. What *source refers to is borrowed and must outlive *s. Reads
- * what is streamed once. The caller closes *s, also after a failure. STATUS_MEMORY, STATUS_INPUT
- * where a streamed tensor is damaged. */
+/* size->rank: at most ROW_SYSTEMS_RANK. What *source refers to is borrowed and must outlive *s.
+ * Reads what is streamed once. The caller closes *s, also after a failure. STATUS_MEMORY,
+ * STATUS_INPUT where a streamed tensor is damaged. */
 enum status device_row_systems_open(struct device_row_systems *s,
-                                    const struct device_row_source *source, uint64_t rank,
-                                    cudaStream_t stream, struct error *error);
+                                    const struct device_row_source *source,
+                                    const struct device_row_size *size, cudaStream_t stream,
+                                    struct error *error);
 
 /* No work on the device may use it any more. Accepts a zeroed one. */
 void device_row_systems_close(struct device_row_systems *s);
@@ -52,16 +68,38 @@ struct device_row_rules {
     bool nonneg, counted;
     bool ridge;  /* it is not 0    */
     bool values; /* no row is solved */
-    bool counts, matrix, weighed;
+    bool counts, weighed;
     double of_count;
 };
 
-/* f->m = the new rows of `mode`, whose old ones are f->factor[mode], from s->common; the totals.
- * Asynchronous. */
-enum status device_row_systems_solve(struct device_row_systems *s, int mode,
-                                     const struct device_factors *f,
-                                     const struct device_row_rules *rules, cudaStream_t stream,
-                                     struct error *error);
+/* A pass over the rows of a mode. */
+struct device_row_pass {
+    int mode;
+    cudaStream_t stream;
+    struct row_systems_args args; /* set by device_row_systems_begin */
+    bool values;
+};
+
+/* Begins a pass, whose mode and stream are set: f->m will be the new rows of the mode, whose old
+ * ones are f->factor[mode], from s->common. Asynchronous, as what follows. */
+enum status device_row_systems_begin(struct device_row_systems *s, const struct device_factors *f,
+                                     const struct device_row_rules *rules,
+                                     struct device_row_pass *pass, struct error *error);
+
+/* The rows of all pieces, in one step. */
+enum status device_row_systems_solve(struct device_row_systems *s,
+                                     const struct device_row_pass *pass, struct error *error);
+
+/* A step: the rows of piece p. sent: NULL, or where the rows leave their systems; that is no step.
+ */
+enum status device_row_systems_piece(struct device_row_systems *s,
+                                     const struct device_row_pass *pass, uint32_t p,
+                                     const struct row_sent *sent, struct error *error);
+
+/* A step: `rows` rows from the sums of their systems; row sent->first is written as row `to`. */
+enum status device_row_systems_take(struct device_row_systems *s,
+                                    const struct device_row_pass *pass, const struct row_sent *sent,
+                                    uint64_t rows, uint64_t to, struct error *error);
 
 /* *sum (device) = the totals of the last pass over `mode`; values: no row was solved.
  * Asynchronous. */

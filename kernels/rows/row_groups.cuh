@@ -1,0 +1,374 @@
+/* Lane groups walk over the nonzeros in the ordering of a mode, each over a range, and find the
+ * model's values there. A lane has ENTRIES components. A group reads windows of as many nonzeros as
+ * it has lanes, and takes them in batches of AT_ONCE, whose rows are gathered together. The old row
+ * stays in registers until the nonzeros have another one. */
+#ifndef BLCO_ROW_GROUPS_CUH
+#define BLCO_ROW_GROUPS_CUH
+
+#include "kernels/mttkrp/chunk_nonzeros.cuh"
+#include "kernels/rows/row_args.h"
+#include "kernels/rows/row_warp.cuh"
+#include "numerics/row_term.h"
+#include "numerics/vector.cuh"
+
+constexpr int ENTRIES = 4;         /* components of a lane                              */
+constexpr int AT_ONCE = 2;         /* nonzeros of a batch: four take too many registers */
+constexpr int GROUP_THREADS = 128; /* of a thread block                                 */
+
+/* Nonzeros [begin, end) of a block. */
+struct group_range {
+    uint64_t begin, end;
+    uint32_t block;
+};
+
+/* to = what all rows have in common of each component, 0 beyond the rank; shared. By a whole thread
+ * block, which must then wait for itself. */
+template <int COLUMNS>
+__device__ __forceinline__ void fill_common(double (&to)[COLUMNS], const double *from,
+                                            uint32_t rank, double times = 1)
+{
+    for (uint32_t r = threadIdx.x; r < COLUMNS; r += blockDim.x)
+        to[r] = r < rank ? __ldg(from + r) * times : 0;
+}
+
+/* GATHERS: ANY or their number; LANES of a group. */
+template <typename T, int GATHERS, int LANES> struct row_groups {
+    static constexpr int WIDTH = VECTOR_BYTES / sizeof(T), PARTS = ENTRIES / WIDTH;
+    static constexpr int COLUMNS = LANES * ENTRIES;
+    static constexpr int BATCHES = LANES / AT_ONCE;            /* of a window */
+    static constexpr int FIXED = GATHERS == ANY ? 2 : GATHERS; /* gathers at once */
+    /* Nonzero u of batch k of a window is that of lane u BATCHES + k; so these are a batch's, of
+     * all groups: */
+    static constexpr uint32_t BATCH = ~0u / ((1u << BATCHES) - 1);
+
+    /* 16 bytes of a row. */
+    struct alignas(VECTOR_BYTES) part {
+        T x[WIDTH];
+    };
+
+    const row_systems_args &a;
+    const int lane, mine;         /* of the warp, of the group             */
+    const int home;               /* the group's first lane                */
+    const double (&now)[COLUMNS]; /* shared */
+    const char *table[FIXED];     /* of each gather: the lane's column */
+    uint32_t apart[PARTS];        /* from there to the lane's vectors  */
+    const uint32_t *base;         /* of the block, or NULL             */
+    uint64_t at, end;             /* of the window, of the range       */
+    index_words<ANY> index;       /* of the lane's nonzero in the window ... */
+    double value;                 /* ...                                     */
+    bool here;                    /* ... if there is one                     */
+    uint32_t number;              /* ... its row                             */
+    uint32_t place[FIXED];        /* ... and those that it gathers           */
+    uint32_t starts;       /* bit i: the nonzero of lane i has another row than that before */
+    index_words<ANY> next; /* of the next window                      */
+    double next_value;
+    uint32_t row;        /* the present row, NO_ROW before the first */
+    double old[ENTRIES]; /* of it, times `now`                       */
+
+    __device__ __forceinline__ row_groups(const row_systems_args &args,
+                                          const double (&of_now)[COLUMNS])
+        : a(args), lane(threadIdx.x % WARP), mine(lane % LANES), home(lane - mine), now(of_now),
+          base(nullptr)
+    {
+#pragma unroll
+        for (int k = 0; k < PARTS; k++)
+            apart[k] = min(vector_number(k), a.mttkrp.vectors - 1) * VECTOR_BYTES;
+        if constexpr (GATHERS != ANY)
+#pragma unroll
+            for (int g = 0; g < GATHERS; g++)
+                table[g] = static_cast<const char *>(a.mttkrp.gather[g].rows) + apart[0];
+    }
+
+    /* The lane's k-th vector of a row. */
+    __device__ __forceinline__ uint32_t vector_number(int k) const
+    {
+        return k * LANES + mine;
+    }
+
+    /* The component of the lane's entry e. */
+    __device__ __forceinline__ uint32_t component(int e) const
+    {
+        return vector_number(e / WIDTH) * WIDTH + e % WIDTH;
+    }
+
+    /* The lane's entries of a row of a table at its column. */
+    __device__ __forceinline__ void load(part (&x)[PARTS], const char *column, uint32_t i) const
+    {
+        const char *from = column + static_cast<uint64_t>(i) * (a.mttkrp.vectors * VECTOR_BYTES);
+#pragma unroll
+        for (int k = 0; k < PARTS; k++) {
+            const vector<T> v = __ldg(
+                reinterpret_cast<const vector<T> *>(k > 0 ? from + (apart[k] - apart[0]) : from));
+            x[k] = reinterpret_cast<const part &>(v);
+        }
+    }
+
+    __device__ __forceinline__ void load_old(part (&x)[PARTS], uint32_t i) const
+    {
+        load(x, static_cast<const char *>(a.old) + apart[0], i);
+    }
+
+    /* Entry e of an old row. */
+    __device__ __forceinline__ double times_now(const part (&x)[PARTS], int e) const
+    {
+        return static_cast<double>(x[e / WIDTH].x[e % WIDTH]) * now[component(e)];
+    }
+
+    /* The group begins with a range, which may be empty. */
+    __device__ __forceinline__ void begin(const group_range &range)
+    {
+        at = range.begin;
+        end = range.end;
+        row = number = NO_ROW;
+        base = a.mttkrp.base ? a.mttkrp.base + static_cast<uint64_t>(range.block) * MAX_ORDER
+                             : nullptr;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            old[e] = 0;
+        read(at);
+    }
+
+    /* The lane's nonzero of a window. */
+    __device__ __forceinline__ int turn() const
+    {
+        return mine % BATCHES * AT_ONCE + mine / BATCHES;
+    }
+
+    /* The window at `from`; beyond the end, the last nonzero again. */
+    __device__ __forceinline__ void read(uint64_t from)
+    {
+        const uint64_t i = min(from + turn(), end > 0 ? end - 1 : 0);
+        const mttkrp_args &m = a.mttkrp;
+        next.word[0] = __ldg(m.index[0] + i);
+        next.word[1] = m.index[1] ? __ldg(m.index[1] + i) : 0;
+        next_value = m.wide_values
+                         ? __ldg(static_cast<const double *>(m.value) + i)
+                         : static_cast<double>(__ldg(static_cast<const T *>(m.value) + i));
+    }
+
+    __device__ __forceinline__ uint32_t coordinate_of(const mttkrp_field &f) const
+    {
+        return coordinate<ANY>(f, index, base ? __ldg(base + f.mode) : 0);
+    }
+
+    /* What was read becomes the window, and the next one is on its way. */
+    __device__ __forceinline__ void begin_window()
+    {
+        const uint32_t before = number; /* in a group's last lane, the row before the window */
+        index = next;
+        value = next_value;
+        here = at + turn() < end;
+        read(at + LANES);
+        number = coordinate_of(a.mttkrp.output);
+        if constexpr (GATHERS != ANY)
+#pragma unroll
+            for (int g = 0; g < GATHERS; g++)
+                place[g] = coordinate_of(a.mttkrp.gather[g].field);
+        const uint32_t above = __shfl_sync(
+            ALL, mine == LANES - 1 ? before : number,
+            home + (mine - BATCHES + (mine < BATCHES ? LANES - 1 : 0) + (mine == 0 ? BATCHES : 0)));
+        starts = __ballot_sync(ALL, here && number != above);
+    }
+
+    /* The lane that has nonzero u of batch k. */
+    __device__ __forceinline__ int lane_of(int k, int u) const
+    {
+        return home + u * BATCHES + k;
+    }
+
+    /* Of gather g: the lane's column of its table. */
+    __device__ __forceinline__ const char *column_of(int g) const
+    {
+        if constexpr (GATHERS != ANY)
+            return table[g];
+        return static_cast<const char *>(a.mttkrp.gather[g].rows) + apart[0];
+    }
+
+    /* ... the row that the lane's nonzero gathers. */
+    __device__ __forceinline__ uint32_t place_of(int g) const
+    {
+        if constexpr (GATHERS != ANY)
+            return place[g];
+        return coordinate_of(a.mttkrp.gather[g].field);
+    }
+
+    /* Of nonzero u of batch k: bit of a ballot. */
+    __device__ __forceinline__ bool bit_of(uint32_t bits, int k, int u) const
+    {
+        return bits >> lane_of(k, u) & 1;
+    }
+
+    __device__ __forceinline__ static void multiply(double (&z)[ENTRIES], const part (&x)[PARTS])
+    {
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            z[e] *= static_cast<double>(x[e / WIDTH].x[e % WIDTH]);
+    }
+
+    /* z = the products of the rows that a batch gathers; of tensors of order 1, all ones. */
+    __device__ __forceinline__ void gather(double (&z)[AT_ONCE][ENTRIES], int k) const
+    {
+        const int gathers = GATHERS == ANY ? a.mttkrp.gathers : GATHERS;
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+#pragma unroll
+            for (int e = 0; e < ENTRIES; e++)
+                z[u][e] = 1;
+        for (int first = 0; first < gathers; first += FIXED) {
+            part x[FIXED][AT_ONCE][PARTS];
+#pragma unroll
+            for (int g = 0; g < FIXED; g++)
+#pragma unroll
+                for (int u = 0; u < AT_ONCE; u++)
+                    load(x[g][u], column_of(min(first + g, gathers - 1)),
+                         __shfl_sync(ALL, place_of(min(first + g, gathers - 1)), lane_of(k, u)));
+#pragma unroll
+            for (int g = 0; g < FIXED; g++)
+#pragma unroll
+                for (int u = 0; u < AT_ONCE; u++)
+                    if (first + g < gathers)
+                        multiply(z[u], x[g][u]);
+        }
+    }
+
+    /* m = the lane's parts of the values at a batch. Returns the value at nonzero
+     * `mine / BATCHES`. */
+    __device__ __forceinline__ double sum_of_value(double (&m)[AT_ONCE]) const
+    {
+#pragma unroll
+        for (int step = LANES / 2; step > 0; step /= 2) {
+            const int half = step / BATCHES; /* of those that the lane still sums */
+            const bool upper = mine & step;
+            if (half == 0)
+                m[0] += __shfl_xor_sync(ALL, m[0], step);
+#pragma unroll
+            for (int i = 0; i < half; i++) {
+                const double other = __shfl_xor_sync(ALL, upper ? m[i] : m[i + half], step);
+                m[i] = (upper ? m[i + half] : m[i]) + other;
+            }
+        }
+        return m[0];
+    }
+
+    /* all[u] = x of lanes `u BATCHES` and after. */
+    __device__ __forceinline__ void spread(double x, double (&all)[AT_ONCE]) const
+    {
+        all[0] = x;
+#pragma unroll
+        for (int known = 1; known < AT_ONCE; known *= 2) {
+            const bool upper = mine & known * BATCHES;
+#pragma unroll
+            for (int i = 0; i < known; i++) {
+                const double other = __shfl_xor_sync(ALL, all[i], known * BATCHES);
+                all[i + known] = upper ? all[i] : other;
+                all[i] = upper ? other : all[i];
+            }
+        }
+    }
+
+    __device__ __forceinline__ double part_of_value(const double (&row_of)[ENTRIES],
+                                                    const double (&z)[ENTRIES]) const
+    {
+        return fma(row_of[0], z[0], row_of[1] * z[1]) + fma(row_of[2], z[2], row_of[3] * z[3]);
+    }
+
+    __device__ __forceinline__ void begin_row(uint32_t which, const double (&entries)[ENTRIES])
+    {
+        row = which;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            old[e] = entries[e];
+    }
+
+    /* Batch k of the window. STARTS: in some group, a row begins in it. */
+    template <bool STARTS, typename USE> __device__ __forceinline__ void take_batch(int k, USE &use)
+    {
+        double z[AT_ONCE][ENTRIES], m[AT_ONCE], of[AT_ONCE][ENTRIES];
+        part fresh[AT_ONCE][PARTS];
+        uint32_t which[AT_ONCE];
+        if constexpr (STARTS)
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++) {
+                which[u] = __shfl_sync(ALL, number, lane_of(k, u));
+                if (bit_of(starts, k, u))
+                    load_old(fresh[u], which[u]);
+            }
+        gather(z, k);
+        if (STARTS && bit_of(starts, k, 0))
+            use.end_row(); /* while rows are on their way */
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+#pragma unroll
+            for (int e = 0; e < ENTRIES; e++)
+                of[u][e] = u > 0 ? of[u - 1][e] : old[e];
+            if (STARTS && bit_of(starts, k, u))
+#pragma unroll
+                for (int e = 0; e < ENTRIES; e++)
+                    of[u][e] = times_now(fresh[u], e);
+            m[u] = part_of_value(of[u], z[u]);
+        }
+        use.take_values(k, sum_of_value(m));
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            if (STARTS && bit_of(starts, k, u)) {
+                if (u > 0)
+                    use.end_row();
+                begin_row(which[u], of[u]);
+            }
+            use.add(k, u, z[u]);
+        }
+    }
+
+    /* From begin to the end of the range. use.begin_window(); use.take_values(k, m), m: at nonzero
+     * `mine / BATCHES` of batch k; use.add(k, u, z); use.end_row(), before another row becomes the
+     * present one; use.end_window(). */
+    template <typename USE> __device__ __forceinline__ void walk(USE &use)
+    {
+        for (; __any_sync(ALL, at < end); at += LANES) {
+            begin_window();
+            use.begin_window();
+#pragma unroll 1
+            for (int k = 0; k < BATCHES; k++) {
+                if (starts >> k & BATCH)
+                    take_batch<true>(k, use);
+                else
+                    take_batch<false>(k, use);
+            }
+            use.end_window();
+        }
+    }
+};
+
+/* KERNEL<T, GATHERS, LANES>::of() of such systems. Where any number of rows is gathered, they are
+ * waited for two by two. */
+template <template <typename, int, int> class KERNEL, typename T, int GATHERS>
+auto group_kernel_by_lanes(uint32_t rank)
+{
+    if (rank <= 4 * ENTRIES)
+        return KERNEL<T, GATHERS, 4>::of();
+    return rank <= 8 * ENTRIES ? KERNEL<T, GATHERS, 8>::of() : KERNEL<T, GATHERS, 16>::of();
+}
+
+template <template <typename, int, int> class KERNEL, typename T>
+auto group_kernel_by_gathers(uint32_t rank, int gathers)
+{
+    switch (gathers) {
+    case 1:
+        return group_kernel_by_lanes<KERNEL, T, 1>(rank);
+    case 2:
+        return group_kernel_by_lanes<KERNEL, T, 2>(rank);
+    case 3:
+        return group_kernel_by_lanes<KERNEL, T, 3>(rank);
+    default:
+        return group_kernel_by_lanes<KERNEL, T, ANY>(rank);
+    }
+}
+
+template <template <typename, int, int> class KERNEL>
+auto group_kernel(enum precision precision, uint32_t rank, int gathers)
+{
+    return precision == PRECISION_SINGLE ? group_kernel_by_gathers<KERNEL, float>(rank, gathers)
+                                         : group_kernel_by_gathers<KERNEL, double>(rank, gathers);
+}
+
+#endif

@@ -1,0 +1,318 @@
+/* Rows of counts that take a multiplicative step need only b of their systems, and q: a lane group
+ * walks over a span, sums them in registers, and multiplies a row when it ends. */
+#include "kernels/rows/row_groups.cuh"
+#include "kernels/rows/row_systems.h"
+#include "numerics/poisson_term.h"
+
+namespace
+{
+
+constexpr int BLOCKS = 4; /* of a processor at once: 128 registers a thread */
+
+/* A part of a row that spans share: the counts above 0, b, q. */
+template <int COLUMNS> constexpr int part_length = 1 + 2 * COLUMNS;
+
+/* Of all rows: of each component what struct row_common has, 0 beyond the rank; `unit` times a
+ * count of 1. */
+template <int COLUMNS> struct multiply_common {
+    double now[COLUMNS], linear[COLUMNS], inverse[COLUMNS], out[COLUMNS], unit[COLUMNS];
+
+    /* By a whole thread block. */
+    __device__ __forceinline__ void fill(const row_systems_args &a)
+    {
+        fill_common(now, a.common.now, a.rank);
+        fill_common(linear, a.common.linear, a.rank);
+        fill_common(inverse, a.common.inverse, a.rank);
+        fill_common(out, a.common.out, a.rank);
+        fill_common(unit, a.common.unit, a.rank, a.of_count);
+        __syncthreads();
+    }
+};
+
+/* q is summed where any number of rows is gathered. */
+template <typename T, int GATHERS, int LANES> struct multiplier {
+    static constexpr bool WEIGHED = GATHERS == ANY;
+    using groups = row_groups<T, GATHERS, LANES>;
+    static constexpr int COLUMNS = groups::COLUMNS;
+    groups &g;
+    const row_systems_args &a;
+    const multiply_common<COLUMNS> &common;
+    uint32_t span;
+    bool head;           /* the present row begins before the span    */
+    double x, weight;    /* of the lane's nonzero: the count, v - h   */
+    uint32_t above;      /* bit i: the count of lane i is above 0     */
+    double c[AT_ONCE];   /* of a batch                                */
+    double v_h[AT_ONCE]; /* ... v - h                                 */
+    double b[ENTRIES], q[ENTRIES];
+    int counts;       /* of the row, above 0 */
+    double violation; /* of the span, times a count of 1 */
+
+    __device__ __forceinline__ multiplier(groups &of, const multiply_common<COLUMNS> &all,
+                                          uint32_t which, bool begun)
+        : g(of), a(of.a), common(all), span(which), head(begun), violation(0)
+    {
+        clear();
+    }
+
+    __device__ __forceinline__ void clear()
+    {
+        counts = 0;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            b[e] = q[e] = 0;
+    }
+
+    __device__ __forceinline__ void begin_window()
+    {
+        const bool known = g.here && row_term_known(g.value);
+        x = known ? g.value : 0;
+        above = __ballot_sync(ALL, x > 0);
+        if constexpr (WEIGHED)
+            weight = g.here ? (known ? 1 : 0) - a.unlisted : 0;
+    }
+
+    __device__ __forceinline__ void take_values(int k, double m)
+    {
+        const double count = __shfl_sync(ALL, x, g.lane_of(k, g.mine / groups::BATCHES));
+        g.spread(count * inverse(poisson_rate(m)), c);
+        if constexpr (WEIGHED)
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++)
+                v_h[u] = __shfl_sync(ALL, weight, g.lane_of(k, u));
+    }
+
+    __device__ __forceinline__ void add(int k, int u, const double (&z)[ENTRIES])
+    {
+        counts += g.bit_of(above, k, u);
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            b[e] = fma(c[u], z[e], b[e]);
+        if constexpr (WEIGHED)
+#pragma unroll
+            for (int e = 0; e < ENTRIES; e++)
+                q[e] = fma(v_h[u], z[e], q[e]);
+    }
+
+    __device__ __forceinline__ void end_window()
+    {
+    }
+
+    __device__ __forceinline__ void end_row()
+    {
+        if (g.row == NO_ROW)
+            return;
+        if (head)
+            write_part(part_of(2 * static_cast<uint64_t>(span)));
+        else
+            end_whole_row();
+        head = false;
+        clear();
+    }
+
+    /* The row's sums are all that this device has. */
+    __device__ __forceinline__ void end_whole_row()
+    {
+        if (a.sent.system && !a.taken)
+            write_part(sent_system(g.row - a.sent.first));
+        else
+            write_row();
+    }
+
+    /* Where the system of sent row i is. */
+    __device__ __forceinline__ double *sent_system(uint32_t i) const
+    {
+        return a.sent.system + i * uint64_t{a.sent.length};
+    }
+
+    /* goes_on: the last row ends after the span. */
+    __device__ __forceinline__ void end_span(bool goes_on)
+    {
+        if (goes_on && !head && g.row != NO_ROW)
+            write_part(part_of(2 * static_cast<uint64_t>(span) + 1));
+        else
+            end_row();
+    }
+
+    __device__ __forceinline__ double *part_of(uint64_t number) const
+    {
+        return a.part + number * part_length<COLUMNS>;
+    }
+
+    __device__ __forceinline__ void write_part(double *to) const
+    {
+        if (g.mine == 0)
+            *to = counts;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) {
+            to[1 + g.component(e)] = b[e];
+            to[1 + COLUMNS + g.component(e)] = q[e];
+        }
+    }
+
+    /* The whole row of a join, or of a sent row. */
+    __device__ __forceinline__ void read_row(uint32_t which)
+    {
+        typename groups::part fresh[groups::PARTS];
+        const double *from = a.taken ? sent_system(which) : part_of(__ldg(&a.join[which].first));
+        g.row = a.taken ? a.sent.first + which : __ldg(&a.join[which].row);
+        g.load_old(fresh, g.row);
+        counts = *from > 0;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) {
+            g.old[e] = g.times_now(fresh, e);
+            b[e] = from[1 + g.component(e)];
+            q[e] = from[1 + COLUMNS + g.component(e)];
+        }
+    }
+
+    /* The new entries; a row without counts is zero, a NaN stays. */
+    __device__ __forceinline__ void multiply(double (&x)[ENTRIES])
+    {
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) {
+            const uint32_t r = g.component(e);
+            const double linear = WEIGHED && a.weighed ? common.linear[r] + q[e] : common.linear[r];
+            const double inverse =
+                WEIGHED && a.weighed ? inverse_or_zero(linear) : common.inverse[r];
+            const double old = g.old[e] * common.out[r];
+            const double gradient = (linear - b[e]) * common.unit[r];
+            const double violated = fabs(old < gradient ? old : gradient);
+            const bool solves = counts > 0 && r < a.rank;
+            x[e] = old * (inverse > 0 ? b[e] * inverse : 1);
+            x[e] = !solves ? 0 : x[e] < a.floor ? a.floor : x[e];
+            violation = solves && violated > violation ? violated : violation;
+        }
+    }
+
+    __device__ __forceinline__ void write_row()
+    {
+        vector<T> *to =
+            static_cast<vector<T> *>(a.mttkrp.m) + static_cast<uint64_t>(g.row) * a.mttkrp.vectors;
+        double x[ENTRIES];
+        multiply(x);
+#pragma unroll
+        for (int k = 0; k < groups::PARTS; k++) {
+            vector<T> v;
+#pragma unroll
+            for (int i = 0; i < groups::WIDTH; i++)
+                reinterpret_cast<T *>(&v)[i] = static_cast<T>(x[k * groups::WIDTH + i]);
+            if (g.vector_number(k) < a.mttkrp.vectors)
+                __stcs(to + g.vector_number(k), v);
+        }
+    }
+
+    __device__ __forceinline__ void write_totals(row_totals *to) const
+    {
+        double most = violation;
+#pragma unroll
+        for (int step = LANES / 2; step > 0; step /= 2)
+            most = fmax(most, __shfl_xor_sync(ALL, most, step));
+        if (to && g.mine == 0)
+            *to = {0, 0, 0, most / a.of_count, 0};
+    }
+};
+
+/* The span or the join of a lane group. */
+template <int LANES> __device__ __forceinline__ uint32_t group_number()
+{
+    return (blockIdx.x * GROUP_THREADS + threadIdx.x) / LANES;
+}
+
+template <typename T, int GATHERS, int LANES>
+__global__ void __launch_bounds__(GROUP_THREADS, BLOCKS)
+    multiply_spans(const __grid_constant__ row_systems_args a)
+{
+    __shared__ multiply_common<LANES * ENTRIES> common;
+    const uint32_t span = group_number<LANES>();
+    const bool there = span < a.spans;
+    row_groups<T, GATHERS, LANES> groups(a, common.now);
+    multiplier<T, GATHERS, LANES> rows(groups, common, span, there && __ldg(a.continued + span));
+    common.fill(a);
+    groups.begin(
+        there ? group_range{__ldg(a.span + span), __ldg(a.span + span + 1), __ldg(a.block + span)}
+              : group_range{});
+    groups.walk(rows);
+    rows.end_span(there && __ldg(a.continued + span + 1));
+    rows.write_totals(there ? a.totals + span : nullptr);
+}
+
+template <typename T, int LANES>
+__global__ void __launch_bounds__(GROUP_THREADS)
+    multiply_joins(const __grid_constant__ row_systems_args a)
+{
+    __shared__ multiply_common<LANES * ENTRIES> common;
+    const uint32_t join = group_number<LANES>();
+    const bool there = join < a.joins;
+    row_groups<T, ANY, LANES> groups(a, common.now);
+    multiplier<T, ANY, LANES> rows(groups, common, join, false);
+    common.fill(a);
+    if (there) {
+        rows.read_row(join);
+        rows.end_whole_row();
+    }
+    rows.write_totals(there ? a.totals + a.spans + join : nullptr);
+}
+
+struct multiply_choice {
+    void (*spans)(row_systems_args), (*joins)(row_systems_args);
+    uint32_t groups; /* of a thread block */
+    uint32_t length; /* of a part         */
+};
+
+template <typename T, int GATHERS, int LANES> struct multiply_kernel {
+    static multiply_choice of()
+    {
+        return {multiply_spans<T, GATHERS, LANES>, multiply_joins<T, LANES>, GROUP_THREADS / LANES,
+                part_length<LANES * ENTRIES>};
+    }
+};
+
+multiply_choice choice_for(const row_systems_args &args)
+{
+    return group_kernel<multiply_kernel>(args.mttkrp.precision, args.rank,
+                                         args.weighed ? ANY : args.mttkrp.gathers);
+}
+
+cudaError_t launch(void (*kernel)(row_systems_args), uint32_t count, uint32_t groups,
+                   const row_systems_args &args, cudaStream_t stream)
+{
+    kernel<<<(count + groups - 1) / groups, GROUP_THREADS, 0, stream>>>(args);
+    return cudaGetLastError();
+}
+
+} // namespace
+
+extern "C" {
+
+uint64_t row_multiply_length(uint32_t rank)
+{
+    return group_kernel<multiply_kernel>(PRECISION_DOUBLE, rank, 2).length;
+}
+
+cudaError_t row_multiply_groups(uint32_t rank, uint32_t *groups)
+{
+    const multiply_choice choice = group_kernel<multiply_kernel>(PRECISION_DOUBLE, rank, 2);
+    int device, processors, blocks;
+    cudaError_t code = cudaGetDevice(&device);
+    if (code == cudaSuccess)
+        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (code == cudaSuccess)
+        code =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, choice.spans, GROUP_THREADS, 0);
+    if (code == cudaSuccess)
+        *groups = static_cast<uint32_t>(processors) * static_cast<uint32_t>(blocks) * choice.groups;
+    return code;
+}
+
+cudaError_t row_multiply_spans(const struct row_systems_args *args, cudaStream_t stream)
+{
+    const multiply_choice choice = choice_for(*args);
+    return launch(choice.spans, args->spans, choice.groups, *args, stream);
+}
+
+cudaError_t row_multiply_joins(const struct row_systems_args *args, cudaStream_t stream)
+{
+    const multiply_choice choice = choice_for(*args);
+    return launch(choice.joins, args->joins, choice.groups, *args, stream);
+}
+}
