@@ -32,6 +32,7 @@
     1e-12 /* a pass that moves no coordinate by more, beside a count, is the last */
 #define POISSON_RIDGE 1e-9 /* of the mean diagonal entry of H: for entries that H does not bind */
 #define POISSON_WHOLE 0.3  /* a shorter step needs no damping */
+#define POISSON_SHORT 8    /* known entries of a short row, at most */
 
 struct poisson_term {
     double c, w, q;
@@ -57,6 +58,35 @@ ROUNDED_FUNCTION struct poisson_term poisson_term_of(double x, double inverse, d
 ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
 {
     return poisson_term_of(x, 1 / poisson_rate(m), h);
+}
+
+/* Whether a row of so many known entries is short: it then takes the diagonal step. Its matrix H is
+ * singular, and a step to one of the many minima of the quadratic model is no better. */
+ROUNDED_FUNCTION int poisson_is_short(double known, double rank)
+{
+    return known <= POISSON_SHORT && known < rank;
+}
+
+/* An entry's part of the direction of a diagonal step, from -g and H_rr: to the entry's own minimum
+ * of the quadratic model. Entries on which no value depends go as far as they may. */
+ROUNDED_FUNCTION double poisson_diagonal(double down, double inverse, double old)
+{
+    const double wanted = down * inverse, bound = (POISSON_KEEPS - 1) * old;
+    return wanted > bound ? wanted : bound; /* not NaN */
+}
+
+/* How far the row goes in the direction s; slope: -g's, square: s'Hs, both not negative. To the
+ * minimum of the quadratic model, as far as s at most, where L = sqrt(t^2 square / least) is small
+ * there; else to where the bound of self-concordance,
+ *
+ *   least (-t L' - log(1 - t L')) - t slope,  L' = sqrt(square / least),
+ *
+ * is least: the objective surely falls. */
+ROUNDED_FUNCTION double poisson_diagonal_part(double slope, double square, double least)
+{
+    const double length = sqrt(square / least), whole = slope < square ? slope / square : 1;
+    const double damped = slope / (square + slope * length);
+    return whole * length < POISSON_WHOLE || damped > whole ? whole : damped;
 }
 
 /* u - log(1 + u), to all digits, where u is from -1/8 to 1/8. With y = u / (2 + u), the logarithm

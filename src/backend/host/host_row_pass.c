@@ -147,8 +147,12 @@ static void improve_counts(const struct host_row_pass *s, const struct host_syst
         const struct host_system *system = &rows->system[l];
         if (system->number[SYSTEM_LEAST] == 0)
             continue;
-        x[count] = (struct host_poisson_row){
-            .b = system->b, .q = system->q, .g = system->g, .least = system->number[SYSTEM_LEAST]};
+        x[count] = (struct host_poisson_row){.b = system->b,
+                                             .q = system->q,
+                                             .g = system->g,
+                                             .factor = system->factor,
+                                             .known = system->number[SYSTEM_KNOWN],
+                                             .least = system->number[SYSTEM_LEAST]};
         a[count] = rows->a[l];
         row[count++] = rows->row[l];
     }
@@ -173,6 +177,16 @@ void host_row_pass_solve(void *context, const struct host_system_rows *rows, dou
         solve_squares(s, rows, scratch, totals);
 }
 
+/* The most nonzeros of a row that takes the diagonal step, which needs no G. */
+static uint64_t short_rows(const struct host_row_systems *s, uint64_t rank)
+{
+    uint64_t most = 0;
+    if (s->loss == LOSS_POISSON && s->solver == SOLVER_NEWTON)
+        while (poisson_is_short((double)most + 1, (double)rank))
+            most++;
+    return most;
+}
+
 uint64_t host_row_pass_rows(const struct host_row_pass *s)
 {
     return host_row_pass_has_matrix(&s->h->systems) ? host_rows_kernels(s->h->model.rank)->rows : 1;
@@ -191,6 +205,9 @@ struct host_systems host_row_pass_systems(struct host_row_pass *s, int mode,
                                  .weighed = systems->weighed,
                                  .sink = sink,
                                  .context = s,
+                                 .factor = sink == host_row_pass_solve
+                                               ? short_rows(systems, s->h->model.rank)
+                                               : 0,
                                  .rows = host_row_pass_rows(s),
                                  .scratch = host_row_pass_scratch(s)};
 }
