@@ -130,27 +130,33 @@ static inline long double naive_poisson_newton(const struct naive_counts *s, con
     return s->least * (length - log1pl(length));
 }
 
-/* d = the damped step of a row of fewer known entries than components: of every entry to its own
- * minimum of the quadratic model, in common as far as that falls. */
+/* d = the diagonal step of a row: first to its total, then every entry to its own minimum of the
+ * quadratic model there, in common as far as that falls. */
 static inline void naive_poisson_diagonal(const struct naive_counts *s, const long double *a,
                                           int rank, long double *d)
 {
-    long double slope = 0, square = 0;
+    long double slope = 0, square = 0, counts = 0, mass = 0, g[NAIVE_ROWS_RANK];
     for (int r = 0; r < rank; r++) {
-        const long double down = s->b[r] - s->common[r];
-        const long double to = s->g[r][r] > 0 ? down / s->g[r][r] : -INFINITY;
-        d[r] = to > -0.9L * a[r] ? to : -0.9L * a[r];
-        slope += down * d[r];
+        counts += s->b[r] * a[r];
+        mass += s->common[r] * a[r];
+    }
+    const long double scale = counts / mass;
+    for (int r = 0; r < rank; r++) {
+        g[r] = s->common[r] - s->b[r] / scale;
+        const long double h = s->g[r][r] / (scale * scale);
+        const long double to = h > 0 ? -g[r] / h : -INFINITY;
+        d[r] = to > -0.9L * scale * a[r] ? to : -0.9L * scale * a[r];
+        slope -= g[r] * d[r];
     }
     for (int r = 0; r < rank; r++)
         for (int t = 0; t < rank; t++)
-            square += d[r] * s->g[r][t] * d[t];
+            square += d[r] * s->g[r][t] / (scale * scale) * d[t];
     long double part = slope < square ? slope / square : 1;
     const long double length = sqrtl(square / s->least);
     if (part * length >= 0.3L)
         part = fminl(part, slope / (square + slope * length));
     for (int r = 0; r < rank; r++)
-        d[r] *= part;
+        d[r] = (scale - 1) * a[r] + part * d[r];
 }
 
 /* Whether d is the step of a row that has the sums s, where the multiplicative one gains `gain`. */
@@ -159,7 +165,7 @@ static inline bool naive_poisson_step(const struct naive_counts *s, const long d
 {
     if (s->least == 0)
         return false;
-    if (s->known > 8 || s->known >= rank)
+    if (s->known > 16 || s->known >= rank)
         return naive_poisson_newton(s, a, rank, d) >= gain;
     naive_poisson_diagonal(s, a, rank, d);
     return true;

@@ -136,17 +136,31 @@ static double square_of(const struct host_poisson_rows *s, const struct host_poi
     return sum;
 }
 
+/* What the row is multiplied by. */
+static double scale_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                       const double *a)
+{
+    double counts = 0, mass = 0;
+    for (uint64_t r = 0; r < s->rank; r++) {
+        counts += x->b[r] * a[r];
+        mass += common_of(s, x, r) * a[r];
+    }
+    return poisson_row_scale(counts, mass);
+}
+
 /* d (R): scratch. */
 static void step_diagonal(const struct host_poisson_rows *s, const struct host_poisson_row *x,
                           double *a, double *d)
 {
+    const double scale = scale_of(s, x, a), inverse = 1 / scale;
     double slope = 0;
     for (uint64_t r = 0; r < s->rank; r++) {
-        const double down = x->b[r] - common_of(s, x, r);
-        d[r] = poisson_diagonal(down, 1 / diagonal_of(x, s->ld, r), a[r]);
+        const double down = x->b[r] * inverse - common_of(s, x, r);
+        a[r] *= scale;
+        d[r] = poisson_diagonal(down, scale * scale / diagonal_of(x, s->ld, r), a[r]);
         slope += down * d[r];
     }
-    const double square = square_of(s, x, d);
+    const double square = square_of(s, x, d) * inverse * inverse;
     const double part = poisson_diagonal_part(slope, square > 0 ? square : 0, x->least);
     for (uint64_t r = 0; r < s->rank; r++)
         a[r] += part * d[r];
@@ -160,7 +174,7 @@ static void step(const struct host_poisson_rows *s, const struct host_poisson_ro
     double *rows[HOST_ROWS_MOST] = {0};
     uint64_t left = 0;
     for (uint64_t l = 0; l < count; l++) {
-        if (poisson_is_short(x[l].known, (double)s->rank)) {
+        if (x[l].known <= poisson_short_rows(s->rank)) {
             step_diagonal(s, &x[l], a[l], scratch);
         } else {
             others[left] = x[l];

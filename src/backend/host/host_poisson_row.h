@@ -38,9 +38,10 @@ uint64_t host_poisson_row_room(uint64_t rank, enum solver solver);
  * small. The objective divided by the least value is self-concordant, so that it then falls by
  * least (L - log(1 + L)) or more (Y. Nesterov: *Lectures on Convex Optimization*, 2018,
  * section 5.2). Where the multiplicative step surely gains more, that one is taken. Short rows
- * (poisson_is_short) take the diagonal step instead, damped likewise: all entries go to their own
- * minima of the quadratic model, as far as that falls. Unlike a multiplicative step, it makes small
- * entries large at once. */
+ * (poisson_short_rows) take the diagonal step instead, damped likewise: multiplied so that the
+ * model has the row's total, all entries go to their own minima of the quadratic model, as far as
+ * that falls. It makes small entries large at once, as multiplicative steps do not, and leaves more
+ * of the others than Newton's, which ends where few entries have all. */
 double host_poisson_rows_improve(const struct host_poisson_rows *s,
                                  const struct host_poisson_row *x, uint64_t count, double *const *a,
                                  double *scratch);

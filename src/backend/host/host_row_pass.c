@@ -180,11 +180,8 @@ void host_row_pass_solve(void *context, const struct host_system_rows *rows, dou
 /* The most nonzeros of a row that takes the diagonal step, which needs no G. */
 static uint64_t short_rows(const struct host_row_systems *s, uint64_t rank)
 {
-    uint64_t most = 0;
-    if (s->loss == LOSS_POISSON && s->solver == SOLVER_NEWTON)
-        while (poisson_is_short((double)most + 1, (double)rank))
-            most++;
-    return most;
+    const bool newton = s->loss == LOSS_POISSON && s->solver == SOLVER_NEWTON;
+    return newton ? (uint64_t)poisson_short_rows(rank) : 0;
 }
 
 uint64_t host_row_pass_rows(const struct host_row_pass *s)
@@ -196,20 +193,19 @@ struct host_systems host_row_pass_systems(struct host_row_pass *s, int mode,
                                           const struct host_rows *factors, host_system_sink *sink)
 {
     const struct host_row_systems *systems = &s->h->systems;
-    return (struct host_systems){.slices = &s->h->sweep.ordered[mode],
-                                 .factors = factors,
-                                 .now = systems->now,
-                                 .loss = systems->loss,
-                                 .matrix = host_row_pass_has_matrix(systems),
-                                 .unlisted = systems->count.weight,
-                                 .weighed = systems->weighed,
-                                 .sink = sink,
-                                 .context = s,
-                                 .factor = sink == host_row_pass_solve
-                                               ? short_rows(systems, s->h->model.rank)
-                                               : 0,
-                                 .rows = host_row_pass_rows(s),
-                                 .scratch = host_row_pass_scratch(s)};
+    return (struct host_systems){
+        .slices = &s->h->sweep.ordered[mode],
+        .factors = factors,
+        .now = systems->now,
+        .loss = systems->loss,
+        .matrix = host_row_pass_has_matrix(systems),
+        .unlisted = systems->count.weight,
+        .weighed = systems->weighed,
+        .sink = sink,
+        .context = s,
+        .factor = sink == host_row_pass_solve ? short_rows(systems, s->h->model.rank) : 0,
+        .rows = host_row_pass_rows(s),
+        .scratch = host_row_pass_scratch(s)};
 }
 
 /* The first slice of rows `row` and later. */
