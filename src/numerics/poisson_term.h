@@ -33,7 +33,7 @@
     1e-12 /* a pass that moves no coordinate by more, beside a count, is the last */
 #define POISSON_RIDGE 1e-9 /* of the mean diagonal entry of H: for entries that H does not bind */
 #define POISSON_WHOLE 0.3  /* a shorter step needs no damping */
-#define POISSON_SHORT 16   /* known entries of a short row, at most */
+#define POISSON_SHORT 32   /* known entries of a short row, at most */
 
 struct poisson_term {
     double c, w, q;

@@ -56,6 +56,12 @@ static double gain_of_multiplying(const struct host_poisson_rows *s,
     return gain;
 }
 
+/* For entries that H does not bind: the ridge of entry r, from the trace of H. */
+static double ridge_of(const struct host_poisson_rows *s, double trace, uint64_t r)
+{
+    return POISSON_RIDGE * trace / ((double)s->rank * s->unit[r] * s->unit[r]);
+}
+
 /* Fills the part of row l, one of `rows`. */
 static void begin_row(const struct host_poisson_rows *s, const struct host_poisson_row *x,
                       const double *a, const struct host_rows_room *room, uint64_t l, uint64_t rows)
@@ -67,7 +73,7 @@ static void begin_row(const struct host_poisson_rows *s, const struct host_poiss
         const uint64_t at = r * rows + l;
         room->q[at] = x->b[r] - common_of(s, x, r);
         room->lower[at] = (POISSON_KEEPS - 1) * a[r];
-        room->diagonal[at] = POISSON_RIDGE * trace / ((double)s->rank * s->unit[r] * s->unit[r]);
+        room->diagonal[at] = ridge_of(s, trace, r);
     }
     room->settled[l] = POISSON_SETTLED * POISSON_SETTLED * x->least;
 }
@@ -110,7 +116,7 @@ static void step_newton(const struct host_poisson_rows *s, const struct host_poi
         end_row(s, &x[l], a[l], &room, l, kernel->rows);
 }
 
-/* H_rr. */
+/* G_rr. */
 static double diagonal_of(const struct host_poisson_row *x, uint64_t ld, uint64_t r)
 {
     double sum = 0;
@@ -121,7 +127,7 @@ static double diagonal_of(const struct host_poisson_row *x, uint64_t ld, uint64_
     return sum;
 }
 
-/* d'Hd, from G or from Y. */
+/* d'Hd, without the ridge. */
 static double square_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
                         const double *d)
 {
@@ -148,16 +154,30 @@ static double scale_of(const struct host_poisson_rows *s, const struct host_pois
     return poisson_row_scale(counts, mass);
 }
 
+/* h (R) = the diagonal of H, and its ridge. */
+static void fill_diagonal(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                          double *h)
+{
+    double trace = 0;
+    for (uint64_t r = 0; r < s->rank; r++) {
+        h[r] = diagonal_of(x, s->ld, r);
+        trace += h[r] * s->unit[r] * s->unit[r];
+    }
+    for (uint64_t r = 0; r < s->rank; r++)
+        h[r] += ridge_of(s, trace, r);
+}
+
 /* d (R): scratch. */
 static void step_diagonal(const struct host_poisson_rows *s, const struct host_poisson_row *x,
                           double *a, double *d)
 {
     const double scale = scale_of(s, x, a), inverse = 1 / scale;
     double slope = 0;
+    fill_diagonal(s, x, d);
     for (uint64_t r = 0; r < s->rank; r++) {
         const double down = x->b[r] * inverse - common_of(s, x, r);
         a[r] *= scale;
-        d[r] = poisson_diagonal(down, scale * scale / diagonal_of(x, s->ld, r), a[r]);
+        d[r] = poisson_diagonal(down, scale * scale / d[r], a[r]);
         slope += down * d[r];
     }
     const double square = square_of(s, x, d) * inverse * inverse;
