@@ -18,8 +18,8 @@
  * as Newton's, or keep small entries small, as multiplicative ones (D. D. Lee, H. S. Seung, NIPS
  * 2000; E. C. Chi, T. G. Kolda: *On tensors, sparsity, and nonnegative factorizations*, SIAM
  * Journal on Matrix Analysis and Applications 33, 2012), fix the components of such rows before the
- * others have formed: runs from the same starts ended .1 to .8 nats a nonzero lower in likelihood.
- */
+ * others have formed: where most rows were short, runs from the same starts ended .1 to .5 nats a
+ * nonzero lower in likelihood. */
 #ifndef BLCO_POISSON_TERM_H
 #define BLCO_POISSON_TERM_H
 
