@@ -63,8 +63,9 @@ struct row_systems_args {
     int nonneg;      /* new rows are not negative                             */
     int counted;     /* the ridge is multiplied by a row's known entries      */
     int short_rows;  /* rows of up to so many nonzeros that lie in a span as a whole are solved by
-                      * row_short_solve: at most ROW_SHORT_DESCENT of counts, ROW_SHORT_EQUATIONS
-                      * where unlisted is 0, no ridge is, and rows may be negative */
+                      * row_short_solve: of counts at most ROW_SHORT_DIAGONAL and
+                      * poisson_short_rows(R), of nonnegative rows ROW_SHORT_DESCENT, of others
+                      * ROW_SHORT_EQUATIONS where unlisted is 0 and there is a ridge */
     int counts;      /* the loss is Poisson's                                 */
     int matrix;      /* G is needed: not for multiplicative steps of counts, of which the spans are
                       * walked by lane groups (row_multiply.cu) and no row is short           */
@@ -95,5 +96,6 @@ struct row_systems_args {
  * coordinates are improved one after the other. */
 #define ROW_SHORT_EQUATIONS 16
 #define ROW_SHORT_DESCENT   8
+#define ROW_SHORT_DIAGONAL  16 /* ... or take the diagonal step of counts */
 
 #endif

@@ -2,6 +2,7 @@
  * warp. */
 #include "kernels/rows/row_systems.h"
 #include "kernels/rows/short_descent.cuh"
+#include "kernels/rows/short_diagonal.cuh"
 #include "kernels/rows/short_equations.cuh"
 
 namespace
@@ -58,10 +59,21 @@ template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
     return instance<SOLVER<64>>();
 }
 
+template <typename T> short_kernel choose_diagonal(uint32_t rank)
+{
+    if (rank <= 16)
+        return instance<short_diagonal<T, 16, 1>>();
+    if (rank <= 32)
+        return instance<short_diagonal<T, 16, 2>>();
+    return instance<short_diagonal<T, 32, 2>>();
+}
+
 short_kernel kernel_of(const row_systems_args &args)
 {
-    return args.counts || args.nonneg ? choose<short_descent>(args.rank)
-                                      : choose<short_equations>(args.rank);
+    if (args.counts)
+        return args.mttkrp.precision == PRECISION_SINGLE ? choose_diagonal<float>(args.rank)
+                                                         : choose_diagonal<double>(args.rank);
+    return args.nonneg ? choose<short_descent>(args.rank) : choose<short_equations>(args.rank);
 }
 
 } // namespace

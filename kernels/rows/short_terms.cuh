@@ -3,18 +3,17 @@
 #define BLCO_SHORT_TERMS_CUH
 
 #include "kernels/rows/short_window.cuh"
-#include "numerics/poisson_term.h"
 #include "numerics/row_term.h"
 
 template <int COLUMNS, int SLOTS> struct short_terms_room : short_room<COLUMNS> {
     double old[SLOTS * short_room<COLUMNS>::LD]; /* (slot, component) */
-    double c[WARP], w[WARP], q[WARP];            /* of each nonzero: row_term.h, poisson_term.h */
+    double c[WARP], w[WARP];                     /* of each nonzero: row_term.h */
 };
 
 template <int COLUMNS, int SLOTS> struct short_terms : short_window<COLUMNS> {
     using window = short_window<COLUMNS>;
-    using window::a, window::lane, window::length, window::first, window::value, window::slot,
-        window::sum, window::LD, window::single;
+    using window::a, window::lane, window::length, window::value, window::slot, window::LD,
+        window::single;
     short_terms_room<COLUMNS, SLOTS> &terms;
 
     __device__ __forceinline__ short_terms(const row_systems_args &args,
@@ -42,40 +41,10 @@ template <int COLUMNS, int SLOTS> struct short_terms : short_window<COLUMNS> {
         if (r < a.rank)
             even = fma(z[r], old[r], even);
         const double m = even + odd;
-        if (a.counts) {
-            const struct poisson_term term =
-                poisson_term_of(value, inverse(poisson_rate(m)), a.unlisted);
-            terms.c[lane] = term.c;
-            terms.w[lane] = term.w;
-            terms.q[lane] = term.q;
-        } else {
-            const struct row_term term = row_term(value, m, a.unlisted);
-            terms.c[lane] = term.c;
-            terms.w[lane] = term.w;
-            terms.q[lane] = 0;
-        }
+        const struct row_term term = row_term(value, m, a.unlisted);
+        terms.c[lane] = term.c;
+        terms.w[lane] = term.w;
         __syncwarp();
-    }
-
-    /* By how much an entry of the old row violates that it is a minimum; gradient: there. */
-    __device__ __forceinline__ double violation(double old, double gradient, uint32_t r) const
-    {
-        const double unit = __ldg(a.common.unit + r);
-        return fabs(fmin(old / (unit * a.of_count), gradient * unit));
-    }
-
-    /* Of counts: the parts of a row's gradient that depend on it, b, and that do not. */
-    template <int WIDTH>
-    __device__ __forceinline__ void gradients_of(const short_row &row, uint32_t r,
-                                                 double (&b)[WIDTH], double (&linear)[WIDTH]) const
-    {
-        double q[WIDTH] = {};
-        this->sums_of(row, terms.c, r, b);
-        if (a.weighed)
-            this->sums_of(row, terms.q, r, q);
-#pragma unroll
-        for (int e = 0; e < WIDTH; e++)
-            linear[e] = this->common_at(a.common.linear, r + e) + q[e];
     }
 };
 

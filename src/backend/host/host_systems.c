@@ -197,14 +197,15 @@ static void read_block(const struct pass *p, struct work *w, uint64_t first, uin
     p->kernel->products(&p->products, first, count, w->a, w->z, w->t.m);
 }
 
-/* The system of nonzeros [first, last), all of one row, which is in w->a. */
+/* The system of nonzeros [first, last), all of one row, which is in w->a; with Y, where it says how
+ * many there are. */
 static void sum_row(const struct pass *p, struct work *w, uint64_t first, uint64_t last,
-                    double *system)
+                    const struct host_system *system)
 {
-    const struct host_system to = host_system_at(system, p->rank);
+    const struct host_system to = *system;
     const bool counts = p->s->loss == LOSS_POISSON;
     struct host_terms *t = &w->t;
-    memset(system, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *system);
+    memset(to.number, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *to.number);
     for (uint64_t i = first; i < last; i += HOST_SYSTEM_BLOCK) {
         const uint64_t count = least_of(HOST_SYSTEM_BLOCK, last - i);
         const double *value = p->s->slices->value + i;
@@ -214,7 +215,9 @@ static void sum_row(const struct pass *p, struct work *w, uint64_t first, uint64
         else
             host_terms_squares(t, value, count, p->s->unlisted, to.number);
         p->kernel->add_vector(w->z, count, p->ld, t->c, to.b);
-        if (p->s->matrix)
+        if (to.factor > 0)
+            p->kernel->factor(w->z, count, p->ld, t->w, to.g);
+        else if (p->s->matrix)
             p->kernel->add(w->z, count, p->ld, t->w, w->wz, i == first, to.g);
         if (counts && p->s->weighed)
             p->kernel->add_vector(w->z, count, p->ld, t->q, to.q);
@@ -228,6 +231,15 @@ static void hand_over(const struct pass *p, struct work *w, struct host_row_tota
         p->s->sink(p->s->context, &w->rows, w->scratch, totals);
     w->rows.count = 0;
     w->a = w->rows.a[0];
+}
+
+/* Gives the sink one row with Y, before those that wait for others. */
+static void hand_over_one(const struct pass *p, uint64_t row, const struct host_system *system,
+                          struct work *w, struct host_row_totals *totals)
+{
+    const struct host_system_rows one = {
+        .count = 1, .row = {row}, .system = {*system}, .a = {w->a}};
+    p->s->sink(p->s->context, &one, w->scratch, totals);
 }
 
 /* The system of `row`, which is in w->a, is whole. */
@@ -248,10 +260,16 @@ static void sum_run(const struct pass *p, uint64_t k, struct work *w)
     for (uint64_t slice = run->slice; i < run->last; slice++) {
         const uint64_t end = least_of(x->end[slice], run->last), row = x->row[slice];
         const bool head = run->head && slice == run->slice, tail = x->end[slice] > end;
-        double *own = w->rows.system[w->rows.count].number;
+        struct host_system system = w->rows.system[w->rows.count];
+        if (head || tail)
+            system = host_system_at(end_of(p, k, !head), p->rank);
+        else if (end - i <= p->s->factor)
+            system.factor = end - i;
         read_row(p, row, w->a);
-        sum_row(p, w, i, end, head ? end_of(p, k, 0) : tail ? end_of(p, k, 1) : own);
-        if (!head && !tail)
+        sum_row(p, w, i, end, &system);
+        if (system.factor > 0)
+            hand_over_one(p, row, &system, w, &run->totals);
+        else if (!head && !tail)
             end_row(p, row, w, &run->totals);
         i = end;
     }
