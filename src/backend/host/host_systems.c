@@ -5,33 +5,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "backend/host/host_systems_simd.h"
-#include "backend/host/simd_width.h"
+#include "backend/host/host_blocks.h"
 #include "base/least.h"
-#include "base/machine.h"
 #include "base/memory.h"
 
 /* Where runs are cut does not depend on the number of threads. */
 #define MAX_RUNS  1024
 #define MIN_RUNS  16
 #define RUN_NNZ   1024                 /* nonzeros of a run, at least       */
-#define AHEAD     16                   /* nonzeros from a row's prefetch to its use */
 #define ENDS_ROOM (UINT64_C(64) << 20) /* bytes of the runs' ends, at most */
-
-static const struct host_systems_kernels *kernels(void)
-{
-#if SIMD_X86
-    const uint64_t simd = simd_width(8, PRECISION_DOUBLE);
-    if (simd >= 4)
-        return simd == 8 ? &host_systems_double8 : &host_systems_double4;
-#endif
-    return &host_systems_double2;
-}
-
-uint64_t host_system_ld(uint64_t rank)
-{
-    return (rank + HOST_SYSTEM_PAD - 1) / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
-}
 
 _Static_assert(SYSTEM_NUMBERS <= HOST_SYSTEM_PAD, "the numbers have room before b");
 
@@ -78,16 +60,13 @@ struct run {
 /* One thread's room. */
 struct work {
     struct host_system_rows rows; /* whose systems are whole; the next ones have room, too */
-    double *a;                    /* (ld): the row that is summed */
+    struct host_block block;
     double *scratch;
-    double *z, *wz; /* (HOST_SYSTEM_BLOCK x ld) */
-    struct host_terms t;
 };
 
 struct pass {
     const struct host_systems *s;
-    const struct host_systems_kernels *kernel;
-    struct host_products products;
+    struct host_blocks blocks;
     uint64_t rank, ld, length;
     uint64_t runs;
     struct run *run; /* (runs); owned                           */
@@ -101,20 +80,18 @@ static double *end_of(const struct pass *p, uint64_t run, int tail)
     return p->ends + (2 * run + (uint64_t)tail) * p->length;
 }
 
-static struct work work_of(const struct pass *p, int thread)
+static void begin_work(const struct pass *p, int thread, struct work *w)
 {
     double *room = p->rooms + (uint64_t)thread * p->room;
-    struct work w = {.z = room};
-    w.wz = w.z + HOST_SYSTEM_BLOCK * p->ld;
-    room = w.wz + HOST_SYSTEM_BLOCK * p->ld;
+    w->rows.count = 0;
+    host_block_begin(&w->block, p->ld, room);
+    room += host_block_room(p->ld);
     for (uint64_t l = 0; l < p->s->rows; l++) {
-        w.rows.system[l] = host_system_at(room, p->rank);
-        w.rows.a[l] = room + p->length;
+        w->rows.system[l] = host_system_at(room, p->rank);
+        w->rows.a[l] = room + p->length;
         room += p->length + p->ld;
     }
-    w.a = w.rows.a[0];
-    w.scratch = room;
-    return w;
+    w->scratch = room;
 }
 
 /* About as many runs as threads can share evenly, as few as their ends have room for. */
@@ -145,26 +122,12 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
 {
     const uint64_t rank = s->factors->rank, ld = host_system_ld(rank);
     *p = (struct pass){.s = s,
-                       .kernel = kernels(),
+                       .blocks = host_blocks_of(s->slices, s->factors, s->now),
                        .rank = rank,
                        .ld = ld,
-                       .length = host_system_length(rank, s->matrix),
-                       .products = {.others = s->slices->shape.order - 1,
-                                    .rank = rank,
-                                    .ld = ld,
-                                    .nnz = s->slices->nnz,
-                                    .precision = s->factors->precision}};
-    uint64_t bytes = 0; /* of the other modes' rows */
-    for (int n = 0, k = 0; n < s->slices->shape.order; n++) {
-        if (n == s->slices->mode)
-            continue;
-        bytes += s->slices->shape.dims[n] * rank * precision_bytes(s->factors->precision);
-        p->products.rows[k] = s->factors->of[n];
-        p->products.coordinate[k++] = s->slices->coordinate[n];
-    }
-    p->products.ahead = bytes > machine_core_cache() ? AHEAD : 0;
+                       .length = host_system_length(rank, s->matrix)};
     p->runs = count_runs(p, nnz);
-    p->room = 2 * HOST_SYSTEM_BLOCK * ld + s->rows * (p->length + ld) + host_system_ld(s->scratch);
+    p->room = host_block_room(ld) + s->rows * (p->length + ld) + host_system_ld(s->scratch);
     p->run = memory_array(p->runs, sizeof *p->run, error);
     p->ends = memory_zeros(p->runs, 2 * p->length * sizeof *p->ends, error);
     p->rooms = memory_zeros((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
@@ -180,45 +143,35 @@ static void end_pass(struct pass *p)
     memory_free(p->rooms);
 }
 
-/* a (ld) = row `row` as it is, with its weights. */
-static void read_row(const struct pass *p, uint64_t row, double *a)
+/* c, w and what else follows from m, of a block. */
+static void make_terms(const struct pass *p, struct host_block *x)
 {
-    const struct host_rows *f = p->s->factors;
-    const void *from = host_entry_of(f->of[p->s->slices->mode], row * p->rank, f->precision);
-    host_entries_read(a, from, p->rank, f->precision);
-    for (uint64_t r = 0; r < p->rank; r++)
-        a[r] *= p->s->now[r];
-    memset(a + p->rank, 0, (p->ld - p->rank) * sizeof *a);
+    const double *value = p->s->slices->value + x->first;
+    if (p->s->loss == LOSS_POISSON)
+        host_terms_counts(&x->t, value, x->count, p->s->unlisted);
+    else
+        host_terms_squares(&x->t, value, x->count, p->s->unlisted);
 }
 
-/* z and m of nonzeros [first, first + count). */
-static void read_block(const struct pass *p, struct work *w, uint64_t first, uint64_t count)
+/* Adds a part of the block to the system of its row, or begins it. */
+static void add_part(const struct pass *p, const struct host_block *x,
+                     const struct host_block_part *part, bool begins, double *system)
 {
-    p->kernel->products(&p->products, first, count, w->a, w->z, w->t.m);
-}
-
-/* The system of nonzeros [first, last), all of one row, which is in w->a. */
-static void sum_row(const struct pass *p, struct work *w, uint64_t first, uint64_t last,
-                    double *system)
-{
+    const struct host_systems_kernels *kernel = p->blocks.kernel;
     const struct host_system to = host_system_at(system, p->rank);
-    const bool counts = p->s->loss == LOSS_POISSON;
-    struct host_terms *t = &w->t;
-    memset(system, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *system);
-    for (uint64_t i = first; i < last; i += HOST_SYSTEM_BLOCK) {
-        const uint64_t count = least_of(HOST_SYSTEM_BLOCK, last - i);
-        const double *value = p->s->slices->value + i;
-        read_block(p, w, i, count);
-        if (counts)
-            host_terms_counts(t, value, count, p->s->unlisted, to.number);
-        else
-            host_terms_squares(t, value, count, p->s->unlisted, to.number);
-        p->kernel->add_vector(w->z, count, p->ld, t->c, to.b);
-        if (p->s->matrix)
-            p->kernel->add(w->z, count, p->ld, t->w, w->wz, i == first, to.g);
-        if (counts && p->s->weighed)
-            p->kernel->add_vector(w->z, count, p->ld, t->q, to.q);
-    }
+    const uint64_t k = part->first, count = part->count;
+    const double *value = p->s->slices->value + x->first + k, *z = x->z + k * p->ld;
+    if (begins)
+        memset(system, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *system);
+    if (p->s->loss == LOSS_POISSON)
+        host_terms_sum_counts(value, count, to.number);
+    else
+        host_terms_sum_squares(x->t.misfit + k, value, count, to.number);
+    kernel->add_vector(z, count, p->ld, x->t.c + k, to.b);
+    if (p->s->matrix)
+        kernel->add(z, count, p->ld, x->t.w + k, x->wz, begins, to.g);
+    if (p->s->loss == LOSS_POISSON && p->s->weighed)
+        kernel->add_vector(z, count, p->ld, x->t.q + k, to.q);
 }
 
 /* Gives the sink the rows whose systems are whole. */
@@ -227,33 +180,43 @@ static void hand_over(const struct pass *p, struct work *w, struct host_row_tota
     if (w->rows.count > 0)
         p->s->sink(p->s->context, &w->rows, w->scratch, totals);
     w->rows.count = 0;
-    w->a = w->rows.a[0];
 }
 
-/* The system of `row`, which is in w->a, is whole. */
+/* The next system is whole: that of `row`. */
 static void end_row(const struct pass *p, uint64_t row, struct work *w,
                     struct host_row_totals *totals)
 {
-    w->rows.row[w->rows.count++] = row;
+    const uint64_t l = w->rows.count++;
+    w->rows.row[l] = row;
+    host_blocks_row(&p->blocks, row, w->rows.a[l]);
     if (w->rows.count == p->s->rows)
         hand_over(p, w, totals);
-    w->a = w->rows.a[w->rows.count];
 }
 
 static void sum_run(const struct pass *p, uint64_t k, struct work *w)
 {
     struct run *run = &p->run[k];
     const struct host_slices *x = p->s->slices;
-    uint64_t i = run->first;
-    for (uint64_t slice = run->slice; i < run->last; slice++) {
-        const uint64_t end = least_of(x->end[slice], run->last), row = x->row[slice];
-        const bool head = run->head && slice == run->slice, tail = x->end[slice] > end;
-        double *own = w->rows.system[w->rows.count].number;
-        read_row(p, row, w->a);
-        sum_row(p, w, i, end, head ? end_of(p, k, 0) : tail ? end_of(p, k, 1) : own);
-        if (!head && !tail)
-            end_row(p, row, w, &run->totals);
-        i = end;
+    struct host_block *block = &w->block;
+    uint64_t slice = run->slice, from = run->first; /* from: of the row that is summed */
+    for (uint64_t i = run->first; i < run->last; i += block->count) {
+        host_block_read(&p->blocks, block, slice, i, run->last);
+        make_terms(p, block);
+        for (uint64_t n = 0; n < block->parts; n++) {
+            const struct host_block_part *part = &block->part[n];
+            slice = part->slice;
+            const bool head = run->head && slice == run->slice, whole = x->end[slice] <= run->last;
+            double *own = w->rows.system[w->rows.count].number;
+            add_part(p, block, part, i + part->first == from,
+                     head     ? end_of(p, k, 0)
+                     : !whole ? end_of(p, k, 1)
+                              : own);
+            if (x->end[slice] > i + part->first + part->count)
+                continue;
+            if (!head)
+                end_row(p, x->row[slice], w, &run->totals);
+            from = x->end[slice++];
+        }
     }
     hand_over(p, w, &run->totals);
 }
@@ -262,14 +225,14 @@ static void sum_run(const struct pass *p, uint64_t k, struct work *w)
 static void join_ends(const struct pass *p, struct host_row_totals *totals)
 {
     const struct host_slices *x = p->s->slices;
-    struct work w = work_of(p, 0);
+    struct work w;
     double *open = NULL; /* the sum of a row that began in a run before */
+    begin_work(p, 0, &w);
     for (uint64_t k = 0; k < p->runs; k++) {
         const struct run *run = &p->run[k];
         if (run->head) {
             host_system_join(open, end_of(p, k, 0), p->length);
             if (x->end[run->slice] <= run->last) {
-                read_row(p, x->row[run->slice], w.a);
                 w.rows.system[w.rows.count] = host_system_at(open, p->rank);
                 end_row(p, x->row[run->slice], &w, totals);
             }
@@ -291,7 +254,8 @@ enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint6
         goto done;
 #pragma omp parallel if (p.runs > 1)
     {
-        struct work w = work_of(&p, omp_get_thread_num());
+        struct work w;
+        begin_work(&p, omp_get_thread_num(), &w);
 #pragma omp for schedule(dynamic)
         for (uint64_t k = 0; k < p.runs; k++)
             sum_run(&p, k, &w);
@@ -310,16 +274,16 @@ static struct host_value_sums run_values(const struct pass *p, const struct run 
 {
     const struct host_slices *x = p->s->slices;
     struct host_value_sums sums = {0};
+    struct host_block *block = &w->block;
     uint64_t slice = run->slice;
-    for (uint64_t i = run->first, count; i < run->last; i += count) {
-        slice += i == x->end[slice];
-        count = least_of(HOST_SYSTEM_BLOCK, least_of(x->end[slice], run->last) - i);
-        read_row(p, x->row[slice], w->a);
-        read_block(p, w, i, count);
+    for (uint64_t i = run->first; i < run->last; i += block->count) {
+        host_block_read(&p->blocks, block, slice, i, run->last);
+        slice = block->part[block->parts - 1].slice;
+        slice += x->end[slice] == i + block->count;
         if (p->s->loss == LOSS_POISSON)
-            host_terms_misfits(&w->t, x->value + i, count, p->s->unlisted, &sums);
+            host_terms_misfits(&block->t, x->value + i, block->count, p->s->unlisted, &sums);
         else
-            sums.model_sq += host_terms_model_sq(&w->t, x->value + i, count);
+            sums.model_sq += host_terms_model_sq(&block->t, x->value + i, block->count);
     }
     return sums;
 }
@@ -333,7 +297,8 @@ enum status host_systems_values(const struct host_systems *s, struct host_value_
         goto done;
 #pragma omp parallel if (p.runs > 1)
     {
-        struct work w = work_of(&p, omp_get_thread_num());
+        struct work w;
+        begin_work(&p, omp_get_thread_num(), &w);
 #pragma omp for schedule(dynamic)
         for (uint64_t k = 0; k < p.runs; k++)
             p.run[k].values = run_values(&p, &p.run[k], &w);

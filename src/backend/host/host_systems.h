@@ -31,9 +31,6 @@ struct host_system {
     double *number, *b, *q, *g;
 };
 
-/* R rounded up: entries of a row of a system. */
-uint64_t host_system_ld(uint64_t rank);
-
 /* Doubles of a system. */
 uint64_t host_system_length(uint64_t rank, bool matrix);
 
