@@ -48,16 +48,20 @@ VECTOR_CLONES void host_terms_counts(struct host_terms *t, const double *value, 
 VECTOR_CLONES void host_terms_sum_counts(const double *value, uint64_t count, double *number)
 {
     const uint64_t whole = count / WIDEST * WIDEST;
-    double least = INFINITY; /* where no value is above 0 */
+    double known = 0, least = INFINITY; /* where no value is above 0 */
     if (whole > 0) {
-#pragma omp simd reduction(min : least)
+#pragma omp simd reduction(+ : known) reduction(min : least)
         for (uint64_t k = 0; k < whole; k++) {
             const double x = value[k] > 0 ? value[k] : INFINITY;
+            known += value[k] == value[k] ? 1 : 0;
             least = x < least ? x : least;
         }
     }
-    for (uint64_t k = whole; k < count; k++)
+    for (uint64_t k = whole; k < count; k++) {
+        known += value[k] == value[k];
         least = value[k] > 0 && value[k] < least ? value[k] : least;
+    }
+    number[SYSTEM_KNOWN] += known;
     number[SYSTEM_LEAST] = host_system_least(number[SYSTEM_LEAST], isinf(least) ? 0 : least);
 }
 

@@ -9,7 +9,7 @@
 
 /* The numbers of a system. */
 enum host_system_number {
-    SYSTEM_KNOWN,  /* of squares: listed entries whose value is known */
+    SYSTEM_KNOWN,  /* listed entries whose value is known */
     SYSTEM_MISFIT, /* of squares: struct host_row_totals, with the row as it was */
     SYSTEM_SIZE,
     SYSTEM_LEAST, /* of counts: the least value above 0, which is no sum; 0: there is none */

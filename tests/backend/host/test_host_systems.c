@@ -138,8 +138,7 @@ static void compare(const struct case_of_rows *p, uint64_t row)
     }
     if (p->loss == LOSS_POISSON)
         assert_true((long double)s->number[SYSTEM_LEAST] == x->least);
-    else
-        assert_true((long double)s->number[SYSTEM_KNOWN] == x->known);
+    assert_true((long double)s->number[SYSTEM_KNOWN] == x->known);
     if (p->loss != LOSS_POISSON)
         near(s->number[SYSTEM_MISFIT], x->misfit, s->number[SYSTEM_SIZE], "misfit");
 }
