@@ -52,8 +52,9 @@ struct row_systems_args {
     int nonneg;      /* new rows are not negative                             */
     int counted;     /* the ridge is multiplied by a row's known entries      */
     int short_rows;  /* rows of up to so many nonzeros that lie in a span as a whole are solved by
-                      * row_short_solve: at most ROW_SHORT_DESCENT of counts, ROW_SHORT_EQUATIONS
-                      * where unlisted is 0, no ridge is, and rows may be negative */
+                      * row_short_solve: at most ROW_SHORT_DESCENT of counts (poisson_short_rows(R),
+                      * if that is less, where `matrix` is set), ROW_SHORT_EQUATIONS where unlisted
+                      * is 0, no ridge is, and rows may be negative */
     int counts;      /* the loss is Poisson's                                 */
     int matrix;      /* G is needed: not for multiplicative steps of counts   */
     int weighed;     /* of counts: not every listed entry has the weight h    */

@@ -13,6 +13,7 @@ struct count_rules {
     double least;                /* of the row's counts above 0                  */
     bool weighed;                /* the room has q, which is not 0               */
     bool newton;                 /* ... and G: the step may be Newton's          */
+    bool is_short;               /* the step is the diagonal one instead         */
 };
 
 template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
@@ -87,11 +88,61 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
             d[k] = sum <= gain ? d[k] : step[k];
     }
 
+    /* d'G d; d is put into the room, where q was. */
+    __device__ __forceinline__ double square()
+    {
+        double sum = 0;
+        for (int k = 0; k < PARTS; k++)
+            if (entry(k) < p.rank)
+                room.step[entry(k)] = d[k];
+        __syncwarp();
+        for (int k = 0; k < PARTS; k++) {
+            double gd = 0;
+            for (uint32_t i = 0; entry(k) < p.rank && i < p.rank; i++)
+                gd = fma(this->g(i, entry(k)), room.step[i], gd);
+            sum += d[k] * gd;
+        }
+        sum = warp_sum(sum);
+        return sum > 0 ? sum : 0;
+    }
+
+    /* What the row is multiplied by before its diagonal step. */
+    __device__ __forceinline__ double scale() const
+    {
+        double counts = 0, mass = 0;
+        for (int k = 0; k < PARTS; k++) {
+            counts += entry(k) < p.rank ? room.b[entry(k)] * a[k] : 0;
+            mass += linear[k] * a[k];
+        }
+        return poisson_row_scale(warp_sum(counts), warp_sum(mass));
+    }
+
+    /* a is multiplied, and d = the damped diagonal step. */
+    __device__ __forceinline__ void diagonal()
+    {
+        const double times = scale(), inverse = 1 / times;
+        double slope = 0;
+        for (int k = 0; k < PARTS; k++) {
+            const uint32_t r = entry(k);
+            const double h = r < p.rank ? this->g(r, r) : 0;
+            const double down = r < p.rank ? room.b[r] * inverse - linear[k] : 0;
+            a[k] *= times;
+            d[k] = poisson_diagonal(down, times * times / h, a[k]);
+            slope += down * d[k];
+        }
+        slope = warp_sum(slope);
+        const double part = poisson_diagonal_part(slope, square() * inverse * inverse, rules.least);
+        for (int k = 0; k < PARTS; k++)
+            d[k] *= part;
+    }
+
     /* a becomes a better row. */
     __device__ __forceinline__ void improve()
     {
-        double gain = -INFINITY;
-        if (rules.newton)
+        double gain = rules.is_short ? INFINITY : -INFINITY;
+        if (rules.is_short)
+            diagonal();
+        else if (rules.newton)
             gain = newton();
         if (gain < INFINITY)
             multiply(gain);

@@ -2,6 +2,7 @@
  * warp. */
 #include "kernels/rows/row_systems.h"
 #include "kernels/rows/short_descent.cuh"
+#include "kernels/rows/short_diagonal.cuh"
 #include "kernels/rows/short_equations.cuh"
 #include "kernels/rows/short_multiply.cuh"
 
@@ -59,12 +60,26 @@ template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
     return instance<SOLVER<64>>();
 }
 
+/* A lane's part of a row has at most four entries. */
+short_kernel choose_diagonal(uint32_t rank, bool single)
+{
+    if (rank <= 16)
+        return single ? instance<short_diagonal<float, 8, 1>>()
+                      : instance<short_diagonal<double, 8, 1>>();
+    if (rank <= 32)
+        return single ? instance<short_diagonal<float, 8, 1>>()
+                      : instance<short_diagonal<double, 8, 2>>();
+    return single ? instance<short_diagonal<float, 16, 1>>()
+                  : instance<short_diagonal<double, 16, 2>>();
+}
+
 short_kernel kernel_of(const row_systems_args &args)
 {
-    if (args.counts && !args.matrix)
+    if (args.counts && args.matrix)
+        return choose_diagonal(args.rank, args.mttkrp.precision == PRECISION_SINGLE);
+    if (args.counts)
         return choose<short_multiply>(args.rank);
-    return args.counts || args.nonneg ? choose<short_descent>(args.rank)
-                                      : choose<short_equations>(args.rank);
+    return args.nonneg ? choose<short_descent>(args.rank) : choose<short_equations>(args.rank);
 }
 
 } // namespace

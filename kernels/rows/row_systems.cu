@@ -116,8 +116,13 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         const bool solves = numbers.least < INFINITY;
         const row_problem problem = {a.rank, nullptr,      a.common.ridge, a.matrix ? trace() : 0,
                                      true,   POISSON_KEEPS};
-        const count_rules rules = {a.common.linear, a.common.unit,  a.of_count,
-                                   numbers.least,   a.weighed != 0, a.matrix != 0};
+        const count_rules rules = {a.common.linear,
+                                   a.common.unit,
+                                   a.of_count,
+                                   numbers.least,
+                                   a.weighed != 0,
+                                   a.matrix != 0,
+                                   a.matrix && numbers.known <= poisson_short_rows(a.rank)};
         row_improver<COLUMNS> row_of(problem, room, rules);
         double violation = 0;
         for (int k = 0; k < PARTS; k++)

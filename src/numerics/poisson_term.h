@@ -16,6 +16,7 @@
 #define BLCO_POISSON_TERM_H
 
 #include <math.h>
+#include <stdint.h>
 
 #include "numerics/row_term.h"
 
@@ -32,6 +33,7 @@
     1e-12 /* a pass that moves no coordinate by more, beside a count, is the last */
 #define POISSON_RIDGE 1e-9 /* of the mean diagonal entry of H: for entries that H does not bind */
 #define POISSON_WHOLE 0.3  /* a shorter step needs no damping */
+#define POISSON_SHORT 16   /* known entries of a short row, at most */
 
 struct poisson_term {
     double c, w, q;
@@ -57,6 +59,43 @@ ROUNDED_FUNCTION struct poisson_term poisson_term_of(double x, double inverse, d
 ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
 {
     return poisson_term_of(x, 1 / poisson_rate(m), h);
+}
+
+/* The most known entries of a short row, which takes the diagonal step: fewer than R, so that its
+ * matrix H is singular. */
+ROUNDED_FUNCTION int poisson_short_rows(uint64_t rank)
+{
+    return rank > POISSON_SHORT ? POISSON_SHORT : (int)rank - 1;
+}
+
+/* What a row is multiplied by before its diagonal step: then the model has the row's total, which
+ * is the best multiple of the row. counts: a'b, mass: a'(h s + q). Where the row is t times what it
+ * was, b is divided by t, and H by t^2. */
+ROUNDED_FUNCTION double poisson_row_scale(double counts, double mass)
+{
+    return counts > 0 && mass > 0 ? counts / mass : 1;
+}
+
+/* An entry's part of the direction of a diagonal step, from -g and 1 / H_rr: to the entry's own
+ * minimum of the quadratic model. Entries on which no value depends go as far as they may. */
+ROUNDED_FUNCTION double poisson_diagonal(double down, double inverse, double old)
+{
+    const double wanted = down * inverse, bound = (POISSON_KEEPS - 1) * old;
+    return wanted > bound ? wanted : bound; /* not NaN */
+}
+
+/* How far the row goes in the direction d; slope: -g'd, square: d'Hd, both not negative. To the
+ * minimum of the quadratic model, but not beyond d, where L = sqrt(t^2 square / least) is small
+ * there; else to where the bound of self-concordance,
+ *
+ *   least (-t L' - log(1 - t L')) - t slope,  L' = sqrt(square / least),
+ *
+ * is least: the objective surely falls. */
+ROUNDED_FUNCTION double poisson_diagonal_part(double slope, double square, double least)
+{
+    const double length = sqrt(square / least), whole = slope < square ? slope / square : 1;
+    const double damped = slope / (square + slope * length);
+    return whole * length < POISSON_WHOLE || damped > whole ? whole : damped;
 }
 
 /* u - log(1 + u), to all digits, where u is from -1/8 to 1/8. With y = u / (2 + u), the logarithm

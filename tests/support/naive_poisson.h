@@ -60,6 +60,7 @@ struct naive_counts {
     long double b[NAIVE_ROWS_RANK], common[NAIVE_ROWS_RANK];
     long double g[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK];
     long double least;
+    int known;
 };
 
 static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_rows *m,
@@ -75,6 +76,7 @@ static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_
         const long double value = known ? x->value[i] : 0;
         if (x->index[mode][i] != row)
             continue;
+        s->known += known;
         for (int r = 0; r < rank; r++) {
             z[r] = 1;
             for (int n = 0; n < m->shape.order; n++)
@@ -128,6 +130,47 @@ static inline long double naive_poisson_newton(const struct naive_counts *s, con
     return s->least * (length - log1pl(length));
 }
 
+/* d = the diagonal step of a row: first to its total, then every entry to its own minimum of the
+ * quadratic model there, in common as far as that falls. */
+static inline void naive_poisson_diagonal(const struct naive_counts *s, const long double *a,
+                                          int rank, long double *d)
+{
+    long double slope = 0, square = 0, counts = 0, mass = 0, g[NAIVE_ROWS_RANK];
+    for (int r = 0; r < rank; r++) {
+        counts += s->b[r] * a[r];
+        mass += s->common[r] * a[r];
+    }
+    const long double scale = counts / mass;
+    for (int r = 0; r < rank; r++) {
+        g[r] = s->common[r] - s->b[r] / scale;
+        const long double h = s->g[r][r] / (scale * scale);
+        const long double to = h > 0 ? -g[r] / h : -INFINITY;
+        d[r] = to > -0.9L * scale * a[r] ? to : -0.9L * scale * a[r];
+        slope -= g[r] * d[r];
+    }
+    for (int r = 0; r < rank; r++)
+        for (int t = 0; t < rank; t++)
+            square += d[r] * s->g[r][t] / (scale * scale) * d[t];
+    long double part = slope < square ? slope / square : 1;
+    const long double length = sqrtl(square / s->least);
+    if (part * length >= 0.3L)
+        part = fminl(part, slope / (square + slope * length));
+    for (int r = 0; r < rank; r++)
+        d[r] = (scale - 1) * a[r] + part * d[r];
+}
+
+/* Whether d is the step of a row that has the sums s, where the multiplicative one gains `gain`. */
+static inline bool naive_poisson_step(const struct naive_counts *s, const long double *a, int rank,
+                                      long double gain, long double *d)
+{
+    if (s->least == 0)
+        return false;
+    if (s->known > 16 || s->known >= rank)
+        return naive_poisson_newton(s, a, rank, d) >= gain;
+    naive_poisson_diagonal(s, a, rank, d);
+    return true;
+}
+
 /* Improves every row of a mode; unlisted entries have the weight h. */
 static inline void naive_poisson_update(struct naive_rows *m, const struct coo *x, int mode,
                                         enum solver solver, long double h)
@@ -143,8 +186,7 @@ static inline void naive_poisson_update(struct naive_rows *m, const struct coo *
             a[r] = to[r] * m->lambda[r];
             gain += s->common[r] * a[r] * (f > 0 ? 1 - f + f * logl(f) : 1);
         }
-        const bool newton =
-            s->least > 0 && solver == SOLVER_NEWTON && naive_poisson_newton(s, a, rank, d) >= gain;
+        const bool newton = solver == SOLVER_NEWTON && naive_poisson_step(s, a, rank, gain, d);
         for (int r = 0; r < rank; r++)
             to[r] = s->least == 0 ? 0 : newton ? a[r] + d[r] : a[r] * s->b[r] / s->common[r];
     }

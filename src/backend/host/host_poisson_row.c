@@ -110,6 +110,81 @@ static void step_newton(const struct host_poisson_rows *s, const struct host_poi
         end_row(s, &x[l], a[l], &room, l, kernel->rows);
 }
 
+/* H_rr. */
+static double diagonal_of(const struct host_poisson_row *x, uint64_t ld, uint64_t r)
+{
+    double sum = 0;
+    if (x->factor == 0)
+        return x->g[r * ld + r];
+    for (uint64_t k = 0; k < x->factor; k++)
+        sum += x->g[k * ld + r] * x->g[k * ld + r];
+    return sum;
+}
+
+/* d'Hd, from G or from Y. */
+static double square_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                        const double *d)
+{
+    double sum = 0;
+    for (uint64_t k = 0; k < (x->factor > 0 ? x->factor : s->rank); k++) {
+        const uint64_t first = x->factor > 0 ? 0 : k;
+        double of_row = 0;
+        for (uint64_t r = first; r < s->rank; r++)
+            of_row += x->g[k * s->ld + r] * d[r];
+        sum += x->factor > 0 ? of_row * of_row : (2 * of_row - x->g[k * s->ld + k] * d[k]) * d[k];
+    }
+    return sum;
+}
+
+/* What the row is multiplied by. */
+static double scale_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                       const double *a)
+{
+    double counts = 0, mass = 0;
+    for (uint64_t r = 0; r < s->rank; r++) {
+        counts += x->b[r] * a[r];
+        mass += common_of(s, x, r) * a[r];
+    }
+    return poisson_row_scale(counts, mass);
+}
+
+/* d (R): scratch. */
+static void step_diagonal(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                          double *a, double *d)
+{
+    const double scale = scale_of(s, x, a), inverse = 1 / scale;
+    double slope = 0;
+    for (uint64_t r = 0; r < s->rank; r++) {
+        const double down = x->b[r] * inverse - common_of(s, x, r);
+        a[r] *= scale;
+        d[r] = poisson_diagonal(down, scale * scale / diagonal_of(x, s->ld, r), a[r]);
+        slope += down * d[r];
+    }
+    const double square = square_of(s, x, d) * inverse * inverse;
+    const double part = poisson_diagonal_part(slope, square > 0 ? square : 0, x->least);
+    for (uint64_t r = 0; r < s->rank; r++)
+        a[r] += part * d[r];
+}
+
+/* Short rows take the diagonal step, the others Newton's, together. */
+static void step(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                 uint64_t count, double *const *a, double *scratch)
+{
+    struct host_poisson_row others[HOST_ROWS_MOST] = {0};
+    double *rows[HOST_ROWS_MOST] = {0};
+    uint64_t left = 0;
+    for (uint64_t l = 0; l < count; l++) {
+        if (x[l].known <= poisson_short_rows(s->rank)) {
+            step_diagonal(s, &x[l], a[l], scratch);
+        } else {
+            others[left] = x[l];
+            rows[left++] = a[l];
+        }
+    }
+    if (left > 0)
+        step_newton(s, others, left, rows, scratch);
+}
+
 double host_poisson_rows_improve(const struct host_poisson_rows *s,
                                  const struct host_poisson_row *x, uint64_t count, double *const *a,
                                  double *scratch)
@@ -117,8 +192,8 @@ double host_poisson_rows_improve(const struct host_poisson_rows *s,
     double violation = 0;
     for (uint64_t l = 0; l < count; l++)
         violation = fmax(violation, largest_violation(s, &x[l], a[l]));
-    if (count > 0 && s->solver == SOLVER_NEWTON)
-        step_newton(s, x, count, a, scratch);
+    if (s->solver == SOLVER_NEWTON)
+        step(s, x, count, a, scratch);
     for (uint64_t l = 0; l < count && s->solver == SOLVER_MU; l++)
         multiply(s, &x[l], a[l]);
     return violation;

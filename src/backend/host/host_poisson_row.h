@@ -17,10 +17,12 @@ struct host_poisson_rows {
 };
 
 /* The system of one row: b, q (ld) and, with SOLVER_NEWTON, G (ld x ld), of which entries (i, j)
- * with i <= j count; the least of its values above 0. */
+ * with i <= j count, or Y (factor x ld), where G = Y'Y and factor is not 0. */
 struct host_poisson_row {
     const double *b, *q, *g;
-    double least;
+    uint64_t factor;
+    double known; /* how many values there are */
+    double least; /* of those above 0          */
 };
 
 /* Doubles of scratch memory that host_poisson_rows_improve takes. */
@@ -35,7 +37,11 @@ uint64_t host_poisson_row_room(uint64_t rank, enum solver solver);
  * POISSON_KEEPS of each entry at least, damped by 1 / (1 + L) where L = sqrt(d'Hd / least) is not
  * small. The objective divided by the least value is self-concordant, so that it then falls by
  * least (L - log(1 + L)) or more (Y. Nesterov: *Lectures on Convex Optimization*, 2018,
- * section 5.2). Where the multiplicative step surely gains more, that one is taken. */
+ * section 5.2). Where the multiplicative step surely gains more, that one is taken. Short rows
+ * (poisson_short_rows) take the diagonal step instead, damped likewise: multiplied so that the
+ * model has the row's total, all entries go to their own minima of the quadratic model, as far as
+ * that falls. It makes small entries large at once, as multiplicative steps do not, and leaves more
+ * of the others than Newton's, which ends where few entries have all. */
 double host_poisson_rows_improve(const struct host_poisson_rows *s,
                                  const struct host_poisson_row *x, uint64_t count, double *const *a,
                                  double *scratch);

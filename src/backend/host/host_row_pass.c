@@ -147,8 +147,12 @@ static void improve_counts(const struct host_row_pass *s, const struct host_syst
         const struct host_system *system = &rows->system[l];
         if (system->number[SYSTEM_LEAST] == 0)
             continue;
-        x[count] = (struct host_poisson_row){
-            .b = system->b, .q = system->q, .g = system->g, .least = system->number[SYSTEM_LEAST]};
+        x[count] = (struct host_poisson_row){.b = system->b,
+                                             .q = system->q,
+                                             .g = system->g,
+                                             .factor = system->factor,
+                                             .known = system->number[SYSTEM_KNOWN],
+                                             .least = system->number[SYSTEM_LEAST]};
         a[count] = rows->a[l];
         row[count++] = rows->row[l];
     }
@@ -173,6 +177,13 @@ void host_row_pass_solve(void *context, const struct host_system_rows *rows, dou
         solve_squares(s, rows, scratch, totals);
 }
 
+/* The most nonzeros of a row that takes the diagonal step, which needs no G. */
+static uint64_t short_rows(const struct host_row_systems *s, uint64_t rank)
+{
+    const bool newton = s->loss == LOSS_POISSON && s->solver == SOLVER_NEWTON;
+    return newton ? (uint64_t)poisson_short_rows(rank) : 0;
+}
+
 uint64_t host_row_pass_rows(const struct host_row_pass *s)
 {
     return host_row_pass_has_matrix(&s->h->systems) ? host_rows_kernels(s->h->model.rank)->rows : 1;
@@ -182,17 +193,19 @@ struct host_systems host_row_pass_systems(struct host_row_pass *s, int mode,
                                           const struct host_rows *factors, host_system_sink *sink)
 {
     const struct host_row_systems *systems = &s->h->systems;
-    return (struct host_systems){.slices = &s->h->sweep.ordered[mode],
-                                 .factors = factors,
-                                 .now = systems->now,
-                                 .loss = systems->loss,
-                                 .matrix = host_row_pass_has_matrix(systems),
-                                 .unlisted = systems->count.weight,
-                                 .weighed = systems->weighed,
-                                 .sink = sink,
-                                 .context = s,
-                                 .rows = host_row_pass_rows(s),
-                                 .scratch = host_row_pass_scratch(s)};
+    return (struct host_systems){
+        .slices = &s->h->sweep.ordered[mode],
+        .factors = factors,
+        .now = systems->now,
+        .loss = systems->loss,
+        .matrix = host_row_pass_has_matrix(systems),
+        .unlisted = systems->count.weight,
+        .weighed = systems->weighed,
+        .sink = sink,
+        .context = s,
+        .factor = sink == host_row_pass_solve ? short_rows(systems, s->h->model.rank) : 0,
+        .rows = host_row_pass_rows(s),
+        .scratch = host_row_pass_scratch(s)};
 }
 
 /* The first slice of rows `row` and later. */

@@ -153,25 +153,29 @@ static void make_terms(const struct pass *p, struct host_block *x)
         host_terms_squares(&x->t, value, x->count, p->s->unlisted);
 }
 
-/* Adds a part of the block to the system of its row, or begins it. */
+/* Adds a part of the block to the system of its row, or begins it; with Y where it is `short_row`.
+ */
 static void add_part(const struct pass *p, const struct host_block *x,
-                     const struct host_block_part *part, bool begins, double *system)
+                     const struct host_block_part *part, bool begins, bool short_row,
+                     struct host_system *to)
 {
     const struct host_systems_kernels *kernel = p->blocks.kernel;
-    const struct host_system to = host_system_at(system, p->rank);
     const uint64_t k = part->first, count = part->count;
     const double *value = p->s->slices->value + x->first + k, *z = x->z + k * p->ld;
     if (begins)
-        memset(system, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *system);
+        memset(to->number, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *to->number);
     if (p->s->loss == LOSS_POISSON)
-        host_terms_sum_counts(value, count, to.number);
+        host_terms_sum_counts(value, count, to->number);
     else
-        host_terms_sum_squares(x->t.misfit + k, value, count, to.number);
-    kernel->add_vector(z, count, p->ld, x->t.c + k, to.b);
-    if (p->s->matrix)
-        kernel->add(z, count, p->ld, x->t.w + k, x->wz, begins, to.g);
+        host_terms_sum_squares(x->t.misfit + k, value, count, to->number);
+    kernel->add_vector(z, count, p->ld, x->t.c + k, to->b);
+    if (short_row)
+        kernel->factor(z, count, p->ld, x->t.w + k, to->g + to->factor * p->ld);
+    else if (p->s->matrix)
+        kernel->add(z, count, p->ld, x->t.w + k, x->wz, begins, to->g);
     if (p->s->loss == LOSS_POISSON && p->s->weighed)
-        kernel->add_vector(z, count, p->ld, x->t.q + k, to.q);
+        kernel->add_vector(z, count, p->ld, x->t.q + k, to->q);
+    to->factor += short_row ? count : 0;
 }
 
 /* Gives the sink the rows whose systems are whole. */
@@ -182,41 +186,71 @@ static void hand_over(const struct pass *p, struct work *w, struct host_row_tota
     w->rows.count = 0;
 }
 
+/* Gives the sink one row with Y, before those that wait for others. */
+static void hand_over_one(const struct pass *p, uint64_t row, struct work *w,
+                          struct host_row_totals *totals)
+{
+    const uint64_t l = w->rows.count;
+    const struct host_system_rows one = {
+        .count = 1, .row = {row}, .system = {w->rows.system[l]}, .a = {w->rows.a[l]}};
+    host_blocks_row(&p->blocks, row, w->rows.a[l]);
+    p->s->sink(p->s->context, &one, w->scratch, totals);
+    w->rows.system[l].factor = 0;
+}
+
 /* The next system is whole: that of `row`. */
 static void end_row(const struct pass *p, uint64_t row, struct work *w,
                     struct host_row_totals *totals)
 {
-    const uint64_t l = w->rows.count++;
+    const uint64_t l = w->rows.count;
+    if (w->rows.system[l].factor > 0) {
+        hand_over_one(p, row, w, totals);
+        return;
+    }
     w->rows.row[l] = row;
     host_blocks_row(&p->blocks, row, w->rows.a[l]);
-    if (w->rows.count == p->s->rows)
+    if (++w->rows.count == p->s->rows)
         hand_over(p, w, totals);
+}
+
+/* Adds the parts of the block, which is of run k; *from is the first nonzero of the row that its
+ * first part belongs to, and becomes that of the next block's. Returns the next block's slice. */
+static uint64_t add_block(const struct pass *p, uint64_t k, struct work *w, uint64_t *from)
+{
+    struct run *run = &p->run[k];
+    const struct host_slices *x = p->s->slices;
+    const struct host_block *block = &w->block;
+    uint64_t slice = run->slice;
+    for (uint64_t n = 0; n < block->parts; n++) {
+        const struct host_block_part *part = &block->part[n];
+        const uint64_t first = block->first + part->first, last = first + part->count;
+        slice = part->slice;
+        const bool head = run->head && slice == run->slice, tail = x->end[slice] > run->last;
+        const bool whole = !head && !tail;
+        struct host_system end, *system = &w->rows.system[w->rows.count];
+        if (!whole) {
+            end = host_system_at(end_of(p, k, !head), p->rank);
+            system = &end;
+        }
+        add_part(p, block, part, first == *from, whole && x->end[slice] - *from <= p->s->factor,
+                 system);
+        if (x->end[slice] > last)
+            continue;
+        if (whole)
+            end_row(p, x->row[slice], w, &run->totals);
+        *from = x->end[slice++];
+    }
+    return slice;
 }
 
 static void sum_run(const struct pass *p, uint64_t k, struct work *w)
 {
     struct run *run = &p->run[k];
-    const struct host_slices *x = p->s->slices;
-    struct host_block *block = &w->block;
-    uint64_t slice = run->slice, from = run->first; /* from: of the row that is summed */
-    for (uint64_t i = run->first; i < run->last; i += block->count) {
-        host_block_read(&p->blocks, block, slice, i, run->last);
-        make_terms(p, block);
-        for (uint64_t n = 0; n < block->parts; n++) {
-            const struct host_block_part *part = &block->part[n];
-            slice = part->slice;
-            const bool head = run->head && slice == run->slice, whole = x->end[slice] <= run->last;
-            double *own = w->rows.system[w->rows.count].number;
-            add_part(p, block, part, i + part->first == from,
-                     head     ? end_of(p, k, 0)
-                     : !whole ? end_of(p, k, 1)
-                              : own);
-            if (x->end[slice] > i + part->first + part->count)
-                continue;
-            if (!head)
-                end_row(p, x->row[slice], w, &run->totals);
-            from = x->end[slice++];
-        }
+    uint64_t slice = run->slice, from = run->first;
+    for (uint64_t i = run->first; i < run->last; i += w->block.count) {
+        host_block_read(&p->blocks, &w->block, slice, i, run->last);
+        make_terms(p, &w->block);
+        slice = add_block(p, k, w, &from);
     }
     hand_over(p, w, &run->totals);
 }

@@ -26,9 +26,11 @@ struct host_row_totals {
 void host_row_totals_add(struct host_row_totals *to, const struct host_row_totals *from);
 
 /* A system: its numbers, b (ld), q (ld, of counts; else 0) and G (ld x ld), of which entries (i, j)
- * with i <= j count. Where rows take a multiplicative step, there is no G. */
+ * with i <= j count. Where rows take a multiplicative step, there is no G. Of a short row, Y may
+ * stand in its place. */
 struct host_system {
     double *number, *b, *q, *g;
+    uint64_t factor; /* rows of Y (factor x ld), where G = Y'Y; 0: G is there */
 };
 
 /* Doubles of a system. */
@@ -63,6 +65,7 @@ struct host_systems {
     bool weighed;    /* h is not 1, or values may be unknown               */
     host_system_sink *sink;
     void *context;
+    uint64_t factor;  /* nonzeros of a row that the sink takes with Y, at most: no more than ld */
     uint64_t rows;    /* that the sink takes at a time, at most */
     uint64_t scratch; /* doubles that the sink needs            */
 };

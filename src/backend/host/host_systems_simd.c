@@ -1,5 +1,7 @@
 #include "backend/host/host_systems_simd.h"
 
+#include <math.h>
+
 #include "backend/host/simd_vector.h"
 
 #define TILE_ROWS     SIMD_WIDTH /* of G, summed in registers ... */
@@ -296,5 +298,14 @@ static void add(const double *z, uint64_t count, uint64_t ld, const double *w, d
         add_matrix(z, wz, count, ld, false, g);
 }
 
-const struct host_systems_kernels SIMD_NAME(host_systems) = {read_row, lay_out, products,
-                                                             add_vector, add};
+static void factor(const double *z, uint64_t count, uint64_t ld, const double *w, double *y)
+{
+    for (uint64_t k = 0; k < count; k++) {
+        const double root = sqrt(w[k]);
+        for (uint64_t r = 0; r < ld; r += SIMD_WIDTH)
+            store(y + k * ld + r, root * load(z + k * ld + r));
+    }
+}
+
+const struct host_systems_kernels SIMD_NAME(host_systems) = {read_row,   lay_out, products,
+                                                             add_vector, add,     factor};

@@ -53,6 +53,9 @@ struct host_systems_kernels {
      * <= j at least. wz (count x ld) is scratch. */
     void (*add)(const double *z, uint64_t count, uint64_t ld, const double *w, double *wz,
                 bool fresh, double *g);
+
+    /* y (count x ld) = sqrt(w[k]) z_k. */
+    void (*factor)(const double *z, uint64_t count, uint64_t ld, const double *w, double *y);
 };
 
 extern const struct host_systems_kernels host_systems_double2, host_systems_double4,

@@ -99,6 +99,15 @@ static long double expect(const struct case_of_rows *p, uint64_t i)
     return (value == value ? poisson_misfit(value, (double)m) : 0) - p->unlisted * m;
 }
 
+/* Of G, or of Y'Y. */
+static double entry_of_g(const struct host_system *s, uint64_t ld, uint64_t i, uint64_t j)
+{
+    double sum = 0;
+    for (uint64_t k = 0; k < s->factor; k++)
+        sum += s->g[k * ld + i] * s->g[k * ld + j];
+    return s->factor > 0 ? sum : s->g[i * ld + j];
+}
+
 static void take(void *context, const struct host_system_rows *rows, double *scratch,
                  struct host_row_totals *totals)
 {
@@ -114,7 +123,7 @@ static void take(void *context, const struct host_system_rows *rows, double *scr
         memcpy(to->q, s->q, p->rank * sizeof *to->q);
         for (uint64_t i = 0; i < p->rank; i++)
             for (uint64_t j = i; j < p->rank; j++)
-                to->g[i * LD + j] = s->g[i * ld + j];
+                to->g[i * LD + j] = entry_of_g(s, ld, i, j);
     }
 }
 
@@ -160,6 +169,7 @@ static void run(struct case_of_rows *p, const struct host_slices *slices,
                                    .weighed = true,
                                    .sink = take,
                                    .context = p,
+                                   .factor = p->loss == LOSS_POISSON ? p->rank - 1 : 0,
                                    .rows = 8,
                                    .scratch = 1};
     memset(p->found, 0, MOST_ROWS * sizeof *p->found);

@@ -1,0 +1,318 @@
+/* Short rows of counts that take the diagonal step (numerics/poisson_term.h). A lane group takes a
+ * row, and holds all of it in registers. */
+#ifndef BLCO_SHORT_DIAGONAL_CUH
+#define BLCO_SHORT_DIAGONAL_CUH
+
+#include "kernels/rows/short_rows.cuh"
+#include "numerics/poisson_term.h"
+#include "numerics/vector.cuh"
+
+/* LANES: of a group, at least MOST; PER: vectors of a row that each of them takes. */
+template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
+    static constexpr int WIDTH = VECTOR_BYTES / sizeof(T), ENTRIES = PER * WIDTH;
+    static constexpr int COLUMNS = LANES * ENTRIES;
+    static constexpr int MOST = ROW_SHORT_DESCENT; /* nonzeros of a row */
+    static constexpr int AT_ONCE = 4;              /* nonzeros that are gathered */
+    struct room_of {
+        alignas(16) double now[COLUMNS], out[COLUMNS], linear[COLUMNS], unit[COLUMNS];
+        alignas(
+            16) double least[COLUMNS]; /* what a count of 1 is, in units of an entry's inverse */
+        short_row row[WARP];
+    };
+    room_of &room;
+
+    /* Entries of a row in a lane: vector `which` of them is number which * LANES + lane of all. */
+    using entries = double[ENTRIES];
+
+    /* What the nonzeros of a row are to it; lane l of a group has those of nonzero l % MOST. */
+    struct term {
+        double x, c, w, q;
+    };
+
+    __device__ __forceinline__ short_diagonal(const row_systems_args &args, room_of &of)
+        : short_rows(args, of.row), room(of)
+    {
+        for (int r = lane; r < COLUMNS; r += WARP) {
+            const bool there = r < static_cast<int>(a.rank);
+            room.now[r] = there ? a.common.now[r] : 0;
+            room.out[r] = there ? a.common.out[r] : 0;
+            room.linear[r] = there ? a.common.linear[r] : 0;
+            room.unit[r] = there ? a.common.unit[r] : 0;
+            room.least[r] = there ? 1 / (a.common.unit[r] * a.of_count) : 0;
+        }
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ uint32_t vector_number(int which) const
+    {
+        return which * LANES + lane % LANES;
+    }
+
+    /* The component of the lane's entry e. */
+    __device__ __forceinline__ uint32_t entry_number(int e) const
+    {
+        return vector_number(e / WIDTH) * WIDTH + e % WIDTH;
+    }
+
+    /* The lane's entries of a vector (COLUMNS) in the room. */
+    __device__ __forceinline__ void read_room(const double *of, entries &x) const
+    {
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            x[e] = of[entry_number(e)];
+    }
+
+    /* The lane's entries of row i of a table; 0 beyond its vectors. */
+    __device__ __forceinline__ void read_row(const void *rows, uint64_t i, entries &x) const
+    {
+        const vector<T> *from = static_cast<const vector<T> *>(rows) + i * a.mttkrp.vectors;
+#pragma unroll
+        for (int k = 0; k < PER; k++) {
+            vector<T> part = splat<vector<T>>(0);
+            if (vector_number(k) < a.mttkrp.vectors)
+                part = __ldg(from + vector_number(k));
+            const T *entry = reinterpret_cast<const T *>(&part);
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++)
+                x[k * WIDTH + e] = static_cast<double>(entry[e]);
+        }
+    }
+
+    /* The nonzeros of the longest row of a group. */
+    __device__ __forceinline__ static int longest_of(const short_row &of)
+    {
+        int most = of.length;
+#pragma unroll
+        for (int step = LANES; step < WARP; step *= 2)
+            most = max(most, __shfl_xor_sync(ALL, most, step));
+        return most;
+    }
+
+    /* The row of a table that nonzero j of the group's row has, where the lane's has `mine`. */
+    __device__ __forceinline__ void read_table(const mttkrp_gather &table, uint32_t mine,
+                                               const short_row &of, int j, entries &x) const
+    {
+        const int source = of.first + max(min(j, of.length - 1), 0);
+        read_row(table.rows, __shfl_sync(ALL, mine, source), x);
+    }
+
+    /* The row gets the weights of its components. */
+    __device__ __forceinline__ void weigh(entries &old) const
+    {
+        entries now;
+        read_room(room.now, now);
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            old[e] *= now[e];
+    }
+
+    /* z of the first `most` nonzeros of the group's row; of those beyond its last one, any. */
+    __device__ __forceinline__ void gather(const short_row &of, int most, entries (&z)[MOST]) const
+    {
+#pragma unroll
+        for (int j = 0; j < MOST; j++)
+#pragma unroll
+            for (int e = 0; e < ENTRIES; e++)
+                z[j][e] = entry_number(e) < a.rank ? 1 : 0;
+#pragma unroll 1
+        for (int n = 0; n < a.mttkrp.gathers; n++) {
+            const mttkrp_gather &table = a.mttkrp.gather[n];
+            const uint32_t mine = coordinate_of(table.field, index);
+#pragma unroll
+            for (int j = 0; j < MOST; j++)
+                if (n == 0 && j < most)
+                    read_table(table, mine, of, j, z[j]);
+#pragma unroll
+            for (int from = 0; from < MOST; from += AT_ONCE) {
+                entries x[AT_ONCE];
+                if (n == 0 || from >= most)
+                    break;
+#pragma unroll
+                for (int j = 0; j < AT_ONCE; j++)
+                    read_table(table, mine, of, from + j, x[j]);
+#pragma unroll
+                for (int j = 0; j < AT_ONCE; j++)
+#pragma unroll
+                    for (int e = 0; e < ENTRIES; e++)
+                        z[from + j][e] *= x[j][e];
+            }
+        }
+    }
+
+    /* The sum of x over the lanes of a group. */
+    __device__ __forceinline__ static double group_sum(double x)
+    {
+#pragma unroll
+        for (int step = LANES / 2; step > 0; step /= 2)
+            x += __shfl_xor_sync(ALL, x, step);
+        return x;
+    }
+
+    /* <v, z> of nonzero l % MOST in lane l of a group. */
+    __device__ __forceinline__ double products(const entries &v, const entries (&z)[MOST],
+                                               int most) const
+    {
+        double x[MOST];
+#pragma unroll
+        for (int j = 0; j < MOST; j++) {
+            x[j] = 0;
+            if (j < most)
+#pragma unroll
+                for (int e = 0; e < ENTRIES; e++)
+                    x[j] = fma(v[e], z[j][e], x[j]);
+        }
+        /* A lane keeps half of the sums, and gives the other half to its neighbour. */
+#pragma unroll
+        for (int half = MOST / 2; half > 0; half /= 2)
+#pragma unroll
+            for (int j = 0; j < half; j++) {
+                const bool upper = lane & half;
+                const double keeps = upper ? x[j + half] : x[j], gives = upper ? x[j] : x[j + half];
+                x[j] = keeps + __shfl_xor_sync(ALL, gives, half);
+            }
+#pragma unroll
+        for (int step = MOST; step < LANES; step *= 2)
+            x[0] += __shfl_xor_sync(ALL, x[0], step);
+        return x[0];
+    }
+
+    /* Of the lane's nonzero, where the model is m. */
+    __device__ __forceinline__ term term_of(const short_row &of, double m) const
+    {
+        const int own = lane % MOST;
+        const double x = __shfl_sync(ALL, value, of.first + max(min(own, of.length - 1), 0));
+        const double known = own < of.length ? x : NAN;
+        const struct poisson_term t = poisson_term_of(known, inverse(poisson_rate(m)), a.unlisted);
+        return {known, t.c, t.w, own < of.length ? t.q : 0};
+    }
+
+    /* The least value above 0 of the group's row; infinity if there is none. */
+    __device__ __forceinline__ static double least_of(double x)
+    {
+        double least = x > 0 ? x : INFINITY;
+#pragma unroll
+        for (int step = MOST / 2; step > 0; step /= 2)
+            least = fmin(least, __shfl_xor_sync(ALL, least, step));
+        return least;
+    }
+
+    /* The gradient is linear - b; h = H's diagonal. */
+    __device__ __forceinline__ void gradients(const term &t, const entries (&z)[MOST], int most,
+                                              entries &b, entries &linear, entries &h) const
+    {
+        read_room(room.linear, linear);
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            b[e] = h[e] = 0;
+#pragma unroll
+        for (int j = 0; j < MOST; j++) {
+            if (j >= most)
+                break;
+            const double c = __shfl_sync(ALL, t.c, j, LANES), w = __shfl_sync(ALL, t.w, j, LANES);
+            const double q = a.weighed ? __shfl_sync(ALL, t.q, j, LANES) : 0;
+#pragma unroll
+            for (int e = 0; e < ENTRIES; e++) {
+                b[e] = fma(c, z[j][e], b[e]);
+                h[e] = fma(w * z[j][e], z[j][e], h[e]);
+                linear[e] = fma(q, z[j][e], linear[e]);
+            }
+        }
+    }
+
+    /* The sum of x y over the row. */
+    __device__ __forceinline__ static double inner(const entries &x, const entries &y)
+    {
+        double sum = 0;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            sum = fma(x[e], y[e], sum);
+        return group_sum(sum);
+    }
+
+    /* The largest violation of the lane's entries. */
+    __device__ __forceinline__ double violation(const entries &old, const entries &linear,
+                                                const entries &b) const
+    {
+        entries unit, least;
+        double most = 0;
+        read_room(room.unit, unit);
+        read_room(room.least, least);
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            most = fmax(most, fabs(fmin(old[e] * least[e], (linear[e] - b[e]) * unit[e])));
+        return most;
+    }
+
+    __device__ __forceinline__ void write_row(uint32_t number, const entries &x) const
+    {
+        vector<T> *to =
+            static_cast<vector<T> *>(a.mttkrp.m) + static_cast<uint64_t>(number) * a.mttkrp.vectors;
+#pragma unroll
+        for (int k = 0; k < PER; k++) {
+            vector<T> part;
+            T *entry = reinterpret_cast<T *>(&part);
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++)
+                entry[e] = static_cast<T>(x[k * WIDTH + e]);
+            if (vector_number(k) < a.mttkrp.vectors)
+                to[vector_number(k)] = part;
+        }
+    }
+
+    /* old becomes the new row, which goes `part` of the way in direction d; a row without counts is
+     * zero. */
+    __device__ __forceinline__ void take(entries &old, const entries &d, double part,
+                                         bool solves) const
+    {
+        entries out;
+        read_room(room.out, out);
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) {
+            const double entry = fma(part, d[e], old[e]) * out[e];
+            const double floored = entry < a.floor ? a.floor : entry; /* a NaN stays */
+            old[e] = solves && entry_number(e) < a.rank ? floored : 0;
+        }
+    }
+
+    /* The row of slot s, of the group. */
+    __device__ __forceinline__ void improve(int s)
+    {
+        const short_row of = s < rows ? room.row[s] : short_row{0, 0, 0};
+        const int most = longest_of(of);
+        entries z[MOST], old, b, linear, h;
+        read_row(a.old, of.number, old);
+        gather(of, most, z);
+        weigh(old);
+        const term t = term_of(of, products(old, z, most));
+        const double least = least_of(t.x);
+        gradients(t, z, most, b, linear, h);
+        if (least < INFINITY)
+            sum.violation = fmax(sum.violation, violation(old, linear, b));
+        const double scale = poisson_row_scale(inner(b, old), inner(linear, old));
+        const double back = inverse(scale);
+        entries d;
+        double slope = 0;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) {
+            const double down = fma(b[e], back, -linear[e]);
+            old[e] *= scale;
+            d[e] = poisson_diagonal(down, inverse(h[e]) * scale * scale, old[e]);
+            slope = fma(down, d[e], slope);
+        }
+        const double moved = products(d, z, most) * back;
+        const double square = lane % LANES < MOST ? t.w * moved * moved : 0;
+        const double part = poisson_diagonal_part(group_sum(slope), group_sum(square), least);
+        take(old, d, part, least < INFINITY);
+        if (s < rows)
+            write_row(of.number, old);
+    }
+
+    __device__ __forceinline__ bool solve()
+    {
+        for (int s = 0; s < rows; s += WARP / LANES)
+            improve(s + lane / LANES);
+        return true;
+    }
+};
+
+#endif
