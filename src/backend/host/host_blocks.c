@@ -4,7 +4,9 @@
 #include "base/least.h"
 #include "base/machine.h"
 
-#define AHEAD 16 /* nonzeros from a row's prefetch to its use */
+#define AHEAD        16          /* nonzeros from a row's prefetch to its use */
+#define LINE_DOUBLES 8           /* of a cache */
+#define NEAR_BYTES   (16 * 1024) /* of a block's z and wz, which stay in the nearest cache */
 
 _Static_assert(HOST_SYSTEM_PAD <= HOST_SLICES_PAD, "kernels read on after the last nonzero");
 _Static_assert(HOST_SYSTEM_BLOCK % HOST_SYSTEM_PAD == 0, "a block has room for what is read on");
@@ -21,8 +23,16 @@ static const struct host_systems_kernels *kernels(uint64_t rank)
     return &host_systems_double2;
 }
 
+/* As many nonzeros as fit, at least two for each entry of the widest vectors. */
+static uint64_t nonzeros_of_block(uint64_t ld, bool matrix)
+{
+    const uint64_t fit = NEAR_BYTES / ((matrix ? 2 : 1) * ld * sizeof(double));
+    const uint64_t least = 2 * HOST_SYSTEM_PAD, most = least_of(HOST_SYSTEM_BLOCK, fit);
+    return most < least ? least : most / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
+}
+
 struct host_blocks host_blocks_of(const struct host_slices *slices, const struct host_rows *factors,
-                                  const double *now)
+                                  const double *now, bool matrix)
 {
     struct host_blocks b = {.slices = slices,
                             .kernel = kernels(factors->rank),
@@ -33,6 +43,7 @@ struct host_blocks host_blocks_of(const struct host_slices *slices, const struct
                                          .rank = factors->rank,
                                          .ld = host_system_ld(factors->rank),
                                          .precision = factors->precision}};
+    b.most = nonzeros_of_block(b.products.ld, matrix);
     uint64_t bytes = 0; /* of the other modes' rows */
     for (int n = 0, k = 0; n < slices->shape.order; n++) {
         if (n == slices->mode)
@@ -81,10 +92,12 @@ void host_block_read(const struct host_blocks *b, struct host_block *x, uint64_t
                      uint64_t first, uint64_t last)
 {
     const struct host_slices *s = b->slices;
-    const uint64_t ld = b->products.ld, count = least_of(HOST_SYSTEM_BLOCK, last - first);
+    const uint64_t ld = b->products.ld, count = least_of(b->most, last - first);
     x->first = first;
     x->count = count;
     x->parts = 0;
+    for (uint64_t k = 0; k < count; k += LINE_DOUBLES)
+        __builtin_prefetch(s->value + first + HOST_SYSTEM_BLOCK + k);
     for (uint64_t k = 0; k < count; slice++) {
         const uint64_t end = least_of(s->end[slice] - first, count);
         if (x->parts > 0 || x->laid_slice != slice)

@@ -15,6 +15,7 @@ struct host_blocks {
     const struct host_rows *factors;
     const double *now; /* (R): times the rows of the mode, their weights */
     struct host_products products;
+    uint64_t most; /* nonzeros of a block, a multiple of HOST_SYSTEM_PAD */
 };
 
 /* The nonzeros of a block that belong to one row. */
@@ -25,7 +26,7 @@ struct host_block_part {
 
 /* A block in one thread's room. */
 struct host_block {
-    uint64_t first, count; /* nonzeros [first, first + count), count at most HOST_SYSTEM_BLOCK */
+    uint64_t first, count; /* nonzeros [first, first + count), at most b->most */
     uint64_t parts;
     struct host_block_part part[HOST_SYSTEM_BLOCK];
     const double *row[HOST_SYSTEM_BLOCK]; /* of each nonzero, laid out, in `laid` */
@@ -36,8 +37,9 @@ struct host_block {
     struct host_terms t;
 };
 
+/* matrix: whether wz is needed, too. */
 struct host_blocks host_blocks_of(const struct host_slices *slices, const struct host_rows *factors,
-                                  const double *now);
+                                  const double *now, bool matrix);
 
 /* Doubles of a block's arrays, which are 0 at first. */
 uint64_t host_block_room(uint64_t ld);

@@ -12,6 +12,7 @@
 /* Where runs are cut does not depend on the number of threads. */
 #define MAX_RUNS  1024
 #define MIN_RUNS  16
+#define JOINED    16                   /* runs that a thread joins at a time */
 #define RUN_NNZ   1024                 /* nonzeros of a run, at least       */
 #define ENDS_ROOM (UINT64_C(64) << 20) /* bytes of the runs' ends, at most */
 
@@ -54,6 +55,7 @@ struct run {
     bool head, tail;      /* the first row begins before the run; the last begins here and ends
                            * after it */
     struct host_row_totals totals;
+    struct host_row_totals joined; /* of the rows that join_tails takes with this run's */
     struct host_value_sums values;
 };
 
@@ -70,7 +72,7 @@ struct pass {
     uint64_t rank, ld, length;
     uint64_t runs;
     struct run *run; /* (runs); owned                           */
-    double *ends;    /* (runs x 2 x length): heads and tails; owned */
+    double *ends;    /* (runs x 2 x length): heads and tails; owned     */
     double *rooms;   /* (threads x room); owned                 */
     uint64_t room;
 };
@@ -83,6 +85,7 @@ static double *end_of(const struct pass *p, uint64_t run, int tail)
 static void begin_work(const struct pass *p, int thread, struct work *w)
 {
     double *room = p->rooms + (uint64_t)thread * p->room;
+    memset(room, 0, p->room * sizeof *room);
     w->rows.count = 0;
     host_block_begin(&w->block, p->ld, room);
     room += host_block_room(p->ld);
@@ -122,15 +125,15 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
 {
     const uint64_t rank = s->factors->rank, ld = host_system_ld(rank);
     *p = (struct pass){.s = s,
-                       .blocks = host_blocks_of(s->slices, s->factors, s->now),
+                       .blocks = host_blocks_of(s->slices, s->factors, s->now, s->matrix),
                        .rank = rank,
                        .ld = ld,
                        .length = host_system_length(rank, s->matrix)};
     p->runs = count_runs(p, nnz);
     p->room = host_block_room(ld) + s->rows * (p->length + ld) + host_system_ld(s->scratch);
     p->run = memory_array(p->runs, sizeof *p->run, error);
-    p->ends = memory_zeros(p->runs, 2 * p->length * sizeof *p->ends, error);
-    p->rooms = memory_zeros((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
+    p->ends = memory_array(p->runs, 2 * p->length * sizeof *p->ends, error);
+    p->rooms = memory_array((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
     if (error->status == STATUS_OK)
         cut_runs(p, first, nnz);
     return error->status;
@@ -231,6 +234,8 @@ static uint64_t add_block(const struct pass *p, uint64_t k, struct work *w, uint
         if (!whole) {
             end = host_system_at(end_of(p, k, !head), p->rank);
             system = &end;
+            if (first == *from) /* all is added, also what does not count */
+                memset(end.number, 0, p->length * sizeof *end.number);
         }
         add_part(p, block, part, first == *from, whole && x->end[slice] - *from <= p->s->factor,
                  system);
@@ -255,25 +260,27 @@ static void sum_run(const struct pass *p, uint64_t k, struct work *w)
     hand_over(p, w, &run->totals);
 }
 
-/* Adds the ends of runs that belong to one row, in the order of the runs. */
-static void join_ends(const struct pass *p, struct host_row_totals *totals)
+/* Sums the row that begins in run k and ends in a later one, in the order of the runs. */
+static void join_tail(const struct pass *p, uint64_t k, struct work *w,
+                      struct host_row_totals *totals)
 {
     const struct host_slices *x = p->s->slices;
-    struct work w;
-    double *open = NULL; /* the sum of a row that began in a run before */
-    begin_work(p, 0, &w);
-    for (uint64_t k = 0; k < p->runs; k++) {
-        const struct run *run = &p->run[k];
-        if (run->head) {
-            host_system_join(open, end_of(p, k, 0), p->length);
-            if (x->end[run->slice] <= run->last) {
-                w.rows.system[w.rows.count] = host_system_at(open, p->rank);
-                end_row(p, x->row[run->slice], &w, totals);
-            }
-        }
-        open = run->tail ? end_of(p, k, 1) : open;
-    }
-    hand_over(p, &w, totals);
+    double *sum = end_of(p, k, 1);
+    do {
+        host_system_join(sum, end_of(p, ++k, 0), p->length);
+    } while (x->end[p->run[k].slice] > p->run[k].last);
+    w->rows.system[w->rows.count] = host_system_at(sum, p->rank);
+    end_row(p, x->row[p->run[k].slice], w, totals);
+}
+
+/* The same of all of JOINED runs from run `first` on. */
+static void join_tails(const struct pass *p, uint64_t first, struct work *w)
+{
+    struct host_row_totals *totals = &p->run[first].joined;
+    for (uint64_t k = first; k < p->runs && k < first + JOINED; k++)
+        if (p->run[k].tail)
+            join_tail(p, k, w, totals);
+    hand_over(p, w, totals);
 }
 
 enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint64_t last,
@@ -293,10 +300,14 @@ enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint6
 #pragma omp for schedule(dynamic)
         for (uint64_t k = 0; k < p.runs; k++)
             sum_run(&p, k, &w);
+#pragma omp for schedule(dynamic)
+        for (uint64_t k = 0; k < p.runs; k += JOINED)
+            join_tails(&p, k, &w);
     }
     for (uint64_t k = 0; k < p.runs; k++)
         host_row_totals_add(totals, &p.run[k].totals);
-    join_ends(&p, totals);
+    for (uint64_t k = 0; k < p.runs; k += JOINED)
+        host_row_totals_add(totals, &p.run[k].joined);
 done:
     end_pass(&p);
     return error->status;

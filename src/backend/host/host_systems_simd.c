@@ -8,6 +8,7 @@
 #define TILE_VECTORS  2          /* ... and its columns           */
 #define VECTORS       4          /* of a row, for which there are kernels */
 #define VECTOR_CHAINS 4          /* vectors of b that are summed at a time */
+#define STREAM_AHEAD  128        /* nonzeros: their coordinates are prefetched */
 #define LINE_BYTES    64         /* of a cache */
 
 typedef float floats
@@ -69,11 +70,12 @@ INLINE const char *row_at(const struct reading *r, int n, uint64_t i)
     return r->rows[n] + r->coordinate[n][i] * r->bytes;
 }
 
-INLINE void prefetch_rows(const struct reading *r, int others, uint64_t i)
+/* bytes: of a row's vectors, which is a constant. */
+INLINE void prefetch_rows(const struct reading *r, int others, uint64_t bytes, uint64_t i)
 {
     for (int n = 0; n < others; n++) {
         const char *row = row_at(r, n, i);
-        for (uint64_t e = 0; e < r->bytes; e += LINE_BYTES)
+        for (uint64_t e = 0; e < bytes; e += LINE_BYTES)
             __builtin_prefetch(row + e);
     }
 }
@@ -104,11 +106,13 @@ INLINE void products_of(const struct host_products *p, const struct host_product
     struct reading r;
     const uint64_t ld = SIMD_WIDTH == HOST_SYSTEM_PAD ? (uint64_t)vectors * SIMD_WIDTH : p->ld;
     const uint64_t ahead = p->ahead, end = ahead ? p->nnz : 0;
+    const uint64_t size = single ? sizeof(float) : sizeof(double);
+    const uint64_t bytes = (uint64_t)vectors * SIMD_WIDTH * size;
     const bool keep = one && vectors <= VECTORS;
     double *z = x->z, *m = x->m;
     vec kept[VECTORS];
     r.last = p->rank - SIMD_WIDTH;
-    r.bytes = p->rank * (single ? sizeof(float) : sizeof(double));
+    r.bytes = p->rank * size;
     for (int n = 0; n < others; n++) {
         r.rows[n] = p->rows[n];
         r.coordinate[n] = p->coordinate[n];
@@ -118,9 +122,11 @@ INLINE void products_of(const struct host_products *p, const struct host_product
     for (uint64_t k = 0; k < x->count; k += SIMD_WIDTH) {
         const uint64_t i = x->first + k;
         vec sum[SIMD_WIDTH];
+        for (int n = 0; n < others; n++)
+            __builtin_prefetch(r.coordinate[n] + i + STREAM_AHEAD);
         if (i + ahead + SIMD_WIDTH <= end)
             for (uint64_t u = 0; u < SIMD_WIDTH; u++)
-                prefetch_rows(&r, others, i + ahead + u);
+                prefetch_rows(&r, others, bytes, i + ahead + u);
         EACH_NONZERO
         for (uint64_t u = 0; u < SIMD_WIDTH; u++) {
             const vec *a = keep ? kept : (const vec *)x->a[one ? 0 : k + u];
