@@ -52,9 +52,9 @@ struct row_systems_args {
     int nonneg;      /* new rows are not negative                             */
     int counted;     /* the ridge is multiplied by a row's known entries      */
     int short_rows;  /* rows of up to so many nonzeros that lie in a span as a whole are solved by
-                      * row_short_solve: at most ROW_SHORT_DESCENT of counts (poisson_short_rows(R),
-                      * if that is less, where `matrix` is set), ROW_SHORT_EQUATIONS where unlisted
-                      * is 0, no ridge is, and rows may be negative */
+                      * row_short_solve: of counts at most ROW_SHORT_DESCENT or, where `matrix` is
+                      * set, ROW_SHORT_DIAGONAL and poisson_short_rows(R); ROW_SHORT_EQUATIONS where
+                      * unlisted is 0, no ridge is, and rows may be negative */
     int counts;      /* the loss is Poisson's                                 */
     int matrix;      /* G is needed: not for multiplicative steps of counts   */
     int weighed;     /* of counts: not every listed entry has the weight h    */
@@ -82,5 +82,6 @@ struct row_systems_args {
  * coordinates are improved one after the other. */
 #define ROW_SHORT_EQUATIONS 16
 #define ROW_SHORT_DESCENT   8
+#define ROW_SHORT_DIAGONAL  16 /* ... or take the diagonal step of counts */
 
 #endif

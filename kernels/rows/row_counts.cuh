@@ -124,7 +124,7 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
         double slope = 0;
         for (int k = 0; k < PARTS; k++) {
             const uint32_t r = entry(k);
-            const double h = r < p.rank ? this->g(r, r) : 0;
+            const double h = r < p.rank ? this->h(r, r) : 0;
             const double down = r < p.rank ? room.b[r] * inverse - linear[k] : 0;
             a[k] *= times;
             d[k] = poisson_diagonal(down, times * times / h, a[k]);

@@ -60,23 +60,20 @@ template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
     return instance<SOLVER<64>>();
 }
 
-/* A lane's part of a row has at most four entries. */
-short_kernel choose_diagonal(uint32_t rank, bool single)
+template <typename T> short_kernel choose_diagonal(uint32_t rank)
 {
     if (rank <= 16)
-        return single ? instance<short_diagonal<float, 8, 1>>()
-                      : instance<short_diagonal<double, 8, 1>>();
+        return instance<short_diagonal<T, 16, 1>>();
     if (rank <= 32)
-        return single ? instance<short_diagonal<float, 8, 1>>()
-                      : instance<short_diagonal<double, 8, 2>>();
-    return single ? instance<short_diagonal<float, 16, 1>>()
-                  : instance<short_diagonal<double, 16, 2>>();
+        return instance<short_diagonal<T, 16, 2>>();
+    return instance<short_diagonal<T, 32, 2>>();
 }
 
 short_kernel kernel_of(const row_systems_args &args)
 {
     if (args.counts && args.matrix)
-        return choose_diagonal(args.rank, args.mttkrp.precision == PRECISION_SINGLE);
+        return args.mttkrp.precision == PRECISION_SINGLE ? choose_diagonal<float>(args.rank)
+                                                         : choose_diagonal<double>(args.rank);
     if (args.counts)
         return choose<short_multiply>(args.rank);
     return args.nonneg ? choose<short_descent>(args.rank) : choose<short_equations>(args.rank);

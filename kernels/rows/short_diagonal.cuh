@@ -7,24 +7,29 @@
 #include "numerics/poisson_term.h"
 #include "numerics/vector.cuh"
 
-/* LANES: of a group, at least MOST; PER: vectors of a row that each of them takes. */
-template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
-    static constexpr int WIDTH = VECTOR_BYTES / sizeof(T), ENTRIES = PER * WIDTH;
+/* Neighbouring entries of a row. */
+template <typename T, int COUNT> struct alignas(COUNT * sizeof(T)) row_entries {
+    T x[COUNT];
+};
+
+/* LANES: of a group, at least MOST; each has ENTRIES neighbouring entries of a row. */
+template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows {
     static constexpr int COLUMNS = LANES * ENTRIES;
-    static constexpr int MOST = ROW_SHORT_DESCENT; /* nonzeros of a row */
-    static constexpr int AT_ONCE = 4;              /* nonzeros that are gathered */
+    static constexpr int MOST = ROW_SHORT_DIAGONAL; /* nonzeros of a row           */
+    static constexpr int AT_ONCE = 8;               /* nonzeros that are gathered  */
     struct room_of {
         alignas(16) double now[COLUMNS], out[COLUMNS], linear[COLUMNS], unit[COLUMNS];
-        alignas(
-            16) double least[COLUMNS]; /* what a count of 1 is, in units of an entry's inverse */
+        alignas(16) double ridge[COLUMNS];
+        alignas(16) double inverse[COLUMNS]; /* what an entry is multiplied by, to be in counts */
         short_row row[WARP];
     };
     room_of &room;
 
-    /* Entries of a row in a lane: vector `which` of them is number which * LANES + lane of all. */
     using entries = double[ENTRIES];
+    using some = row_entries<T, ENTRIES>;
 
-    /* What the nonzeros of a row are to it; lane l of a group has those of nonzero l % MOST. */
+    /* What a nonzero of a row is to it; lane l of a group has those of nonzero l % span, where span
+     * is 4, 8 or 16: no row of the warp has more nonzeros. */
     struct term {
         double x, c, w, q;
     };
@@ -38,20 +43,27 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
             room.out[r] = there ? a.common.out[r] : 0;
             room.linear[r] = there ? a.common.linear[r] : 0;
             room.unit[r] = there ? a.common.unit[r] : 0;
-            room.least[r] = there ? 1 / (a.common.unit[r] * a.of_count) : 0;
+            room.ridge[r] = there ? a.common.ridge[r] : 0;
+            room.inverse[r] = there ? 1 / (a.common.unit[r] * a.of_count) : 0;
         }
         __syncwarp();
-    }
-
-    __device__ __forceinline__ uint32_t vector_number(int which) const
-    {
-        return which * LANES + lane % LANES;
     }
 
     /* The component of the lane's entry e. */
     __device__ __forceinline__ uint32_t entry_number(int e) const
     {
-        return vector_number(e / WIDTH) * WIDTH + e % WIDTH;
+        return lane % LANES * ENTRIES + e;
+    }
+
+    /* Whether the lane's entries are in rows of tables. */
+    __device__ __forceinline__ bool is_in_rows() const
+    {
+        return entry_number(0) < a.mttkrp.vectors * (VECTOR_BYTES / sizeof(T));
+    }
+
+    __device__ __forceinline__ uint64_t place_of(uint64_t row_number) const
+    {
+        return row_number * a.mttkrp.vectors * (VECTOR_BYTES / sizeof(some)) + lane % LANES;
     }
 
     /* The lane's entries of a vector (COLUMNS) in the room. */
@@ -62,20 +74,15 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
             x[e] = of[entry_number(e)];
     }
 
-    /* The lane's entries of row i of a table; 0 beyond its vectors. */
+    /* The lane's entries of row i of a table; 0 where it has none. */
     __device__ __forceinline__ void read_row(const void *rows, uint64_t i, entries &x) const
     {
-        const vector<T> *from = static_cast<const vector<T> *>(rows) + i * a.mttkrp.vectors;
+        some from = {};
+        if (is_in_rows())
+            from = static_cast<const some *>(rows)[place_of(i)];
 #pragma unroll
-        for (int k = 0; k < PER; k++) {
-            vector<T> part = splat<vector<T>>(0);
-            if (vector_number(k) < a.mttkrp.vectors)
-                part = __ldg(from + vector_number(k));
-            const T *entry = reinterpret_cast<const T *>(&part);
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++)
-                x[k * WIDTH + e] = static_cast<double>(entry[e]);
-        }
+        for (int e = 0; e < ENTRIES; e++)
+            x[e] = static_cast<double>(from.x[e]);
     }
 
     /* The nonzeros of the longest row of a group. */
@@ -106,8 +113,9 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
             old[e] *= now[e];
     }
 
-    /* z of the first `most` nonzeros of the group's row; of those beyond its last one, any. */
-    __device__ __forceinline__ void gather(const short_row &of, int most, entries (&z)[MOST]) const
+    /* z of the first `span` nonzeros of the group's row; of those beyond its last one, that of it.
+     */
+    __device__ __forceinline__ void gather(const short_row &of, int span, entries (&z)[MOST]) const
     {
 #pragma unroll
         for (int j = 0; j < MOST; j++)
@@ -120,21 +128,23 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
             const uint32_t mine = coordinate_of(table.field, index);
 #pragma unroll
             for (int j = 0; j < MOST; j++)
-                if (n == 0 && j < most)
+                if (n == 0 && j < span)
                     read_table(table, mine, of, j, z[j]);
 #pragma unroll
             for (int from = 0; from < MOST; from += AT_ONCE) {
                 entries x[AT_ONCE];
-                if (n == 0 || from >= most)
+                if (n == 0 || from >= span)
                     break;
 #pragma unroll
                 for (int j = 0; j < AT_ONCE; j++)
-                    read_table(table, mine, of, from + j, x[j]);
+                    if (from + j < span)
+                        read_table(table, mine, of, from + j, x[j]);
 #pragma unroll
                 for (int j = 0; j < AT_ONCE; j++)
+                    if (from + j < span)
 #pragma unroll
-                    for (int e = 0; e < ENTRIES; e++)
-                        z[from + j][e] *= x[j][e];
+                        for (int e = 0; e < ENTRIES; e++)
+                            z[from + j][e] *= x[j][e];
             }
         }
     }
@@ -148,38 +158,46 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
         return x;
     }
 
-    /* <v, z> of nonzero l % MOST in lane l of a group. */
+    /* A lane keeps half of the 2 HALF sums, and gives the other half to its neighbour. */
+    template <int HALF> __device__ __forceinline__ void exchange(double (&x)[MOST], int span) const
+    {
+        const bool upper = lane & HALF;
+        if (HALF < span)
+#pragma unroll
+            for (int j = 0; j < HALF; j++) {
+                const double keeps = upper ? x[j + HALF] : x[j];
+                const double gives = upper ? x[j] : x[j + HALF];
+                x[j] = keeps + __shfl_xor_sync(ALL, gives, HALF);
+            }
+        if constexpr (HALF > 1)
+            exchange<HALF / 2>(x, span);
+    }
+
+    /* <v, z> of nonzero l % span in lane l of a group. */
     __device__ __forceinline__ double products(const entries &v, const entries (&z)[MOST],
-                                               int most) const
+                                               int span) const
     {
         double x[MOST];
 #pragma unroll
         for (int j = 0; j < MOST; j++) {
             x[j] = 0;
-            if (j < most)
+            if (j < span)
 #pragma unroll
                 for (int e = 0; e < ENTRIES; e++)
                     x[j] = fma(v[e], z[j][e], x[j]);
         }
-        /* A lane keeps half of the sums, and gives the other half to its neighbour. */
+        exchange<MOST / 2>(x, span);
 #pragma unroll
-        for (int half = MOST / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int j = 0; j < half; j++) {
-                const bool upper = lane & half;
-                const double keeps = upper ? x[j + half] : x[j], gives = upper ? x[j] : x[j + half];
-                x[j] = keeps + __shfl_xor_sync(ALL, gives, half);
-            }
-#pragma unroll
-        for (int step = MOST; step < LANES; step *= 2)
-            x[0] += __shfl_xor_sync(ALL, x[0], step);
+        for (int step = 4; step < LANES; step *= 2)
+            if (step >= span)
+                x[0] += __shfl_xor_sync(ALL, x[0], step);
         return x[0];
     }
 
     /* Of the lane's nonzero, where the model is m. */
-    __device__ __forceinline__ term term_of(const short_row &of, double m) const
+    __device__ __forceinline__ term term_of(const short_row &of, double m, int span) const
     {
-        const int own = lane % MOST;
+        const int own = lane % span;
         const double x = __shfl_sync(ALL, value, of.first + max(min(own, of.length - 1), 0));
         const double known = own < of.length ? x : NAN;
         const struct poisson_term t = poisson_term_of(known, inverse(poisson_rate(m)), a.unlisted);
@@ -191,13 +209,13 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
     {
         double least = x > 0 ? x : INFINITY;
 #pragma unroll
-        for (int step = MOST / 2; step > 0; step /= 2)
+        for (int step = LANES / 2; step > 0; step /= 2)
             least = fmin(least, __shfl_xor_sync(ALL, least, step));
         return least;
     }
 
-    /* The gradient is linear - b; h = H's diagonal. */
-    __device__ __forceinline__ void gradients(const term &t, const entries (&z)[MOST], int most,
+    /* The gradient is linear - b; h = G's diagonal. */
+    __device__ __forceinline__ void gradients(const term &t, const entries (&z)[MOST], int span,
                                               entries &b, entries &linear, entries &h) const
     {
         read_room(room.linear, linear);
@@ -206,7 +224,7 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
             b[e] = h[e] = 0;
 #pragma unroll
         for (int j = 0; j < MOST; j++) {
-            if (j >= most)
+            if (j >= span)
                 break;
             const double c = __shfl_sync(ALL, t.c, j, LANES), w = __shfl_sync(ALL, t.w, j, LANES);
             const double q = a.weighed ? __shfl_sync(ALL, t.q, j, LANES) : 0;
@@ -233,30 +251,40 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
     __device__ __forceinline__ double violation(const entries &old, const entries &linear,
                                                 const entries &b) const
     {
-        entries unit, least;
+        entries unit, inverse;
         double most = 0;
         read_room(room.unit, unit);
-        read_room(room.least, least);
+        read_room(room.inverse, inverse);
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
-            most = fmax(most, fabs(fmin(old[e] * least[e], (linear[e] - b[e]) * unit[e])));
+            most = fmax(most, fabs(fmin(old[e] * inverse[e], (linear[e] - b[e]) * unit[e])));
         return most;
+    }
+
+    /* H's diagonal gets its ridge. */
+    __device__ __forceinline__ void add_ridge(entries &h) const
+    {
+        entries unit, ridge;
+        double trace = 0;
+        read_room(room.unit, unit);
+        read_room(room.ridge, ridge);
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            trace = fma(h[e] * unit[e], unit[e], trace);
+        trace = group_sum(trace);
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            h[e] = fma(trace, ridge[e], h[e]);
     }
 
     __device__ __forceinline__ void write_row(uint32_t number, const entries &x) const
     {
-        vector<T> *to =
-            static_cast<vector<T> *>(a.mttkrp.m) + static_cast<uint64_t>(number) * a.mttkrp.vectors;
+        some to;
 #pragma unroll
-        for (int k = 0; k < PER; k++) {
-            vector<T> part;
-            T *entry = reinterpret_cast<T *>(&part);
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++)
-                entry[e] = static_cast<T>(x[k * WIDTH + e]);
-            if (vector_number(k) < a.mttkrp.vectors)
-                to[vector_number(k)] = part;
-        }
+        for (int e = 0; e < ENTRIES; e++)
+            to.x[e] = static_cast<T>(x[e]);
+        if (is_in_rows())
+            static_cast<some *>(a.mttkrp.m)[place_of(number)] = to;
     }
 
     /* old becomes the new row, which goes `part` of the way in direction d; a row without counts is
@@ -278,19 +306,19 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
     __device__ __forceinline__ void improve(int s)
     {
         const short_row of = s < rows ? room.row[s] : short_row{0, 0, 0};
-        const int most = longest_of(of);
-        entries z[MOST], old, b, linear, h;
+        const int most = longest_of(of), span = most <= 4 ? 4 : most <= 8 ? 8 : MOST;
+        entries z[MOST], old, b, linear, h, d;
         read_row(a.old, of.number, old);
-        gather(of, most, z);
+        gather(of, span, z);
         weigh(old);
-        const term t = term_of(of, products(old, z, most));
+        const term t = term_of(of, products(old, z, span), span);
         const double least = least_of(t.x);
-        gradients(t, z, most, b, linear, h);
+        gradients(t, z, span, b, linear, h);
         if (least < INFINITY)
             sum.violation = fmax(sum.violation, violation(old, linear, b));
+        add_ridge(h);
         const double scale = poisson_row_scale(inner(b, old), inner(linear, old));
         const double back = inverse(scale);
-        entries d;
         double slope = 0;
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
@@ -299,8 +327,8 @@ template <typename T, int LANES, int PER> struct short_diagonal : short_rows {
             d[e] = poisson_diagonal(down, inverse(h[e]) * scale * scale, old[e]);
             slope = fma(down, d[e], slope);
         }
-        const double moved = products(d, z, most) * back;
-        const double square = lane % LANES < MOST ? t.w * moved * moved : 0;
+        const double moved = products(d, z, span) * back;
+        const double square = lane % LANES < span ? t.w * moved * moved : 0;
         const double part = poisson_diagonal_part(group_sum(slope), group_sum(square), least);
         take(old, d, part, least < INFINITY);
         if (s < rows)

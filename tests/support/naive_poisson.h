@@ -135,16 +135,17 @@ static inline long double naive_poisson_newton(const struct naive_counts *s, con
 static inline void naive_poisson_diagonal(const struct naive_counts *s, const long double *a,
                                           int rank, long double *d)
 {
-    long double slope = 0, square = 0, counts = 0, mass = 0, g[NAIVE_ROWS_RANK];
+    long double slope = 0, square = 0, counts = 0, mass = 0, trace = 0, g[NAIVE_ROWS_RANK];
     for (int r = 0; r < rank; r++) {
+        trace += s->g[r][r];
         counts += s->b[r] * a[r];
         mass += s->common[r] * a[r];
     }
     const long double scale = counts / mass;
     for (int r = 0; r < rank; r++) {
         g[r] = s->common[r] - s->b[r] / scale;
-        const long double h = s->g[r][r] / (scale * scale);
-        const long double to = h > 0 ? -g[r] / h : -INFINITY;
+        const long double h = (s->g[r][r] + 1e-9L * trace / rank) / (scale * scale);
+        const long double to = -g[r] / h;
         d[r] = to > -0.9L * scale * a[r] ? to : -0.9L * scale * a[r];
         slope -= g[r] * d[r];
     }
@@ -165,7 +166,7 @@ static inline bool naive_poisson_step(const struct naive_counts *s, const long d
 {
     if (s->least == 0)
         return false;
-    if (s->known > 16 || s->known >= rank)
+    if (s->known > 32 || s->known >= rank)
         return naive_poisson_newton(s, a, rank, d) >= gain;
     naive_poisson_diagonal(s, a, rank, d);
     return true;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "backend/host/host_rows_simd.h"
+#include "base/vector_clones.h"
 #include "numerics/poisson_term.h"
 
 uint64_t host_poisson_row_room(uint64_t rank, enum solver solver)
@@ -56,6 +57,12 @@ static double gain_of_multiplying(const struct host_poisson_rows *s,
     return gain;
 }
 
+/* For entries that H does not bind: the ridge of entry r, from the trace of H. */
+static double ridge_of(const struct host_poisson_rows *s, double trace, uint64_t r)
+{
+    return POISSON_RIDGE * trace / ((double)s->rank * s->unit[r] * s->unit[r]);
+}
+
 /* Fills the part of row l, one of `rows`. */
 static void begin_row(const struct host_poisson_rows *s, const struct host_poisson_row *x,
                       const double *a, const struct host_rows_room *room, uint64_t l, uint64_t rows)
@@ -67,7 +74,7 @@ static void begin_row(const struct host_poisson_rows *s, const struct host_poiss
         const uint64_t at = r * rows + l;
         room->q[at] = x->b[r] - common_of(s, x, r);
         room->lower[at] = (POISSON_KEEPS - 1) * a[r];
-        room->diagonal[at] = POISSON_RIDGE * trace / ((double)s->rank * s->unit[r] * s->unit[r]);
+        room->diagonal[at] = ridge_of(s, trace, r);
     }
     room->settled[l] = POISSON_SETTLED * POISSON_SETTLED * x->least;
 }
@@ -110,56 +117,74 @@ static void step_newton(const struct host_poisson_rows *s, const struct host_poi
         end_row(s, &x[l], a[l], &room, l, kernel->rows);
 }
 
-/* H_rr. */
-static double diagonal_of(const struct host_poisson_row *x, uint64_t ld, uint64_t r)
+VECTOR_CLONES static double inner(const double *x, const double *y, uint64_t count)
 {
     double sum = 0;
-    if (x->factor == 0)
-        return x->g[r * ld + r];
-    for (uint64_t k = 0; k < x->factor; k++)
-        sum += x->g[k * ld + r] * x->g[k * ld + r];
+#pragma omp simd reduction(+ : sum)
+    for (uint64_t r = 0; r < count; r++)
+        sum += x[r] * y[r];
     return sum;
 }
 
-/* d'Hd, from G or from Y. */
+/* h (R) = the diagonal of G. */
+VECTOR_CLONES static void fill_diagonal(const struct host_poisson_row *x, uint64_t rank,
+                                        uint64_t ld, double *h)
+{
+    for (uint64_t r = 0; r < rank; r++)
+        h[r] = x->factor > 0 ? 0 : x->g[r * ld + r];
+    for (uint64_t k = 0; k < x->factor; k++)
+        for (uint64_t r = 0; r < rank; r++)
+            h[r] += x->g[k * ld + r] * x->g[k * ld + r];
+}
+
+/* d'Gd. */
 static double square_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
                         const double *d)
 {
     double sum = 0;
-    for (uint64_t k = 0; k < (x->factor > 0 ? x->factor : s->rank); k++) {
-        const uint64_t first = x->factor > 0 ? 0 : k;
-        double of_row = 0;
-        for (uint64_t r = first; r < s->rank; r++)
-            of_row += x->g[k * s->ld + r] * d[r];
-        sum += x->factor > 0 ? of_row * of_row : (2 * of_row - x->g[k * s->ld + k] * d[k]) * d[k];
+    for (uint64_t k = 0; k < x->factor; k++) {
+        const double of_row = inner(x->g + k * s->ld, d, s->rank);
+        sum += of_row * of_row;
+    }
+    for (uint64_t i = 0; x->factor == 0 && i < s->rank; i++) {
+        const double *row = x->g + i * s->ld + i;
+        sum += d[i] * (2 * inner(row, d + i, s->rank - i) - row[0] * d[i]);
     }
     return sum;
 }
 
-/* What the row is multiplied by. */
-static double scale_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                       const double *a)
+/* d (R) = the direction of the diagonal step of a row, a, where `inverse` is the inverse of what
+ * the row was multiplied by; d comes as H's diagonal. Returns -g'd. */
+VECTOR_CLONES static double find_direction(const double *b, const double *linear, uint64_t rank,
+                                           double inverse, const double *a, double *d)
 {
-    double counts = 0, mass = 0;
-    for (uint64_t r = 0; r < s->rank; r++) {
-        counts += x->b[r] * a[r];
-        mass += common_of(s, x, r) * a[r];
-    }
-    return poisson_row_scale(counts, mass);
-}
-
-/* d (R): scratch. */
-static void step_diagonal(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                          double *a, double *d)
-{
-    const double scale = scale_of(s, x, a), inverse = 1 / scale;
     double slope = 0;
-    for (uint64_t r = 0; r < s->rank; r++) {
-        const double down = x->b[r] * inverse - common_of(s, x, r);
-        a[r] *= scale;
-        d[r] = poisson_diagonal(down, scale * scale / diagonal_of(x, s->ld, r), a[r]);
+#pragma omp simd reduction(+ : slope)
+    for (uint64_t r = 0; r < rank; r++) {
+        const double down = b[r] * inverse - linear[r];
+        d[r] = poisson_diagonal(down, 1 / (inverse * inverse * d[r]), a[r]);
         slope += down * d[r];
     }
+    return slope;
+}
+
+/* scratch (2 R). */
+static void step_diagonal(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                          double *a, double *scratch)
+{
+    double *d = scratch, *linear = scratch + s->rank, trace = 0;
+    fill_diagonal(x, s->rank, s->ld, d);
+    for (uint64_t r = 0; r < s->rank; r++) {
+        linear[r] = common_of(s, x, r);
+        trace += d[r] * s->unit[r] * s->unit[r];
+    }
+    for (uint64_t r = 0; r < s->rank; r++)
+        d[r] += ridge_of(s, trace, r);
+    const double scale = poisson_row_scale(inner(x->b, a, s->rank), inner(linear, a, s->rank));
+    const double inverse = 1 / scale;
+    for (uint64_t r = 0; r < s->rank; r++)
+        a[r] *= scale;
+    const double slope = find_direction(x->b, linear, s->rank, inverse, a, d);
     const double square = square_of(s, x, d) * inverse * inverse;
     const double part = poisson_diagonal_part(slope, square > 0 ? square : 0, x->least);
     for (uint64_t r = 0; r < s->rank; r++)

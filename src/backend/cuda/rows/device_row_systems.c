@@ -162,7 +162,7 @@ static int short_rows_of(const struct device_row_systems *s, const struct device
     if (b->nnz / SHORT_AVERAGE > b->shape.dims[mode])
         return 0;
     if (rules->counts && rules->matrix)
-        return (int)least_of(ROW_SHORT_DESCENT, (uint64_t)poisson_short_rows(s->rank));
+        return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->rank));
     if (rules->counts)
         return ROW_SHORT_DESCENT;
     if (rules->unlisted != 0)
