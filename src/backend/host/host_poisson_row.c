@@ -12,16 +12,17 @@ uint64_t host_poisson_row_room(uint64_t rank, enum solver solver)
 }
 
 /* The part of the gradient that does not depend on the row. */
-static double common_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                        uint64_t r)
+static inline double common_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                               uint64_t r)
 {
     return s->common[r] + x->q[r];
 }
 
-static double largest_violation(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                                const double *a)
+VECTOR_CLONES static double largest_violation(const struct host_poisson_rows *s,
+                                              const struct host_poisson_row *x, const double *a)
 {
     double most = 0;
+#pragma omp simd reduction(max : most)
     for (uint64_t r = 0; r < s->rank; r++) {
         const double gradient = (common_of(s, x, r) - x->b[r]) * s->unit[r];
         const double entry = a[r] / (s->unit[r] * s->count);
@@ -31,16 +32,19 @@ static double largest_violation(const struct host_poisson_rows *s, const struct 
     return most;
 }
 
-/* By what the multiplicative step multiplies entry r. */
-static double factor_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                        uint64_t r)
+/* By what the multiplicative step multiplies entry r; without a branch. */
+static inline double factor_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+                               uint64_t r)
 {
     const double common = common_of(s, x, r);
-    return common > 0 ? x->b[r] / common : 1;
+    const double factor = x->b[r] / (common > 0 ? common : 1);
+    return common > 0 ? factor : 1;
 }
 
-static void multiply(const struct host_poisson_rows *s, const struct host_poisson_row *x, double *a)
+VECTOR_CLONES static void multiply(const struct host_poisson_rows *s,
+                                   const struct host_poisson_row *x, double *a)
 {
+#pragma omp simd
     for (uint64_t r = 0; r < s->rank; r++)
         a[r] += a[r] * (factor_of(s, x, r) - 1);
 }

@@ -73,9 +73,10 @@ static enum status decode_others(struct host_slices *s, const struct blco *b, st
     for (int n = 0; n < s->shape.order; n++) {
         if (n == s->mode)
             continue;
-        s->coordinate[n] = memory_array(s->nnz, sizeof *s->coordinate[n], error);
+        s->coordinate[n] = memory_array(s->nnz + HOST_SLICES_PAD, sizeof *s->coordinate[n], error);
         if (!s->coordinate[n])
             return error->status;
+        memset(s->coordinate[n] + s->nnz, 0, HOST_SLICES_PAD * sizeof *s->coordinate[n]);
     }
 #pragma omp parallel for schedule(static) if (b->nnz > SCAN_NNZ)
     for (uint64_t part = 0; part < PARTS; part++) {

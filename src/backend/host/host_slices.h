@@ -9,13 +9,16 @@
 
 #include "tensor/blco.h"
 
+#define HOST_SLICES_PAD 8
+
 struct host_slices {
     struct shape shape;
     int mode;
     uint64_t nnz;
     bool narrow;
-    uint32_t *coordinate[MAX_ORDER]; /* (nnz) of each other mode; owned, as all arrays; NULL for
-                                      * `mode`, and where narrow */
+    uint32_t *coordinate[MAX_ORDER]; /* (nnz) of each other mode, and HOST_SLICES_PAD zeros, so that
+                                      * vectors may read on; owned, as all arrays; NULL for `mode`,
+                                      * and where narrow */
     double *value;                   /* (nnz); NULL where narrow */
     uint16_t *narrow_coordinate[MAX_ORDER]; /* the same, and NULL unless narrow */
     float *narrow_value;

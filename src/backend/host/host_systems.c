@@ -5,33 +5,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "backend/host/host_systems_simd.h"
-#include "backend/host/simd_width.h"
+#include "backend/host/host_blocks.h"
 #include "base/least.h"
-#include "base/machine.h"
 #include "base/memory.h"
 
 /* Where runs are cut does not depend on the number of threads. */
 #define MAX_RUNS  1024
 #define MIN_RUNS  16
+#define JOINED    16                   /* runs that a thread joins at a time */
 #define RUN_NNZ   1024                 /* nonzeros of a run, at least       */
-#define AHEAD     16                   /* nonzeros from a row's prefetch to its use */
 #define ENDS_ROOM (UINT64_C(64) << 20) /* bytes of the runs' ends, at most */
-
-static const struct host_systems_kernels *kernels(void)
-{
-#if SIMD_X86
-    const uint64_t simd = simd_width(8, PRECISION_DOUBLE);
-    if (simd >= 4)
-        return simd == 8 ? &host_systems_double8 : &host_systems_double4;
-#endif
-    return &host_systems_double2;
-}
-
-uint64_t host_system_ld(uint64_t rank)
-{
-    return (rank + HOST_SYSTEM_PAD - 1) / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
-}
 
 _Static_assert(SYSTEM_NUMBERS <= HOST_SYSTEM_PAD, "the numbers have room before b");
 
@@ -72,26 +55,24 @@ struct run {
     bool head, tail;      /* the first row begins before the run; the last begins here and ends
                            * after it */
     struct host_row_totals totals;
+    struct host_row_totals joined; /* of the rows that join_tails takes with this run's */
     struct host_value_sums values;
 };
 
 /* One thread's room. */
 struct work {
     struct host_system_rows rows; /* whose systems are whole; the next ones have room, too */
-    double *a;                    /* (ld): the row that is summed */
+    struct host_block block;
     double *scratch;
-    double *z, *wz; /* (HOST_SYSTEM_BLOCK x ld) */
-    struct host_terms t;
 };
 
 struct pass {
     const struct host_systems *s;
-    const struct host_systems_kernels *kernel;
-    struct host_products products;
+    struct host_blocks blocks;
     uint64_t rank, ld, length;
     uint64_t runs;
     struct run *run; /* (runs); owned                           */
-    double *ends;    /* (runs x 2 x length): heads and tails; owned */
+    double *ends;    /* (runs x 2 x length): heads and tails; owned     */
     double *rooms;   /* (threads x room); owned                 */
     uint64_t room;
 };
@@ -101,20 +82,19 @@ static double *end_of(const struct pass *p, uint64_t run, int tail)
     return p->ends + (2 * run + (uint64_t)tail) * p->length;
 }
 
-static struct work work_of(const struct pass *p, int thread)
+static void begin_work(const struct pass *p, int thread, struct work *w)
 {
     double *room = p->rooms + (uint64_t)thread * p->room;
-    struct work w = {.z = room};
-    w.wz = w.z + HOST_SYSTEM_BLOCK * p->ld;
-    room = w.wz + HOST_SYSTEM_BLOCK * p->ld;
+    memset(room, 0, p->room * sizeof *room);
+    w->rows.count = 0;
+    host_block_begin(&w->block, p->ld, room);
+    room += host_block_room(p->ld);
     for (uint64_t l = 0; l < p->s->rows; l++) {
-        w.rows.system[l] = host_system_at(room, p->rank);
-        w.rows.a[l] = room + p->length;
+        w->rows.system[l] = host_system_at(room, p->rank);
+        w->rows.a[l] = room + p->length;
         room += p->length + p->ld;
     }
-    w.a = w.rows.a[0];
-    w.scratch = room;
-    return w;
+    w->scratch = room;
 }
 
 /* About as many runs as threads can share evenly, as few as their ends have room for. */
@@ -145,29 +125,15 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
 {
     const uint64_t rank = s->factors->rank, ld = host_system_ld(rank);
     *p = (struct pass){.s = s,
-                       .kernel = kernels(),
+                       .blocks = host_blocks_of(s->slices, s->factors, s->now, s->matrix),
                        .rank = rank,
                        .ld = ld,
-                       .length = host_system_length(rank, s->matrix),
-                       .products = {.others = s->slices->shape.order - 1,
-                                    .rank = rank,
-                                    .ld = ld,
-                                    .nnz = s->slices->nnz,
-                                    .precision = s->factors->precision}};
-    uint64_t bytes = 0; /* of the other modes' rows */
-    for (int n = 0, k = 0; n < s->slices->shape.order; n++) {
-        if (n == s->slices->mode)
-            continue;
-        bytes += s->slices->shape.dims[n] * rank * precision_bytes(s->factors->precision);
-        p->products.rows[k] = s->factors->of[n];
-        p->products.coordinate[k++] = s->slices->coordinate[n];
-    }
-    p->products.ahead = bytes > machine_core_cache() ? AHEAD : 0;
+                       .length = host_system_length(rank, s->matrix)};
     p->runs = count_runs(p, nnz);
-    p->room = 2 * HOST_SYSTEM_BLOCK * ld + s->rows * (p->length + ld) + host_system_ld(s->scratch);
+    p->room = host_block_room(ld) + s->rows * (p->length + ld) + host_system_ld(s->scratch);
     p->run = memory_array(p->runs, sizeof *p->run, error);
-    p->ends = memory_zeros(p->runs, 2 * p->length * sizeof *p->ends, error);
-    p->rooms = memory_zeros((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
+    p->ends = memory_array(p->runs, 2 * p->length * sizeof *p->ends, error);
+    p->rooms = memory_array((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
     if (error->status == STATUS_OK)
         cut_runs(p, first, nnz);
     return error->status;
@@ -180,48 +146,39 @@ static void end_pass(struct pass *p)
     memory_free(p->rooms);
 }
 
-/* a (ld) = row `row` as it is, with its weights. */
-static void read_row(const struct pass *p, uint64_t row, double *a)
+/* c, w and what else follows from m, of a block. */
+static void make_terms(const struct pass *p, struct host_block *x)
 {
-    const struct host_rows *f = p->s->factors;
-    const void *from = host_entry_of(f->of[p->s->slices->mode], row * p->rank, f->precision);
-    host_entries_read(a, from, p->rank, f->precision);
-    for (uint64_t r = 0; r < p->rank; r++)
-        a[r] *= p->s->now[r];
-    memset(a + p->rank, 0, (p->ld - p->rank) * sizeof *a);
+    const double *value = p->s->slices->value + x->first;
+    if (p->s->loss == LOSS_POISSON)
+        host_terms_counts(&x->t, value, x->count, p->s->unlisted);
+    else
+        host_terms_squares(&x->t, value, x->count, p->s->unlisted);
 }
 
-/* z and m of nonzeros [first, first + count). */
-static void read_block(const struct pass *p, struct work *w, uint64_t first, uint64_t count)
+/* Adds a part of the block to the system of its row, or begins it; with Y where it is `short_row`.
+ */
+static void add_part(const struct pass *p, const struct host_block *x,
+                     const struct host_block_part *part, bool begins, bool short_row,
+                     struct host_system *to)
 {
-    p->kernel->products(&p->products, first, count, w->a, w->z, w->t.m);
-}
-
-/* The system of nonzeros [first, last), all of one row, which is in w->a; with Y, where it says how
- * many there are. */
-static void sum_row(const struct pass *p, struct work *w, uint64_t first, uint64_t last,
-                    const struct host_system *system)
-{
-    const struct host_system to = *system;
-    const bool counts = p->s->loss == LOSS_POISSON;
-    struct host_terms *t = &w->t;
-    memset(to.number, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *to.number);
-    for (uint64_t i = first; i < last; i += HOST_SYSTEM_BLOCK) {
-        const uint64_t count = least_of(HOST_SYSTEM_BLOCK, last - i);
-        const double *value = p->s->slices->value + i;
-        read_block(p, w, i, count);
-        if (counts)
-            host_terms_counts(t, value, count, p->s->unlisted, to.number);
-        else
-            host_terms_squares(t, value, count, p->s->unlisted, to.number);
-        p->kernel->add_vector(w->z, count, p->ld, t->c, to.b);
-        if (to.factor > 0)
-            p->kernel->factor(w->z, count, p->ld, t->w, to.g);
-        else if (p->s->matrix)
-            p->kernel->add(w->z, count, p->ld, t->w, w->wz, i == first, to.g);
-        if (counts && p->s->weighed)
-            p->kernel->add_vector(w->z, count, p->ld, t->q, to.q);
-    }
+    const struct host_systems_kernels *kernel = p->blocks.kernel;
+    const uint64_t k = part->first, count = part->count;
+    const double *value = p->s->slices->value + x->first + k, *z = x->z + k * p->ld;
+    if (begins)
+        memset(to->number, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *to->number);
+    if (p->s->loss == LOSS_POISSON)
+        host_terms_sum_counts(value, count, to->number);
+    else
+        host_terms_sum_squares(x->t.misfit + k, value, count, to->number);
+    kernel->add_vector(z, count, p->ld, x->t.c + k, to->b);
+    if (short_row)
+        kernel->factor(z, count, p->ld, x->t.w + k, to->g + to->factor * p->ld);
+    else if (p->s->matrix)
+        kernel->add(z, count, p->ld, x->t.w + k, x->wz, begins, to->g);
+    if (p->s->loss == LOSS_POISSON && p->s->weighed)
+        kernel->add_vector(z, count, p->ld, x->t.q + k, to->q);
+    to->factor += short_row ? count : 0;
 }
 
 /* Gives the sink the rows whose systems are whole. */
@@ -230,71 +187,100 @@ static void hand_over(const struct pass *p, struct work *w, struct host_row_tota
     if (w->rows.count > 0)
         p->s->sink(p->s->context, &w->rows, w->scratch, totals);
     w->rows.count = 0;
-    w->a = w->rows.a[0];
 }
 
 /* Gives the sink one row with Y, before those that wait for others. */
-static void hand_over_one(const struct pass *p, uint64_t row, const struct host_system *system,
-                          struct work *w, struct host_row_totals *totals)
+static void hand_over_one(const struct pass *p, uint64_t row, struct work *w,
+                          struct host_row_totals *totals)
 {
+    const uint64_t l = w->rows.count;
     const struct host_system_rows one = {
-        .count = 1, .row = {row}, .system = {*system}, .a = {w->a}};
+        .count = 1, .row = {row}, .system = {w->rows.system[l]}, .a = {w->rows.a[l]}};
+    host_blocks_row(&p->blocks, row, w->rows.a[l]);
     p->s->sink(p->s->context, &one, w->scratch, totals);
+    w->rows.system[l].factor = 0;
 }
 
-/* The system of `row`, which is in w->a, is whole. */
+/* The next system is whole: that of `row`. */
 static void end_row(const struct pass *p, uint64_t row, struct work *w,
                     struct host_row_totals *totals)
 {
-    w->rows.row[w->rows.count++] = row;
-    if (w->rows.count == p->s->rows)
+    const uint64_t l = w->rows.count;
+    if (w->rows.system[l].factor > 0) {
+        hand_over_one(p, row, w, totals);
+        return;
+    }
+    w->rows.row[l] = row;
+    host_blocks_row(&p->blocks, row, w->rows.a[l]);
+    if (++w->rows.count == p->s->rows)
         hand_over(p, w, totals);
-    w->a = w->rows.a[w->rows.count];
+}
+
+/* Adds the parts of the block, which is of run k; *from is the first nonzero of the row that its
+ * first part belongs to, and becomes that of the next block's. Returns the next block's slice. */
+static uint64_t add_block(const struct pass *p, uint64_t k, struct work *w, uint64_t *from)
+{
+    struct run *run = &p->run[k];
+    const struct host_slices *x = p->s->slices;
+    const struct host_block *block = &w->block;
+    uint64_t slice = run->slice;
+    for (uint64_t n = 0; n < block->parts; n++) {
+        const struct host_block_part *part = &block->part[n];
+        const uint64_t first = block->first + part->first, last = first + part->count;
+        slice = part->slice;
+        const bool head = run->head && slice == run->slice, tail = x->end[slice] > run->last;
+        const bool whole = !head && !tail;
+        struct host_system end, *system = &w->rows.system[w->rows.count];
+        if (!whole) {
+            end = host_system_at(end_of(p, k, !head), p->rank);
+            system = &end;
+            if (first == *from) /* all is added, also what does not count */
+                memset(end.number, 0, p->length * sizeof *end.number);
+        }
+        add_part(p, block, part, first == *from, whole && x->end[slice] - *from <= p->s->factor,
+                 system);
+        if (x->end[slice] > last)
+            continue;
+        if (whole)
+            end_row(p, x->row[slice], w, &run->totals);
+        *from = x->end[slice++];
+    }
+    return slice;
 }
 
 static void sum_run(const struct pass *p, uint64_t k, struct work *w)
 {
     struct run *run = &p->run[k];
-    const struct host_slices *x = p->s->slices;
-    uint64_t i = run->first;
-    for (uint64_t slice = run->slice; i < run->last; slice++) {
-        const uint64_t end = least_of(x->end[slice], run->last), row = x->row[slice];
-        const bool head = run->head && slice == run->slice, tail = x->end[slice] > end;
-        struct host_system system = w->rows.system[w->rows.count];
-        if (head || tail)
-            system = host_system_at(end_of(p, k, !head), p->rank);
-        else if (end - i <= p->s->factor)
-            system.factor = end - i;
-        read_row(p, row, w->a);
-        sum_row(p, w, i, end, &system);
-        if (system.factor > 0)
-            hand_over_one(p, row, &system, w, &run->totals);
-        else if (!head && !tail)
-            end_row(p, row, w, &run->totals);
-        i = end;
+    uint64_t slice = run->slice, from = run->first;
+    for (uint64_t i = run->first; i < run->last; i += w->block.count) {
+        host_block_read(&p->blocks, &w->block, slice, i, run->last);
+        make_terms(p, &w->block);
+        slice = add_block(p, k, w, &from);
     }
     hand_over(p, w, &run->totals);
 }
 
-/* Adds the ends of runs that belong to one row, in the order of the runs. */
-static void join_ends(const struct pass *p, struct host_row_totals *totals)
+/* Sums the row that begins in run k and ends in a later one, in the order of the runs. */
+static void join_tail(const struct pass *p, uint64_t k, struct work *w,
+                      struct host_row_totals *totals)
 {
     const struct host_slices *x = p->s->slices;
-    struct work w = work_of(p, 0);
-    double *open = NULL; /* the sum of a row that began in a run before */
-    for (uint64_t k = 0; k < p->runs; k++) {
-        const struct run *run = &p->run[k];
-        if (run->head) {
-            host_system_join(open, end_of(p, k, 0), p->length);
-            if (x->end[run->slice] <= run->last) {
-                read_row(p, x->row[run->slice], w.a);
-                w.rows.system[w.rows.count] = host_system_at(open, p->rank);
-                end_row(p, x->row[run->slice], &w, totals);
-            }
-        }
-        open = run->tail ? end_of(p, k, 1) : open;
-    }
-    hand_over(p, &w, totals);
+    double *sum = end_of(p, k, 1);
+    do {
+        host_system_join(sum, end_of(p, ++k, 0), p->length);
+    } while (x->end[p->run[k].slice] > p->run[k].last);
+    w->rows.system[w->rows.count] = host_system_at(sum, p->rank);
+    end_row(p, x->row[p->run[k].slice], w, totals);
+}
+
+/* The same of all of JOINED runs from run `first` on. */
+static void join_tails(const struct pass *p, uint64_t first, struct work *w)
+{
+    struct host_row_totals *totals = &p->run[first].joined;
+    for (uint64_t k = first; k < p->runs && k < first + JOINED; k++)
+        if (p->run[k].tail)
+            join_tail(p, k, w, totals);
+    hand_over(p, w, totals);
 }
 
 enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint64_t last,
@@ -309,14 +295,19 @@ enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint6
         goto done;
 #pragma omp parallel if (p.runs > 1)
     {
-        struct work w = work_of(&p, omp_get_thread_num());
+        struct work w;
+        begin_work(&p, omp_get_thread_num(), &w);
 #pragma omp for schedule(dynamic)
         for (uint64_t k = 0; k < p.runs; k++)
             sum_run(&p, k, &w);
+#pragma omp for schedule(dynamic)
+        for (uint64_t k = 0; k < p.runs; k += JOINED)
+            join_tails(&p, k, &w);
     }
     for (uint64_t k = 0; k < p.runs; k++)
         host_row_totals_add(totals, &p.run[k].totals);
-    join_ends(&p, totals);
+    for (uint64_t k = 0; k < p.runs; k += JOINED)
+        host_row_totals_add(totals, &p.run[k].joined);
 done:
     end_pass(&p);
     return error->status;
@@ -328,16 +319,16 @@ static struct host_value_sums run_values(const struct pass *p, const struct run 
 {
     const struct host_slices *x = p->s->slices;
     struct host_value_sums sums = {0};
+    struct host_block *block = &w->block;
     uint64_t slice = run->slice;
-    for (uint64_t i = run->first, count; i < run->last; i += count) {
-        slice += i == x->end[slice];
-        count = least_of(HOST_SYSTEM_BLOCK, least_of(x->end[slice], run->last) - i);
-        read_row(p, x->row[slice], w->a);
-        read_block(p, w, i, count);
+    for (uint64_t i = run->first; i < run->last; i += block->count) {
+        host_block_read(&p->blocks, block, slice, i, run->last);
+        slice = block->part[block->parts - 1].slice;
+        slice += x->end[slice] == i + block->count;
         if (p->s->loss == LOSS_POISSON)
-            host_terms_misfits(&w->t, x->value + i, count, p->s->unlisted, &sums);
+            host_terms_misfits(&block->t, x->value + i, block->count, p->s->unlisted, &sums);
         else
-            sums.model_sq += host_terms_model_sq(&w->t, x->value + i, count);
+            sums.model_sq += host_terms_model_sq(&block->t, x->value + i, block->count);
     }
     return sums;
 }
@@ -351,7 +342,8 @@ enum status host_systems_values(const struct host_systems *s, struct host_value_
         goto done;
 #pragma omp parallel if (p.runs > 1)
     {
-        struct work w = work_of(&p, omp_get_thread_num());
+        struct work w;
+        begin_work(&p, omp_get_thread_num(), &w);
 #pragma omp for schedule(dynamic)
         for (uint64_t k = 0; k < p.runs; k++)
             p.run[k].values = run_values(&p, &p.run[k], &w);

@@ -33,9 +33,6 @@ struct host_system {
     uint64_t factor; /* rows of Y (factor x ld), where G = Y'Y; 0: G is there */
 };
 
-/* R rounded up: entries of a row of a system. */
-uint64_t host_system_ld(uint64_t rank);
-
 /* Doubles of a system. */
 uint64_t host_system_length(uint64_t rank, bool matrix);
 

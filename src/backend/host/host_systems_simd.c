@@ -6,67 +6,20 @@
 
 #define TILE_ROWS     SIMD_WIDTH /* of G, summed in registers ... */
 #define TILE_VECTORS  2          /* ... and its columns           */
+#define VECTORS       4          /* of a row, for which there are kernels */
 #define VECTOR_CHAINS 4          /* vectors of b that are summed at a time */
+#define STREAM_AHEAD  128        /* nonzeros: their coordinates are prefetched */
 #define LINE_BYTES    64         /* of a cache */
 
-/* Neighbouring nonzeros. */
-struct range {
-    uint64_t first, count;
-};
+typedef float floats
+    __attribute__((vector_size(sizeof(float) * SIMD_WIDTH), aligned(sizeof(float)), may_alias));
 
-INLINE vec load_double(const double *p)
+/* Entries of a row of a factor matrix, from number e on. */
+INLINE vec load_entries(const char *row, uint64_t e, bool single)
 {
-    return load(p);
+    return single ? __builtin_convertvector(*(const floats *)(row + e * sizeof(float)), vec)
+                  : *(const vec *)(row + e * sizeof(double));
 }
-
-INLINE vec load_float(const float *p)
-{
-    vec x;
-    for (int i = 0; i < SIMD_WIDTH; i++)
-        x[i] = (double)p[i];
-    return x;
-}
-
-/* z of one nonzero, from rows of this type; returns the partial sums of its inner product with a.
- * Where `others` and `vectors`, those of a whole row, are constants, loops unroll. */
-#define PRODUCT(type)                                                                              \
-    INLINE vec product_##type(const struct host_products *p, int others, uint64_t vectors,         \
-                              uint64_t i, const double *a, double *z)                              \
-    {                                                                                              \
-        const type *row[MAX_ORDER - 1];                                                            \
-        const uint64_t whole = vectors * SIMD_WIDTH;                                               \
-        vec sum = {0}, zero = {0};                                                                 \
-        for (int n = 0; n < others; n++)                                                           \
-            row[n] = (const type *)p->rows[n] + p->coordinate[n][i] * p->rank;                     \
-        for (uint64_t r = 0; r < whole; r += SIMD_WIDTH) {                                         \
-            vec x = zero + 1;                                                                      \
-            for (int n = 0; n < others; n++)                                                       \
-                x *= load_##type(row[n] + r);                                                      \
-            store(z + r, x);                                                                       \
-            sum += x * load(a + r);                                                                \
-        }                                                                                          \
-        for (uint64_t r = whole; r < p->ld; r += SIMD_WIDTH) {                                     \
-            store(z + r, zero);                                                                    \
-            for (uint64_t e = r; r == whole && e < p->rank; e++) {                                 \
-                z[e] = 1;                                                                          \
-                for (int n = 0; n < others; n++)                                                   \
-                    z[e] *= (double)row[n][e];                                                     \
-            }                                                                                      \
-            sum += load(z + r) * load(a + r);                                                      \
-        }                                                                                          \
-        return sum;                                                                                \
-    }                                                                                              \
-    INLINE void prefetch_##type(const struct host_products *p, int others, uint64_t i)             \
-    {                                                                                              \
-        for (int n = 0; n < others; n++) {                                                         \
-            const char *row =                                                                      \
-                (const char *)((const type *)p->rows[n] + p->coordinate[n][i] * p->rank);          \
-            for (uint64_t e = 0; e < p->rank * sizeof(type); e += LINE_BYTES)                      \
-                __builtin_prefetch(row + e);                                                       \
-        }                                                                                          \
-    }
-PRODUCT(double)
-PRODUCT(float)
 
 #ifdef __clang__
 #define SUM_TREE 0 /* it has no __builtin_shuffle */
@@ -104,72 +57,174 @@ INLINE void sum_each(vec *x, double *m)
 #endif
 }
 
-/* z of nonzero i, after the rows of a later one have been prefetched. */
-INLINE vec product(const struct host_products *p, int others, uint64_t vectors, uint64_t i,
-                   const double *a, double *z)
+/* What a kernel reads. */
+struct reading {
+    const char *rows[MAX_ORDER - 1];
+    const uint32_t *coordinate[MAX_ORDER - 1];
+    uint64_t bytes; /* of a row                             */
+    uint64_t last;  /* the first column of its last vector  */
+};
+
+INLINE const char *row_at(const struct reading *r, int n, uint64_t i)
+{
+    return r->rows[n] + r->coordinate[n][i] * r->bytes;
+}
+
+/* bytes: of a row's vectors, which is a constant. */
+INLINE void prefetch_rows(const struct reading *r, int others, uint64_t bytes, uint64_t i)
+{
+    for (int n = 0; n < others; n++) {
+        const char *row = row_at(r, n, i);
+        for (uint64_t e = 0; e < bytes; e += LINE_BYTES)
+            __builtin_prefetch(row + e);
+    }
+}
+
+/* z of nonzero i; returns the partial sums of its inner product with a. */
+INLINE vec product(const struct reading *r, int others, int vectors, bool single, uint64_t i,
+                   const vec *a, double *z)
+{
+    vec sum = {0}, zero = {0};
+    const char *row[MAX_ORDER - 1];
+    for (int n = 0; n < others; n++)
+        row[n] = row_at(r, n, i);
+    EACH_VECTOR(v, vectors) {
+        const uint64_t c = column_of(r->last, v, vectors);
+        vec x = zero + 1;
+        for (int n = 0; n < others; n++)
+            x *= load_entries(row[n], c, single);
+        store(z + c, x);
+        sum += x * a[v];
+    }
+    return sum;
+}
+
+/* `products` of nonzeros whose rows are `one`, kept in registers if it has few vectors, or not. */
+INLINE void products_of(const struct host_products *p, const struct host_products_block *x,
+                        int others, int vectors, bool single, bool one)
+{
+    struct reading r;
+    const uint64_t ld = SIMD_WIDTH == HOST_SYSTEM_PAD ? (uint64_t)vectors * SIMD_WIDTH : p->ld;
+    const uint64_t ahead = p->ahead, end = ahead ? p->nnz : 0;
+    const uint64_t size = single ? sizeof(float) : sizeof(double);
+    const uint64_t bytes = (uint64_t)vectors * SIMD_WIDTH * size;
+    const bool keep = one && vectors <= VECTORS;
+    double *z = x->z, *m = x->m;
+    vec kept[VECTORS];
+    r.last = p->rank - SIMD_WIDTH;
+    r.bytes = p->rank * size;
+    for (int n = 0; n < others; n++) {
+        r.rows[n] = p->rows[n];
+        r.coordinate[n] = p->coordinate[n];
+    }
+    for (int v = 0; keep && v < vectors; v++)
+        kept[v] = load(x->a[0] + v * SIMD_WIDTH);
+    for (uint64_t k = 0; k < x->count; k += SIMD_WIDTH) {
+        const uint64_t i = x->first + k;
+        vec sum[SIMD_WIDTH];
+        for (int n = 0; n < others; n++)
+            __builtin_prefetch(r.coordinate[n] + i + STREAM_AHEAD);
+        if (i + ahead + SIMD_WIDTH <= end)
+            for (uint64_t u = 0; u < SIMD_WIDTH; u++)
+                prefetch_rows(&r, others, bytes, i + ahead + u);
+        EACH_NONZERO
+        for (uint64_t u = 0; u < SIMD_WIDTH; u++) {
+            const vec *a = keep ? kept : (const vec *)x->a[one ? 0 : k + u];
+            sum[u] = product(&r, others, vectors, single, i + u, a, z + u * ld);
+        }
+        sum_each(sum, m);
+        m += SIMD_WIDTH;
+        z += SIMD_WIDTH * ld;
+    }
+}
+
+/* The one body of `products`. `others`, `vectors`, unless a row has many, and `single` are
+ * constants, and so is z's ld with the widest vectors. */
+INLINE void products_body(const struct host_products *p, const struct host_products_block *x,
+                          int others, int vectors, bool single)
+{
+    if (x->one)
+        products_of(p, x, others, vectors, single, true);
+    else
+        products_of(p, x, others, vectors, single, false);
+}
+
+/* The list of specialisations: orders 3, 4 and any other; rows of 1 to 4 vectors, of more, and of
+ * less than one; doubles and floats. */
+#define VECTORS_OF(p) ((int)(((p)->rank + SIMD_WIDTH - 1) / SIMD_WIDTH))
+#define KERNEL(name, others, vectors, single)                                                      \
+    static void name(const struct host_products *p, const struct host_products_block *x)           \
+    {                                                                                              \
+        products_body(p, x, others, vectors, single);                                              \
+    }
+#define KERNELS(name, others, single)                                                              \
+    KERNEL(name##_1, others, 1, single)                                                            \
+    KERNEL(name##_2, others, 2, single)                                                            \
+    KERNEL(name##_3, others, 3, single)                                                            \
+    KERNEL(name##_4, others, 4, single)                                                            \
+    KERNEL(name##_many, others, VECTORS_OF(p), single)
+#define ROW(name)                                                                                  \
+    {                                                                                              \
+        name##_1, name##_2, name##_3, name##_4, name##_many                                        \
+    }
+KERNELS(double_3, 2, false)
+KERNELS(double_4, 3, false)
+KERNELS(double_any, p->others, false)
+KERNELS(single_3, 2, true)
+KERNELS(single_4, 3, true)
+KERNELS(single_any, p->others, true)
+
+/* `products` of rows shorter than a vector. */
+static void products_few(const struct host_products *p, const struct host_products_block *x)
+{
+    for (uint64_t k = 0; k < x->count; k++) {
+        double *z = x->z + k * p->ld;
+        x->m[k] = 0;
+        for (uint64_t r = 0; r < p->rank; r++) {
+            z[r] = 1;
+            for (int n = 0; n < p->others; n++) {
+                const uint64_t at = p->coordinate[n][x->first + k] * p->rank + r;
+                z[r] *= p->precision == PRECISION_SINGLE ? (double)((const float *)p->rows[n])[at]
+                                                         : ((const double *)p->rows[n])[at];
+            }
+            x->m[k] += z[r] * x->a[x->one ? 0 : k][r];
+        }
+    }
+}
+
+static void products(const struct host_products *p, const struct host_products_block *x)
+{
+    static void (*const kernels[2][3][VECTORS + 1])(const struct host_products *,
+                                                    const struct host_products_block *) = {
+        {ROW(double_3), ROW(double_4), ROW(double_any)},
+        {ROW(single_3), ROW(single_4), ROW(single_any)}};
+    const int vectors = VECTORS_OF(p), order = p->others == 2 ? 0 : p->others == 3 ? 1 : 2;
+    if (p->rank < SIMD_WIDTH)
+        products_few(p, x);
+    else
+        kernels[p->precision == PRECISION_SINGLE][order]
+               [vectors <= VECTORS ? vectors - 1 : VECTORS](p, x);
+}
+
+static void read_row(const struct host_products *p, const void *row, const double *by, double *a)
 {
     const bool single = p->precision == PRECISION_SINGLE;
-    const uint64_t later = i + p->ahead;
-    if (later > i && later < p->nnz && single)
-        prefetch_float(p, others, later);
-    if (later > i && later < p->nnz && !single)
-        prefetch_double(p, others, later);
-    return single ? product_float(p, others, vectors, i, a, z)
-                  : product_double(p, others, vectors, i, a, z);
+    uint64_t r = 0;
+    for (; r + SIMD_WIDTH <= p->rank; r += SIMD_WIDTH)
+        store(a + r, load_entries(row, r, single) * load(by + r));
+    for (; r < p->rank; r++)
+        a[r] = by[r] * (single ? (double)((const float *)row)[r] : ((const double *)row)[r]);
+    for (; r < p->ld; r++)
+        a[r] = 0;
 }
 
-INLINE void products_of(const struct host_products *from, int others, uint64_t vectors,
-                        const struct range *of, const double *a, double *z, double *m)
+static void lay_out(const struct host_products *p, const double *a, double *to)
 {
-    struct host_products p = *from; /* which stores to z cannot change */
-    const bool known = vectors > 0;
-    uint64_t k = 0;
-    if (known)
-        p.rank = p.ld = vectors * SIMD_WIDTH;
-    else
-        vectors = p.rank / SIMD_WIDTH;
-    for (; known && k + SIMD_WIDTH <= of->count; k += SIMD_WIDTH) {
-        vec sum[SIMD_WIDTH];
-        EACH_NONZERO
-        for (uint64_t u = 0; u < SIMD_WIDTH; u++)
-            sum[u] = product(&p, others, vectors, of->first + k + u, a, z + (k + u) * p.ld);
-        sum_each(sum, m + k);
-    }
-    for (; k < of->count; k += SIMD_WIDTH) {
-        const uint64_t left = of->count - k, some = left < SIMD_WIDTH ? left : SIMD_WIDTH;
-        vec sum[SIMD_WIDTH] = {{0}};
-        for (uint64_t u = 0; u < some; u++)
-            sum[u] = product(&p, others, vectors, of->first + k + u, a, z + (k + u) * p.ld);
-        sum_each(sum, m + k);
-    }
-}
-
-/* By the vectors of a row, where it has whole ones. */
-INLINE void products_by(const struct host_products *p, int others, const struct range *of,
-                        const double *a, double *z, double *m)
-{
-    if (p->rank == 2 * SIMD_WIDTH && p->ld == p->rank && p->precision == PRECISION_DOUBLE)
-        products_of(p, others, 2, of, a, z, m);
-    else if (p->rank == 4 * SIMD_WIDTH && p->ld == p->rank && p->precision == PRECISION_DOUBLE)
-        products_of(p, others, 4, of, a, z, m);
-    else
-        products_of(p, others, 0, of, a, z, m);
-}
-
-static void products(const struct host_products *p, uint64_t first, uint64_t count, const double *a,
-                     double *z, double *m)
-{
-    const struct range of = {first, count};
-    switch (p->others) {
-    case 2:
-        products_by(p, 2, &of, a, z, m);
-        break;
-    case 3:
-        products_by(p, 3, &of, a, z, m);
-        break;
-    default:
-        products_by(p, p->others, &of, a, z, m);
-    }
+    const uint64_t whole = p->rank / SIMD_WIDTH * SIMD_WIDTH, last = p->rank - SIMD_WIDTH;
+    for (uint64_t r = 0; r < p->ld; r += SIMD_WIDTH)
+        store(to + r, load(a + r));
+    for (uint64_t c = 0; p->rank > whole && whole > 0 && c < SIMD_WIDTH; c++)
+        to[whole + c] = last + c < whole ? 0 : a[last + c];
 }
 
 /* The tile of G at row i, column j. */
@@ -258,4 +313,5 @@ static void factor(const double *z, uint64_t count, uint64_t ld, const double *w
     }
 }
 
-const struct host_systems_kernels SIMD_NAME(host_systems) = {products, add_vector, add, factor};
+const struct host_systems_kernels SIMD_NAME(host_systems) = {read_row,   lay_out, products,
+                                                             add_vector, add,     factor};

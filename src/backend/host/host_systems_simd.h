@@ -9,7 +9,13 @@
 #include "backend/host/host_entries.h"
 
 #define HOST_SYSTEM_PAD   8  /* entries: of the widest vectors                        */
-#define HOST_SYSTEM_BLOCK 32 /* nonzeros that are worked on at a time, at most        */
+#define HOST_SYSTEM_BLOCK 64 /* nonzeros that are worked on at a time, at most        */
+
+/* R rounded up: entries of a row of a system. */
+static inline uint64_t host_system_ld(uint64_t rank)
+{
+    return (rank + HOST_SYSTEM_PAD - 1) / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
+}
 
 /* The other modes' rows, of which z of a nonzero is the product; borrowed. */
 struct host_products {
@@ -21,11 +27,24 @@ struct host_products {
     const uint32_t *coordinate[MAX_ORDER - 1]; /* (nonzeros)                              */
 };
 
+/* Nonzeros, and what is computed of them. Arrays have room for a multiple of HOST_SYSTEM_PAD
+ * nonzeros: those after the last are computed, too. */
+struct host_products_block {
+    uint64_t first, count;  /* nonzeros [first, first + count)                   */
+    bool one;               /* a[0] is the row of all                            */
+    const double *const *a; /* (count): the row (ld) of each nonzero, laid out   */
+    double *z;              /* (count x ld); was 0 in the columns from R on      */
+    double *m;              /* (count): the inner products of a and z            */
+};
+
 struct host_systems_kernels {
-    /* z (count x ld) of nonzeros [first, first + count), and m (count): the inner product of each
-     * with a (ld). There is room for a multiple of HOST_SYSTEM_PAD numbers at m. */
-    void (*products)(const struct host_products *p, uint64_t first, uint64_t count, const double *a,
-                     double *z, double *m);
+    /* a (ld) = a row of entries, times `by` (R). */
+    void (*read_row)(const struct host_products *p, const void *row, const double *by, double *a);
+
+    /* to (ld) = a (ld), by vectors as `products` takes it. */
+    void (*lay_out)(const struct host_products *p, const double *a, double *to);
+
+    void (*products)(const struct host_products *p, const struct host_products_block *x);
 
     /* b (ld) += sum over k of c[k] z_k. */
     void (*add_vector)(const double *z, uint64_t count, uint64_t ld, const double *c, double *b);

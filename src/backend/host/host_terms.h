@@ -9,8 +9,8 @@
 
 /* The numbers of a system. */
 enum host_system_number {
-    SYSTEM_KNOWN,  /* listed entries whose value is known             */
-    SYSTEM_MISFIT, /* of squares: struct host_row_totals, with the row as it was  */
+    SYSTEM_KNOWN,  /* listed entries whose value is known */
+    SYSTEM_MISFIT, /* of squares: struct host_row_totals, with the row as it was */
     SYSTEM_SIZE,
     SYSTEM_LEAST, /* of counts: the least value above 0, which is no sum; 0: there is none */
     SYSTEM_NUMBERS
@@ -29,20 +29,23 @@ struct host_value_sums {
     double misfit;   /* of counts: of v (m - x - x log(m / x)) - h m    */
 };
 
-/* Of as many nonzeros as are worked on at a time: the values m of the model, and what follows from
+/* Of a block of nonzeros, of one row or several: the values m of the model, and what follows from
  * them and the values of the tensor. */
 struct host_terms {
     double m[HOST_SYSTEM_BLOCK], c[HOST_SYSTEM_BLOCK], w[HOST_SYSTEM_BLOCK], q[HOST_SYSTEM_BLOCK];
     double misfit[HOST_SYSTEM_BLOCK];
 };
 
-/* c and w of `count` nonzeros with these values, from m; adds to the numbers of their system. */
-void host_terms_squares(struct host_terms *t, const double *value, uint64_t count, double unlisted,
-                        double *number);
+/* c, w and misfits of `count` nonzeros with these values, from m. */
+void host_terms_squares(struct host_terms *t, const double *value, uint64_t count, double unlisted);
 
-/* c, w and q of counts, likewise. */
-void host_terms_counts(struct host_terms *t, const double *value, uint64_t count, double unlisted,
-                       double *number);
+/* Adds nonzeros of a row to the numbers of its system. */
+void host_terms_sum_squares(const double *misfit, const double *value, uint64_t count,
+                            double *number);
+
+/* c, w and q of counts, and their numbers. */
+void host_terms_counts(struct host_terms *t, const double *value, uint64_t count, double unlisted);
+void host_terms_sum_counts(const double *value, uint64_t count, double *number);
 
 /* Adds counts to `model` and `misfit` of the sums. */
 void host_terms_misfits(struct host_terms *t, const double *value, uint64_t count, double unlisted,

@@ -74,10 +74,13 @@ static void test_numbers(void **state)
     for (int loss = 0; loss < 2; loss++) {
         double number[SYSTEM_NUMBERS] = {0};
         struct host_terms t = {.m = {1, 2, 3, 4, 5}};
-        if (loss == 0)
-            host_terms_squares(&t, value, 5, .25, number);
-        else
-            host_terms_counts(&t, value, 5, .25, number);
+        if (loss == 0) {
+            host_terms_squares(&t, value, 5, .25);
+            host_terms_sum_squares(t.misfit, value, 5, number);
+        } else {
+            host_terms_counts(&t, value, 5, .25);
+            host_terms_sum_counts(value, 5, number);
+        }
         assert_true(number[SYSTEM_KNOWN] == 4);
         for (int k = 0; k < 5; k++) {
             const struct row_term s = row_term(value[k], t.m[k], .25);
@@ -88,16 +91,33 @@ static void test_numbers(void **state)
         assert_true(number[SYSTEM_LEAST] == (loss == 0 ? 0 : .5));
         assert_true(loss == 1 || fabs(number[SYSTEM_MISFIT] - 10.5) < 1e-12);
     }
+    const struct host_terms t = {.m = {1, 2}};
     double number[SYSTEM_NUMBERS] = {0};
-    struct host_terms t = {.m = {1, 2}};
-    host_terms_counts(&t, none, 2, 1, number);
+    host_terms_sum_counts(none, 2, number);
     assert_true(number[SYSTEM_LEAST] == 0 && number[SYSTEM_KNOWN] == 1);
     assert_true(host_terms_model_sq(&t, none, 2) == 1);
+}
+
+/* The least of any number of values, with the vectors of the processor. */
+static void test_least(void **state)
+{
+    (void)state;
+    double value[HOST_SYSTEM_BLOCK];
+    for (uint64_t count = 1; count <= HOST_SYSTEM_BLOCK; count++)
+        for (uint64_t at = 0; at < count; at++) {
+            double number[SYSTEM_NUMBERS] = {0};
+            for (uint64_t k = 0; k < count; k++)
+                value[k] = k % 3 == 0 ? 0 : k % 3 == 1 ? NAN : 9;
+            value[at] = 2;
+            host_terms_sum_counts(value, count, number);
+            assert_true(number[SYSTEM_LEAST] == 2);
+        }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_misfits),
-                                       cmocka_unit_test(test_numbers)};
+                                       cmocka_unit_test(test_numbers),
+                                       cmocka_unit_test(test_least)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
