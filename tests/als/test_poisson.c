@@ -284,7 +284,7 @@ static void test_monotone(void **state)
 /* Nor where rows have fewer nonzeros than the model has components. */
 static void test_monotone_short_rows(void **state)
 {
-    use_able_ranks(state);
+    use_ranks(state);
     static const double weights[] = {1, 0, 0.3};
     const uint64_t tensors = under_test.ranks > 1 ? 40 : 300;
     for (uint64_t seed = 0; seed < tensors; seed++) {
