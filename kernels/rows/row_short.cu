@@ -62,10 +62,10 @@ template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
 template <typename T> short_kernel choose_diagonal(uint32_t rank)
 {
     if (rank <= 16)
-        return instance<short_diagonal<T, 16>>();
+        return instance<short_diagonal<T, 16, 1>>();
     if (rank <= 32)
-        return instance<short_diagonal<T, 32>>();
-    return instance<short_diagonal<T, 64>>();
+        return instance<short_diagonal<T, 16, 2>>();
+    return instance<short_diagonal<T, 32, 2>>();
 }
 
 short_kernel kernel_of(const row_systems_args &args)
