@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/host/host_rows_simd.h"
+#include "base/vector_clones.h"
 #include "numerics/row_term.h"
 
 uint64_t host_row_solve_room(uint64_t rank, uint64_t ld)
@@ -25,8 +26,9 @@ static void fill_matrix(const struct host_row_solve *s, const struct host_row_sy
 }
 
 /* q (ld) = b - h V a - ridge a. */
-static void fill_gradient(const struct host_row_solve *s, const struct host_row_system *x,
-                          const double *a, double *q)
+VECTOR_CLONES static void fill_gradient(const struct host_row_solve *s,
+                                        const struct host_row_system *x, const double *a,
+                                        double *restrict q)
 {
     const uint64_t ld = s->ld;
     memcpy(q, x->b, ld * sizeof *q);
@@ -57,7 +59,7 @@ static bool factorise(double *h, uint64_t rank, uint64_t ld)
     return true;
 }
 
-static double inner(const double *x, const double *y, uint64_t n)
+static inline double inner(const double *x, const double *y, uint64_t n)
 {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -103,8 +105,8 @@ static void solve_alone(const struct host_row_solve *s, const struct host_row_sy
 }
 
 /* d G d' - 2 d b'. */
-static double change_of_misfit(const struct host_row_system *x, const double *d, uint64_t rank,
-                               uint64_t ld)
+VECTOR_CLONES static double change_of_misfit(const struct host_row_system *x, const double *d,
+                                             uint64_t rank, uint64_t ld)
 {
     double sum = -2 * inner(d, x->b, rank);
     for (uint64_t i = 0; i < rank; i++) {
