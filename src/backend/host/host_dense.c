@@ -10,10 +10,10 @@
 #include "base/memory.h"
 
 #define MAX_PARTS        64
-#define MIN_PART_ENTRIES 32768 /* fewer entries than this are not worth a part   */
-#define PANEL_ENTRIES    4096  /* of a panel, about ...                          */
-#define MIN_PANEL_ROWS   32    /* ... but no fewer rows                          */
-#define COLUMNS          8     /* whose inner products are summed at a time      */
+#define MIN_PART_ENTRIES 8192 /* fewer entries than this are not worth a part   */
+#define PANEL_ENTRIES    4096 /* of a panel, about ...                          */
+#define MIN_PANEL_ROWS   32   /* ... but no fewer rows                          */
+#define COLUMNS          8    /* whose inner products are summed at a time      */
 
 /* The rows of a matrix, cut into parts of equally many, the unit that a thread takes. Their number
  * follows from the matrix alone, never from the number of threads. */
