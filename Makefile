@@ -57,7 +57,7 @@ endif
 ifeq ($(VARIANT),tsan)
   CC     := clang
   OPENMP := -fopenmp=libomp
-  OPT    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+  OPT    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread -Wno-pass-failed
 endif
 ifeq ($(VARIANT),fuzz)
   CC     := clang
