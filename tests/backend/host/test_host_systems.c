@@ -138,7 +138,8 @@ static void compare(const struct case_of_rows *p, uint64_t row)
     const struct expected *x = &p->expected[row];
     const struct found *s = &p->found[row];
     for (uint64_t i = 0; i < p->rank; i++) {
-        near(s->a[i], x->known ? p->now[i] * (long double)entry_of(p, p->mode, row, i) : s->a[i], 0,
+        near(s->a[i],
+             x->known > 0 ? p->now[i] * (long double)entry_of(p, p->mode, row, i) : s->a[i], 0,
              "a");
         near(s->b[i], x->b[i], fabsl(x->b[i]) + x->size[i * MOST + i], "b");
         near(s->q[i], x->q[i], x->size[i * MOST + i] + x->known, "q");
