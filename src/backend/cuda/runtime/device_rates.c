@@ -6,6 +6,7 @@
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
+#include "base/least.h"
 #include "kernels/measure/peak_rates.h"
 #include "numerics/vector_bytes.h"
 
@@ -122,13 +123,10 @@ static enum status measure_mode(struct rate_timer *t, int n, void *table, uint64
 static enum status measure_cache(struct rate_timer *t, void *table, uint64_t most,
                                  struct backend_rates *rates, struct error *error)
 {
-    const uint64_t held = BACKEND_CACHED_BYTES / (t->request->vectors * VECTOR_BYTES);
+    const uint64_t row = t->request->vectors * VECTOR_BYTES;
+    const uint64_t rows = least_of(most, BACKEND_CACHED_BYTES / row);
     double rate;
-    if (measure_rows(t, peak_gather, table,
-                     held < 1      ? 1
-                     : held > most ? most
-                                   : held,
-                     &rate, error) != STATUS_OK)
+    if (measure_rows(t, peak_gather, table, rows > 0 ? rows : 1, &rate, error) != STATUS_OK)
         return error->status;
     rates->cache_bytes_per_second = rate * (double)t->request->row_bytes;
     return STATUS_OK;
