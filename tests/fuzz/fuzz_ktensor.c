@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const unsigned format[] = {KTENSOR_KTNS, KTENSOR_NPY, KTENSOR_TEXT, KTENSOR_NPY,
                                       KTENSOR_CSV};
     static const double row[] = {1, -0.25};
-    if (folder[sizeof folder - 2] == 'X') {
+    if (strstr(folder, "XXXXXX")) {
         if (!mkdtemp(folder))
             abort();
         atexit(remove_folder);
