@@ -17,8 +17,13 @@ JSON
     run -1 "$ROOT/scripts/bench-counts" nothing
     [[ $output == *"'nothing', expected one of matrix, "* ]]
     python3 -c 'import numpy' || skip "there is no NumPy"
-    run -0 --separate-stderr "$ROOT/scripts/bench-counts" --seconds 1 --starts 1 --record x.json three-small
+    export BLCO
+    run -0 --separate-stderr "$ROOT/scripts/bench-counts" --seconds 1 --starts 1 --record x.json three-small -- \
+        --backend host -t 1
     [ "$(grep -c '^| three-small .* blco ' <<<"$output")" -eq 2 ]
+    grep -qF ', 1 threads"' x.json
     run -0 "$ROOT/scripts/bench-counts" --summary x.json
     [ "$(grep -c '^| three-small .* blco ' <<<"$output")" -eq 2 ]
+    run -1 "$ROOT/scripts/bench-counts" --record x.json three-small
+    [ "$output" = "bench-counts: x.json exists" ]
 }

@@ -21,8 +21,9 @@ needs_python() { command -v python3 >/dev/null || skip "no python3"; }
     grep -qE '^\| small \| 30x25x20 \| 3000 \| 2 \| blco \| [0-9.e-]+ \| 0\.1[45][0-9]+ \| [0-9.e-]+ \| [0-9.e-]+ \| - \|$' <<<"$output"
     diff <(echo "$output") <(unlisted --summary records/small.json)
     cp tensors/small.train.tns first.tns # the same tensor each time
-    PYTHONPATH=$PWD unlisted small --tensors tensors -- --backend host -t 1 -q 2>/dev/null
+    PYTHONPATH=$PWD unlisted small --limit 0 --records records --tensors tensors -- --backend host -t 1 -q 2>/dev/null
     cmp first.tns tensors/small.train.tns
+    grep -qE '"blco": \[\[5, [^]]*\]\]' records/small.json # when time is up, blco is not run again
 }
 
 @test "bench-unlisted: a tensor of many entries is made by NumPy" {
