@@ -33,6 +33,7 @@ rows/nell2-r16-poisson rows/nell2-r16-poisson-mu nell2-nonneg " ]
     [ "$(ls tensors)" = nell2.blco ]
     grep -qF '"nell2.blco",' to/rows/nell2-r16-poisson.json # without a folder
     run -0 "$ROOT/scripts/bench-table" --rows to/rows/*.json
+    # shellcheck disable=SC2016 # it is no command
     [ "${lines[1]}" = '| tensor | rank | squares | unknown | counts | counts, `--solver mu` |' ]
     grep -qE '^\| nell2 \| 16 \| [0-9.]+( \| [0-9.]+ \([0-9.]+\)){3} \|$' <<<"${lines[3]}"
     run -0 "$ROOT/scripts/bench-table" to/nell2-nonneg.json
