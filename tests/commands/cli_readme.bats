@@ -134,6 +134,7 @@ in_file() {
     command -v python3 >/dev/null || skip "no python3"
     cd "$ROOT"
     scripts/bench-table | in_file data/bench/README.md
+    ! compgen -G 'data/bench/rows/*.json' >/dev/null || scripts/bench-table --rows | in_file data/bench/README.md
     scripts/bench-table --short | in_file README.md
     scripts/bench-names --table data/bench/names/*.json | in_file data/bench/README.md
     # and the README's table has no other tensors
