@@ -103,6 +103,8 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     result->fit = from->about.fit;
     result->change = from->about.change;
     result->held.value = from->about.held;
+    result->least_held = from->about.least_held;
+    result->least_iteration = from->about.least_iteration;
     result->single_iterations = from->about.single_iterations;
     result->restarts = from->about.momentum.restarts;
     note_fading(run, result->iterations - 1);
