@@ -72,6 +72,17 @@ static enum status sweep(struct run *run, struct backend_fit *fit, struct error 
     return fit_trust_check(&result->trust, run->b, due, small, fit, error);
 }
 
+/* Rows that few known entries determine may grow without end; the smallest ridge prevents that. */
+static enum status fail_sweep(const struct run *run, struct error *error)
+{
+    const struct problem *p = &run->b->options.problem;
+    const bool grows = error->status == STATUS_NUMERICAL && p->unlisted.weighed &&
+                       p->loss == LOSS_SQUARES &&
+                       mode_rules_largest_ridge(&p->rules, run->b->order) == 0;
+    error_prefix(error, "iteration %d: ", run->result->iterations);
+    return grows ? error_append(error, "; try --ridge 1e-6") : error->status;
+}
+
 /* One iteration: a sweep, then the fit decides whether to keep it. */
 static enum status iterate(struct run *run, struct error *error)
 {
@@ -80,7 +91,7 @@ static enum status iterate(struct run *run, struct error *error)
     weigh_unlisted(run, result->iterations++);
     result->single_iterations += precision_is_first(run->b);
     if (sweep(run, &fit, error) != STATUS_OK)
-        return error_prefix(error, "iteration %d: ", result->iterations);
+        return fail_sweep(run, error);
     if (run_note_sweep(run, &fit, error) != STATUS_OK)
         return error->status;
     return fit_trace_note(run->options->trace, result->fit, result->held.value, error);

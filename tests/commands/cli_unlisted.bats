@@ -133,6 +133,14 @@ half() {
         --unlisted unknown --conflict atomic
 }
 
+@test "where weights grow beyond all numbers, a ridge is advised" {
+    printf '1 1 1\n2 2 1\n' >x.tns
+    printf 'ktensor\n2\n2 2\n1\n1\nmatrix\n2\n2 1\n1e200\n1\nmatrix\n2\n2 1\n1e200\n1\n' >huge.ktns
+    fails 4 "; try --ridge 1e-6" cpd x.tns -r 1 --nowrite -q --backend host --init huge --unlisted unknown
+    run -4 "$BLCO" cpd x.tns -r 1 --nowrite -q --backend host --init huge
+    [[ $output != *"--ridge"* ]]
+}
+
 @test "a checkpoint goes on only with the same --unlisted" {
     fits --unlisted unknown -i 3 --checkpoint c.bck --nowrite
     run fits -i 5 --resume c.bck --nowrite --unlisted 0.5
