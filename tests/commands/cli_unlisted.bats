@@ -194,5 +194,7 @@ similar() {
         fits_part --starts 3 --tol 1e-12 -o part
         fits_part --tol 1e-12 --init full --fade 0 -o near
         similar part near 0.999
+        fits_part --holdout 0.1 --ridge auto -o part # a ridge keeps it near that of all
+        similar part full 0.95
     done
 }
