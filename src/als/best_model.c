@@ -12,7 +12,8 @@ static void copy_checkpoint(struct best_model *best, const struct backend *b,
     if (which != CHECKPOINT_STATE) /* k has that already */
         ktensor_copy_rows(best->k, &from->model[which].rows);
     carried_copy(&best->carried, &from->model[which].carried, b->order, about->problem.rank);
-    best->of = (struct model_score){about->best_iteration, about->best_fit, about->best_held};
+    best->of = (struct model_score){about->best_iteration, about->best_fit, about->best_held,
+                                    about->best_noise};
 }
 
 enum status best_model_create(struct best_model *best, const struct backend *b, struct ktensor *k,

@@ -14,7 +14,8 @@
 struct model_score {
     int iteration;
     double fit;
-    double held; /* the held-out error; 0 where nothing is held out */
+    double held;  /* the held-out error; 0 where nothing is held out */
+    double noise; /* by how much rounding may have changed the fit   */
 };
 
 struct best_model {

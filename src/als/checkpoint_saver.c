@@ -175,6 +175,7 @@ static struct writing *begin(const struct saver *s, struct backend *b,
         w->about.best_iteration = best->of.iteration;
         w->about.best_fit = best->of.fit;
         w->about.best_held = best->of.held;
+        w->about.best_noise = best->of.noise;
         w->about.best_factors = best->carried.precision;
     }
     take_state(w, b, best, error);

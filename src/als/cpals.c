@@ -72,6 +72,17 @@ static enum status sweep(struct run *run, struct backend_fit *fit, struct error 
     return fit_trust_check(&result->trust, run->b, due, small, fit, error);
 }
 
+/* Rows that few known entries determine may grow without end; the smallest ridge prevents that. */
+static enum status fail_sweep(const struct run *run, struct error *error)
+{
+    const struct problem *p = &run->b->options.problem;
+    const bool grows = error->status == STATUS_NUMERICAL && p->unlisted.weighed &&
+                       p->loss == LOSS_SQUARES &&
+                       mode_rules_largest_ridge(&p->rules, run->b->order) == 0;
+    error_prefix(error, "iteration %d: ", run->result->iterations);
+    return grows ? error_append(error, "; try --ridge 1e-6") : error->status;
+}
+
 /* One iteration: a sweep, then the fit decides whether to keep it. */
 static enum status iterate(struct run *run, struct error *error)
 {
@@ -80,7 +91,7 @@ static enum status iterate(struct run *run, struct error *error)
     weigh_unlisted(run, result->iterations++);
     result->single_iterations += precision_is_first(run->b);
     if (sweep(run, &fit, error) != STATUS_OK)
-        return error_prefix(error, "iteration %d: ", result->iterations);
+        return fail_sweep(run, error);
     if (run_note_sweep(run, &fit, error) != STATUS_OK)
         return error->status;
     return fit_trace_note(run->options->trace, result->fit, result->held.value, error);
@@ -103,6 +114,8 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     result->fit = from->about.fit;
     result->change = from->about.change;
     result->held.value = from->about.held;
+    result->least_held = from->about.least_held;
+    result->least_iteration = from->about.least_iteration;
     result->single_iterations = from->about.single_iterations;
     result->restarts = from->about.momentum.restarts;
     note_fading(run, result->iterations - 1);

@@ -14,7 +14,8 @@ bool run_changed_little(const struct run *run)
 
 static struct model_score score_of(const struct cpals_result *result)
 {
-    return (struct model_score){result->iterations, result->fit, result->held.value};
+    return (struct model_score){result->iterations, result->fit, result->held.value,
+                                result->trust.noise};
 }
 
 /* As best_model_note, where the next sweep may make the fit worse, or always where the held-out
@@ -142,10 +143,9 @@ static enum status take_best(struct run *run, struct error *error)
     result->last_fit = result->fit;
     result->fit = run->best.of.fit;
     result->best_iteration = run->best.of.iteration;
-    if (!run->best.by_held) {
+    result->trust.noise = run->best.by_held ? run->best.of.noise : DBL_EPSILON;
+    if (!run->best.by_held)
         result->trust.exact = true;
-        result->trust.noise = DBL_EPSILON;
-    }
     return best_model_restore(&run->best, run->b, error);
 }
 

@@ -37,6 +37,8 @@ static void save(struct run *run)
     about.fit = result->fit;
     about.change = result->change;
     about.held = result->held.value;
+    about.least_held = result->least_held;
+    about.least_iteration = result->least_iteration;
     memcpy(about.problem.rules.ridge, run->b->options.problem.rules.ridge,
            sizeof about.problem.rules.ridge); /* which may have been chosen since */
     about.single_iterations = result->single_iterations;

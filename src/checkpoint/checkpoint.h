@@ -32,6 +32,9 @@ struct checkpoint_about {
     double best_fit;             /* of that model                                     */
     double held, best_held;      /* the RMSE of held-out entries: of the last model, and of the
                                   * best; 0 where there are none                      */
+    double least_held;           /* the smallest RMSE so far ...                      */
+    int least_iteration;         /* ... and after which iteration; 0: none            */
+    double best_noise;           /* by which rounding may have changed best_fit       */
     enum precision best_factors; /* of its factor matrices                            */
 };
 

@@ -64,6 +64,9 @@ struct checkpoint_header {
     uint64_t holdout_seed;      /* by which they are chosen                                    */
     double held, best_held;     /* their RMSE: of the last model, and of the best              */
     uint32_t loss, solver;      /* enum loss, enum solver                                      */
+    double least_held;          /* the smallest RMSE of held-out entries                       */
+    uint64_t least_iteration;   /* after which it was; 0: none yet, or from before this member */
+    double best_noise;          /* by how much rounding may have changed best_fit              */
 };
 
 /* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
@@ -80,6 +83,9 @@ struct checkpoint_header {
     X(problem.holdout.seed, holdout_seed)                                                          \
     X(held, held)                                                                                  \
     X(best_held, best_held)                                                                        \
+    X(least_held, least_held)                                                                      \
+    X(least_iteration, least_iteration)                                                            \
+    X(best_noise, best_noise)                                                                      \
     X(problem.loss, loss)                                                                          \
     X(problem.solver, solver)                                                                      \
     X(seed, seed)                                                                                  \
@@ -140,7 +146,7 @@ enum checkpoint_kind {
     CHECKPOINT_BEST_FACTOR = 11
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 512, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 536, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* The models of a checkpoint: the state, with which the next iteration begins; if that is

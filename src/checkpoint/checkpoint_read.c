@@ -76,7 +76,7 @@ static bool precision_is_possible(const struct checkpoint_header *h)
 static bool has_possible_best(const struct checkpoint_header *h)
 {
     return h->best_iteration <= h->iterations && isfinite(h->best_fit) &&
-           h->best_precision <= PRECISION_SINGLE &&
+           h->best_precision <= PRECISION_SINGLE && h->best_noise >= 0 &&
            (h->best_iteration > 0 || (h->best_fit == 0 && h->best_precision == 0)) &&
            (h->best_iteration == 0 || h->version >= CHECKPOINT_BEST_SINCE);
 }
@@ -93,8 +93,10 @@ static bool has_possible_unlisted(const struct checkpoint_header *h)
 /* Older versions have zeros there. */
 static bool has_possible_holdout(const struct checkpoint_header *h)
 {
-    bool held = h->holdout > 0 && h->holdout < 1 && h->held >= 0 && h->best_held >= 0;
-    bool none = h->holdout == 0 && h->holdout_seed == 0 && h->held == 0 && h->best_held == 0;
+    bool held = h->holdout > 0 && h->holdout < 1 && h->held >= 0 && h->best_held >= 0 &&
+                h->least_held >= 0 && h->least_iteration <= h->iterations;
+    bool none = h->holdout == 0 && h->holdout_seed == 0 && h->held == 0 && h->best_held == 0 &&
+                h->least_held == 0 && h->least_iteration == 0;
     return none || (held && h->version == CHECKPOINT_VERSION);
 }
 

@@ -75,13 +75,15 @@ DOUBLE_DOUBLE_FUNCTION struct double_double dd_misfit(double x, struct double_do
 }
 
 /* What a listed entry adds where unlisted ones have the weight h (row_term.h), without the part of
- * h ||Y||^2: x (x - 2 m) + (1 - h) m^2, or - h m^2 where x is unknown (NaN). */
+ * h ||Y||^2: (x - m)^2 - h m^2, or - h m^2 where x is unknown (NaN). */
 DOUBLE_DOUBLE_FUNCTION struct double_double dd_weighed_misfit(double x, struct double_double m,
                                                               double h)
 {
-    if (x != x)
-        return dd_times(dd_product(m, m), -h);
-    return h == 1 ? dd_misfit(x, m) : dd_add(dd_misfit(x, m), dd_times(dd_product(m, m), 1 - h));
+    if (h == 1 && x == x)
+        return dd_misfit(x, m);
+    struct double_double as_unlisted = dd_times(dd_product(m, m), -h), minus = {-x, 0};
+    struct double_double off = dd_add(m, minus);
+    return x == x ? dd_add(dd_product(off, off), as_unlisted) : as_unlisted;
 }
 
 #endif

@@ -45,6 +45,18 @@ ROUNDED_FUNCTION double fit_of_residual(double residual_sq, double norm_sq)
     return 1 - sqrt(residual_sq > 0 ? residual_sq : 0) / sqrt(norm_sq);
 }
 
+/* The noise of ||X - Y||^2 where each row has a system of its own. That is the sum of the misfits
+ * of listed entries, whose magnitudes have the sum `size`, and of the weight of unlisted ones times
+ * ||Y||^2, which is of a model that was rounded (`epsilon`) after the misfits were summed; `common`
+ * is the size of this second part. */
+ROUNDED_FUNCTION double fit_noise_of_rows(const struct fit_squares *s, double size, double common,
+                                          double epsilon)
+{
+    double rounded = FIT_ROUNDINGS * epsilon * sqrt(s->norm_sq);
+    double of_misfits = rounded * (2 * sqrt(s->residual_sq > 0 ? s->residual_sq : 0) + rounded);
+    return of_misfits + FIT_ROUNDINGS * (DBL_EPSILON * size + (DBL_EPSILON + 2 * epsilon) * common);
+}
+
 /* The noise of the fit follows from that of ||X - Y||^2 by the derivative, or, where the residual
  * is no larger than its noise, by the root. */
 ROUNDED_FUNCTION struct fit_numbers fit_of_squares(const struct fit_squares *s)

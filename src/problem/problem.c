@@ -30,6 +30,12 @@ bool problem_by_rows(const struct problem *p)
     return p->unlisted.weighed || p->loss == LOSS_POISSON;
 }
 
+void problem_take_unknown(struct problem *p, uint64_t unknown)
+{
+    if (unknown > 0 && !p->unlisted.weighed)
+        p->unlisted = (struct unlisted){.weighed = true, .weight = 1};
+}
+
 double solver_keeps(enum solver solver)
 {
     return solver == SOLVER_MU ? POISSON_MU_KEEPS : POISSON_KEEPS;

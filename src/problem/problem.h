@@ -79,6 +79,10 @@ bool problem_has_fast_momentum(const struct problem *p);
 /* Whether each row of a factor matrix has a system of its own, and there is no MTTKRP. */
 bool problem_by_rows(const struct problem *p);
 
+/* Where some of the listed entries are unknown, each row needs a system of its own, also if entries
+ * that are not listed are zeros like any other. */
+void problem_take_unknown(struct problem *p, uint64_t unknown);
+
 /* What follows from the loss: with Poisson's, all modes are nonnegative. */
 void problem_complete_loss(struct problem *p);
 

@@ -195,6 +195,10 @@ static enum status choose(struct choice *c, struct rank_tensor *t, const struct 
                          "--holdout %g: none of the %ju entries is held out, expected a larger "
                          "share",
                          h->share, (uintmax_t)(t->nnz - t->listed.unknown));
+    if (held->all_listed == t->nnz - t->listed.unknown)
+        return error_set(error, STATUS_INPUT,
+                         "--holdout %g: all %ju entries are held out, expected a smaller share",
+                         h->share, (uintmax_t)held->all_listed);
     return unlisted ? take_unlisted(t, h, error) : STATUS_OK;
 }
 

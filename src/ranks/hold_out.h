@@ -8,8 +8,8 @@
 /* Holds out entries of t, whose nonzeros have been read: fills t->held, makes these entries
  * unknown, and divides the rows (rank_tensor_divide_rows). With `unlisted`, also draws entries that
  * are not listed, at most as many, which the tensor then has as unknown entries. t->nnz and the
- * fingerprint stay those of the file. Every rank calls it. STATUS_INPUT if nothing is held out;
- * STATUS_MEMORY; failures of other ranks. The caller closes *t. */
+ * fingerprint stay those of the file. Every rank calls it. STATUS_INPUT if nothing or all is held
+ * out; STATUS_MEMORY; failures of other ranks. The caller closes *t. */
 enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlisted,
                      struct error *error);
 

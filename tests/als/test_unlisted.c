@@ -271,6 +271,30 @@ static void test_nonneg(void **state)
     coo_free(&x);
 }
 
+/* Of a model that is exact, the fit from the residual has all digits, and in single precision the
+ * noise of the fit says how far it is off. */
+static void test_exact_fits(void **state)
+{
+    use_ranks(state);
+    struct backend_options options = {.problem = weighed(3, .1, 0, RIDGE_UNIT)};
+    struct ktensor planted, k;
+    struct coo x;
+    some_cells(&x, &planted, 1);
+    for (int single = 0; single < 2; single++) {
+        const struct cpals_options als = {.max_iterations = 300, .check_every = single ? 0 : 1};
+        options.problem.precision = single ? POLICY_SINGLE : POLICY_DOUBLE;
+        const struct cpals_result result = run_random(&x, &options, 4, &als, &k);
+        const double exact = 1 - rmse(&x, &k) / sqrt(coo_norm_sq(&x) / (double)x.nnz);
+        assert_true(exact > (single ? 1 - 1e-5 : 1 - 1e-12));
+        if (!(fabs(result.fit - exact) <= 4 * result.trust.noise + 1e-14))
+            fail_msg("fit 1 - %g, noise %g, exact 1 - %g", 1 - result.fit, result.trust.noise,
+                     1 - exact);
+        ktensor_free(&k);
+    }
+    ktensor_free(&planted);
+    coo_free(&x);
+}
+
 /* While unlisted entries fade no sweep converges, and none counts as one that fell. */
 static void test_fading(void **state)
 {
@@ -354,6 +378,7 @@ int main(void)
                                        ON_RANKS_OF(test_many_components, backend_host, 3),
                                        ON_RANKS(test_reference),
                                        ON_RANKS(test_nonneg),
+                                       ON_RANKS(test_exact_fits),
                                        ON_RANKS(test_fading),
                                        ON_RANKS(test_empty_rows),
                                        ON_FLOW(test_oracle, IN_MANY_BATCHES),

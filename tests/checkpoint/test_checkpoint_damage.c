@@ -100,6 +100,8 @@ CHANGE(all_held, h->holdout = 1)
 CHANGE(nothing_held, h->holdout = 0)
 CHANGE(negative_error, h->held = -1)
 CHANGE(no_error, h->best_held = NAN)
+CHANGE(negative_least, h->least_held = -1)
+CHANGE(least_to_come, h->least_iteration = h->iterations + 1)
 CHANGE(no_loss, h->loss = 2)
 CHANGE(solver_of_squares, h->solver = 1)
 CHANGE(no_solver, (h->loss = 1, h->solver = 2))
@@ -208,12 +210,14 @@ static void test_holdout(void **state)
 {
     (void)state;
     static void (*const wrong[])(struct checkpoint_header *, struct checkpoint_piece *) = {
-        version_4, all_held, nothing_held, negative_error, no_error};
+        version_4, all_held, nothing_held, negative_error, no_error, negative_least, least_to_come};
     struct example e;
     example_create(&e, 3, 2);
     e.about.problem.holdout = (struct holdout){.2, 77};
     e.about.held = .5;
     e.about.best_held = .25;
+    e.about.least_held = .25;
+    e.about.least_iteration = 1;
     assert_reads(change(&e, nothing), &e);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_refused(change(&e, wrong[i]), "contradicts itself");

@@ -90,8 +90,13 @@ noisy() {
             [ "$(number best_iteration other.json)" = "$(number best_iteration whole.json)" ]
         done
     done
-    run "$BLCO" cpd noisy.tns -r 6 --unlisted unknown --ridge 1e-4 --holdout 0.2 --backend host --nowrite -i 300
-    [[ $output == *"warning: the held-out error was "*"the model fits what does not repeat"* ]]
+    run="--unlisted unknown --ridge 1e-4 --holdout 0.2 --backend host --nowrite --tol 0"
+    run -0 "$BLCO" cpd noisy.tns -r 6 $run -i 300
+    warning=$(grep "^warning: the held-out error was .*the model fits what does not repeat" <<<"$output")
+    rm c.bck
+    "$BLCO" cpd noisy.tns -r 6 $run -i 290 --checkpoint c.bck -q
+    run -0 "$BLCO" cpd noisy.tns -r 6 $run -i 300 --resume c.bck
+    grep -qxF "$warning" <<<"$output"
 }
 
 @test "a checkpoint goes on only with the same held-out entries" {
@@ -214,4 +219,7 @@ counts() {
     refused "--init nvecs and --holdout 0.1: nvecs takes every entry that is not listed for a zero" --holdout 0.1 --init nvecs
     refused "--conflict atomic and --holdout 0.1: expected auto or ordered" --holdout 0.1 --conflict atomic
     refused "--holdout 1e-06: none of the 932 entries is held out, expected a larger share" --holdout 0.000001
+    printf '1 1 3\n2 2 4\n2 1 nan\n' >few.tns
+    fails 2 "blco cpd: --holdout 0.999: all 2 entries are held out, expected a smaller share" \
+        cpd few.tns --backend host -q --nowrite -r 1 --holdout 0.999
 }

@@ -261,5 +261,11 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     [[ $output == *"the shared alto ordering"* ]]
     run -3 "$BLCO" info -q x.tns -r 32 --backend host --host-memory 12M --unlisted unknown
     [[ $output == *"blco info: x.tns: does not fit: "* && $output != *"alto"* ]]
+    # an unknown entry among zeros asks for the same
+    sed '$s/[^ ]*$/nan/' x.tns >nan.tns
+    "$BLCO" convert -q nan.tns nan.blco
+    for file in nan.tns nan.blco; do
+        run -3 "$BLCO" info -q $file -r 32 --backend host --host-memory 12M
+    done
     fails 2 "--unlisted: 'some', expected zero, unknown, or a weight from 0 to 1" info x.tns --unlisted some
 }

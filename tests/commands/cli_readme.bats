@@ -46,7 +46,7 @@ runs() {
     mkdir bin && ln -s "$DATA" data
     printf '#!/bin/bash\n[ "$1" != cpd ] || set -- "$@" --backend host\nexec "$BLCO" "$@"\n' >bin/blco
     chmod +x bin/blco
-    sed -n '/^\.Bd/,/^\.Ed/{/^\./d;p}' "$ROOT/man/blco-gaps.7" | sed 's/\\e$/\\/' >session
+    sed -n '/^\.Bd/,/^\.Ed/{/^\./d;p}' "$ROOT/man/blco-gaps.7" | sed 's/\\e/\\/g' >session
     awk '/^\$ / || more { sub(/^\$ /, ""); print; more = /\\$/ }' session >commands
     [ "$(grep -c '^blco' commands)" -gt 10 ]
     PATH=$PWD/bin:$PATH bash -e commands >got

@@ -133,6 +133,14 @@ half() {
         --unlisted unknown --conflict atomic
 }
 
+@test "where weights grow beyond all numbers, a ridge is advised" {
+    printf '1 1 1\n2 2 1\n' >x.tns
+    printf 'ktensor\n2\n2 2\n1\n1\nmatrix\n2\n2 1\n1e200\n1\nmatrix\n2\n2 1\n1e200\n1\n' >huge.ktns
+    fails 4 "; try --ridge 1e-6" cpd x.tns -r 1 --nowrite -q --backend host --init huge --unlisted unknown
+    run -4 "$BLCO" cpd x.tns -r 1 --nowrite -q --backend host --init huge
+    [[ $output != *"--ridge"* ]]
+}
+
 @test "a checkpoint goes on only with the same --unlisted" {
     fits --unlisted unknown -i 3 --checkpoint c.bck --nowrite
     run fits -i 5 --resume c.bck --nowrite --unlisted 0.5
@@ -186,5 +194,7 @@ similar() {
         fits_part --starts 3 --tol 1e-12 -o part
         fits_part --tol 1e-12 --init full --fade 0 -o near
         similar part near 0.999
+        fits_part --holdout 0.1 --ridge auto -o part # a ridge keeps it near that of all
+        similar part full 0.95
     done
 }

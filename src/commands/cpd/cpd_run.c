@@ -156,8 +156,7 @@ static struct backend_options make_options(const struct work *w)
     struct backend_options options = settings_of(w)->common.options;
     options.spends = settings_of(w)->halves.mode == 0 &&
                      (!is_alone(w) || cpd_settings_last_rank(settings_of(w)));
-    if (w->tensor->listed.unknown > 0 && !options.problem.unlisted.weighed)
-        options.problem.unlisted = (struct unlisted){.weighed = true, .weight = 1};
+    problem_take_unknown(&options.problem, w->tensor->listed.unknown);
     if (!is_alone(w))
         options.device = w->reports.place[w->comm->rank].device;
     if (options.host_memory == 0 && w->comm->local_size > 1)

@@ -102,7 +102,6 @@ static enum status set_halves(const struct cli_option *o, void *to, const char *
     return STATUS_OK;
 }
 
-/* zero, unknown, or the weight of a zero. */
 static enum status copy_stem(struct cpd_settings *s, const char *text, size_t length,
                              struct error *error)
 {
