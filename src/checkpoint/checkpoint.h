@@ -30,8 +30,8 @@ struct checkpoint_about {
     enum precision factors;      /* of the factor matrices as they stand              */
     int best_iteration;          /* of the best model that the run keeps a copy of; 0: no copy */
     double best_fit;             /* of that model                                     */
-    double held, best_held;      /* the RMSE of held-out entries: of the last model, and of the
-                                  * best; 0 where there are none                      */
+    double held, best_held;      /* struct held_error: of the last model, and of the best; 0
+                                  * where no entries are held out                     */
     enum precision best_factors; /* of its factor matrices                            */
 };
 

@@ -74,6 +74,24 @@ counts() {
     fails 2 "blco cpd: c.bck: a checkpoint with --solver newton, but this run has mu" cpd $run --loss poisson --solver mu
 }
 
+@test "a checkpoint that goes on to nothing has the same likelihood, and no violation" {
+    for how in "" "--unlisted unknown --check-every 5"; do # zeros still fade
+        counts $how -i 5 --tol 0 --nowrite --checkpoint c.bck --record r.json
+        counts $how -i 5 --tol 0 -o m --resume c.bck --record m.json
+        near "$(number fit m.json)" "$(number fit r.json)" 1e-12
+        near "$(number log_likelihood m.json)" "$(number log_likelihood r.json)" 1e-7
+        grep -q '"kkt_violation": [0-9]' r.json
+        [ "$(grep -c kkt_violation m.json)" -eq 0 ]
+        "$BLCO" report m -q
+        grep -q 'Log-likelihood' m.html
+        [ "$(grep -c 'KKT violation' m.html)" -eq 0 ]
+        rm c.bck m.html
+    done
+    counts -i 5 --tol 0 --nowrite --checkpoint c.bck
+    run "$BLCO" cpd "$DATA/planted.tns" -r 4 --backend host --loss poisson -i 5 --tol 0 --nowrite --resume c.bck
+    [[ $output =~ "log-likelihood "-[0-9.]+", deviance "[0-9.]+$'\n' ]]
+}
+
 @test "the record has the likelihood" {
     counts -i 3 --nowrite --record r.json
     grep -q '"loss": "poisson"' r.json
