@@ -214,3 +214,15 @@ counts() {
     run "$BLCO" info -q "$DATA/planted.tns" -r 4 --backend host --conflict register --loss poisson
     [ "$(grep -c 'ordered, its own ordering' <<<"$output")" -eq 3 ]
 }
+
+@test "a range of ranks has no core consistency, and says what compares the ranks" {
+    run "$BLCO" cpd "$DATA/planted.tns" -r 2:3 --backend host -q --loss poisson -i 20 --starts 2 -o m
+    [[ ${lines[0]} =~ ^" "+"rank "+"fit 0 to 1 "+"starts that agree"$ ]]
+    [[ ${lines[1]} =~ ^" "+"2 "+[0-9.]+" "[#.]{20}" "[01]" of 1"$ ]]
+    [ "${lines[3]}" = "no rank above 1 is suggested: no core consistency is known; --holdout 0.1 or --split-half MODE compares ranks by other means" ]
+    "$BLCO" report -q m
+    grep -q 'The core consistency is not known, which a suggestion could follow' m.html
+    grep -q '<h2>Fit and agreement' m.html
+    run "$BLCO" cpd "$DATA/planted.tns" -r 2:3 --backend host -q --loss poisson -i 20 --holdout 0.2 --nowrite
+    [[ ${lines[0]} == *"held-out error"* && ${lines[3]} == *"held-out error is within"* ]]
+}
