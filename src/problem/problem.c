@@ -30,6 +30,11 @@ bool problem_by_rows(const struct problem *p)
     return p->unlisted.weighed || p->loss == LOSS_POISSON;
 }
 
+bool problem_has_one_optimum(const struct problem *p)
+{
+    return p->loss == LOSS_POISSON && p->rank == 1;
+}
+
 double solver_keeps(enum solver solver)
 {
     return solver == SOLVER_MU ? POISSON_MU_KEEPS : POISSON_KEEPS;

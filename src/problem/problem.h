@@ -79,6 +79,10 @@ bool problem_has_fast_momentum(const struct problem *p);
 /* Whether each row of a factor matrix has a system of its own, and there is no MTTKRP. */
 bool problem_by_rows(const struct problem *p);
 
+/* Whether every start leads to one model: of counts, the deviance of one component is convex in the
+ * logarithms of its entries. */
+bool problem_has_one_optimum(const struct problem *p);
+
 /* What follows from the loss: with Poisson's, all modes are nonnegative. */
 void problem_complete_loss(struct problem *p);
 

@@ -226,3 +226,13 @@ counts() {
     run "$BLCO" cpd "$DATA/planted.tns" -r 2:3 --backend host -q --loss poisson -i 20 --holdout 0.2 --nowrite
     [[ ${lines[0]} == *"held-out error"* && ${lines[3]} == *"held-out error is within"* ]]
 }
+
+@test "advice is what counts can follow" {
+    "$BLCO" cpd "$DATA/carcinoma.tns" -r 3 --backend host --loss poisson --nowrite 2>messages
+    [ "$(grep -c 'cannot be independent' messages)" -eq 0 ]
+    grep -q '^one start was made' messages
+    "$BLCO" cpd "$DATA/carcinoma.tns" -r 1 --backend host --loss poisson --nowrite 2>messages
+    [ "$(grep -c 'one start was made' messages)" -eq 0 ] # all lead to independent modes
+    "$BLCO" cpd "$DATA/carcinoma.tns" -r 5 --backend host --loss poisson --unlisted unknown --nowrite 2>messages
+    grep -q '^warning: the known entries.*; try a lower rank, or --holdout 0.1$' messages
+}
