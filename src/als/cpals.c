@@ -16,6 +16,7 @@
  * changes from single precision to double. */
 #include "als/cpals.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "als/precision_switch.h"
@@ -41,20 +42,13 @@ enum status cpals_sweep(struct backend *b, const struct momentum *m, struct back
     return backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), m, fit, error);
 }
 
-/* Whether unlisted entries fade in the sweep after `sweeps` others. */
-static void note_fading(struct run *run, int sweeps)
-{
-    const struct problem *problem = &run->b->options.problem;
-    run->fading = problem_count(problem, sweeps).fading;
-    run->comparable = sweeps > 0 && !run->fading && !problem_count(problem, sweeps - 1).fading;
-}
-
 /* Says how unlisted entries count in the sweep after `sweeps` others. */
 static void weigh_unlisted(struct run *run, int sweeps)
 {
     const struct problem *problem = &run->b->options.problem;
     const struct unlisted_count count = problem_count(problem, sweeps);
-    note_fading(run, sweeps);
+    run->fading = count.fading;
+    run->comparable = sweeps > 0 && !run->fading && !problem_count(problem, sweeps - 1).fading;
     if (problem->unlisted.weighed)
         backend_weigh(run->b, &count);
 }
@@ -102,7 +96,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
 {
     const struct checkpoint *from = run->options->resume;
     struct cpals_result *result = run->result;
-    *result = (struct cpals_result){.momentum = run->b->plan.request.momentum};
+    *result = (struct cpals_result){.momentum = run->b->plan.request.momentum, .violation = NAN};
     if (momentum_begin(&run->momentum, run->b, k, run->options->random, from, error) != STATUS_OK)
         return error->status;
     run->best.by_held = run->options->held && run->options->early_stop > 0;
@@ -118,7 +112,7 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     result->least_iteration = from->about.least_iteration;
     result->single_iterations = from->about.single_iterations;
     result->restarts = from->about.momentum.restarts;
-    note_fading(run, result->iterations - 1);
+    weigh_unlisted(run, result->iterations - 1);
     result->stop = run_stop(run);
     return STATUS_OK;
 }

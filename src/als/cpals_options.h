@@ -60,7 +60,8 @@ struct cpals_result {
     double least_held;      /* the least held-out error of an iteration after fading ... */
     int least_iteration;    /* ... which this was; 0: there was none                 */
     double change;          /* of the fit in the last iteration                    */
-    double violation;       /* of a model of counts: struct backend_fit, and ...   */
+    double violation;       /* of a model of counts: struct backend_fit; NaN before the first
+                             * iteration that was not resumed, and ...             */
     double deviance, log_likelihood; /* ... backend_likelihood                           */
     bool momentum;                   /* the iterations were accelerated */
     int restarts;                    /* of momentum: rejected iterations                    */

@@ -38,6 +38,14 @@ int rank_choice_halves(const struct rank_outcome *outcome, int count)
     return choice;
 }
 
+bool rank_any_core(const struct rank_outcome *outcome, int count)
+{
+    int i = 0;
+    while (i < count && outcome[i].result.core.state != CORE_KNOWN)
+        i++;
+    return i < count;
+}
+
 bool rank_any_held(const struct rank_outcome *outcome, int count)
 {
     int i = 0;
@@ -125,6 +133,12 @@ static uint64_t suggestion_core(const struct rank_outcome *outcome, int count, c
                             ? " and the agreement of at least half of the other starts"
                             : "";
     struct largest l = {.choice = rank_choice(outcome, count)};
+    if (!rank_any_core(outcome, count)) {
+        snprintf(text, RANK_CHOICE_TEXT,
+                 "no rank above 1 is suggested: no core consistency is known; --holdout 0.1 or "
+                 "--split-half MODE compares ranks by other means");
+        return 0;
+    }
     snprintf(l.why, sizeof l.why, "with a core consistency of %d or more%s", CORE_SOUND, agree);
     snprintf(l.lacking, sizeof l.lacking, "has a core consistency of %d or more%s", CORE_SOUND,
              agree);

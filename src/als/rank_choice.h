@@ -38,6 +38,9 @@ int rank_choice_halves(const struct rank_outcome *outcome, int count);
 /* Whether the tensor is split. */
 bool rank_any_halves(const struct rank_outcome *outcome, int count);
 
+/* Whether the core consistency of some rank is known. */
+bool rank_any_core(const struct rank_outcome *outcome, int count);
+
 /* Whether some rank has a model with a held-out error. */
 bool rank_any_held(const struct rank_outcome *outcome, int count);
 

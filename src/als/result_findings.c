@@ -12,13 +12,16 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-void find_in_shape(struct findings *f, const struct shape *shape, uint64_t rank)
+void find_in_shape(struct findings *f, const struct shape *shape, const struct problem *problem)
 {
+    const uint64_t rank = problem->rank;
+    const bool mixture =
+        problem->loss == LOSS_POISSON && shape->order > 2; /* needs no such columns */
     if (shape->order == 1)
         findings_add(f, FINDING_VECTOR, true,
                      "a tensor of one mode is a vector: one component gives fit 1, and more "
                      "components add nothing");
-    for (int n = 0; shape->order > 1 && n < shape->order; n++)
+    for (int n = 0; shape->order > 1 && !mixture && n < shape->order; n++)
         if (shape->dims[n] < rank)
             findings_add(f, FINDING_SHORT_MODE, true,
                          "rank %ju is larger than mode %d (length %ju): its columns cannot be "
@@ -83,7 +86,8 @@ void find_in_known(struct findings *f, const struct known_rows *known, const str
         "the known entries (%ju) are fewer than the unknowns of the model (%ju), which may "
         "fit them and mean nothing elsewhere",
         (uintmax_t)known->entries, (uintmax_t)unknowns);
-    findings_advise(f, "try a lower rank, or --holdout 0.1 --ridge auto");
+    findings_advise(f, "try a lower rank, or --holdout 0.1%s",
+                    problem->loss == LOSS_SQUARES ? " --ridge auto" : "");
 }
 
 void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance)
@@ -349,10 +353,10 @@ static void find_one_start(struct findings *f, bool counts)
     findings_advise(f, "--starts 5 tells whether the result depends on the start");
 }
 
-void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries, bool given)
+void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries, bool others)
 {
     const double spread = starts_spread(s, entries);
-    if (s->asked == 1 && !given)
+    if (s->asked == 1 && others)
         find_one_start(f, s->made > 0 && s->start[0].result.log_likelihood != 0);
     if (s->made < s->asked)
         findings_add(f, FINDING_STARTS_CUT, false,

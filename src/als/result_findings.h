@@ -9,7 +9,7 @@
 #include "ranks/known_rows.h"
 
 /* Whether a decomposition says little: one mode only, or a mode shorter than the rank. */
-void find_in_shape(struct findings *f, const struct shape *shape, uint64_t rank);
+void find_in_shape(struct findings *f, const struct shape *shape, const struct problem *problem);
 
 /* Where listed zeros count: how many (or COO_NOT_KNOWN) the file of this name lacks. */
 void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor);
@@ -27,9 +27,9 @@ void find_in_tolerance(struct findings *f, const struct backend_options *options
 void find_in_result(struct findings *f, const struct cpals_result *result,
                     const struct backend_options *options, const struct cpals_options *als);
 
-/* How far the starts agree, in a tensor with so many listed entries, or, for one start that was not
- * `given`, that this is not known. */
-void find_in_starts(struct findings *f, const struct starts *starts, uint64_t entries, bool given);
+/* How far the starts agree, in a tensor with so many listed entries, or, for one start beside which
+ * there are `others`, that this is not known. */
+void find_in_starts(struct findings *f, const struct starts *starts, uint64_t entries, bool others);
 
 /* Whether the halves of a tensor that is split lead to the same components. */
 void find_in_halves(struct findings *f, const struct split_half *s);

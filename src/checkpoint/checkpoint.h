@@ -30,9 +30,9 @@ struct checkpoint_about {
     enum precision factors;      /* of the factor matrices as they stand              */
     int best_iteration;          /* of the best model that the run keeps a copy of; 0: no copy */
     double best_fit;             /* of that model                                     */
-    double held, best_held;      /* the RMSE of held-out entries: of the last model, and of the
-                                  * best; 0 where there are none                      */
-    double least_held;           /* the smallest RMSE so far ...                      */
+    double held, best_held;      /* struct held_error: of the last model, and of the best; 0
+                                  * where no entries are held out                     */
+    double least_held;           /* the smallest of them so far ...                   */
     int least_iteration;         /* ... and after which iteration; 0: none            */
     double best_noise;           /* by which rounding may have changed best_fit       */
     enum precision best_factors; /* of its factor matrices                            */

@@ -62,7 +62,7 @@ struct checkpoint_header {
     uint32_t ridge_scale;       /* enum ridge_scale                                            */
     double holdout;             /* the share of entries that are held out                      */
     uint64_t holdout_seed;      /* by which they are chosen                                    */
-    double held, best_held;     /* their RMSE: of the last model, and of the best              */
+    double held, best_held;     /* struct held_error: of the last model, and of the best       */
     uint32_t loss, solver;      /* enum loss, enum solver                                      */
     double least_held;          /* the smallest RMSE of held-out entries                       */
     uint64_t least_iteration;   /* after which it was; 0: none yet, or from before this member */

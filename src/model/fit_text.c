@@ -9,7 +9,10 @@ const char *fit_text(double fit, double noise, int digits, char *text)
     double distance = 1 - fit;
     int known = noise > DBL_EPSILON ? (int)fmax(floor(-log10(noise)), 1) : digits;
     int shown = known < digits ? known : digits;
-    if (fabs(distance) >= 0.5 * pow(10, -shown) || !isfinite(fit))
+    const double unit = pow(10, -shown);
+    if (fabs(fit) < 0.5 * unit)
+        fit = 0; /* without a sign */
+    if (fabs(distance) >= 0.5 * unit || !isfinite(fit))
         snprintf(text, FIT_TEXT, fabs(fit) < 1e6 ? "%.*f" : "%.*g", shown, fit);
     else if (noise > DBL_EPSILON && fabs(distance) <= noise)
         snprintf(text, FIT_TEXT, "1+-%.0e", noise);

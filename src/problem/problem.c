@@ -36,6 +36,11 @@ void problem_take_unknown(struct problem *p, uint64_t unknown)
         p->unlisted = (struct unlisted){.weighed = true, .weight = 1};
 }
 
+bool problem_has_one_optimum(const struct problem *p)
+{
+    return p->loss == LOSS_POISSON && p->rank == 1;
+}
+
 double solver_keeps(enum solver solver)
 {
     return solver == SOLVER_MU ? POISSON_MU_KEEPS : POISSON_KEEPS;

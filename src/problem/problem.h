@@ -83,6 +83,10 @@ bool problem_by_rows(const struct problem *p);
  * that are not listed are zeros like any other. */
 void problem_take_unknown(struct problem *p, uint64_t unknown);
 
+/* Whether every start leads to one model: of counts, the deviance of one component is convex in the
+ * logarithms of its entries. */
+bool problem_has_one_optimum(const struct problem *p);
+
 /* What follows from the loss: with Poisson's, all modes are nonnegative. */
 void problem_complete_loss(struct problem *p);
 

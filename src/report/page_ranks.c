@@ -53,6 +53,11 @@ static double halves(const json_t *rank)
     return number_of(rank, "split_half_score");
 }
 
+static double core(const json_t *rank)
+{
+    return number_of(rank, "core_consistency");
+}
+
 /* Whether some rank has such a number. */
 static bool any(const struct page_ranks *page, double (*value)(const json_t *rank))
 {
@@ -112,8 +117,10 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
             : any_held(page)
                 ? "The suggestion follows the held-out error, at entries that did not make the "
                   "models."
-                : "The suggestion follows the core consistency; sparse counts often have "
-                  "components that mean something although it is low.");
+            : any(page, core)
+                ? "The suggestion follows the core consistency; sparse counts often have "
+                  "components that mean something although it is low."
+                : "The core consistency is not known, which a suggestion could follow.");
     put_fact(to, "Tensor", text_of(at(page, "tensor"), "name"));
     put_lengths(to, page);
     put_fact(to, "Date", json_string_value(at(page, "date")));
@@ -132,11 +139,6 @@ static double agreement(const json_t *rank)
 static double fit(const json_t *rank)
 {
     return number_of(rank, "fit");
-}
-
-static double core(const json_t *rank)
-{
-    return number_of(rank, "core_consistency");
 }
 
 /* A quantity of a rank that is drawn against it. */
@@ -207,8 +209,10 @@ static enum status put_plots(FILE *to, const struct page_ranks *page, struct err
     double *value = memory_array(json_array_size(ranks), sizeof *value, error);
     if (!value)
         return error->status;
-    fprintf(to, "<section>\n<h2>Fit, %s and agreement</h2>\n<div class=\"modes\">\n",
-            any_held(page) ? "held-out error" : "core consistency");
+    fprintf(to, "<section>\n<h2>Fit%s and agreement</h2>\n<div class=\"modes\">\n",
+            any_held(page)    ? ", held-out error"
+            : any(page, core) ? ", core consistency"
+                              : "");
     for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
         draw(to, ranks, &quantities[i], value);
     fputs("</div>\n</section>\n", to);

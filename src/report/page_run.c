@@ -208,7 +208,9 @@ static void put_likelihood(FILE *to, const struct page *page)
 {
     put_number(to, "Log-likelihood", page_number_at(page, "result", "log_likelihood"), 10);
     put_number(to, "Deviance", page_number_at(page, "result", "deviance"), 10);
-    put_number(to, "KKT violation", page_number_at(page, "result", "kkt_violation"), 2);
+    const double violation = page_number_at(page, "result", "kkt_violation");
+    if (isfinite(violation))
+        put_number(to, "KKT violation", violation, 2);
 }
 
 static void put_explained(FILE *to, double misfit, double noise)

@@ -6,6 +6,7 @@
 #include "numerics/poisson_term.h"
 
 #define MOST_TERMS 100000 /* of a series, whose terms then have become small */
+#define LARGE      1e6    /* above, the series would be long, and its first term inaccurate */
 
 const char *const residual_names[][RESIDUAL_NUMBERS] = {
     [RESIDUAL_DIFFERENCE] = {"residual"},
@@ -31,6 +32,17 @@ static double density(double x, double m)
     return exp(x * log(x) - x - poisson_misfit(x, m) - lgamma_r(x + 1, &sign));
 }
 
+/* The normal distribution, with a correction for its skewness (N. M. Temme, *The asymptotic
+ * expansion of the incomplete gamma functions*, SIAM Journal on Mathematical Analysis 10, 1979): to
+ * about nine digits for large x, in the tails as well. */
+static double large_upper_tail(double x, double m)
+{
+    const double misfit = poisson_misfit(x, m);
+    const double eta = copysign(fmin(1, sqrt(2 * misfit / x)), m - x);
+    const double skewed = 1.0 / 3 - eta * (1.0 / 12 - eta * (2.0 / 135 - eta / 864));
+    return erfc(copysign(sqrt(misfit), x - m)) / 2 + exp(-misfit) / sqrt(2 * M_PI * x) * skewed;
+}
+
 /* W. H. Press et al.: Numerical Recipes, 3rd edition, 2007, section 6.2: a series where the
  * probability is small, a continued fraction for the rest where it is not. */
 double poisson_upper_tail(double x, double m)
@@ -38,6 +50,8 @@ double poisson_upper_tail(double x, double m)
     if (!(x > 0))
         return x == x ? 1 : x;
     const double rate = poisson_rate(m);
+    if (x > LARGE)
+        return large_upper_tail(x, rate);
     if (rate < x + 1) {
         double term = 1, sum = 1;
         for (int i = 1; i < MOST_TERMS && term > sum * DBL_EPSILON; i++) {

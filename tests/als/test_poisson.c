@@ -88,7 +88,8 @@ static void formula_start(struct ktensor *k, const struct shape *shape, uint64_t
 #define OF_PLANTED    133192.539
 #define OF_ADMISSIONS 1048.836 /* half of loglm's G^2, 2097.671, of independence */
 
-/* Deviances after some sweeps, found by other programs from the same start. */
+/* Deviances after some sweeps, found by other programs from the same start; with SOLVER_MU also by
+ * cp_apr of pyttb (maxinneriters=1, kappatol=0). */
 static void test_reference(void **state)
 {
     use_ranks(state);

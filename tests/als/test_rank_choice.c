@@ -62,6 +62,11 @@ static void test_suggestions(void **state)
                      "rank 2 is suggested: the largest of these with a core consistency of 80 or "
                      "more and the agreement of at least half of the other starts");
     assert_true(rank_any_agreement(o, 3) && !rank_any_agreement(o, 2));
+    for (int i = 0; i < 3; i++)
+        o[i].result.core.state = CORE_NOT_ASKED; /* as where each row has a system of its own */
+    assert_suggested(o, 3, 0,
+                     "no rank above 1 is suggested: no core consistency is known; --holdout 0.1 or "
+                     "--split-half MODE compares ranks by other means");
     o[0].failure.status = STATUS_NUMERICAL;
     assert_true(!rank_any_model(o, 1) && rank_any_model(o, 2) && !rank_any_model(o, 0));
 }

@@ -223,7 +223,7 @@ static void find_starts(struct findings *f, int asked, int count, const double (
         start[i].result.stop = CPALS_CONVERGED;
         start[i].score = of[i][1];
     }
-    find_in_starts(f, &s, 100, false);
+    find_in_starts(f, &s, 100, true);
 }
 
 static void test_starts(void **state)
@@ -233,7 +233,7 @@ static void test_starts(void **state)
     find_starts(&f, 1, 1, (const double[][2]){{0.5, 1}});
     struct start_outcome one = {.score = 1};
     find_in_starts(&f, &(struct starts){.asked = 1, .made = 1, .modelled = 1, .start = &one}, 9,
-                   true);
+                   false);
     SAYS(&f, "one start was made, and another may lead to a better fit or to other components; "
              "--starts 5 tells whether the result depends on the start");
     find_starts(&f, 3, 1, (const double[][2]){{0.5, 1}});
@@ -263,9 +263,9 @@ static void test_starts_of_counts(void **state)
                                      {.result = {.stop = CPALS_BREAKDOWN}},
                                      {.result = {.fit = .4, .log_likelihood = -110}, .score = .96}};
     find_in_starts(&f, &(struct starts){.asked = 1, .made = 1, .modelled = 1, .start = start}, 50,
-                   false);
+                   true);
     find_in_starts(&f, &(struct starts){.asked = 4, .made = 4, .modelled = 3, .start = start}, 50,
-                   false);
+                   true);
     SAYS(
         &f,
         "one start was made, and another may lead to other components: the likelihoods of starts "
@@ -280,8 +280,12 @@ static void test_shape_and_tolerance(void **state)
 {
     (void)state;
     struct findings f = {0};
-    find_in_shape(&f, &(struct shape){1, {5}}, 9);
-    find_in_shape(&f, &(struct shape){3, {5, 6, 7}}, 6);
+    const struct problem nine = {.rank = 9}, six = {.rank = 6};
+    const struct problem counts = {.rank = 6, .loss = LOSS_POISSON};
+    find_in_shape(&f, &(struct shape){1, {5}}, &nine);
+    find_in_shape(&f, &(struct shape){3, {5, 6, 7}}, &six);
+    find_in_shape(&f, &(struct shape){3, {5, 6, 7}}, &counts);
+    find_in_shape(&f, &(struct shape){2, {7, 5}}, &counts);
     const struct backend_options single = {.problem.precision = POLICY_SINGLE};
     const struct backend_options both = {.problem.precision = POLICY_DOUBLE};
     find_in_tolerance(&f, &single, 1e-9);
@@ -293,6 +297,7 @@ static void test_shape_and_tolerance(void **state)
         "warning: a tensor of one mode is a vector: one component gives fit 1, and more "
         "components add nothing",
         "warning: rank 6 is larger than mode 1 (length 5): its columns cannot be independent",
+        "warning: rank 6 is larger than mode 2 (length 5): its columns cannot be independent",
         "warning: --tol 1e-09 is below 1e-06, the resolution of single precision; --precision auto "
         "ends in double precision");
 }
@@ -339,6 +344,8 @@ static void test_few_entries(void **state)
     find_in_known(&f, &known, &shape, &problem);
     known.rows[1] = 6;
     find_in_known(&f, &known, &shape, &problem);
+    problem.loss = LOSS_POISSON; /* a ridge is for squares alone */
+    find_in_known(&f, &known, &shape, &problem);
     SAYS(&f,
          "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2, 3 of the "
          "33 of mode 3",
@@ -349,7 +356,9 @@ static void test_few_entries(void **state)
          "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1 --ridge auto",
          "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2",
          "warning: the known entries (20) are fewer than the unknowns of the model (24), which may "
-         "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1 --ridge auto");
+         "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1 --ridge auto",
+         "warning: the known entries (20) are fewer than the unknowns of the model (24), which may "
+         "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1");
 }
 
 /* Two components, of which the second has this score in the halves; each half has made a start that

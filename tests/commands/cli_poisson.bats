@@ -74,6 +74,24 @@ counts() {
     fails 2 "blco cpd: c.bck: a checkpoint with --solver newton, but this run has mu" cpd $run --loss poisson --solver mu
 }
 
+@test "a checkpoint that goes on to nothing has the same likelihood, and no violation" {
+    for how in "" "--unlisted unknown --check-every 5"; do # zeros still fade
+        counts $how -i 5 --tol 0 --nowrite --checkpoint c.bck --record r.json
+        counts $how -i 5 --tol 0 -o m --resume c.bck --record m.json
+        near "$(number fit m.json)" "$(number fit r.json)" 1e-12
+        near "$(number log_likelihood m.json)" "$(number log_likelihood r.json)" 1e-7
+        grep -q '"kkt_violation": [0-9]' r.json
+        [ "$(grep -c kkt_violation m.json)" -eq 0 ]
+        "$BLCO" report m -q
+        grep -q 'Log-likelihood' m.html
+        [ "$(grep -c 'KKT violation' m.html)" -eq 0 ]
+        rm c.bck m.html
+    done
+    counts -i 5 --tol 0 --nowrite --checkpoint c.bck
+    run "$BLCO" cpd "$DATA/planted.tns" -r 4 --backend host --loss poisson -i 5 --tol 0 --nowrite --resume c.bck
+    [[ $output =~ "log-likelihood "-[0-9.]+", deviance "[0-9.]+$'\n' ]]
+}
+
 @test "the record has the likelihood" {
     counts -i 3 --nowrite --record r.json
     grep -q '"loss": "poisson"' r.json
@@ -195,4 +213,26 @@ counts() {
     [ "$(grep -c 'ordered, its own ordering' <<<"$output")" -eq 3 ]
     run "$BLCO" info -q "$DATA/planted.tns" -r 4 --backend host --conflict register --loss poisson
     [ "$(grep -c 'ordered, its own ordering' <<<"$output")" -eq 3 ]
+}
+
+@test "a range of ranks has no core consistency, and says what compares the ranks" {
+    run "$BLCO" cpd "$DATA/planted.tns" -r 2:3 --backend host -q --loss poisson -i 20 --starts 2 -o m
+    [[ ${lines[0]} =~ ^" "+"rank "+"fit 0 to 1 "+"starts that agree"$ ]]
+    [[ ${lines[1]} =~ ^" "+"2 "+[0-9.]+" "[#.]{20}" "[01]" of 1"$ ]]
+    [ "${lines[3]}" = "no rank above 1 is suggested: no core consistency is known; --holdout 0.1 or --split-half MODE compares ranks by other means" ]
+    "$BLCO" report -q m
+    grep -q 'The core consistency is not known, which a suggestion could follow' m.html
+    grep -q '<h2>Fit and agreement' m.html
+    run "$BLCO" cpd "$DATA/planted.tns" -r 2:3 --backend host -q --loss poisson -i 20 --holdout 0.2 --nowrite
+    [[ ${lines[0]} == *"held-out error"* && ${lines[3]} == *"held-out error is within"* ]]
+}
+
+@test "advice is what counts can follow" {
+    "$BLCO" cpd "$DATA/carcinoma.tns" -r 3 --backend host --loss poisson --nowrite 2>messages
+    [ "$(grep -c 'cannot be independent' messages)" -eq 0 ]
+    grep -q '^one start was made' messages
+    "$BLCO" cpd "$DATA/carcinoma.tns" -r 1 --backend host --loss poisson --nowrite 2>messages
+    [ "$(grep -c 'one start was made' messages)" -eq 0 ] # all lead to independent modes
+    "$BLCO" cpd "$DATA/carcinoma.tns" -r 5 --backend host --loss poisson --unlisted unknown --nowrite 2>messages
+    grep -q '^warning: the known entries.*; try a lower rank, or --holdout 0.1$' messages
 }

@@ -30,6 +30,8 @@ static void digits_that_are_known(void **state)
     assert_text(0.5, 0.9, 9, "0.5");
     assert_text(0.5, 70, 9, "0.5");
     assert_text(-0.25, 0, 6, "-0.250000");
+    assert_text(-4e-7, 0, 6, "0.000000");
+    assert_text(-4e-7, 0, 9, "-0.000000400");
 }
 
 /* What prints as 1 with the digits that are asked for is not 1. */

@@ -37,6 +37,31 @@ static void test_upper_tail(void **state)
         }
 }
 
+/* Sums of the probabilities in long double, the first of them with fifty digits. */
+static void test_large_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        double count, mean, tail;
+    } of[] = {{999999, 1e6, 0.50053192300802883},
+              {2e6, 2e6, 0.50009403159751916},
+              {2e6, 1990000, 7.0710947617527256e-13},
+              {2e6, 1960000, 1.200869448329446e-178},
+              {1e10, 1e10, 0.50000132980760122},
+              {10000600000, 1e10, 9.8697251445016701e-10},
+              {10003000000, 1e10, 5.1332946528063082e-198},
+              {9999700000, 1e10, 0.99865018321770502},
+              {1e13, 1e13, 0.50000004205220467},
+              {10000030000000, 1e13, 1.1908554560077396e-21}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const double found = poisson_upper_tail(of[i].count, of[i].mean);
+        if (!(fabs(found / of[i].tail - 1) < 2e-9))
+            fail_msg("mean %g, count %.14g: %.17g, expected %.17g", of[i].mean, of[i].count, found,
+                     of[i].tail);
+    }
+    assert_true(poisson_upper_tail(1e9, 1e300) == 1 && poisson_upper_tail(1e300, 1e9) == 0);
+}
+
 static void test_numbers(void **state)
 {
     (void)state;
@@ -55,6 +80,7 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_upper_tail),
+                                       cmocka_unit_test(test_large_counts),
                                        cmocka_unit_test(test_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "backend/host/host_inner.h"
 #include "backend/host/host_rows_simd.h"
 #include "base/vector_clones.h"
 #include "numerics/poisson_term.h"
@@ -121,15 +122,6 @@ static void step_newton(const struct host_poisson_rows *s, const struct host_poi
         end_row(s, &x[l], a[l], &room, l, kernel->rows);
 }
 
-VECTOR_CLONES static double inner(const double *x, const double *y, uint64_t count)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (uint64_t r = 0; r < count; r++)
-        sum += x[r] * y[r];
-    return sum;
-}
-
 /* h (R) = the diagonal of G. */
 VECTOR_CLONES static void fill_diagonal(const struct host_poisson_row *x, uint64_t rank,
                                         uint64_t ld, double *h)
@@ -142,17 +134,17 @@ VECTOR_CLONES static void fill_diagonal(const struct host_poisson_row *x, uint64
 }
 
 /* d'Gd. */
-static double square_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                        const double *d)
+VECTOR_CLONES static double square_of(const struct host_poisson_rows *s,
+                                      const struct host_poisson_row *x, const double *d)
 {
     double sum = 0;
     for (uint64_t k = 0; k < x->factor; k++) {
-        const double of_row = inner(x->g + k * s->ld, d, s->rank);
+        const double of_row = host_inner(x->g + k * s->ld, d, s->rank);
         sum += of_row * of_row;
     }
     for (uint64_t i = 0; x->factor == 0 && i < s->rank; i++) {
         const double *row = x->g + i * s->ld + i;
-        sum += d[i] * (2 * inner(row, d + i, s->rank - i) - row[0] * d[i]);
+        sum += d[i] * (2 * host_inner(row, d + i, s->rank - i) - row[0] * d[i]);
     }
     return sum;
 }
@@ -173,8 +165,9 @@ VECTOR_CLONES static double find_direction(const double *b, const double *linear
 }
 
 /* scratch (2 R). */
-static void step_diagonal(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                          double *a, double *scratch)
+VECTOR_CLONES static void step_diagonal(const struct host_poisson_rows *s,
+                                        const struct host_poisson_row *x, double *a,
+                                        double *scratch)
 {
     double *d = scratch, *linear = scratch + s->rank, trace = 0;
     fill_diagonal(x, s->rank, s->ld, d);
@@ -184,7 +177,8 @@ static void step_diagonal(const struct host_poisson_rows *s, const struct host_p
     }
     for (uint64_t r = 0; r < s->rank; r++)
         d[r] += ridge_of(s, trace, r);
-    const double scale = poisson_row_scale(inner(x->b, a, s->rank), inner(linear, a, s->rank));
+    const double scale =
+        poisson_row_scale(host_inner(x->b, a, s->rank), host_inner(linear, a, s->rank));
     const double inverse = 1 / scale;
     for (uint64_t r = 0; r < s->rank; r++)
         a[r] *= scale;

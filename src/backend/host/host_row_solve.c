@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/host/host_inner.h"
 #include "backend/host/host_rows_simd.h"
 #include "base/vector_clones.h"
 #include "numerics/row_term.h"
@@ -59,15 +60,6 @@ static bool factorise(double *h, uint64_t rank, uint64_t ld)
     return true;
 }
 
-static inline double inner(const double *x, const double *y, uint64_t n)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (uint64_t i = 0; i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
-}
-
 /* q becomes the d of U'U d = q. */
 static void substitute(const double *u, uint64_t rank, uint64_t ld, double *q)
 {
@@ -79,7 +71,7 @@ static void substitute(const double *u, uint64_t rank, uint64_t ld, double *q)
     }
     for (uint64_t k = rank; k-- > 0;) {
         const double *row = u + k * ld;
-        q[k] = (q[k] - inner(row + k + 1, q + k + 1, rank - k - 1)) / row[k];
+        q[k] = (q[k] - host_inner(row + k + 1, q + k + 1, rank - k - 1)) / row[k];
     }
 }
 
@@ -108,10 +100,10 @@ static void solve_alone(const struct host_row_solve *s, const struct host_row_sy
 VECTOR_CLONES static double change_of_misfit(const struct host_row_system *x, const double *d,
                                              uint64_t rank, uint64_t ld)
 {
-    double sum = -2 * inner(d, x->b, rank);
+    double sum = -2 * host_inner(d, x->b, rank);
     for (uint64_t i = 0; i < rank; i++) {
         const double *row = x->g + i * ld;
-        sum += d[i] * (row[i] * d[i] + 2 * inner(row + i + 1, d + i + 1, rank - i - 1));
+        sum += d[i] * (row[i] * d[i] + 2 * host_inner(row + i + 1, d + i + 1, rank - i - 1));
     }
     return sum;
 }

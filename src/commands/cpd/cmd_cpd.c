@@ -120,7 +120,9 @@ static void show_result(struct cpd_job *job)
     find_in_result(&r->findings, &r->result, &s->common.options, &als);
     cpd_show_findings(r, &run->progress);
     cpd_starts_show(to, &r->starts);
-    find_in_starts(&r->findings, &r->starts, r->tensor.nnz, s->init_stem || s->resume);
+    find_in_starts(&r->findings, &r->starts, r->tensor.nnz,
+                   !s->init_stem && !s->resume &&
+                       !problem_has_one_optimum(&s->common.options.problem));
     cpd_show_findings(r, to);
     to = range ? &run->progress : &run->tables;
     cpd_halves_show(to, &r->halves);

@@ -40,8 +40,14 @@ static void halves_text(const struct rank_outcome *o, char *text)
         snprintf(text, 64, "%s", h->asked ? " -" : "");
 }
 
-/* `width`: of the starts that agree, where another column follows. */
-static void show_outcome(struct progress *to, const struct rank_outcome *o, int width)
+/* Which columns the table has. */
+struct columns {
+    bool core; /* the core consistency, unless entries are held out  */
+    int width; /* of the starts that agree, where a column follows */
+};
+
+static void show_outcome(struct progress *to, const struct rank_outcome *o,
+                         const struct columns *columns)
 {
     const struct cpals_result *r = &o->result;
     char bar[BAR + 1], core[BAR + 1] = "", held[64] = "", percent[CORE_TEXT] = "-", agree[32] = "",
@@ -61,11 +67,14 @@ static void show_outcome(struct progress *to, const struct rank_outcome *o, int 
     halves_text(o, halves);
     if (r->held.entries > 0) { /* there is no core consistency */
         held_text(o, held);
-        progress_note(to, "%7ju %9s %s %s %-*s%s", (uintmax_t)o->rank, fit, bar, held, width, agree,
-                      halves);
-    } else {
+        progress_note(to, "%7ju %9s %s %s %-*s%s", (uintmax_t)o->rank, fit, bar, held,
+                      columns->width, agree, halves);
+    } else if (columns->core) {
         progress_note(to, "%7ju %9s %s %10s %-*s %-*s%s", (uintmax_t)o->rank, fit, bar, percent,
-                      BAR, core, width, agree, halves);
+                      BAR, core, columns->width, agree, halves);
+    } else {
+        progress_note(to, "%7ju %9s %s %-*s%s", (uintmax_t)o->rank, fit, bar, columns->width, agree,
+                      halves);
     }
 }
 
@@ -79,6 +88,8 @@ static void show_head(struct progress *to, const struct rank_outcome *outcome, i
     if (rank_any_held(outcome, count))
         progress_note(to, "   rank       fit 0 to 1               held-out error     %s%s%s",
                       ridge ? "   ridge " : "", agree, halves);
+    else if (!rank_any_core(outcome, count))
+        progress_note(to, "   rank       fit 0 to 1           %s%s", agree, halves);
     else
         progress_note(to, "   rank       fit 0 to 1                     core 0 to 100%*s%s%s",
                       *agree || *halves ? 13 : 0, "", agree, halves);
@@ -89,12 +100,13 @@ void cpd_range_show(struct progress *to, const struct rank_outcome *outcome, int
 {
     char suggestion[RANK_CHOICE_TEXT];
     const bool padded = rank_any_agreement(outcome, count) && rank_any_halves(outcome, count);
-    const int width = padded ? (int)strlen(AGREE_HEAD) : 0;
+    const struct columns columns = {.core = rank_any_core(outcome, count),
+                                    .width = padded ? (int)strlen(AGREE_HEAD) : 0};
     if (!rank_any_model(outcome, count))
         return;
     show_head(to, outcome, count);
     for (int i = 0; i < count; i++)
-        show_outcome(to, &outcome[i], width);
+        show_outcome(to, &outcome[i], &columns);
     if (more)
         progress_note(to, "not all ranks were tried before the end of the run");
     uint64_t rank = rank_suggestion(outcome, count, suggestion);

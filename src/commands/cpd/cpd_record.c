@@ -147,7 +147,8 @@ static void put_counts(struct json *j, const struct cpals_result *r)
 {
     json_put_number(j, "log_likelihood", r->log_likelihood);
     json_put_number(j, "deviance", r->deviance);
-    json_put_number(j, "kkt_violation", r->violation);
+    if (!isnan(r->violation))
+        json_put_number(j, "kkt_violation", r->violation);
 }
 
 static void put_result(struct json *j, const struct problem *problem, const struct cpals_result *r)

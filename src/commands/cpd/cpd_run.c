@@ -108,7 +108,7 @@ static void note_tensor(struct work *w)
                       "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
                       t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
     }
-    find_in_shape(&results->findings, &t->shape, settings_of(w)->common.options.problem.rank);
+    find_in_shape(&results->findings, &t->shape, &settings_of(w)->common.options.problem);
     if (settings_of(w)->common.options.problem.unlisted.weighed)
         find_dropped_zeros(&results->findings, t->listed.dropped, settings_of(w)->tensor);
     cpd_show_findings(results, w->progress);

@@ -1,5 +1,6 @@
 #include "commands/cpd/cpd_summary.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -55,6 +56,17 @@ static void show_ridge(struct progress *progress, const struct ridge_search *rid
         progress_note(progress, "ridge %g, of %d that were tried", ridge->best, ridge->count);
 }
 
+static void show_likelihood(struct progress *progress, const struct cpals_result *result)
+{
+    char violation[48] = "";
+    if (result->log_likelihood == 0)
+        return;
+    if (!isnan(result->violation))
+        snprintf(violation, sizeof violation, ", KKT violation %.1e", result->violation);
+    progress_note(progress, "log-likelihood %.10g, deviance %.10g%s", result->log_likelihood,
+                  result->deviance, violation);
+}
+
 void cpd_summarise(struct progress *progress, const struct cpd_results *results, bool all_times)
 {
     const struct cpals_result *result = &results->result;
@@ -74,9 +86,7 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
                   result->change);
     show_held(progress, &result->held);
     show_ridge(progress, &results->starts.ridge);
-    if (result->log_likelihood != 0)
-        progress_note(progress, "log-likelihood %.10g, deviance %.10g, KKT violation %.1e",
-                      result->log_likelihood, result->deviance, result->violation);
+    show_likelihood(progress, result);
     if (result->restarts > 0)
         progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
                       result->restarts == 1 ? "" : "s", result->restarts,
