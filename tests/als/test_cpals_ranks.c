@@ -323,7 +323,7 @@ static void fail_allocations(const struct backend_kind *kind, bool spread, const
     int failures = 0;
     const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     const struct cpals_options als = {.max_iterations = 2};
-    const long step = kind->devices ? 23 : 1; /* several GPUs take long to meet */
+    const long step = kind->devices ? 23 : ALLOCATION_STEP; /* several GPUs take long to meet */
     naive_random_coo(&x, &(struct shape){3, {10, 12, 14}}, 300, 1, 0);
     create_model(&start, &x, 2, 1);
     if (path) {
