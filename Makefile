@@ -11,7 +11,7 @@
 #   make check-layers    says which #include goes where src/LAYERS does not allow it
 #   make compile_commands.json    what editors and clang tools read
 #   make asan tsan       the same tests under sanitizers (address and undefined; thread, with clang)
-#   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, with clang
+#   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, some at once, with clang
 #   make kill            kills KILLS (300) runs that save checkpoints, and checks what is left
 #   make table           momentum beside plain ALS on a table of 1000 tensors
 #   make check-gpu       the tests of every operation on the GPU; fails without one
