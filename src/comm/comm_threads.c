@@ -1,4 +1,6 @@
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -6,20 +8,23 @@
 #include "comm/comm.h"
 #include "comm/comm_add.h"
 
+#define YIELDS 8    /* of a rank before it sleeps: others are mostly about to come */
+#define FEW    1024 /* doubles that are summed without an array */
+
 /* The ranks of a communicator, which meet for every operation. */
 struct team {
     struct team *next; /* of the hub */
     int size, arrived;
-    uint64_t meetings;      /* that are over                    */
-    void **array;           /* (size): one from each rank; owned */
-    pthread_cond_t changed; /* a meeting is over, or all is aborted */
+    _Atomic uint64_t meetings; /* that are over                     */
+    void **array;              /* (size): one from each rank; owned */
+    pthread_cond_t changed;    /* a meeting is over, or all is aborted */
 };
 
 /* Common to all communicators that come from one comm_threads. One lock serves them all: ranks meet
  * a few times in an iteration. */
 struct hub {
     pthread_mutex_t lock;
-    bool aborted;
+    atomic_bool aborted;
     struct error reason;
     int users;          /* ranks that have not ended theirs */
     struct team *teams; /* owned, to the end              */
@@ -63,6 +68,12 @@ static void free_hub(struct hub *hub)
     memory_free(hub);
 }
 
+static bool is_over(const struct hub *hub, const struct team *team, uint64_t meeting,
+                    bool heed_abort)
+{
+    return team->meetings != meeting || (heed_abort && hub->aborted);
+}
+
 /* Waits for all ranks of the team, or, with heed_abort, for an abort; the caller holds the lock.
  * Returns true if all ranks have arrived. */
 static bool wait_for_all(struct hub *hub, struct team *team, bool heed_abort)
@@ -74,27 +85,31 @@ static bool wait_for_all(struct hub *hub, struct team *team, bool heed_abort)
         team->arrived = 0;
         team->meetings++;
         pthread_cond_broadcast(&team->changed);
+        return true;
     }
-    while (team->meetings == meeting && !(heed_abort && hub->aborted))
+    pthread_mutex_unlock(&hub->lock);
+    for (int i = 0; i < YIELDS && !is_over(hub, team, meeting, heed_abort); i++)
+        sched_yield();
+    pthread_mutex_lock(&hub->lock);
+    while (!is_over(hub, team, meeting, heed_abort))
         pthread_cond_wait(&team->changed, &hub->lock);
     return team->meetings != meeting;
 }
 
-/* array[k] = the array of rank k, which does not change until `leave`. */
-static enum status exchange(struct comm *c, void *mine, void **array, struct error *error)
+/* The list of all ranks' arrays, which does not change until `leave`; NULL after an abort. */
+static void **meet(struct comm *c, void *mine, struct error *error)
 {
     struct member *m = c->state;
     pthread_mutex_lock(&m->hub->lock);
     m->team->array[c->rank] = mine;
-    if (wait_for_all(m->hub, m->team, true))
-        memcpy(array, m->team->array, (size_t)c->size * sizeof *array);
-    else
+    const bool all = wait_for_all(m->hub, m->team, true);
+    if (!all)
         error_set(error, m->hub->reason.status, "%s", m->hub->reason.message);
     pthread_mutex_unlock(&m->hub->lock);
-    return error->status;
+    return all ? m->team->array : NULL;
 }
 
-/* Called after an exchange in which all ranks took part. Until the last rank is here, some rank may
+/* Called after a meeting in which all ranks took part. Until the last rank is here, some rank may
  * still read the others' arrays. So this waits for all, even after an abort; all do arrive, because
  * a rank waits for nothing between the two calls. */
 static void leave(struct comm *c)
@@ -119,23 +134,10 @@ static void abort_all(struct comm *c, const struct error *reason)
     pthread_mutex_unlock(&m->hub->lock);
 }
 
-/* The list of all ranks' arrays, as of exchange. The caller frees the list with memory_free. */
-static void **meet(struct comm *c, void *mine, struct error *error)
-{
-    void **array = memory_array((size_t)c->size, sizeof *array, error);
-    if (!array) {
-        abort_all(c, error);
-        return NULL;
-    }
-    if (exchange(c, mine, array, error) == STATUS_OK)
-        return array;
-    memory_free(array);
-    return NULL;
-}
-
 static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
 {
-    double *total = memory_array(count, sizeof *total, error);
+    double few[FEW], *many = count > FEW ? memory_array(count, sizeof *many, error) : NULL;
+    double *total = count > FEW ? many : few;
     if (!total) {
         abort_all(c, error);
         return error->status;
@@ -146,8 +148,7 @@ static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, stru
         leave(c);
         memcpy(x, total, count * sizeof *x);
     }
-    memory_free(array);
-    memory_free(total);
+    memory_free(many);
     return error->status;
 }
 
@@ -161,7 +162,6 @@ static enum status allreduce_max(struct comm *c, int *value, struct error *error
         int other = *(const int *)array[k];
         largest = other > largest ? other : largest;
     }
-    memory_free(array);
     leave(c);
     *value = largest;
     return STATUS_OK;
@@ -174,7 +174,6 @@ static enum status bcast(struct comm *c, int root, void *bytes, size_t size, str
         return error->status;
     if (c->rank != root)
         memcpy(bytes, array[root], size);
-    memory_free(array);
     leave(c);
     return STATUS_OK;
 }
@@ -189,7 +188,6 @@ static enum status reduce_scatter(struct comm *c, double *m, const struct comm_r
     if (!array)
         return error->status;
     comm_add_up(m + first, array, c->size, first, end - first);
-    memory_free(array);
     leave(c);
     return STATUS_OK;
 }
@@ -205,7 +203,6 @@ static enum status allgatherv(struct comm *c, double *a, const struct comm_rows 
         if (k != c->rank)
             memcpy(a + first, (const double *)array[k] + first, (end - first) * sizeof *a);
     }
-    memory_free(array);
     leave(c);
     return STATUS_OK;
 }
@@ -229,7 +226,6 @@ static enum status alltoallv(struct comm *c, const void *send, const uint64_t *s
         if (bytes > 0)
             memory_copy((char *)receive + receive_first[k], from->bytes + first, bytes);
     }
-    memory_free(array);
     leave(c);
     return STATUS_OK;
 }
@@ -293,12 +289,12 @@ struct group {
     int size;
 };
 
-/* *g = the ranks of c that give this color; array (ranks of c) is scratch. */
-static enum status find_group(struct group *g, struct comm *c, int color, void **array,
-                              struct error *error)
+/* *g = the ranks of c that give this color. */
+static enum status find_group(struct group *g, struct comm *c, int color, struct error *error)
 {
     *g = (struct group){.first = -1};
-    if (exchange(c, &color, array, error) != STATUS_OK)
+    void **array = meet(c, &color, error);
+    if (!array)
         return error->status;
     for (int k = 0; k < c->size; k++) {
         if (*(const int *)array[k] != color)
@@ -313,7 +309,7 @@ static enum status find_group(struct group *g, struct comm *c, int color, void *
 
 /* *team = the group's, which its lowest rank makes and sends to the others. */
 static enum status bcast_team(struct team **team, struct comm *c, const struct group *g,
-                              void **array, struct error *error)
+                              struct error *error)
 {
     struct hub *hub = ((struct member *)c->state)->hub;
     *team = g->first == c->rank ? new_team(hub, g->size, error) : NULL;
@@ -321,10 +317,11 @@ static enum status bcast_team(struct team **team, struct comm *c, const struct g
         abort_all(c, error);
         return error->status;
     }
-    if (exchange(c, *team, array, error) != STATUS_OK)
+    void **array = meet(c, *team, error);
+    if (!array)
         return error->status;
-    leave(c);
     *team = array[g->first];
+    leave(c);
     return STATUS_OK;
 }
 
@@ -332,23 +329,21 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
 {
     struct hub *hub = ((struct member *)c->state)->hub;
     struct group g;
-    void **array = memory_array((size_t)c->size, sizeof *array, error);
-    struct member *m = array ? new_member(hub, 0, 1, error) : NULL;
+    struct member *m = new_member(hub, 0, 1, error);
     if (!m) {
         abort_all(c, error);
-        goto done;
+        return error->status;
     }
-    if (find_group(&g, c, color, array, error) != STATUS_OK)
-        goto done;
-    if (bcast_team(&m->team, c, &g, array, error) != STATUS_OK)
-        goto done;
+    if (find_group(&g, c, color, error) != STATUS_OK)
+        goto failed;
+    if (bcast_team(&m->team, c, &g, error) != STATUS_OK)
+        goto failed;
     m->comm.rank = m->comm.local_rank = g.rank;
     m->comm.size = m->comm.local_size = g.size;
     *part = &m->comm;
-    m = NULL;
-done:
+    return STATUS_OK;
+failed:
     memory_free(m);
-    memory_free(array);
     return error->status;
 }
 

@@ -226,7 +226,7 @@ static void test_failing_allocations(void **state)
     const struct backend_options options = {.problem.rank = 2, .host_memory = 1 << 28};
     const long step = under_test.kind->devices && under_test.ranks > 1 ? 97
                       : under_test.kind->devices                       ? 29
-                      : under_test.ranks < 3                           ? 1
+                      : under_test.ranks < 3                           ? ALLOCATION_STEP
                                                                        : 23; /* takes long */
     naive_random_coo(&x, &(struct shape){3, {10, 12, 14}}, 300, 1, 0);
     struct checkpoint_options saving = save_to(scratch_path("checkpoint"), &x, &options);

@@ -175,6 +175,7 @@ static void compare(const struct coo *x, const struct backend_options *options)
     ktensor_free(&k);
 }
 
+/* Several ranks, which take longer, have a weight for each tensor: other ranks another one. */
 static void test_oracle(void **state)
 {
     use_ranks(state);
@@ -187,6 +188,8 @@ static void test_oracle(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int i = 0; i < 3; i++)
             for (int solver = SOLVER_NEWTON; solver <= SOLVER_MU; solver++) {
+                if (under_test.ranks > 1 && ((int)c + under_test.ranks) % 3 != i)
+                    continue;
                 const struct tensor_case *t = &cases[c];
                 struct coo x;
                 struct backend_options options = options_of(
@@ -262,7 +265,7 @@ static void test_monotone(void **state)
 {
     use_ranks(state);
     const bool several_devices = under_test.kind->devices && under_test.ranks > 1;
-    const uint64_t tensors = several_devices ? 15 : under_test.ranks > 1 ? 60 : 150;
+    const uint64_t tensors = several_devices || SANITIZED ? 15 : under_test.ranks > 1 ? 30 : 150;
     for (uint64_t seed = 0; seed < tensors; seed++) {
         const uint64_t word = seed * 2654435761u % 1000003;
         const uint64_t dims[] = {2 + word % 9, 1 + word / 9 % 12, 1 + word / 108 % 8,
@@ -287,7 +290,7 @@ static void test_monotone_short_rows(void **state)
 {
     use_ranks(state);
     static const double weights[] = {1, 0, 0.3};
-    const uint64_t tensors = under_test.ranks > 1 ? 10 : 300;
+    const uint64_t tensors = under_test.ranks > 1 ? 10 : SANITIZED ? 40 : 300;
     for (uint64_t seed = 0; seed < tensors; seed++) {
         const uint64_t word = seed * 2654435761u % 1000003;
         const uint64_t dims[] = {3 + word % 50, 2 + word / 50 % 40, 1 + word / 2000 % 7};
@@ -337,7 +340,8 @@ static void test_momentum_of_mu(void **state)
     use_ranks(state);
     struct coo x;
     read_data_tensor(&x, ADMISSIONS);
-    for (uint64_t seed = 1; seed <= 3; seed++) {
+    const uint64_t starts = under_test.ranks > 1 || SANITIZED ? 1 : 3;
+    for (uint64_t seed = 1; seed <= starts; seed++) {
         const struct cpals_options als = {.max_iterations = 600, .tolerance = 1e-8};
         struct backend_options options = options_of(4, SOLVER_MU);
         double fit[2];

@@ -81,6 +81,7 @@ static void compare(const struct coo *x, const struct problem *problem)
     ktensor_free(&k);
 }
 
+/* Several ranks, which take longer, have a weight for each tensor: other ranks another one. */
 static void test_oracle(void **state)
 {
     use_ranks(state);
@@ -92,6 +93,8 @@ static void test_oracle(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int i = 0; i < 3; i++)
             for (int scale = 0; scale < 3; scale++) {
+                if (under_test.ranks > 1 && ((int)c + under_test.ranks) % 3 != i)
+                    continue;
                 const struct tensor_case *t = &cases[c];
                 struct coo x;
                 struct problem p =
@@ -115,7 +118,8 @@ static void test_components(void **state)
     static const uint64_t dims[] = {40, 6, 300}, ranks[] = {8, 16, 20, 32, 33, 64};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 6000, 6, 1);
-    for (int i = 0; i < 12; i++) {
+    const int step = under_test.ranks > 1 || SANITIZED ? 5 : 1; /* of 12, which has no factor 5 */
+    for (int i = under_test.ranks % step; i < 12; i += step) {
         struct problem p = weighed(ranks[i / 2], i % 2 ? 0.1 : 0, 0.05, RIDGE_BALANCED);
         compare(&x, &p);
     }

@@ -10,6 +10,7 @@
 
 #include "base/machine.h"
 #include "base/memory.h"
+#include "support/sanitized.h"
 
 #define SIZE ((size_t)64 << 20)
 
@@ -45,19 +46,6 @@ static void test_peak_and_use(void **state)
                 machine_memory_in_use() <= machine_memory_peak());
     memory_free(array);
 }
-
-/* A sanitizer keeps what is freed for a while. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if !defined(SANITIZED) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
-#define SANITIZED 1
-#endif
-#if !defined(SANITIZED)
-#define SANITIZED 0
-#endif
 
 /* What is freed is no longer in use, but stays in the peak. */
 static void test_use_falls(void **state)

@@ -44,6 +44,9 @@ number() {
     grep -oE "\"$1\": [-0-9.e+]+" "$2" | sed 's/.*: //'
 }
 
+# Whether the program has a sanitizer, and takes ten times as long.
+sanitized() { [[ $BLCO == */[at]san/blco ]]; }
+
 # near A B TOLERANCE
 near() {
     awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a != "" && b != "" && d <= t) }' ||

@@ -83,8 +83,9 @@ commands() { "$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | g
     # what is printed is longer than what a pipe holds
     "$BLCO" generate -q x.tns --dims 20000,30 --nnz 30000
     "$BLCO" cpd -q x.tns -r 3 -i 1 -o m --backend host
+    printf '1 1 1\n2 2 2\n' >small.tns
     for command in "top m -n 20000" "top m -n 20000 --json" "convert -q x.tns -" "predict -q m x.tns" \
-        "cpd -q x.tns -r 1:150 -i 1 --nowrite --backend host --json"; do
+        "cpd -q small.tns -r 2 -i 20000 --tol 0 --nowrite --backend host --json"; do
         # shellcheck disable=SC2016,SC2086 # for the new shell; the words of $command
         run -141 --separate-stderr bash -c '"$BLCO" "$@" | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}' bash $command
         [ -z "$stderr" ] || { echo "$stderr" && return 1; }

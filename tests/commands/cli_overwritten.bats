@@ -38,7 +38,7 @@ setup_file() {
     overwritten x.tns info x.tns -q
     overwritten x.tns convert x.tns y.blco -q --force
     overwritten x.tns convert x.tns z.blco -q --force --host-memory 4M
-    overwritten x.tns cpd x.tns -q -r 2 -i 1 --nowrite --backend host --ranks 2
+    overwritten x.tns cpd x.tns -q -r 2 -i 1 --nowrite --backend host
     "$BLCO" cpd x.tns -q -r 2 -i 1 -o m --backend host
     overwritten x.tns predict m x.tns -q --residuals -n 3
 }

@@ -17,6 +17,10 @@ generate_small() {
     "$BLCO" generate -q x.tns --dims 60x45x50 --nnz 8000 --planted-rank 3 --noise 0.2
 }
 
+# As many processes make what is wrong with memory or threads happen.
+numbers="1 2 3 4 7"
+! sanitized || numbers="2 7"
+
 # What the summary says of the result.
 result() { sed -n 's/^\(fit .*\) (last change .*/\1/p' messages; }
 
@@ -59,7 +63,7 @@ END
 @test "fluorescence: the reference run on 1, 2, 3, 4 and 7 processes" {
     needs_mpirun
     reference_start "5 31 21" "0 1 2 0 7 15 0 5 10" >start.ktns
-    for n in 1 2 3 4 7; do
+    for n in $numbers; do
         ranks $n "$DATA/fluorescence.tns" -r 3 --init start -i 1000 --accelerate off -o x
         echo "$n processes: $(result)"
         grep -q '^3 explicit zeros dropped' messages
@@ -75,7 +79,7 @@ END
     cpd x.tns -r 3 -o one --format text,npy,ktns
     expected=$(result)
     [[ $expected == *" iterations, converged" ]]
-    for n in 1 2 3 4 7; do
+    for n in $numbers; do
         ranks $n x.tns -r 3 -o many --format text,npy,ktns
         echo "$n processes: $(result), expected $expected"
         [ "$(result)" = "$expected" ]

@@ -33,10 +33,12 @@ within() {
     esac
 }
 
-# every_command KIND LIMIT...: each command within each limit.
+# every_command KIND LIMIT...: each command within each limit; under a sanitizer, which finds faults on the
+# way out of a failure rather than limits that nobody thought of, within the first and the last.
 every_command() {
     local kind=$1 limit
     shift
+    ! sanitized || set -- "$1" "${@: -1}"
     "$BLCO" generate x.tns -q --dims 300x200x100 --nnz 20000
     "$BLCO" cpd -q x.tns --backend host -r 4 -i 2 -o m --format text,npy,ktns
     for limit; do

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "commands/cmd.h"
+#include "support/sanitized.h"
 
 static char folder[] = "/tmp/blco-commands-XXXXXX";
 static char home[4096];
@@ -63,7 +64,7 @@ static long fail_each_allocation(int (*command)(int, char **, struct error *), c
 {
     struct error error;
     long fatal = 0;
-    for (long k = 0;; k++) {
+    for (long k = 0;; k += ALLOCATION_STEP) {
         memory_hook_set(k);
         int code = call(command, arguments, &error);
         int fired = memory_hook_fired();
@@ -71,7 +72,7 @@ static long fail_each_allocation(int (*command)(int, char **, struct error *), c
         if (code == 0) {
             assert_string_equal(error.message, "");
         } else {
-            fatal++;
+            fatal += ALLOCATION_STEP;
             assert_int_equal(code, STATUS_MEMORY);
             assert_string_not_equal(error.message, "");
             assert_int_not_equal(access("out.ktns", F_OK), 0);

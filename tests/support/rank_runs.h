@@ -12,6 +12,7 @@
 #include "ranks/hold_out.h"
 #include "support/backends.h"
 #include "support/rank_threads.h"
+#include "support/sanitized.h"
 
 #define SHARING_RANKS 4 /* of one device */
 
@@ -272,15 +273,15 @@ static inline struct cpals_result run_random(const struct coo *x,
 }
 
 /* Runs again and again, each time with another allocation that fails, until none is left: each run
- * ends with STATUS_MEMORY, unless several devices make do. Returns how many there were; on several
- * devices, which meet slowly, some are left out. */
+ * ends with STATUS_MEMORY, unless several devices make do. Returns about how many there were; on
+ * several devices, which meet slowly, some are left out. */
 static inline int fail_every_allocation(const struct coo *x, const struct backend_options *machine,
                                         const struct cpals_options *options)
 {
     struct ktensor k;
     struct error error = {0};
     const bool several = under_test.kind->devices && under_test.ranks > 1;
-    const long step = several ? 7 : 1;
+    const long step = several ? 7 : ALLOCATION_STEP;
     int failures = 0;
     assert_int_equal(ktensor_create(&k, &x->shape, machine->problem.rank, &error), STATUS_OK);
     for (long i = 0, fired = 1; fired; i += step) {
@@ -293,7 +294,7 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
         memory_hook_set(-1);
         if (!several || status != STATUS_OK)
             assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-        failures += (int)fired;
+        failures += (int)(fired * step);
     }
     ktensor_free(&k);
     return failures;
