@@ -36,7 +36,9 @@ runs() {
 @test "the models that the pages show are what runs give" {
     mkdir bin build && ln -s "$BLCO" bin/blco && ln -s "$DATA" data
     cpd -q data/ucb-admissions.tns -r 2 -o build/ucb --backend host
-    sed -n '/^    \$ blco top build/,/^## /p' "$ROOT/README.md" | sed '/^## /d; s/^    //' >session
+    sed -n '/^    \$ blco top build.ucb/,/^## /p' "$ROOT/README.md" | sed '/^## /d; s/^    //' >session
+    runs
+    sed -n '/^    \$ blco cpd -q data.ucb.* --loss poisson/,/^$/s/^    //p' "$ROOT/README.md" >session
     runs
     sed -n '/^\$ blco cpd -q data.ucb/,/^\./{/^\./d;p}' "$ROOT/man/blco-compare.1" >session
     runs
