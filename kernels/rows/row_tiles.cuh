@@ -48,6 +48,7 @@ __device__ __forceinline__ void multiply_8x8x4(double &x, double &y, double a, d
                  : "d"(a), "d"(b));
 #else
     const int row = threadIdx.x % 32 / 4 * 4, column = threadIdx.x % 4 * 8;
+#pragma unroll 1 /* it stands in many places */
     for (int k = 0; k < 4; k++) {
         const double left = __shfl_sync(~0u, a, row + k);
         x = fma(left, __shfl_sync(~0u, b, column + k), x);
