@@ -107,13 +107,13 @@ ifeq ($(VARIANT),cuda)
   KERNELS   := $(shell find kernels -name '*.cu')
   # Machine code for the first architecture of every generation from sm_70 on that nvcc knows, which
   # serves the others of its generation, and PTX of the last for later ones; ARCH=native builds for the
-  # card at hand, GPUS=ends for the oldest and the newest of these only, which is enough for tests on a
+  # card at hand, ARCH=ends for the oldest and the newest of these only, which is enough for tests on a
   # machine without a GPU. No GPU of generation 11 is in a machine with x86.
   MAJORS    := $(shell $(NVCC) --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$$/\1/p' | sort -n | \
                  awk -v cpu=$$(uname -m) \
                  '$$1 >= 70 && !(cpu == "x86_64" && int($$1 / 10) == 11) && !seen[int($$1 / 10)]++')
-  MACHINES  := $(if $(filter ends,$(GPUS)),$(firstword $(MAJORS)) $(lastword $(MAJORS)),$(MAJORS))
-  GENCODE   := $(if $(ARCH),-arch=$(ARCH),$(foreach a,$(MACHINES),-gencode arch=compute_$a,code=sm_$a) \
+  MACHINES  := $(if $(filter ends,$(ARCH)),$(firstword $(MAJORS)) $(lastword $(MAJORS)),$(MAJORS))
+  GENCODE   := $(if $(filter-out ends,$(ARCH)),-arch=$(ARCH),$(foreach a,$(MACHINES),-gencode arch=compute_$a,code=sm_$a) \
                  -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
   # All device code is compressed. From CUDA 13 on, all modes of that make Zstandard frames, which every driver
   # reads that reads those of the default; `size` makes the smallest.
