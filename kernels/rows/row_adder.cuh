@@ -37,8 +37,9 @@ template <typename T, int BLOCKS> struct row_adder {
     uint32_t row;              /* the one that is being summed                                 */
     double b[BLOCKS];          /* of nonzeros t and t + 4 of the batches                       */
     double sum[PAIRS][4];      /* tiles of G                                                   */
-    row_numbers numbers;       /* of nonzero `lane % BATCH` of the batches, but ...            */
-    uint32_t known;            /* ... this for numbers.known                                   */
+    row_numbers numbers;       /* of nonzero `lane % BATCH` of the batches; numbers.known is set */
+                               /* when the row ends, from ...                                  */
+    uint32_t known;            /* ... how many of these nonzeros have a known value            */
 
     /* stages: shared, of row_batches. */
     __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of,
