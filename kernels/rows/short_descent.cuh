@@ -12,11 +12,12 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS, DESCENT_SLOTS
         terms_of::value, terms_of::sum, terms_of::LD, terms_of::longest;
     static constexpr int SLOTS = DESCENT_SLOTS;
     struct room_of : short_terms_room<COLUMNS, SLOTS> {
-        double d[SLOTS * (COLUMNS + 1)];       /* (slot, component): the steps               */
-        double inverse[SLOTS * (COLUMNS + 1)]; /* ... 1 / H_rr; 0 where this is not above 0  */
-        double x[WARP];                        /* of each nonzero                            */
-        double misfit[WARP];                   /* of each nonzero, afterwards                */
-        bool solves[SLOTS];                    /* (slot): there is a known value             */
+        double d[SLOTS * short_room<COLUMNS>::LD]; /* (slot, component): the steps        */
+        double inverse[SLOTS *
+                       short_room<COLUMNS>::LD]; /* ... 1 / H_rr; 0 where this is not above 0 */
+        double x[WARP];                          /* of each nonzero                     */
+        double misfit[WARP];                     /* of each nonzero, afterwards         */
+        bool solves[SLOTS];                      /* (slot): there is a known value      */
     };
     room_of &room;
 

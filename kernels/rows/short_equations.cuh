@@ -7,12 +7,12 @@
 #include "kernels/rows/short_window.cuh"
 #include "numerics/row_term.h"
 
-template <int COLUMNS> struct short_equations : short_window<COLUMNS, COLUMNS + 2> {
-    using window = short_window<COLUMNS, COLUMNS + 2>;
+template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
+    using window = short_window<COLUMNS>;
     using window::a, window::lane, window::first, window::length, window::value, window::slot,
-        window::sum, window::longest;
+        window::sum, window::LD, window::longest;
     static constexpr int K_LD = WARP + 2;
-    struct room_of : window::shared_room {
+    struct room_of : short_room<COLUMNS> {
         double left[WARP];                 /* of each nonzero: y / the ridge                      */
         double ridge[WARP];                /* (slot): times the ridge                             */
         alignas(16) double k[WARP * K_LD]; /* (nonzero, nonzero before it): their product, if far
@@ -39,15 +39,14 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS, COLUMNS + 
         const int g = lane / 4, t = lane % 4;
         double near[TILES][4] = {}, far[TILES - 2][2] = {};
 #pragma unroll 1
-        for (uint32_t r = 2 * t; r < a.rank + 2 * t; r += TILE_SIDE) {
-            const double d[2] = {inverse_ridge(r), inverse_ridge(r + 1)};
+        for (uint32_t r = t; r < a.rank + t; r += TILE_SIDE) {
+            const double d[2] = {inverse_ridge(r), inverse_ridge(r + 4)};
             double z[TILES][2];
 #pragma unroll
-            for (int i = 0; i < TILES; i++) {
-                const double2 both = this->pair_at(TILE_SIDE * i + g, r);
-                z[i][0] = both.x;
-                z[i][1] = both.y;
-            }
+            for (int i = 0; i < TILES; i++)
+#pragma unroll
+                for (int half = 0; half < 2; half++)
+                    z[i][half] = room.z[(TILE_SIDE * i + g) * LD + r + 4 * half];
 #pragma unroll
             for (int i = 0; i < TILES; i++) {
                 const int below = i + 1 < TILES ? i + 1 : i;
@@ -91,21 +90,18 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS, COLUMNS + 
      */
     template <int MOST> __device__ __forceinline__ void make_equations(double (&k)[MOST]) const
     {
-        int other[MOST];
+        const double *mine = room.z + lane * LD, *other[MOST];
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
-            other[i] = length > 0 ? first + min(i, length - 1) : lane;
+            other[i] = room.z + (length > 0 ? first + min(i, length - 1) : lane) * LD;
             k[i] = 0;
         }
-#pragma unroll 2
-        for (uint32_t r = 0; r < a.rank; r += 2) {
-            const double2 mine = this->pair_at(lane, r);
-            const double x = mine.x * inverse_ridge(r), y = mine.y * inverse_ridge(r + 1);
+#pragma unroll 4
+        for (uint32_t r = 0; r < a.rank; r++) {
+            const double z = mine[r] * __ldg(a.common.inverse + r);
 #pragma unroll
-            for (int i = 0; i < MOST; i++) {
-                const double2 z = this->pair_at(other[i], r);
-                k[i] = fma(y, z.y, fma(x, z.x, k[i]));
-            }
+            for (int i = 0; i < MOST; i++)
+                k[i] = fma(z, other[i][r], k[i]);
         }
     }
 

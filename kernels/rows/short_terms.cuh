@@ -5,13 +5,13 @@
 #include "kernels/rows/short_window.cuh"
 #include "numerics/row_term.h"
 
-template <int COLUMNS, int SLOTS> struct short_terms_room : short_room<COLUMNS, COLUMNS + 1> {
-    double old[SLOTS * (COLUMNS + 1)]; /* (slot, component) */
-    double c[WARP], w[WARP];           /* of each nonzero: row_term.h */
+template <int COLUMNS, int SLOTS> struct short_terms_room : short_room<COLUMNS> {
+    double old[SLOTS * short_room<COLUMNS>::LD]; /* (slot, component) */
+    double c[WARP], w[WARP];                     /* of each nonzero: row_term.h */
 };
 
-template <int COLUMNS, int SLOTS> struct short_terms : short_window<COLUMNS, COLUMNS + 1> {
-    using window = short_window<COLUMNS, COLUMNS + 1>;
+template <int COLUMNS, int SLOTS> struct short_terms : short_window<COLUMNS> {
+    using window = short_window<COLUMNS>;
     using window::a, window::lane, window::length, window::value, window::slot, window::LD,
         window::single;
     short_terms_room<COLUMNS, SLOTS> &terms;

@@ -6,61 +6,35 @@
 #include "kernels/rows/short_rows.cuh"
 #include "numerics/vector.cuh"
 
-/* A warp's room. An odd stride keeps the lanes of a column apart; COLUMNS + 2 keeps pairs of
- * entries apart, of a column as of a row. */
-template <int COLUMNS, int STRIDE> struct short_room {
-    static constexpr int LD = STRIDE;
-    alignas(16) double z[WARP * LD]; /* (nonzero, component)            */
-    short_row row[WARP];             /* those that are solved, by slots */
+/* A warp's room. The stride keeps the lanes of a column apart. */
+template <int COLUMNS> struct short_room {
+    static constexpr int LD = COLUMNS + 1;
+    double z[WARP * LD]; /* (nonzero, component)            */
+    short_row row[WARP]; /* those that are solved, by slots */
 };
 
-template <int COLUMNS_OF, int STRIDE> struct short_window : short_rows {
+template <int COLUMNS_OF> struct short_window : short_rows {
     static constexpr int COLUMNS = COLUMNS_OF;
-    static constexpr int LD = STRIDE;
-    using shared_room = short_room<COLUMNS, STRIDE>;
-    shared_room &shared;
+    static constexpr int LD = short_room<COLUMNS>::LD;
+    short_room<COLUMNS> &shared;
 
-    __device__ __forceinline__ short_window(const row_systems_args &args, shared_room &of,
+    __device__ __forceinline__ short_window(const row_systems_args &args, short_room<COLUMNS> &of,
                                             int most = WARP)
         : short_rows(args, of.row, most), shared(of)
     {
     }
 
-    template <typename T>
-    __device__ __forceinline__ vector<T> vector_of_row(const void *rows, uint64_t i,
-                                                       uint32_t v) const
-    {
-        return __ldg(static_cast<const vector<T> *>(rows) + i * a.mttkrp.vectors + v);
-    }
-
+    /* x times vector v of row i. */
     template <typename T, int WIDTH>
-    __device__ __forceinline__ static void multiply(double (&x)[WIDTH], const vector<T> &by)
+    __device__ __forceinline__ void multiply(double (&x)[WIDTH], const void *rows, uint64_t i,
+                                             uint32_t v) const
     {
-        const T *entry = reinterpret_cast<const T *>(&by);
+        const vector<T> part =
+            __ldg(static_cast<const vector<T> *>(rows) + i * a.mttkrp.vectors + v);
+        const T *entry = reinterpret_cast<const T *>(&part);
 #pragma unroll
         for (int e = 0; e < WIDTH; e++)
             x[e] *= static_cast<double>(entry[e]);
-    }
-
-    /* Entries r and r + 1 of z of nonzero i, r even. */
-    __device__ __forceinline__ double2 pair_at(int i, uint32_t r) const
-    {
-        const double *z = shared.z + i * LD + r;
-        if constexpr (LD % 2 == 0)
-            return *reinterpret_cast<const double2 *>(z);
-        else
-            return make_double2(z[0], z[1]);
-    }
-
-    __device__ __forceinline__ void put_pair(int i, uint32_t r, double x, double y) const
-    {
-        double *z = shared.z + i * LD + r;
-        if constexpr (LD % 2 == 0) {
-            *reinterpret_cast<double2 *>(z) = make_double2(x, y);
-        } else {
-            z[0] = x;
-            z[1] = y;
-        }
     }
 
     /* Of rows of entries of type T: lanes take vectors, of several rows at once. */
@@ -86,34 +60,21 @@ template <int COLUMNS_OF, int STRIDE> struct short_window : short_rows {
                 for (int e = 0; e < WIDTH; e++)
                     z[k][e] = 1;
 #pragma unroll 1
-            for (int n = 0; n < a.mttkrp.gathers; n += 2) {
-                vector<T> x[2][LOADS];
-                const bool two = n + 1 < a.mttkrp.gathers;
-                const auto read = [&](int which) {
-                    const mttkrp_gather &gather = a.mttkrp.gather[n + which];
-                    const uint32_t mine = coordinate_of(gather.field, index);
-#pragma unroll
-                    for (int k = 0; k < LOADS; k++) {
-                        const int j = from + k * AT_ONCE;
-                        const uint32_t i = __shfl_sync(ALL, mine, solved >> j & 1 ? j : spare);
-                        x[which][k] = vector_of_row<T>(gather.rows, i, v);
-                    }
-                };
-                read(0);
-                if (two)
-                    read(1);
+            for (int n = 0; n < a.mttkrp.gathers; n++) {
+                const mttkrp_gather &gather = a.mttkrp.gather[n];
+                const uint32_t mine = coordinate_of(gather.field, index);
 #pragma unroll
                 for (int k = 0; k < LOADS; k++) {
-                    multiply<T>(z[k], x[0][k]);
-                    if (two)
-                        multiply<T>(z[k], x[1][k]);
+                    const int j = from + k * AT_ONCE;
+                    const uint32_t i = __shfl_sync(ALL, mine, solved >> j & 1 ? j : spare);
+                    multiply<T>(z[k], gather.rows, i, v);
                 }
             }
 #pragma unroll
             for (int k = 0; k < LOADS; k++)
 #pragma unroll
-                for (int e = 0; e < WIDTH; e += 2)
-                    put_pair(from + k * AT_ONCE, r + e, z[k][e], z[k][e + 1]);
+                for (int e = 0; e < WIDTH; e++)
+                    shared.z[(from + k * AT_ONCE) * LD + r + e] = z[k][e];
         }
     }
 
@@ -133,7 +94,7 @@ template <int COLUMNS_OF, int STRIDE> struct short_window : short_rows {
 #pragma unroll
             for (int e = 0; e < WIDTH; e++)
                 x[e] = now[e];
-            multiply<T>(x, vector_of_row<T>(a.old, shared.row[s].number, v));
+            multiply<T>(x, a.old, shared.row[s].number, v);
 #pragma unroll
             for (int e = 0; e < WIDTH; e++)
                 old[s * LD + r + e] = x[e];
@@ -181,11 +142,8 @@ template <int COLUMNS_OF, int STRIDE> struct short_window : short_rows {
 #pragma unroll 2
         for (int i = row.first; i < row.first + row.length; i++)
 #pragma unroll
-            for (int e = 0; e < WIDTH; e += 2) {
-                const double2 z = pair_at(i, r + e);
-                x[e] = fma(of[i], z.x, x[e]);
-                x[e + 1] = fma(of[i], z.y, x[e + 1]);
-            }
+            for (int e = 0; e < WIDTH; e++)
+                x[e] = fma(of[i], shared.z[i * LD + r + e], x[e]);
     }
 
     /* As that of all short rows; z of the present window is there. */
