@@ -4,7 +4,6 @@
 #define BLCO_ROW_ADDER_CUH
 
 #include "kernels/rows/row_batches.cuh"
-#include "kernels/rows/row_run.cuh"
 #include "kernels/rows/row_solve.cuh"
 #include "kernels/rows/row_args.h"
 #include "kernels/rows/row_tiles.cuh"
@@ -21,6 +20,15 @@ struct row_numbers {
     double size; /* struct row_totals */
 };
 
+template <typename X> struct pair_type;
+template <> struct pair_type<double> {
+    using type = double2;
+};
+template <> struct pair_type<float> {
+    using type = float2;
+};
+template <typename X> using pair_of = typename pair_type<X>::type;
+
 template <typename T, int BLOCKS> struct row_adder {
     static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     static constexpr int LD = row_batches<T, COLUMNS>::LD;
@@ -28,7 +36,6 @@ template <typename T, int BLOCKS> struct row_adder {
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
     static constexpr int PARTS = row_room<COLUMNS>::PARTS;
     static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH; /* a batch's z */
-    static constexpr bool RUNS = IN_REGISTERS; /* long rows have a way of their own */
 
     const row_systems_args &a;
     row_room<COLUMNS> &room;
@@ -37,9 +44,7 @@ template <typename T, int BLOCKS> struct row_adder {
     uint32_t row;              /* the one that is being summed                                 */
     double b[BLOCKS];          /* of nonzeros t and t + 4 of the batches                       */
     double sum[PAIRS][4];      /* tiles of G                                                   */
-    row_numbers numbers;       /* of nonzero `lane % BATCH` of the batches; numbers.known is set */
-                               /* when the row ends, from ...                                  */
-    uint32_t known;            /* ... how many of these nonzeros have a known value            */
+    row_numbers numbers;       /* of nonzero `lane % BATCH` of the batches                     */
 
     /* stages: shared, of row_batches. */
     __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of,
@@ -67,7 +72,6 @@ template <typename T, int BLOCKS> struct row_adder {
     __device__ __forceinline__ void begin_row(uint32_t which)
     {
         row = which;
-        known = 0;
         numbers = {};
         if (a.counts)
             numbers.least = INFINITY;
@@ -140,10 +144,11 @@ template <typename T, int BLOCKS> struct row_adder {
         }
     }
 
-    /* This lane's part of the model's value at a nonzero. */
-    __device__ __forceinline__ static double part_of_value(const double (&z)[BLOCKS],
-                                                           const double (&old)[BLOCKS])
+    /* This lane's part of the model's value at nonzero t of a half. */
+    __device__ __forceinline__ double part_of_value(const double (&z)[BLOCKS]) const
     {
+        double old[BLOCKS];
+        read(room.old, old);
         double even = z[0] * old[0], odd = 0;
 #pragma unroll
         for (int i = 1; i < BLOCKS; i++) {
@@ -183,7 +188,7 @@ template <typename T, int BLOCKS> struct row_adder {
     __device__ __forceinline__ factors term_of(const batch &x, const WAY &way, double m)
     {
         const double h = static_cast<int>(lane) % BATCH < x.count ? a.unlisted : 0;
-        known += static_cast<uint32_t>(row_term_known(x.value));
+        numbers.known += row_term_known(x.value);
         return way.counts ? count_of(x.value, m, h) : square_of(x.value, m, h);
     }
 
@@ -232,13 +237,19 @@ template <typename T, int BLOCKS> struct row_adder {
         static constexpr bool counts = COUNTS, weighed = false;
     };
 
-    /* Adds a batch, of which m are the parts of the model's values; its z is in registers or, where
-     * these have no room, in that of the row. */
-    template <typename WAY>
-    __device__ __forceinline__ void add_terms(const batch &x, const WAY &way, const double (&m)[2],
-                                              double (&z)[2][BLOCKS])
+    /* Adds a batch, whose rows are in stage `which`. */
+    template <int GATHERS, typename WAY>
+    __device__ __forceinline__ void add_batch(const batch &x, const WAY &way, int which)
     {
-        double c[2], w[2], q[2];
+        double z[2][BLOCKS], m[2], c[2], w[2], q[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            multiply<GATHERS>(which, half, z[half]);
+            m[half] = part_of_value(z[half]);
+            if constexpr (!IN_REGISTERS)
+                for (int i = 0; i < BLOCKS; i++)
+                    room.z[place_of(half) + component(i, g)] = z[half][i];
+        }
         const factors of = term_of(x, way, sum_of_value(m));
         of_both(of.c, c);
         if (way.weighed)
@@ -259,23 +270,6 @@ template <typename T, int BLOCKS> struct row_adder {
                        [&](int half, int i) { return room.z[place_of(half) + component(i, g)]; });
     }
 
-    /* Adds a batch, whose rows are in stage `which`. */
-    template <int GATHERS, typename WAY>
-    __device__ __forceinline__ void add_batch(const batch &x, const WAY &way, int which)
-    {
-        double z[2][BLOCKS], m[2], old[BLOCKS];
-        read(room.old, old);
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            multiply<GATHERS>(which, half, z[half]);
-            m[half] = part_of_value(z[half], old);
-            if constexpr (!IN_REGISTERS)
-                for (int i = 0; i < BLOCKS; i++)
-                    room.z[place_of(half) + component(i, g)] = z[half][i];
-        }
-        add_terms(x, way, m, z);
-    }
-
     __device__ __forceinline__ void add(const batch &x, int which)
     {
         const any_way way = {a.counts != 0, a.weighed != 0};
@@ -285,70 +279,46 @@ template <typename T, int BLOCKS> struct row_adder {
             add_batch<ANY>(x, way, which);
     }
 
-    /* Whether the row of x, the last batch that was taken, may go on as a run. */
+    /* Whether a whole batch of the present row may go on as a run. */
     __device__ __forceinline__ bool may_run(const batch &x) const
     {
-        return RUNS && x.count == BATCH && batches.row_may_go_on() && batches.narrow &&
-               !a.weighed && (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3);
+        return x.count == BATCH && x.row == row && batches.narrow && !a.weighed &&
+               (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3);
     }
 
-    /* Adds the whole batches of the present row that come after the last one, unless they are few.
-     * The rows of a batch are on their way while the one before is added. */
-    template <int GATHERS, typename WAY> __device__ __forceinline__ void add_run_of(const WAY &way)
+    /* Adds *x, which has BATCH nonzeros of the present row, and those after it, as long as there
+     * are BATCH more of the row. The last of them, in stage *which, becomes *x. The votes let the
+     * compiler know that the lanes stay together. */
+    template <int GATHERS, typename WAY>
+    __device__ __forceinline__ void add_run_of(batch *x, const WAY &way, int *which)
     {
-        using run_type = row_run<T, BLOCKS, GATHERS>;
-        static_assert(2 * GATHERS * BATCH * LD * sizeof(T) >= sizeof(typename run_type::ring_type),
-                      "the stages have room for the ring");
-        run_type run(a.mttkrp, batches.stage, batches.position(), batches.end);
-        int count = run.start(row);
-        if (count == ROUND) {
-            add_rounds(&run, way, count);
-            batches.go_to(run.begin + run.at);
-        }
-        run.finish();
-    }
-
-    /* count: batches of the first round. */
-    template <typename RUN, typename WAY>
-    __device__ __forceinline__ void add_rounds(RUN *run, const WAY &way, int count)
-    {
-        double old[BLOCKS];
-        read(room.old, old);
-        run->take(0);
-        while (count > 0) {
-            const bool goes_on = count == ROUND;
-            run->fetch(run->at + WARP);
-            for (; count > 0; count--) {
-                double z[2][BLOCKS];
-                const batch x = {run->value(), row, BATCH};
-                if (count == 1)
-                    run->wait();
-                run->multiply(z);
-                run->take(run->at + BATCH);
-                __syncwarp(); /* or the compiler reads the rows when the batch has been added */
-                const double m[2] = {part_of_value(z[0], old), part_of_value(z[1], old)};
-                add_terms(x, way, m, z);
-            }
-            count = goes_on ? run->whole_batches(row) : 0;
+        typename row_batches<T, COLUMNS>::lane_copy copy[GATHERS];
+        batches.copies_of(copy);
+        while (__any_sync(ALL, batches.row_goes_on())) {
+            const double next = batches.take_run(*which ^ 1, copy);
+            __pipeline_wait_prior(1);
+            __syncwarp();
+            add_batch<GATHERS>({x->value, row, BATCH}, way, *which);
+            __syncwarp();
+            x->value = next;
+            *which ^= 1;
         }
     }
 
-    template <int GATHERS> __device__ __forceinline__ void add_run_by()
+    template <int GATHERS> __device__ __forceinline__ void add_run_by(batch *x, int *which)
     {
         if (a.counts)
-            add_run_of<GATHERS>(run_way<true>());
+            add_run_of<GATHERS>(x, run_way<true>(), which);
         else
-            add_run_of<GATHERS>(run_way<false>());
+            add_run_of<GATHERS>(x, run_way<false>(), which);
     }
 
-    __device__ __forceinline__ void add_run()
+    __device__ __forceinline__ void add_run(batch *x, int *which)
     {
-        if constexpr (!RUNS)
-            return;
-        else if (a.mttkrp.gathers == 2)
-            add_run_by<2>();
+        if (a.mttkrp.gathers == 2)
+            add_run_by<2>(x, which);
         else
-            add_run_by<3>();
+            add_run_by<3>(x, which);
     }
 
     /* Entry (i, j) or (j, i) of G, whichever is in its upper half. */
@@ -416,7 +386,7 @@ template <typename T, int BLOCKS> struct row_adder {
         double least = numbers.least;
         for (int step = 1; step < BATCH; step *= 2)
             least = fmin(least, __shfl_xor_sync(ALL, least, step));
-        numbers.known = sum_of_batch(known);
+        numbers.known = sum_of_batch(numbers.known);
         numbers.misfit = a.counts ? least : sum_of_batch(numbers.misfit);
         numbers.size = sum_of_batch(numbers.size);
     }

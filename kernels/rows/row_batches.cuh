@@ -12,6 +12,8 @@
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/vector.cuh"
 
+constexpr int BATCH = 8; /* nonzeros at a time */
+
 /* 32 nonzeros from a place on, one in each lane. */
 struct window {
     index_words<ANY> index;
@@ -167,24 +169,73 @@ template <typename T, int COLUMNS> struct row_batches {
                (from == size || (size - from <= max(BATCH, skipped) && heads >> from & 1));
     }
 
-    /* Whether nonzeros after the window may have the row of the last batch. */
-    __device__ __forceinline__ bool row_may_go_on() const
+    /* Whether the next BATCH nonzeros have the row of the last batch. Indices have one word. */
+    __device__ __forceinline__ bool row_goes_on()
     {
-        return same == WARP && first + WARP < end;
+        if (__any_sync(ALL, from == WARP && first + WARP < end)) {
+            now = next;
+            begin_window_of<true>(first + WARP);
+        }
+        return from + BATCH <= same;
     }
 
-    /* The nonzero after the last batch. */
-    __device__ __forceinline__ uint64_t position() const
+    /* rows + i bytes, by one instruction. */
+    __device__ __forceinline__ static const char *row_at(const char *rows, uint32_t i,
+                                                         uint32_t bytes)
     {
-        return first + from;
+        const char *to;
+        asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(to) : "r"(i), "r"(bytes), "l"(rows));
+        return to;
     }
 
-    /* The next batch begins at this nonzero, before which stands one of the row of the last batch.
-     * Indices have one word. */
-    __device__ __forceinline__ void go_to(uint64_t at)
+    /* The compiler does not compute x again where it is needed. */
+    template <typename X> __device__ __forceinline__ static void keep(X &x)
     {
-        now = next = read<true>(at);
-        begin_window_of<true>(at);
+        asm volatile("" : "+l"(x));
+    }
+
+    /* Where lanes find and put what they copy of the rows of a gather. */
+    struct lane_copy {
+        const char *rows;
+        int shift;
+        uint32_t mask;
+    };
+    template <int GATHERS>
+    __device__ __forceinline__ void copies_of(lane_copy (&copy)[GATHERS]) const
+    {
+        const uint32_t v = min(lane % VECTORS, a.vectors - 1);
+#pragma unroll
+        for (int k = 0; k < GATHERS; k++) {
+            const mttkrp_gather &gather = a.gather[k];
+            copy[k] = {static_cast<const char *>(gather.rows) + v * VECTOR_BYTES,
+                       gather.field.shift, gather.field.mask};
+            keep(copy[k].rows);
+        }
+    }
+
+    /* The next BATCH nonzeros, which have the row of the last batch: starts to copy their rows to
+     * stage `which`, and returns the value of nonzero `lane % BATCH`. Indices have one word. */
+    template <int GATHERS>
+    __device__ __forceinline__ double take_run(int which, const lane_copy (&copy)[GATHERS])
+    {
+        const uint32_t row_bytes = a.vectors * VECTOR_BYTES;
+        const int place = static_cast<int>(lane / VECTORS) % AT_ONCE;
+        T *to = rows_of(which, 0) + place * LD + lane % VECTORS * WIDTH;
+#pragma unroll
+        for (int k = 0; k < GATHERS; k++) {
+            const uint32_t mine =
+                static_cast<uint32_t>(now.index.word[0] >> copy[k].shift) & copy[k].mask;
+#pragma unroll
+            for (int s = 0; s < STEPS; s++) {
+                const uint32_t i = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
+                copy_vector(to + (k * BATCH + s * AT_ONCE) * LD,
+                            row_at(copy[k].rows, i, row_bytes));
+            }
+        }
+        const double value = __shfl_sync(ALL, now.value, from + static_cast<int>(lane) % BATCH);
+        from += BATCH;
+        __pipeline_commit();
+        return value;
     }
 
     __device__ __forceinline__ T *rows_of(int which, int gather) const

@@ -231,7 +231,7 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
     }
 
     /* Sums and solves the rows of a span; or solves the row of a join. The rows of the next batch
-     * are on their way while one is added, unless that begins a long row. */
+     * are on their way while one is added. */
     __device__ __forceinline__ void walk(uint32_t which_one)
     {
         batch x = {};
@@ -239,12 +239,10 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         place at = begin(which_one, &x);
         for (int which = 0; at.open || x.count > 0; which ^= 1) {
             batch y = {};
-            const bool runs = !(at.open && x.row == row) && may_run(x);
+            if (at.open && may_run(x))
+                add_run(&x, &which);
             if (!a.joined) {
-                if (runs)
-                    __pipeline_commit();
-                else
-                    y = batches.next_batch(which ^ 1);
+                y = batches.next_batch(which ^ 1);
                 __pipeline_wait_prior(1);
                 __syncwarp();
             }
@@ -258,10 +256,6 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
                     begin_row(x.row);
                 at.open = true;
                 add(x, which);
-            }
-            if (runs) {
-                add_run();
-                y = batches.next_batch(which ^ 1);
             }
             __syncwarp();
             x = y;

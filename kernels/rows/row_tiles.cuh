@@ -8,7 +8,6 @@
 #include <type_traits>
 
 constexpr int TILE_SIDE = 8;
-constexpr int BATCH = 8; /* nonzeros at a time: those of an instruction */
 
 /* Tiles (row, column) and (row + 1, column), of which the second is not there where row is the last
  * block. */
