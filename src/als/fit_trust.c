@@ -16,7 +16,7 @@ enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, do
         return error->status;
     t->checks++;
     t->error = fmax(t->error, fabs(fit->value - exact));
-    *fit = backend_fit_exact(fit, exact);
+    *fit = backend_fit_exact(fit, exact, b->precision);
     return STATUS_OK;
 }
 

@@ -143,7 +143,9 @@ static enum status take_best(struct run *run, struct error *error)
     result->last_fit = result->fit;
     result->fit = run->best.of.fit;
     result->best_iteration = run->best.of.iteration;
-    result->trust.noise = run->best.by_held ? run->best.of.noise : DBL_EPSILON;
+    result->trust.noise = run->best.by_held
+                              ? run->best.of.noise
+                              : backend_fit_exact_noise(result->fit, run->b->precision);
     if (!run->best.by_held)
         result->trust.exact = true;
     return best_model_restore(&run->best, run->b, error);

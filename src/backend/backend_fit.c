@@ -40,14 +40,21 @@ void backend_fit_decide(struct backend_fit *fit, const struct momentum *m)
     fit->step = momentum_next(&fit->momentum, fit->objective, fit->noise);
 }
 
-struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value)
+double backend_fit_exact_noise(double fit, enum precision precision)
+{
+    const double d = precision == PRECISION_SINGLE ? FLT_EPSILON / 2 : 0;
+    return fmax(hypot(1 - fit, d) - (1 - fit), DBL_EPSILON);
+}
+
+struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value,
+                                     enum precision precision)
 {
     const double of_norm = 1 - value;
     struct backend_fit exact = *fit;
     exact.value = exact.objective = value;
     if (fit->penalty > 0)
         exact.objective = 1 - sqrt(of_norm * of_norm + fit->penalty);
-    exact.noise = DBL_EPSILON;
+    exact.noise = backend_fit_exact_noise(value, precision);
     exact.exact = true;
     if (fit->momentum.undecided)
         backend_fit_decide(&exact, &fit->momentum);

@@ -42,7 +42,15 @@ enum status backend_fit_of_counts(struct backend_fit *fit, double deviance, doub
 /* Decides on the next sweep, where *m is the state after the sweep before; NULL: no momentum. */
 void backend_fit_decide(struct backend_fit *fit, const struct momentum *m);
 
-/* *fit with the exact `value`, from the residual; if *fit was blind, decides with that. */
-struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value);
+/* By how much rounding may have changed a fit from the residual, with factor matrices of this
+ * precision: they are rounded when the model is written, and a GPU rounds the tensor's values. Such
+ * errors are random; if they change the model by d, a residual of the norm r becomes one of
+ * sqrt(r^2 + d^2). */
+double backend_fit_exact_noise(double fit, enum precision precision);
+
+/* *fit with the exact `value`, from the residual of factor matrices of this precision; if *fit was
+ * blind, decides with that. */
+struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value,
+                                     enum precision precision);
 
 #endif

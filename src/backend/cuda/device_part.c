@@ -37,7 +37,8 @@ done:
     return error->status;
 }
 
-/* Every rank calls this once, however often it opens a backend. */
+/* Every rank calls this once, however often it opens a backend. No rank could try again after a
+ * failure: the others would be elsewhere. */
 static enum status divide(const struct device_coo *d, const struct tensor_source *source,
                           struct error *error)
 {
@@ -74,8 +75,10 @@ enum status device_part_read(struct device_coo *d, const struct tensor_source *s
     struct rank_rows *r = source->ranks;
     if (device_coo_decode_part(d, source->file, &r->range, staging, pool, error) != STATUS_OK)
         return error->status;
-    if (!r->divided && divide(d, source, error) != STATUS_OK)
+    if (!r->divided && divide(d, source, error) != STATUS_OK) {
+        comm_abort(r->all, error);
         goto done;
+    }
     *norm_sq = r->norm_sq;
     for (int n = 0; n < d->shape.order; n++)
         if (renumber(d, r, n, error) != STATUS_OK)
