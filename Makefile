@@ -88,7 +88,7 @@ LINK  = $(CC) $(OPT) $(CFLAGS) $(LDFLAGS)
 BACKENDS := host $(if $(filter cuda,$(VARIANT)),cuda,absent)
 SOURCES  := $(filter-out %_simd.c,\
               $(shell find src -name '*.c' ! -path src/main.c ! -path 'src/backend/*/*' ! -path 'src/comm/*/*') \
-              $(shell find $(BACKENDS:%=src/backend/%) $(if $(filter cuda,$(VARIANT)),src/comm/nccl) -name '*.c'))
+              $(shell find $(BACKENDS:%=src/backend/%) -name '*.c'))
 # Each X_simd.c of the host is compiled for several kinds of vectors, to X_simd-ENTRY-WIDTH.o: some for
 # any processor, some for x86 with AVX2 or AVX-512. src/backend/host/simd_width.c chooses among them.
 SIMD_ANY    := row_sums_simd-double-1 row_sums_simd-double-2 row_sums_simd-float-1 row_sums_simd-float-4 \
@@ -140,9 +140,6 @@ PLUGIN         := $(if $(filter 1,$(MPI)),$O/blco-mpi.so)
 PLUGIN_OBJECTS := $(patsubst %.c,$O/%.o,$(wildcard src/comm/mpi/*.c))
 EXPORT         := -rdynamic
 MPI_TESTS      := $(patsubst %.c,$O/%,$(shell find tests -name 'mpi_*.c'))
-
-# What tests on one GPU have in place of NCCL.
-NCCL_THREADS := $(if $(filter cuda,$(VARIANT)),$O/tests/support/libnccl-threads.so)
 
 FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
@@ -215,18 +212,13 @@ $O/%.o: %.cu
 	$(call NOTE,NVCC,$<)
 	$(NVCC) $(NVFLAGS) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
-tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS) $(NCCL_THREADS)
+tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS)
 
 $O/tests/%.o: FLAGS += -Itests
 
 $(UNIT_TESTS) $(GPU_TESTS) $(MPI_TESTS): %: %.o $(SUPPORT) $(LIBRARY)
 	$(call NOTE,LINK,$@)
 	$(LINK) $(EXPORT) -o $@ $^ -lcmocka $(LIBS)
-
-$O/tests/support/nccl_threads.o: FLAGS += -fPIC -fvisibility=hidden
-$(NCCL_THREADS): $O/tests/support/nccl_threads.o
-	$(call NOTE,LINK,$@)
-	$(LINK) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ $(LIBS)
 
 # The source of test T, and what it needs: a bats file runs the program and, some of them, test programs.
 TEST       := $(if $T,$(shell find tests -name '$T.c' -o -name '$T.bats'))
@@ -361,4 +353,4 @@ help:
 clean:
 	rm -rf build compile_commands.json
 
--include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d) $(NCCL_THREADS:%/libnccl-threads.so=%/nccl_threads.d)
+-include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d)

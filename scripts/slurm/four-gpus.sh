@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Four GPUs of one host, in one process. Needs NCCL, no MPI. Submit with: sbatch four-gpus.sh
+# Four GPUs of one host, in one process. Needs no MPI. Submit with: sbatch four-gpus.sh
 
 # Edit from here ...
 #SBATCH --job-name=blco
@@ -14,7 +14,7 @@
 tensor=x.blco
 rank=32
 stem=x
-# export LD_LIBRARY_PATH=FOLDER          # of libnccl.so.2, if the system does not find it
+# export LD_LIBRARY_PATH=FOLDER          # of libnccl.so.2, if the GPUs need it and the system does not find it
 # ... to here.
 
 # exec, so that the signal of the batch system reaches blco itself.

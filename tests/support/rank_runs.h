@@ -3,7 +3,6 @@
 #ifndef BLCO_RANK_RUNS_H
 #define BLCO_RANK_RUNS_H
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "als/split_half.h"
@@ -16,18 +15,6 @@
 
 #define SHARING_RANKS 4 /* of one device */
 
-/* Ranks share the GPU of a machine that has only one by a stand-in for NCCL (nccl_threads.c), which
- * make check-gpu names. The program then finds that in place of NCCL. */
-static inline bool shares_device(int devices)
-{
-    const char *nccl = getenv("BLCO_NCCL_THREADS");
-    if (devices != 1 || !nccl)
-        return false;
-    if (!dlopen(nccl, RTLD_NOW | RTLD_LOCAL))
-        fail_msg("%s", dlerror());
-    return true;
-}
-
 static inline int devices_of(const struct backend_kind *kind)
 {
     struct error error = {0};
@@ -36,13 +23,13 @@ static inline int devices_of(const struct backend_kind *kind)
     return count;
 }
 
-/* Whether the kind can work in so many ranks here. */
+/* Whether the kind can work in so many ranks here. They share a device that is the only one. */
 static inline bool has_room(const struct backend_kind *kind, int ranks)
 {
     if (!kind->devices)
         return true;
     const int devices = devices_of(kind);
-    return ranks <= (shares_device(devices) ? SHARING_RANKS : devices);
+    return ranks <= (devices == 1 ? SHARING_RANKS : devices);
 }
 
 /* The device of a rank, where there is room for it. */

@@ -155,28 +155,30 @@ enum status device_ranks_scatter_numbers(struct device_ranks *r, int n, double *
     return move(r, n, device_comm_reduce_scatter, &stripes, stream, error);
 }
 
-enum status device_ranks_sum(struct device_ranks *r, const double *from, double *to, uint64_t count,
-                             cudaStream_t stream, struct error *error)
+static enum status reduce(struct device_ranks *r, const struct device_numbers *x,
+                          cudaStream_t stream, struct error *error)
 {
     if (!r->all)
         return STATUS_OK;
     if (begin(r, stream, error) != STATUS_OK)
         return error->status;
-    if (device_comm_allreduce_sum(r->all, from, to, count, stream, error) != STATUS_OK)
+    if (device_comm_allreduce(r->all, x, stream, error) != STATUS_OK)
         return error->status;
     return end(r, stream, error);
+}
+
+enum status device_ranks_sum(struct device_ranks *r, const double *from, double *to, uint64_t count,
+                             cudaStream_t stream, struct error *error)
+{
+    const struct device_numbers x = {from, to, count, false};
+    return reduce(r, &x, stream, error);
 }
 
 enum status device_ranks_max(struct device_ranks *r, double *x, uint64_t count, cudaStream_t stream,
                              struct error *error)
 {
-    if (!r->all)
-        return STATUS_OK;
-    if (begin(r, stream, error) != STATUS_OK)
-        return error->status;
-    if (device_comm_allreduce_max(r->all, x, x, count, stream, error) != STATUS_OK)
-        return error->status;
-    return end(r, stream, error);
+    const struct device_numbers largest = {x, x, count, true};
+    return reduce(r, &largest, stream, error);
 }
 
 bool device_ranks_alone(const struct device_ranks *r)

@@ -5,9 +5,9 @@
 
 #include <cuda_runtime.h>
 
+#include "backend/cuda/comm/device_comm.h"
 #include "backend/cuda/runtime/device_factor_copy.h"
 #include "ranks/rank_rows.h"
-#include "comm/nccl/device_comm.h"
 
 #define DEVICE_MOST_MOVES 512 /* timed between two waits of the host; more are not timed */
 

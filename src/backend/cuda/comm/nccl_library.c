@@ -1,4 +1,4 @@
-#include "comm/nccl/nccl_library.h"
+#include "backend/cuda/comm/nccl_library.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static void find_functions(void *handle)
     const char *missing =
         shared_library_bind(handle, functions, sizeof functions / sizeof *functions);
     if (missing)
-        error_set(&failure, STATUS_INPUT,
-                  "libnccl.so.2 has no %s: NCCL 2.18 or later is needed for several GPUs", missing);
+        error_set(&failure, STATUS_INPUT, "libnccl.so.2 has no %s: NCCL 2.18 or later is needed",
+                  missing);
 }
 
 /* Unless the environment says otherwise, NVLink multicast (NVLS) stays off, since blco is tested
@@ -39,7 +39,7 @@ static void load(void)
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     const struct shared_library nccl = {
         .file = "libnccl.so.2",
-        .need = "several GPUs need NCCL",
+        .need = "these GPUs need NCCL",
         .remedy = "install libnccl2, or name its folder in LD_LIBRARY_PATH"};
     void *handle = shared_library_open(&nccl, &failure);
     if (handle)

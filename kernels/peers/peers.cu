@@ -1,0 +1,127 @@
+#include "kernels/peers/peers.h"
+
+#include "kernels/dense/dense_vector.cuh"
+#include "numerics/thread_blocks.cuh"
+
+namespace
+{
+
+constexpr unsigned THREADS = 256;
+constexpr uint64_t MOST_BLOCKS = 1 << 11; /* what comes through NVLink keeps fewer busy */
+
+template <typename Real> struct sum {
+    static __device__ Real of(Real x, Real y)
+    {
+        return x + y;
+    }
+};
+
+template <typename Real> struct largest_of {
+    static __device__ Real of(Real x, Real y)
+    {
+        return x > y ? x : y;
+    }
+};
+
+template <typename Real> struct one_number {
+    static constexpr int LENGTH = 1;
+    Real x[1];
+};
+
+template <typename Real, typename Vector, template <typename> class Of>
+__global__ void __launch_bounds__(THREADS)
+    sum_kernel(const peer_arrays arrays, Vector *to, uint64_t vectors)
+{
+    const uint64_t step = (uint64_t)gridDim.x * THREADS;
+    for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < vectors; i += step) {
+        Vector total = ((const Vector *)arrays.from[0])[i];
+#pragma unroll 4
+        for (int k = 1; k < arrays.peers; k++) {
+            const Vector next = ((const Vector *)arrays.from[k])[i];
+#pragma unroll
+            for (int e = 0; e < Vector::LENGTH; e++)
+                total.x[e] = Of<Real>::of(total.x[e], next.x[e]);
+        }
+        to[i] = total;
+    }
+}
+
+template <typename Vector>
+__global__ void __launch_bounds__(THREADS)
+    gather_kernel(const peer_arrays arrays, Vector *to, uint64_t vectors)
+{
+    const Vector *from = (const Vector *)arrays.from[blockIdx.y];
+    const uint64_t step = (uint64_t)gridDim.x * THREADS;
+    to += blockIdx.y * vectors;
+    if (from == to)
+        return;
+#pragma unroll 4
+    for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < vectors; i += step)
+        to[i] = from[i];
+}
+
+/* Whether all arrays consist of whole vectors. */
+bool in_vectors(const peer_arrays *arrays, const void *to)
+{
+    uintptr_t all = (uintptr_t)to | (uintptr_t)(arrays->count * precision_bytes(arrays->precision));
+    for (int k = 0; k < arrays->peers; k++)
+        all |= (uintptr_t)arrays->from[k];
+    return all % 16 == 0;
+}
+
+template <typename Real, typename Vector>
+cudaError_t launch_sum(const peer_arrays *arrays, void *to, bool largest, cudaStream_t stream)
+{
+    const uint64_t vectors = arrays->count / Vector::LENGTH;
+    const unsigned blocks = thread_blocks(vectors, THREADS, MOST_BLOCKS);
+    if (blocks == 0)
+        return cudaSuccess;
+    if (largest)
+        sum_kernel<Real, Vector, largest_of>
+            <<<blocks, THREADS, 0, stream>>>(*arrays, (Vector *)to, vectors);
+    else
+        sum_kernel<Real, Vector, sum>
+            <<<blocks, THREADS, 0, stream>>>(*arrays, (Vector *)to, vectors);
+    return cudaGetLastError();
+}
+
+template <typename Real>
+cudaError_t launch_sum(const peer_arrays *arrays, void *to, bool largest, cudaStream_t stream)
+{
+    return in_vectors(arrays, to) ? launch_sum<Real, vector<Real>>(arrays, to, largest, stream)
+                                  : launch_sum<Real, one_number<Real>>(arrays, to, largest, stream);
+}
+
+template <typename Real, typename Vector>
+cudaError_t launch_gather(const peer_arrays *arrays, void *to, cudaStream_t stream)
+{
+    const uint64_t vectors = arrays->count / Vector::LENGTH;
+    const unsigned blocks = thread_blocks(vectors, THREADS, MOST_BLOCKS / (unsigned)arrays->peers);
+    if (blocks == 0)
+        return cudaSuccess;
+    gather_kernel<<<dim3(blocks, (unsigned)arrays->peers), THREADS, 0, stream>>>(
+        *arrays, (Vector *)to, vectors);
+    return cudaGetLastError();
+}
+
+template <typename Real>
+cudaError_t launch_gather(const peer_arrays *arrays, void *to, cudaStream_t stream)
+{
+    return in_vectors(arrays, to) ? launch_gather<Real, vector<Real>>(arrays, to, stream)
+                                  : launch_gather<Real, one_number<Real>>(arrays, to, stream);
+}
+
+} // namespace
+
+extern "C" cudaError_t peers_sum(const peer_arrays *arrays, void *to, bool largest,
+                                 cudaStream_t stream)
+{
+    return arrays->precision == PRECISION_SINGLE ? launch_sum<float>(arrays, to, largest, stream)
+                                                 : launch_sum<double>(arrays, to, largest, stream);
+}
+
+extern "C" cudaError_t peers_gather(const peer_arrays *arrays, void *to, cudaStream_t stream)
+{
+    return arrays->precision == PRECISION_SINGLE ? launch_gather<float>(arrays, to, stream)
+                                                 : launch_gather<double>(arrays, to, stream);
+}

@@ -1,0 +1,142 @@
+#include "backend/cuda/comm/device_comm.h"
+
+#include <pthread.h>
+
+#include "backend/cuda/comm/nccl_engine.h"
+#include "backend/cuda/comm/peer_engine.h"
+#include "base/memory.h"
+
+struct device_comm {
+    const struct device_engine *engine;
+    void *state;       /* the engine's            */
+    struct comm *host; /* borrowed                */
+    pthread_t thread;  /* connects the GPUs       */
+    bool connecting;   /* the thread has not been joined                  */
+    bool connected;    /* every rank knows that all GPUs are connected    */
+    struct error failure;
+};
+
+/* The same engine on all ranks. */
+static enum status choose_engine(struct device_comm *d, const struct device_places *places,
+                                 struct error *error)
+{
+    int needs_nccl = !peer_engine_serves(places);
+    if (comm_allreduce_max(d->host, &needs_nccl, error) != STATUS_OK)
+        return error->status;
+    d->engine = needs_nccl ? &nccl_engine : &peer_engine;
+    return d->engine->open(&d->state, places, error);
+}
+
+static void *connect_gpus(void *context)
+{
+    struct device_comm *d = context;
+    d->engine->connect(d->state, &d->failure);
+    return NULL;
+}
+
+/* From here on every rank connects, even if another step of it fails. */
+static void begin(struct device_comm *d)
+{
+    d->connecting = pthread_create(&d->thread, NULL, connect_gpus, d) == 0;
+    if (!d->connecting)
+        connect_gpus(d);
+}
+
+enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
+                             struct error *error)
+{
+    struct device_comm *d = memory_zeros(1, sizeof *d, error);
+    int *devices = memory_array((size_t)host->size, sizeof *devices, error);
+    const struct device_places places = {host, devices};
+    *c = NULL;
+    if (error->status != STATUS_OK) {
+        comm_abort(host, error);
+        goto done;
+    }
+    d->host = host;
+    if (comm_allgather(host, &device, sizeof device, devices, error) != STATUS_OK)
+        goto done;
+    if (choose_engine(d, &places, error) != STATUS_OK)
+        goto done;
+    begin(d);
+    *c = d;
+done:
+    if (error->status != STATUS_OK)
+        memory_free(d);
+    memory_free(devices);
+    return error->status;
+}
+
+static void join(struct device_comm *c)
+{
+    if (c->connecting)
+        pthread_join(c->thread, NULL);
+    c->connecting = false;
+}
+
+enum status device_comm_wait(struct device_comm *c, struct error *error)
+{
+    int failed = 0;
+    if (c->connected)
+        return STATUS_OK;
+    join(c);
+    if (c->failure.status != STATUS_OK) {
+        *error = c->failure;
+        comm_abort(c->host, error);
+        return error->status;
+    }
+    if (comm_allreduce_max(c->host, &failed, error) != STATUS_OK)
+        return error->status;
+    c->connected = true;
+    return STATUS_OK;
+}
+
+void device_comm_abort(struct device_comm *c)
+{
+    if (!c || !c->connected)
+        return;
+    c->engine->abort(c->state);
+    c->connected = false;
+}
+
+static void end(struct device_comm *c, bool leaving)
+{
+    if (!c)
+        return;
+    join(c);
+    c->engine->close(c->state, c->connected, leaving);
+    memory_free(c);
+}
+
+void device_comm_leave(struct device_comm *c)
+{
+    end(c, true);
+}
+
+void device_comm_finalize(struct device_comm *c)
+{
+    end(c, false);
+}
+
+enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_stripes *m,
+                                       cudaStream_t stream, struct error *error)
+{
+    return c->engine->reduce_scatter(c->state, m, stream, error);
+}
+
+enum status device_comm_allgather(struct device_comm *c, const struct device_stripes *a,
+                                  cudaStream_t stream, struct error *error)
+{
+    return c->engine->allgather(c->state, a, stream, error);
+}
+
+enum status device_comm_allreduce(struct device_comm *c, const struct device_numbers *x,
+                                  cudaStream_t stream, struct error *error)
+{
+    return c->engine->allreduce(c->state, x, stream, error);
+}
+
+enum status device_comm_check(struct device_comm *c, struct error *error)
+{
+    return c->engine->check(c->state, error);
+}

@@ -1,0 +1,57 @@
+/* What connects the GPUs of the ranks: peer memory (peer_engine.h) or NCCL (nccl_engine.h). Only
+ * device_comm.c calls these functions; those of device_comm.h with the same names say what they do.
+ */
+#ifndef BLCO_DEVICE_ENGINE_H
+#define BLCO_DEVICE_ENGINE_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#include "comm/comm.h"
+#include "numerics/precision.h"
+
+/* An array in device memory of `size` stripes, one for each rank, of `stripe` numbers each, and
+ * where this rank's stripe comes from or goes to: its place in that array, or an array of its own.
+ */
+struct device_stripes {
+    void *numbers;
+    void *own;
+    uint64_t stripe;
+    enum precision precision;
+};
+
+/* Numbers in device memory, and where the result goes, which may be there. */
+struct device_numbers {
+    const double *from;
+    double *to;
+    uint64_t count;
+    bool largest; /* the largest of all ranks' numbers, or their sum */
+};
+
+/* The ranks and their GPUs. */
+struct device_places {
+    struct comm *host;
+    const int *device; /* (ranks of host) */
+};
+
+struct device_engine {
+    /* Makes *state, which `close` ends, also after a failure of what follows. Every rank calls it.
+     * NULL on failure, which all ranks then have. */
+    enum status (*open)(void **state, const struct device_places *places, struct error *error);
+    /* Connects this rank's GPU with the others, in any thread. A communicator that a rank does not
+     * connect must not be used. */
+    enum status (*connect)(void *state, struct error *error);
+    enum status (*reduce_scatter)(void *state, const struct device_stripes *m, cudaStream_t stream,
+                                  struct error *error);
+    enum status (*allgather)(void *state, const struct device_stripes *a, cudaStream_t stream,
+                             struct error *error);
+    enum status (*allreduce)(void *state, const struct device_numbers *x, cudaStream_t stream,
+                             struct error *error);
+    enum status (*check)(void *state, struct error *error);
+    /* Every rank calls it, once. */
+    void (*abort)(void *state);
+    /* connected: all ranks have connected and none has aborted. leaving: the process ends soon. */
+    void (*close)(void *state, bool connected, bool leaving);
+};
+
+#endif
