@@ -25,17 +25,24 @@
 #include "model/fit_text.h"
 #include "ranks/model_arrange.h"
 
-enum status cpals_sweep(struct backend *b, const struct momentum *m, struct backend_fit *fit,
-                        struct error *error)
+/* The steps of a mode; of counts there may be more than one (CP-APR: problem.h, `inner`). */
+static enum status improve_mode(struct backend *b, int n, struct error *error)
 {
-    for (int n = 0; n < b->order; n++) {
-        if (b->options.problem.rules.fixed[n])
-            continue;
+    for (int k = 0; k < problem_inner(&b->options.problem); k++) {
         if (backend_mttkrp(b, n, error) != STATUS_OK)
             return error->status;
         if (backend_update(b, n, error) != STATUS_OK)
             return error->status;
     }
+    return STATUS_OK;
+}
+
+enum status cpals_sweep(struct backend *b, const struct momentum *m, struct backend_fit *fit,
+                        struct error *error)
+{
+    for (int n = 0; n < b->order; n++)
+        if (!b->options.problem.rules.fixed[n] && improve_mode(b, n, error) != STATUS_OK)
+            return error->status;
     /* ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, without a pass over the nonzeros:
      * ||Y||^2 = lambda' (G_1 * ... * G_N) lambda, and with M of the mode n that was updated last,
      * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r. */

@@ -68,6 +68,10 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
                              "%s: a checkpoint with --%s %s, but this run has %s", c->name,
                              choice->name, had, has);
     }
+    if (problem_inner(then) != problem_inner(now))
+        return error_set(error, STATUS_INPUT,
+                         "%s: a checkpoint with --inner %d, but this run has %d", c->name,
+                         problem_inner(then), problem_inner(now));
     if (check_unlisted(c, &now->unlisted, error) != STATUS_OK)
         return error->status;
     if (check_holdout(c, &now->holdout, error) != STATUS_OK)

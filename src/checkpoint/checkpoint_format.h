@@ -67,6 +67,7 @@ struct checkpoint_header {
     double least_held;          /* the smallest that `held` has been                           */
     uint64_t least_iteration;   /* after which it was; 0: none yet, or from before this member */
     double best_noise;          /* by how much rounding may have changed best_fit              */
+    uint64_t inner;             /* struct problem; 0 or 1: one step of a mode                  */
 };
 
 /* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
@@ -88,6 +89,7 @@ struct checkpoint_header {
     X(best_noise, best_noise)                                                                      \
     X(problem.loss, loss)                                                                          \
     X(problem.solver, solver)                                                                      \
+    X(problem.inner, inner)                                                                        \
     X(seed, seed)                                                                                  \
     X(init, init)                                                                                  \
     X(iterations, iterations)                                                                      \
@@ -146,7 +148,7 @@ enum checkpoint_kind {
     CHECKPOINT_BEST_FACTOR = 11
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 536, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 544, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* The models of a checkpoint: the state, with which the next iteration begins; if that is

@@ -102,7 +102,8 @@ static bool has_possible_holdout(const struct checkpoint_header *h)
 
 static bool has_possible_loss(const struct checkpoint_header *h)
 {
-    return h->loss <= LOSS_POISSON && h->solver <= (h->loss == LOSS_POISSON ? SOLVER_MU : 0u);
+    return h->loss <= LOSS_POISSON && h->solver <= (h->loss == LOSS_POISSON ? SOLVER_MU : 0u) &&
+           h->inner <= (h->solver == SOLVER_MU ? PROBLEM_MOST_INNER : 1u);
 }
 
 /* Whether a header with a good checksum has possible values that do not contradict each other. */

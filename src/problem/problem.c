@@ -46,6 +46,11 @@ double solver_keeps(enum solver solver)
     return solver == SOLVER_MU ? POISSON_MU_KEEPS : POISSON_KEEPS;
 }
 
+int problem_inner(const struct problem *p)
+{
+    return p->inner > 1 ? p->inner : 1;
+}
+
 bool problem_has_fast_momentum(const struct problem *p)
 {
     return problem_by_rows(p) && p->solver == SOLVER_NEWTON;

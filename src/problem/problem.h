@@ -67,7 +67,14 @@ struct problem {
     struct holdout holdout; /* entries that test the model instead of making it */
     enum loss loss;
     enum solver solver; /* with LOSS_POISSON */
+    int inner;          /* steps of a mode before the next mode, at most PROBLEM_MOST_INNER, with
+                         * SOLVER_MU; 0 counts as 1 */
 };
+
+#define PROBLEM_MOST_INNER 1000
+
+/* The steps of a mode in a sweep, before the next mode. */
+int problem_inner(const struct problem *p);
 
 /* The part of an entry that momentum leaves at least, of counts. What multiplicative steps find too
  * small grows only slowly. */

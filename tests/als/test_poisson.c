@@ -89,7 +89,7 @@ static void formula_start(struct ktensor *k, const struct shape *shape, uint64_t
 #define OF_ADMISSIONS 1048.836 /* half of loglm's G^2, 2097.671, of independence */
 
 /* Deviances after some sweeps, found by other programs from the same start; with SOLVER_MU also by
- * cp_apr of pyttb (maxinneriters=1, kappatol=0). */
+ * cp_apr of pyttb (maxinneriters=inner, stoptol=0, kappatol=0). */
 static void test_reference(void **state)
 {
     use_ranks(state);
@@ -98,25 +98,32 @@ static void test_reference(void **state)
         uint64_t rank;
         double null; /* to the digits that are known */
         enum solver solver;
+        int inner;
         double after[3]; /* sweeps[] */
     } cases[] = {
-        {PLANTED, 4, OF_PLANTED, SOLVER_MU, {132212.969671, 123964.057868, 13627.7407967}},
-        {PLANTED, 4, OF_PLANTED, SOLVER_NEWTON, {132180.558224, 123295.977277, 15145.5104731}},
-        {ADMISSIONS, 2, OF_ADMISSIONS, SOLVER_MU, {1035.11094466, 990.475633342, 402.833789322}},
+        {PLANTED, 4, OF_PLANTED, SOLVER_MU, 1, {132212.969671, 123964.057868, 13627.7407967}},
+        {PLANTED, 4, OF_PLANTED, SOLVER_MU, 2, {124998.276226, 58773.5129151, 16737.9396695}},
+        {PLANTED, 4, OF_PLANTED, SOLVER_MU, 10, {65436.9789165, 27591.4309852, 3.34178922915}},
+        {PLANTED, 4, OF_PLANTED, SOLVER_NEWTON, 1, {132180.558224, 123295.977277, 15145.5104731}},
+        {ADMISSIONS, 2, OF_ADMISSIONS, SOLVER_MU, 1, {1035.11094466, 990.475633342, 402.833789322}},
+        {ADMISSIONS, 2, OF_ADMISSIONS, SOLVER_MU, 2, {993.969450185, 644.671684396, 194.962436776}},
+        {ADMISSIONS, 2, OF_ADMISSIONS, SOLVER_MU, 10, {338.80364258, 191.921407464, 172.09975526}},
         {ADMISSIONS,
          2,
          OF_ADMISSIONS,
          SOLVER_NEWTON,
+         1,
          {849.307868290, 546.307612703, 208.014305487}}};
     static const int sweeps[] = {1, 2, 5};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int i = 0; i < 3; i++) {
             const struct cpals_options als = {.max_iterations = sweeps[i]};
-            const struct backend_options options = options_of(cases[c].rank, cases[c].solver);
+            struct backend_options options = options_of(cases[c].rank, cases[c].solver);
             struct cpals_result result;
             struct error error = {0};
             struct ktensor k;
             struct coo x;
+            options.problem.inner = cases[c].inner;
             read_data_tensor(&x, cases[c].path);
             formula_start(&k, &x.shape, cases[c].rank);
             if (run_from(&x, &k, &options, &als, &result, &error) != STATUS_OK)
@@ -150,7 +157,7 @@ static void compare(const struct coo *x, const struct backend_options *options)
     naive_poisson_create(&m, &k, x, h);
     for (int sweep = 0; sweep < 2; sweep++)
         for (int n = 0; n < x->shape.order; n++)
-            naive_poisson_update(&m, x, n, p->solver, h);
+            naive_poisson_update(&m, x, n, p, h);
     if (run_from(x, &k, options, &als, &result, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_mixture(&k);
@@ -163,9 +170,10 @@ static void compare(const struct coo *x, const struct backend_options *options)
     }
     if (!(off < (single ? 1e-3L : 1e-9L) * largest))
         fail_msg(
-            "order %d, rank %d, solver %d, weight %Lg, precision %d, first %g: values off by %Lg",
-            x->shape.order, (int)p->rank, (int)p->solver, h, (int)p->precision, x->value[0],
-            off / largest);
+            "order %d, rank %d, solver %d x %d, weight %Lg, precision %d, first %g: values off by "
+            "%Lg",
+            x->shape.order, (int)p->rank, (int)p->solver, problem_inner(p), h, (int)p->precision,
+            x->value[0], off / largest);
     const long double deviance = naive_poisson_deviance(&found, x, h);
     const long double of_oracle = naive_poisson_deviance(&m, x, h);
     if (!(fabsl(deviance - of_oracle) < (single ? 1e-3L : 1e-9L) * fmaxl(of_oracle, 1)))
@@ -187,13 +195,17 @@ static void test_oracle(void **state)
     static const uint64_t ranks[] = {1, 5, 9, 20, 40};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int i = 0; i < 3; i++)
-            for (int solver = SOLVER_NEWTON; solver <= SOLVER_MU; solver++) {
+            for (int inner = 0; inner <= 3; inner++) { /* 0: a Newton step */
+                if (inner == 2 + (int)c % 2)
+                    continue;
+                const enum solver solver = inner > 0 ? SOLVER_MU : SOLVER_NEWTON;
                 if (under_test.ranks > 1 && ((int)c + under_test.ranks) % 3 != i)
                     continue;
                 const struct tensor_case *t = &cases[c];
                 struct coo x;
-                struct backend_options options = options_of(
-                    ranks[(c + (size_t)i) % (solver == SOLVER_MU ? 5 : 3)], (enum solver)solver);
+                struct backend_options options =
+                    options_of(ranks[(c + (size_t)i) % (solver == SOLVER_MU ? 5 : 3)], solver);
+                options.problem.inner = inner;
                 options.problem.unlisted =
                     (struct unlisted){.weighed = i > 0, .weight = i > 0 ? weights[i] : 0};
                 naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
@@ -215,15 +227,18 @@ static void test_oracle(void **state)
 static void test_margins(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = options_of(4, SOLVER_MU);
+    struct backend_options options = options_of(4, SOLVER_MU);
+    static const int inner[] = {1, 2, 30}; /* the last one is more than a GPU queues */
     static const uint64_t dims[] = {12, 40, 9};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 900, 3, 1);
     make_counts(&x, 8);
-    for (int sweeps = 1; sweeps <= 3; sweeps++) {
+    for (int c = 0; c < 9; c++) {
+        const int sweeps = 1 + c % 3;
         const struct cpals_options als = {.max_iterations = sweeps};
         struct ktensor k;
         double margin[9] = {0};
+        options.problem.inner = inner[c / 3];
         run_random(&x, &options, 4, &als, &k);
         for (uint64_t i = 0; i < x.nnz; i++)
             margin[x.index[2][i]] += x.value[i];
@@ -280,6 +295,8 @@ static void test_monotone(void **state)
         for (uint64_t i = 0; seed % 5 == 0 && i < x.nnz; i++)
             x.value[i] = exp(8 * x.value[i]); /* over many orders of magnitude */
         options.problem.acceleration = seed % 4 < 2 ? ACCELERATE_OFF : ACCELERATE_MOMENTUM;
+        if (options.problem.solver == SOLVER_MU)
+            options.problem.inner = 1 + (int)(seed / 6 % 4);
         assert_monotone(&x, &options, seed);
         coo_free(&x);
     }
@@ -457,6 +474,7 @@ static void test_streamed(void **state)
             struct coo x;
             struct backend_options options = options_of(ranks[(c + i) % 6], (enum solver)(i % 2));
             options.problem.unlisted = (struct unlisted){.weighed = i >= 2, .weight = i % 3 * .1};
+            options.problem.inner = i % 2 * (1 + i / 2); /* 1, 2 or 3 multiplicative steps */
             make_streamed_case(&x, c);
             make_counts(&x, (uint64_t)i);
             for (uint64_t e = 0; i >= 3 && e < x.nnz; e += 5)

@@ -45,7 +45,7 @@ counts() {
 }
 
 @test "the bits are the same for any number of threads, and after a checkpoint" {
-    for how in "" "--solver mu" "--unlisted unknown" "--precision single" "--accelerate off"; do
+    for how in "" "--solver mu" "--solver mu --inner 3" "--unlisted unknown" "--precision single" "--accelerate off"; do
         counts $how -i 30 --tol 0 -o two
         OMP_NUM_THREADS=3 counts $how -i 30 --tol 0 -o other
         for n in 1 2 3; do cmp "two.mode$n.mat" "other.mode$n.mat"; done
@@ -72,6 +72,11 @@ counts() {
     run="$DATA/planted.tns -r 4 --backend host -q -i 5 --resume c.bck --nowrite"
     fails 2 "blco cpd: c.bck: a checkpoint with --loss poisson, but this run has squares" cpd $run
     fails 2 "blco cpd: c.bck: a checkpoint with --solver newton, but this run has mu" cpd $run --loss poisson --solver mu
+    rm c.bck
+    counts -i 3 --solver mu --inner 4 --checkpoint c.bck --nowrite
+    run="$run --loss poisson --solver mu"
+    fails 2 "blco cpd: c.bck: a checkpoint with --inner 4, but this run has 1" cpd $run
+    cpd $run --inner 4
 }
 
 @test "a checkpoint that goes on to nothing has the same likelihood, and no violation" {
@@ -98,9 +103,23 @@ counts() {
     grep -q '"solver": "newton"' r.json
     grep -q '"log_likelihood": -' r.json
     grep -q '"kkt_violation": [0-9]' r.json
+    grep -q '"inner": 1,' r.json
+    counts -i 3 --solver mu --inner 7 --nowrite --record r.json
+    grep -q '"inner": 7,' r.json
     "$BLCO" cpd "$DATA/planted.tns" -r 4 --backend host -q -i 3 --nowrite --record r.json
     grep -q '"loss": "squares"' r.json
     [ "$(grep -c likelihood r.json)" -eq 0 ]
+}
+
+# Steps of the only mode that is not fixed are the same in one iteration as in several.
+@test "inner steps of one mode are those of as many iterations" {
+    how="--solver mu --accelerate off --tol 0 --precision double"
+    counts -i 2 -o start
+    counts $how --init start --fix 1,2 -i 1 --inner 6 -o inner
+    counts $how --init start --fix 1,2 -i 6 -o outer
+    for n in 1 2 3; do cmp inner.mode$n.mat outer.mode$n.mat; done
+    counts $how --init start -i 1 -o other
+    [ "$(cmp inner.mode3.mat other.mode3.mat)" ]
 }
 
 @test "a fixed mode stays as it was" {
@@ -121,6 +140,10 @@ counts() {
         [ "$status" -eq 2 ] && [[ $output == "blco cpd: $message"* ]] && [ "${#lines[@]}" -eq 1 ]
     }
     check "--solver mu: only with --loss poisson" --solver mu
+    check "--inner 2: only with --solver mu" --inner 2
+    check "--inner 2: only with --solver mu" --loss poisson --inner 2
+    check "--inner: '0', expected" --loss poisson --solver mu --inner 0
+    check "--inner: '1001', expected" --loss poisson --solver mu --inner 1001
     check "--ridge and --loss poisson: a ridge is for squares alone" --loss poisson --ridge 1
     check "--init nvecs and --loss poisson: nvecs is for squares" --loss poisson --init nvecs
     check "--core-consistency and --loss poisson: it is known only for squares" --loss poisson \

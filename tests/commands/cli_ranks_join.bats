@@ -57,6 +57,7 @@ same early-stop 5 6
 same split-half 1 2
 same loss squares poisson
 same solver newton mu
+same inner 2 3
 same nonneg 1 2
 same fix 1 2
 same stem a b
@@ -121,6 +122,7 @@ some_rows() { awk -v step="$(sanitized && echo 6 || echo 1)" 'NR % step == 0'; }
         fade | ridge-scale) base="$base --unlisted unknown" ;;
         early-stop) base="$base --holdout 0.1" ;;
         solver) base="$base --loss poisson" ;;
+        inner) base="$base --loss poisson --solver mu" ;;
         checkpoint-every) base="$base --checkpoint a.blck" ;;
         esac
         n=$((5 - ${n:-2})) # 3 and 2 processes in turn

@@ -24,10 +24,10 @@ JSON
     export BLCO
     run -0 --separate-stderr "$ROOT/scripts/bench-counts" --seconds 1 --starts 1 --record x.json three-small -- \
         --backend host -t 1
-    [ "$(grep -c '^| three-small .* blco ' <<<"$output")" -eq 2 ]
+    [ "$(grep -c '^| three-small .* blco ' <<<"$output")" -eq 3 ]
     grep -qF ', 1 threads"' x.json
     run -0 "$ROOT/scripts/bench-counts" --summary x.json
-    [ "$(grep -c '^| three-small .* blco ' <<<"$output")" -eq 2 ]
+    [ "$(grep -c '^| three-small .* blco ' <<<"$output")" -eq 3 ]
     run -1 "$ROOT/scripts/bench-counts" --record x.json three-small
     [ "$output" = "bench-counts: x.json exists" ]
 }

@@ -172,25 +172,36 @@ static inline bool naive_poisson_step(const struct naive_counts *s, const long d
     return true;
 }
 
-/* Improves every row of a mode; unlisted entries have the weight h. */
-static inline void naive_poisson_update(struct naive_rows *m, const struct coo *x, int mode,
-                                        enum solver solver, long double h)
+/* The row a, which has the sums s, takes a step. */
+static inline void naive_poisson_improve(const struct naive_counts *s, int rank, enum solver solver,
+                                         long double *a)
 {
-    const int rank = m->rank;
-    struct naive_counts *s = malloc(sizeof *s);
-    for (uint64_t row = 0; row < m->shape.dims[mode]; row++) {
-        long double a[NAIVE_ROWS_RANK], d[NAIVE_ROWS_RANK], gain = 0;
-        long double *to = m->a[mode] + row * (uint64_t)rank;
-        naive_poisson_sum(s, m, x, mode, row, h);
-        for (int r = 0; r < rank; r++) {
-            const long double f = s->b[r] / s->common[r];
-            a[r] = to[r] * m->lambda[r];
-            gain += s->common[r] * a[r] * (f > 0 ? 1 - f + f * logl(f) : 1);
-        }
-        const bool newton = solver == SOLVER_NEWTON && naive_poisson_step(s, a, rank, gain, d);
-        for (int r = 0; r < rank; r++)
-            to[r] = s->least == 0 ? 0 : newton ? a[r] + d[r] : a[r] * s->b[r] / s->common[r];
+    long double d[NAIVE_ROWS_RANK], gain = 0;
+    for (int r = 0; r < rank; r++) {
+        const long double f = s->b[r] / s->common[r];
+        gain += s->common[r] * a[r] * (f > 0 ? 1 - f + f * logl(f) : 1);
     }
+    const bool newton = solver == SOLVER_NEWTON && naive_poisson_step(s, a, rank, gain, d);
+    for (int r = 0; r < rank; r++)
+        a[r] = s->least == 0 ? 0 : newton ? a[r] + d[r] : a[r] * s->b[r] / s->common[r];
+}
+
+/* Improves every row of a mode, as often as p says, with the weights in the mode meanwhile (Chi and
+ * Kolda, Algorithm 3); unlisted entries have the weight h. */
+static inline void naive_poisson_update(struct naive_rows *m, const struct coo *x, int mode,
+                                        const struct problem *p, long double h)
+{
+    const uint64_t rank = (uint64_t)m->rank;
+    struct naive_counts *s = malloc(sizeof *s);
+    for (uint64_t e = 0; e < m->shape.dims[mode] * rank; e++)
+        m->a[mode][e] *= m->lambda[e % rank];
+    for (uint64_t r = 0; r < rank; r++)
+        m->lambda[r] = 1;
+    for (uint64_t row = 0; row < m->shape.dims[mode]; row++)
+        for (int step = 0; step < problem_inner(p); step++) {
+            naive_poisson_sum(s, m, x, mode, row, h);
+            naive_poisson_improve(s, m->rank, p->solver, m->a[mode] + row * rank);
+        }
     naive_poisson_normalise(m, mode);
     free(s);
 }

@@ -72,6 +72,7 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_put_unsigned(j, "seed", s->seed);
     json_put_unsigned(j, "starts", (uint64_t)s->starts);
     json_put_string(j, "init", s->resume ? NULL : init);
+    json_put_unsigned(j, "inner", (uint64_t)problem_inner(&s->common.options.problem));
     put_values(j, &s->common.values);
     put_unlisted(j, &s->common.options.problem.unlisted);
     put_rules(j, &s->common.options.problem.rules, order);

@@ -213,6 +213,10 @@ static const struct cli_option model_options[] = {
     {"--solver", 0, "HOW", "with --loss poisson, the step of a row: {words}\n({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.solver, solver_words),
      .initial = "newton"},
+    {"--inner", 0, "K",
+     "with --solver mu: K multiplicative steps of a mode\nbefore the next mode ({default})",
+     CLI_INT(struct cpd_settings, common.options.problem.inner, 1, PROBLEM_MOST_INNER),
+     .initial = "1"},
     {"--nonneg", 0, "[MODES]",
      "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes",
      CMD_NONNEG, .used_most = true},
@@ -413,6 +417,8 @@ enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t un
 static enum status complete_loss(struct cpd_settings *s, struct error *error)
 {
     struct problem *p = &s->common.options.problem;
+    if (p->inner > 1 && p->solver != SOLVER_MU)
+        return error_set(error, STATUS_INPUT, "--inner %d: only with --solver mu", p->inner);
     if (p->loss == LOSS_SQUARES)
         return p->solver == SOLVER_NEWTON
                    ? STATUS_OK
