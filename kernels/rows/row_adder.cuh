@@ -3,10 +3,11 @@
 #ifndef BLCO_ROW_ADDER_CUH
 #define BLCO_ROW_ADDER_CUH
 
+#include "kernels/rows/row_args.h"
 #include "kernels/rows/row_batches.cuh"
+#include "kernels/rows/row_entries.cuh"
 #include "kernels/rows/row_run.cuh"
 #include "kernels/rows/row_solve.cuh"
-#include "kernels/rows/row_args.h"
 #include "kernels/rows/row_tiles.cuh"
 #include "numerics/poisson_term.h"
 #include "numerics/row_term.h"
@@ -103,16 +104,14 @@ template <typename T, int BLOCKS> struct row_adder {
     template <typename X>
     __device__ __forceinline__ void read(const X *row, double (&x)[BLOCKS]) const
     {
-        if constexpr (BLOCKS == 1) {
-            x[0] = row[g];
-        } else {
+        constexpr int COUNT = BLOCKS == 1 ? 1 : 2;
 #pragma unroll
-            for (int i = 0; i < BLOCKS; i += 2) {
-                const pair_of<X> both =
-                    reinterpret_cast<const pair_of<X> *>(row)[i / 2 * TILE_SIDE + g];
-                x[i] = both.x;
-                x[i + 1] = both.y;
-            }
+        for (int i = 0; i < BLOCKS; i += COUNT) {
+            const auto some =
+                reinterpret_cast<const row_entries<X, COUNT> *>(row)[i / COUNT * TILE_SIDE + g];
+#pragma unroll
+            for (int e = 0; e < COUNT; e++)
+                x[i + e] = some.x[e];
         }
     }
 

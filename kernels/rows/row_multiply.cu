@@ -152,7 +152,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     /* The whole row of a join, or of a sent row. */
     __device__ __forceinline__ void read_row(uint32_t which)
     {
-        typename groups::part fresh[groups::PARTS];
+        typename groups::piece fresh[groups::VECTORS];
         const double *from = a.taken ? sent_system(which) : part_of(__ldg(&a.join[which].first));
         g.row = a.taken ? a.sent.first + which : __ldg(&a.join[which].row);
         g.load_old(fresh, g.row);
@@ -191,7 +191,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
         double x[ENTRIES];
         multiply(x);
 #pragma unroll
-        for (int k = 0; k < groups::PARTS; k++) {
+        for (int k = 0; k < groups::VECTORS; k++) {
             vector<T> v;
 #pragma unroll
             for (int i = 0; i < groups::WIDTH; i++)

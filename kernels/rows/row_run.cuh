@@ -8,23 +8,12 @@
 #include <cuda_pipeline_primitives.h>
 #include <stdint.h>
 
-#include <type_traits>
-
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "kernels/rows/row_entries.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 
 constexpr int ROUND = WARP / BATCH; /* batches whose indices are read at a time */
-
-/* Neighbouring entries of a row. */
-template <typename X> struct pair_type;
-template <> struct pair_type<double> {
-    using type = double2;
-};
-template <> struct pair_type<float> {
-    using type = float2;
-};
-template <typename X> using pair_of = typename pair_type<X>::type;
 
 /* The nonzeros of a round and of the next, in shared memory. */
 template <typename T> struct row_run_ring {
@@ -40,7 +29,7 @@ template <typename T> struct row_run_ring {
 template <typename T, int BLOCKS, int GATHERS> struct row_run {
     static constexpr int ENTRIES = BLOCKS == 1 ? 1 : 2; /* that a lane reads at once */
     static constexpr int READS = BLOCKS / ENTRIES;      /* of a row, by a lane       */
-    using piece = std::conditional_t<ENTRIES == 1, T, pair_of<T>>;
+    using piece = row_entries<T, ENTRIES>;
     using ring_type = row_run_ring<T>;
 
     const mttkrp_args &a;
@@ -142,19 +131,10 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
 #pragma unroll
                 for (int p = 0; p < READS; p++) {
                     const uint32_t of = min((e + p * TILE_SIDE) * BYTES, row_bytes - BYTES);
-                    x[k][half][p] = __ldg(reinterpret_cast<const piece *>(row + of));
+                    x[k][half][p] = ldg_entries(reinterpret_cast<const piece *>(row + of));
                 }
             }
         }
-    }
-
-    __device__ __forceinline__ static double entry(T x, int)
-    {
-        return x;
-    }
-    __device__ __forceinline__ static double entry(pair_of<T> x, int which)
-    {
-        return which == 0 ? x.x : x.y;
     }
 
     /* z[half] = the products of the rows of nonzero t + 4 half of the batch: lane 4 g + t has
@@ -166,10 +146,10 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
         for (int half = 0; half < 2; half++)
 #pragma unroll
             for (int i = 0; i < BLOCKS; i++) {
-                double product = entry(x[0][half][i / ENTRIES], i % ENTRIES);
+                double product = x[0][half][i / ENTRIES].x[i % ENTRIES];
 #pragma unroll
                 for (int k = 1; k < GATHERS; k++)
-                    product *= entry(x[k][half][i / ENTRIES], i % ENTRIES);
+                    product *= x[k][half][i / ENTRIES].x[i % ENTRIES];
                 z[half][i] = __shfl_sync(ALL, product, from);
             }
     }
