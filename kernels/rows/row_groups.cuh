@@ -5,9 +5,9 @@
 #ifndef BLCO_ROW_GROUPS_CUH
 #define BLCO_ROW_GROUPS_CUH
 
-#include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/rows/row_args.h"
 #include "kernels/rows/row_entries.cuh"
+#include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
 #include "numerics/vector.cuh"
@@ -116,8 +116,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         at = range.begin;
         end = range.end;
         row = number = NO_ROW;
-        base = a.mttkrp.base ? a.mttkrp.base + static_cast<uint64_t>(range.block) * MAX_ORDER
-                             : nullptr;
+        base = base_of(a.mttkrp, range.block);
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
             old[e] = 0;
@@ -134,17 +133,13 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     __device__ __forceinline__ void read(uint64_t from)
     {
         const uint64_t i = min(from + turn(), end > 0 ? end - 1 : 0);
-        const mttkrp_args &m = a.mttkrp;
-        next.word[0] = __ldg(m.index[0] + i);
-        next.word[1] = m.index[1] ? __ldg(m.index[1] + i) : 0;
-        next_value = m.wide_values
-                         ? __ldg(static_cast<const double *>(m.value) + i)
-                         : static_cast<double>(__ldg(static_cast<const T *>(m.value) + i));
+        next = index_at(a.mttkrp, i);
+        next_value = value_at(a.mttkrp, precision_of<T>, i);
     }
 
     __device__ __forceinline__ uint32_t coordinate_of(const mttkrp_field &f) const
     {
-        return coordinate<ANY>(f, index, base ? __ldg(base + f.mode) : 0);
+        return coordinate_at(f, index, base);
     }
 
     /* What was read becomes the window, and the next one is on its way. */

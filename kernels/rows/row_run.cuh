@@ -8,8 +8,8 @@
 #include <cuda_pipeline_primitives.h>
 #include <stdint.h>
 
-#include "kernels/mttkrp/mttkrp_args.h"
 #include "kernels/rows/row_entries.cuh"
+#include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 
@@ -47,18 +47,13 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     {
     }
 
-    __device__ __forceinline__ bool is_wide() const
-    {
-        return sizeof(T) == sizeof(double) || a.wide_values;
-    }
-
     /* Starts to copy the nonzeros of the round from `place` on. */
     __device__ __forceinline__ void fetch(uint32_t place)
     {
         const uint32_t mine = place + threadIdx.x, slot = mine % ring_type::SIZE;
         const uint64_t i = begin + min(mine, last);
         __pipeline_memcpy_async(&ring.index[slot], a.index[0] + i, sizeof ring.index[0]);
-        if (is_wide())
+        if (has_wide_values(a, precision_of<T>))
             __pipeline_memcpy_async(&ring.of[slot].wide, static_cast<const double *>(a.value) + i,
                                     sizeof(double));
         else
@@ -109,7 +104,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     __device__ __forceinline__ double value() const
     {
         const auto &of = ring.of[(at + threadIdx.x % BATCH) % ring_type::SIZE];
-        return is_wide() ? of.wide : static_cast<double>(of.value);
+        return has_wide_values(a, precision_of<T>) ? of.wide : static_cast<double>(of.value);
     }
 
     /* Starts to read the rows of the batch at `place`, whose indices are there. A piece after the

@@ -1,6 +1,6 @@
 /* The steps before and after the pass over the rows of a mode. */
 #include "kernels/dense/dense_modes.cuh"
-#include "kernels/mttkrp/chunk_nonzeros.cuh"
+#include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_systems.h"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/poisson_term.h"
@@ -63,12 +63,7 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
 /* The row of nonzero i, of block `block`. */
 __device__ uint32_t row_of_nonzero(const mttkrp_args &a, uint64_t i, uint32_t block)
 {
-    index_words<ANY> index;
-    index.word[0] = __ldg(a.index[0] + i);
-    index.word[1] = a.index[1] ? __ldg(a.index[1] + i) : 0;
-    const uint32_t base =
-        a.base ? __ldg(a.base + static_cast<uint64_t>(block) * MAX_ORDER + a.output.mode) : 0;
-    return coordinate<ANY>(a.output, index, base);
+    return coordinate_at(a.output, index_at(a, i), base_of(a, block));
 }
 
 __global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t *block,

@@ -120,7 +120,7 @@ template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows
 #pragma unroll 1
         for (int n = 0; n < a.mttkrp.gathers; n++) {
             const mttkrp_gather &table = a.mttkrp.gather[n];
-            const uint32_t mine = coordinate_of(table.field, index);
+            const uint32_t mine = coordinate_at(table.field, index, base);
 #pragma unroll
             for (int j = 0; j < MOST; j++)
                 if (n == 0 && j < span)

@@ -91,7 +91,7 @@ template <int COLUMNS_OF, int STRIDE> struct short_window : short_rows {
                 const bool two = n + 1 < a.mttkrp.gathers;
                 const auto read = [&](int which) {
                     const mttkrp_gather &gather = a.mttkrp.gather[n + which];
-                    const uint32_t mine = coordinate_of(gather.field, index);
+                    const uint32_t mine = coordinate_at(gather.field, index, base);
 #pragma unroll
                     for (int k = 0; k < LOADS; k++) {
                         const int j = from + k * AT_ONCE;
@@ -164,7 +164,7 @@ template <int COLUMNS_OF, int STRIDE> struct short_window : short_rows {
 
     template <typename F> __device__ __forceinline__ void write(F &&entries_of) const
     {
-        if (single)
+        if (a.mttkrp.precision == PRECISION_SINGLE)
             write_as<float>(entries_of);
         else
             write_as<double>(entries_of);
@@ -192,7 +192,7 @@ template <int COLUMNS_OF, int STRIDE> struct short_window : short_rows {
     template <typename F> __device__ __forceinline__ bool walk(uint32_t span, F &&solve)
     {
         return short_rows::walk(span, [&] {
-            if (single)
+            if (a.mttkrp.precision == PRECISION_SINGLE)
                 gather<float>();
             else
                 gather<double>();
