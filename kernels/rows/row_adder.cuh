@@ -28,8 +28,8 @@ template <typename T, int BLOCKS> struct row_adder {
     static constexpr int PAIRS = tile_pairs<BLOCKS>;
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
     static constexpr int PARTS = row_room<COLUMNS>::PARTS;
-    static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH; /* a batch's z */
-    static constexpr bool RUNS = IN_REGISTERS; /* long rows have a way of their own */
+    /* z of a batch is in registers; only then are there runs. */
+    static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH;
 
     const row_systems_args &a;
     row_room<COLUMNS> &room;
@@ -287,7 +287,7 @@ template <typename T, int BLOCKS> struct row_adder {
     /* Whether the row of x, the last batch that was taken, may go on as a run. */
     __device__ __forceinline__ bool may_run(const batch &x) const
     {
-        return RUNS && x.count == BATCH && batches.row_may_go_on() && batches.narrow &&
+        return IN_REGISTERS && x.count == BATCH && batches.row_may_go_on() && batches.narrow &&
                !a.weighed && (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3);
     }
 
@@ -342,7 +342,7 @@ template <typename T, int BLOCKS> struct row_adder {
 
     __device__ __forceinline__ void add_run()
     {
-        if constexpr (!RUNS)
+        if constexpr (!IN_REGISTERS)
             return;
         else if (a.mttkrp.gathers == 2)
             add_run_by<2>();
