@@ -300,8 +300,8 @@ template <int COLUMNS> struct row_solver {
         }
     }
 
-    /* d G d' - 2 d b': by how much the misfit of the listed entries changes. */
-    __device__ __forceinline__ double change()
+    /* d'(G d + y), where y(r) is entry r of y; d is put into the room, where q was. */
+    template <typename Y> __device__ __forceinline__ double quadratic(Y &&y)
     {
         double sum = 0;
         for (int k = 0; k < PARTS; k++)
@@ -312,12 +312,19 @@ template <int COLUMNS> struct row_solver {
             const uint32_t r = entry(k);
             if (r >= p.rank)
                 continue;
-            double gd = -2 * room.b[r];
+            double gd = y(r);
+#pragma unroll 4
             for (uint32_t i = 0; i < p.rank; i++)
                 gd += g(i, r) * room.step[i];
             sum += d[k] * gd;
         }
         return warp_sum(sum);
+    }
+
+    /* By how much the misfit of the listed entries changes: d'G d - 2 d'b. */
+    __device__ __forceinline__ double change()
+    {
+        return quadratic([&](uint32_t r) { return -2 * room.b[r]; });
     }
 
     /* a becomes a + d; returns change(). Room and a are filled, for all lanes of the warp to see.
