@@ -47,9 +47,7 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
             const double unit = __ldg(rules.unit + entry(k));
             most = fmax(most, fabs(fmin(a[k] / (unit * rules.of_count), -downhill(k) * unit)));
         }
-        for (int step = 16; step > 0; step /= 2)
-            most = fmax(most, __shfl_xor_sync(ALL, most, step));
-        return most;
+        return warp_max(most);
     }
 
     /* d = the damped step. Returns what it surely gains; infinity where it is not damped. */

@@ -1,3 +1,4 @@
+/* What kernels of rows have in common: sums over a warp, inverses, the warps of a device. */
 #ifndef BLCO_ROW_WARP_CUH
 #define BLCO_ROW_WARP_CUH
 
@@ -13,6 +14,13 @@ __device__ __forceinline__ double warp_sum(double x)
 {
     for (int step = WARP / 2; step > 0; step /= 2)
         x += __shfl_xor_sync(ALL, x, step);
+    return x;
+}
+
+template <typename X> __device__ __forceinline__ X warp_max(X x)
+{
+    for (int step = WARP / 2; step > 0; step /= 2)
+        x = max(x, __shfl_xor_sync(ALL, x, step));
     return x;
 }
 

@@ -83,10 +83,7 @@ struct short_rows {
     /* The most nonzeros of a row that is solved. */
     __device__ __forceinline__ int longest() const
     {
-        int most = length;
-        for (int step = WARP / 2; step > 0; step /= 2)
-            most = max(most, __shfl_xor_sync(ALL, most, step));
-        return most;
+        return warp_max(length);
     }
 
     /* Entry r of a vector (R) that all rows have in common; beyond the rank, any. */
@@ -125,9 +122,7 @@ struct short_rows {
 
     __device__ __forceinline__ row_totals totals() const
     {
-        double violated = sum.violation;
-        for (int step = WARP / 2; step > 0; step /= 2)
-            violated = fmax(violated, __shfl_xor_sync(ALL, violated, step));
+        const double violated = warp_max(sum.violation);
         return {warp_sum(sum.misfit), warp_sum(sum.size), warp_sum(sum.penalty), violated, 0};
     }
 };

@@ -1,11 +1,11 @@
-/* What the nonzeros of short rows add where the rows as they are count. */
+/* What the nonzeros of short rows add to their systems, which depends on the old rows. */
 #ifndef BLCO_SHORT_TERMS_CUH
 #define BLCO_SHORT_TERMS_CUH
 
 #include "kernels/rows/short_window.cuh"
 #include "numerics/row_term.h"
 
-template <int COLUMNS, int SLOTS> struct short_terms_room : short_room<COLUMNS, COLUMNS + 1> {
+template <int COLUMNS, int SLOTS> struct short_terms_room : short_room<COLUMNS + 1> {
     double old[SLOTS * (COLUMNS + 1)]; /* (slot, component) */
     double c[WARP], w[WARP];           /* of each nonzero: row_term.h */
 };

@@ -8,16 +8,15 @@
 
 /* A warp's room. An odd stride keeps the lanes of a column apart; COLUMNS + 2 keeps pairs of
  * entries apart, of a column as of a row. */
-template <int COLUMNS, int STRIDE> struct short_room {
+template <int STRIDE> struct short_room {
     static constexpr int LD = STRIDE;
     alignas(16) double z[WARP * LD]; /* (nonzero, component)            */
     short_row row[WARP];             /* those that are solved, by slots */
 };
 
-template <int COLUMNS_OF, int STRIDE> struct short_window : short_rows {
-    static constexpr int COLUMNS = COLUMNS_OF;
+template <int COLUMNS, int STRIDE> struct short_window : short_rows {
     static constexpr int LD = STRIDE;
-    using shared_room = short_room<COLUMNS, STRIDE>;
+    using shared_room = short_room<STRIDE>;
     shared_room &shared;
 
     __device__ __forceinline__ short_window(const row_systems_args &args, shared_room &of,
@@ -117,7 +116,7 @@ template <int COLUMNS_OF, int STRIDE> struct short_window : short_rows {
         }
     }
 
-    /* rows (slot, component) = those that are solved, as they are. */
+    /* old (slot, component) = the old rows of those that are solved. */
     template <typename T> __device__ __forceinline__ void gather_old(double *old) const
     {
         constexpr int WIDTH = lanes_of<T>::WIDTH, VECTORS = lanes_of<T>::VECTORS;
