@@ -26,6 +26,19 @@ struct batch {
     int count; /* 0: there is none */
 };
 
+/* Starts to copy 16 bytes to shared memory, through L1. */
+__device__ __forceinline__ void copy_vector(void *to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
+                 :
+                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "l"(from)
+                 : "memory");
+#else
+    *static_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
+#endif
+}
+
 /* Consecutive nonzeros. */
 struct span_of_rows {
     uint64_t begin, end;
@@ -230,7 +243,7 @@ template <typename T, int COLUMNS> struct row_batches {
     }
 
     /* The next batch of the span, whose rows go to stage `which`; they are there after the next
-     * call but one has been waited for (__pipeline_wait_prior). */
+     * call and __pipeline_wait_prior(1). */
     __device__ __forceinline__ batch next_batch(int which)
     {
         batch x = {};

@@ -38,9 +38,9 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     static constexpr int COLUMNS = LANES * ENTRIES;
     static constexpr int BATCHES = LANES / AT_ONCE;            /* of a window */
     static constexpr int FIXED = GATHERS == ANY ? 2 : GATHERS; /* gathers at once */
-    /* Nonzero u of batch k of a window is that of lane u BATCHES + k; so these are a batch's, of
-     * all groups: */
-    static constexpr uint32_t BATCH = ~0u / ((1u << BATCHES) - 1);
+    /* Nonzero u of batch k of a window is that of lane u BATCHES + k; so these, shifted by k, are
+     * the lanes of batch k, of all groups: */
+    static constexpr uint32_t BATCH_LANES = ALL / ((1u << BATCHES) - 1);
 
     using piece = row_entries<T, WIDTH>;
 
@@ -320,7 +320,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
             use.begin_window();
 #pragma unroll 1
             for (int k = 0; k < BATCHES; k++) {
-                if (starts >> k & BATCH)
+                if (starts >> k & BATCH_LANES)
                     take_batch<true>(k, use);
                 else
                     take_batch<false>(k, use);

@@ -121,22 +121,13 @@ __global__ void find_rows(const __grid_constant__ row_search_args a)
     a.first[k] = low;
 }
 
-__device__ void add(row_totals &sum, const row_totals &x)
-{
-    sum.misfit += x.misfit;
-    sum.size += x.size;
-    sum.penalty += x.penalty;
-    sum.violation = fmax(sum.violation, x.violation);
-    sum.model += x.model;
-}
-
 /* part[0] += the others. */
 __device__ void sum_parts(row_totals (&part)[SUM_THREADS])
 {
     for (uint32_t half = SUM_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)
-            add(part[threadIdx.x], part[threadIdx.x + half]);
+            add_totals(part[threadIdx.x], part[threadIdx.x + half]);
     }
 }
 
@@ -158,7 +149,7 @@ __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
     row_totals sum = {};
 #pragma unroll 4
     for (uint32_t i = threadIdx.x; i < count; i += SUM_THREADS)
-        add(sum, of[i]);
+        add_totals(sum, of[i]);
     part[threadIdx.x] = sum;
     sum_parts(part);
     if (threadIdx.x > 0)

@@ -1,10 +1,13 @@
-/* What kernels of rows have in common: sums over a warp, inverses, the warps of a device. */
+/* What kernels of rows have in common: reductions over a warp, inverses, totals, systems that
+ * devices sum, the warps of a device. */
 #ifndef BLCO_ROW_WARP_CUH
 #define BLCO_ROW_WARP_CUH
 
 #include <cuda_runtime.h>
 #include <float.h>
 #include <stdint.h>
+
+#include "kernels/rows/row_args.h"
 
 constexpr uint32_t ALL = ~0u; /* lanes */
 constexpr int WARP = 32;
@@ -38,6 +41,21 @@ __device__ __forceinline__ double inverse(double x)
 __device__ __forceinline__ double inverse_or_zero(double x)
 {
     return x >= DBL_MIN ? 1 / x : 0;
+}
+
+__device__ __forceinline__ void add_totals(row_totals &sum, const row_totals &x)
+{
+    sum.misfit += x.misfit;
+    sum.size += x.size;
+    sum.penalty += x.penalty;
+    sum.violation = fmax(sum.violation, x.violation);
+    sum.model += x.model;
+}
+
+/* Where the system of sent row i is. */
+__device__ __forceinline__ double *sent_system(const row_systems_args &a, uint32_t i)
+{
+    return a.sent.system + i * uint64_t{a.sent.length};
 }
 
 /* *warps = the thread blocks of one warp that run at once on the present device, of a kernel that

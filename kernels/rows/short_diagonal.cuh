@@ -284,8 +284,8 @@ template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows
 
     /* old becomes the new row, which goes `part` of the way in direction d; a row without counts is
      * zero. */
-    __device__ __forceinline__ void take(entries &old, const entries &d, double part,
-                                         bool solves) const
+    __device__ __forceinline__ void advance(entries &old, const entries &d, double part,
+                                            bool solves) const
     {
         entries out;
         read_room(room.out, out);
@@ -325,7 +325,7 @@ template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows
         const double moved = products(d, z, span) * back;
         const double square = lane % LANES < span ? t.w * moved * moved : 0;
         const double part = poisson_diagonal_part(group_sum(slope), group_sum(square), least);
-        take(old, d, part, least < INFINITY);
+        advance(old, d, part, least < INFINITY);
         if (s < rows)
             write_row(of.number, old);
     }
