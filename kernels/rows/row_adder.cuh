@@ -3,9 +3,10 @@
 #ifndef BLCO_ROW_ADDER_CUH
 #define BLCO_ROW_ADDER_CUH
 
-#include "kernels/rows/row_batches.cuh"
-#include "kernels/rows/row_solve.cuh"
 #include "kernels/rows/row_args.h"
+#include "kernels/rows/row_batches.cuh"
+#include "kernels/rows/row_entries.cuh"
+#include "kernels/rows/row_solve.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "numerics/poisson_term.h"
 #include "numerics/row_term.h"
@@ -20,22 +21,14 @@ struct row_numbers {
     double size; /* struct row_totals */
 };
 
-template <typename X> struct pair_type;
-template <> struct pair_type<double> {
-    using type = double2;
-};
-template <> struct pair_type<float> {
-    using type = float2;
-};
-template <typename X> using pair_of = typename pair_type<X>::type;
-
 template <typename T, int BLOCKS> struct row_adder {
     static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     static constexpr int LD = row_batches<T, COLUMNS>::LD;
     static constexpr int PAIRS = tile_pairs<BLOCKS>;
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
     static constexpr int PARTS = row_room<COLUMNS>::PARTS;
-    static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH; /* a batch's z */
+    /* z of a batch is in registers; only then are there runs. */
+    static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH;
 
     const row_systems_args &a;
     row_room<COLUMNS> &room;
@@ -107,16 +100,14 @@ template <typename T, int BLOCKS> struct row_adder {
     template <typename X>
     __device__ __forceinline__ void read(const X *row, double (&x)[BLOCKS]) const
     {
-        if constexpr (BLOCKS == 1) {
-            x[0] = row[g];
-        } else {
+        constexpr int COUNT = BLOCKS == 1 ? 1 : 2;
 #pragma unroll
-            for (int i = 0; i < BLOCKS; i += 2) {
-                const pair_of<X> both =
-                    reinterpret_cast<const pair_of<X> *>(row)[i / 2 * TILE_SIDE + g];
-                x[i] = both.x;
-                x[i + 1] = both.y;
-            }
+        for (int i = 0; i < BLOCKS; i += COUNT) {
+            const auto some =
+                reinterpret_cast<const row_entries<X, COUNT> *>(row)[i / COUNT * TILE_SIDE + g];
+#pragma unroll
+            for (int e = 0; e < COUNT; e++)
+                x[i + e] = some.x[e];
         }
     }
 

@@ -82,7 +82,8 @@ struct row_systems_args {
     uint32_t slices;
     int first_is_part, last_is_part; /* the first, the last join is a part of a row that has others
                                       * elsewhere: it is summed and not solved                    */
-    int joined;                /* set by row_systems_join: parts are summed, joins are solved   */
+    int joined;                      /* set by row_systems_join, row_sent_solve: sums are solved, no
+                                      * nonzeros are read */
     struct row_sent sent;      /* of rows that devices share                                    */
     int taken;                 /* set by row_sent_solve: their sums are solved                  */
     uint32_t *next;            /* the next span or join that is not taken yet           */

@@ -7,7 +7,7 @@
 #include <cuda_pipeline_primitives.h>
 #include <math.h>
 
-#include "kernels/mttkrp/chunk_nonzeros.cuh"
+#include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/vector.cuh"
@@ -27,6 +27,19 @@ struct batch {
     uint32_t row;
     int count; /* 0: there is none */
 };
+
+/* Starts to copy 16 bytes to shared memory, through L1. */
+__device__ __forceinline__ void copy_vector(void *to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
+                 :
+                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "l"(from)
+                 : "memory");
+#else
+    *static_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
+#endif
+}
 
 /* Consecutive nonzeros. */
 struct span_of_rows {
@@ -75,7 +88,7 @@ template <typename T, int COLUMNS> struct row_batches {
         end = span.end;
         goes_on = span.goes_on;
         skipped = span.skipped;
-        base = a.base ? a.base + static_cast<uint64_t>(span.block) * MAX_ORDER : nullptr;
+        base = base_of(a, span.block);
         previous = NO_ROW;
         now = next = narrow ? read<true>(span.begin) : read<false>(span.begin);
         begin_window(span.begin);
@@ -90,24 +103,15 @@ template <typename T, int COLUMNS> struct row_batches {
     {
         if constexpr (NARROW)
             return static_cast<uint32_t>(index.word[0] >> f.shift) & f.mask;
-        return coordinate<ANY>(f, index, base_of(f.mode));
-    }
-
-    __device__ __forceinline__ uint32_t base_of(int mode) const
-    {
-        return base ? __ldg(base + mode) : 0;
+        return coordinate_at(f, index, base);
     }
 
     template <bool NARROW> __device__ __forceinline__ window read(uint64_t at) const
     {
         const uint64_t i = at + lane < end ? at + lane : end - 1;
-        const global_chunk<T, ANY> all{
-            {a.index[0], NARROW ? nullptr : a.index[1]}, a.value, a.wide_values != 0};
-        const auto here = all.from(i);
         window w;
-        w.index = here.index_at(0);
-        w.value = a.wide_values ? __ldg(static_cast<const double *>(here.value))
-                                : static_cast<double>(here.value_at(0));
+        w.index = index_at<NARROW>(a, i);
+        w.value = value_at(a, precision_of<T>, i);
         return w;
     }
 
@@ -290,7 +294,7 @@ template <typename T, int COLUMNS> struct row_batches {
     }
 
     /* The next batch of the span, whose rows go to stage `which`; they are there after the next
-     * call but one has been waited for (__pipeline_wait_prior). */
+     * call and __pipeline_wait_prior(1). */
     __device__ __forceinline__ batch next_batch(int which)
     {
         batch x = {};

@@ -47,9 +47,7 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
             const double unit = __ldg(rules.unit + entry(k));
             most = fmax(most, fabs(fmin(a[k] / (unit * rules.of_count), -downhill(k) * unit)));
         }
-        for (int step = 16; step > 0; step /= 2)
-            most = fmax(most, __shfl_xor_sync(ALL, most, step));
-        return most;
+        return warp_max(most);
     }
 
     /* d = the damped step. Returns what it surely gains; infinity where it is not damped. */
@@ -87,24 +85,6 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
             d[k] = sum <= gain ? d[k] : step[k];
     }
 
-    /* d'G d; d is put into the room, where q was. */
-    __device__ __forceinline__ double square()
-    {
-        double sum = 0;
-        for (int k = 0; k < PARTS; k++)
-            if (entry(k) < p.rank)
-                room.step[entry(k)] = d[k];
-        __syncwarp();
-        for (int k = 0; k < PARTS; k++) {
-            double gd = 0;
-            for (uint32_t i = 0; entry(k) < p.rank && i < p.rank; i++)
-                gd = fma(this->g(i, entry(k)), room.step[i], gd);
-            sum += d[k] * gd;
-        }
-        sum = warp_sum(sum);
-        return sum > 0 ? sum : 0;
-    }
-
     /* What the row is multiplied by before its diagonal step. */
     __device__ __forceinline__ double scale() const
     {
@@ -130,7 +110,9 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
             slope += down * d[k];
         }
         slope = warp_sum(slope);
-        const double part = poisson_diagonal_part(slope, square() * inverse * inverse, rules.least);
+        const double square = this->quadratic([](uint32_t) { return 0.0; }); /* d'G d */
+        const double part = poisson_diagonal_part(
+            slope, (square > 0 ? square : 0) * inverse * inverse, rules.least);
         for (int k = 0; k < PARTS; k++)
             d[k] *= part;
     }

@@ -5,8 +5,9 @@
 #ifndef BLCO_ROW_GROUPS_CUH
 #define BLCO_ROW_GROUPS_CUH
 
-#include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/rows/row_args.h"
+#include "kernels/rows/row_entries.cuh"
+#include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
 #include "numerics/vector.cuh"
@@ -33,25 +34,22 @@ __device__ __forceinline__ void fill_common(double (&to)[COLUMNS], const double 
 
 /* GATHERS: ANY or their number; LANES of a group. */
 template <typename T, int GATHERS, int LANES> struct row_groups {
-    static constexpr int WIDTH = VECTOR_BYTES / sizeof(T), PARTS = ENTRIES / WIDTH;
+    static constexpr int WIDTH = VECTOR_BYTES / sizeof(T), VECTORS = ENTRIES / WIDTH;
     static constexpr int COLUMNS = LANES * ENTRIES;
     static constexpr int BATCHES = LANES / AT_ONCE;            /* of a window */
     static constexpr int FIXED = GATHERS == ANY ? 2 : GATHERS; /* gathers at once */
-    /* Nonzero u of batch k of a window is that of lane u BATCHES + k; so these are a batch's, of
-     * all groups: */
-    static constexpr uint32_t BATCH = ~0u / ((1u << BATCHES) - 1);
+    /* Nonzero u of batch k of a window is that of lane u BATCHES + k; so these, shifted by k, are
+     * the lanes of batch k, of all groups: */
+    static constexpr uint32_t BATCH_LANES = ALL / ((1u << BATCHES) - 1);
 
-    /* 16 bytes of a row. */
-    struct alignas(VECTOR_BYTES) part {
-        T x[WIDTH];
-    };
+    using piece = row_entries<T, WIDTH>;
 
     const row_systems_args &a;
     const int lane, mine;         /* of the warp, of the group             */
     const int home;               /* the group's first lane                */
     const double (&now)[COLUMNS]; /* shared */
     const char *table[FIXED];     /* of each gather: the lane's column */
-    uint32_t apart[PARTS];        /* from there to the lane's vectors  */
+    uint32_t apart[VECTORS];      /* from there to the lane's vectors  */
     const uint32_t *base;         /* of the block, or NULL             */
     uint64_t at, end;             /* of the window, of the range       */
     index_words<ANY> index;       /* of the lane's nonzero in the window ... */
@@ -71,7 +69,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
           base(nullptr)
     {
 #pragma unroll
-        for (int k = 0; k < PARTS; k++)
+        for (int k = 0; k < VECTORS; k++)
             apart[k] = min(vector_number(k), a.mttkrp.vectors - 1) * VECTOR_BYTES;
         if constexpr (GATHERS != ANY)
 #pragma unroll
@@ -92,24 +90,22 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     }
 
     /* The lane's entries of a row of a table at its column. */
-    __device__ __forceinline__ void load(part (&x)[PARTS], const char *column, uint32_t i) const
+    __device__ __forceinline__ void load(piece (&x)[VECTORS], const char *column, uint32_t i) const
     {
         const char *from = column + static_cast<uint64_t>(i) * (a.mttkrp.vectors * VECTOR_BYTES);
 #pragma unroll
-        for (int k = 0; k < PARTS; k++) {
-            const vector<T> v = __ldg(
-                reinterpret_cast<const vector<T> *>(k > 0 ? from + (apart[k] - apart[0]) : from));
-            x[k] = reinterpret_cast<const part &>(v);
-        }
+        for (int k = 0; k < VECTORS; k++)
+            x[k] = ldg_entries(
+                reinterpret_cast<const piece *>(k > 0 ? from + (apart[k] - apart[0]) : from));
     }
 
-    __device__ __forceinline__ void load_old(part (&x)[PARTS], uint32_t i) const
+    __device__ __forceinline__ void load_old(piece (&x)[VECTORS], uint32_t i) const
     {
         load(x, static_cast<const char *>(a.old) + apart[0], i);
     }
 
     /* Entry e of an old row. */
-    __device__ __forceinline__ double times_now(const part (&x)[PARTS], int e) const
+    __device__ __forceinline__ double times_now(const piece (&x)[VECTORS], int e) const
     {
         return static_cast<double>(x[e / WIDTH].x[e % WIDTH]) * now[component(e)];
     }
@@ -120,8 +116,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         at = range.begin;
         end = range.end;
         row = number = NO_ROW;
-        base = a.mttkrp.base ? a.mttkrp.base + static_cast<uint64_t>(range.block) * MAX_ORDER
-                             : nullptr;
+        base = base_of(a.mttkrp, range.block);
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
             old[e] = 0;
@@ -138,17 +133,13 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     __device__ __forceinline__ void read(uint64_t from)
     {
         const uint64_t i = min(from + turn(), end > 0 ? end - 1 : 0);
-        const mttkrp_args &m = a.mttkrp;
-        next.word[0] = __ldg(m.index[0] + i);
-        next.word[1] = m.index[1] ? __ldg(m.index[1] + i) : 0;
-        next_value = m.wide_values
-                         ? __ldg(static_cast<const double *>(m.value) + i)
-                         : static_cast<double>(__ldg(static_cast<const T *>(m.value) + i));
+        next = index_at(a.mttkrp, i);
+        next_value = value_at(a.mttkrp, precision_of<T>, i);
     }
 
     __device__ __forceinline__ uint32_t coordinate_of(const mttkrp_field &f) const
     {
-        return coordinate<ANY>(f, index, base ? __ldg(base + f.mode) : 0);
+        return coordinate_at(f, index, base);
     }
 
     /* What was read becomes the window, and the next one is on its way. */
@@ -198,7 +189,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         return bits >> lane_of(k, u) & 1;
     }
 
-    __device__ __forceinline__ static void multiply(double (&z)[ENTRIES], const part (&x)[PARTS])
+    __device__ __forceinline__ static void multiply(double (&z)[ENTRIES], const piece (&x)[VECTORS])
     {
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
@@ -215,7 +206,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
             for (int e = 0; e < ENTRIES; e++)
                 z[u][e] = 1;
         for (int first = 0; first < gathers; first += FIXED) {
-            part x[FIXED][AT_ONCE][PARTS];
+            piece x[FIXED][AT_ONCE][VECTORS];
 #pragma unroll
             for (int g = 0; g < FIXED; g++)
 #pragma unroll
@@ -284,7 +275,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     template <bool STARTS, typename USE> __device__ __forceinline__ void take_batch(int k, USE &use)
     {
         double z[AT_ONCE][ENTRIES], m[AT_ONCE], of[AT_ONCE][ENTRIES];
-        part fresh[AT_ONCE][PARTS];
+        piece fresh[AT_ONCE][VECTORS];
         uint32_t which[AT_ONCE];
         if constexpr (STARTS)
 #pragma unroll
@@ -329,7 +320,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
             use.begin_window();
 #pragma unroll 1
             for (int k = 0; k < BATCHES; k++) {
-                if (starts >> k & BATCH)
+                if (starts >> k & BATCH_LANES)
                     take_batch<true>(k, use);
                 else
                     take_batch<false>(k, use);

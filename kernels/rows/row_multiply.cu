@@ -29,7 +29,7 @@ template <int COLUMNS> struct multiply_common {
     }
 };
 
-/* q is summed where any number of rows is gathered. */
+/* With GATHERS ANY, as where entries are weighed, q is summed, too. */
 template <typename T, int GATHERS, int LANES> struct multiplier {
     static constexpr bool WEIGHED = GATHERS == ANY;
     using groups = row_groups<T, GATHERS, LANES>;
@@ -113,15 +113,9 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     __device__ __forceinline__ void end_whole_row()
     {
         if (a.sent.system && !a.taken)
-            write_part(sent_system(g.row - a.sent.first));
+            write_part(sent_system(a, g.row - a.sent.first));
         else
             write_row();
-    }
-
-    /* Where the system of sent row i is. */
-    __device__ __forceinline__ double *sent_system(uint32_t i) const
-    {
-        return a.sent.system + i * uint64_t{a.sent.length};
     }
 
     /* goes_on: the last row ends after the span. */
@@ -152,8 +146,8 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     /* The whole row of a join, or of a sent row. */
     __device__ __forceinline__ void read_row(uint32_t which)
     {
-        typename groups::part fresh[groups::PARTS];
-        const double *from = a.taken ? sent_system(which) : part_of(__ldg(&a.join[which].first));
+        typename groups::piece fresh[groups::VECTORS];
+        const double *from = a.taken ? sent_system(a, which) : part_of(__ldg(&a.join[which].first));
         g.row = a.taken ? a.sent.first + which : __ldg(&a.join[which].row);
         g.load_old(fresh, g.row);
         counts = *from > 0;
@@ -191,7 +185,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
         double x[ENTRIES];
         multiply(x);
 #pragma unroll
-        for (int k = 0; k < groups::PARTS; k++) {
+        for (int k = 0; k < groups::VECTORS; k++) {
             vector<T> v;
 #pragma unroll
             for (int i = 0; i < groups::WIDTH; i++)

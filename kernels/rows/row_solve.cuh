@@ -6,27 +6,28 @@
 #include <stdint.h>
 
 #include "kernels/rows/row_args.h"
+#include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
 
-/* A warp's room for the system of a row; lane l has entries l and l + 32 of what is in registers.
+/* A warp's room for the system of a row; lane l has entries l and l + WARP of what is in registers.
  * The stride of g keeps the lanes of a column apart. Vectors of 16 bytes are read from `old` and z.
  */
 template <int COLUMNS_OF> struct alignas(16) row_room {
     static constexpr int COLUMNS = COLUMNS_OF;
     static constexpr int LD = COLUMNS + 1;
-    static constexpr int PARTS = (COLUMNS + 31) / 32; /* entries of a vector in a lane */
+    static constexpr int PARTS = (COLUMNS + WARP - 1) / WARP; /* entries of a vector in a lane */
     double g[COLUMNS * LD]; /* G's entries (i, j) with i <= j; below the diagonal, the factor L */
     double b[COLUMNS];
     union {
         alignas(16) double old[COLUMNS]; /* the old row, while nonzeros are added */
-        double step[COLUMNS];            /* d of H d = q                          */
-        double q[COLUMNS];               /* of counts, after that                 */
+        double step[COLUMNS];            /* the inverse of L's diagonal, then d   */
+        double q[COLUMNS];               /* of counts, once nonzeros are added    */
     };
     row_totals totals; /* of the span */
     /* z of a batch of nonzeros, where registers have no room for it. */
     static constexpr bool HOLDS_BATCH = COLUMNS > 32;
-    alignas(16) double z[HOLDS_BATCH ? 8 * (COLUMNS + 8) : 1];
+    alignas(16) double z[HOLDS_BATCH ? BATCH * (COLUMNS + 8) : 1];
 };
 
 /* What a row's system needs beside its room. */
@@ -48,22 +49,22 @@ template <int COLUMNS> struct row_solver {
     double a[PARTS], q[PARTS], d[PARTS];
 
     __device__ __forceinline__ row_solver(const row_problem &problem, room_of &of)
-        : p(problem), room(of), lane(threadIdx.x % 32)
+        : p(problem), room(of), lane(threadIdx.x % WARP)
     {
     }
 
     __device__ __forceinline__ uint32_t entry(int part) const
     {
-        return lane + 32 * part;
+        return lane + WARP * part;
     }
 
     /* Entry r of a vector in registers, for all lanes. */
     __device__ __forceinline__ double of_all(const double (&x)[PARTS], uint32_t r) const
     {
         double from = x[0];
-        if (PARTS > 1 && r >= 32)
+        if (PARTS > 1 && r >= WARP)
             from = x[PARTS - 1];
-        return __shfl_sync(ALL, from, r % 32);
+        return __shfl_sync(ALL, from, r % WARP);
     }
 
     __device__ __forceinline__ double g(uint32_t i, uint32_t j) const
@@ -98,8 +99,7 @@ template <int COLUMNS> struct row_solver {
         }
     }
 
-    /* Columns of L that are found together, in registers. */
-    /* Columns of L that are found together; registers run out. */
+    /* Columns of L that are found together, as many as registers have room for. */
     static constexpr int PANEL = PARTS > 1 ? 2 : 8;
     using panel = double[PARTS][PANEL];
 
@@ -300,8 +300,8 @@ template <int COLUMNS> struct row_solver {
         }
     }
 
-    /* d G d' - 2 d b': by how much the misfit of the listed entries changes. */
-    __device__ __forceinline__ double change()
+    /* d'(G d + y), where y(r) is entry r of y; d is put into the room, where q was. */
+    template <typename Y> __device__ __forceinline__ double quadratic(Y &&y)
     {
         double sum = 0;
         for (int k = 0; k < PARTS; k++)
@@ -312,7 +312,8 @@ template <int COLUMNS> struct row_solver {
             const uint32_t r = entry(k);
             if (r >= p.rank)
                 continue;
-            double gd = -2 * room.b[r];
+            double gd = y(r);
+#pragma unroll 4
             for (uint32_t i = 0; i < p.rank; i++)
                 gd += g(i, r) * room.step[i];
             sum += d[k] * gd;
@@ -320,8 +321,13 @@ template <int COLUMNS> struct row_solver {
         return warp_sum(sum);
     }
 
-    /* a becomes a + d; returns change(). Room and a are filled, for all lanes of the warp to see.
-     */
+    /* By how much the misfit of the listed entries changes: d'G d - 2 d'b. */
+    __device__ __forceinline__ double change()
+    {
+        return quadratic([&](uint32_t r) { return -2 * room.b[r]; });
+    }
+
+    /* a becomes a + d; returns change(). All lanes see b and G in the room, and have their a. */
     __device__ __forceinline__ double solve()
     {
         make_gradient();

@@ -1,6 +1,6 @@
 /* The steps before and after the pass over the rows of a mode. */
 #include "kernels/dense/dense_modes.cuh"
-#include "kernels/mttkrp/chunk_nonzeros.cuh"
+#include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_systems.h"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/poisson_term.h"
@@ -63,12 +63,7 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
 /* The row of nonzero i, of block `block`. */
 __device__ uint32_t row_of_nonzero(const mttkrp_args &a, uint64_t i, uint32_t block)
 {
-    index_words<ANY> index;
-    index.word[0] = __ldg(a.index[0] + i);
-    index.word[1] = a.index[1] ? __ldg(a.index[1] + i) : 0;
-    const uint32_t base =
-        a.base ? __ldg(a.base + static_cast<uint64_t>(block) * MAX_ORDER + a.output.mode) : 0;
-    return coordinate<ANY>(a.output, index, base);
+    return coordinate_at(a.output, index_at(a, i), base_of(a, block));
 }
 
 __global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t *block,
@@ -126,22 +121,13 @@ __global__ void find_rows(const __grid_constant__ row_search_args a)
     a.first[k] = low;
 }
 
-__device__ void add(row_totals &sum, const row_totals &x)
-{
-    sum.misfit += x.misfit;
-    sum.size += x.size;
-    sum.penalty += x.penalty;
-    sum.violation = fmax(sum.violation, x.violation);
-    sum.model += x.model;
-}
-
 /* part[0] += the others. */
 __device__ void sum_parts(row_totals (&part)[SUM_THREADS])
 {
     for (uint32_t half = SUM_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)
-            add(part[threadIdx.x], part[threadIdx.x + half]);
+            add_totals(part[threadIdx.x], part[threadIdx.x + half]);
     }
 }
 
@@ -163,7 +149,7 @@ __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
     row_totals sum = {};
 #pragma unroll 4
     for (uint32_t i = threadIdx.x; i < count; i += SUM_THREADS)
-        add(sum, of[i]);
+        add_totals(sum, of[i]);
     part[threadIdx.x] = sum;
     sum_parts(part);
     if (threadIdx.x > 0)

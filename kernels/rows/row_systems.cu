@@ -26,13 +26,11 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
     /* What is added is the same in all lanes. */
     __device__ __forceinline__ void count(const row_totals &x)
     {
-        row_totals &sum = room.totals;
         if (lane == 0)
-            sum = {sum.misfit + x.misfit, sum.size + x.size, sum.penalty + x.penalty,
-                   fmax(sum.violation, x.violation), sum.model + x.model};
+            add_totals(room.totals, x);
     }
 
-    /* The system in shared memory to `to`, or back. */
+    /* The numbers and the system in shared memory to `part`, or back. */
     __device__ __forceinline__ void copy_part(double *part, bool back)
     {
         constexpr int G_LD = row_room<COLUMNS>::LD;
@@ -146,12 +144,6 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         __syncwarp();
     }
 
-    /* Where the system of sent row i is. */
-    __device__ __forceinline__ double *sent_system(uint32_t i) const
-    {
-        return a.sent.system + i * uint64_t{a.sent.length};
-    }
-
     /* Where the devices leave the least values of a row. */
     __device__ __forceinline__ double *least_values(double *system) const
     {
@@ -160,7 +152,7 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
 
     __device__ __forceinline__ void send_row()
     {
-        double *system = sent_system(row - a.sent.first);
+        double *system = sent_system(a, row - a.sent.first);
         copy_part(system, false);
         if (a.sent.peers > 0 && lane == 0)
             least_values(system)[a.sent.peer] = numbers.least;
@@ -169,7 +161,7 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
     /* Begins with the sum of a sent system. */
     __device__ __forceinline__ void take_row(uint32_t which)
     {
-        double *system = sent_system(which), least = INFINITY;
+        double *system = sent_system(a, which), least = INFINITY;
         row = a.sent.first + which;
         copy_part(system, true);
         for (uint32_t k = 0; k < a.sent.peers; k++) {
@@ -200,16 +192,16 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         return a.part + (2 * static_cast<uint64_t>(span) + tail) * part_length<COLUMNS>;
     }
 
-    /* Where the nonzeros of a span are added. */
-    struct place {
-        bool head;    /* the first row begins before the span       */
+    /* What a walk over a span knows of its rows. */
+    struct walk_state {
+        bool head;    /* the present row begins before the span     */
         bool goes_on; /* the last row ends after it                 */
         bool open;    /* the system of a row is in registers or in shared memory */
     };
 
     /* Begins with a span, whose first batch becomes *x, or with the whole system of join, or of
      * sent row, `which`. */
-    __device__ __forceinline__ place begin(uint32_t which, batch *x)
+    __device__ __forceinline__ walk_state begin(uint32_t which, batch *x)
     {
         if (a.taken) {
             take_row(which);
@@ -236,7 +228,7 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
     {
         batch x = {};
         room.totals = a.short_rows > 0 && !a.joined ? a.totals[which_one] : row_totals{};
-        place at = begin(which_one, &x);
+        walk_state at = begin(which_one, &x);
         for (int which = 0; at.open || x.count > 0; which ^= 1) {
             batch y = {};
             if (at.open && may_run(x))
@@ -293,8 +285,9 @@ __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
     }
 }
 
-/* Number i of a part, and of those `step` spans apart up to span `last`: their sum, or the least
- * of them. In the order of the spans, though several are on their way at once. */
+/* The sum, or the least, of `sum` and a number of the parts of spans s, s + step, ... up to `last`;
+ * that of span 0 would stand at `from`. In the order of the spans, though several are on their way
+ * at once. */
 __device__ __forceinline__ double join_number(const double *from, double sum, uint32_t s,
                                               uint32_t last, uint32_t step, uint64_t stride,
                                               bool is_least)

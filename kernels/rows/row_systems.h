@@ -80,7 +80,7 @@ cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t 
  * their part of the spans' totals. */
 cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t stream);
 
-/* What those above are where args->matrix is 0. */
+/* What row_system_length and row_systems_walkers give without G. */
 uint64_t row_multiply_length(uint32_t rank);
 cudaError_t row_multiply_groups(uint32_t rank, uint32_t *groups);
 

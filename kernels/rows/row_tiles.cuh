@@ -3,9 +3,9 @@
 #ifndef BLCO_ROW_TILES_CUH
 #define BLCO_ROW_TILES_CUH
 
-#include <stdint.h>
-
 #include <type_traits>
+
+#include "kernels/rows/row_warp.cuh"
 
 constexpr int TILE_SIDE = 8;
 
@@ -46,12 +46,12 @@ __device__ __forceinline__ void multiply_8x8x4(double &x, double &y, double a, d
                  : "+d"(x), "+d"(y)
                  : "d"(a), "d"(b));
 #else
-    const int row = threadIdx.x % 32 / 4 * 4, column = threadIdx.x % 4 * 8;
+    const int row = threadIdx.x % WARP / 4 * 4, column = threadIdx.x % 4 * 8;
 #pragma unroll 1 /* it stands in many places */
     for (int k = 0; k < 4; k++) {
-        const double left = __shfl_sync(~0u, a, row + k);
-        x = fma(left, __shfl_sync(~0u, b, column + k), x);
-        y = fma(left, __shfl_sync(~0u, b, column + 4 + k), y);
+        const double left = __shfl_sync(ALL, a, row + k);
+        x = fma(left, __shfl_sync(ALL, b, column + k), x);
+        y = fma(left, __shfl_sync(ALL, b, column + 4 + k), y);
     }
 #endif
 }
@@ -73,19 +73,6 @@ __device__ __forceinline__ void multiply_tiles(double (&sum)[4], double low, dou
     multiply_8x8x4(sum[0], sum[1], low_4, right_4);
     multiply_8x8x4(sum[2], sum[3], high, right);
     multiply_8x8x4(sum[2], sum[3], high_4, right_4);
-#endif
-}
-
-/* Starts to copy 16 bytes to shared memory, through L1. */
-__device__ __forceinline__ void copy_vector(void *to, const void *from)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
-                 :
-                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "l"(from)
-                 : "memory");
-#else
-    *static_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
 #endif
 }
 

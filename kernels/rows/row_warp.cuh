@@ -1,9 +1,13 @@
+/* What kernels of rows have in common: reductions over a warp, inverses, totals, systems that
+ * devices sum, the warps of a device. */
 #ifndef BLCO_ROW_WARP_CUH
 #define BLCO_ROW_WARP_CUH
 
 #include <cuda_runtime.h>
 #include <float.h>
 #include <stdint.h>
+
+#include "kernels/rows/row_args.h"
 
 constexpr uint32_t ALL = ~0u; /* lanes */
 constexpr int WARP = 32;
@@ -13,6 +17,13 @@ __device__ __forceinline__ double warp_sum(double x)
 {
     for (int step = WARP / 2; step > 0; step /= 2)
         x += __shfl_xor_sync(ALL, x, step);
+    return x;
+}
+
+template <typename X> __device__ __forceinline__ X warp_max(X x)
+{
+    for (int step = WARP / 2; step > 0; step /= 2)
+        x = max(x, __shfl_xor_sync(ALL, x, step));
     return x;
 }
 
@@ -30,6 +41,21 @@ __device__ __forceinline__ double inverse(double x)
 __device__ __forceinline__ double inverse_or_zero(double x)
 {
     return x >= DBL_MIN ? 1 / x : 0;
+}
+
+__device__ __forceinline__ void add_totals(row_totals &sum, const row_totals &x)
+{
+    sum.misfit += x.misfit;
+    sum.size += x.size;
+    sum.penalty += x.penalty;
+    sum.violation = fmax(sum.violation, x.violation);
+    sum.model += x.model;
+}
+
+/* Where the system of sent row i is. */
+__device__ __forceinline__ double *sent_system(const row_systems_args &a, uint32_t i)
+{
+    return a.sent.system + i * uint64_t{a.sent.length};
 }
 
 /* *warps = the thread blocks of one warp that run at once on the present device, of a kernel that

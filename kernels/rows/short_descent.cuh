@@ -29,7 +29,6 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS, DESCENT_SLOTS
     /* The row of slot `lane`, which has at most MOST nonzeros; those beyond its last one add
      * nothing. */
     template <int MOST> struct row_facts {
-        int length;
         double w[MOST], left[MOST]; /* c - w e, where e = z d                     */
         const double *z[MOST];      /* (R)                                        */
         double *old, *d, *inverse;  /* (R): the row, its step, 1 / H_rr           */
@@ -40,8 +39,7 @@ template <int COLUMNS> struct short_descent : short_terms<COLUMNS, DESCENT_SLOTS
     template <int MOST> __device__ __forceinline__ row_facts<MOST> facts() const
     {
         const short_row row = room.row[lane];
-        row_facts<MOST> f = {.length = row.length,
-                             .old = room.old + lane * LD,
+        row_facts<MOST> f = {.old = room.old + lane * LD,
                              .d = room.d + lane * LD,
                              .inverse = room.inverse + lane * LD,
                              .times = 1};

@@ -3,14 +3,9 @@
 #ifndef BLCO_SHORT_DIAGONAL_CUH
 #define BLCO_SHORT_DIAGONAL_CUH
 
+#include "kernels/rows/row_entries.cuh"
 #include "kernels/rows/short_rows.cuh"
 #include "numerics/poisson_term.h"
-#include "numerics/vector.cuh"
-
-/* Neighbouring entries of a row. */
-template <typename T, int COUNT> struct alignas(COUNT * sizeof(T)) row_entries {
-    T x[COUNT];
-};
 
 /* LANES: of a group, at least MOST; each has ENTRIES neighbouring entries of a row. */
 template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows {
@@ -26,7 +21,7 @@ template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows
     room_of &room;
 
     using entries = double[ENTRIES];
-    using some = row_entries<T, ENTRIES>;
+    using piece = row_entries<T, ENTRIES>;
 
     /* What a nonzero of a row is to it; lane l of a group has those of nonzero l % span, where span
      * is 4, 8 or 16: no row of the warp has more nonzeros. */
@@ -63,7 +58,7 @@ template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows
 
     __device__ __forceinline__ uint64_t place_of(uint64_t row_number) const
     {
-        return row_number * a.mttkrp.vectors * (VECTOR_BYTES / sizeof(some)) + lane % LANES;
+        return row_number * a.mttkrp.vectors * (VECTOR_BYTES / sizeof(piece)) + lane % LANES;
     }
 
     /* The lane's entries of a vector (COLUMNS) in the room. */
@@ -77,9 +72,9 @@ template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows
     /* The lane's entries of row i of a table; 0 where it has none. */
     __device__ __forceinline__ void read_row(const void *rows, uint64_t i, entries &x) const
     {
-        some from = {};
+        piece from = {};
         if (is_in_rows())
-            from = static_cast<const some *>(rows)[place_of(i)];
+            from = static_cast<const piece *>(rows)[place_of(i)];
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
             x[e] = static_cast<double>(from.x[e]);
@@ -125,7 +120,7 @@ template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows
 #pragma unroll 1
         for (int n = 0; n < a.mttkrp.gathers; n++) {
             const mttkrp_gather &table = a.mttkrp.gather[n];
-            const uint32_t mine = coordinate_of(table.field, index);
+            const uint32_t mine = coordinate_at(table.field, index, base);
 #pragma unroll
             for (int j = 0; j < MOST; j++)
                 if (n == 0 && j < span)
@@ -279,18 +274,18 @@ template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows
 
     __device__ __forceinline__ void write_row(uint32_t number, const entries &x) const
     {
-        some to;
+        piece to;
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
             to.x[e] = static_cast<T>(x[e]);
         if (is_in_rows())
-            static_cast<some *>(a.mttkrp.m)[place_of(number)] = to;
+            static_cast<piece *>(a.mttkrp.m)[place_of(number)] = to;
     }
 
     /* old becomes the new row, which goes `part` of the way in direction d; a row without counts is
      * zero. */
-    __device__ __forceinline__ void take(entries &old, const entries &d, double part,
-                                         bool solves) const
+    __device__ __forceinline__ void advance(entries &old, const entries &d, double part,
+                                            bool solves) const
     {
         entries out;
         read_room(room.out, out);
@@ -330,7 +325,7 @@ template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows
         const double moved = products(d, z, span) * back;
         const double square = lane % LANES < span ? t.w * moved * moved : 0;
         const double part = poisson_diagonal_part(group_sum(slope), group_sum(square), least);
-        take(old, d, part, least < INFINITY);
+        advance(old, d, part, least < INFINITY);
         if (s < rows)
             write_row(of.number, old);
     }

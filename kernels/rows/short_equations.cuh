@@ -15,8 +15,8 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
     struct room_of : short_room<COLUMNS> {
         double left[WARP];                 /* of each nonzero: y / the ridge                      */
         double ridge[WARP];                /* (slot): times the ridge                             */
-        alignas(16) double k[WARP * K_LD]; /* (nonzero, nonzero before it): their product, if far
-                                            * less than WARP are between them                     */
+        alignas(16) double k[WARP * K_LD]; /* (nonzero, it or one before it): entries of Z D Z',
+                                            * where they may be of one row */
     };
     static constexpr double LIMIT = 1e8; /* of K, which costs as many digits */
     room_of &room;

@@ -3,8 +3,8 @@
 #ifndef BLCO_SHORT_ROWS_CUH
 #define BLCO_SHORT_ROWS_CUH
 
-#include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/rows/row_args.h"
+#include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_warp.cuh"
 
 /* A row that is solved in a window. */
@@ -17,7 +17,6 @@ struct short_rows {
     const row_systems_args &a;
     short_row *const row; /* (WARP) those that are solved, by slots; shared memory */
     const int lane;
-    const bool single;
     const int slots;      /* rows that are solved at once, at most */
     const uint32_t *base; /* of the span's block, or NULL        */
     bool goes_on;         /* the span's last row, after its end  */
@@ -32,27 +31,17 @@ struct short_rows {
 
     __device__ __forceinline__ short_rows(const row_systems_args &args, short_row *of,
                                           int most = WARP)
-        : a(args), row(of), lane(threadIdx.x), single(args.mttkrp.precision == PRECISION_SINGLE),
-          slots(most), base(nullptr)
+        : a(args), row(of), lane(threadIdx.x), slots(most), base(nullptr)
     {
-    }
-
-    __device__ __forceinline__ uint32_t coordinate_of(const mttkrp_field &f,
-                                                      const index_words<ANY> &of) const
-    {
-        return coordinate<ANY>(f, of, base ? __ldg(base + f.mode) : 0);
     }
 
     /* Nonzero i, of this lane. */
     __device__ __forceinline__ void read(uint64_t i)
     {
         const mttkrp_args &m = a.mttkrp;
-        index.word[0] = __ldg(m.index[0] + i);
-        index.word[1] = m.index[1] ? __ldg(m.index[1] + i) : 0;
-        value = m.wide_values || !single
-                    ? __ldg(static_cast<const double *>(m.value) + i)
-                    : static_cast<double>(__ldg(static_cast<const float *>(m.value) + i));
-        number = coordinate_of(m.output, index);
+        index = index_at(m, i);
+        value = value_at(m, m.precision, i);
+        number = coordinate_at(m.output, index, base);
     }
 
     /* The lane of the first row that has no slot; WARP if all have one. */
@@ -94,10 +83,7 @@ struct short_rows {
     /* The most nonzeros of a row that is solved. */
     __device__ __forceinline__ int longest() const
     {
-        int most = length;
-        for (int step = WARP / 2; step > 0; step /= 2)
-            most = max(most, __shfl_xor_sync(ALL, most, step));
-        return most;
+        return warp_max(length);
     }
 
     /* Entry r of a vector (R) that all rows have in common; beyond the rank, any. */
@@ -116,7 +102,7 @@ struct short_rows {
         uint32_t before = NO_ROW;
         sum = {};
         if (a.mttkrp.base)
-            base = a.mttkrp.base + static_cast<uint64_t>(__ldg(a.block + span)) * MAX_ORDER;
+            base = base_of(a.mttkrp, __ldg(a.block + span));
         for (bool is_first = true; at < end; is_first = false) {
             const int size = end - at < WARP ? static_cast<int>(end - at) : WARP;
             read(at + min(lane, size - 1));
@@ -136,9 +122,7 @@ struct short_rows {
 
     __device__ __forceinline__ row_totals totals() const
     {
-        double violated = sum.violation;
-        for (int step = WARP / 2; step > 0; step /= 2)
-            violated = fmax(violated, __shfl_xor_sync(ALL, violated, step));
+        const double violated = warp_max(sum.violation);
         return {warp_sum(sum.misfit), warp_sum(sum.size), warp_sum(sum.penalty), violated, 0};
     }
 };

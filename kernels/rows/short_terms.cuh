@@ -1,4 +1,4 @@
-/* What the nonzeros of short rows add where the rows as they are count. */
+/* What the nonzeros of short rows add to their systems, which depends on the old rows. */
 #ifndef BLCO_SHORT_TERMS_CUH
 #define BLCO_SHORT_TERMS_CUH
 
@@ -12,8 +12,7 @@ template <int COLUMNS, int SLOTS> struct short_terms_room : short_room<COLUMNS> 
 
 template <int COLUMNS, int SLOTS> struct short_terms : short_window<COLUMNS> {
     using window = short_window<COLUMNS>;
-    using window::a, window::lane, window::length, window::value, window::slot, window::LD,
-        window::single;
+    using window::a, window::lane, window::length, window::value, window::slot, window::LD;
     short_terms_room<COLUMNS, SLOTS> &terms;
 
     __device__ __forceinline__ short_terms(const row_systems_args &args,
@@ -25,7 +24,7 @@ template <int COLUMNS, int SLOTS> struct short_terms : short_window<COLUMNS> {
     /* Fills the room. */
     __device__ __forceinline__ void make_terms() const
     {
-        if (single)
+        if (a.mttkrp.precision == PRECISION_SINGLE)
             this->template gather_old<float>(terms.old);
         else
             this->template gather_old<double>(terms.old);

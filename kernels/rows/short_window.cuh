@@ -62,7 +62,7 @@ template <int COLUMNS_OF> struct short_window : short_rows {
 #pragma unroll 1
             for (int n = 0; n < a.mttkrp.gathers; n++) {
                 const mttkrp_gather &gather = a.mttkrp.gather[n];
-                const uint32_t mine = coordinate_of(gather.field, index);
+                const uint32_t mine = coordinate_at(gather.field, index, base);
 #pragma unroll
                 for (int k = 0; k < LOADS; k++) {
                     const int j = from + k * AT_ONCE;
@@ -78,7 +78,7 @@ template <int COLUMNS_OF> struct short_window : short_rows {
         }
     }
 
-    /* rows (slot, component) = those that are solved, as they are. */
+    /* old (slot, component) = the old rows of those that are solved. */
     template <typename T> __device__ __forceinline__ void gather_old(double *old) const
     {
         constexpr int WIDTH = lanes_of<T>::WIDTH, VECTORS = lanes_of<T>::VECTORS;
@@ -125,7 +125,7 @@ template <int COLUMNS_OF> struct short_window : short_rows {
 
     template <typename F> __device__ __forceinline__ void write(F &&entries_of) const
     {
-        if (single)
+        if (a.mttkrp.precision == PRECISION_SINGLE)
             write_as<float>(entries_of);
         else
             write_as<double>(entries_of);
@@ -150,7 +150,7 @@ template <int COLUMNS_OF> struct short_window : short_rows {
     template <typename F> __device__ __forceinline__ bool walk(uint32_t span, F &&solve)
     {
         return short_rows::walk(span, [&] {
-            if (single)
+            if (a.mttkrp.precision == PRECISION_SINGLE)
                 gather<float>();
             else
                 gather<double>();

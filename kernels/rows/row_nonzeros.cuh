@@ -1,0 +1,52 @@
+/* Nonzeros and their coordinates, as struct mttkrp_args has them. */
+#ifndef BLCO_ROW_NONZEROS_CUH
+#define BLCO_ROW_NONZEROS_CUH
+
+#include <stdint.h>
+
+#include "kernels/mttkrp/chunk_nonzeros.cuh"
+#include "kernels/mttkrp/mttkrp_args.h"
+
+template <typename T>
+constexpr enum precision precision_of = sizeof(T) == sizeof(float) ? PRECISION_SINGLE
+                                                                   : PRECISION_DOUBLE;
+
+/* Whether values are doubles; else they are floats. precision: a.precision, as a constant where it
+ * is one. */
+__device__ __forceinline__ bool has_wide_values(const mttkrp_args &a, enum precision precision)
+{
+    return a.wide_values || precision == PRECISION_DOUBLE;
+}
+
+__device__ __forceinline__ double value_at(const mttkrp_args &a, enum precision precision,
+                                           uint64_t i)
+{
+    return has_wide_values(a, precision)
+               ? __ldg(static_cast<const double *>(a.value) + i)
+               : static_cast<double>(__ldg(static_cast<const float *>(a.value) + i));
+}
+
+/* ONE_WORD: only the first word is needed. */
+template <bool ONE_WORD = false>
+__device__ __forceinline__ index_words<ANY> index_at(const mttkrp_args &a, uint64_t i)
+{
+    index_words<ANY> index;
+    index.word[0] = __ldg(a.index[0] + i);
+    index.word[1] = !ONE_WORD && a.index[1] ? __ldg(a.index[1] + i) : 0;
+    return index;
+}
+
+/* The base of a block, NULL where there are no bases. */
+__device__ __forceinline__ const uint32_t *base_of(const mttkrp_args &a, uint32_t block)
+{
+    return a.base ? a.base + static_cast<uint64_t>(block) * MAX_ORDER : nullptr;
+}
+
+__device__ __forceinline__ uint32_t coordinate_at(const mttkrp_field &f,
+                                                  const index_words<ANY> &index,
+                                                  const uint32_t *base)
+{
+    return coordinate<ANY>(f, index, base ? __ldg(base + f.mode) : 0);
+}
+
+#endif
