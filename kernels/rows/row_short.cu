@@ -8,15 +8,13 @@
 namespace
 {
 
-constexpr size_t ROOM_OF_PROCESSOR = 200 << 10; /* shared memory, bytes */
-
-constexpr int MOST_WARPS = 12; /* more leave too few registers for some */
+constexpr size_t ROOM_OF_PROCESSOR = 216 << 10; /* shared memory, bytes */
 
 /* As many warps of a processor as its shared memory has room for. */
 template <typename SOLVER> constexpr int warps_of()
 {
     constexpr int room = ROOM_OF_PROCESSOR / sizeof(typename SOLVER::room_of);
-    return room < MOST_WARPS ? room : MOST_WARPS;
+    return room < SOLVER::MOST_WARPS ? room : SOLVER::MOST_WARPS;
 }
 
 template <typename SOLVER>

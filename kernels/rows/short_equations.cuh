@@ -11,12 +11,12 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
     using window = short_window<COLUMNS>;
     using window::a, window::lane, window::first, window::length, window::value, window::slot,
         window::sum, window::LD, window::longest;
-    static constexpr int K_LD = WARP + 2;
+    static constexpr int MOST_WARPS = 16;
+    static constexpr int K_LD = ROW_SHORT_EQUATIONS + 1;
     struct room_of : short_room<COLUMNS> {
-        double left[WARP];                 /* of each nonzero: y / the ridge                      */
-        double ridge[WARP];                /* (slot): times the ridge                             */
-        alignas(16) double k[WARP * K_LD]; /* (nonzero, it or one before it): entries of Z D Z',
-                                            * where they may be of one row */
+        double left[WARP];     /* of each nonzero: y / the ridge                      */
+        double ridge[WARP];    /* (slot): times the ridge                             */
+        double k[WARP * K_LD]; /* (nonzero, how far before it): entries of Z D Z' */
     };
     static constexpr double LIMIT = 1e8; /* of K, which costs as many digits */
     room_of &room;
@@ -71,8 +71,11 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
 
     __device__ __forceinline__ void put_tile(int i, int j, double x, double y) const
     {
-        const int row = TILE_SIDE * i + lane / 4, column = TILE_SIDE * j + lane % 4 * 2;
-        *reinterpret_cast<double2 *>(room.k + row * K_LD + column) = make_double2(x, y);
+        const int row = TILE_SIDE * i + lane / 4, before = row - (TILE_SIDE * j + lane % 4 * 2);
+        if (before >= 0 && before < ROW_SHORT_EQUATIONS)
+            room.k[row * K_LD + before] = x;
+        if (before >= 1 && before <= ROW_SHORT_EQUATIONS)
+            room.k[row * K_LD + before - 1] = y;
     }
 
     /* k[i] = entry (this nonzero, nonzero i of its row) of Z D Z'; where the row has no more
@@ -82,7 +85,7 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
             const int other = length > 0 ? first + min(i, length - 1) : lane;
-            k[i] = room.k[max(lane, other) * K_LD + min(lane, other)];
+            k[i] = room.k[max(lane, other) * K_LD + abs(lane - other)];
         }
     }
 

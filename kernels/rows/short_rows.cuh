@@ -14,6 +14,7 @@ struct short_row {
 };
 
 struct short_rows {
+    static constexpr int MOST_WARPS = 12; /* of a processor: more leave too few registers */
     const row_systems_args &a;
     short_row *const row; /* (WARP) those that are solved, by slots; shared memory */
     const int lane;
