@@ -95,22 +95,34 @@ __global__ void count(const __grid_constant__ tuples_nonzeros x,
     add_found(sum, found);
 }
 
-/* One row of thread blocks for each mode. */
-__global__ void count_fibers(const __grid_constant__ tuples_nonzeros x, int order, int skipped,
-                             uint64_t n, uint64_t *bits, uint32_t *sum)
+/* One row of thread blocks for each kind. */
+__global__ void count_parts(const __grid_constant__ tuples_nonzeros x,
+                            const __grid_constant__ tuples_parts parts, int skipped, uint64_t n,
+                            uint64_t *bits, uint32_t *sum)
 {
-    const int along = blockIdx.y;
+    const int kind = blockIdx.y;
     uint32_t found = 0;
     for (uint64_t i = first_item(); i < n; i += stride()) {
         const nonzero here(x, i);
         uint64_t hash = 0;
-        for (int mode = 0; mode < order; mode++)
-            if (mode != along)
-                hash = fiber_hash(hash, here.coordinate(mode));
+        for (int mode = 0; mode < parts.order; mode++)
+            if (parts.dropped[kind][mode] < TUPLES_ALL_BITS)
+                hash = fiber_hash(hash, here.coordinate(mode) >> parts.dropped[kind][mode]);
         if (fiber_is_sampled(hash, skipped))
-            found += mark_bit(bits + along * FIBER_MAP_WORDS, fiber_bit(hash));
+            found += mark_bit(bits + kind * FIBER_MAP_WORDS, fiber_bit(hash));
     }
-    add_found(sum + along, found);
+    add_found(sum + kind, found);
+}
+
+__global__ void count_drawn(const __grid_constant__ tuples_nonzeros x, int mode, uint32_t first,
+                            uint32_t last, uint64_t n, uint64_t *bits, uint32_t *sum)
+{
+    uint32_t found = 0;
+    for (uint64_t draw = first + first_item(); draw < last; draw += stride()) {
+        const uint64_t i = fiber_hash(0, uint32_t(draw)) % n;
+        found += mark_bit(bits, nonzero(x, i).coordinate(mode));
+    }
+    add_found(sum, found);
 }
 
 struct CountBits {
@@ -201,14 +213,24 @@ extern "C" cudaError_t tuples_count(const tuples_nonzeros *x, const tuples_map *
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t tuples_count_fibers(const tuples_nonzeros *x, int order, int skipped,
-                                           uint64_t n, uint64_t *bits, uint32_t *sum,
-                                           cudaStream_t stream)
+extern "C" cudaError_t tuples_count_parts(const tuples_nonzeros *x, const tuples_parts *parts,
+                                          int skipped, uint64_t n, uint64_t *bits, uint32_t *sum,
+                                          cudaStream_t stream)
 {
     if (n == 0)
         return cudaSuccess;
-    const dim3 blocks(grid(n), unsigned(order));
-    count_fibers<<<blocks, THREADS, 0, stream>>>(*x, order, skipped, n, bits, sum);
+    const dim3 blocks(grid(n), unsigned(parts->kinds));
+    count_parts<<<blocks, THREADS, 0, stream>>>(*x, *parts, skipped, n, bits, sum);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t tuples_count_drawn(const tuples_nonzeros *x, int mode, uint32_t first,
+                                          uint32_t last, uint64_t n, uint64_t *bits, uint32_t *sum,
+                                          cudaStream_t stream)
+{
+    if (n == 0 || last <= first)
+        return cudaSuccess;
+    count_drawn<<<grid(last - first), THREADS, 0, stream>>>(*x, mode, first, last, n, bits, sum);
     return cudaGetLastError();
 }
 

@@ -53,11 +53,27 @@ cudaError_t tuples_count(const struct tuples_nonzeros *x, const struct tuples_ma
                          struct tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *count,
                          cudaStream_t stream);
 
-/* For each mode of x (order): marks the bits of the fibers along it, of the sample of
- * numerics/fiber_sample.h, in a map of its own, and count[mode] (order; 0 before) += how many bits
- * of it are marked. bits (order * FIBER_MAP_WORDS, 0 before) has the maps. */
-cudaError_t tuples_count_fibers(const struct tuples_nonzeros *x, int order, int skipped, uint64_t n,
-                                uint64_t *bits, uint32_t *count, cudaStream_t stream);
+/* Tuples of coordinates without their lowest bits: of mode n without dropped[n] bits, or without
+ * mode n at all where these are TUPLES_ALL_BITS. */
+#define TUPLES_ALL_BITS 32
+struct tuples_parts {
+    int order;
+    int kinds; /* at most MAX_ORDER */
+    unsigned char dropped[MAX_ORDER][MAX_ORDER];
+};
+
+/* For each kind k of tuples: marks the bits of the tuples that nonzeros have, of the sample of
+ * numerics/fiber_sample.h, in a map of its own, and count[k] (kinds; 0 before) += how many bits of
+ * it are marked. bits (kinds * FIBER_MAP_WORDS, 0 before) has the maps. */
+cudaError_t tuples_count_parts(const struct tuples_nonzeros *x, const struct tuples_parts *parts,
+                               int skipped, uint64_t n, uint64_t *bits, uint32_t *count,
+                               cudaStream_t stream);
+
+/* Draws [first, last) of n nonzeros, at random; a nonzero may be drawn again. *count (0 before) +=
+ * how many rows of this mode are new. bits (a bit for each row) has those seen before. */
+cudaError_t tuples_count_drawn(const struct tuples_nonzeros *x, int mode, uint32_t first,
+                               uint32_t last, uint64_t n, uint64_t *bits, uint32_t *count,
+                               cudaStream_t stream);
 
 /* Sets the bits of n nonzeros' tuples in map->bits. */
 cudaError_t tuples_mark(const struct tuples_nonzeros *x, const struct tuples_map *map, uint64_t n,

@@ -95,7 +95,8 @@ static void force(const struct bench_request *q, enum conflict conflict,
     *options = q->options;
     options->conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
     options->no_sharing = true; /* each mode by itself */
-    options->forced = (struct plan_forced){.one_copy = hierarchical, .replicas_at_once = ordered};
+    options->forced.one_copy = hierarchical;
+    options->forced.replicas_at_once = ordered;
 }
 
 /* Whether the plan gives this conflict resolution to some mode. */

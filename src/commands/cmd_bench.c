@@ -24,6 +24,8 @@
 struct job {
     struct cmd_common common;
     const char *tensor, *json;
+    int cache_tiles;               /* --cache-tiles: a mode from 1, or 0 for none */
+    const char *given_cache_tiles; /* --cache-tiles where it was given, or NULL */
     struct cli_line line;
     int threads;
     struct bench_request request;
@@ -48,6 +50,9 @@ static const struct cli_option bench_options[] = {
     {"--als", 0, NULL, "measure iterations of ALS only", CLI_FLAG(struct job, request.als_only),
      CLI_GIVEN(struct job, against_to_fit)},
     {"--nonneg", 0, NULL, "keep all factor matrices nonnegative in ALS", CMD_NONNEG},
+    {"--cache-tiles", 0, "N",
+     "on a GPU, work in tiles of the L2 cache of mode N;\n0: in none (where they pay)",
+     CLI_INT(struct job, cache_tiles, 0, MAX_ORDER), CLI_GIVEN(struct job, given_cache_tiles)},
     {"--json", 0, "FILE", "write a record with every sample", CLI_FILE(struct job, json)},
     {.name = NULL}};
 
@@ -82,7 +87,9 @@ static const struct cli_section sections[] = {{"Benchmark", bench_options},
 /* Refuses options that do not go together. */
 static enum status check_to_fit(const struct job *job, struct error *error)
 {
-    const char *against = job->against_to_fit ? job->against_to_fit : job->common.precision_given;
+    const char *against = job->against_to_fit      ? job->against_to_fit
+                          : job->given_cache_tiles ? job->given_cache_tiles
+                                                   : job->common.precision_given;
     if (!job->to_fit && job->only_to_fit)
         return error_set(error, STATUS_INPUT, "%s goes with --to-fit only", job->only_to_fit);
     if (job->to_fit && against)
@@ -168,6 +175,9 @@ static enum status open_tensor(struct work *w, struct error *error)
     if (rank_tensor_open(&w->tensor, w->comm, &split, w->progress, error) != STATUS_OK)
         return error->status;
     w->tensor.rows.devices = w->devices;
+    if (job->cache_tiles > w->tensor.shape.order)
+        return error_set(error, STATUS_INPUT, "--cache-tiles: mode %d, but the tensor has %d",
+                         job->cache_tiles, w->tensor.shape.order);
     return STATUS_OK;
 }
 
@@ -229,6 +239,8 @@ done:
 static enum status measure(struct job *job, struct error *error)
 {
     job->request.options = job->common.options;
+    if (job->given_cache_tiles)
+        job->request.options.forced.cache_tiles = job->cache_tiles > 0 ? job->cache_tiles : -1;
     if (job->common.gpus.count > 1)
         return comm_run_team(job->common.gpus.count, measure_rank, job, error);
     struct comm *self = comm_self(error);

@@ -36,7 +36,10 @@ struct plan_forced {
                             * many as pay                                                     */
     int tiles;             /* on a GPU: so many modes in tiles of four rows (tile_choice.h) even if
                             * they do not pay                                                 */
-    bool cache_tiles;      /* ... as if for the L2 cache                                      */
+    int cache_tiles;       /* on a GPU: the mode, from 1, of which the other modes' orderings have
+                            * tiles of the L2 cache (cache_tile_choice.h) even if they do not pay;
+                            * -1: none have; 0: where they pay                                */
+    uint64_t cache_bytes;  /* of the L2 cache, in place of the GPU's                          */
 };
 
 struct plan_request {
@@ -71,6 +74,7 @@ struct plan_request {
     uint64_t short_mode;   /* modes shorter than this are `hierarchical` on alto; in memory, only
                             * those for whose copies there is room                               */
     bool tiles;            /* a GPU's shared memory holds a tile (tile_choice.h)                  */
+    uint64_t cache_bytes;  /* of a GPU's L2 cache (cache_tile_choice.h); 0: it is not counted     */
     bool can_stream;       /* the backend has memory of its own, to which batches can flow        */
     bool must_stream;      /* there is no room to build orderings on the device, or to unpack a file
                             * on the host                                                         */

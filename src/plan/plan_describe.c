@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/number.h"
+#include "plan/cache_tile_choice.h"
 #include "plan/plan.h"
 #include "plan/tile_choice.h"
 #include "tensor/ordering.h"
@@ -32,15 +33,20 @@ static uint64_t copies(const struct plan_request *r, int n)
     return number_whole((double)r->copies * (double)r->tensor.shape.dims[n] * (double)r->row_bytes);
 }
 
-static void describe_tiles(const struct tile *tile, const struct shape *shape, struct text *t)
+/* Only the nonzeros decide whether tiles of the L2 cache pay. */
+static void describe_tiles(const struct tile *tile, const struct plan *plan, int n, struct text *t)
 {
+    const struct shape *shape = &plan->request.tensor.shape;
+    struct cache_tile_request r;
+    cache_tile_request(&r, plan, shape, plan->request.tensor.nnz);
     for (int k = 0; k < tile->modes; k++)
         append(t, "%s %" PRIu64 " rows of mode %d", k == 0 ? ", in tiles of" : " and",
                tile_length(tile, shape->dims[tile->mode[k]]), tile->mode[k] + 1);
-    if (tile->in_cache)
-        append(t, " for the L2 cache");
+    if (tile->modes == 0 && cache_tile_open(&r, n))
+        append(t, ", in tiles of the L2 cache where these pay");
 }
 
+/* tile: NULL where the ordering of mode n can have none. */
 static void describe_mode(const struct plan *plan, int n, const struct tile *tile, struct text *t)
 {
     const struct plan_request *r = &plan->request;
@@ -53,7 +59,8 @@ static void describe_mode(const struct plan *plan, int n, const struct tile *til
         append(t, "its own ordering, streamed");
     else
         append(t, "its own ordering of %s", NUMBER_SIZE(plan->tensor_bytes));
-    describe_tiles(tile, &r->tensor.shape, t);
+    if (tile)
+        describe_tiles(tile, plan, n, t);
     if (plan->sorted[n])
         append(t, ", batches sorted by row");
     if (plan->conflict[n] == CONFLICT_HIERARCHICAL)
@@ -111,17 +118,15 @@ static void describe_streamed(const struct plan *plan, struct text *t)
            NUMBER_SIZE(plan->total_bytes - plan->system_bytes), NUMBER_SIZE(plan->request.budget));
 }
 
-/* The tiles of each mode (order), which belong to the tensor itself: none where modes share.
- * Returns the bytes of their partial sums. */
-static uint64_t choose_tiles(const struct plan *plan, const struct mode_groups *groups,
-                             struct tile *tile)
+/* Whether each mode (order) has an ordering of its own, of the tensor itself: not where modes
+ * share.
+ */
+static void find_ordered(bool *ordered, const struct plan *plan, const struct mode_groups *groups)
 {
-    const struct shape *shape = &plan->request.tensor.shape;
-    const bool shared = groups && groups->groups < shape->order;
-    bool ordered[MAX_ORDER];
-    for (int n = 0; n < shape->order; n++)
+    const int order = plan->request.tensor.shape.order;
+    const bool shared = groups && groups->groups < order;
+    for (int n = 0; n < order; n++)
         ordered[n] = !plan->streamed && !shared && plan->conflict[n] == CONFLICT_ORDERED;
-    return tile_choose_all(tile, plan, shape, plan->request.tensor.nnz, ordered);
 }
 
 void plan_describe(const struct plan *plan, const struct mode_groups *groups, char *text,
@@ -130,9 +135,12 @@ void plan_describe(const struct plan *plan, const struct mode_groups *groups, ch
     struct text t = {.to = text, .size = size};
     struct tile tile[MAX_ORDER];
     char obstacle[256];
-    const uint64_t sums = choose_tiles(plan, groups, tile);
-    for (int n = 0; n < plan->request.tensor.shape.order; n++)
-        describe_mode(plan, n, &tile[n], &t);
+    bool ordered[MAX_ORDER];
+    const struct plan_tensor *x = &plan->request.tensor;
+    find_ordered(ordered, plan, groups);
+    const uint64_t sums = tile_choose_all(tile, plan, &x->shape, x->nnz, ordered);
+    for (int n = 0; n < x->shape.order; n++)
+        describe_mode(plan, n, ordered[n] ? &tile[n] : NULL, &t);
     for (int g = 0; groups && g < groups->groups; g++)
         if (mode_groups_size(groups, g) > 1)
             append(&t, "modes %d to %d share partial products and one ordering\n",

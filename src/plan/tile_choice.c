@@ -12,14 +12,6 @@
 #define NONZEROS_PER_LOAD 100000
 #define SPANS             128 /* thread blocks of a GPU, about; each loads a tile at least once */
 
-/* Tiles of the L2 cache: of at most so many bytes; of a factor matrix of so many tiles, or the
- * cache holds most of what is gathered anyway; with so many nonzeros for a partial sum, which is
- * added to M in device memory. Measured on an H200: amazon's third mode, with 66 nonzeros for a
- * sum, takes 0.87 times as long, its second, with as many, 1.03, its first, with 25, 1.08. */
-#define CACHE_TILE             (UINT64_C(1) << 25)
-#define CACHE_TILES            4
-#define CACHE_NONZEROS_PER_SUM 40
-
 /* Rows of a mode shorter than a tile stay in the caches anyway. Of longer modes, the shortest has
  * the fewest tiles and so the longest partial sums. */
 static bool is_better(uint64_t length, uint64_t than, uint64_t tile)
@@ -55,34 +47,10 @@ static bool pays(const struct tile_request *r, int mode, const struct tile *tile
 
 static void force_tile(struct tile *tile, const struct tile_request *r, int mode)
 {
-    *tile = (struct tile){.bits = 2, .in_cache = r->in_cache};
+    *tile = (struct tile){.bits = 2};
     while (tile->modes < r->forced && tile->modes < r->shape->order - 1) {
         tile->mode[tile->modes] = (mode + 1 + tile->modes) % r->shape->order;
         tile->modes++;
-    }
-}
-
-static int bits_below(uint64_t rows)
-{
-    int bits = 0;
-    while (UINT64_C(2) << bits <= rows)
-        bits++;
-    return bits;
-}
-
-/* The tiles of the L2 cache with the fewest partial sums, if they pay. */
-static void choose_in_cache(struct tile *tile, const struct tile_request *r, int mode)
-{
-    const int bits = bits_below(CACHE_TILE / r->row_bytes), line = ordering_line_bits(r->shape);
-    double least = (double)r->nnz / CACHE_NONZEROS_PER_SUM;
-    for (int n = 0; n < r->shape->order; n++) {
-        const struct tile candidate = {.modes = 1, .mode = {n}, .bits = bits, .in_cache = true};
-        const double sums = partial_sums(r, mode, &candidate);
-        const bool one_word = line - ordering_bits(r->shape->dims[n]) + bits <= 64;
-        if (n != mode && r->shape->dims[n] >> bits >= CACHE_TILES && one_word && sums <= least) {
-            *tile = candidate;
-            least = sums;
-        }
     }
 }
 
@@ -122,21 +90,17 @@ static void choose_two(struct tile *tile, const struct tile_request *r, int mode
 uint64_t tile_choose(struct tile *tile, const struct tile_request *r, int mode)
 {
     const uint64_t rows = tile_rows(r->row_bytes / VECTOR_BYTES);
-    const bool one_word = ordering_line_bits(r->shape) <= 64;
     *tile = (struct tile){0};
+    if (ordering_line_bits(r->shape) > 64) /* the kernel takes no other indices */
+        return 0;
     if (r->forced > 0) {
-        if (one_word)
-            force_tile(tile, r, mode);
+        force_tile(tile, r, mode);
         return 0;
     }
-    if (one_word) { /* the kernel takes no other indices */
-        choose_one(tile, r, mode, rows);
-        choose_two(tile, r, mode, rows);
-    }
-    if (tile->modes == 0) {
-        choose_in_cache(tile, r, mode);
+    choose_one(tile, r, mode, rows);
+    choose_two(tile, r, mode, rows);
+    if (tile->modes == 0)
         return 0;
-    }
     return (uint64_t)(partial_sums(r, mode, tile) * (double)r->row_bytes);
 }
 
@@ -146,8 +110,7 @@ uint64_t tile_choose_all(struct tile *tile, const struct plan *plan, const struc
     struct tile_request r = {.shape = shape,
                              .nnz = nnz,
                              .row_bytes = plan->request.row_bytes,
-                             .forced = plan->request.forced.tiles,
-                             .in_cache = plan->request.forced.cache_tiles};
+                             .forced = plan->request.forced.tiles};
     const bool may = plan->request.tiles && plan->request.conflict == CONFLICT_AUTO;
     uint64_t bytes = 0;
     if (plan->request.budget > plan->total_bytes)

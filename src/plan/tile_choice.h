@@ -1,6 +1,5 @@
-/* Whether MTTKRP of a mode works tile by tile, and on which tiles: those of shared memory have a
- * kernel of their own (kernels/mttkrp/tiles.h); those of the L2 cache, for factor matrices that are
- * far larger, only an ordering. */
+/* Whether MTTKRP of a mode works in tiles of shared memory (kernels/mttkrp/tiles.h), and on which.
+ * Tiles of the L2 cache: cache_tile_choice.h. */
 #ifndef BLCO_TILE_CHOICE_H
 #define BLCO_TILE_CHOICE_H
 
@@ -16,7 +15,6 @@ struct tile_request {
     uint64_t nnz, row_bytes;
     uint64_t room; /* bytes that partial sums may take                  */
     int forced;    /* tiles of four rows, of so many next modes, even if they do not pay */
-    bool in_cache; /* ... and for the L2 cache                                           */
 };
 
 /* *tile = the tiles that pay most for MTTKRP of `mode`; of no modes where none pay or have room.

@@ -63,22 +63,23 @@ static int low_bits(const struct ordering *o, int n)
     return o->tile.bits < o->mode_bits[n] ? o->tile.bits : o->mode_bits[n];
 }
 
-/* Fills the line from the lowest place up: the low bits of the tiled modes; the mode `lowest`,
- * unless that is -1; the other modes, the longest first; the mode o->kind; and the upper bits of
- * the tiled modes. */
+/* Fills the line from the lowest place up: the low bits of modes in tiles of shared memory; the
+ * mode `lowest`, unless that is -1; the other modes, the longest first; the mode o->kind; and the
+ * upper bits of the tiled modes. In tiles of a cache, the line below these is as without tiles. */
 static void place_mode(struct ordering *o, int lowest, const uint64_t *dims)
 {
     const struct tile *tile = &o->tile;
     bool placed[MAX_ORDER] = {false};
     uint16_t place = 0;
     placed[o->kind] = true;
-    for (int k = tile->modes - 1; k >= 0; k--) {
+    for (int k = tile->modes - 1; k >= 0 && !tile->in_cache; k--) {
         place = place_bits(o, tile->mode[k], 0, low_bits(o, tile->mode[k]), place);
         placed[tile->mode[k]] = true;
     }
     for (int next = lowest >= 0 ? lowest : longest_left(o, placed, dims); next >= 0;
          next = longest_left(o, placed, dims)) {
-        place = place_bits(o, next, 0, o->mode_bits[next], place);
+        const int end = tile_has(tile, next) ? low_bits(o, next) : o->mode_bits[next];
+        place = place_bits(o, next, 0, end, place);
         placed[next] = true;
     }
     place = place_bits(o, o->kind, 0, o->mode_bits[o->kind], place);

@@ -64,10 +64,11 @@ void ordering_create_lowest(struct ordering *o, int kind, int lowest, const stru
 bool tile_has(const struct tile *tile, int mode);
 
 /* Lays out the line of the ordering `mode` in tiles of other modes: on top the bits of those modes
- * that number their tiles, below them the line of ordering_create_lowest without these modes, and
- * at the bottom their other bits; the first tiled mode is above the second. The block key is the
- * number of the tile, or of the pair of tiles. False where an index would take more than one word;
- * *o is then undefined. */
+ * that number their tiles, the first tiled mode above the second. Below them, in tiles of a cache,
+ * is the line of ordering_create_lowest without these bits; in tiles of shared memory, it is
+ * without these modes, whose other bits are at the bottom. The block key is the number of the tile,
+ * or of the pair of tiles. False where an index would take more than one word; *o is then
+ * undefined. */
 bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile, int lowest,
                            const struct shape *shape);
 

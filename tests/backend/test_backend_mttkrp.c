@@ -20,6 +20,7 @@
 #include "support/scratch.h"
 
 #define MTTKRP_TOLERANCE 1e-12L
+#define SMALL_CACHE      512 /* bytes: a tile has from 1 to 16 rows */
 
 static void make_positive(struct coo *x, struct ktensor *k)
 {
@@ -81,7 +82,20 @@ static void expect_modes(const struct coo *x, const struct ktensor *k, long doub
     }
 }
 
-/* On every conflict resolution, against the oracle. */
+/* In tiles that are forced, each mode by itself. */
+static void check_forced(const struct backend_kind *kind, const struct coo *x,
+                         const struct ktensor *k, enum precision_policy precision,
+                         const struct plan_forced *forced, long double *const *expected)
+{
+    const struct backend_options tiles = {.problem.rank = k->rank,
+                                          .problem.precision = precision,
+                                          .no_sharing = true,
+                                          .forced = *forced};
+    check_modes(kind, x, k, &tiles, expected);
+}
+
+/* On every conflict resolution, against the oracle. On a GPU also in tiles of shared memory and of
+ * L2 caches so small that tiles of any mode are possible (g = 0: where they pay). */
 static void check_tensor(const struct backend_kind *kind, struct coo *x, uint64_t rank,
                          enum precision_policy precision)
 {
@@ -99,15 +113,12 @@ static void check_tensor(const struct backend_kind *kind, struct coo *x, uint64_
             if (set_flow(&setting, flow, kind, x))
                 check_modes(kind, x, &k, &setting, expected);
         }
-    static const struct plan_forced tiled[] = {
-        {.tiles = 1}, {.tiles = 2}, {.tiles = 1, .cache_tiles = true}};
-    for (size_t t = 0; kind->devices && t < sizeof tiled / sizeof *tiled; t++) {
-        const struct backend_options tiles = {.problem.rank = rank,
-                                              .problem.precision = precision,
-                                              .no_sharing = true,
-                                              .forced = tiled[t]};
-        check_modes(kind, x, &k, &tiles, expected);
-    }
+    for (int t = 1; kind->devices && t <= 2; t++)
+        check_forced(kind, x, &k, precision, &(struct plan_forced){.tiles = t}, expected);
+    for (int g = 0; kind->devices && g <= x->shape.order; g++)
+        for (uint64_t bytes = SMALL_CACHE; bytes <= 64 * SMALL_CACHE; bytes *= 64)
+            check_forced(kind, x, &k, precision,
+                         &(struct plan_forced){.cache_tiles = g, .cache_bytes = bytes}, expected);
     for (int n = 0; n < x->shape.order; n++)
         memory_free(expected[n]);
     ktensor_free(&k);

@@ -86,6 +86,34 @@ static void test_describe(void **state)
     assert_non_null(strstr(text, "does not fit"));
 }
 
+/* Tiles of the L2 cache, which only the nonzeros decide. */
+static void test_describe_cache_tiles(void **state)
+{
+    (void)state;
+    static const struct shape shape = {3, {4821207, 40, 50}};
+    struct plan_request r = {.tensor = {.shape = shape, .nnz = 100000000},
+                             .rank = 32,
+                             .row_bytes = 256,
+                             .budget = 100 * GB,
+                             .cache_bytes = UINT64_C(60) << 20};
+    struct mode_groups shared;
+    struct plan p;
+    char text[4096];
+    plan_make(&p, &r);
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_non_null(strstr(text, "mode 1: length 4821207, ordered, its own ordering of 1.60 GB\n"));
+    assert_non_null(strstr(text,
+                           "mode 2: length 40, ordered, its own ordering of 1.60 GB, in tiles "
+                           "of the L2 cache where these pay\n"));
+    mode_groups_from_cuts(&shared, 3, 2);
+    plan_describe(&p, &shared, text, sizeof text);
+    assert_null(strstr(text, "tiles"));
+    r.conflict = CONFLICT_ORDERED;
+    plan_make(&p, &r);
+    plan_describe(&p, NULL, text, sizeof text);
+    assert_null(strstr(text, "tiles"));
+}
+
 /* Modes that would be tiled, and what their partial sums take; no tiles where modes share, nor on
  * machines without. */
 static void test_describe_tiles(void **state)
@@ -158,9 +186,8 @@ static void test_describe_streamed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_obstacles),
-        cmocka_unit_test(test_describe),
-        cmocka_unit_test(test_describe_tiles),
+        cmocka_unit_test(test_obstacles),         cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe_tiles),    cmocka_unit_test(test_describe_cache_tiles),
         cmocka_unit_test(test_describe_streamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

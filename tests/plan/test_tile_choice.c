@@ -23,8 +23,9 @@ static struct tile chosen(const struct shape *shape, uint64_t nnz, int mode, uin
     const struct tile_request r = {.shape = shape, .nnz = nnz, .row_bytes = ROW, .room = room};
     struct tile tile;
     const uint64_t bytes = tile_choose(&tile, &r, mode);
-    assert_int_equal(tile.bits, tile.in_cache ? 17 : bits[tile.modes]);
-    if (tile.modes == 0 || tile.in_cache)
+    assert_int_equal(tile.bits, bits[tile.modes]);
+    assert_false(tile.in_cache);
+    if (tile.modes == 0)
         assert_int_equal(bytes, 0);
     else
         assert_true(bytes > 0 && bytes <= nnz * ROW / 30);
@@ -45,6 +46,7 @@ static void test_what_pays(void **state)
     static const int of_nell2[] = {1, 0, 1};
     for (int n = 0; n < 3; n++) {
         assert_int_equal(tiled_mode(&nell2, 76879419, n, ROOM), of_nell2[n]);
+        assert_int_equal(tiled_mode(&amazon, 1741809018, n, ROOM), -1);
     }
     for (int n = 0; n < 4; n++)
         assert_int_equal(tiled_mode(&uber, 3309490, n, ROOM), -1);
@@ -67,20 +69,6 @@ static void test_two_modes(void **state)
     for (int n = 0; n < 3; n++)
         assert_int_equal(chosen(&dense, 50000000, n, ROOM).modes, 2);
     assert_int_equal(chosen(&flat, 50000000, 0, ROOM).modes, 1);
-}
-
-/* Factor matrices many times as large as the L2 cache are cut for it, where rows of M have nonzeros
- * enough for that; the fewest partial sums are best. */
-static void test_cache(void **state)
-{
-    (void)state;
-    static const int of_amazon[] = {-1, 2, 1};
-    static const struct shape cached = {3, {400000, 400000, 4821207}};
-    for (int n = 0; n < 3; n++) {
-        assert_int_equal(tiled_mode(&amazon, 1741809018, n, ROOM), of_amazon[n]);
-        assert_int_equal(tiled_mode(&amazon, 100000000, n, ROOM), -1);
-    }
-    assert_int_equal(tiled_mode(&cached, 1741809018, 2, ROOM), -1);
 }
 
 /* Partial sums need room; rows of other lengths have tiles of other numbers of rows. */
@@ -112,7 +100,7 @@ static void test_forced(void **state)
         struct tile_request r = {.shape = &uber, .nnz = 7, .row_bytes = ROW, .forced = modes};
         for (int n = 0; n < 4; n++) {
             assert_int_equal(tile_choose(&tile, &r, n), 0);
-            assert_true(tile.modes == modes && tile.bits == 2 && !tile.in_cache);
+            assert_true(tile.modes == modes && tile.bits == 2);
             for (int k = 0; k < modes; k++)
                 assert_int_equal(tile.mode[k], (n + 1 + k) % 4);
         }
@@ -125,22 +113,16 @@ static void test_forced(void **state)
     }
 }
 
-/* Lines of more than a word have no tiles of shared memory; none at all where the tiles would leave
- * more than a word. */
+/* Lines of more than a word have no tiles. */
 static void test_long_lines(void **state)
 {
     (void)state;
     static const struct shape wide = {3, {MAX_LENGTH, MAX_LENGTH, 1000}};
     const struct tile_request r = {
         .shape = &wide, .nnz = MAX_NNZ, .row_bytes = ROW, .room = UINT64_MAX};
-    static const struct shape widest = {4, {MAX_LENGTH, MAX_LENGTH, 1000000, 1}};
-    const struct tile_request wider = {
-        .shape = &widest, .nnz = MAX_NNZ, .row_bytes = ROW, .room = UINT64_MAX};
     struct tile tile;
     for (int n = 0; n < 3; n++) {
         assert_int_equal(tile_choose(&tile, &r, n), 0);
-        assert_true(tile.modes == 0 || tile.in_cache);
-        assert_int_equal(tile_choose(&tile, &wider, n), 0);
         assert_int_equal(tile.modes, 0);
     }
 }
@@ -148,9 +130,9 @@ static void test_long_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_pays), cmocka_unit_test(test_two_modes),
-        cmocka_unit_test(test_cache),     cmocka_unit_test(test_room_and_rows),
-        cmocka_unit_test(test_forced),    cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_what_pays),     cmocka_unit_test(test_two_modes),
+        cmocka_unit_test(test_room_and_rows), cmocka_unit_test(test_forced),
+        cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,6 +217,35 @@ static void test_places_two_tiles(void **state)
     assert_int_equal(line >> o.cut, 5 << 2 | 2);
 }
 
+/* In tiles of a cache, the line below the upper bits is that without tiles, whichever mode is
+ * lowest.
+ */
+static void test_places_of_cache_tiles(void **state)
+{
+    (void)state;
+    static const uint64_t dims[4] = {5, 30, 8, 4};
+    static const uint16_t expected[2][4][5] = {
+        {{7, 8, 9}, {0, 1, 10, 11, 12}, {2, 3, 4}, {5, 6}},  /* the longest is lowest, and tiled */
+        {{7, 8, 9}, {2, 3, 10, 11, 12}, {4, 5, 6}, {0, 1}}}; /* mode 3 is lowest */
+    static const struct tile tile = {.modes = 1, .mode = {1}, .bits = 2, .in_cache = true};
+    for (int way = 0; way < 2; way++) {
+        struct ordering o;
+        uint32_t coordinate[4] = {4, 23, 6, 3}, base[4], decoded[4];
+        uint64_t index, line;
+        assert_true(ordering_create_tiled(&o, 0, &tile, way == 0 ? -1 : 3, SHAPE(4, dims)));
+        assert_int_equal(o.cut, 10);
+        for (int n = 0; n < 4; n++)
+            for (int k = 0; k < o.mode_bits[n]; k++)
+                assert_int_equal(o.place[n][k], expected[way][n][k]);
+        ordering_split(&o, coordinate, &index, base);
+        assert_int_equal(base[1], 20);
+        ordering_decode(&o, &index, base, decoded);
+        assert_memory_equal(decoded, coordinate, sizeof decoded);
+        ordering_encode(&o, coordinate, &line);
+        assert_int_equal(line >> o.cut, 5);
+    }
+}
+
 /* A mode that fits into one tile has no bits on top; an index of more than a word is refused. */
 static void test_tiles_of_short_and_long_modes(void **state)
 {
@@ -448,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_places_tiled),
         cmocka_unit_test(test_places_lowest_in_tiles),
         cmocka_unit_test(test_places_two_tiles),
+        cmocka_unit_test(test_places_of_cache_tiles),
         cmocka_unit_test(test_tiles_of_short_and_long_modes),
         cmocka_unit_test(test_layout_of_random_shapes),
         cmocka_unit_test(test_round_trip),

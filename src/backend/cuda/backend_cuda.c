@@ -29,7 +29,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
                                 const struct backend_options *options, struct error *error)
 {
     uint64_t available, all;
-    int processors, shared;
+    int processors, shared, cache;
     const int device = options->device;
     if (device_memory_free(device, &available, &all, error) != STATUS_OK)
         return error->status;
@@ -37,6 +37,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
         return error->status;
     if (device_attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared, error) !=
         STATUS_OK)
+        return error->status;
+    if (device_attribute(device, cudaDevAttrL2CacheSize, &cache, error) != STATUS_OK)
         return error->status;
     *request = (struct plan_request){
         .tensor = *tensor,
@@ -51,6 +53,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .copies = OUTPUT_COPIES,
         .short_mode = (uint64_t)processors,
         .tiles = shared >= TILE_BYTES,
+        .cache_bytes = (uint64_t)cache,
         .can_stream = true,
         .must_stream = tensor->nnz > available / BUILDING_BYTES,
         .host_budget = machine_memory_budget(options->host_memory)};

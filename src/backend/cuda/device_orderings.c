@@ -5,6 +5,7 @@
 #include "backend/cuda/device_part.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
+#include "backend/cuda/tensor/device_cache_tiles.h"
 #include "backend/cuda/tensor/device_coo.h"
 #include "backend/cuda/tensor/device_fibers.h"
 #include "backend/cuda/tensor/device_mode_groups.h"
@@ -145,6 +146,21 @@ static enum status choose_lowest(int *lowest, const struct wanted_orderings *w,
     return error->status;
 }
 
+/* As device_cache_tiles_choose; no tiles where the device has no room for counting. */
+static enum status choose_cache_tiles(struct device_orderings *o, struct tile *tile,
+                                      const int *lowest, const struct device_coo *x,
+                                      struct error *error)
+{
+    struct cache_tile_request r;
+    double start = clock_now();
+    cache_tile_request(&r, &o->plan, &x->shape, x->nnz);
+    device_cache_tiles_choose(tile, &r, o->sweep.ordered, lowest, x, error);
+    if (error->status == STATUS_MEMORY)
+        *error = (struct error){0};
+    o->seconds.presort += clock_lap(&start);
+    return error->status;
+}
+
 /* The orderings of x, the tensor or its reduced one, that the sweep asks for. x is used up. */
 static enum status build_decided(struct device_orderings *o, struct device_coo *x,
                                  struct progress *progress, struct error *error)
@@ -160,6 +176,8 @@ static enum status build_decided(struct device_orderings *o, struct device_coo *
                                             .seconds = &o->seconds};
     tile_choose_all(tile, &o->plan, &x->shape, x->nnz, o->sweep.ordered);
     if (choose_lowest(lowest, &wanted, x, error) != STATUS_OK)
+        return error->status;
+    if (choose_cache_tiles(o, tile, lowest, x, error) != STATUS_OK)
         return error->status;
     memcpy(o->tuples, x->shape.dims, sizeof o->tuples);
     return build_orderings(&wanted, x, progress, error);
@@ -319,16 +337,14 @@ static enum status upload(struct device_orderings *o, struct device_coo *coo,
 }
 
 /* Chooses mode groups where they pay; none where the device has no room for finding them. */
-static enum status choose_groups(struct device_orderings *o, const struct device_coo *x, int device,
+static enum status choose_groups(struct device_orderings *o, const struct device_coo *x,
                                  struct error *error)
 {
-    int cache = 0;
     struct mode_groups groups;
     if (!sweep_may_group(&o->plan))
         return STATUS_OK;
-    if (device_attribute(device, cudaDevAttrL2CacheSize, &cache, error) != STATUS_OK)
-        return error->status;
-    device_mode_groups_choose(&groups, x, o->plan.request.row_bytes, (uint64_t)cache, error);
+    device_mode_groups_choose(&groups, x, o->plan.request.row_bytes, o->plan.request.cache_bytes,
+                              error);
     if (error->status == STATUS_OK)
         sweep_decide(&o->sweep, &o->plan, &groups);
     if (error->status == STATUS_MEMORY)
@@ -374,7 +390,7 @@ static enum status build_once(struct device_orderings *o, const struct tensor_so
     struct device_coo coo = {0};
     if (upload(o, &coo, source, staging, error) != STATUS_OK || coo.nnz == 0)
         goto done;
-    if (first && choose_groups(o, &coo, staging->device, error) != STATUS_OK)
+    if (first && choose_groups(o, &coo, error) != STATUS_OK)
         goto done;
     (o->sweep.grouped ? build_shared : build_decided)(o, &coo, progress, error);
 done:

@@ -72,6 +72,7 @@ static enum status open_sweep(struct device_sweep *s, const struct coo *x,
                                    .budget = UINT64_C(1) << 32,
                                    .copies = 32,
                                    .short_mode = 132,
+                                   .cache_bytes = UINT64_C(50) << 20,
                                    .group = true};
     plan_make(&plan, &request);
     struct coo shape = {.shape = x->shape, .nnz = x->nnz};

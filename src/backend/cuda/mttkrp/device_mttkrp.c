@@ -1,5 +1,6 @@
 #include "backend/cuda/mttkrp/device_mttkrp.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
 #include "kernels/mttkrp/unshared_rows.h"
+#include "plan/tile_choice.h"
 
 /* Two gathers are fused only if their table fits the L2 cache and is short compared with the
  * tensor.
@@ -42,8 +44,8 @@ static void sort_gathers(struct device_mttkrp *w)
     }
 }
 
-/* In tiles of shared memory. Those of the L2 cache are blocks like any others, but that a row of M
- * may be in several. */
+/* In tiles of shared memory. Those of the L2 cache are blocks like any others, but a row of M may
+ * be in several: the plain kernel adds it in each (`ordered` of device_tensor_args). */
 static bool is_tiled(const struct device_mttkrp *w)
 {
     const struct tile *tile = &w->tensor->blco.ordering.tile;
@@ -334,6 +336,10 @@ void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *te
         device_tiles_describe(&w->tiles, text, size);
         return;
     }
-    snprintf(text, size, "%s x%u", v->fused ? "fused" : paths[v->path],
-             device_tensor_chunk_size(w->tensor, v->table));
+    const int used = snprintf(text, size, "%s x%u", v->fused ? "fused" : paths[v->path],
+                              device_tensor_chunk_size(w->tensor, v->table));
+    const struct tile *tile = &w->tensor->blco.ordering.tile;
+    if (tile->modes > 0 && used >= 0 && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, " in L2 tiles of %" PRIu64 " rows of mode %d",
+                 tile_length(tile, w->tensor->blco.shape.dims[tile->mode[0]]), tile->mode[0] + 1);
 }

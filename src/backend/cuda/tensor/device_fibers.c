@@ -7,9 +7,10 @@
 
 static const char doing[] = "counting fibers on the GPU";
 
-enum status device_fibers_count(double *fibers, const struct device_coo *x, struct error *error)
+enum status device_fibers_count_parts(double *tuples, const struct tuples_parts *parts,
+                                      const struct device_coo *x, struct error *error)
 {
-    const uint64_t order = (uint64_t)x->shape.order, words = order * FIBER_MAP_WORDS;
+    const uint64_t kinds = (uint64_t)parts->kinds, words = kinds * FIBER_MAP_WORDS;
     const int skipped = fiber_skipped_bits(x->nnz);
     const struct tuples_nonzeros nonzeros = device_coo_tuples(x);
     const cudaStream_t stream = x->pool->stream;
@@ -17,25 +18,32 @@ enum status device_fibers_count(double *fibers, const struct device_coo *x, stru
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
     if (!bits)
         goto done;
-    count = device_pool_take(x->pool, order, sizeof *count, error);
+    count = device_pool_take(x->pool, kinds, sizeof *count, error);
     if (!count)
         goto done;
     if (cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error) !=
         STATUS_OK)
         goto done;
-    if (cuda_status(cudaMemsetAsync(count, 0, order * sizeof *count, stream), doing, error) !=
+    if (cuda_status(cudaMemsetAsync(count, 0, kinds * sizeof *count, stream), doing, error) !=
         STATUS_OK)
         goto done;
-    if (cuda_status(
-            tuples_count_fibers(&nonzeros, x->shape.order, skipped, x->nnz, bits, count, stream),
-            doing, error) != STATUS_OK)
+    if (cuda_status(tuples_count_parts(&nonzeros, parts, skipped, x->nnz, bits, count, stream),
+                    doing, error) != STATUS_OK)
         goto done;
-    if (device_fetch(marked, count, order * sizeof *count, stream, doing, error) != STATUS_OK)
+    if (device_fetch(marked, count, kinds * sizeof *count, stream, doing, error) != STATUS_OK)
         goto done;
-    for (uint64_t n = 0; n < order; n++)
-        fibers[n] = fiber_estimate(marked[n], skipped);
+    for (uint64_t k = 0; k < kinds; k++)
+        tuples[k] = fiber_estimate(marked[k], skipped);
 done:
     device_pool_give(x->pool, bits);
     device_pool_give(x->pool, count);
     return error->status;
+}
+
+enum status device_fibers_count(double *fibers, const struct device_coo *x, struct error *error)
+{
+    struct tuples_parts parts = {.order = x->shape.order, .kinds = x->shape.order};
+    for (int n = 0; n < x->shape.order; n++)
+        parts.dropped[n][n] = TUPLES_ALL_BITS;
+    return device_fibers_count_parts(fibers, &parts, x, error);
 }
