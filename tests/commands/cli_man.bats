@@ -111,7 +111,7 @@ helped() {
 
 @test "the messages that blco-cluster explains are those of the program" {
     # all string literals; neighbours are one
-    cat "$ROOT"/src/*/*.c "$ROOT"/src/*/*/*.c | tr -d '\n' | sed 's/" *"//g' >strings
+    find "$ROOT/src" -name "*.c" -exec cat {} + | tr -d '\n' | sed 's/" *"//g' >strings
     sed -n '/^\.Sh DIAG/,/^\.Sh SEE/s/^\.It Qq //p' "$ROOT/man/blco-cluster.7" | tr -d '"' >messages
     [ "$(wc -l <messages)" -gt 10 ]
     while read -r message; do
