@@ -87,8 +87,7 @@ static enum status plan_or_refuse(struct plan *plan, const struct backend_kind *
                                   const struct rank_tensor *t,
                                   const struct backend_options *options, struct error *error)
 {
-    const struct plan_tensor tensor =
-        rank_tensor_for_plan(t, problem_by_rows(&options->problem));
+    const struct plan_tensor tensor = rank_tensor_for_plan(t, problem_by_rows(&options->problem));
     if (backend_plan(plan, kind, &tensor, options, error) != STATUS_OK)
         return error->status;
     return plan->fits ? STATUS_OK : refuse(kind, plan, options, error);
@@ -120,8 +119,7 @@ static enum status read_estimated(struct backend *b, struct rank_tensor *t,
                                   struct progress *progress, struct error *error)
 {
     struct comm *all = t->comm;
-    const struct plan_tensor tensor =
-        rank_tensor_for_plan(t, problem_by_rows(&b->options.problem));
+    const struct plan_tensor tensor = rank_tensor_for_plan(t, problem_by_rows(&b->options.problem));
     backend_plan(&b->plan, b->kind, &tensor, &b->options, error);
     if (comm_allreduce_error(all, error) != STATUS_OK)
         return error->status;

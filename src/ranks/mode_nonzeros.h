@@ -1,4 +1,5 @@
-/* The nonzeros that a rank needs to solve its rows of a mode, where rows are dealt (rank_rows.h). */
+/* The nonzeros that a rank needs to solve its rows of a mode, where rows are dealt (rank_rows.h).
+ */
 #ifndef BLCO_MODE_NONZEROS_H
 #define BLCO_MODE_NONZEROS_H
 

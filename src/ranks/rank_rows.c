@@ -254,8 +254,7 @@ static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, struct e
     if (take_deal(r, n, &deal, error) != STATUS_OK)
         goto done;
     renumber(x->index[n], x->nnz, deal.place + r->range.first[n]);
-    const uint64_t nnz =
-        deal.own[r->all->rank] + count_common(&r->mode[n], x->index[n], x->nnz);
+    const uint64_t nnz = deal.own[r->all->rank] + count_common(&r->mode[n], x->index[n], x->nnz);
     r->most_nnz = nnz > r->most_nnz ? nnz : r->most_nnz;
 done:
     row_deal_free(&deal);

@@ -2,8 +2,8 @@
  * have the same rows, and the rows that it solves.
  *
  * Where rows share a system, the rows that a rank has are those of its ranges (medium-grained grid,
- * process_grid.h). A range of mode n belongs to several ranks, the peers. If several peers touch a row (have
- * nonzeros there), the row is common: they must sum their rows of M. A row that only one
+ * process_grid.h). A range of mode n belongs to several ranks, the peers. If several peers touch a
+ * row (have nonzeros there), the row is common: they must sum their rows of M. A row that only one
  * rank touches is its own and never moves. If there are enough own rows, a rank has its rows in
  * this order: the common rows, in the same order on all peers, in stripes of equal length, one for
  * each peer to solve; room for the sums of its own stripe; its own rows. So the rows that a rank

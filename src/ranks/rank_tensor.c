@@ -415,8 +415,7 @@ struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t, bool by_row
         whole.held = t->held.x.nnz;
         return whole;
     }
-    return (struct plan_tensor){.shape =
-                                    by_rows && !rows->divided ? t->shape : input->x.shape,
+    return (struct plan_tensor){.shape = by_rows && !rows->divided ? t->shape : input->x.shape,
                                 .nnz = rows->dealt ? rows->most_nnz : input->x.nnz,
                                 .held = t->held.x.nnz,
                                 .unknown = t->listed.unknown,

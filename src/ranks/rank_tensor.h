@@ -78,7 +78,8 @@ enum status rank_tensor_divide_rows(struct rank_tensor *t, bool by_rows, struct 
 /* Computes t->hash while the nonzeros are as they were read, if that is still to be done. */
 void rank_tensor_take_hash(struct rank_tensor *t);
 
-/* The tensor of this rank as a plan sees it; `by_rows`: its rows will be dealt, if they are not yet.
+/* The tensor of this rank as a plan sees it; `by_rows`: its rows will be dealt, if they are not
+ * yet.
  */
 struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t, bool by_rows);
 

@@ -20,11 +20,11 @@ static unsigned class_of(uint64_t count)
 }
 
 /* The fewest nonzeros of a row of this class. */
-static uint64_t least_of_class(unsigned class)
+static uint64_t least_of_class(unsigned c)
 {
-    if (class < EXACT)
-        return class;
-    const unsigned above = class - EXACT;
+    if (c < EXACT)
+        return c;
+    const unsigned above = c - EXACT;
     return (uint64_t)(STEPS + above % STEPS) << (above / STEPS + 1);
 }
 
@@ -76,9 +76,11 @@ static int compare_loads(const void *a, const void *b)
 static void deal_classes(struct dealing *g)
 {
     const uint64_t ranks = (uint64_t)g->ranks;
-    for (unsigned class = CLASSES; class-- > 0;) {
-        uint32_t *quota = g->quota + class * ranks;
-        const uint64_t evenly = g->members[class] / ranks, left = g->members[class] % ranks;
+    for (int k = 0; k < g->ranks; k++)
+        g->load[k] = (struct load){.rows = row_deal_common(g->d->common, k, g->ranks), .rank = k};
+    for (unsigned c = CLASSES; c-- > 0;) {
+        uint32_t *quota = g->quota + c * ranks;
+        const uint64_t evenly = g->members[c] / ranks, left = g->members[c] % ranks;
         if (left > 0)
             qsort(g->load, ranks, sizeof *g->load, compare_loads);
         for (uint64_t k = 0; k < ranks; k++) {
@@ -86,7 +88,7 @@ static void deal_classes(struct dealing *g)
             const uint64_t rows = evenly + (k < left);
             quota[load->rank] = (uint32_t)rows;
             load->rows += rows;
-            load->nonzeros += rows * least_of_class(class);
+            load->nonzeros += rows * least_of_class(c);
         }
     }
 }
@@ -96,22 +98,21 @@ static void measure_stripes(struct dealing *g)
     struct row_deal *d = g->d;
     for (int k = 0; k < g->ranks; k++) {
         const struct load *load = &g->load[k];
-        uint64_t *rows = &d->rows[load->rank];
-        *rows = load->rows + row_deal_common(d->common, load->rank, g->ranks);
-        d->stripe = *rows > d->stripe ? *rows : d->stripe;
+        d->rows[load->rank] = load->rows;
+        d->stripe = load->rows > d->stripe ? load->rows : d->stripe;
     }
     for (int k = 0; k < g->ranks; k++)
         g->next[k] = (uint64_t)k * d->stripe + row_deal_common(d->common, k, g->ranks);
 }
 
 /* The rank that gets the next row of this class. */
-static int take_turn(struct dealing *g, unsigned class)
+static int take_turn(struct dealing *g, unsigned c)
 {
-    uint32_t *quota = g->quota + class * (uint64_t)g->ranks;
-    while (quota[g->turn[class]] == 0)
-        g->turn[class]++;
-    quota[g->turn[class]]--;
-    return g->turn[class];
+    uint32_t *quota = g->quota + c * (uint64_t)g->ranks;
+    while (quota[g->turn[c]] == 0)
+        g->turn[c]++;
+    quota[g->turn[c]]--;
+    return g->turn[c];
 }
 
 static void place_rows(struct dealing *g)
@@ -140,10 +141,8 @@ static enum status allocate(struct dealing *g, struct error *error)
     g->members = memory_zeros(CLASSES, sizeof *g->members, error);
     g->quota = memory_array(CLASSES * ranks, sizeof *g->quota, error);
     g->turn = memory_zeros(CLASSES, sizeof *g->turn, error);
-    g->load = memory_zeros(ranks, sizeof *g->load, error);
+    g->load = memory_array(ranks, sizeof *g->load, error);
     g->next = memory_array(ranks, sizeof *g->next, error);
-    for (int k = 0; g->load && k < g->ranks; k++)
-        g->load[k].rank = k;
     return error->status;
 }
 

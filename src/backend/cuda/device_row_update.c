@@ -83,7 +83,7 @@ static enum status open_rounds(struct device_state *s, struct device_row_source 
         goto done;
     from->cuts = cuts;
     for (int n = 0; n < s->order; n++) {
-        const uint64_t steps = device_row_rounds_steps(&u->rounds, n),
+        const uint64_t steps = device_row_rounds_steps(&u->rounds, ranks, n),
                        rows = u->rounds.mode[n].rows;
         if (device_row_rounds_cut(&u->rounds, ranks, n, &cuts[n], error) != STATUS_OK)
             goto done;
@@ -116,8 +116,8 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
         return STATUS_OK;
     if (problem->loss == LOSS_POISSON && open_counts(s, problem, source, error) != STATUS_OK)
         return error->status;
-    for (int n = 0; !s->sweep.is_empty && n < s->order; n++)
-        from.tensor[n] = o->sweep.ordered[n] ? &o->ordered[n] : NULL;
+    for (int n = 0; n < s->order; n++)
+        from.tensor[n] = o->ordered[n].blco.nnz > 0 ? &o->ordered[n] : NULL;
     if (!device_ranks_alone(&s->ranks))
         return open_rounds(s, &from, &size, error);
     return device_row_systems_open(&u->systems, &from, &size, s->stream, error);
