@@ -143,7 +143,7 @@ static enum status run_round(const struct device_row_rounds *r, struct device_ra
     const struct row_sent mine = place_of(r, m, n, me, d);
     const uint64_t first = first_row(r, m, n, me, d);
     return device_row_systems_take(systems, pass, &mine, first_row(r, m, n, me, d + 1) - first,
-                                   first, error);
+                                   error);
 }
 
 static enum status sum_values(const struct device_row_rounds *r, const struct mode_rows *m,

@@ -278,15 +278,13 @@ enum status device_row_systems_piece(struct device_row_systems *s,
 
 enum status device_row_systems_take(struct device_row_systems *s,
                                     const struct device_row_pass *pass, const struct row_sent *sent,
-                                    uint64_t rows, uint64_t to, struct error *error)
+                                    uint64_t rows, struct error *error)
 {
     struct row_systems_args args = pass->args;
-    const uint64_t row_bytes = args.mttkrp.vectors * (uint64_t)VECTOR_BYTES;
     if (rows == 0)
         return STATUS_OK;
     device_row_room_args(&s->room, &args);
     args.sent = *sent;
-    args.mttkrp.m = (char *)args.mttkrp.m + (int64_t)(to - sent->first) * (int64_t)row_bytes;
     cudaError_t code = row_sent_solve(&args, (uint32_t)rows, pass->stream);
     if (code == cudaSuccess)
         code = end_step(s, &args, rows, pass->stream);
