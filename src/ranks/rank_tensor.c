@@ -386,7 +386,11 @@ void rank_tensor_take_hash(struct rank_tensor *t)
 enum status rank_tensor_divide_rows(struct rank_tensor *t, bool by_rows, struct error *error)
 {
     rank_tensor_take_hash(t);
-    return (by_rows ? rank_rows_deal : rank_rows_divide)(&t->rows, &t->input.x, error);
+    const double start = clock_now();
+    (by_rows ? rank_rows_deal : rank_rows_divide)(&t->rows, &t->input.x, error);
+    if (t->comm->size > 1)
+        t->exchange_seconds += clock_now() - start;
+    return error->status;
 }
 
 struct plan_tensor file_for_plan(const struct blco_file *file)
