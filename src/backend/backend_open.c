@@ -87,7 +87,7 @@ static enum status plan_or_refuse(struct plan *plan, const struct backend_kind *
                                   const struct rank_tensor *t,
                                   const struct backend_options *options, struct error *error)
 {
-    const struct plan_tensor tensor = rank_tensor_for_plan(t);
+    const struct plan_tensor tensor = rank_tensor_for_plan(t, problem_by_rows(&options->problem));
     if (backend_plan(plan, kind, &tensor, options, error) != STATUS_OK)
         return error->status;
     return plan->fits ? STATUS_OK : refuse(kind, plan, options, error);
@@ -119,7 +119,7 @@ static enum status read_estimated(struct backend *b, struct rank_tensor *t,
                                   struct progress *progress, struct error *error)
 {
     struct comm *all = t->comm;
-    const struct plan_tensor tensor = rank_tensor_for_plan(t);
+    const struct plan_tensor tensor = rank_tensor_for_plan(t, problem_by_rows(&b->options.problem));
     backend_plan(&b->plan, b->kind, &tensor, &b->options, error);
     if (comm_allreduce_error(all, error) != STATUS_OK)
         return error->status;
@@ -135,7 +135,8 @@ static enum status plan_and_read(struct backend *b, struct rank_tensor *t,
 {
     if (t->estimated && read_estimated(b, t, progress, error) != STATUS_OK)
         return error->status;
-    if (!t->input.unread && rank_tensor_divide_rows(t, error) != STATUS_OK)
+    const bool by_rows = problem_by_rows(&b->options.problem);
+    if (!t->input.unread && rank_tensor_divide_rows(t, by_rows, error) != STATUS_OK)
         return error->status;
     if (plan_or_refuse(&b->plan, b->kind, t, &b->options, error) != STATUS_OK)
         return error->status;
@@ -143,7 +144,7 @@ static enum status plan_and_read(struct backend *b, struct rank_tensor *t,
         return STATUS_OK;
     if (rank_tensor_read(t, progress, error) != STATUS_OK)
         return error->status;
-    return rank_tensor_divide_rows(t, error);
+    return rank_tensor_divide_rows(t, by_rows, error);
 }
 
 /* Plans once more where this rank has room for momentum, but another has not. */

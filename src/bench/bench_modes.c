@@ -113,7 +113,7 @@ enum status bench_measure_modes(struct bench_job *job, enum conflict conflict, s
     const struct bench_request *q = job->request;
     struct bench_result *r = job->result;
     struct bench_resolution *c = &r->resolution[r->resolutions];
-    const struct plan_tensor tensor = rank_tensor_for_plan(q->tensor);
+    const struct plan_tensor tensor = rank_tensor_for_plan(q->tensor, false);
     struct backend_options options;
     struct plan plan;
     force(q, conflict, &options);

@@ -159,8 +159,11 @@ static enum status make_plan(struct info_findings *f, const struct backend_optio
     if (f->wanted.ranks == 0)
         return STATUS_OK;
     const struct rank_machine machine = info_ranks_machine(f->kind, &f->wanted, threads);
-    if (info_ranks_choose(&f->ranks, &f->wanted, &machine, &f->census, &f->plan, error) !=
-        STATUS_OK)
+    const bool deals = f->wanted.ranks > 1 && problem_by_rows(&options->problem);
+    if (deals && cmd_refuse_grid(&f->wanted, error) != STATUS_OK)
+        return error->status;
+    if ((deals ? info_ranks_deal : info_ranks_choose)(&f->ranks, &f->wanted, &machine, &f->census,
+                                                      &f->plan, error) != STATUS_OK)
         return error->status;
     return info_ranks_plan(&f->plan, &f->ranks, f->kind, options, error);
 }

@@ -1,11 +1,13 @@
 #include "commands/info_ranks.h"
 
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "base/machine.h"
 #include "base/number.h"
 #include "plan/row_cuts.h"
+#include "ranks/row_deal.h"
 
 #define MOST_SAMPLE    (UINT64_C(1) << 20)
 #define GPUS_OF_A_HOST 8 /* at most, in machines whose GPUs are linked */
@@ -49,6 +51,46 @@ enum status info_ranks_choose(struct info_ranks *r, const struct cmd_ranks *rank
     return process_grid_choose(&r->grid, &r->cost, &request, census, tensor->nnz, error);
 }
 
+/* Raises the most nonzeros of a rank, and the bytes that it sends, by those of mode n. */
+static enum status deal_mode(struct info_ranks *r, const uint64_t *count, int n, uint64_t row_bytes,
+                             struct error *error)
+{
+    const uint64_t rows = r->grid.shape.dims[n], ranks = (uint64_t)r->grid.ranks;
+    struct row_deal deal;
+    uint64_t all = 0, own = 0, most = 0;
+    if (row_deal_make(&deal, count, rows, r->grid.ranks, error) != STATUS_OK)
+        return error->status;
+    for (uint64_t i = 0; i < rows; i++)
+        all += count[i];
+    for (uint64_t k = 0; k < ranks; k++) {
+        own += deal.own[k];
+        most = deal.own[k] > most ? deal.own[k] : most;
+    }
+    most += (all - own + ranks - 1) / ranks; /* of common rows, about */
+    if (most > r->cost.largest_nnz)
+        r->cost.largest_nnz = most;
+    r->cost.moved_bytes += deal.stripe * row_bytes * (ranks - 1);
+    row_deal_free(&deal);
+    return STATUS_OK;
+}
+
+enum status info_ranks_deal(struct info_ranks *r, const struct cmd_ranks *ranks,
+                            const struct rank_machine *machine, const struct coo_census *census,
+                            const struct plan *plan, struct error *error)
+{
+    const struct plan_tensor *tensor = &plan->request.tensor;
+    *r = (struct info_ranks){.machine = *machine, .dealt = true};
+    r->cost.mttkrp_seconds = r->cost.solve_seconds = r->cost.move_seconds = NAN;
+    if (process_grid_alone(&r->grid, &tensor->shape, error) != STATUS_OK)
+        return error->status;
+    r->grid.ranks = ranks->ranks;
+    for (int n = 0; n < tensor->shape.order; n++)
+        if (deal_mode(r, census->count[n], n, plan->request.row_bytes, error) != STATUS_OK)
+            return error->status;
+    r->cost.imbalance = (double)r->cost.largest_nnz * ranks->ranks / (double)tensor->nnz - 1;
+    return STATUS_OK;
+}
+
 static struct shape longest_ranges(const struct process_grid *g)
 {
     struct shape shape = g->shape;
@@ -89,7 +131,11 @@ void info_ranks_show(const struct info_ranks *r)
     const struct shape rows = longest_ranges(&r->grid);
     process_grid_name(r->grid.parts, r->grid.shape.order, name, sizeof name);
     show_machine(r);
-    printf("grid         %s, %s\n", name, r->is_chosen ? "the cheapest by the model" : "as given");
+    if (r->dealt)
+        printf("grid         none: each rank has all entries of the rows that it solves\n");
+    else
+        printf("grid         %s, %s\n", name,
+               r->is_chosen ? "the cheapest by the model" : "as given");
     printf("fullest rank %s%ju nonzeros, %.1f %% above the mean\n", r->is_estimated ? "about " : "",
            (uintmax_t)cost->largest_nnz, 100 * (cost->imbalance > 0 ? cost->imbalance : 0));
     printf("rows         ");
@@ -97,6 +143,8 @@ void info_ranks_show(const struct info_ranks *r)
     printf(" in a rank at most\n");
     printf("moves        %s sent by a rank in an iteration, and as much received\n",
            number_size(cost->moved_bytes, moved));
+    if (r->dealt)
+        return;
     printf(
         "iteration    about %.3g s of MTTKRP + %.3g s of solves + %.3g s of moving rows = %.3g s\n",
         cost->mttkrp_seconds, cost->solve_seconds, cost->move_seconds,

@@ -14,6 +14,7 @@ struct info_ranks {
     struct grid_cost cost;
     bool is_chosen;    /* by the model, not by the user */
     bool is_estimated; /* the cost, from a sample       */
+    bool dealt; /* rows are (ranks/row_deal.h): no mode is cut, and the model knows no seconds */
 };
 
 /* The census of a tensor, in one pass over the pieces. The caller frees *c with coo_census_free.
@@ -32,6 +33,11 @@ enum status info_ranks_choose(struct info_ranks *r, const struct cmd_ranks *rank
                               const struct rank_machine *machine, const struct coo_census *census,
                               const struct plan *plan, struct error *error);
 
+/* The same where each row has a system of its own. */
+enum status info_ranks_deal(struct info_ranks *r, const struct cmd_ranks *ranks,
+                            const struct rank_machine *machine, const struct coo_census *census,
+                            const struct plan *plan, struct error *error);
+
 /* *plan = the memory plan of a rank with the longest ranges and the most nonzeros. Ranks of one
  * host share the host's memory, unless the user says how much a rank may use. Errors as
  * backend_plan. */
@@ -39,7 +45,7 @@ enum status info_ranks_plan(struct plan *plan, const struct info_ranks *r,
                             const struct backend_kind *kind, const struct backend_options *options,
                             struct error *error);
 
-/* Prints the grid, its parts and its cost. */
+/* Prints the grid, its parts and its cost; or how rows are dealt. */
 void info_ranks_show(const struct info_ranks *r);
 
 /* Accepts an empty *r. */

@@ -32,8 +32,6 @@ struct plan_forced {
                             * the second time, whether they pay or not                        */
     uint64_t batch_nnz;    /* streamed: nonzeros of a batch; 0: as many as pay                */
     bool streamed;         /* the tensor is streamed even where memory has room for it        */
-    uint64_t sent_rows;    /* on a GPU, of each rank: rows whose systems ranks sum at a time; 0: as
-                            * many as pay                                                     */
     int tiles;             /* on a GPU: so many modes in tiles of four rows (tile_choice.h) even if
                             * they do not pay                                                 */
     int cache_tiles;       /* on a GPU: the mode, from 1, of which the other modes' orderings have

@@ -211,7 +211,7 @@ enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlist
         goto done;
     t->listed.unknown += held->all_listed + held->all_unlisted;
     t->input.listed.unknown = t->listed.unknown;
-    if (rank_tensor_divide_rows(t, error) != STATUS_OK)
+    if (rank_tensor_divide_rows(t, true, error) != STATUS_OK)
         goto done;
     fill(t, &c, error);
     if (comm_allreduce_error(t->comm, error) != STATUS_OK)

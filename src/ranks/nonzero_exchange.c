@@ -11,9 +11,8 @@
 /* The ranks exchange in rounds: in a round a rank sends a slice of a piece, array by array. */
 struct exchange {
     struct share *share;
-    const struct process_grid *grid;
+    const struct nonzero_receivers *to;
     struct comm *comm;
-    struct part part;
     struct coo *x;
     uint64_t most;      /* nonzeros of a slice                                              */
     int rounds;         /* rounds until all ranks have sent all                             */
@@ -25,8 +24,8 @@ struct exchange {
     uint64_t *send_count, *receive_count; /* (ranks) nonzeros of this round                */
     uint64_t *send_first, *receive_first; /* (ranks + 1) the same as bytes, added up        */
     uint64_t *next;       /* (threads * ranks) where a thread's next nonzero for a rank goes  */
-    uint16_t *owner;      /* (most) the rank of each nonzero of the slice                     */
-    uint32_t *place;      /* (most) its place among the slice's nonzeros, sorted by owner      */
+    uint16_t *receiver;   /* (most) the rank that gets each nonzero of the slice              */
+    uint32_t *place;      /* (most) its place among the slice's nonzeros, sorted by receiver   */
     void *send, *receive; /* (most), (ranks * most) numbers of 8 bytes                      */
     int threads;
 };
@@ -40,7 +39,7 @@ static void free_exchange(struct exchange *e)
     memory_free(e->send_first);
     memory_free(e->receive_first);
     memory_free(e->next);
-    memory_free(e->owner);
+    memory_free(e->receiver);
     memory_free(e->place);
     memory_free(e->send);
     memory_free(e->receive);
@@ -79,25 +78,49 @@ static enum status allocate(struct exchange *e, struct error *error)
     e->send_first = memory_zeros(ranks + 1, sizeof *e->send_first, error);
     e->receive_first = memory_zeros(ranks + 1, sizeof *e->receive_first, error);
     e->next = memory_array(ranks * (size_t)e->threads, sizeof *e->next, error);
-    e->owner = memory_array(e->most, sizeof *e->owner, error);
+    e->receiver = memory_array(e->most, sizeof *e->receiver, error);
     e->place = memory_array(e->most, sizeof *e->place, error);
     e->send = memory_array(e->most, sizeof(double), error);
     e->receive = memory_array(ranks * e->most, sizeof(double), error);
     return comm_allreduce_error(e->comm, error);
 }
 
+/* The nonzeros of a slice of a piece that begins at `begin`. */
+static uint64_t slice_length(const struct exchange *e, const struct coo *piece, uint64_t begin)
+{
+    return piece->nnz - begin < e->most ? piece->nnz - begin : e->most;
+}
+
+/* Finds the receivers of the slice of a piece that begins at `begin`; next (threads * ranks) = how
+ * many nonzeros of each thread's part of the slice go to each rank. */
+static void find_receivers(struct exchange *e, const struct coo *piece, uint64_t begin)
+{
+    const uint64_t ranks = (uint64_t)e->comm->size, count = slice_length(e, piece, begin);
+    memset(e->next, 0, ranks * (size_t)e->threads * sizeof *e->next);
+#pragma omp parallel for schedule(static)
+    for (int t = 0; t < e->threads; t++) {
+        uint64_t *here = e->next + (uint64_t)t * ranks;
+        uint64_t end = even_cut(count, t + 1, e->threads);
+        for (uint64_t i = even_cut(count, t, e->threads); i < end; i++) {
+            uint32_t index[MAX_ORDER];
+            coo_coordinates(piece, begin + i, index);
+            e->receiver[i] = (uint16_t)e->to->rank(e->to->context, index);
+            here[e->receiver[i]]++;
+        }
+    }
+}
+
 static enum status count_expected(struct exchange *e, struct error *error)
 {
     const struct share *s = e->share;
-    uint64_t *all = e->filled, *here = e->send_count;
-    for (size_t p = 0; p < s->pieces; p++) {
-        if (process_grid_count(e->grid, &s->piece[p], here, error) != STATUS_OK)
-            break;
-        for (int k = 0; k < e->comm->size; k++)
-            all[k] += here[k];
-    }
-    if (comm_allreduce_error(e->comm, error) != STATUS_OK)
-        return error->status;
+    const size_t ranks = (size_t)e->comm->size, counters = ranks * (size_t)e->threads;
+    uint64_t *all = e->filled;
+    for (size_t p = 0; p < s->pieces; p++)
+        for (uint64_t begin = 0; begin < s->piece[p].nnz; begin += e->most) {
+            find_receivers(e, &s->piece[p], begin);
+            for (size_t i = 0; i < counters; i++)
+                all[i % ranks] += e->next[i];
+        }
     return comm_alltoall(e->comm, all, e->expected, error);
 }
 
@@ -105,7 +128,7 @@ static enum status count_expected(struct exchange *e, struct error *error)
 static enum status create_part(struct exchange *e, struct error *error)
 {
     uint64_t nnz = 0;
-    const struct shape shape = part_shape(&e->part);
+    const struct shape shape = part_shape(&e->to->part);
     for (int k = 0; k < e->comm->size; k++) {
         e->filled[k] = nnz;
         nnz += e->expected[k];
@@ -115,7 +138,7 @@ static enum status create_part(struct exchange *e, struct error *error)
 }
 
 /* next[t * ranks + k] = where thread t's nonzeros for rank k begin, sorted by rank. */
-static void place_owners(struct exchange *e)
+static void place_receivers(struct exchange *e)
 {
     uint64_t sum = 0, ranks = (uint64_t)e->comm->size;
     for (uint64_t k = 0; k < ranks; k++) {
@@ -129,30 +152,18 @@ static void place_owners(struct exchange *e)
     }
 }
 
-/* Finds owner and place of the `count` nonzeros of the slice; those of an owner keep their order.
- */
-static void sort_slice(struct exchange *e, const struct coo *piece, uint64_t count)
+/* Finds receiver and place of the nonzeros of the slice; those of a receiver keep their order. */
+static void sort_slice(struct exchange *e, const struct coo *piece)
 {
-    uint64_t ranks = (uint64_t)e->comm->size;
-    memset(e->next, 0, ranks * (size_t)e->threads * sizeof *e->next);
-#pragma omp parallel for schedule(static)
-    for (int t = 0; t < e->threads; t++) {
-        uint64_t *here = e->next + (uint64_t)t * ranks;
-        uint64_t end = even_cut(count, t + 1, e->threads);
-        for (uint64_t i = even_cut(count, t, e->threads); i < end; i++) {
-            uint32_t index[MAX_ORDER];
-            coo_coordinates(piece, e->begin + i, index);
-            e->owner[i] = (uint16_t)process_grid_rank(e->grid, index);
-            here[e->owner[i]]++;
-        }
-    }
-    place_owners(e);
+    const uint64_t ranks = (uint64_t)e->comm->size, count = slice_length(e, piece, e->begin);
+    find_receivers(e, piece, e->begin);
+    place_receivers(e);
 #pragma omp parallel for schedule(static)
     for (int t = 0; t < e->threads; t++) {
         uint64_t *next = e->next + (uint64_t)t * ranks;
         uint64_t end = even_cut(count, t + 1, e->threads);
         for (uint64_t i = even_cut(count, t, e->threads); i < end; i++)
-            e->place[i] = (uint32_t)next[e->owner[i]]++;
+            e->place[i] = (uint32_t)next[e->receiver[i]]++;
     }
 }
 
@@ -169,7 +180,7 @@ static enum status exchange_array(struct exchange *e, size_t size, struct error 
 static enum status exchange_indices(struct exchange *e, const struct coo *piece, uint64_t count,
                                     int n, struct error *error)
 {
-    uint32_t *send = e->send, *to = e->x->index[n], first = (uint32_t)e->part.first[n];
+    uint32_t *send = e->send, *to = e->x->index[n], first = (uint32_t)e->to->part.first[n];
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < count; i++)
         send[e->place[i]] = piece->index[n][e->begin + i];
@@ -238,8 +249,8 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
     static const struct coo nothing;
     const struct share *s = e->share;
     const struct coo *piece = e->piece < s->pieces ? &s->piece[e->piece] : &nothing;
-    uint64_t count = piece->nnz - e->begin < e->most ? piece->nnz - e->begin : e->most;
-    sort_slice(e, piece, count);
+    const uint64_t count = slice_length(e, piece, e->begin);
+    sort_slice(e, piece);
     if (comm_alltoall(e->comm, e->send_count, e->receive_count, error) != STATUS_OK)
         return error->status;
     if (s->dealt)
@@ -272,14 +283,25 @@ static enum status exchange_all(struct exchange *e, struct error *error)
     return STATUS_OK;
 }
 
-enum status nonzero_exchange(struct share *s, const struct process_grid *g, struct comm *c,
-                             struct coo *x, struct error *error)
+enum status nonzero_exchange_to(struct share *s, const struct nonzero_receivers *to, struct comm *c,
+                                struct coo *x, struct error *error)
 {
-    struct exchange e = {.share = s, .grid = g, .comm = c, .x = x};
+    struct exchange e = {.share = s, .to = to, .comm = c, .x = x};
     *x = (struct coo){0};
-    e.part = process_grid_part(g, c->rank);
     if (exchange_all(&e, error) != STATUS_OK)
         coo_free(x);
     free_exchange(&e);
     return error->status;
+}
+
+static int rank_of_grid(const void *grid, const uint32_t *index)
+{
+    return process_grid_rank(grid, index);
+}
+
+enum status nonzero_exchange(struct share *s, const struct process_grid *g, struct comm *c,
+                             struct coo *x, struct error *error)
+{
+    const struct nonzero_receivers to = {rank_of_grid, g, process_grid_part(g, c->rank)};
+    return nonzero_exchange_to(s, &to, c, x, error);
 }

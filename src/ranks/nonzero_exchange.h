@@ -1,4 +1,4 @@
-/* Sends each nonzero to the rank that owns it. */
+/* Sends each nonzero to the rank that is to have it. */
 #ifndef BLCO_NONZERO_EXCHANGE_H
 #define BLCO_NONZERO_EXCHANGE_H
 
@@ -13,5 +13,16 @@
  * failure, which all ranks see. STATUS_MEMORY. */
 enum status nonzero_exchange(struct share *s, const struct process_grid *g, struct comm *c,
                              struct coo *x, struct error *error);
+
+/* Who gets which nonzeros: rank(context, index) gets the one with these indices (order). */
+struct nonzero_receivers {
+    int (*rank)(const void *context, const uint32_t *index);
+    const void *context;
+    struct part part; /* what this rank gets: indices count from its first rows */
+};
+
+/* The same where `to` says who gets which nonzeros. */
+enum status nonzero_exchange_to(struct share *s, const struct nonzero_receivers *to, struct comm *c,
+                                struct coo *x, struct error *error);
 
 #endif

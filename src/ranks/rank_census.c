@@ -10,32 +10,22 @@
     (UINT64_C(1) << 28) /* nonzeros of all ranks that are counted: enough for even cuts */
 
 /* Counts are whole numbers below 2^53, so that sums of doubles are exact. */
-static enum status sum_counts(struct comm *c, uint64_t *count, uint64_t rows, double *chunk,
-                              struct error *error)
+enum status rank_census_sum(struct comm *c, uint64_t *count, uint64_t rows, struct error *error)
 {
+    double *chunk = memory_array(CHUNK, sizeof *chunk, error);
+    if (comm_allreduce_error(c, error) != STATUS_OK)
+        goto done;
     for (uint64_t first = 0; first < rows; first += CHUNK) {
         uint64_t some = rows - first < CHUNK ? rows - first : CHUNK;
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < some; i++)
             chunk[i] = (double)count[first + i];
         if (comm_allreduce_sum(c, chunk, some, error) != STATUS_OK)
-            return error->status;
+            goto done;
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < some; i++)
             count[first + i] = (uint64_t)chunk[i];
     }
-    return STATUS_OK;
-}
-
-static enum status sum_modes(struct share *s, struct comm *c, struct coo_census *census,
-                             struct error *error)
-{
-    double *chunk = memory_array(CHUNK, sizeof *chunk, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
-    for (int n = 0; n < s->shape.order; n++)
-        if (sum_counts(c, census->count[n], s->shape.dims[n], chunk, error) != STATUS_OK)
-            goto done;
 done:
     memory_free(chunk);
     return error->status;
@@ -102,8 +92,9 @@ enum status rank_census(struct share *s, struct comm *c, struct coo_census *cens
     coo_pieces_census_every(&pieces, stride, every, census, error);
     if (comm_allreduce_error(c, error) != STATUS_OK)
         goto done;
-    if (sum_modes(s, c, census, error) != STATUS_OK)
-        goto done;
+    for (int n = 0; n < s->shape.order; n++)
+        if (rank_census_sum(c, census->count[n], s->shape.dims[n], error) != STATUS_OK)
+            goto done;
     gather_sample(c, &census->sample, error);
 done:
     if (error->status != STATUS_OK)

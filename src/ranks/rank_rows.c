@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "ranks/rank_census.h"
+#include "ranks/row_deal.h"
 #include "ranks/row_owners.h"
+
+#define CONTENDED 4096 /* counters: several threads would wait for each other */
 
 /* Cuts the first `common` rows into stripes. */
 static enum status make_stripes(struct mode_rows *m, uint64_t common, struct error *error)
@@ -178,6 +182,101 @@ enum status rank_rows_divide(struct rank_rows *r, struct coo *x, struct error *e
     return STATUS_OK;
 }
 
+/* count (rows) = the nonzeros of each row of mode n, of all ranks; owned by the caller. */
+static uint64_t *count_nonzeros(const struct rank_rows *r, int n, const struct coo *x,
+                                struct error *error)
+{
+    const uint64_t rows = r->part.whole.dims[n], first = r->range.first[n];
+    uint64_t *count = memory_zeros(rows, sizeof *count, error);
+    if (count) {
+#pragma omp parallel for schedule(static) if (rows > CONTENDED)
+        for (uint64_t i = 0; i < x->nnz; i++)
+            __atomic_fetch_add(&count[first + x->index[n][i]], 1, __ATOMIC_RELAXED);
+    }
+    rank_census_sum(r->all, count, rows, error);
+    return count;
+}
+
+/* How many of x's nonzeros stay, because their rows of mode n are common. */
+static uint64_t count_common(const struct mode_rows *m, const uint32_t *index, uint64_t nnz)
+{
+    uint64_t common = 0;
+#pragma omp parallel for schedule(static) reduction(+ : common)
+    for (uint64_t i = 0; i < nnz; i++)
+        common += mode_rows_is_common(m, index[i]);
+    return common;
+}
+
+/* The rows of the stripes are those that the deal has placed there. */
+static enum status list_rows(struct mode_rows *m, const struct row_deal *d, uint64_t rows,
+                             struct error *error)
+{
+    const uint64_t all = (uint64_t)m->peers->size * d->stripe;
+    m->row = memory_array(all, sizeof *m->row, error);
+    if (!m->row)
+        return error->status;
+    for (uint64_t i = 0; i < all; i++)
+        m->row[i] = NO_ROW;
+    for (uint64_t i = 0; i < rows; i++)
+        m->row[d->place[i]] = i;
+    return STATUS_OK;
+}
+
+static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *d,
+                             struct error *error)
+{
+    struct mode_rows *m = &r->mode[n];
+    const uint64_t size = (uint64_t)r->all->size, me = (uint64_t)r->all->rank;
+    if (m->peers != r->all)
+        comm_finalize(m->peers);
+    m->peers = r->all;
+    if (make_stripes(m, size * d->stripe, error) != STATUS_OK)
+        return error->status;
+    m->common = d->common;
+    m->first = me * d->stripe;
+    m->count = d->rows[me];
+    if (list_rows(m, d, r->part.whole.dims[n], error) != STATUS_OK)
+        return error->status;
+    r->part.here.dims[n] = size * d->stripe;
+    r->part.row[n] = m->row;
+    r->part.first[n] = 0;
+    return STATUS_OK;
+}
+
+static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, struct error *error)
+{
+    struct row_deal deal = {0};
+    uint64_t *count = count_nonzeros(r, n, x, error);
+    if (error->status != STATUS_OK)
+        goto done;
+    if (row_deal_make(&deal, count, r->part.whole.dims[n], r->all->size, error) != STATUS_OK)
+        goto done;
+    if (take_deal(r, n, &deal, error) != STATUS_OK)
+        goto done;
+    renumber(x->index[n], x->nnz, deal.place + r->range.first[n]);
+    const uint64_t nnz = deal.own[r->all->rank] + count_common(&r->mode[n], x->index[n], x->nnz);
+    r->most_nnz = nnz > r->most_nnz ? nnz : r->most_nnz;
+done:
+    row_deal_free(&deal);
+    memory_free(count);
+    return error->status;
+}
+
+enum status rank_rows_deal(struct rank_rows *r, struct coo *x, struct error *error)
+{
+    if (r->divided)
+        return STATUS_OK;
+    r->most_nnz = x->nnz;
+    for (int n = 0; n < r->range.whole.order; n++)
+        if (deal_mode(r, n, x, error) != STATUS_OK) {
+            comm_abort(r->all, error);
+            return error->status;
+        }
+    x->shape = part_shape(&r->part);
+    r->divided = r->dealt = true;
+    return STATUS_OK;
+}
+
 void rank_rows_close(struct rank_rows *r)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
@@ -197,12 +296,12 @@ double rank_rows_seconds(const struct rank_rows *r)
     return seconds;
 }
 
-/* Copies this rank's stripe of common rows to the room for its sums, or back. */
+/* Copies this rank's stripe to the room for its sums, or back, where that is another place. */
 static void copy_stripe(const struct mode_rows *m, double *rows, uint64_t rank, bool back)
 {
     const uint64_t *mine = &m->stripe_first[m->peers->rank];
     double *stripe = rows + mine[0] * rank, *room = rows + m->first * rank;
-    if (m->row)
+    if (m->first != mine[0])
         memcpy(back ? stripe : room, back ? room : stripe,
                (mine[1] - mine[0]) * rank * sizeof *rows);
 }

@@ -1,19 +1,25 @@
-/* The place of a rank among the ranks that work on one tensor (medium-grained grid,
- * process_grid.h): the rows that it has, the peers that have the same ranges of rows, and the rows
- * that it solves.
+/* The place of a rank among the ranks that work on one tensor: the rows that it has, the peers that
+ * have the same rows, and the rows that it solves.
  *
- * A range of mode n belongs to several ranks, the peers. If several peers touch a row (have
- * nonzeros there), the row is common: they must sum their rows of M. A row that only one
+ * Where rows share a system, the rows that a rank has are those of its ranges (medium-grained grid,
+ * process_grid.h). A range of mode n belongs to several ranks, the peers. If several peers touch a
+ * row (have nonzeros there), the row is common: they must sum their rows of M. A row that only one
  * rank touches is its own and never moves. If there are enough own rows, a rank has its rows in
  * this order: the common rows, in the same order on all peers, in stripes of equal length, one for
  * each peer to solve; room for the sums of its own stripe; its own rows. So the rows that a rank
  * solves lie together. Otherwise all rows count as common, the sums of a stripe replace its rows,
- * and the rows keep their order. */
+ * and the rows keep their order.
+ *
+ * Where each row has a system of its own, a system is far more than a row: R (R + 3) / 2 numbers.
+ * Then rows are dealt (row_deal.h): all ranks are peers and have all rows, in equal stripes, and a
+ * rank needs other nonzeros for each mode (mode_nonzeros.h): all of the rows of its stripe, but for
+ * a few common rows at the beginning of each stripe. */
 #ifndef BLCO_RANK_ROWS_H
 #define BLCO_RANK_ROWS_H
 
 #include "comm/comm.h"
 #include "plan/process_grid.h"
+#include "ranks/row_deal.h"
 
 struct device_comm;
 
@@ -24,6 +30,7 @@ struct mode_rows {
                              * stripe_first[k + 1] - 1; the last stripes may have fewer rows than
                              * the others, or none; owned                                         */
     uint64_t stripe;        /* rows of a full stripe                                              */
+    uint64_t common;        /* where rows are dealt: common rows of all stripes (row_deal.h)      */
     uint64_t first, count;  /* the rows that this rank solves: [first, first + count)             */
     uint64_t *row; /* (part.here): part.row of the mode; NULL where rows keep their order; owned  */
 };
@@ -32,12 +39,27 @@ struct rank_rows {
     struct comm *all;  /* every rank; borrowed                                                    */
     struct part range; /* the rows of the rank's ranges, in the order of the tensor               */
     struct part part;  /* the rows that the rank has, once they are divided                       */
-    bool divided;      /* rank_rows_divide, or _divide_mode for all modes, is done                */
+    bool divided;      /* rank_rows_divide, or _divide_mode for all modes, or _deal is done       */
+    bool dealt;        /* by rank_rows_deal                                                       */
+    uint64_t most_nnz; /* then: the nonzeros of the mode for which the rank has most, or of its
+                        * part of the grid, if these are more                                     */
     double norm_sq;    /* ||X||^2 over all ranks, where backends take the nonzeros from a file    */
     struct device_comm *devices; /* NCCL between the ranks' GPUs (backend_kind.h); borrowed, may be
                                   * NULL */
     struct mode_rows mode[MAX_ORDER];
 };
+
+/* How many common rows stand at the beginning of stripe k, where rows are dealt. */
+static inline uint64_t mode_rows_common(const struct mode_rows *m, int k)
+{
+    return row_deal_common(m->common, k, m->peers->size);
+}
+
+/* Whether row `row` of those that are here is common, where rows are dealt. */
+static inline bool mode_rows_is_common(const struct mode_rows *m, uint64_t row)
+{
+    return m->common > 0 && row % m->stripe < mode_rows_common(m, (int)(row / m->stripe));
+}
 
 /* Finds this rank's ranges and peers on the grid; every rank of `all` calls it. Then the ranks
  * divide their rows, by rank_rows_divide, or by rank_rows_divide_mode for one mode after the other;
@@ -51,6 +73,11 @@ enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct p
  * indices and the shape of r->part, with length 1 instead of 0. A failure ends the other ranks
  * (comm_abort). STATUS_MEMORY, and failures of other ranks. */
 enum status rank_rows_divide(struct rank_rows *r, struct coo *x, struct error *error);
+
+/* In place of rank_rows_divide where each row has a system of its own. x keeps its nonzeros, those
+ * of the rank's part of the grid; they get the indices and the shape of r->part, which has all rows
+ * of the tensor. Errors as rank_rows_divide. */
+enum status rank_rows_deal(struct rank_rows *r, struct coo *x, struct error *error);
 
 /* As rank_rows_divide, mode by mode from mode 0 on, for nonzeros that are in device memory, which
  * the caller renumbers. touched[i] (rows of the range) is 1 where the rank has a nonzero in row i

@@ -383,10 +383,14 @@ void rank_tensor_take_hash(struct rank_tensor *t)
     t->hashed = false;
 }
 
-enum status rank_tensor_divide_rows(struct rank_tensor *t, struct error *error)
+enum status rank_tensor_divide_rows(struct rank_tensor *t, bool by_rows, struct error *error)
 {
     rank_tensor_take_hash(t);
-    return rank_rows_divide(&t->rows, &t->input.x, error);
+    const double start = clock_now();
+    (by_rows ? rank_rows_deal : rank_rows_divide)(&t->rows, &t->input.x, error);
+    if (t->comm->size > 1)
+        t->exchange_seconds += clock_now() - start;
+    return error->status;
 }
 
 struct plan_tensor file_for_plan(const struct blco_file *file)
@@ -406,16 +410,17 @@ struct plan_tensor input_for_plan(const struct tensor_input *input)
                                                 .unknown = input->listed.unknown};
 }
 
-struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t)
+struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t, bool by_rows)
 {
     const struct tensor_input *input = &t->input;
+    const struct rank_rows *rows = &t->rows;
     if (t->comm->size == 1) {
         struct plan_tensor whole = input_for_plan(input);
         whole.held = t->held.x.nnz;
         return whole;
     }
-    return (struct plan_tensor){.shape = input->x.shape,
-                                .nnz = input->x.nnz,
+    return (struct plan_tensor){.shape = by_rows && !rows->divided ? t->shape : input->x.shape,
+                                .nnz = rows->dealt ? rows->most_nnz : input->x.nnz,
                                 .held = t->held.x.nnz,
                                 .unknown = t->listed.unknown,
                                 .segment_nnz = input->unread ? input->file.header->segment_nnz : 0,

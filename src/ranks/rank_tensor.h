@@ -44,7 +44,8 @@ struct rank_tensor {
     bool borrowed;  /* the arrays of input.x are the caller's                                   */
     bool hashed;    /* rank_fingerprint needs `hash`, which is not computed yet        */
     uint64_t hash;  /* of this rank's nonzeros                                         */
-    double exchange_seconds; /* counting, choosing the grid, sending the nonzeros               */
+    double exchange_seconds; /* counting, choosing the grid, sending the nonzeros, dividing the
+                              * rows                                                           */
 };
 
 /* Every rank of c, whose number is at most MAX_RANKS, reads a share of the tensor at request->path,
@@ -70,15 +71,18 @@ enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, s
 enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struct coo *x,
                               const struct rank_request *request, struct error *error);
 
-/* Puts the rows that the rank has into the order of t->rows, and renumbers the nonzeros, which must
- * have been read. Does nothing the second time. Every rank calls it. Errors as rank_rows_divide. */
-enum status rank_tensor_divide_rows(struct rank_tensor *t, struct error *error);
+/* Divides the rows among the ranks, or deals them where each row has a system of its own
+ * (`by_rows`), and renumbers the nonzeros, which must have been read. Does nothing the second time;
+ * a tensor serves either kind of problem. Every rank calls it. Errors as rank_rows_divide. */
+enum status rank_tensor_divide_rows(struct rank_tensor *t, bool by_rows, struct error *error);
 
 /* Computes t->hash while the nonzeros are as they were read, if that is still to be done. */
 void rank_tensor_take_hash(struct rank_tensor *t);
 
-/* The tensor of this rank as a plan sees it. */
-struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t);
+/* The tensor of this rank as a plan sees it; `by_rows`: its rows will be dealt, if they are not
+ * yet.
+ */
+struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t, bool by_rows);
 
 /* The tensor of an open .blco file, or that of an open input, as a plan for one rank sees it. */
 struct plan_tensor file_for_plan(const struct blco_file *file);

@@ -504,10 +504,6 @@ int main(void)
                                        ON_FLOW(test_zeros, IN_MANY_BATCHES),
                                        ON_FLOW(test_scale, IN_BATCHES),
                                        ON_FLOW(test_streamed, IN_BATCHES),
-                                       ON_ROUNDS(test_oracle, 2),
-                                       ON_ROUNDS(test_oracle, 3),
-                                       ON_ROUNDS(test_monotone, 4),
-                                       ON_ROUNDS(test_zeros, 3),
                                        ON_RANKS_OF(test_failing_allocations, backend_cuda, 2),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 3)};

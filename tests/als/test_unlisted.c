@@ -393,10 +393,6 @@ int main(void)
                                        ON_FLOW(test_fading, IN_BATCHES),
                                        ON_FLOW(test_empty_rows, IN_MANY_BATCHES),
                                        ON_FLOW(test_streamed, IN_BATCHES),
-                                       ON_ROUNDS(test_oracle, 2),
-                                       ON_ROUNDS(test_oracle, 3),
-                                       ON_ROUNDS(test_nonneg, 4),
-                                       ON_ROUNDS(test_empty_rows, 3),
                                        ON_RANKS_OF(test_failing_allocations, backend_cuda, 3),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 3)};

@@ -1,5 +1,6 @@
 /* The rows of several ranks: every nonzero keeps its rows, every row is solved once, and sums of M
- * and gathered rows are right, whether or not rows that only one rank touches are kept apart. */
+ * and gathered rows are right, whether or not rows that only one rank touches are kept apart, and
+ * where rows are dealt: then a rank gets all nonzeros of its rows, but for common ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "ranks/rank_rows.h"
+#include "ranks/mode_nonzeros.h"
 #include "base/memory.h"
 #include "ranks/rank_tensor.h"
 #include "support/naive.h"
@@ -23,7 +24,10 @@ struct world {
     const struct coo *x;
     double *sum[MAX_ORDER];        /* (I_n): of the values in each row                      */
     atomic_int *solved[MAX_ORDER]; /* (I_n): how many ranks solve the row                   */
+    atomic_int *taken[MAX_ORDER];  /* (I_n): nonzeros of the row that ranks have for mode n */
     atomic_int apart;              /* modes and ranks that keep rows of their own apart     */
+    atomic_int common, own;        /* dealt rows that are common, and that are not          */
+    bool deals;                    /* rows are dealt                                        */
 };
 
 struct job {
@@ -91,6 +95,39 @@ static bool adds_up(const struct rank_rows *r, const struct coo *x, const struct
     return right;
 }
 
+/* The value of each nonzero of a dealt tensor: small, so that sums are exact in any order. */
+static double value_at(const uint32_t *index, int order)
+{
+    uint64_t sum = 1;
+    for (int n = 0; n < order; n++)
+        sum = 31 * sum + index[n];
+    return (double)(sum % 1000 + 1);
+}
+
+/* Notes the nonzeros that this rank has for mode n: what they are, where they belong. */
+static bool takes_nonzeros(const struct rank_rows *r, const struct coo *x, struct world *w, int n,
+                           struct error *error)
+{
+    const struct mode_rows *m = &r->mode[n];
+    struct coo taken;
+    if (mode_nonzeros_take(&taken, r, n, x, error) != STATUS_OK)
+        return false;
+    bool right = taken.nnz <= r->most_nnz && shape_equal(&taken.shape, &x->shape);
+    for (uint64_t i = 0; right && i < taken.nnz; i++) {
+        uint32_t index[MAX_ORDER];
+        for (int k = 0; k < taken.shape.order; k++)
+            index[k] = (uint32_t)whole_row(&r->part, k, taken.index[k][i]);
+        w->taken[n][index[n]]++;
+        const uint64_t row = taken.index[n][i];
+        right = mode_rows_is_common(m, row) || row - m->first < m->count;
+        right = right && taken.value[i] == value_at(index, taken.shape.order);
+    }
+    for (uint64_t i = m->first; i < m->first + m->count; i++)
+        ++*(mode_rows_is_common(m, i) ? &w->common : &w->own);
+    coo_free(&taken);
+    return right;
+}
+
 static void one_rank(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
@@ -105,13 +142,15 @@ static void one_rank(struct comm *c, void *context, struct error *error)
         for (int n = 0; n < t.shape.order; n++)
             memcpy(before.index[n], t.input.x.index[n], t.input.x.nnz * sizeof *before.index[n]);
         if (rank_rows_open(&r, c, &t.grid, error) == STATUS_OK)
-            rank_rows_divide(&r, &t.input.x, error);
+            (job->world->deals ? rank_rows_deal : rank_rows_divide)(&r, &t.input.x, error);
     }
     bool right = error->status == STATUS_OK && keeps_rows(&r, &t.input.x, &before, &t.part);
     if (error->status == STATUS_OK)
         note_solved(&r, job->world);
     for (int n = 0; right && n < t.shape.order; n++)
         right = adds_up(&r, &t.input.x, job->world, n, error);
+    for (int n = 0; right && job->world->deals && n < t.shape.order; n++)
+        right = takes_nonzeros(&r, &t.input.x, job->world, n, error);
     if (!right)
         error_set(error, STATUS_INTERNAL, "rank %d: rows are wrong", c->rank);
     if (error->status != STATUS_OK)
@@ -121,12 +160,13 @@ static void one_rank(struct comm *c, void *context, struct error *error)
     rank_tensor_close(&t);
 }
 
-static void make_world(struct world *w, const struct coo *x)
+static void make_world(struct world *w, const struct coo *x, bool deals)
 {
-    *w = (struct world){.x = x};
+    *w = (struct world){.x = x, .deals = deals};
     for (int n = 0; n < x->shape.order; n++) {
         w->sum[n] = calloc(x->shape.dims[n], sizeof *w->sum[n]);
         w->solved[n] = calloc(x->shape.dims[n], sizeof *w->solved[n]);
+        w->taken[n] = calloc(x->shape.dims[n], sizeof *w->taken[n]);
         for (uint64_t i = 0; i < x->nnz; i++)
             w->sum[n][x->index[n][i]] += x->value[i];
     }
@@ -137,6 +177,7 @@ static void free_world(struct world *w)
     for (int n = 0; n < w->x->shape.order; n++) {
         free(w->sum[n]);
         free((void *)w->solved[n]);
+        free((void *)w->taken[n]);
     }
 }
 
@@ -145,7 +186,7 @@ static void check_rows(const struct coo *x, int ranks, const int *parts, int *ap
     struct world w;
     struct job job[MOST_RANKS];
     struct error errors[MOST_RANKS];
-    make_world(&w, x);
+    make_world(&w, x, false);
     for (int k = 0; k < MOST_RANKS; k++) {
         job[k] = (struct job){.world = &w, .modes = parts ? x->shape.order : 0};
         if (parts)
@@ -188,14 +229,67 @@ static void test_rows(void **state)
     }
 }
 
-/* All ranks end, whichever finds no memory. */
-static void test_failing_allocations(void **state)
+/* Each nonzero is with one rank for each mode. */
+static void check_deal(const struct coo *x, int ranks)
+{
+    struct world w;
+    struct job job[MOST_RANKS];
+    struct error errors[MOST_RANKS];
+    make_world(&w, x, true);
+    for (int k = 0; k < MOST_RANKS; k++)
+        job[k] = (struct job){.world = &w};
+    assert_true(run_rank_threads(ranks, one_rank, job, sizeof *job, errors));
+    assert_all_well(errors, ranks);
+    for (int n = 0; n < x->shape.order; n++) {
+        uint64_t *count = calloc(x->shape.dims[n], sizeof *count);
+        for (uint64_t i = 0; i < x->nnz; i++)
+            count[x->index[n][i]]++;
+        for (uint64_t i = 0; i < x->shape.dims[n]; i++) {
+            assert_int_equal(w.solved[n][i], 1);
+            assert_int_equal(w.taken[n][i], count[i]);
+        }
+        free(count);
+    }
+    if (ranks > 1 && x->nnz > 1000) /* rows of both kinds */
+        assert_true(w.common > 0 && w.own > 0);
+    free_world(&w);
+}
+
+/* Most nonzeros are in the first row of each mode; some rows have none. */
+static void test_dealt_rows(void **state)
 {
     (void)state;
+    static const struct {
+        struct shape shape;
+        uint64_t nnz;
+    } cases[] = {{{3, {200, 1, 300}}, 3000},
+                 {{1, {90}}, 40},
+                 {{2, {3, 2}}, 4},
+                 {{4, {40, 30, 2, 50}}, 4000},
+                 {{5, {9, 1, 8, 7, 6}}, 2000},
+                 {{3, {4, 5, 6}}, 1}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct coo x;
+        naive_random_coo(&x, &cases[c].shape, cases[c].nnz, c, 1);
+        for (uint64_t i = 0; i < x.nnz; i++) {
+            uint32_t index[MAX_ORDER];
+            coo_coordinates(&x, i, index);
+            x.value[i] = value_at(index, x.shape.order);
+        }
+        for (size_t s = 0; s < sizeof rank_counts / sizeof *rank_counts; s++)
+            if (rank_counts[s] > 1)
+                check_deal(&x, rank_counts[s]);
+        coo_free(&x);
+    }
+}
+
+/* All ranks end, whichever finds no memory. */
+static void check_failing_allocations(bool deals)
+{
     struct coo x;
     struct world w;
     naive_random_coo(&x, &(struct shape){2, {60, 40}}, 80, 1, 0);
-    make_world(&w, &x);
+    make_world(&w, &x, deals);
     int failures = 0;
     for (long k = 0, fired = 1; fired; k++) {
         struct job job[MOST_RANKS];
@@ -213,9 +307,17 @@ static void test_failing_allocations(void **state)
     coo_free(&x);
 }
 
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    check_failing_allocations(false);
+    check_failing_allocations(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_dealt_rows),
                                        cmocka_unit_test(test_failing_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

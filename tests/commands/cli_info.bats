@@ -171,6 +171,23 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
     done
 }
 
+@test "ranks: where each row has a system, rows are dealt and no mode is cut" {
+    printf '%s\n' '1 1 1' '1 2 1' '2 1 1' '2 2 1' '3 1 1' '3 2 1' '4 1 1' '4 2 nan' >x.tns
+    run -0 "$BLCO" info -q x.tns --ranks 2 -r 4 --backend host
+    [ "$(of grid)" = "none: each rank has all entries of the rows that it solves" ]
+    [ "$(of "fullest rank")" = "4 nonzeros, 0.0 % above the mean" ]
+    [ "$(of rows)" = "4 x 2 in a rank at most" ]
+    [ "$(of moves)" = "96 bytes sent by a rank in an iteration, and as much received" ] # 2 + 1 rows of 4 doubles
+    ! of iteration | grep .
+    "$BLCO" info -q x.tns --ranks 2 -r 4 --backend host --json >x.json
+    python3 -c '
+import json
+ranks = json.load(open("x.json"))["ranks"]
+assert ranks["grid"] == [1, 1] and ranks["mttkrp_seconds"] is None, ranks'
+    refused="--grid: no mode is cut where each row has a system of its own"
+    fails 2 "$refused (--unlisted, --loss poisson, --holdout, unknown entries)" info -q x.tns --grid 2x1
+}
+
 @test "ranks: the fullest rank is the one that has most nonzeros" {
     printf '%s\n' '1 1 1' '1 2 1' '2 1 1' '2 2 1' '3 1 1' '3 2 1' '4 1 1' >x.tns
     run -0 "$BLCO" info -q x.tns --grid 2x2

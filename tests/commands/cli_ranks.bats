@@ -118,6 +118,36 @@ alike() {
     done
 }
 
+@test "rows that have systems of their own are dealt: results, a resumed run, the record" {
+    needs_mpirun
+    generate_small
+    "$BLCO" generate -q counts.tns --dims 60x45x1x50 --nnz 8000 --planted-rank 3 --poisson 5
+    alike x.tns --unlisted unknown --ridge 0.1 -i 9
+    alike x.tns --unlisted 0.2 --nonneg -i 9
+    alike counts.tns --loss poisson -i 9
+    alike counts.tns --loss poisson --solver mu --precision single -i 4
+    for options in "--unlisted unknown --ridge 0.1" "--loss poisson"; do
+        rm -f ./*.mat
+        # shellcheck disable=SC2086
+        cpd counts.tns -r 3 $options -i 12 -o one
+        # shellcheck disable=SC2086
+        ranks 7 counts.tns -r 3 $options -i 5 -o many --checkpoint state
+        # shellcheck disable=SC2086
+        ranks 2 counts.tns -r 3 $options -i 12 -o many --resume state --record many.json
+        grep -q "^2 ranks, each with all entries of the rows that it solves$" messages
+        python3 -c '
+import json
+ranks = json.load(open("many.json"))["ranks"]
+assert ranks["grid"] == [1, 1, 1, 1] and 0 <= ranks["imbalance"] < 0.1, ranks'
+        rm many.json state
+        same_models one many
+    done
+    refused="--grid: no mode is cut where each row has a system of its own"
+    fail_together 2 "$refused" counts.tns -r 3 --grid 3x1x1x1 --loss poisson
+    sed '1s/ [^ ]*$/ nan/' x.tns >unknown.tns
+    fail_together 2 "$refused" unknown.tns -r 3 --grid 3x1x1
+}
+
 @test "every kind of input is shared out: .blco, gzip, standard input" {
     needs_mpirun
     generate_small

@@ -26,7 +26,7 @@ static void count(struct comm *c, void *context, struct error *error)
     struct rank_tensor t = {0};
     if (rank_tensor_share(&t, c, job->x, &request, error) != STATUS_OK)
         goto done;
-    if (rank_tensor_divide_rows(&t, error) != STATUS_OK)
+    if (rank_tensor_divide_rows(&t, false, error) != STATUS_OK)
         goto done;
     known_rows_count(&job->known, &t, error);
 done:

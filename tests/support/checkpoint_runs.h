@@ -70,7 +70,7 @@ static inline void assert_near(const struct ktensor *a, const struct ktensor *b,
     {                                                                                              \
 #test "_" #kind "_" #ranks, test, scratch_make, scratch_remove, &(struct ranked)           \
         {                                                                                          \
-            &kind, ranks, IN_MEMORY, 0                                                             \
+            &kind, ranks, IN_MEMORY                                                                \
         }                                                                                          \
     }
 #define IN_FOLDER(test)                                                                            \

@@ -207,8 +207,7 @@ static inline enum status run_alone(const struct backend_kind *kind, const struc
 struct ranked {
     const struct backend_kind *kind;
     int ranks;
-    enum flow flow;     /* of one rank                                                  */
-    uint64_t sent_rows; /* rows of each rank whose systems GPUs sum at a time; 0: many */
+    enum flow flow; /* of one rank                                                  */
 };
 
 static struct ranked under_test;
@@ -230,7 +229,6 @@ static inline enum status run_from(const struct coo *x, struct ktensor *k,
 {
     struct backend_options setting = *options;
     setting.forced.streamed |= under_test.flow != IN_MEMORY;
-    setting.forced.sent_rows = under_test.sent_rows;
     assert_true(set_flow(&setting, under_test.flow, under_test.kind, x));
     if (options->problem.holdout.share > 0) /* held-out unlisted entries are in addition to x */
         setting.memory *= under_test.flow == IN_MEMORY ? 1 : 2;
@@ -291,7 +289,7 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
     {                                                                                              \
 #test "_" #kind "_" #ranks, test, NULL, NULL, &(struct ranked)                             \
         {                                                                                          \
-            &kind, ranks, IN_MEMORY, 0                                                             \
+            &kind, ranks, IN_MEMORY                                                                \
         }                                                                                          \
     }
 /* On a GPU to which the tensor flows. */
@@ -300,14 +298,6 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
 #test "_cuda_" #how, test, NULL, NULL, &(struct ranked)                                    \
         {                                                                                          \
             .kind = &backend_cuda, .ranks = 1, .flow = how                                         \
-        }                                                                                          \
-    }
-/* On GPUs that sum the systems of a few rows of each rank at a time. */
-#define ON_ROUNDS(test, gpus)                                                                      \
-    {                                                                                              \
-#test "_cuda_" #gpus "_rounds", test, NULL, NULL, &(struct ranked)                         \
-        {                                                                                          \
-            .kind = &backend_cuda, .ranks = gpus, .sent_rows = 7                                   \
         }                                                                                          \
     }
 #define ON_RANKS(test)                                                                             \

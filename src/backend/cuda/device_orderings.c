@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "plan/fiber_choice.h"
 #include "plan/tile_choice.h"
+#include "ranks/mode_nonzeros.h"
 
 /* Memory for a build is taken at once up to this size, and up to this part of the budget. */
 #define RESERVE_MOST  (UINT64_C(1) << 30)
@@ -148,39 +149,46 @@ static enum status choose_lowest(int *lowest, const struct wanted_orderings *w,
 
 /* As device_cache_tiles_choose; no tiles where the device has no room for counting. */
 static enum status choose_cache_tiles(struct device_orderings *o, struct tile *tile,
-                                      const int *lowest, const struct device_coo *x,
+                                      const struct wanted_orderings *w, const struct device_coo *x,
                                       struct error *error)
 {
     struct cache_tile_request r;
     double start = clock_now();
     cache_tile_request(&r, &o->plan, &x->shape, x->nnz);
-    device_cache_tiles_choose(tile, &r, o->sweep.ordered, lowest, x, error);
+    device_cache_tiles_choose(tile, &r, w->mode, w->lowest, x, error);
     if (error->status == STATUS_MEMORY)
         *error = (struct error){0};
     o->seconds.presort += clock_lap(&start);
     return error->status;
 }
 
-/* The orderings of x, the tensor or its reduced one, that the sweep asks for. x is used up. */
-static enum status build_decided(struct device_orderings *o, struct device_coo *x,
-                                 struct progress *progress, struct error *error)
+/* The orderings of x, the tensor or its reduced one: alto if the sweep asks for it, and those of
+ * these modes. x is used up. */
+static enum status build_modes(struct device_orderings *o, struct device_coo *x, const bool *mode,
+                               struct progress *progress, struct error *error)
 {
     struct tile tile[MAX_ORDER];
     int lowest[MAX_ORDER];
     const struct wanted_orderings wanted = {.alto = o->sweep.alto ? &o->alto : NULL,
                                             .ordered = o->ordered,
-                                            .mode = o->sweep.ordered,
+                                            .mode = mode,
                                             .tile = tile,
                                             .lowest = lowest,
                                             .precision = o->plan.request.precision,
                                             .seconds = &o->seconds};
-    tile_choose_all(tile, &o->plan, &x->shape, x->nnz, o->sweep.ordered);
+    tile_choose_all(tile, &o->plan, &x->shape, x->nnz, mode);
     if (choose_lowest(lowest, &wanted, x, error) != STATUS_OK)
         return error->status;
-    if (choose_cache_tiles(o, tile, lowest, x, error) != STATUS_OK)
+    if (choose_cache_tiles(o, tile, &wanted, x, error) != STATUS_OK)
         return error->status;
     memcpy(o->tuples, x->shape.dims, sizeof o->tuples);
     return build_orderings(&wanted, x, progress, error);
+}
+
+static enum status build_decided(struct device_orderings *o, struct device_coo *x,
+                                 struct progress *progress, struct error *error)
+{
+    return build_modes(o, x, o->sweep.ordered, progress, error);
 }
 
 /* Orderings of the tuples of one group, and room for its products. */
@@ -398,6 +406,44 @@ done:
     return error->status;
 }
 
+/* The ordering of mode n, from the nonzeros that this rank needs for it. */
+static enum status build_dealt_mode(struct device_orderings *o, int n, const struct coo *x,
+                                    struct device_staging *staging, struct progress *progress,
+                                    struct error *error)
+{
+    bool only[MAX_ORDER] = {false};
+    struct device_coo coo = {0};
+    double start = clock_now();
+    only[n] = true;
+    if (device_coo_upload(&coo, x, staging, &o->pool, error) != STATUS_OK)
+        goto done;
+    if (finish(staging->stream, &start, &o->seconds.upload, error) != STATUS_OK)
+        goto done;
+    build_modes(o, &coo, only, progress, error);
+done:
+    device_coo_free(&coo);
+    return error->status;
+}
+
+/* The ordering of each mode where rows are dealt. After a failure no rank could try again: the
+ * others would be elsewhere. */
+static enum status build_dealt(struct device_orderings *o, const struct tensor_source *source,
+                               struct device_staging *staging, struct progress *progress,
+                               struct error *error)
+{
+    for (int n = 0; n < o->shape.order && error->status == STATUS_OK; n++) {
+        struct coo taken;
+        double start = clock_now();
+        mode_nonzeros_take(&taken, source->ranks, n, source->x, error);
+        o->seconds.upload += clock_now() - start;
+        o->nnz = n == 0 ? taken.nnz : o->nnz;
+        if (taken.nnz > 0)
+            build_dealt_mode(o, n, &taken, staging, progress, error);
+        coo_free(&taken);
+    }
+    return error->status;
+}
+
 /* Builds less where the device has less room than expected: o->plan is then changed. Where o->plan
  * becomes streamed, nothing is built. */
 static enum status build_in_memory(struct device_orderings *o, const struct tensor_source *source,
@@ -426,7 +472,8 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
     o->norm_sq = source->norm_sq;
     o->plan = *plan;
     decide_without_groups(o);
-    if (o->nnz == 0 && !source->parts) {
+    const bool dealt = source->ranks->dealt;
+    if (o->nnz == 0 && !source->parts && !dealt) {
         o->plan.streamed = false;
         return STATUS_OK;
     }
@@ -434,7 +481,8 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
         if (device_pool_open(&o->pool, staging->device, staging->stream, bytes_to_reserve(plan),
                              error) != STATUS_OK)
             goto done;
-        if (build_in_memory(o, source, staging, progress, error) != STATUS_OK)
+        (dealt ? build_dealt : build_in_memory)(o, source, staging, progress, error);
+        if (error->status != STATUS_OK)
             goto done;
         device_pool_trim(&o->pool);
     }

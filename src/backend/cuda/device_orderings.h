@@ -13,7 +13,7 @@
 
 struct device_orderings {
     struct shape shape; /* of the nonzeros that are here                                         */
-    uint64_t nnz;       /* of it                                                                 */
+    uint64_t nnz;       /* of it; where rows are dealt, of the ordering of the first mode         */
     double norm_sq;     /* ||X||^2, of all ranks                                                 */
     struct plan plan;   /* that was followed                                                     */
     struct sweep sweep; /* what of it is built in device memory, and the steps to M              */

@@ -13,11 +13,11 @@
 static const char doing[] = "systems of rows on the GPU";
 
 /* Several GPUs do not stream. */
-static void plan_rounds(struct plan_request *request, const struct device_row_size *size)
+static void plan_common(struct plan_request *request, const struct device_row_size *size)
 {
     const struct plan_tensor *tensor = &request->tensor;
     request->can_stream = request->must_stream = false;
-    request->system_bytes += device_row_rounds_bytes(&tensor->shape, size) +
+    request->system_bytes += device_common_rows_bytes(size) +
                              (uint64_t)tensor->shape.order * device_row_spans_bytes(tensor->nnz);
 }
 
@@ -48,7 +48,7 @@ enum status device_row_update_plan(struct plan_request *request,
     request->batch_system_bytes =
         device_row_systems_batch_bytes(request->tensor.shape.order, &size);
     if (request->tensor.is_part)
-        plan_rounds(request, &size);
+        plan_common(request, &size);
     return STATUS_OK;
 }
 
@@ -68,25 +68,19 @@ static enum status open_counts(struct device_state *s, const struct problem *pro
     return device_array_into(&u->partial, DENSE_SUM_PARTS * s->rank, sizeof *u->partial, error);
 }
 
-/* The systems, cut into pieces for rounds. */
-static enum status open_rounds(struct device_state *s, struct device_row_source *from,
+/* The systems, with orderings that are cut into pieces. */
+static enum status open_pieces(struct device_state *s, struct device_row_source *from,
                                const struct device_row_size *size, struct error *error)
 {
     struct device_row_update *u = &s->rows;
-    const struct rank_rows *ranks = s->ranks.ranks;
     struct device_row_cuts cuts[MAX_ORDER] = {{0}};
-    const struct device_row_sending sending = {
-        .size = *size,
-        .counts = u->counts,
-        .rows = s->sweep.orderings.plan.request.forced.sent_rows};
-    if (device_row_rounds_open(&u->rounds, ranks, &sending, error) != STATUS_OK)
+    if (device_common_rows_open(&u->common, s->ranks.ranks, size, u->counts, error) != STATUS_OK)
         goto done;
     from->cuts = cuts;
     for (int n = 0; n < s->order; n++) {
-        const uint64_t steps = device_row_rounds_steps(&u->rounds, n),
-                       rows = u->rounds.mode[n].rows;
-        if (device_row_rounds_cut(&u->rounds, ranks, n, &cuts[n], error) != STATUS_OK)
+        if (device_common_rows_cut(&u->common, n, &cuts[n], error) != STATUS_OK)
             goto done;
+        const uint64_t steps = cuts[n].count + 1, rows = u->common.rows[n];
         from->steps = steps > from->steps ? steps : from->steps;
         from->sums = rows > from->sums ? rows : from->sums;
     }
@@ -116,10 +110,10 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
         return STATUS_OK;
     if (problem->loss == LOSS_POISSON && open_counts(s, problem, source, error) != STATUS_OK)
         return error->status;
-    for (int n = 0; !s->sweep.is_empty && n < s->order; n++)
-        from.tensor[n] = o->sweep.ordered[n] ? &o->ordered[n] : NULL;
+    for (int n = 0; n < s->order; n++)
+        from.tensor[n] = o->ordered[n].blco.nnz > 0 ? &o->ordered[n] : NULL;
     if (!device_ranks_alone(&s->ranks))
-        return open_rounds(s, &from, &size, error);
+        return open_pieces(s, &from, &size, error);
     return device_row_systems_open(&u->systems, &from, &size, s->stream, error);
 }
 
@@ -127,7 +121,7 @@ void device_row_update_close(struct device_state *s)
 {
     struct device_row_update *u = &s->rows;
     device_row_systems_close(&u->systems);
-    device_row_rounds_close(&u->rounds);
+    device_common_rows_close(&u->common);
     for (int n = 0; n < s->order; n++)
         device_free(u->sum[n]);
     device_free(u->made);
@@ -204,7 +198,7 @@ static enum status queue_pass(struct device_state *s, int mode, bool values, str
         return error->status;
     return device_ranks_alone(&s->ranks)
                ? device_row_systems_solve(&u->systems, &pass, error)
-               : device_row_rounds_pass(&u->rounds, &s->ranks, &u->systems, &pass, error);
+               : device_common_rows_pass(&u->common, &s->ranks, &u->systems, &pass, error);
 }
 
 #define TOTALS (sizeof(struct row_totals) / sizeof(double))

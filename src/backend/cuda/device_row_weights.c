@@ -26,19 +26,14 @@ static enum status lift_rows(struct device_state *s, int n, uint64_t first, uint
 }
 
 /* Zeros of factor matrix n, which no step of counts leaves, become a small part of the mean of
- * their column. Between the rows of other stripes, of this rank's stripe, and its own ones may be
- * rows that are none (rank_rows.h), and stay zero. */
+ * their column; between stripes may be rows that are none (row_deal.h), and stay zero. */
 static enum status lift_zeros(struct device_state *s, int n, struct error *error)
 {
     const struct mode_rows *rows = &s->ranks.ranks->mode[n];
-    const int peers = rows->peers->size, me = rows->peers->rank;
-    const uint64_t *stripe = rows->stripe_first, mine = stripe[me + 1] - stripe[me];
-    const uint64_t end = rows->first + rows->count;
-    if (lift_rows(s, n, 0, stripe[peers], error) != STATUS_OK)
+    const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
+    if (lift_rows(s, n, rows->first, rows->first + rows->count, error) != STATUS_OK)
         return error->status;
-    if (rows->row && lift_rows(s, n, rows->first, rows->first + mine, error) != STATUS_OK)
-        return error->status;
-    if (rows->row && lift_rows(s, n, rows->first + rows->stripe, end, error) != STATUS_OK)
+    if (device_ranks_gather(&s->ranks, n, &a, s->stream, error) != STATUS_OK)
         return error->status;
     device_sweep_changed(&s->sweep, n);
     return device_row_update_sum_columns(s, n, s->sweep.factors.factor[n], s->rows.sum[n], error);

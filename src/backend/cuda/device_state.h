@@ -10,8 +10,8 @@
 #include "backend/backend_kind.h"
 #include "backend/cuda/dense/device_dense.h"
 #include "backend/cuda/dense/device_dense_columns.h"
+#include "backend/cuda/device_common_rows.h"
 #include "backend/cuda/device_ranks.h"
-#include "backend/cuda/device_row_rounds.h"
 #include "backend/cuda/device_sweep.h"
 #include "backend/cuda/rows/device_row_systems.h"
 #include "backend/cuda/runtime/device_factor_copy.h"
@@ -103,7 +103,7 @@ struct device_row_update {
     double balance;              /* times a balanced ridge: the tensor has been scaled */
     struct unlisted_count count; /* in this sweep                                      */
     struct device_row_systems systems;
-    struct device_row_rounds rounds; /* of several ranks */
+    struct device_common_rows common; /* of several ranks */
 
     /* With LOSS_POISSON, where norms are those of sum: */
     bool counts;

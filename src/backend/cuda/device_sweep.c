@@ -21,6 +21,8 @@ static enum status open_mttkrps(struct device_sweep *s, struct error *error)
         enum conflict conflict = o->sweep.conflict[g];
         const struct device_tensor *tensor =
             conflict == CONFLICT_ORDERED ? &o->ordered[g] : &o->alto;
+        if (tensor->blco.nnz == 0)
+            continue;
         if (device_mttkrp_open(&s->reduced[g], tensor, g, conflict, &o->pool, error) != STATUS_OK)
             return error->status;
         int first = groups->first[g], size = mode_groups_size(groups, g);
@@ -123,6 +125,8 @@ void device_sweep_kernel(const struct device_sweep *s, int mode,
     }
     const int group = mode_groups_of(&o->sweep.groups, mode);
     const struct device_mttkrp *reduced = &s->reduced[group], *within = &s->within[mode];
+    if (!reduced->tensor) /* the ordering has no nonzeros */
+        return;
     device_mttkrp_describe(reduced, reduced->best, name, sizeof kernel->name);
     kernel->chosen = device_mttkrp_tried(reduced);
     if (mode_groups_size(&o->sweep.groups, group) > 1) {

@@ -31,7 +31,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
                                 const struct backend_options *options, struct error *error)
 {
     const enum precision last = precision_last(options->problem.precision);
-    const bool by_rows = problem_by_rows(&options->problem);
+    const bool by_rows = problem_by_rows(&options->problem), dealt = by_rows && tensor->is_part;
     (void)error;
     *request = (struct plan_request){
         .tensor = *tensor,
@@ -44,8 +44,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .slice_bytes =
             host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
         .narrow = !by_rows,
-        .spends = options->spends,
-        .nonzero_bytes = coo_bytes(tensor->shape.order, tensor->nnz),
+        .spends = options->spends && !dealt,
+        .nonzero_bytes = (dealt ? 2 : 1) * coo_bytes(tensor->shape.order, tensor->nnz),
         .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->problem.rank) +
                        held_out_bytes(tensor->shape.order, tensor->held),
         .budget = machine_memory_budget(options->host_memory),
@@ -160,7 +160,6 @@ static enum status open_host(void **state, const struct tensor_source *source,
                              const struct plan *plan, const struct backend_options *options,
                              struct progress *progress, struct error *error)
 {
-    const struct coo *x = source->x;
     const struct rank_rows *ranks = source->ranks;
     *state = NULL;
     struct host_state *h = lapack_library(error) ? memory_zeros(1, sizeof *h, error) : NULL;
@@ -174,9 +173,9 @@ static enum status open_host(void **state, const struct tensor_source *source,
                                    .rank = options->problem.rank,
                                    .precision = precision_last(options->problem.precision)};
 
-    if (host_sweep_open(&h->sweep, x, source->spent, plan, progress, error) != STATUS_OK)
+    if (host_sweep_open(&h->sweep, source, plan, progress, error) != STATUS_OK)
         goto failed;
-    fill_built(h, plan, x->nnz);
+    fill_built(h, plan, ranks->dealt ? h->sweep.ordered[0].nnz : source->x->nnz);
     if (create_model(&h->model, error) != STATUS_OK)
         goto failed;
     if (create_solve(&h->solve, &h->model, ranks->all->size > 1 && in_single(options), error) !=

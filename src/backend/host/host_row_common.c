@@ -114,7 +114,7 @@ done:
     return error->status;
 }
 
-/* The rows of stripe k that are summed after `done` rows of each stripe. */
+/* The common rows of stripe k that are summed after `done` rows of each stripe. */
 struct rows_at_once {
     uint64_t first, count;
 };
@@ -122,9 +122,9 @@ struct rows_at_once {
 static struct rows_at_once rows_at_once(const struct mode_rows *rows, int k, uint64_t done,
                                         uint64_t step)
 {
-    const uint64_t *stripe = rows->stripe_first + k;
-    const uint64_t first = least_of(stripe[0] + done, stripe[1]);
-    return (struct rows_at_once){first, least_of(step, stripe[1] - first)};
+    const uint64_t begin = rows->stripe_first[k], common = mode_rows_common(rows, k);
+    const uint64_t at = least_of(done, common);
+    return (struct rows_at_once){begin + at, least_of(step, common - at)};
 }
 
 /* Some rows of every stripe at a time. */
@@ -134,7 +134,7 @@ enum status host_row_common_solve(struct host_row_pass *s, int mode, struct erro
     const int peers = rows->peers->size, me = rows->peers->rank;
     const uint64_t length = sent_length(s, peers);
     const uint64_t most = SENT_BYTES / ((uint64_t)peers * length * sizeof *s->sent);
-    const uint64_t step = least_of(rows->stripe, most > 0 ? most : 1);
+    const uint64_t common = mode_rows_common(rows, 0), step = least_of(common, most > 0 ? most : 1);
     uint64_t *first = memory_array((size_t)peers + 1, sizeof *first, error);
     s->peers = rows->peers;
     s->sent = memory_array((uint64_t)peers * step, length * sizeof *s->sent, error);
@@ -142,7 +142,7 @@ enum status host_row_common_solve(struct host_row_pass *s, int mode, struct erro
         goto done;
     for (int k = 0; k <= peers; k++)
         first[k] = (uint64_t)k * step;
-    for (uint64_t done = 0; done < rows->stripe; done += step) {
+    for (uint64_t done = 0; done < common; done += step) {
         const struct comm_rows sums = {first, length};
         memset(s->sent, 0, (uint64_t)peers * step * length * sizeof *s->sent);
         for (int k = 0; k < peers; k++) {
@@ -156,7 +156,6 @@ enum status host_row_common_solve(struct host_row_pass *s, int mode, struct erro
             goto done;
         const struct rows_at_once mine = rows_at_once(rows, me, done, step);
         s->from = mine.first;
-        s->to = rows->first + mine.first - rows->stripe_first[me];
         if (solve_sent(s, mode, s->sent + first[me] * length, mine.count, error) != STATUS_OK)
             goto done;
     }

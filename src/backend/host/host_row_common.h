@@ -1,4 +1,5 @@
-/* New rows that several ranks have nonzeros of: their systems are summed where a row is solved. */
+/* New rows that several ranks have nonzeros of (ranks/row_deal.h): their systems are summed where a
+ * row is solved. */
 #ifndef BLCO_HOST_ROW_COMMON_H
 #define BLCO_HOST_ROW_COMMON_H
 

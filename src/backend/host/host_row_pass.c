@@ -92,8 +92,7 @@ struct host_row_pass host_row_pass_begin(struct host_state *h, int mode)
 static void put_row(const struct host_row_pass *s, uint64_t row, const double *a)
 {
     const struct host_model *model = &s->h->model;
-    host_entries_write(host_model_row(model, s->h->solve.m, s->to + (row - s->from)), a,
-                       model->rank, model->precision);
+    host_entries_write(host_model_row(model, s->h->solve.m, row), a, model->rank, model->precision);
 }
 
 /* Takes the answer to the system of a row, a. */
@@ -228,7 +227,7 @@ enum status host_row_pass_sum(struct host_row_pass *s, int mode, host_system_sin
     struct host_state *h = s->h;
     const struct host_rows factors = host_model_rows(&h->model);
     const struct host_systems x = host_row_pass_systems(s, mode, &factors, sink);
-    if (h->built.nnz == 0)
+    if (x.slices->nnz == 0)
         return STATUS_OK;
     return host_systems_sum(&x, slice_from(x.slices, first), slice_from(x.slices, last),
                             &h->systems.totals, error);

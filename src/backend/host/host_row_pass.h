@@ -12,10 +12,9 @@ struct host_row_pass {
     struct host_state *h;
     struct host_row_solve solve;
     struct host_poisson_rows counts; /* with LOSS_POISSON, in place of `solve` */
-    uint64_t from;                   /* the first row ...                      */
-    uint64_t to;                     /* ... and its row in h->solve.m          */
-    const struct comm *peers;        /* host_row_common.c: who sends systems, and ... */
-    double *sent;                    /* ... where; borrowed                           */
+    const struct comm *peers;        /* host_row_common.c: who sends systems,     */
+    double *sent;                    /* where, borrowed,                          */
+    uint64_t from;                   /* and the row whose system is the first one */
 };
 
 /* Whether systems have G. */

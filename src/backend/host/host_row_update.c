@@ -33,16 +33,13 @@ void host_row_systems_free(struct host_row_systems *s)
     memory_free(s->common);
 }
 
-/* Rows that only this rank touches; all, where it has no peers. */
+/* Rows whose nonzeros this rank has; all, where it is alone. */
 static enum status solve_own(struct host_row_pass *s, int mode, struct error *error)
 {
     const struct mode_rows *rows = &s->h->ranks->mode[mode];
-    const uint64_t end = rows->first + rows->count;
-    if (rows->peers->size > 1 && !rows->row)
-        return STATUS_OK;
-    s->from = s->to = 0;
-    return host_row_pass_sum(s, mode, host_row_pass_solve,
-                             rows->row ? rows->first + rows->stripe : 0, end, error);
+    const uint64_t common = mode_rows_common(rows, rows->peers->rank);
+    return host_row_pass_sum(s, mode, host_row_pass_solve, rows->first + common,
+                             rows->first + rows->count, error);
 }
 
 /* No step of counts leaves a zero, so that none may be there at the start: zeros of factor matrix n
@@ -98,7 +95,7 @@ static enum status sum_values(struct host_row_pass *s, int mode, struct host_val
     const struct host_rows factors = host_model_rows(&h->model);
     const struct host_systems x = host_row_pass_systems(s, mode, &factors, NULL);
     *sums = (struct host_value_sums){0};
-    if (h->built.nnz > 0 && host_systems_values(&x, sums, error) != STATUS_OK)
+    if (x.slices->nnz > 0 && host_systems_values(&x, sums, error) != STATUS_OK)
         return error->status;
     double of[] = {sums->model_sq, sums->model, sums->misfit};
     if (comm_allreduce_sum(h->ranks->all, of, 3, error) != STATUS_OK)
@@ -167,7 +164,7 @@ enum status host_row_update_solve(struct host_state *h, int mode, struct error *
     struct host_row_totals *totals = &h->systems.totals;
     *totals = (struct host_row_totals){0};
     host_entries_zero(h->solve.m, model->shape.dims[mode] * model->rank, model->precision);
-    if (h->ranks->mode[mode].peers->size > 1 && host_row_common_solve(&s, mode, error) != STATUS_OK)
+    if (h->ranks->mode[mode].common > 0 && host_row_common_solve(&s, mode, error) != STATUS_OK)
         return error->status;
     if (solve_own(&s, mode, error) != STATUS_OK)
         return error->status;

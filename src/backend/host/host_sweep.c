@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "ranks/mode_nonzeros.h"
 
 /* Measured: gathering a row costs about the same from all tables of up to CACHES times the cache of
  * a core, and BEYOND times as much from larger ones. */
@@ -56,10 +57,10 @@ static enum status take_slices(struct building *b, struct blco *built, int n, st
     return b->narrow ? host_slices_narrow(&b->ordered[n], error) : STATUS_OK;
 }
 
-/* Builds one ordering straight from x, by a sort; the last of them spends x. */
-static enum status build_one(struct building *b, int kind, struct error *error)
+/* Builds one ordering straight from x, by a sort; the last one from the same x spends it. */
+static enum status build_one(struct building *b, int kind, bool last, struct error *error)
 {
-    struct blco_options options = {.kind = kind, .spent = b->done + 1 == b->all ? b->spent : NULL};
+    struct blco_options options = {.kind = kind, .spent = last ? b->spent : NULL};
     bool alto = kind == ORDERING_ALTO;
     double start = clock_now();
     announce(b);
@@ -105,22 +106,39 @@ static enum status build_orderings(struct building *b, struct error *error)
     for (int n = 0; n < b->x->shape.order; n++)
         replicas += b->wanted[n];
     b->all = replicas + (b->alto != NULL);
-    if (b->alto && build_one(b, ORDERING_ALTO, error) != STATUS_OK)
+    if (b->alto && build_one(b, ORDERING_ALTO, replicas == 0, error) != STATUS_OK)
         return error->status;
     if (replicas > 1 && blco_presort_possible(&b->x->shape))
         return build_from_common(b, error);
     for (int n = 0; n < b->x->shape.order; n++)
-        if (b->wanted[n] && build_one(b, n, error) != STATUS_OK)
+        if (b->wanted[n] && build_one(b, n, b->done + 1 == b->all, error) != STATUS_OK)
             return error->status;
     return STATUS_OK;
 }
 
+/* Builds the ordering of each mode from the nonzeros that this rank needs for it. */
+static enum status build_dealt(struct building *b, const struct rank_rows *ranks,
+                               struct error *error)
+{
+    const struct coo *x = b->x;
+    struct coo taken;
+    b->all = x->shape.order;
+    b->x = b->spent = &taken;
+    for (int n = 0; n < b->all && error->status == STATUS_OK; n++) {
+        if (mode_nonzeros_take(&taken, ranks, n, x, error) == STATUS_OK && taken.nnz > 0)
+            build_one(b, n, true, error);
+        coo_free(&taken);
+    }
+    return error->status;
+}
+
 /* Builds the orderings of x, the tensor or the reduced tensor, that s->sweep asks for. */
-static enum status build_decided(struct host_sweep *s, const struct coo *x, struct coo *spent,
-                                 struct progress *progress, struct error *error)
+static enum status build_decided(struct host_sweep *s, const struct tensor_source *source,
+                                 const struct coo *x, struct progress *progress,
+                                 struct error *error)
 {
     struct building b = {.x = x,
-                         .spent = spent,
+                         .spent = x == source->spent ? source->spent : NULL,
                          .alto = s->sweep.alto ? &s->alto : NULL,
                          .ordered = s->ordered,
                          .wanted = s->sweep.ordered,
@@ -128,7 +146,8 @@ static enum status build_decided(struct host_sweep *s, const struct coo *x, stru
                          .times = &s->seconds,
                          .progress = progress};
     memcpy(s->tuples, x->shape.dims, sizeof s->tuples);
-    return build_orderings(&b, error);
+    return source->ranks->dealt ? build_dealt(&b, source->ranks, error)
+                                : build_orderings(&b, error);
 }
 
 /* Builds the tensor of one group's tuples in the orderings of the group's modes, and takes the
@@ -157,10 +176,11 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
     return error->status;
 }
 
-static enum status build_reduced(struct host_sweep *s, struct grouped_tensor *grouped,
-                                 struct progress *progress, struct error *error)
+static enum status build_reduced(struct host_sweep *s, const struct tensor_source *source,
+                                 struct grouped_tensor *grouped, struct progress *progress,
+                                 struct error *error)
 {
-    if (build_decided(s, &grouped->reduced, NULL, progress, error) != STATUS_OK)
+    if (build_decided(s, source, &grouped->reduced, progress, error) != STATUS_OK)
         return error->status;
     for (int g = 0; g < s->sweep.groups.groups; g++)
         if (mode_groups_size(&s->sweep.groups, g) > 1 &&
@@ -205,15 +225,15 @@ static bool grouping_fits(const struct plan *plan)
 
 /* Builds with these mode groups if they fit. */
 static enum status build_grouped(struct host_sweep *s, const struct mode_groups *groups,
-                                 const struct coo *x, const struct plan *plan,
+                                 const struct tensor_source *source, const struct plan *plan,
                                  struct progress *progress, struct error *error)
 {
     struct grouped_tensor grouped;
-    if (mode_groups_apply(&grouped, groups, x, error) != STATUS_OK)
+    if (mode_groups_apply(&grouped, groups, source->x, error) != STATUS_OK)
         return error->status;
     if (groups_fit(&grouped, plan)) {
         sweep_decide(&s->sweep, plan, groups);
-        build_reduced(s, &grouped, progress, error);
+        build_reduced(s, source, &grouped, progress, error);
     }
     grouped_tensor_free(&grouped);
     return error->status;
@@ -221,9 +241,11 @@ static enum status build_grouped(struct host_sweep *s, const struct mode_groups 
 
 /* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.grouped
  * stays false. */
-static enum status try_groups(struct host_sweep *s, const struct coo *x, const struct plan *plan,
-                              struct progress *progress, struct error *error)
+static enum status try_groups(struct host_sweep *s, const struct tensor_source *source,
+                              const struct plan *plan, struct progress *progress,
+                              struct error *error)
 {
+    const struct coo *x = source->x;
     const struct gather_cost cost = {.row_bytes = plan->request.row_bytes,
                                      .cache_bytes = CACHES * machine_core_cache(),
                                      .beyond = BEYOND};
@@ -232,19 +254,19 @@ static enum status try_groups(struct host_sweep *s, const struct coo *x, const s
     if (mode_groups_choose(&groups, x, &cost, error) != STATUS_OK)
         return error->status;
     const bool some = groups.groups < x->shape.order;
-    if (some && build_grouped(s, &groups, x, plan, progress, error) != STATUS_OK)
+    if (some && build_grouped(s, &groups, source, plan, progress, error) != STATUS_OK)
         return error->status;
     s->seconds.grouping = clock_now() - start - backend_build_seconds(&s->seconds);
     return STATUS_OK;
 }
 
-static enum status build(struct host_sweep *s, const struct coo *x, struct coo *spent,
+static enum status build(struct host_sweep *s, const struct tensor_source *source,
                          const struct plan *plan, struct progress *progress, struct error *error)
 {
     const bool may_group = sweep_may_group(plan) && grouping_fits(plan);
-    if (may_group && try_groups(s, x, plan, progress, error) != STATUS_OK)
+    if (may_group && try_groups(s, source, plan, progress, error) != STATUS_OK)
         return error->status;
-    return s->sweep.grouped ? STATUS_OK : build_decided(s, x, spent, progress, error);
+    return s->sweep.grouped ? STATUS_OK : build_decided(s, source, source->x, progress, error);
 }
 
 /* Raises *rows to the scratch rows that this MTTKRP needs. */
@@ -269,6 +291,8 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
     const struct mode_groups *groups = &s->sweep.groups;
     uint64_t rows = 0;
     for (int g = 0; g < groups->groups; g++) {
+        if (!s->sweep.alto && s->ordered[g].nnz == 0)
+            continue;
         if (prepare_reduced(s, g, copies, error) != STATUS_OK)
             return error->status;
         need_scratch(&rows, &s->reduced[g]);
@@ -284,9 +308,10 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
     return error->status;
 }
 
-enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct coo *spent,
+enum status host_sweep_open(struct host_sweep *s, const struct tensor_source *source,
                             const struct plan *plan, struct progress *progress, struct error *error)
 {
+    const struct coo *x = source->x;
     struct mode_groups none;
     memset(s, 0, sizeof *s);
     s->shape = x->shape;
@@ -294,9 +319,9 @@ enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct co
     s->narrow = plan->request.narrow;
     mode_groups_none(&none, x->shape.order);
     sweep_decide(&s->sweep, plan, &none);
-    if (x->nnz == 0)
+    if (x->nnz == 0 && !source->ranks->dealt)
         return STATUS_OK;
-    if (build(s, x, spent, plan, progress, error) != STATUS_OK)
+    if (build(s, source, plan, progress, error) != STATUS_OK)
         goto failed;
     if (prepare_mttkrps(s, plan->request.copies, error) != STATUS_OK)
         goto failed;

@@ -35,10 +35,9 @@ struct host_sweep {
 };
 
 /* Builds the orderings of the plan, or those of mode groups where the plan allows these and they
- * pay; nothing where x has no nonzeros. x may be freed afterwards; `spent` is x where nobody else
- * needs it, and then is emptied as soon as the orderings can do without, otherwise NULL; `progress`
- * may be NULL. The caller closes *s, which is empty on failure. STATUS_MEMORY. */
-enum status host_sweep_open(struct host_sweep *s, const struct coo *x, struct coo *spent,
+ * pay; nothing where there are no nonzeros. `progress` may be NULL. The caller closes *s, which is
+ * empty on failure. STATUS_MEMORY; where rows are dealt, failures of other ranks. */
+enum status host_sweep_open(struct host_sweep *s, const struct tensor_source *source,
                             const struct plan *plan, struct progress *progress,
                             struct error *error);
 

@@ -94,20 +94,29 @@ static enum status open_tensor(struct work *w, struct rank_request *request, str
     return hold_entries_out(w, error);
 }
 
+static void note_grid(const struct work *w)
+{
+    char name[128];
+    const struct rank_tensor *t = w->tensor;
+    process_grid_name(t->grid.parts, t->shape.order, name, sizeof name);
+    if (cpd_settings_by_rows(settings_of(w), t->listed.unknown))
+        progress_note(w->progress, "%d ranks, each with all entries of the rows that it solves",
+                      t->grid.ranks);
+    else
+        progress_note(w->progress,
+                      "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
+                      t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
+}
+
 /* Shows how the tensor is split, and finds what speaks against its shape. */
 static void note_tensor(struct work *w)
 {
-    char name[128];
     const struct rank_tensor *t = w->tensor;
     struct cpd_results *results = &w->job->results;
     if (w->comm->rank > 0)
         return;
-    if (!is_alone(w)) {
-        process_grid_name(t->grid.parts, t->shape.order, name, sizeof name);
-        progress_note(w->progress,
-                      "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
-                      t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
-    }
+    if (!is_alone(w))
+        note_grid(w);
     find_in_shape(&results->findings, &t->shape, &settings_of(w)->common.options.problem);
     if (settings_of(w)->common.options.problem.unlisted.weighed)
         find_dropped_zeros(&results->findings, t->listed.dropped, settings_of(w)->tensor);
@@ -133,6 +142,9 @@ static enum status check_tensor(struct work *w, struct error *error)
     if (cpd_settings_check_order(&in->settings, t->shape.order, error) != STATUS_OK)
         return error->status;
     if (cpd_settings_check_unknown(&in->settings, t->listed.unknown, error) != STATUS_OK)
+        return error->status;
+    if (!is_alone(w) && cpd_settings_by_rows(&in->settings, t->listed.unknown) &&
+        cmd_refuse_grid(&in->settings.common.ranks, error) != STATUS_OK)
         return error->status;
     if (split_half_check(w->halves, t, error) != STATUS_OK)
         return error->status;
@@ -337,6 +349,20 @@ static enum status run_halves(struct work *w, struct error *error)
     return comm_end_phase(w->comm, error);
 }
 
+/* Where rows are dealt, no mode is cut, and the ranks say what they have. */
+static void describe_deal(struct cpd_reports *r)
+{
+    uint64_t most = 0, all = 0;
+    for (int k = 0; k < r->count; k++) {
+        const uint64_t nnz = r->report[k].rank.nnz;
+        most = nnz > most ? nnz : most;
+        all += nnz;
+    }
+    r->imbalance = all > 0 ? (double)most * r->count / (double)all - 1 : 0;
+    for (int n = 0; n < MAX_ORDER; n++)
+        r->parts[n] = 1;
+}
+
 /* Each rank reports to rank 0. */
 static enum status gather(struct work *w, struct error *error)
 {
@@ -344,7 +370,11 @@ static enum status gather(struct work *w, struct error *error)
     w->reports.imbalance = t->cost.imbalance;
     memcpy(w->reports.parts, t->grid.parts, sizeof w->reports.parts);
     w->mine.peak = machine_memory_peak();
-    return comm_allgather(w->comm, &w->mine, sizeof w->mine, w->reports.report, error);
+    if (comm_allgather(w->comm, &w->mine, sizeof w->mine, w->reports.report, error) != STATUS_OK)
+        return error->status;
+    if (t->rows.dealt)
+        describe_deal(&w->reports);
+    return STATUS_OK;
 }
 
 /* The times of rank 0. Where a rank alone has kept the tensor, it has not read it again. */

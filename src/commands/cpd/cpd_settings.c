@@ -413,6 +413,13 @@ enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t un
     return unknown > 0 ? check_by_rows(s, "unknown entries (nan)", error) : STATUS_OK;
 }
 
+bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown)
+{
+    struct problem p = s->common.options.problem;
+    problem_take_unknown(&p, unknown);
+    return problem_by_rows(&p);
+}
+
 /* What follows from --loss. */
 static enum status complete_loss(struct cpd_settings *s, struct error *error)
 {

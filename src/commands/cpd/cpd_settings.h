@@ -71,6 +71,9 @@ enum status cpd_settings_check_order(const struct cpd_settings *s, int order, st
 enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t unknown,
                                        struct error *error);
 
+/* Whether each row has a system of its own, of a tensor with so many unknown entries. */
+bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown);
+
 /* The word of --init, where the start is no model. */
 const char *cpd_settings_init_word(const struct cpd_settings *s);
 

@@ -11,7 +11,9 @@ static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *
                                const struct rank_tensor *t)
 {
     uint64_t rank = s->common.options.problem.rank, sharers = 1;
-    uint64_t part = ktensor_bytes(&t->part.here, rank), budget = s->common.options.host_memory;
+    const bool by_rows = cpd_settings_by_rows(s, t->listed.unknown);
+    uint64_t part = ktensor_bytes(by_rows ? &t->shape : &t->part.here, rank),
+             budget = s->common.options.host_memory;
     if (budget == 0) {
         uint64_t nonzeros = t->input.x.nnz * (4 * (uint64_t)t->shape.order + sizeof(double));
         sharers = (uint64_t)c->local_size;

@@ -95,6 +95,15 @@ enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct erro
                      order, order == 1 ? "" : "s");
 }
 
+enum status cmd_refuse_grid(const struct cmd_ranks *ranks, struct error *error)
+{
+    if (ranks->modes == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "--grid: no mode is cut where each row has a system of its own (--unlisted, "
+                     "--loss poisson, --holdout, unknown entries)");
+}
+
 static bool are_different(const struct cmd_gpus *gpus)
 {
     for (int i = 0; i < gpus->count; i++)

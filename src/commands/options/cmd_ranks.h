@@ -47,6 +47,9 @@ enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char
 /* Checks that --grid, where given, has a number for each mode of the tensor. STATUS_INPUT. */
 enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
 
+/* Refuses --grid where each row has a system of its own: no mode is cut. STATUS_INPUT. */
+enum status cmd_refuse_grid(const struct cmd_ranks *ranks, struct error *error);
+
 /* Sets gpus->count and gpus->device: which GPUs of this machine are meant, of which the first
  * CMD_MAX_GPUS count. A backend without GPUs gets the one number 0. STATUS_INPUT where there are no
  * such GPUs, or the list names one twice; errors as kind->devices. */

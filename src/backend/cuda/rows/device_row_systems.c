@@ -10,7 +10,8 @@
 #define SPANS_OF_GROUP 4                     /* ... and all lane groups, where there is no G ... */
 #define GROUP_SPAN_NNZ 256                   /* ... and a span has so many nonzeros              */
 #define PART_BYTES     (UINT64_C(128) << 20) /* of the parts of systems, at most */
-#define SHORT_AVERAGE  1024 /* nonzeros of a row: in modes with more, few rows are short */
+#define SHORT_AVERAGE                                                                              \
+    1024 /* nonzeros of a row that has some: in modes with more, few rows are short */
 
 static const char doing[] = "systems of rows on the GPU";
 
@@ -192,8 +193,8 @@ static int short_rows_of(const struct device_row_systems *s, const struct device
 {
     if (!s->mode[mode].tensor || !s->size.matrix)
         return 0;
-    const struct device_blco *b = &s->mode[mode].tensor->blco;
-    if (b->nnz / SHORT_AVERAGE > b->shape.dims[mode])
+    const struct device_tensor *t = s->mode[mode].tensor;
+    if (t->blco.nnz / SHORT_AVERAGE > t->blco.shape.dims[mode] - t->zero_rows)
         return 0;
     if (rules->counts)
         return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->size.rank));
@@ -277,15 +278,13 @@ enum status device_row_systems_piece(struct device_row_systems *s,
 
 enum status device_row_systems_take(struct device_row_systems *s,
                                     const struct device_row_pass *pass, const struct row_sent *sent,
-                                    uint64_t rows, uint64_t to, struct error *error)
+                                    uint64_t rows, struct error *error)
 {
     struct row_systems_args args = pass->args;
-    const uint64_t row_bytes = args.mttkrp.vectors * (uint64_t)VECTOR_BYTES;
     if (rows == 0)
         return STATUS_OK;
     device_row_room_args(&s->room, &args);
     args.sent = *sent;
-    args.mttkrp.m = (char *)args.mttkrp.m + (int64_t)(to - sent->first) * (int64_t)row_bytes;
     cudaError_t code = row_sent_solve(&args, (uint32_t)rows, pass->stream);
     if (code == cudaSuccess)
         code = end_step(s, &args, rows, pass->stream);

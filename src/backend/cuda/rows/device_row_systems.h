@@ -96,10 +96,10 @@ enum status device_row_systems_piece(struct device_row_systems *s,
                                      const struct device_row_pass *pass, uint32_t p,
                                      const struct row_sent *sent, struct error *error);
 
-/* A step: `rows` rows from the sums of their systems; row sent->first is written as row `to`. */
+/* A step: `rows` rows from sent->first on, from the sums of their systems. */
 enum status device_row_systems_take(struct device_row_systems *s,
                                     const struct device_row_pass *pass, const struct row_sent *sent,
-                                    uint64_t rows, uint64_t to, struct error *error);
+                                    uint64_t rows, struct error *error);
 
 /* *sum (device) = the totals of the last pass over `mode`; values: no row was solved.
  * Asynchronous. */

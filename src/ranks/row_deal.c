@@ -1,0 +1,181 @@
+#include "ranks/row_deal.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "tensor/shape.h"
+
+/* Classes of rows: numbers of nonzeros below EXACT are a class each; those from 2^k EXACT on are
+ * STEPS classes until they have doubled. */
+#define EXACT   64
+#define STEPS   32
+#define CLASSES (EXACT + 58 * STEPS)
+
+static unsigned class_of(uint64_t count)
+{
+    if (count < EXACT)
+        return (unsigned)count;
+    const unsigned shift = 58 - (unsigned)__builtin_clzll(count); /* STEPS <= count >> shift */
+    return EXACT + (shift - 1) * STEPS + (unsigned)(count >> shift) - STEPS;
+}
+
+/* The fewest nonzeros of a row of this class. */
+static uint64_t least_of_class(unsigned c)
+{
+    if (c < EXACT)
+        return c;
+    const unsigned above = c - EXACT;
+    return (uint64_t)(STEPS + above % STEPS) << (above / STEPS + 1);
+}
+
+/* What a rank has got so far. */
+struct load {
+    uint64_t rows, nonzeros;
+    int rank;
+};
+
+struct dealing {
+    struct row_deal *d;
+    const uint64_t *count;
+    uint64_t rows;
+    int ranks;
+    uint64_t most;     /* nonzeros of a row that is not common, at most                     */
+    uint64_t *members; /* (CLASSES): rows of each class that are not common                  */
+    uint32_t *quota;   /* (CLASSES x ranks): how many of these each rank gets                */
+    int *turn;         /* (CLASSES): the rank that gets the next row of the class            */
+    struct load *load; /* (ranks): least first, as they stand before a class is dealt        */
+    uint64_t *next;    /* (ranks): the place of the next row of each rank                    */
+};
+
+static void count_classes(struct dealing *g)
+{
+    uint64_t all = 0;
+    for (uint64_t i = 0; i < g->rows; i++)
+        all += g->count[i];
+    g->most = all / ((uint64_t)g->ranks * ROW_DEAL_SHARES);
+    for (uint64_t i = 0; i < g->rows; i++) {
+        if (g->count[i] > g->most)
+            g->d->common++;
+        else
+            g->members[class_of(g->count[i])]++;
+    }
+}
+
+static int compare_loads(const void *a, const void *b)
+{
+    const struct load *x = a, *y = b;
+    if (x->rows != y->rows)
+        return x->rows < y->rows ? -1 : 1;
+    if (x->nonzeros != y->nonzeros)
+        return x->nonzeros < y->nonzeros ? -1 : 1;
+    return x->rank - y->rank;
+}
+
+/* Decides how many rows of each class each rank gets, largest rows first. Those that are left over
+ * go to the ranks that have got least. */
+static void deal_classes(struct dealing *g)
+{
+    const uint64_t ranks = (uint64_t)g->ranks;
+    for (int k = 0; k < g->ranks; k++)
+        g->load[k] = (struct load){.rows = row_deal_common(g->d->common, k, g->ranks), .rank = k};
+    for (unsigned c = CLASSES; c-- > 0;) {
+        uint32_t *quota = g->quota + c * ranks;
+        const uint64_t evenly = g->members[c] / ranks, left = g->members[c] % ranks;
+        if (left > 0)
+            qsort(g->load, ranks, sizeof *g->load, compare_loads);
+        for (uint64_t k = 0; k < ranks; k++) {
+            struct load *load = &g->load[k];
+            const uint64_t rows = evenly + (k < left);
+            quota[load->rank] = (uint32_t)rows;
+            load->rows += rows;
+            load->nonzeros += rows * least_of_class(c);
+        }
+    }
+}
+
+static void measure_stripes(struct dealing *g)
+{
+    struct row_deal *d = g->d;
+    for (int k = 0; k < g->ranks; k++) {
+        const struct load *load = &g->load[k];
+        d->rows[load->rank] = load->rows;
+        d->stripe = load->rows > d->stripe ? load->rows : d->stripe;
+    }
+    for (int k = 0; k < g->ranks; k++)
+        g->next[k] = (uint64_t)k * d->stripe + row_deal_common(d->common, k, g->ranks);
+}
+
+/* The rank that gets the next row of this class. */
+static int take_turn(struct dealing *g, unsigned c)
+{
+    uint32_t *quota = g->quota + c * (uint64_t)g->ranks;
+    while (quota[g->turn[c]] == 0)
+        g->turn[c]++;
+    quota[g->turn[c]]--;
+    return g->turn[c];
+}
+
+static void place_rows(struct dealing *g)
+{
+    struct row_deal *d = g->d;
+    const uint64_t ranks = (uint64_t)g->ranks;
+    for (uint64_t i = 0, common = 0; i < g->rows; i++) {
+        if (g->count[i] > g->most) {
+            d->place[i] = (uint32_t)(common % ranks * d->stripe + common / ranks);
+            common++;
+            continue;
+        }
+        const int k = take_turn(g, class_of(g->count[i]));
+        d->place[i] = (uint32_t)g->next[k]++;
+        d->own[k] += g->count[i];
+    }
+}
+
+static enum status allocate(struct dealing *g, struct error *error)
+{
+    struct row_deal *d = g->d;
+    const size_t ranks = (size_t)g->ranks;
+    d->rows = memory_zeros(ranks, sizeof *d->rows, error);
+    d->own = memory_zeros(ranks, sizeof *d->own, error);
+    d->place = memory_array(g->rows, sizeof *d->place, error);
+    g->members = memory_zeros(CLASSES, sizeof *g->members, error);
+    g->quota = memory_array(CLASSES * ranks, sizeof *g->quota, error);
+    g->turn = memory_zeros(CLASSES, sizeof *g->turn, error);
+    g->load = memory_array(ranks, sizeof *g->load, error);
+    g->next = memory_array(ranks, sizeof *g->next, error);
+    return error->status;
+}
+
+enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t rows, int ranks,
+                          struct error *error)
+{
+    struct dealing g = {.d = d, .count = count, .rows = rows, .ranks = ranks};
+    *d = (struct row_deal){0};
+    if (allocate(&g, error) != STATUS_OK)
+        goto done;
+    count_classes(&g);
+    deal_classes(&g);
+    measure_stripes(&g);
+    if (d->stripe * (uint64_t)ranks > MAX_LENGTH)
+        error_set(error, STATUS_MEMORY, "a mode of %llu rows is too long for %d ranks",
+                  (unsigned long long)rows, ranks);
+    else
+        place_rows(&g);
+done:
+    memory_free(g.members);
+    memory_free(g.quota);
+    memory_free(g.turn);
+    memory_free(g.load);
+    memory_free(g.next);
+    if (error->status != STATUS_OK)
+        row_deal_free(d);
+    return error->status;
+}
+
+void row_deal_free(struct row_deal *d)
+{
+    memory_free(d->rows);
+    memory_free(d->own);
+    memory_free(d->place);
+    *d = (struct row_deal){0};
+}
