@@ -58,7 +58,7 @@ static enum status deal_mode(struct info_ranks *r, const uint64_t *count, int n,
     const uint64_t rows = r->grid.shape.dims[n], ranks = (uint64_t)r->grid.ranks;
     struct row_deal deal;
     uint64_t all = 0, own = 0, most = 0;
-    if (row_deal_make(&deal, count, rows, r->grid.ranks, error) != STATUS_OK)
+    if (row_deal_make(&deal, count, rows, r->grid.ranks, false, error) != STATUS_OK)
         return error->status;
     for (uint64_t i = 0; i < rows; i++)
         all += count[i];
@@ -79,13 +79,23 @@ enum status info_ranks_deal(struct info_ranks *r, const struct cmd_ranks *ranks,
                             const struct plan *plan, struct error *error)
 {
     const struct plan_tensor *tensor = &plan->request.tensor;
-    *r = (struct info_ranks){.machine = *machine, .dealt = true};
+    const uint64_t row_bytes = plan->request.row_bytes;
+    if (info_ranks_choose(r, ranks, machine, census, plan, error) != STATUS_OK)
+        return error->status;
+    const int kept = row_deal_kept(&r->grid, row_bytes);
     r->cost.mttkrp_seconds = r->cost.solve_seconds = r->cost.move_seconds = NAN;
+    if (kept >= 0) {
+        r->cost.moved_bytes = (uint64_t)row_deal_kept_bytes(&r->grid, kept, row_bytes);
+        return STATUS_OK;
+    }
+    process_grid_free(&r->grid);
+    *r = (struct info_ranks){.machine = *machine, .cost = r->cost, .dealt = true};
+    r->cost.largest_nnz = r->cost.moved_bytes = 0;
     if (process_grid_alone(&r->grid, &tensor->shape, error) != STATUS_OK)
         return error->status;
     r->grid.ranks = ranks->ranks;
     for (int n = 0; n < tensor->shape.order; n++)
-        if (deal_mode(r, census->count[n], n, plan->request.row_bytes, error) != STATUS_OK)
+        if (deal_mode(r, census->count[n], n, row_bytes, error) != STATUS_OK)
             return error->status;
     r->cost.imbalance = (double)r->cost.largest_nnz * ranks->ranks / (double)tensor->nnz - 1;
     return STATUS_OK;
@@ -143,7 +153,7 @@ void info_ranks_show(const struct info_ranks *r)
     printf(" in a rank at most\n");
     printf("moves        %s sent by a rank in an iteration, and as much received\n",
            number_size(cost->moved_bytes, moved));
-    if (r->dealt)
+    if (isnan(cost->mttkrp_seconds))
         return;
     printf(
         "iteration    about %.3g s of MTTKRP + %.3g s of solves + %.3g s of moving rows = %.3g s\n",

@@ -14,7 +14,7 @@ struct info_ranks {
     struct grid_cost cost;
     bool is_chosen;    /* by the model, not by the user */
     bool is_estimated; /* the cost, from a sample       */
-    bool dealt; /* rows are (ranks/row_deal.h): no mode is cut, and the model knows no seconds */
+    bool dealt;        /* rows are, and no mode is kept (ranks/row_deal.h): no mode is cut */
 };
 
 /* The census of a tensor, in one pass over the pieces. The caller frees *c with coo_census_free.
@@ -33,7 +33,7 @@ enum status info_ranks_choose(struct info_ranks *r, const struct cmd_ranks *rank
                               const struct rank_machine *machine, const struct coo_census *census,
                               const struct plan *plan, struct error *error);
 
-/* The same where each row has a system of its own. */
+/* The same where each row has a system of its own, of which the model knows no seconds. */
 enum status info_ranks_deal(struct info_ranks *r, const struct cmd_ranks *ranks,
                             const struct rank_machine *machine, const struct coo_census *census,
                             const struct plan *plan, struct error *error);

@@ -243,13 +243,15 @@ static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *
     return STATUS_OK;
 }
 
-static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, struct error *error)
+static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, bool all_common,
+                             struct error *error)
 {
     struct row_deal deal = {0};
     uint64_t *count = count_nonzeros(r, n, x, error);
     if (error->status != STATUS_OK)
         goto done;
-    if (row_deal_make(&deal, count, r->part.whole.dims[n], r->all->size, error) != STATUS_OK)
+    if (row_deal_make(&deal, count, r->part.whole.dims[n], r->all->size, all_common, error) !=
+        STATUS_OK)
         goto done;
     if (take_deal(r, n, &deal, error) != STATUS_OK)
         goto done;
@@ -262,18 +264,24 @@ done:
     return error->status;
 }
 
-enum status rank_rows_deal(struct rank_rows *r, struct coo *x, struct error *error)
+enum status rank_rows_deal(struct rank_rows *r, struct coo *x, int kept, struct error *error)
 {
     if (r->divided)
         return STATUS_OK;
     r->most_nnz = x->nnz;
-    for (int n = 0; n < r->range.whole.order; n++)
-        if (deal_mode(r, n, x, error) != STATUS_OK) {
+    for (int n = 0; n < r->range.whole.order; n++) {
+        if (n == kept)
+            divide_evenly(r, n, error);
+        else
+            deal_mode(r, n, x, kept >= 0, error);
+        if (error->status != STATUS_OK) {
             comm_abort(r->all, error);
             return error->status;
         }
+    }
     x->shape = part_shape(&r->part);
-    r->divided = r->dealt = true;
+    r->divided = true;
+    r->dealt = kept < 0;
     return STATUS_OK;
 }
 

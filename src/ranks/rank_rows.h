@@ -13,7 +13,8 @@
  * Where each row has a system of its own, a system is far more than a row: R (R + 3) / 2 numbers.
  * Then rows are dealt (row_deal.h): all ranks are peers and have all rows, in equal stripes, and a
  * rank needs other nonzeros for each mode (mode_nonzeros.h): all of the rows of its stripe, but for
- * a few common rows at the beginning of each stripe. */
+ * a few common rows at the beginning of each stripe. Or ranks keep their ranges of one mode, where
+ * no other rank has nonzeros, and all rows of the other modes are common (row_deal_kept). */
 #ifndef BLCO_RANK_ROWS_H
 #define BLCO_RANK_ROWS_H
 
@@ -40,7 +41,7 @@ struct rank_rows {
     struct part range; /* the rows of the rank's ranges, in the order of the tensor               */
     struct part part;  /* the rows that the rank has, once they are divided                       */
     bool divided;      /* rank_rows_divide, or _divide_mode for all modes, or _deal is done       */
-    bool dealt;        /* by rank_rows_deal                                                       */
+    bool dealt;        /* by rank_rows_deal, and no mode is kept                                  */
     uint64_t most_nnz; /* then: the nonzeros of the mode for which the rank has most, or of its
                         * part of the grid, if these are more                                     */
     double norm_sq;    /* ||X||^2 over all ranks, where backends take the nonzeros from a file    */
@@ -76,8 +77,9 @@ enum status rank_rows_divide(struct rank_rows *r, struct coo *x, struct error *e
 
 /* In place of rank_rows_divide where each row has a system of its own. x keeps its nonzeros, those
  * of the rank's part of the grid; they get the indices and the shape of r->part, which has all rows
- * of the tensor. Errors as rank_rows_divide. */
-enum status rank_rows_deal(struct rank_rows *r, struct coo *x, struct error *error);
+ * of the tensor, but of the mode `kept` (row_deal_kept; -1: none) those of the rank's range. Errors
+ * as rank_rows_divide. */
+enum status rank_rows_deal(struct rank_rows *r, struct coo *x, int kept, struct error *error);
 
 /* As rank_rows_divide, mode by mode from mode 0 on, for nonzeros that are in device memory, which
  * the caller renumbers. touched[i] (rows of the range) is 1 where the rank has a nonzero in row i

@@ -68,6 +68,7 @@ static enum status choose_grid(struct rank_tensor *t, const struct coo_census *c
     if (bcast_grid(t, error) != STATUS_OK)
         return error->status;
     t->part = process_grid_part(&t->grid, t->comm->rank);
+    t->row_bytes = request->row_bytes;
     return STATUS_OK;
 }
 
@@ -387,7 +388,10 @@ enum status rank_tensor_divide_rows(struct rank_tensor *t, bool by_rows, struct 
 {
     rank_tensor_take_hash(t);
     const double start = clock_now();
-    (by_rows ? rank_rows_deal : rank_rows_divide)(&t->rows, &t->input.x, error);
+    if (by_rows)
+        rank_rows_deal(&t->rows, &t->input.x, row_deal_kept(&t->grid, t->row_bytes), error);
+    else
+        rank_rows_divide(&t->rows, &t->input.x, error);
     if (t->comm->size > 1)
         t->exchange_seconds += clock_now() - start;
     return error->status;

@@ -33,6 +33,7 @@ struct rank_tensor {
     struct coo_listed listed; /* what all ranks list besides nonzeros                           */
     struct process_grid grid; /* the same on all ranks; owned                                   */
     struct grid_cost cost;
+    uint64_t row_bytes;    /* for which the grid was chosen                                     */
     struct part part;      /* this rank's ranges                                                */
     struct rank_rows rows; /* the rows that it has                                              */
     struct tensor_input input; /* this rank's nonzeros, distinct and without zeros, perhaps none;

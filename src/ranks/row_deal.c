@@ -11,6 +11,41 @@
 #define STEPS   32
 #define CLASSES (EXACT + 58 * STEPS)
 
+static double system_bytes(uint64_t row_bytes)
+{
+    const double columns = (double)row_bytes / sizeof(double);
+    return columns * (columns + 3) / 2 * sizeof(double);
+}
+
+double row_deal_kept_bytes(const struct process_grid *grid, int kept, uint64_t row_bytes)
+{
+    double rows = 0;
+    for (int n = 0; n < grid->shape.order; n++)
+        rows += n == kept ? 0 : (double)grid->shape.dims[n];
+    return rows * system_bytes(row_bytes);
+}
+
+/* The only mode that is cut; -1: there is none. */
+static int cut_mode(const struct process_grid *grid)
+{
+    for (int n = 0; n < grid->shape.order; n++)
+        if (grid->parts[n] > 1)
+            return grid->parts[n] == grid->ranks ? n : -1;
+    return -1;
+}
+
+int row_deal_kept(const struct process_grid *grid, uint64_t row_bytes)
+{
+    const int kept = cut_mode(grid);
+    if (kept < 0)
+        return -1;
+    for (int n = 0; n < grid->shape.order; n++)
+        if (n != kept && (double)grid->shape.dims[n] * system_bytes(row_bytes) > ROW_DEAL_SENT)
+            return -1;
+    const double rows = (double)grid->shape.dims[kept] * (double)row_bytes;
+    return 2 * row_deal_kept_bytes(grid, kept, row_bytes) < rows ? kept : -1;
+}
+
 static unsigned class_of(uint64_t count)
 {
     if (count < EXACT)
@@ -39,6 +74,7 @@ struct dealing {
     const uint64_t *count;
     uint64_t rows;
     int ranks;
+    bool all_common;
     uint64_t most;     /* nonzeros of a row that is not common, at most                     */
     uint64_t *members; /* (CLASSES): rows of each class that are not common                  */
     uint32_t *quota;   /* (CLASSES x ranks): how many of these each rank gets                */
@@ -52,7 +88,7 @@ static void count_classes(struct dealing *g)
     uint64_t all = 0;
     for (uint64_t i = 0; i < g->rows; i++)
         all += g->count[i];
-    g->most = all / ((uint64_t)g->ranks * ROW_DEAL_SHARES);
+    g->most = g->all_common ? 0 : all / ((uint64_t)g->ranks * ROW_DEAL_SHARES);
     for (uint64_t i = 0; i < g->rows; i++) {
         if (g->count[i] > g->most)
             g->d->common++;
@@ -147,9 +183,10 @@ static enum status allocate(struct dealing *g, struct error *error)
 }
 
 enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t rows, int ranks,
-                          struct error *error)
+                          bool all_common, struct error *error)
 {
-    struct dealing g = {.d = d, .count = count, .rows = rows, .ranks = ranks};
+    struct dealing g = {
+        .d = d, .count = count, .rows = rows, .ranks = ranks, .all_common = all_common};
     *d = (struct row_deal){0};
     if (allocate(&g, error) != STATUS_OK)
         goto done;

@@ -5,17 +5,27 @@
  * A row with so many nonzeros that one rank could not have them all is common: its nonzeros stay
  * where they are, and the ranks sum its system. These are at most ROW_DEAL_SHARES rows a rank.
  *
+ * Where one mode is far longer than the others, to gather its rows may take longer than to sum the
+ * systems of all rows of the other modes: then ranks keep their ranges of that mode and the
+ * nonzeros of these, and all rows of the other modes are common (row_deal_kept).
+ *
  * The rows of equal numbers of nonzeros, about, are cut into one run of neighbours for each rank,
  * because rows near each other often need the same rows of the other modes. */
 #ifndef BLCO_ROW_DEAL_H
 #define BLCO_ROW_DEAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "plan/process_grid.h"
 
 /* A row is common where it has more nonzeros than this part of those of a rank. */
 #define ROW_DEAL_SHARES 8
+
+/* Bytes of the systems of a mode's common rows that the ranks sum, at most, where these are all its
+ * rows. */
+#define ROW_DEAL_SENT (UINT64_C(128) << 20)
 
 /* Stripe k has the rows that rank k solves: common ones, then its own, each in the order of the
  * tensor; shorter stripes are filled up with rows that are none. */
@@ -33,11 +43,21 @@ static inline uint64_t row_deal_common(uint64_t common, int k, int ranks)
     return (common + (uint64_t)(ranks - 1 - k)) / (uint64_t)ranks;
 }
 
-/* count (rows) = the nonzeros of each row. The same on all ranks. The caller frees *d with
- * row_deal_free; it is empty on failure. STATUS_MEMORY, also where places do not fit into 32 bits.
+/* The mode whose ranges on this grid the ranks keep: the only one that is cut, if the systems of
+ * all rows of the other modes are less than half of what its rows are, in bytes, and do not pass
+ * ROW_DEAL_SENT. -1: none. row_bytes: of a factor matrix's row of R doubles; a system has R (R + 3)
+ * / 2. */
+int row_deal_kept(const struct process_grid *grid, uint64_t row_bytes);
+
+/* The bytes of the systems of all rows of the other modes. */
+double row_deal_kept_bytes(const struct process_grid *grid, int kept, uint64_t row_bytes);
+
+/* count (rows) = the nonzeros of each row; all_common: every row that has some is common. The same
+ * on all ranks. The caller frees *d with row_deal_free; it is empty on failure. STATUS_MEMORY, also
+ * where places do not fit into 32 bits.
  */
 enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t rows, int ranks,
-                          struct error *error);
+                          bool all_common, struct error *error);
 
 /* Accepts an empty one. */
 void row_deal_free(struct row_deal *d);

@@ -28,6 +28,7 @@ struct world {
     atomic_int apart;              /* modes and ranks that keep rows of their own apart     */
     atomic_int common, own;        /* dealt rows that are common, and that are not          */
     bool deals;                    /* rows are dealt                                        */
+    int kept;                      /* then: the mode that is kept, or -1                    */
 };
 
 struct job {
@@ -128,6 +129,29 @@ static bool takes_nonzeros(const struct rank_rows *r, const struct coo *x, struc
     return right;
 }
 
+static void divide(struct rank_rows *r, struct coo *x, const struct world *w, struct error *error)
+{
+    if (w->deals)
+        rank_rows_deal(r, x, w->kept, error);
+    else
+        rank_rows_divide(r, x, error);
+}
+
+/* Where a mode is kept, this rank's nonzeros serve all modes. */
+static bool keeps_nonzeros(const struct rank_rows *r, const struct coo *x, struct world *w)
+{
+    for (int n = 0; n < x->shape.order; n++)
+        for (uint64_t i = 0; i < x->nnz; i++) {
+            const uint64_t row = x->index[n][i];
+            const bool common = mode_rows_is_common(&r->mode[n], row);
+            if (common == (n == w->kept) || (!common && row - r->mode[n].first >= r->mode[n].count))
+                return false;
+            w->taken[n][whole_row(&r->part, n, row)]++;
+            ++*(common ? &w->common : &w->own);
+        }
+    return true;
+}
+
 static void one_rank(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
@@ -142,14 +166,16 @@ static void one_rank(struct comm *c, void *context, struct error *error)
         for (int n = 0; n < t.shape.order; n++)
             memcpy(before.index[n], t.input.x.index[n], t.input.x.nnz * sizeof *before.index[n]);
         if (rank_rows_open(&r, c, &t.grid, error) == STATUS_OK)
-            (job->world->deals ? rank_rows_deal : rank_rows_divide)(&r, &t.input.x, error);
+            divide(&r, &t.input.x, job->world, error);
     }
     bool right = error->status == STATUS_OK && keeps_rows(&r, &t.input.x, &before, &t.part);
     if (error->status == STATUS_OK)
         note_solved(&r, job->world);
     for (int n = 0; right && n < t.shape.order; n++)
         right = adds_up(&r, &t.input.x, job->world, n, error);
-    for (int n = 0; right && job->world->deals && n < t.shape.order; n++)
+    if (right && r.divided && !r.dealt && job->world->deals)
+        right = keeps_nonzeros(&r, &t.input.x, job->world);
+    for (int n = 0; right && r.dealt && n < t.shape.order; n++)
         right = takes_nonzeros(&r, &t.input.x, job->world, n, error);
     if (!right)
         error_set(error, STATUS_INTERNAL, "rank %d: rows are wrong", c->rank);
@@ -162,7 +188,7 @@ static void one_rank(struct comm *c, void *context, struct error *error)
 
 static void make_world(struct world *w, const struct coo *x, bool deals)
 {
-    *w = (struct world){.x = x, .deals = deals};
+    *w = (struct world){.x = x, .deals = deals, .kept = -1};
     for (int n = 0; n < x->shape.order; n++) {
         w->sum[n] = calloc(x->shape.dims[n], sizeof *w->sum[n]);
         w->solved[n] = calloc(x->shape.dims[n], sizeof *w->solved[n]);
@@ -230,14 +256,18 @@ static void test_rows(void **state)
 }
 
 /* Each nonzero is with one rank for each mode. */
-static void check_deal(const struct coo *x, int ranks)
+static void check_deal(const struct coo *x, int ranks, int kept)
 {
     struct world w;
     struct job job[MOST_RANKS];
     struct error errors[MOST_RANKS];
     make_world(&w, x, true);
-    for (int k = 0; k < MOST_RANKS; k++)
-        job[k] = (struct job){.world = &w};
+    w.kept = kept;
+    for (int k = 0; k < MOST_RANKS; k++) {
+        job[k] = (struct job){.world = &w, .modes = kept >= 0 ? x->shape.order : 0};
+        for (int n = 0; kept >= 0 && n < x->shape.order; n++)
+            job[k].parts[n] = n == kept ? ranks : 1;
+    }
     assert_true(run_rank_threads(ranks, one_rank, job, sizeof *job, errors));
     assert_all_well(errors, ranks);
     for (int n = 0; n < x->shape.order; n++) {
@@ -277,8 +307,8 @@ static void test_dealt_rows(void **state)
             x.value[i] = value_at(index, x.shape.order);
         }
         for (size_t s = 0; s < sizeof rank_counts / sizeof *rank_counts; s++)
-            if (rank_counts[s] > 1)
-                check_deal(&x, rank_counts[s]);
+            for (int kept = -1; rank_counts[s] > 1 && kept < x.shape.order; kept++)
+                check_deal(&x, rank_counts[s], kept);
         coo_free(&x);
     }
 }

@@ -2,16 +2,19 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "base/least.h"
 #include "base/memory.h"
 
 #define USUAL_RANKS 64 /* more take more memory than the plan knows of */
 
 static const char doing[] = "systems of rows on several GPUs";
 
-uint64_t device_common_rows_bytes(const struct device_row_size *size)
+uint64_t device_common_rows_bytes(const struct shape *shape, const struct device_row_size *size)
 {
     const uint64_t numbers = row_sent_length((uint32_t)size->rank, size->matrix, USUAL_RANKS);
-    return USUAL_RANKS * ROW_DEAL_SHARES * (numbers * sizeof(double) + sizeof(struct row_totals));
+    const uint64_t system = numbers * sizeof(double) + sizeof(struct row_totals);
+    const uint64_t few = USUAL_RANKS * ROW_DEAL_SHARES, all = ROW_DEAL_SENT / system;
+    return least_of(shape_longest(shape), few > all ? few : all) * system;
 }
 
 enum status device_common_rows_open(struct device_common_rows *c, const struct rank_rows *ranks,

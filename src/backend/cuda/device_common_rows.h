@@ -15,8 +15,8 @@ struct device_common_rows {
     bool least;               /* each rank sends the least value of a row                     */
 };
 
-/* Device memory that they take, about. */
-uint64_t device_common_rows_bytes(const struct device_row_size *size);
+/* Device memory that they take for a tensor of this shape, about. */
+uint64_t device_common_rows_bytes(const struct shape *shape, const struct device_row_size *size);
 
 /* Accepts one rank. counts: as in struct row_systems_args. The caller closes *c, also after a
  * failure. STATUS_MEMORY. */

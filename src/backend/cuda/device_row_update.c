@@ -17,7 +17,7 @@ static void plan_common(struct plan_request *request, const struct device_row_si
 {
     const struct plan_tensor *tensor = &request->tensor;
     request->can_stream = request->must_stream = false;
-    request->system_bytes += device_common_rows_bytes(size) +
+    request->system_bytes += device_common_rows_bytes(&tensor->shape, size) +
                              (uint64_t)tensor->shape.order * device_row_spans_bytes(tensor->nnz);
 }
 
