@@ -87,7 +87,8 @@ static void test_oracle(void **state)
     use_ranks(state);
     static const struct tensor_case cases[] = {
         {2, {30, 40}, 400, 0},      {3, {20, 1, 30}, 300, 0},    {3, {25, 30, 20}, 3000, 1},
-        {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0}};
+        {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0},
+        {3, {7, 1500, 5}, 2500, 0}}; /* ranks keep their ranges of the long mode */
     static const double weights[] = {0, 0.2, 1};
     static const uint64_t ranks[] = {1, 5, 9};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
