@@ -2,6 +2,7 @@
 
 #include "kernels/dense/dense_vector.cuh"
 #include "numerics/thread_blocks.cuh"
+#include "numerics/vector_bytes.h"
 
 namespace
 {
@@ -66,7 +67,7 @@ bool in_vectors(const peer_arrays *arrays, const void *to)
     uintptr_t all = (uintptr_t)to | (uintptr_t)(arrays->count * precision_bytes(arrays->precision));
     for (int k = 0; k < arrays->peers; k++)
         all |= (uintptr_t)arrays->from[k];
-    return all % 16 == 0;
+    return all % VECTOR_BYTES == 0;
 }
 
 template <typename Real, typename Vector>

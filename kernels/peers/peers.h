@@ -9,7 +9,7 @@
 
 #include "numerics/precision.h"
 
-#define PEERS_MOST 16
+#define PEERS_MOST 16 /* GPUs */
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,7 +12,7 @@ struct shared_library {
     const char *const *folders; /* that are searched after those of the loader (LD_LIBRARY_PATH,
                                  * the program's own, the system's); NULL ends the list, an empty
                                  * name is skipped; NULL for none */
-    const char *need;           /* who needs what: "several GPUs need NCCL"                     */
+    const char *need;           /* who needs what: "these GPUs need NCCL"                       */
     const char *remedy;         /* "install libnccl2, or name its folder in LD_LIBRARY_PATH"    */
 };
 

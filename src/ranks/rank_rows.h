@@ -45,7 +45,7 @@ struct rank_rows {
     uint64_t most_nnz; /* then: the nonzeros of the mode for which the rank has most, or of its
                         * part of the grid, if these are more                                     */
     double norm_sq;    /* ||X||^2 over all ranks, where backends take the nonzeros from a file    */
-    struct device_comm *devices; /* NCCL between the ranks' GPUs (backend_kind.h); borrowed, may be
+    struct device_comm *devices; /* connects the ranks' GPUs (backend_kind.h); borrowed, may be
                                   * NULL */
     struct mode_rows mode[MAX_ORDER];
 };

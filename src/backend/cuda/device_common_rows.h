@@ -1,6 +1,7 @@
 /* The systems of common rows (row_deal.h), which several GPUs sum: every GPU leaves its systems in
  * an array, these are summed, and each GPU solves those of its stripe. It sends all others,
- * (R (R + 1) / 2 + 2 R) doubles a row; common rows are few, and have many nonzeros. */
+ * (R (R + 1) / 2 + 2 R) doubles a row: common rows are few, or all rows of modes that are short
+ * beside another one. */
 #ifndef BLCO_DEVICE_COMMON_ROWS_H
 #define BLCO_DEVICE_COMMON_ROWS_H
 

@@ -11,7 +11,7 @@
 
 #define DEVICE_MOST_MOVES 512 /* timed between two waits of the host; more are not timed */
 
-/* NCCL's operations follow each other, whichever stream they are queued on (device_comm.h):
+/* Operations follow each other, whichever stream they are queued on (device_comm.h):
  * `moved` is recorded after each one, and the next one waits for `moved`. */
 struct device_ranks {
     const struct rank_rows *ranks;        /* borrowed                                         */

@@ -8,7 +8,7 @@
 
 struct device_comm {
     const struct device_engine *engine;
-    void *state;       /* the engine's            */
+    void *state;       /* the engine's; owned     */
     struct comm *host; /* borrowed                */
     pthread_t thread;  /* connects the GPUs       */
     bool connecting;   /* the thread has not been joined                  */
@@ -16,15 +16,18 @@ struct device_comm {
     struct error failure;
 };
 
-/* The same engine on all ranks. */
-static enum status choose_engine(struct device_comm *d, const struct device_places *places,
-                                 struct error *error)
+/* Makes the state of the same engine on all ranks. */
+static enum status open_engine(struct device_comm *d, const struct device_places *places,
+                               struct error *error)
 {
     int needs_nccl = !peer_engine_serves(places);
     if (comm_allreduce_max(d->host, &needs_nccl, error) != STATUS_OK)
         return error->status;
     d->engine = needs_nccl ? &nccl_engine : &peer_engine;
-    return d->engine->open(&d->state, places, error);
+    d->state = memory_zeros(1, d->engine->state_bytes, error);
+    if (comm_allreduce_error(d->host, error) != STATUS_OK)
+        return error->status;
+    return d->engine->open(d->state, places, error);
 }
 
 static void *connect_gpus(void *context)
@@ -56,13 +59,15 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
     d->host = host;
     if (comm_allgather(host, &device, sizeof device, devices, error) != STATUS_OK)
         goto done;
-    if (choose_engine(d, &places, error) != STATUS_OK)
+    if (open_engine(d, &places, error) != STATUS_OK)
         goto done;
     begin(d);
     *c = d;
 done:
-    if (error->status != STATUS_OK)
+    if (error->status != STATUS_OK) {
+        memory_free(d ? d->state : NULL);
         memory_free(d);
+    }
     memory_free(devices);
     return error->status;
 }
@@ -105,6 +110,7 @@ static void end(struct device_comm *c, bool leaving)
         return;
     join(c);
     c->engine->close(c->state, c->connected, leaving);
+    memory_free(c->state);
     memory_free(c);
 }
 

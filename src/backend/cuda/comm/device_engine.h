@@ -35,9 +35,10 @@ struct device_places {
 };
 
 struct device_engine {
-    /* Makes *state, which `close` ends, also after a failure of what follows. Every rank calls it.
-     * NULL on failure, which all ranks then have. */
-    enum status (*open)(void **state, const struct device_places *places, struct error *error);
+    size_t state_bytes;
+    /* Fills a state of zeros, which the caller owns. Every rank calls it; a failure is that of all
+     * ranks, and leaves nothing to close. */
+    enum status (*open)(void *state, const struct device_places *places, struct error *error);
     /* Connects this rank's GPU with the others, in any thread. A communicator that a rank does not
      * connect must not be used. */
     enum status (*connect)(void *state, struct error *error);
@@ -50,7 +51,8 @@ struct device_engine {
     enum status (*check)(void *state, struct error *error);
     /* Every rank calls it, once. */
     void (*abort)(void *state);
-    /* connected: all ranks have connected and none has aborted. leaving: the process ends soon. */
+    /* Ends what `open` has made, also after a failure of what follows. connected: all ranks have
+     * connected and none has aborted. leaving: the process ends soon. */
     void (*close)(void *state, bool connected, bool leaving);
 };
 

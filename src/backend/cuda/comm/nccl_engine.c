@@ -1,7 +1,6 @@
 #include "backend/cuda/comm/nccl_engine.h"
 
 #include "backend/cuda/comm/nccl_library.h"
-#include "base/memory.h"
 
 /* A rank's end. */
 struct nccl_end {
@@ -29,24 +28,15 @@ static enum status bcast_id(struct nccl_end *e, struct comm *host, struct error 
     return comm_bcast(host, 0, &e->id, sizeof e->id, error);
 }
 
-static enum status open_end(void **state, const struct device_places *places, struct error *error)
+static enum status open_end(void *state, const struct device_places *places, struct error *error)
 {
     struct comm *host = places->host;
-    struct nccl_end *e = memory_zeros(1, sizeof *e, error);
-    *state = NULL;
-    if (comm_allreduce_error(host, error) != STATUS_OK)
-        goto failed;
+    struct nccl_end *e = state;
     *e = (struct nccl_end){
         .rank = host->rank, .size = host->size, .device = places->device[host->rank]};
     if (find_library(e, host, error) != STATUS_OK)
-        goto failed;
-    if (bcast_id(e, host, error) != STATUS_OK)
-        goto failed;
-    *state = e;
-    return STATUS_OK;
-failed:
-    memory_free(e);
-    return error->status;
+        return error->status;
+    return bcast_id(e, host, error);
 }
 
 static enum status connect_end(void *state, struct error *error)
@@ -109,13 +99,13 @@ static void abort_end(void *state)
  * connected: another GPU may still be connecting, and would wait for ever. */
 static void close_end(void *state, bool connected, bool leaving)
 {
-    struct nccl_end *e = state;
+    const struct nccl_end *e = state;
     if (connected && !leaving)
         e->nccl->ncclCommDestroy(e->comm);
-    memory_free(e);
 }
 
-const struct device_engine nccl_engine = {.open = open_end,
+const struct device_engine nccl_engine = {.state_bytes = sizeof(struct nccl_end),
+                                          .open = open_end,
                                           .connect = connect_end,
                                           .reduce_scatter = reduce_scatter,
                                           .allgather = allgather,

@@ -86,7 +86,6 @@ static void close_end(void *state, bool connected, bool leaving)
     device_free(e->room);
     if (atomic_fetch_sub(&e->team->users, 1) == 1)
         free_team(e->team);
-    memory_free(e);
 }
 
 /* Rank 0 makes what all share. Either all ranks have it afterwards, or none. */
@@ -102,23 +101,13 @@ static enum status share_team(struct peer_end *e, struct error *error)
     return comm_bcast(host, 0, &e->team, sizeof e->team, error);
 }
 
-static enum status open_end(void **state, const struct device_places *places, struct error *error)
+static enum status open_end(void *state, const struct device_places *places, struct error *error)
 {
-    struct comm *host = places->host;
-    struct peer_end *e = memory_zeros(1, sizeof *e, error);
-    *state = NULL;
-    if (comm_allreduce_error(host, error) != STATUS_OK)
-        goto failed;
-    e->host = host;
-    memcpy(e->device, places->device, (size_t)host->size * sizeof *e->device);
-    if (share_team(e, error) != STATUS_OK)
-        goto failed;
-    *state = e;
-    return STATUS_OK;
-failed:
-    if (e && host->rank == 0)
+    struct peer_end *e = state;
+    e->host = places->host;
+    memcpy(e->device, places->device, (size_t)e->host->size * sizeof *e->device);
+    if (share_team(e, error) != STATUS_OK && e->host->rank == 0)
         memory_free(e->team);
-    memory_free(e);
     return error->status;
 }
 
@@ -271,7 +260,8 @@ static void abort_end(void *state)
         sched_yield();
 }
 
-const struct device_engine peer_engine = {.open = open_end,
+const struct device_engine peer_engine = {.state_bytes = sizeof(struct peer_end),
+                                          .open = open_end,
                                           .connect = connect_end,
                                           .reduce_scatter = reduce_scatter,
                                           .allgather = allgather,
