@@ -6,8 +6,8 @@
 
 /* Times are compared as bytes of device memory. A row that comes from the L2 cache takes the time
  * of half a row from memory; where it comes from memory, both count. An atomic addition reads a row
- * of M and writes it. Also in tiles some gathers miss, because other rows take room in the cache.
- */
+ * of M and writes it. Also in tiles some gathers miss: the first of each row, and some because
+ * other rows take room in the cache. */
 #define CACHE_COST    0.5
 #define ADDITION_COST 2
 #define TILE_MISSES   0.1
@@ -86,6 +86,14 @@ static int lowest_mode(const struct shape *shape, int mode, int lowest)
     return lowest >= 0 ? lowest : longest;
 }
 
+/* The share of gathers from mode g that miss in its tiles. */
+static double tile_misses(const struct cache_tile_request *r, const struct cache_tile_counts *c,
+                          int g)
+{
+    const double in_tiles = TILE_MISSES + (double)r->shape->dims[g] / (double)r->nnz;
+    return in_tiles < c->misses[g] ? in_tiles : c->misses[g];
+}
+
 /* Rows that MTTKRP of `mode` gathers, adds and stores in tiles of mode g, or in none (-1), in the
  * time of so many from memory. Neighbours in a fiber along the lowest mode gather the rows of the
  * other modes from a cache that is near. */
@@ -99,11 +107,8 @@ static double cost(const struct cache_tile_request *r, const struct cache_tile_c
         rows += ADDITION_COST * c->sums[g][mode];
     for (int n = 0; n < shape->order; n++) {
         const double gathers = n == lowest ? (double)r->nnz : fibers;
-        double misses = c->misses[n];
-        if (n == g && misses > TILE_MISSES)
-            misses = TILE_MISSES;
         if (n != mode)
-            rows += gathers * (CACHE_COST + misses);
+            rows += gathers * (CACHE_COST + (n == g ? tile_misses(r, c, g) : c->misses[n]));
     }
     return rows;
 }

@@ -107,9 +107,8 @@ struct plan {
                               * mode for which there is room                                 */
     uint64_t resident_bytes; /* for packed segments that stay on the device, and for building
                               * orderings there                                              */
-    uint64_t host_bytes;     /* of the packed orderings, in host memory, at most             */
-    uint64_t packing_bytes;  /* of host memory while orderings `mode n` are packed on the host:
-                              * coordinates and the sort; 0 where alto is the only ordering  */
+    uint64_t host_bytes;     /* of the packed orderings, in host memory, at most; with
+                              * `replicas`, of alto and of these, which are built from it    */
 };
 
 #define PLAN_SLOTS      3 /* of packed batches on their way to the device                         */
@@ -123,11 +122,11 @@ struct plan {
  *   modes lose least without one);
  *   where request->can_stream: packed alto, streamed; once that pays, the device builds orderings
  *   `mode n` from it.
- * A conflict resolution that the user asked for holds for all modes; for `ordered`, the orderings
- * `mode n` of all modes are streamed in place of alto. If some plan fits a budget, some plan fits
- * every larger budget. Where the budget is one byte below the total_bytes of a plan, the next plan
- * takes less or does not fit. Never fails: where nothing fits, `fits` is false, and the plan is the
- * smallest one in memory, or, where request->can_stream, the streamed one. */
+ * A conflict resolution that the user asked for holds for all modes; for `ordered`, the device
+ * builds the orderings `mode n` of all modes from packed alto at once. If some plan fits a budget,
+ * some plan fits every larger budget. Where the budget is one byte below the total_bytes of a plan,
+ * the next plan takes less or does not fit. Never fails: where nothing fits, `fits` is false, and
+ * the plan is the smallest one in memory, or, where request->can_stream, the streamed one. */
 void plan_make(struct plan *plan, const struct plan_request *request);
 
 /* *smaller = a plan with a smaller total_bytes, for the case that memory had no room for *plan

@@ -100,7 +100,7 @@ static void describe_replicas(const struct plan *plan, struct text *t)
 static void describe_streamed(const struct plan *plan, struct text *t)
 {
     int orderings = plan_orderings(plan);
-    uint64_t passes = plan->alto ? (uint64_t)plan->request.tensor.shape.order : 1;
+    uint64_t passes = plan->replicas > 0 ? 1 : (uint64_t)plan->request.tensor.shape.order;
     uint64_t stay =
         plan->resident_bytes < plan->host_bytes ? plan->resident_bytes : plan->host_bytes;
     append(t,
@@ -190,10 +190,9 @@ void plan_obstacle(const struct plan *plan, char *text, uint64_t size)
                "the %s of memory that may be used",
                factors, number_size(plan->flow_bytes, tensor), budget);
     } else {
-        uint64_t host = plan->host_bytes + plan->packing_bytes;
         append(&t,
                "the packed tensor takes %s at most, more than the %s of host memory that may "
                "be used",
-               number_size(host, tensor), number_size(r->host_budget, budget));
+               number_size(plan->host_bytes, tensor), number_size(r->host_budget, budget));
     }
 }

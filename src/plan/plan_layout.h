@@ -38,7 +38,8 @@ void plan_assign(struct plan *p, int replicas, uint64_t short_mode);
  * `mode n`, for the longest modes, and alto for the others, all in the backend's memory. */
 void plan_in_memory(struct plan *p, int replicas);
 
-/* Completes *p likewise, with the same orderings packed in host memory, from where batches flow. */
+/* Completes *p, which has its request and factor_bytes, with alto packed in host memory, from where
+ * batches flow; and with orderings `mode n` of `replicas` modes, all or none, packed likewise. */
 void plan_streamed(struct plan *p, int replicas);
 
 #endif

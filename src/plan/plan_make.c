@@ -80,7 +80,7 @@ bool plan_takes_packed(const struct plan *p)
     if (tensor->segment_nnz == 0)
         return false;
     if (p->streamed)
-        return p->replicas == 0 && tensor->segment_nnz <= p->batch_nnz;
+        return tensor->segment_nnz <= p->batch_nnz;
     return plan_can_flow(&p->request);
 }
 

@@ -248,31 +248,7 @@ static enum status pack_alto(struct packed_tensor *p, const struct tensor_source
                                               progress, error);
 }
 
-/* The orderings that a streamed plan asks for. The caller frees *count of them, also after a
- * failure. */
-static enum status pack(struct device_orderings *o, struct packed_tensor *packed, int *count,
-                        const struct tensor_source *source, struct progress *progress,
-                        struct error *error)
-{
-    const struct plan *plan = &o->plan;
-    double start = clock_now();
-    if (plan->alto) {
-        if (pack_alto(&packed[(*count)++], source, plan, progress, error) != STATUS_OK)
-            return error->status;
-        o->seconds.alto = clock_lap(&start);
-    }
-    for (int n = 0; n < source->x->shape.order; n++) {
-        if (plan->conflict[n] != CONFLICT_ORDERED)
-            continue;
-        if (packed_tensor_build(&packed[(*count)++], source->x, n, plan_segment_nnz(plan), progress,
-                                error) != STATUS_OK)
-            return error->status;
-        o->seconds.replica[n] = clock_lap(&start);
-    }
-    return STATUS_OK;
-}
-
-/* Prepares for replicas, which the device builds later, in host memory beside alto. */
+/* Prepares for replicas, which the device builds in host memory beside alto. */
 static void expect_replicas(struct device_orderings *o, struct device_staging *staging)
 {
     const struct plan_request *r = &o->plan.request;
@@ -284,43 +260,67 @@ static void expect_replicas(struct device_orderings *o, struct device_staging *s
                                            .staging = staging};
 }
 
-/* Packed in host memory; what fits stays on the device. After a plan for device memory has failed,
- * this one may need more orderings than the file has: then its nonzeros are read after all. */
-static enum status build_streamed(struct device_orderings *o, const struct tensor_source *source,
-                                  struct device_staging *staging, struct progress *progress,
-                                  struct error *error)
+/* The orderings that the modes must have from the first iteration on. */
+static enum status build_replicas(struct device_orderings *o, struct error *error)
+{
+    if (o->plan.replicas == 0)
+        return STATUS_OK;
+    if (device_replicas_build(&o->replicas, &o->stream, error) != STATUS_OK)
+        return error->status;
+    memcpy(o->seconds.replica, o->replicas.seconds, sizeof o->seconds.replica);
+    for (int n = 0; n < o->shape.order; n++)
+        if (o->replicas.failed[n])
+            return error_set(error, STATUS_MEMORY,
+                             "there is not enough memory, of the GPU or of the host, for an "
+                             "ordering of mode %d",
+                             n + 1);
+    return STATUS_OK;
+}
+
+/* Opens the stream from alto. Modes that are to be ordered are served by it until they have their
+ * orderings. */
+static enum status open_stream(struct device_orderings *o, struct packed_tensor *alto,
+                               struct error *error)
 {
     const struct plan *plan = &o->plan;
-    struct tensor_source from = *source;
-    struct packed_tensor packed[MAX_ORDER + 1];
-    struct coo read = {0};
-    int count = 0;
-    if (source->file && !plan_takes_packed(plan)) {
-        if (blco_file_read(source->file, &read, progress, error) != STATUS_OK)
-            return error->status;
-        from = (struct tensor_source){.x = &read};
-    }
-    pack(o, packed, &count, &from, progress, error);
-    coo_free(&read);
-    if (error->status != STATUS_OK)
-        goto failed;
-    double start = clock_now();
-    if (source->file)
-        o->norm_sq = packed_tensor_norm_sq(&packed[0]);
-    const struct device_stream_request request = {.conflict = plan->conflict,
+    enum conflict conflict[MAX_ORDER];
+    const struct device_stream_request request = {.conflict = conflict,
                                                   .sorted = plan->sorted,
                                                   .batch_nnz = plan->batch_nnz,
                                                   .bytes = plan->flow_bytes + plan->resident_bytes,
                                                   .precision = plan->request.precision};
-    if (device_stream_open(&o->stream, packed, count, &request, error) != STATUS_OK)
+    for (int n = 0; n < o->shape.order; n++)
+        conflict[n] = plan->conflict[n] == CONFLICT_ORDERED ? CONFLICT_REGISTER : plan->conflict[n];
+    return device_stream_open(&o->stream, alto, 1, &request, error);
+}
+
+/* Packed in host memory; what fits stays on the device. A file whose segments are larger than
+ * batches is unpacked. */
+static enum status build_streamed(struct device_orderings *o, const struct tensor_source *source,
+                                  struct device_staging *staging, struct progress *progress,
+                                  struct error *error)
+{
+    struct tensor_source from = *source;
+    struct packed_tensor alto = {0};
+    struct coo read = {0};
+    double start = clock_now();
+    if (source->file && !plan_takes_packed(&o->plan)) {
+        if (blco_file_read(source->file, &read, progress, error) != STATUS_OK)
+            return error->status;
+        from = (struct tensor_source){.x = &read};
+    }
+    pack_alto(&alto, &from, &o->plan, progress, error);
+    coo_free(&read);
+    if (error->status != STATUS_OK)
+        return error->status;
+    o->seconds.alto = clock_lap(&start);
+    if (source->file)
+        o->norm_sq = packed_tensor_norm_sq(&alto);
+    if (open_stream(o, &alto, error) != STATUS_OK)
         return error->status;
     o->seconds.upload = clock_lap(&start);
     expect_replicas(o, staging);
-    return STATUS_OK;
-failed:
-    while (count > 0)
-        packed_tensor_free(&packed[--count]);
-    return error->status;
+    return build_replicas(o, error);
 }
 
 /* Brings the nonzeros to the device, from arrays or packed. */

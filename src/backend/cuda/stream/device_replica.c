@@ -15,6 +15,8 @@
 
 #define TRIAL_BYTES ((uint64_t)4 << 20) /* enough to measure how fast the bus is */
 
+static const char doing[] = "building orderings";
+
 static int find_alto(const struct device_stream *s)
 {
     for (int i = 0; i < s->orderings; i++)
@@ -134,13 +136,39 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
     return STATUS_OK;
 }
 
+static cudaError_t decode_only(void *context, const struct device_packed_tensor *o, uint64_t b,
+                               const struct device_stream_workspace *workspace)
+{
+    (void)context;
+    (void)o;
+    (void)b;
+    return device_stream_workspace_ready(workspace);
+}
+
+/* Checks alto's coordinates, unless a sweep has done that. */
+static enum status check_coordinates(struct device_stream *s, int original, cudaStream_t stream,
+                                     struct error *error)
+{
+    const struct device_stream_pass pass = {.ordering = original,
+                                            .following = original,
+                                            .precision = s->precision,
+                                            .consume = decode_only};
+    if (s->ordering[original].checked)
+        return STATUS_OK;
+    if (cuda_status(device_stream_pass(s, &pass, stream), doing, error) != STATUS_OK)
+        return error->status;
+    return device_stream_check(s, original, stream, error);
+}
+
 enum status device_replicas_build(struct device_replicas *r, struct device_stream *s,
                                   struct error *error)
 {
     struct device_row_counts counts = {0};
     int original = find_alto(s);
     r->wanted = false;
-    if (cuda_status(cudaDeviceSynchronize(), "building orderings", error) != STATUS_OK)
+    if (original >= 0 && check_coordinates(s, original, r->staging->stream, error) != STATUS_OK)
+        return error->status;
+    if (cuda_status(cudaDeviceSynchronize(), doing, error) != STATUS_OK)
         return error->status;
     for (int n = 0; n < s->order && original >= 0; n++) {
         if (s->conflict[n] == CONFLICT_ORDERED)
@@ -153,7 +181,7 @@ enum status device_replicas_build(struct device_replicas *r, struct device_strea
         if (error->status != STATUS_OK)
             goto done;
     }
-    if (cuda_status(cudaDeviceSynchronize(), "building orderings", error) != STATUS_OK)
+    if (cuda_status(cudaDeviceSynchronize(), doing, error) != STATUS_OK)
         goto done;
     device_stream_rearrange(s, error);
 done:

@@ -33,9 +33,10 @@ enum status device_replicas_due(struct device_replicas *r, struct device_stream 
 bool device_replicas_decided(const struct device_replicas *r);
 
 /* Builds a replica for every mode of the stream that has none, on the staging's stream; a mode for
- * which memory is too short stays with alto. Then the device's room is divided anew, and alto is
- * freed if no mode needs it. Waits until all is done. STATUS_INTERNAL, and other errors of the
- * device: the stream can then only be closed. */
+ * which memory is too short stays with alto. Checks alto's coordinates first. Then the device's
+ * room is divided anew, and alto is freed if no mode needs it. Waits until all is done.
+ * STATUS_INPUT: a coordinate is beyond its mode. STATUS_INTERNAL, and other errors of the device:
+ * the stream can then only be closed. */
 enum status device_replicas_build(struct device_replicas *r, struct device_stream *s,
                                   struct error *error);
 
