@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/cuda/device_orderings_streamed.h"
 #include "backend/cuda/device_part.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
@@ -238,91 +239,6 @@ done:
     return error->status;
 }
 
-/* Alto, loaded from the file or packed. */
-static enum status pack_alto(struct packed_tensor *p, const struct tensor_source *source,
-                             const struct plan *plan, struct progress *progress,
-                             struct error *error)
-{
-    return source->file ? packed_tensor_load(p, source->file, progress, error)
-                        : packed_tensor_build(p, source->x, ORDERING_ALTO, plan_segment_nnz(plan),
-                                              progress, error);
-}
-
-/* Prepares for replicas, which the device builds in host memory beside alto. */
-static void expect_replicas(struct device_orderings *o, struct device_staging *staging)
-{
-    const struct plan_request *r = &o->plan.request;
-    uint64_t alto = o->stream.ordering[0].packed.size, budget = r->host_budget;
-    o->replicas = (struct device_replicas){.wanted = o->plan.replicate,
-                                           .at_once = r->forced.replicas_at_once,
-                                           .choice.iterations = r->iterations,
-                                           .host_bytes = budget > alto ? budget - alto : 0,
-                                           .staging = staging};
-}
-
-/* The orderings that the modes must have from the first iteration on. */
-static enum status build_replicas(struct device_orderings *o, struct error *error)
-{
-    if (o->plan.replicas == 0)
-        return STATUS_OK;
-    if (device_replicas_build(&o->replicas, &o->stream, error) != STATUS_OK)
-        return error->status;
-    memcpy(o->seconds.replica, o->replicas.seconds, sizeof o->seconds.replica);
-    for (int n = 0; n < o->shape.order; n++)
-        if (o->replicas.failed[n])
-            return error_set(error, STATUS_MEMORY,
-                             "there is not enough memory, of the GPU or of the host, for an "
-                             "ordering of mode %d",
-                             n + 1);
-    return STATUS_OK;
-}
-
-/* Opens the stream from alto. Modes that are to be ordered are served by it until they have their
- * orderings. */
-static enum status open_stream(struct device_orderings *o, struct packed_tensor *alto,
-                               struct error *error)
-{
-    const struct plan *plan = &o->plan;
-    enum conflict conflict[MAX_ORDER];
-    const struct device_stream_request request = {.conflict = conflict,
-                                                  .sorted = plan->sorted,
-                                                  .batch_nnz = plan->batch_nnz,
-                                                  .bytes = plan->flow_bytes + plan->resident_bytes,
-                                                  .precision = plan->request.precision};
-    for (int n = 0; n < o->shape.order; n++)
-        conflict[n] = plan->conflict[n] == CONFLICT_ORDERED ? CONFLICT_REGISTER : plan->conflict[n];
-    return device_stream_open(&o->stream, alto, 1, &request, error);
-}
-
-/* Packed in host memory; what fits stays on the device. A file whose segments are larger than
- * batches is unpacked. */
-static enum status build_streamed(struct device_orderings *o, const struct tensor_source *source,
-                                  struct device_staging *staging, struct progress *progress,
-                                  struct error *error)
-{
-    struct tensor_source from = *source;
-    struct packed_tensor alto = {0};
-    struct coo read = {0};
-    double start = clock_now();
-    if (source->file && !plan_takes_packed(&o->plan)) {
-        if (blco_file_read(source->file, &read, progress, error) != STATUS_OK)
-            return error->status;
-        from = (struct tensor_source){.x = &read};
-    }
-    pack_alto(&alto, &from, &o->plan, progress, error);
-    coo_free(&read);
-    if (error->status != STATUS_OK)
-        return error->status;
-    o->seconds.alto = clock_lap(&start);
-    if (source->file)
-        o->norm_sq = packed_tensor_norm_sq(&alto);
-    if (open_stream(o, &alto, error) != STATUS_OK)
-        return error->status;
-    o->seconds.upload = clock_lap(&start);
-    expect_replicas(o, staging);
-    return build_replicas(o, error);
-}
-
 /* Brings the nonzeros to the device, from arrays or packed. */
 static enum status upload(struct device_orderings *o, struct device_coo *coo,
                           const struct tensor_source *source, struct device_staging *staging,
@@ -486,7 +402,8 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
             goto done;
         device_pool_trim(&o->pool);
     }
-    if (o->plan.streamed && build_streamed(o, source, staging, progress, error) != STATUS_OK)
+    if (o->plan.streamed &&
+        device_orderings_stream(o, source, staging, progress, error) != STATUS_OK)
         goto done;
     if (plan->request.group)
         o->seconds.grouping = clock_now() - start - backend_build_seconds(&o->seconds);

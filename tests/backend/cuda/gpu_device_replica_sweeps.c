@@ -141,11 +141,81 @@ static void test_failing_allocations(void **state)
     free_case(&q);
 }
 
+/* All modes from orderings that are built when the backend is opened; false where that fails. */
+static bool check_ordered(struct mttkrp_case *q, const struct backend_options *setting,
+                          long failing, bool *failed)
+{
+    struct error error = {0};
+    struct backend b;
+    memory_hook_set(failing);
+    enum status status = backend_open(&b, &backend_cuda, &q->x, setting, NULL, &error);
+    *failed = memory_hook_fired();
+    memory_hook_set(-1);
+    if (status != STATUS_OK) {
+        assert_true(*failed && status == STATUS_MEMORY);
+        return false;
+    }
+    assert_true(b.plan.streamed && b.plan.replicas == q->x.shape.order);
+    assert_int_equal(backend_load(&b, &q->k, &error), STATUS_OK);
+    for (int n = 0; n < q->x.shape.order; n++) {
+        struct backend_built now;
+        compare_mode(&b, &q->k, n, setting->problem.precision, q->expected[n]);
+        backend_built(&b, &now);
+        assert_non_null(strstr(now.kernel[n].name, "own ordering streamed"));
+    }
+    backend_close(&b);
+    return true;
+}
+
+/* The GPU builds the orderings, and the host where the GPU has too little room: as little memory as
+ * a stream takes, or more. */
+static void test_ordered(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct mttkrp_case q;
+        make_case(&q, &shapes[i], 5);
+        for (int more = 0; more <= 64; more += 32) {
+            struct backend_options setting = {.problem.rank = 5, .conflict = CONFLICT_ORDERED};
+            bool failed;
+            assert_true(set_flow(&setting, IN_BATCHES, &backend_cuda, &q.x));
+            setting.forced.streamed = true;
+            setting.memory += (uint64_t)more << 20;
+            assert_true(check_ordered(&q, &setting, -1, &failed));
+        }
+        free_case(&q);
+    }
+}
+
+/* Whichever allocation fails: an error, or orderings from the host. */
+static void test_ordered_failing(void **state)
+{
+    (void)state;
+    struct mttkrp_case q;
+    int opened = 0, refused = 0;
+    make_case(&q, &shapes[1], 5);
+    const struct backend_options setting = {.problem.rank = 5,
+                                            .conflict = CONFLICT_ORDERED,
+                                            .host_memory = 1 << 30,
+                                            .memory = 64 << 20,
+                                            .forced = {.streamed = true, .batch_nnz = 1000}};
+    bool failed = true;
+    for (long k = 0; failed; k++) {
+        const bool is_open = check_ordered(&q, &setting, k, &failed);
+        opened += failed && is_open;
+        refused += !is_open;
+    }
+    assert_true(opened > 10 && refused > 10);
+    free_case(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_ordered),
+        cmocka_unit_test(test_ordered_failing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
