@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "kernels/rows/row_args.h"
+#include "kernels/rows/row_run.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
@@ -17,7 +18,10 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
     static constexpr int COLUMNS = COLUMNS_OF;
     static constexpr int LD = COLUMNS + 1;
     static constexpr int PARTS = (COLUMNS + WARP - 1) / WARP; /* entries of a vector in a lane */
-    double g[COLUMNS * LD]; /* G's entries (i, j) with i <= j; below the diagonal, the factor L */
+    union {
+        double g[COLUMNS * LD]; /* G's entries (i, j) with i <= j; below the diagonal, the factor L */
+        run_window window;      /* while the nonzeros of a run are added */
+    };
     double b[COLUMNS];
     union {
         alignas(16) double old[COLUMNS]; /* the old row, while nonzeros are added */

@@ -231,8 +231,8 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         walk_state at = begin(which_one, &x);
         for (int which = 0; at.open || x.count > 0; which ^= 1) {
             batch y = {};
-            if (at.open && may_run(x))
-                add_run(&x, &which);
+            if (at.open && may_run(x) && batches.begin_run())
+                add_run();
             if (!a.joined) {
                 y = batches.next_batch(which ^ 1);
                 __pipeline_wait_prior(1);
@@ -258,7 +258,7 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
 template <int BLOCKS>
 constexpr int warps_at_once = BLOCKS <= 1   ? 16
                               : BLOCKS <= 2 ? 14
-                              : BLOCKS <= 4 ? 10
+                              : BLOCKS <= 4 ? 12
                                             : 4;
 
 template <typename T, int BLOCKS>
