@@ -6,6 +6,7 @@
 #include "kernels/rows/row_args.h"
 #include "kernels/rows/row_batches.cuh"
 #include "kernels/rows/row_entries.cuh"
+#include "kernels/rows/row_run.cuh"
 #include "kernels/rows/row_solve.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "numerics/poisson_term.h"
@@ -39,12 +40,16 @@ template <typename T, int BLOCKS> struct row_adder {
     double sum[PAIRS][4];      /* tiles of G                                                   */
     row_numbers numbers;       /* of all lanes: 4 times what they are                          */
 
-    /* stages: shared, of row_batches. */
-    __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of,
-                                         T *stages)
-        : a(args), room(of), batches(args.mttkrp, stages), lane(threadIdx.x), t(lane % 4),
-          g(lane / 4)
+    __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of)
+        : a(args), room(of), batches(args.mttkrp, reinterpret_cast<T *>(of.g)), lane(threadIdx.x),
+          t(lane % 4), g(lane / 4)
     {
+    }
+
+    /* Bytes of the stages and, where they are weighed, of parts of q. */
+    __host__ __device__ static constexpr uint32_t bytes(int gathers, bool weighed)
+    {
+        return 2 * gathers * BATCH * LD * sizeof(T) + weighed * 4 * COLUMNS * sizeof(double);
     }
 
     __device__ __forceinline__ double old_entry(uint32_t r) const
@@ -56,10 +61,11 @@ template <typename T, int BLOCKS> struct row_adder {
                    : 0;
     }
 
-    /* Until the row ends, what lanes t sum of entry i of q is in the room of G. */
+    /* Until the row ends, what lanes t sum of entry i of q is after the stages. */
     __device__ __forceinline__ double &part_of_q(int i) const
     {
-        return room.g[t * COLUMNS + i * TILE_SIDE + g];
+        double *part = reinterpret_cast<double *>(batches.rows_of(2, 0));
+        return part[t * COLUMNS + i * TILE_SIDE + g];
     }
 
     __device__ __forceinline__ void begin_row(uint32_t which)
@@ -269,10 +275,9 @@ template <typename T, int BLOCKS> struct row_adder {
             add_batch<ANY>(x, way, which);
     }
 
-    /* Whether nonzeros after x may be a run. */
-    __device__ __forceinline__ bool may_run(const batch &x) const
+    __device__ __forceinline__ bool may_run() const
     {
-        return IN_REGISTERS && x.count == BATCH && x.row == row && batches.narrow && !a.weighed &&
+        return IN_REGISTERS && batches.narrow && !a.weighed &&
                (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3);
     }
 
@@ -328,10 +333,13 @@ template <typename T, int BLOCKS> struct row_adder {
         multiply_8x8x4(sum[0][0], sum[0][1], 0, 0);
     }
 
-    /* Adds the windows of the present row that come after the last batch. */
-    template <int GATHERS, bool COUNTS> __device__ __forceinline__ void add_run_of()
+    /* Adds the window, which the present row has, and those after it. */
+    template <int GATHERS, bool COUNTS> __device__ __forceinline__ void add_run_of(T *stage)
     {
-        row_run<T, BLOCKS, GATHERS> run(a.mttkrp, room.window);
+        using run_of = row_run<T, BLOCKS, GATHERS>;
+        static_assert(sizeof(typename run_of::run_window) <= GATHERS * BATCH * LD * sizeof(T),
+                      "a stage has room for a window");
+        run_of run(a.mttkrp, stage);
         double old[BLOCKS];
         read(room.old, lane % TILE_SIDE, old);
         to_run(b);
@@ -350,21 +358,22 @@ template <typename T, int BLOCKS> struct row_adder {
         batches.end_run();
     }
 
-    template <int GATHERS> __device__ __forceinline__ void add_run_by()
+    template <int GATHERS> __device__ __forceinline__ void add_run_by(T *stage)
     {
         if (a.counts)
-            add_run_of<GATHERS, true>();
+            add_run_of<GATHERS, true>(stage);
         else
-            add_run_of<GATHERS, false>();
+            add_run_of<GATHERS, false>(stage);
     }
 
-    __device__ __forceinline__ void add_run()
+    /* stage: one that is free. */
+    __device__ __forceinline__ void add_run(T *stage)
     {
         if constexpr (IN_REGISTERS) {
             if (a.mttkrp.gathers == 2)
-                add_run_by<2>();
+                add_run_by<2>(stage);
             else
-                add_run_by<3>();
+                add_run_by<3>(stage);
         }
     }
 

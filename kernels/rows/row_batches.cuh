@@ -25,8 +25,7 @@ struct window {
 /* Up to BATCH nonzeros of one row, whose gathered rows are in a stage or on their way there. */
 struct batch {
     double value; /* of nonzero `lane % BATCH`; NaN: not there */
-    uint32_t row;
-    int count; /* 0: there is none */
+    int count;    /* 0: there is none */
 };
 
 /* Starts to copy 16 bytes to shared memory, through L1. */
@@ -179,10 +178,11 @@ template <typename T, int COLUMNS> struct row_batches {
         return row_number<true>(a.output, w.index) == previous && row_term_known(w.value);
     }
 
-    /* Whether the 32 nonzeros after the last batch have its row, and known values: then they are the
-     * window. Indices have one word. */
-    __device__ __forceinline__ bool begin_run()
+    /* Whether the next 32 nonzeros have this row, that of lane `from` or of the last batch, and
+     * known values: then they are the window. Indices have one word. */
+    __device__ __forceinline__ bool begin_run(uint32_t row)
     {
+        previous = row;
         const bool is_later = static_cast<int>(lane) < from;
         const bool of_run = is_later ? is_of_run(next) : is_of_run(now);
         if (!__all_sync(ALL, same == WARP && first + from + WARP <= end && of_run))
@@ -217,8 +217,8 @@ template <typename T, int COLUMNS> struct row_batches {
         return stage + (which * a.gathers + gather) * BATCH * LD;
     }
 
-    /* Starts to copy the rows that nonzeros [from, from + count) of the window gather, and perhaps
-     * a few more. Those, and columns after the last, count nothing. */
+    /* Starts to copy the rows that nonzeros [from, from + count) of the window gather. What is in
+     * place of others, or of columns after the last, is a number and counts nothing. */
     template <bool NARROW> __device__ __forceinline__ void copy_rows(int which, int count) const
     {
         const uint32_t v = lane % VECTORS, row_bytes = a.vectors * VECTOR_BYTES;
@@ -237,6 +237,8 @@ template <typename T, int COLUMNS> struct row_batches {
             for (int s = 0; s < STEPS; s++)
                 if (s * AT_ONCE < count)
                     copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
+                else
+                    *reinterpret_cast<uint4 *>(to + s * AT_ONCE * LD) = {};
         }
     }
 
@@ -263,30 +265,19 @@ template <typename T, int COLUMNS> struct row_batches {
         }
     }
 
-    /* The next batch of the span, whose rows go to stage `which`; they are there after the next
-     * call and __pipeline_wait_prior(1). */
-    __device__ __forceinline__ batch next_batch(int which)
-    {
-        batch x = {};
-        if (find_next(&x.row))
-            take_some(which, &x);
-        __pipeline_commit();
-        return x;
-    }
-
-    /* Up to BATCH nonzeros of the row of lane `from`. */
-    __device__ __forceinline__ void take_some(int which, batch *x)
+    /* Up to BATCH nonzeros of this row, that of lane `from`, whose rows go to stage `which`. */
+    __device__ __forceinline__ batch take_some(int which, uint32_t row)
     {
         const int k = static_cast<int>(lane) % BATCH;
         const double value = __shfl_sync(ALL, now.value, from + k);
-        x->count = min(same - from, BATCH);
-        x->value = k < x->count ? value : NAN;
-        previous = x->row;
+        const int count = min(same - from, BATCH);
+        previous = row;
         if (narrow)
-            copy_rows<true>(which, x->count);
+            copy_rows<true>(which, count);
         else
-            copy_rows<false>(which, x->count);
-        from += x->count;
+            copy_rows<false>(which, count);
+        from += count;
+        return {k < count ? value : NAN, count};
     }
 };
 

@@ -12,15 +12,8 @@
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 
-constexpr int RUN_STEP = 16;             /* nonzeros at a time                            */
-constexpr int RUN_LANE = RUN_STEP / 4;   /* of which a lane has pieces: 8 lanes have each */
-constexpr int RUN_GATHERS = 3;           /* at most                                       */
-
-/* The nonzeros of a window of a run; shared. */
-struct run_window {
-    alignas(16) uint32_t row[RUN_GATHERS][WARP]; /* that they gather */
-    double value[WARP];
-};
+constexpr int RUN_STEP = 16;           /* nonzeros at a time                            */
+constexpr int RUN_LANE = RUN_STEP / 4; /* of which a lane has pieces: 8 lanes have each */
 
 /* x of lane `from` among `width` lanes. The compiler finds a register pair for the result; where
  * __shfl_sync moves a double, it often has to swap the two. */
@@ -50,17 +43,26 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     static constexpr int PIECES = BLOCKS / ENTRIES;     /* of a row, in a lane               */
     using piece = row_entries<T, ENTRIES>;
 
+    /* The nonzeros of a window; shared. */
+    struct alignas(16) run_window {
+        uint32_t row[GATHERS][WARP]; /* that they gather */
+        double value[WARP];
+    };
+
     const mttkrp_args &a;
     run_window &window;
     const uint32_t row_bytes;
-    const bool whole;          /* rows have all pieces                                          */
+    const bool whole;          /* second is that of rows that have all pieces              */
     uint32_t second;           /* bytes from this lane's first piece of a row to the second     */
     const char *from[GATHERS]; /* this lane's first piece of row 0                              */
 
-    /* A piece after the last of a row counts nothing: the last is read in its place. */
-    __device__ __forceinline__ row_run(const mttkrp_args &args, run_window &of)
-        : a(args), window(of), row_bytes(args.vectors * VECTOR_BYTES),
-          whole(args.vectors == PIECES * TILE_SIDE * sizeof(piece) / VECTOR_BYTES)
+    /* shared: as long as a window, 16-byte aligned. A piece after the last of a row counts nothing:
+     * the last is read in its place. */
+    __device__ __forceinline__ row_run(const mttkrp_args &args, void *shared)
+        : a(args), window(*static_cast<run_window *>(shared)),
+          row_bytes(args.vectors * VECTOR_BYTES),
+          whole(PIECES == 1 ||
+                args.vectors == PIECES * TILE_SIDE * sizeof(piece) / VECTOR_BYTES)
     {
         constexpr uint32_t BYTES = sizeof(piece);
         const uint32_t e = threadIdx.x % TILE_SIDE, first = min(e * BYTES, row_bytes - BYTES);
