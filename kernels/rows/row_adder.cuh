@@ -6,6 +6,7 @@
 #include "kernels/rows/row_args.h"
 #include "kernels/rows/row_batches.cuh"
 #include "kernels/rows/row_entries.cuh"
+#include "kernels/rows/row_run.cuh"
 #include "kernels/rows/row_solve.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "numerics/poisson_term.h"
@@ -37,14 +38,18 @@ template <typename T, int BLOCKS> struct row_adder {
     uint32_t row;              /* the one that is being summed                                 */
     double b[BLOCKS];          /* of nonzeros t and t + 4 of the batches                       */
     double sum[PAIRS][4];      /* tiles of G                                                   */
-    row_numbers numbers;       /* of nonzero `lane % BATCH` of the batches                     */
+    row_numbers numbers;       /* of all lanes: 4 times what they are                          */
 
-    /* stages: shared, of row_batches. */
-    __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of,
-                                         T *stages)
-        : a(args), room(of), batches(args.mttkrp, stages), lane(threadIdx.x), t(lane % 4),
-          g(lane / 4)
+    __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of)
+        : a(args), room(of), batches(args.mttkrp, reinterpret_cast<T *>(of.g)), lane(threadIdx.x),
+          t(lane % 4), g(lane / 4)
     {
+    }
+
+    /* Bytes of the stages and, where they are weighed, of parts of q. */
+    __host__ __device__ static constexpr uint32_t bytes(int gathers, bool weighed)
+    {
+        return 2 * gathers * BATCH * LD * sizeof(T) + weighed * 4 * COLUMNS * sizeof(double);
     }
 
     __device__ __forceinline__ double old_entry(uint32_t r) const
@@ -56,10 +61,11 @@ template <typename T, int BLOCKS> struct row_adder {
                    : 0;
     }
 
-    /* Until the row ends, what lanes t sum of entry i of q is in the room of G. */
+    /* Until the row ends, what lanes t sum of entry i of q is after the stages. */
     __device__ __forceinline__ double &part_of_q(int i) const
     {
-        return room.g[t * COLUMNS + i * TILE_SIDE + g];
+        double *part = reinterpret_cast<double *>(batches.rows_of(2, 0));
+        return part[t * COLUMNS + i * TILE_SIDE + g];
     }
 
     __device__ __forceinline__ void begin_row(uint32_t which)
@@ -96,15 +102,15 @@ template <typename T, int BLOCKS> struct row_adder {
         return (4 * half + t) * LD;
     }
 
-    /* x = entries g of all blocks of a row. */
+    /* x = entries `at` of all blocks of a row. */
     template <typename X>
-    __device__ __forceinline__ void read(const X *row, double (&x)[BLOCKS]) const
+    __device__ __forceinline__ static void read(const X *row, uint32_t at, double (&x)[BLOCKS])
     {
         constexpr int COUNT = BLOCKS == 1 ? 1 : 2;
 #pragma unroll
         for (int i = 0; i < BLOCKS; i += COUNT) {
             const auto some =
-                reinterpret_cast<const row_entries<X, COUNT> *>(row)[i / COUNT * TILE_SIDE + g];
+                reinterpret_cast<const row_entries<X, COUNT> *>(row)[i / COUNT * TILE_SIDE + at];
 #pragma unroll
             for (int e = 0; e < COUNT; e++)
                 x[i + e] = some.x[e];
@@ -123,23 +129,22 @@ template <typename T, int BLOCKS> struct row_adder {
             for (int i = 0; i < BLOCKS; i++)
                 z[i] = 1;
         } else {
-            read(rows, z);
+            read(rows, g, z);
         }
 #pragma unroll
         for (int k = GATHERS == ANY ? 0 : 1; k < gathers; k++) {
             double x[BLOCKS];
-            read(rows + k * BATCH * LD, x);
+            read(rows + k * BATCH * LD, g, x);
 #pragma unroll
             for (int i = 0; i < BLOCKS; i++)
                 z[i] *= x[i];
         }
     }
 
-    /* This lane's part of the model's value at nonzero t of a half. */
-    __device__ __forceinline__ double part_of_value(const double (&z)[BLOCKS]) const
+    /* This lane's part of the model's value at a nonzero. */
+    __device__ __forceinline__ static double part_of_value(const double (&z)[BLOCKS],
+                                                           const double (&old)[BLOCKS])
     {
-        double old[BLOCKS];
-        read(room.old, old);
         double even = z[0] * old[0], odd = 0;
 #pragma unroll
         for (int i = 1; i < BLOCKS; i++) {
@@ -156,14 +161,14 @@ template <typename T, int BLOCKS> struct row_adder {
         double c, w, q;
     };
 
-    /* What a nonzero of this value adds, where the model has the value m; h is 0 if it is not
-     * there.
-     */
-    __device__ __forceinline__ factors square_of(double x, double m, double h)
+    /* What a nonzero of this value and of weight v adds to b and G, where the model has the value m;
+     * h is 0 if it is not there. It counts so many times in the numbers. */
+    __device__ __forceinline__ factors square_of(double x, double v, double m, double h,
+                                                  double times)
     {
-        const struct row_term term = row_term(x, m, h);
-        numbers.misfit += term.misfit;
-        numbers.size += fabs(term.misfit);
+        const struct row_term term = row_term_of(x, v, m, h);
+        numbers.misfit = fma(times, term.misfit, numbers.misfit);
+        numbers.size = fma(times, fabs(term.misfit), numbers.size);
         return {term.c, term.w, 0};
     }
 
@@ -174,13 +179,20 @@ template <typename T, int BLOCKS> struct row_adder {
         return {term.c, term.w, term.q};
     }
 
-    /* What nonzero `lane % BATCH` adds. */
+    /* What is summed, as struct row_systems_args says it. */
+    struct any_way {
+        bool counts, weighed;
+    };
+
+    /* What nonzero `lane % BATCH` adds, which 4 lanes have. */
     template <typename WAY>
     __device__ __forceinline__ factors term_of(const batch &x, const WAY &way, double m)
     {
         const double h = static_cast<int>(lane) % BATCH < x.count ? a.unlisted : 0;
-        numbers.known += row_term_known(x.value);
-        return way.counts ? count_of(x.value, m, h) : square_of(x.value, m, h);
+        const double v = row_term_known(x.value);
+        numbers.known += v;
+        return way.counts ? count_of(x.value, m, h)
+                          : square_of(row_term_known(x.value) ? x.value : 0, v, m, h, 1);
     }
 
     /* The sum, over g, of m[half], where half is that of nonzero `lane % BATCH`. */
@@ -220,23 +232,16 @@ template <typename T, int BLOCKS> struct row_adder {
         });
     }
 
-    /* What is summed, as struct row_systems_args says it. */
-    struct any_way {
-        bool counts, weighed;
-    };
-    template <bool COUNTS> struct run_way {
-        static constexpr bool counts = COUNTS, weighed = false;
-    };
-
     /* Adds a batch, whose rows are in stage `which`. */
     template <int GATHERS, typename WAY>
     __device__ __forceinline__ void add_batch(const batch &x, const WAY &way, int which)
     {
-        double z[2][BLOCKS], m[2], c[2], w[2], q[2];
+        double z[2][BLOCKS], m[2], c[2], w[2], q[2], old[BLOCKS];
+        read(room.old, g, old);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             multiply<GATHERS>(which, half, z[half]);
-            m[half] = part_of_value(z[half]);
+            m[half] = part_of_value(z[half], old);
             if constexpr (!IN_REGISTERS)
                 for (int i = 0; i < BLOCKS; i++)
                     room.z[place_of(half) + component(i, g)] = z[half][i];
@@ -248,7 +253,7 @@ template <typename T, int BLOCKS> struct row_adder {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             if constexpr (!IN_REGISTERS)
-                read(room.z + place_of(half), z[half]);
+                read(room.z + place_of(half), g, z[half]);
             add_vector(c[half], z[half]);
             for (int i = 0; way.weighed && i < BLOCKS; i++)
                 part_of_q(i) += q[half] * z[half][i];
@@ -270,46 +275,106 @@ template <typename T, int BLOCKS> struct row_adder {
             add_batch<ANY>(x, way, which);
     }
 
-    /* Whether a whole batch of the present row may go on as a run. */
-    __device__ __forceinline__ bool may_run(const batch &x) const
+    __device__ __forceinline__ bool may_run() const
     {
-        return x.count == BATCH && x.row == row && batches.narrow && !a.weighed &&
+        return IN_REGISTERS && batches.narrow && !a.weighed &&
                (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3);
     }
 
-    /* Adds *x, which has BATCH nonzeros of the present row, and those after it, as long as there
-     * are BATCH more of the row. The last of them, in stage *which, becomes *x. The votes let the
-     * compiler know that the lanes stay together. */
-    template <int GATHERS, typename WAY>
-    __device__ __forceinline__ void add_run_of(batch *x, const WAY &way, int *which)
+    /* What nonzero lane / 2 of a step of a run adds, which 2 lanes have. */
+    template <bool COUNTS> __device__ __forceinline__ factors run_term_of(double x, double m)
     {
-        typename row_batches<T, COLUMNS>::lane_copy copy[GATHERS];
-        batches.copies_of(copy);
-        while (__any_sync(ALL, batches.row_goes_on())) {
-            const double next = batches.take_run(*which ^ 1, copy);
-            __pipeline_wait_prior(1);
-            __syncwarp();
-            add_batch<GATHERS>({x->value, row, BATCH}, way, *which);
-            __syncwarp();
-            x->value = next;
-            *which ^= 1;
+        return COUNTS ? count_of(x, m, a.unlisted) : square_of(x, 1, m, a.unlisted, 2);
+    }
+
+    /* Nonzeros of a run, in the layout of struct row_run; so is b. */
+    template <bool COUNTS, typename RUN>
+    __device__ __forceinline__ void add_step(const RUN &run, int step, const double (&old)[BLOCKS])
+    {
+        double z[RUN_LANE][BLOCKS], m[RUN_LANE];
+        run.multiply(step, z);
+#pragma unroll
+        for (int u = 0; u < RUN_LANE; u++)
+            m[u] = part_of_value(z[u], old);
+        const factors of = run_term_of<COUNTS>(run.value(step), sum_of_lanes(m));
+#pragma unroll
+        for (int u = 0; u < RUN_LANE; u++)
+            add_vector(moved(of.c, 2 * u, TILE_SIDE), z[u]);
+#pragma unroll
+        for (int u = 0; u < RUN_LANE; u += 2) {
+            double w[2];
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                to_tiles(z[u + half]);
+                w[half] = COUNTS ? moved(of.w, TILE_SIDE * t + 2 * (u + half)) : of.w;
+            }
+            add_matrix(w, [&](int half, int i) { return z[u + half][i]; });
         }
     }
 
-    template <int GATHERS> __device__ __forceinline__ void add_run_by(batch *x, int *which)
+    /* x of lanes 8 t + g, which a run has there, is that of lanes 4 g + t; and back. */
+    __device__ __forceinline__ void to_tiles(double (&x)[BLOCKS]) const
     {
-        if (a.counts)
-            add_run_of<GATHERS>(x, run_way<true>(), which);
-        else
-            add_run_of<GATHERS>(x, run_way<false>(), which);
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+            x[i] = moved(x[i], TILE_SIDE * t + g);
+    }
+    __device__ __forceinline__ void to_run(double (&x)[BLOCKS]) const
+    {
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+            x[i] = moved(x[i], lane % TILE_SIDE * 4 + lane / TILE_SIDE);
     }
 
-    __device__ __forceinline__ void add_run(batch *x, int *which)
+    /* Adds nothing. After a matrix instruction the compiler knows that the lanes are together; then
+     * a step of a run needs 40 instructions less. */
+    __device__ __forceinline__ void join_lanes()
     {
-        if (a.mttkrp.gathers == 2)
-            add_run_by<2>(x, which);
+        multiply_8x8x4(sum[0][0], sum[0][1], 0, 0);
+    }
+
+    /* Adds the window, which the present row has, and those after it. */
+    template <int GATHERS, bool COUNTS> __device__ __forceinline__ void add_run_of(T *stage)
+    {
+        using run_of = row_run<T, BLOCKS, GATHERS>;
+        static_assert(sizeof(typename run_of::run_window) <= GATHERS * BATCH * LD * sizeof(T),
+                      "a stage has room for a window");
+        run_of run(a.mttkrp, stage);
+        double old[BLOCKS];
+        read(room.old, lane % TILE_SIDE, old);
+        to_run(b);
+        join_lanes();
+        do {
+            run.put(batches.now.index.word[0], batches.now.value);
+            batches.pass_window();
+            __syncwarp();
+#pragma unroll 1
+            for (int step = 0; step < WARP / RUN_STEP; step++)
+                add_step<COUNTS>(run, step, old);
+            __syncwarp();
+            numbers.known += 4;
+        } while (batches.goes_on_run());
+        to_tiles(b);
+        batches.end_run();
+    }
+
+    template <int GATHERS> __device__ __forceinline__ void add_run_by(T *stage)
+    {
+        if (a.counts)
+            add_run_of<GATHERS, true>(stage);
         else
-            add_run_by<3>(x, which);
+            add_run_of<GATHERS, false>(stage);
+    }
+
+    /* stage: one that is free. */
+    __device__ __forceinline__ void add_run(T *stage)
+    {
+        if constexpr (IN_REGISTERS) {
+            if (a.mttkrp.gathers == 2)
+                add_run_by<2>(stage);
+            else
+                add_run_by<3>(stage);
+        }
     }
 
     /* Entry (i, j) or (j, i) of G, whichever is in its upper half. */
@@ -375,19 +440,11 @@ template <typename T, int BLOCKS> struct row_adder {
     __device__ __forceinline__ void sum_numbers()
     {
         double least = numbers.least;
-        for (int step = 1; step < BATCH; step *= 2)
+        for (int step = 1; step < WARP; step *= 2)
             least = fmin(least, __shfl_xor_sync(ALL, least, step));
-        numbers.known = sum_of_batch(numbers.known);
-        numbers.misfit = a.counts ? least : sum_of_batch(numbers.misfit);
-        numbers.size = sum_of_batch(numbers.size);
-    }
-
-    /* In all lanes. */
-    __device__ __forceinline__ static double sum_of_batch(double x)
-    {
-        for (int step = 1; step < BATCH; step *= 2)
-            x += __shfl_xor_sync(ALL, x, step);
-        return x;
+        numbers.known = warp_sum(numbers.known) / 4;
+        numbers.misfit = a.counts ? least : warp_sum(numbers.misfit) / 4;
+        numbers.size = warp_sum(numbers.size) / 4;
     }
 };
 

@@ -10,6 +10,7 @@
 #include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
+#include "numerics/row_term.h"
 #include "numerics/vector.cuh"
 
 constexpr int BATCH = 8; /* nonzeros at a time */
@@ -24,8 +25,7 @@ struct window {
 /* Up to BATCH nonzeros of one row, whose gathered rows are in a stage or on their way there. */
 struct batch {
     double value; /* of nonzero `lane % BATCH`; NaN: not there */
-    uint32_t row;
-    int count; /* 0: there is none */
+    int count;    /* 0: there is none */
 };
 
 /* Starts to copy 16 bytes to shared memory, through L1. */
@@ -173,73 +173,43 @@ template <typename T, int COLUMNS> struct row_batches {
                (from == size || (size - from <= max(BATCH, skipped) && heads >> from & 1));
     }
 
-    /* Whether the next BATCH nonzeros have the row of the last batch. Indices have one word. */
-    __device__ __forceinline__ bool row_goes_on()
+    __device__ __forceinline__ bool is_of_run(const window &w) const
     {
-        if (__any_sync(ALL, from == WARP && first + WARP < end)) {
-            now = next;
-            begin_window_of<true>(first + WARP);
-        }
-        return from + BATCH <= same;
+        return row_number<true>(a.output, w.index) == previous && row_term_known(w.value);
     }
 
-    /* rows + i bytes, by one instruction. */
-    __device__ __forceinline__ static const char *row_at(const char *rows, uint32_t i,
-                                                         uint32_t bytes)
+    /* Whether the next 32 nonzeros have this row, that of lane `from` or of the last batch, and
+     * known values: then they are the window. Indices have one word. */
+    __device__ __forceinline__ bool begin_run(uint32_t row)
     {
-        const char *to;
-        asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(to) : "r"(i), "r"(bytes), "l"(rows));
-        return to;
+        previous = row;
+        const bool is_later = static_cast<int>(lane) < from;
+        const bool of_run = is_later ? is_of_run(next) : is_of_run(now);
+        if (!__all_sync(ALL, same == WARP && first + from + WARP <= end && of_run))
+            return false;
+        if (from > 0)
+            slide();
+        now.index.word[1] = next.index.word[1] = 0;
+        return true;
     }
 
-    /* The compiler does not compute x again where it is needed. */
-    template <typename X> __device__ __forceinline__ static void keep(X &x)
+    /* Goes to the next window, as long as all of it belongs to the run. */
+    __device__ __forceinline__ void pass_window()
     {
-        asm volatile("" : "+l"(x));
+        first += WARP;
+        now = next;
+        if (first + WARP < end)
+            next = read<true>(first + WARP);
+    }
+    __device__ __forceinline__ bool goes_on_run() const
+    {
+        return __all_sync(ALL, first + WARP <= end && is_of_run(now));
     }
 
-    /* Where lanes find and put what they copy of the rows of a gather. */
-    struct lane_copy {
-        const char *rows;
-        int shift;
-        uint32_t mask;
-    };
-    template <int GATHERS>
-    __device__ __forceinline__ void copies_of(lane_copy (&copy)[GATHERS]) const
+    /* In the window after the run. */
+    __device__ __forceinline__ void end_run()
     {
-        const uint32_t v = min(lane % VECTORS, a.vectors - 1);
-#pragma unroll
-        for (int k = 0; k < GATHERS; k++) {
-            const mttkrp_gather &gather = a.gather[k];
-            copy[k] = {static_cast<const char *>(gather.rows) + v * VECTOR_BYTES,
-                       gather.field.shift, gather.field.mask};
-            keep(copy[k].rows);
-        }
-    }
-
-    /* The next BATCH nonzeros, which have the row of the last batch: starts to copy their rows to
-     * stage `which`, and returns the value of nonzero `lane % BATCH`. Indices have one word. */
-    template <int GATHERS>
-    __device__ __forceinline__ double take_run(int which, const lane_copy (&copy)[GATHERS])
-    {
-        const uint32_t row_bytes = a.vectors * VECTOR_BYTES;
-        const int place = static_cast<int>(lane / VECTORS) % AT_ONCE;
-        T *to = rows_of(which, 0) + place * LD + lane % VECTORS * WIDTH;
-#pragma unroll
-        for (int k = 0; k < GATHERS; k++) {
-            const uint32_t mine =
-                static_cast<uint32_t>(now.index.word[0] >> copy[k].shift) & copy[k].mask;
-#pragma unroll
-            for (int s = 0; s < STEPS; s++) {
-                const uint32_t i = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
-                copy_vector(to + (k * BATCH + s * AT_ONCE) * LD,
-                            row_at(copy[k].rows, i, row_bytes));
-            }
-        }
-        const double value = __shfl_sync(ALL, now.value, from + static_cast<int>(lane) % BATCH);
-        from += BATCH;
-        __pipeline_commit();
-        return value;
+        begin_window_of<true>(first);
     }
 
     __device__ __forceinline__ T *rows_of(int which, int gather) const
@@ -247,8 +217,8 @@ template <typename T, int COLUMNS> struct row_batches {
         return stage + (which * a.gathers + gather) * BATCH * LD;
     }
 
-    /* Starts to copy the rows that nonzeros [from, from + count) of the window gather, and perhaps
-     * a few more. Those, and columns after the last, count nothing. */
+    /* Starts to copy the rows that nonzeros [from, from + count) of the window gather. What is in
+     * place of others, or of columns after the last, is a number and counts nothing. */
     template <bool NARROW> __device__ __forceinline__ void copy_rows(int which, int count) const
     {
         const uint32_t v = lane % VECTORS, row_bytes = a.vectors * VECTOR_BYTES;
@@ -267,6 +237,8 @@ template <typename T, int COLUMNS> struct row_batches {
             for (int s = 0; s < STEPS; s++)
                 if (s * AT_ONCE < count)
                     copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
+                else
+                    *reinterpret_cast<uint4 *>(to + s * AT_ONCE * LD) = {};
         }
     }
 
@@ -293,30 +265,19 @@ template <typename T, int COLUMNS> struct row_batches {
         }
     }
 
-    /* The next batch of the span, whose rows go to stage `which`; they are there after the next
-     * call and __pipeline_wait_prior(1). */
-    __device__ __forceinline__ batch next_batch(int which)
-    {
-        batch x = {};
-        if (find_next(&x.row))
-            take_some(which, &x);
-        __pipeline_commit();
-        return x;
-    }
-
-    /* Up to BATCH nonzeros of the row of lane `from`. */
-    __device__ __forceinline__ void take_some(int which, batch *x)
+    /* Up to BATCH nonzeros of this row, that of lane `from`, whose rows go to stage `which`. */
+    __device__ __forceinline__ batch take_some(int which, uint32_t row)
     {
         const int k = static_cast<int>(lane) % BATCH;
         const double value = __shfl_sync(ALL, now.value, from + k);
-        x->count = min(same - from, BATCH);
-        x->value = k < x->count ? value : NAN;
-        previous = x->row;
+        const int count = min(same - from, BATCH);
+        previous = row;
         if (narrow)
-            copy_rows<true>(which, x->count);
+            copy_rows<true>(which, count);
         else
-            copy_rows<false>(which, x->count);
-        from += x->count;
+            copy_rows<false>(which, count);
+        from += count;
+        return {k < count ? value : NAN, count};
     }
 };
 

@@ -17,7 +17,6 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
     static constexpr int COLUMNS = COLUMNS_OF;
     static constexpr int LD = COLUMNS + 1;
     static constexpr int PARTS = (COLUMNS + WARP - 1) / WARP; /* entries of a vector in a lane */
-    double g[COLUMNS * LD]; /* G's entries (i, j) with i <= j; below the diagonal, the factor L */
     double b[COLUMNS];
     union {
         alignas(16) double old[COLUMNS]; /* the old row, while nonzeros are added */
@@ -28,6 +27,9 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
     /* z of a batch of nonzeros, where registers have no room for it. */
     static constexpr bool HOLDS_BATCH = COLUMNS > 32;
     alignas(16) double z[HOLDS_BATCH ? BATCH * (COLUMNS + 8) : 1];
+    /* G's entries (i, j) with i <= j; below the diagonal, the factor L. While nonzeros are added,
+     * their stages are in its place, and may be longer. */
+    alignas(16) double g[COLUMNS * LD];
 };
 
 /* What a row's system needs beside its room. */

@@ -196,61 +196,63 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
     struct walk_state {
         bool head;    /* the present row begins before the span     */
         bool goes_on; /* the last row ends after it                 */
+        bool reads;   /* there are nonzeros                         */
         bool open;    /* the system of a row is in registers or in shared memory */
     };
 
-    /* Begins with a span, whose first batch becomes *x, or with the whole system of join, or of
-     * sent row, `which`. */
-    __device__ __forceinline__ walk_state begin(uint32_t which, batch *x)
+    /* Begins with a span, or with the whole system of join, or of sent row, `which`. */
+    __device__ __forceinline__ walk_state begin(uint32_t which)
     {
         if (a.taken) {
             take_row(which);
-            return {false, false, true};
+            return {false, false, false, true};
         }
         if (a.joined) {
             row = a.join[which].row;
             copy_part(a.part + a.join[which].first * uint64_t{part_length<COLUMNS>}, true);
-            return {false, false, true};
+            return {false, false, false, true};
         }
         const uint64_t begin = __ldg(a.span + which), end = __ldg(a.span + which + 1);
         const bool head = __ldg(a.continued + which), goes_on = __ldg(a.continued + which + 1);
         if (begin < end) {
             const int skipped = a.short_rows > 0 && !__ldg(a.left + which) ? a.short_rows : 0;
             batches.begin({begin, end, __ldg(a.block + which), head, goes_on, skipped});
-            *x = batches.next_batch(0);
         }
-        return {head, goes_on, false};
+        return {head, goes_on, begin < end, false};
     }
 
-    /* Sums and solves the rows of a span; or solves the row of a join. The rows of the next batch
-     * are on their way while one is added. */
+    /* Sums and solves the rows of a span; or solves the row of a join. The rows that the next batch
+     * of a row gathers are on their way while one is added. */
     __device__ __forceinline__ void walk(uint32_t which_one)
     {
         batch x = {};
         room.totals = a.short_rows > 0 && !a.joined ? a.totals[which_one] : row_totals{};
-        walk_state at = begin(which_one, &x);
-        for (int which = 0; at.open || x.count > 0; which ^= 1) {
+        walk_state at = begin(which_one);
+        for (int which = 0; at.open || at.reads; which ^= 1) {
             batch y = {};
-            if (at.open && may_run(x))
-                add_run(&x, &which);
-            if (!a.joined) {
-                y = batches.next_batch(which ^ 1);
-                __pipeline_wait_prior(1);
-                __syncwarp();
-            }
-            if (at.open && (x.count == 0 || x.row != row)) {
-                const bool tail = x.count == 0 && at.goes_on;
-                end_row(at.head ? part_of(which_one, 0) : tail ? part_of(which_one, 1) : nullptr);
-                at.open = at.head = false;
-            }
-            if (x.count > 0) {
-                if (!at.open)
-                    begin_row(x.row);
-                at.open = true;
+            uint32_t next = 0;
+            if (at.open && at.reads && may_run() && batches.begin_run(row))
+                add_run(batches.rows_of(which ^ 1, 0));
+            at.reads = at.reads && batches.find_next(&next);
+            if (at.open && at.reads && next == row)
+                y = batches.take_some(which ^ 1, row);
+            __pipeline_commit();
+            __pipeline_wait_prior(1);
+            __syncwarp();
+            if (x.count > 0)
                 add(x, which);
-            }
             __syncwarp();
             x = y;
+            if (y.count > 0)
+                continue;
+            if (at.open) {
+                const bool tail = !at.reads && at.goes_on;
+                end_row(at.head ? part_of(which_one, 0) : tail ? part_of(which_one, 1) : nullptr);
+                at.head = false;
+            }
+            at.open = at.reads;
+            if (at.reads)
+                begin_row(next);
         }
     }
 };
@@ -258,7 +260,7 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
 template <int BLOCKS>
 constexpr int warps_at_once = BLOCKS <= 1   ? 16
                               : BLOCKS <= 2 ? 14
-                              : BLOCKS <= 4 ? 10
+                              : BLOCKS <= 4 ? 12
                                             : 4;
 
 template <typename T, int BLOCKS>
@@ -267,13 +269,7 @@ __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
 {
     using room = row_room<BLOCKS * TILE_SIDE>;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
-    T *stages = reinterpret_cast<T *>(shared_bytes + sizeof(room));
-    for (int i = threadIdx.x; i < 2 * a.mttkrp.gathers * BATCH * row_batches<T, room::COLUMNS>::LD;
-         i += WARP)
-        stages[i] = 0;
-    room &own = *reinterpret_cast<room *>(shared_bytes);
-    __syncwarp();
-    row_walk<T, BLOCKS> walk(a, own, stages);
+    row_walk<T, BLOCKS> walk(a, *reinterpret_cast<room *>(shared_bytes));
     for (;;) {
         uint32_t which = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
         which = __shfl_sync(ALL, which, 0);
@@ -325,15 +321,23 @@ __global__ void __launch_bounds__(JOIN_THREADS)
 /* The only list of specialisations. */
 struct row_kernel {
     const void *solve;
-    uint32_t length;       /* of a part */
-    uint32_t room, gather; /* bytes of shared memory that a warp needs, and more for each gather */
+    uint32_t length;                         /* of a part */
+    uint32_t (*bytes)(int gathers, bool weighed); /* of shared memory that a warp needs */
 };
+
+/* The stages are in the place of G, which comes last. */
+template <typename T, int BLOCKS> uint32_t shared_bytes_of(int gathers, bool weighed)
+{
+    using room = row_room<BLOCKS * TILE_SIDE>;
+    constexpr uint32_t G = sizeof room::g;
+    return sizeof(room) - G + max(G, row_adder<T, BLOCKS>::bytes(gathers, weighed));
+}
 
 template <typename T, int BLOCKS> row_kernel instance()
 {
     constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS>), part_length<COLUMNS>,
-            sizeof(row_room<COLUMNS>), 2 * BATCH * row_batches<T, COLUMNS>::LD * sizeof(T)};
+            shared_bytes_of<T, BLOCKS>};
 }
 
 template <typename T> row_kernel choose(uint32_t rank)
@@ -350,11 +354,6 @@ template <typename T> row_kernel choose(uint32_t rank)
 row_kernel kernel_of(uint32_t rank, enum precision precision)
 {
     return precision == PRECISION_SINGLE ? choose<float>(rank) : choose<double>(rank);
-}
-
-uint32_t shared_bytes_of(const row_kernel &kernel, uint32_t gathers)
-{
-    return kernel.room + gathers * kernel.gather;
 }
 
 } // namespace
@@ -374,14 +373,14 @@ uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
 cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers)
 {
     const row_kernel kernel = kernel_of(rank, PRECISION_DOUBLE);
-    return matrix ? warps_of_device(kernel.solve, shared_bytes_of(kernel, gathers), walkers)
+    return matrix ? warps_of_device(kernel.solve, kernel.bytes(static_cast<int>(gathers), false), walkers)
                   : row_multiply_groups(rank, walkers);
 }
 
 static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
 {
     const row_kernel kernel = kernel_of(args.rank, args.mttkrp.precision);
-    const uint32_t bytes = shared_bytes_of(kernel, static_cast<uint32_t>(args.mttkrp.gathers));
+    const uint32_t bytes = kernel.bytes(args.mttkrp.gathers, args.weighed != 0);
     const uint32_t work = args.joined ? args.joins : args.spans;
     void *list[] = {const_cast<row_systems_args *>(&args)};
     uint32_t warps;

@@ -41,15 +41,20 @@ ROUNDED_FUNCTION int row_term_known(double x)
     return x == x;
 }
 
+/* Of an entry of weight v, and of value 0 where v is 0. */
+ROUNDED_FUNCTION struct row_term row_term_of(double x, double v, double m, double h)
+{
+    struct row_term t;
+    t.w = v - h;
+    t.c = x - t.w * m;
+    t.misfit = v * (x - m) * (x - m) - h * m * m;
+    return t;
+}
+
 ROUNDED_FUNCTION struct row_term row_term(double x, double m, double h)
 {
     const int known = row_term_known(x);
-    const double v = known ? 1 : 0, value = known ? x : 0;
-    struct row_term t;
-    t.w = v - h;
-    t.c = value - t.w * m;
-    t.misfit = v * (value - m) * (value - m) - h * m * m;
-    return t;
+    return row_term_of(known ? x : 0, known ? 1 : 0, m, h);
 }
 
 #endif
