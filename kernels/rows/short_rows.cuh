@@ -18,7 +18,6 @@ struct short_rows {
     const row_systems_args &a;
     short_row *const row; /* (WARP) those that are solved, by slots; shared memory */
     const int lane;
-    const int slots;      /* rows that are solved at once, at most */
     const uint32_t *base; /* of the span's block, or NULL        */
     bool goes_on;         /* the span's last row, after its end  */
     index_words<ANY> index;
@@ -30,9 +29,8 @@ struct short_rows {
     int rows;          /* that are solved                  */
     row_totals sum;    /* the lane's part                  */
 
-    __device__ __forceinline__ short_rows(const row_systems_args &args, short_row *of,
-                                          int most = WARP)
-        : a(args), row(of), lane(threadIdx.x), slots(most), base(nullptr)
+    __device__ __forceinline__ short_rows(const row_systems_args &args, short_row *of)
+        : a(args), row(of), lane(threadIdx.x), base(nullptr)
     {
     }
 
@@ -43,14 +41,6 @@ struct short_rows {
         index = index_at(m, i);
         value = value_at(m, m.precision, i);
         number = coordinate_at(m.output, index, base);
-    }
-
-    /* The lane of the first row that has no slot; WARP if all have one. */
-    __device__ __forceinline__ int first_without_slot(uint32_t starts, uint32_t own) const
-    {
-        if (__popc(starts) <= slots)
-            return WARP;
-        return __ffs(static_cast<int>(__ballot_sync(ALL, __popc(starts & own) > slots))) - 1;
     }
 
     /* Finds the rows of a window of `size` nonzeros, which may be the span's last. A row `before`
@@ -64,9 +54,7 @@ struct short_rows {
         const uint32_t later = starts & ~own;
         const int from = 31 - __clz(static_cast<int>(starts)); /* the last row's first lane */
         const bool ends = last || from < 0 || size - from > a.short_rows;
-        const int first_left = first_without_slot(starts, own);
-        /* A short last row is left to the next window, and rows that have no slot. */
-        const int end = min(ends ? size : from, first_left);
+        const int end = ends ? size : from; /* a short last row is left to the next window */
         first = 31 - __clz(static_cast<int>(starts & own));
         length = (later ? __ffs(static_cast<int>(later)) - 1 : size) - first;
         if (lane >= end || first < 0 || !(later || (last && !goes_on)) || length > a.short_rows)
@@ -77,7 +65,7 @@ struct short_rows {
         slot = __popc(heads & own) - 1;
         if (heads >> lane & 1)
             row[slot] = {number, lane, length};
-        *before = ends && end == size ? __shfl_sync(ALL, number, size - 1) : NO_ROW;
+        *before = ends ? __shfl_sync(ALL, number, size - 1) : NO_ROW;
         return end;
     }
 

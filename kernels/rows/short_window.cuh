@@ -18,9 +18,8 @@ template <int COLUMNS_OF> struct short_window : short_rows {
     static constexpr int LD = short_room<COLUMNS>::LD;
     short_room<COLUMNS> &shared;
 
-    __device__ __forceinline__ short_window(const row_systems_args &args, short_room<COLUMNS> &of,
-                                            int most = WARP)
-        : short_rows(args, of.row, most), shared(of)
+    __device__ __forceinline__ short_window(const row_systems_args &args, short_room<COLUMNS> &of)
+        : short_rows(args, of.row), shared(of)
     {
     }
 

@@ -20,7 +20,12 @@
 #include "numerics/rounded.h"
 
 #define ROW_RIDGE_LIMIT 1e200 /* of a component that has become zero, which stays so */
-#define ROW_PASSES      10    /* of coordinate descent over a nonnegative row, at most */
+
+/* Passes of coordinate descent (HALS) over a nonnegative row. In 16 kinds of runs, three converged
+ * after 1 % more iterations than ten (7 % without momentum), two after 17 % (31 %). Fits were
+ * 0.0002 lower in the median, held-out errors no larger. With one pass fits were 0.07 lower. Passes
+ * until little is left to gain were no better, and rounding would decide about the last one. */
+#define ROW_PASSES 3
 
 /* A pivot that is SINGULAR beside its diagonal entry or less is rounding. A singular H gets SHIFT
  * times its mean diagonal entry on its diagonal, and SHIFT_UP times as much until it is no longer

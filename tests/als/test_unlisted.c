@@ -24,6 +24,12 @@ static struct problem weighed(uint64_t rank, double weight, double ridge, enum r
                             .ridge_scale = scale};
 }
 
+static void make_nonneg(struct problem *p, bool nonneg)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        p->rules.nonneg[n] = nonneg;
+}
+
 /* The root of the mean of (x - m)^2 over the entries of x. */
 static double rmse(const struct coo *x, const struct ktensor *k)
 {
@@ -82,9 +88,8 @@ static void compare(const struct coo *x, const struct problem *problem)
 }
 
 /* Several ranks, which take longer, have a weight for each tensor: other ranks another one. */
-static void test_oracle(void **state)
+static void compare_cases(bool nonneg)
 {
-    use_ranks(state);
     static const struct tensor_case cases[] = {
         {2, {30, 40}, 400, 0},      {3, {20, 1, 30}, 300, 0},    {3, {25, 30, 20}, 3000, 1},
         {3, {3, 40, 700}, 6000, 1}, {4, {9, 8, 7, 20}, 1500, 0}, {6, {4, 3, 5, 2, 6, 4}, 700, 0},
@@ -100,6 +105,7 @@ static void test_oracle(void **state)
                 struct coo x;
                 struct problem p =
                     weighed(ranks[(c + (size_t)i) % 3], weights[i], 0.05, (enum ridge_scale)scale);
+                make_nonneg(&p, nonneg);
                 naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
                 compare(&x, &p);
                 p.precision = POLICY_SINGLE;
@@ -112,6 +118,18 @@ static void test_oracle(void **state)
             }
 }
 
+static void test_oracle(void **state)
+{
+    use_ranks(state);
+    compare_cases(false);
+}
+
+static void test_oracle_nonneg(void **state)
+{
+    use_ranks(state);
+    compare_cases(true);
+}
+
 /* Systems of one to 64 components, and rows of one to a thousand entries. */
 static void test_components(void **state)
 {
@@ -122,6 +140,8 @@ static void test_components(void **state)
     const int step = under_test.ranks > 1 || SANITIZED ? 5 : 1; /* of 12, which has no factor 5 */
     for (int i = under_test.ranks % step; i < 12; i += step) {
         struct problem p = weighed(ranks[i / 2], i % 2 ? 0.1 : 0, 0.05, RIDGE_BALANCED);
+        compare(&x, &p);
+        make_nonneg(&p, true);
         compare(&x, &p);
     }
     coo_free(&x);
@@ -258,7 +278,7 @@ static void test_nonneg(void **state)
     struct coo x, all;
     double best = 0;
     options.problem.unlisted.fade = .8;
-    options.problem.rules = (struct mode_rules){.nonneg = {true, true, true}};
+    make_nonneg(&options.problem, true);
     some_cells(&x, &planted, .5);
     some_cells(&all, &again, 1);
     ktensor_free(&again);
@@ -378,6 +398,7 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
+                                       ON_RANKS(test_oracle_nonneg),
                                        ON_RANKS(test_components),
                                        ON_RANKS_OF(test_many_components, backend_host, 1),
                                        ON_RANKS_OF(test_many_components, backend_host, 3),

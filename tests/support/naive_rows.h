@@ -1,5 +1,5 @@
 /* The oracle of runs in which each row of a factor matrix has its own system (numerics/row_term.h):
- * ALS by rows in long double, by Gaussian elimination on H a = sum of v x z. */
+ * ALS by rows in long double, by Gaussian elimination on H a = sum of v x z, or by HALS. */
 #ifndef BLCO_NAIVE_ROWS_H
 #define BLCO_NAIVE_ROWS_H
 
@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "model/ktensor.h"
+#include "numerics/row_term.h"
 #include "problem/problem.h"
+#include "support/naive_hals.h"
 #include "tensor/coo.h"
 
 #define NAIVE_ROWS_RANK 80
@@ -165,7 +167,19 @@ static inline void naive_rows_solve(long double h[][NAIVE_ROWS_RANK], long doubl
     }
 }
 
-/* Solves every row of a mode; unlisted entries have the weight `unlisted`. */
+/* One row: x (R), which is nonnegative, becomes a better one. */
+static inline void naive_rows_improve(long double h[][NAIVE_ROWS_RANK], const long double *b,
+                                      int rank, long double *x)
+{
+    long double v[NAIVE_ROWS_RANK * NAIVE_ROWS_RANK], least[NAIVE_ROWS_RANK] = {0};
+    for (int r = 0; r < rank; r++)
+        for (int s = 0; s < rank; s++)
+            v[r * rank + s] = h[r][s];
+    naive_hals(x, b, v, least, 1, (uint64_t)rank, ROW_PASSES, false);
+}
+
+/* Solves every row of a mode, or improves it where it is nonnegative; unlisted entries have the
+ * weight `unlisted`. */
 static inline void naive_rows_update(struct naive_rows *m, const struct coo *x,
                                      const struct problem *p, int mode, long double unlisted)
 {
@@ -176,10 +190,12 @@ static inline void naive_rows_update(struct naive_rows *m, const struct coo *x,
             v[r][s] = naive_rows_v(m, mode, r, s);
     for (uint64_t row = 0; row < m->shape.dims[mode]; row++) {
         long double h[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK], b[NAIVE_ROWS_RANK] = {0}, known = 0;
-        long double *to = m->a[mode] + row * (uint64_t)rank;
-        for (int r = 0; r < rank; r++)
+        long double *to = m->a[mode] + row * (uint64_t)rank, old[NAIVE_ROWS_RANK];
+        for (int r = 0; r < rank; r++) {
+            old[r] = to[r] * m->lambda[r];
             for (int s = 0; s < rank; s++)
                 h[r][s] = unlisted * v[r][s];
+        }
         for (uint64_t i = 0; i < x->nnz; i++) {
             long double z[NAIVE_ROWS_RANK];
             const long double weight = isnan(x->value[i]) ? 0 : 1;
@@ -200,9 +216,12 @@ static inline void naive_rows_update(struct naive_rows *m, const struct coo *x,
         }
         for (int r = 0; r < rank; r++)
             h[r][r] += naive_rows_ridge(m, p, mode, r, known);
-        if (known > 0)
+        const bool nonneg = known > 0 && p->rules.nonneg[mode];
+        if (nonneg)
+            naive_rows_improve(h, b, rank, old);
+        else if (known > 0)
             naive_rows_solve(h, b, rank);
-        memcpy(to, b, (size_t)rank * sizeof *to);
+        memcpy(to, nonneg ? old : b, (size_t)rank * sizeof *to);
     }
     naive_rows_normalise(m, mode);
 }
