@@ -52,17 +52,16 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     const mttkrp_args &a;
     run_window &window;
     const uint32_t row_bytes;
-    const bool whole;          /* second is that of rows that have all pieces              */
-    uint32_t second;           /* bytes from this lane's first piece of a row to the second     */
-    const char *from[GATHERS]; /* this lane's first piece of row 0                              */
+    const bool whole;          /* rows have all pieces                                      */
+    uint32_t second;           /* bytes from this lane's first piece of a row to its second */
+    const char *from[GATHERS]; /* this lane's first piece of row 0                          */
 
     /* shared: as long as a window, 16-byte aligned. A piece after the last of a row counts nothing:
      * the last is read in its place. */
     __device__ __forceinline__ row_run(const mttkrp_args &args, void *shared)
         : a(args), window(*static_cast<run_window *>(shared)),
           row_bytes(args.vectors * VECTOR_BYTES),
-          whole(PIECES == 1 ||
-                args.vectors == PIECES * TILE_SIDE * sizeof(piece) / VECTOR_BYTES)
+          whole(PIECES == 1 || args.vectors == PIECES * TILE_SIDE * sizeof(piece) / VECTOR_BYTES)
     {
         constexpr uint32_t BYTES = sizeof(piece);
         const uint32_t e = threadIdx.x % TILE_SIDE, first = min(e * BYTES, row_bytes - BYTES);
@@ -80,7 +79,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
         asm volatile("" : "+l"(x));
     }
 
-    /* A window of the nonzero of each lane. */
+    /* Makes a window of the nonzero of each lane. */
     __device__ __forceinline__ void put(uint64_t index, double value)
     {
         const uint32_t lane = threadIdx.x;
@@ -107,7 +106,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     }
 
     /* Nonzeros whose rows are on their way at once, as registers have room. */
-    static constexpr int AT_ONCE = GATHERS == 2 ? RUN_LANE : RUN_LANE / 2;
+    static constexpr int AT_ONCE = GATHERS * BLOCKS <= 8 ? RUN_LANE : RUN_LANE / 2;
     using pieces = piece[AT_ONCE][PIECES];
 
     /* x = the pieces of the rows of nonzeros 4 q + first + u of a step. */
@@ -121,6 +120,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
             const indices i = *reinterpret_cast<const indices *>(window.row[k] + place);
 #pragma unroll
             for (int u = 0; u < AT_ONCE; u++) {
+                /* two ways, or the compiler shares the product and needs an addition more */
                 const char *at = WHOLE ? row_at(from[k], i.x[u])
                                        : from[k] + uint64_t{i.x[u]} * a.vectors * VECTOR_BYTES;
 #pragma unroll
