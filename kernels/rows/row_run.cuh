@@ -42,6 +42,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     static constexpr int ENTRIES = BLOCKS == 1 ? 1 : 2; /* of a piece, which is read at once */
     static constexpr int PIECES = BLOCKS / ENTRIES;     /* of a row, in a lane               */
     using piece = row_entries<T, ENTRIES>;
+    static constexpr uint32_t WHOLE_BYTES = PIECES * TILE_SIDE * sizeof(piece);
 
     /* The nonzeros of a window; shared. */
     struct alignas(16) run_window {
@@ -60,8 +61,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
      * the last is read in its place. */
     __device__ __forceinline__ row_run(const mttkrp_args &args, void *shared)
         : a(args), window(*static_cast<run_window *>(shared)),
-          row_bytes(args.vectors * VECTOR_BYTES),
-          whole(PIECES == 1 || args.vectors == PIECES * TILE_SIDE * sizeof(piece) / VECTOR_BYTES)
+          row_bytes(args.vectors * VECTOR_BYTES), whole(PIECES > 1 && row_bytes == WHOLE_BYTES)
     {
         constexpr uint32_t BYTES = sizeof(piece);
         const uint32_t e = threadIdx.x % TILE_SIDE, first = min(e * BYTES, row_bytes - BYTES);
@@ -97,14 +97,6 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
         return window.value[step * RUN_STEP + threadIdx.x / 2];
     }
 
-    /* from + i rows, by one instruction. */
-    __device__ __forceinline__ const char *row_at(const char *from, uint32_t i) const
-    {
-        const char *to;
-        asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(to) : "r"(i), "r"(row_bytes), "l"(from));
-        return to;
-    }
-
     /* Nonzeros whose rows are on their way at once, as registers have room. */
     static constexpr int AT_ONCE = GATHERS * BLOCKS <= 8 ? RUN_LANE : RUN_LANE / 2;
     using pieces = piece[AT_ONCE][PIECES];
@@ -120,9 +112,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
             const indices i = *reinterpret_cast<const indices *>(window.row[k] + place);
 #pragma unroll
             for (int u = 0; u < AT_ONCE; u++) {
-                /* two ways, or the compiler shares the product and needs an addition more */
-                const char *at = WHOLE ? row_at(from[k], i.x[u])
-                                       : from[k] + uint64_t{i.x[u]} * a.vectors * VECTOR_BYTES;
+                const char *at = from[k] + uint64_t{i.x[u]} * (WHOLE ? WHOLE_BYTES : row_bytes);
 #pragma unroll
                 for (int p = 0; p < PIECES; p++) {
                     const uint32_t offset = WHOLE ? TILE_SIDE * sizeof(piece) : second;
