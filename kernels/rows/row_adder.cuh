@@ -1,12 +1,11 @@
 /* Sums the system of a row, b and G of numerics/row_term.h, by a warp: from batches of 8 nonzeros
- * in the layout of the matrix instructions. */
+ * in the layout of the matrix instructions. Runs are added by row_run_adder. */
 #ifndef BLCO_ROW_ADDER_CUH
 #define BLCO_ROW_ADDER_CUH
 
 #include "kernels/rows/row_args.h"
 #include "kernels/rows/row_batches.cuh"
 #include "kernels/rows/row_entries.cuh"
-#include "kernels/rows/row_run.cuh"
 #include "kernels/rows/row_solve.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "numerics/poisson_term.h"
@@ -28,7 +27,7 @@ template <typename T, int BLOCKS> struct row_adder {
     static constexpr int PAIRS = tile_pairs<BLOCKS>;
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
     static constexpr int PARTS = row_room<COLUMNS>::PARTS;
-    /* z of a batch is in registers; only then are there runs. */
+    /* z of a batch is in registers. */
     static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH;
 
     const row_systems_args &a;
@@ -38,7 +37,7 @@ template <typename T, int BLOCKS> struct row_adder {
     uint32_t row;              /* the one that is being summed                                 */
     double b[BLOCKS];          /* of nonzeros t and t + 4 of the batches                       */
     double sum[PAIRS][4];      /* tiles of G                                                   */
-    row_numbers numbers;       /* of all lanes: 4 times what they are                          */
+    row_numbers numbers;       /* of the lanes, whose sum is 4 times that of the row           */
 
     __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of)
         : a(args), room(of), batches(args.mttkrp, reinterpret_cast<T *>(of.g)), lane(threadIdx.x),
@@ -46,8 +45,8 @@ template <typename T, int BLOCKS> struct row_adder {
     {
     }
 
-    /* Bytes of the stages and, where they are weighed, of parts of q. */
-    __host__ __device__ static constexpr uint32_t bytes(int gathers, bool weighed)
+    /* Of the stages and, where counts are weighed, of parts of q. */
+    __host__ __device__ static constexpr uint32_t stage_bytes(int gathers, bool weighed)
     {
         return 2 * gathers * BATCH * LD * sizeof(T) + weighed * 4 * COLUMNS * sizeof(double);
     }
@@ -161,10 +160,10 @@ template <typename T, int BLOCKS> struct row_adder {
         double c, w, q;
     };
 
-    /* What a nonzero of this value and of weight v adds to b and G, where the model has the value m;
-     * h is 0 if it is not there. It counts so many times in the numbers. */
+    /* What a nonzero of this value and of weight v adds to b and G, where the model has the value
+     * m; h is 0 if it is not there. It counts so many times in the numbers. */
     __device__ __forceinline__ factors square_of(double x, double v, double m, double h,
-                                                  double times)
+                                                 double times)
     {
         const struct row_term term = row_term_of(x, v, m, h);
         numbers.misfit = fma(times, term.misfit, numbers.misfit);
@@ -273,108 +272,6 @@ template <typename T, int BLOCKS> struct row_adder {
             add_batch<2>(x, way, which);
         else
             add_batch<ANY>(x, way, which);
-    }
-
-    __device__ __forceinline__ bool may_run() const
-    {
-        return IN_REGISTERS && batches.narrow && !a.weighed &&
-               (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3);
-    }
-
-    /* What nonzero lane / 2 of a step of a run adds, which 2 lanes have. */
-    template <bool COUNTS> __device__ __forceinline__ factors run_term_of(double x, double m)
-    {
-        return COUNTS ? count_of(x, m, a.unlisted) : square_of(x, 1, m, a.unlisted, 2);
-    }
-
-    /* Nonzeros of a run, in the layout of struct row_run; so is b. */
-    template <bool COUNTS, typename RUN>
-    __device__ __forceinline__ void add_step(const RUN &run, int step, const double (&old)[BLOCKS])
-    {
-        double z[RUN_LANE][BLOCKS], m[RUN_LANE];
-        run.multiply(step, z);
-#pragma unroll
-        for (int u = 0; u < RUN_LANE; u++)
-            m[u] = part_of_value(z[u], old);
-        const factors of = run_term_of<COUNTS>(run.value(step), sum_of_lanes(m));
-#pragma unroll
-        for (int u = 0; u < RUN_LANE; u++)
-            add_vector(moved(of.c, 2 * u, TILE_SIDE), z[u]);
-#pragma unroll
-        for (int u = 0; u < RUN_LANE; u += 2) {
-            double w[2];
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                to_tiles(z[u + half]);
-                w[half] = COUNTS ? moved(of.w, TILE_SIDE * t + 2 * (u + half)) : of.w;
-            }
-            add_matrix(w, [&](int half, int i) { return z[u + half][i]; });
-        }
-    }
-
-    /* x of lanes 8 t + g, which a run has there, is that of lanes 4 g + t; and back. */
-    __device__ __forceinline__ void to_tiles(double (&x)[BLOCKS]) const
-    {
-#pragma unroll
-        for (int i = 0; i < BLOCKS; i++)
-            x[i] = moved(x[i], TILE_SIDE * t + g);
-    }
-    __device__ __forceinline__ void to_run(double (&x)[BLOCKS]) const
-    {
-#pragma unroll
-        for (int i = 0; i < BLOCKS; i++)
-            x[i] = moved(x[i], lane % TILE_SIDE * 4 + lane / TILE_SIDE);
-    }
-
-    /* Adds nothing. After a matrix instruction the compiler knows that the lanes are together; then
-     * a step of a run needs 40 instructions less. */
-    __device__ __forceinline__ void join_lanes()
-    {
-        multiply_8x8x4(sum[0][0], sum[0][1], 0, 0);
-    }
-
-    /* Adds the window, which the present row has, and those after it. */
-    template <int GATHERS, bool COUNTS> __device__ __forceinline__ void add_run_of(T *stage)
-    {
-        using run_of = row_run<T, BLOCKS, GATHERS>;
-        static_assert(sizeof(typename run_of::run_window) <= GATHERS * BATCH * LD * sizeof(T),
-                      "a stage has room for a window");
-        run_of run(a.mttkrp, stage);
-        double old[BLOCKS];
-        read(room.old, lane % TILE_SIDE, old);
-        to_run(b);
-        join_lanes();
-        do {
-            run.put(batches.now.index.word[0], batches.now.value);
-            batches.pass_window();
-            __syncwarp();
-#pragma unroll 1
-            for (int step = 0; step < WARP / RUN_STEP; step++)
-                add_step<COUNTS>(run, step, old);
-            __syncwarp();
-            numbers.known += 4;
-        } while (batches.goes_on_run());
-        to_tiles(b);
-        batches.end_run();
-    }
-
-    template <int GATHERS> __device__ __forceinline__ void add_run_by(T *stage)
-    {
-        if (a.counts)
-            add_run_of<GATHERS, true>(stage);
-        else
-            add_run_of<GATHERS, false>(stage);
-    }
-
-    /* stage: one that is free. */
-    __device__ __forceinline__ void add_run(T *stage)
-    {
-        if constexpr (IN_REGISTERS) {
-            if (a.mttkrp.gathers == 2)
-                add_run_by<2>(stage);
-            else
-                add_run_by<3>(stage);
-        }
     }
 
     /* Entry (i, j) or (j, i) of G, whichever is in its upper half. */

@@ -1,6 +1,6 @@
 /* Reads the nonzeros of a span batch by batch, by a warp: up to 8 nonzeros of one row at a time.
  * The rows that they gather are copied into one of two stages in shared memory, without passing
- * through registers. */
+ * through registers. Or window by window, where a run begins (row_run). */
 #ifndef BLCO_ROW_BATCHES_CUH
 #define BLCO_ROW_BATCHES_CUH
 
@@ -173,40 +173,36 @@ template <typename T, int COLUMNS> struct row_batches {
                (from == size || (size - from <= max(BATCH, skipped) && heads >> from & 1));
     }
 
-    __device__ __forceinline__ bool is_of_run(const window &w) const
+    __device__ __forceinline__ bool is_of_run(const window &w, uint32_t row) const
     {
-        return row_number<true>(a.output, w.index) == previous && row_term_known(w.value);
+        return row_number<true>(a.output, w.index) == row && row_term_known(w.value);
     }
 
-    /* Whether the next 32 nonzeros have this row, that of lane `from` or of the last batch, and
-     * known values: then they are the window. Indices have one word. */
+    /* Whether the next 32 nonzeros have this row, which is that of lane `from` or of the last
+     * batch, and known values: then they become the window. Indices have one word. */
     __device__ __forceinline__ bool begin_run(uint32_t row)
     {
-        previous = row;
-        const bool is_later = static_cast<int>(lane) < from;
-        const bool of_run = is_later ? is_of_run(next) : is_of_run(now);
+        const bool of_run =
+            static_cast<int>(lane) < from ? is_of_run(next, row) : is_of_run(now, row);
         if (!__all_sync(ALL, same == WARP && first + from + WARP <= end && of_run))
             return false;
+        previous = row;
         if (from > 0)
             slide();
-        now.index.word[1] = next.index.word[1] = 0;
         return true;
     }
 
-    /* Goes to the next window, as long as all of it belongs to the run. */
+    /* Starts to read the next window; all of it belongs to the run, or the run ends before it. */
     __device__ __forceinline__ void pass_window()
     {
         first += WARP;
-        now = next;
-        if (first + WARP < end)
-            next = read<true>(first + WARP);
+        if (first < end)
+            now = read<true>(first);
     }
-    __device__ __forceinline__ bool goes_on_run() const
+    __device__ __forceinline__ bool run_goes_on(uint32_t row) const
     {
-        return __all_sync(ALL, first + WARP <= end && is_of_run(now));
+        return __all_sync(ALL, first + WARP <= end && is_of_run(now, row));
     }
-
-    /* In the window after the run. */
     __device__ __forceinline__ void end_run()
     {
         begin_window_of<true>(first);

@@ -42,6 +42,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     static constexpr int ENTRIES = BLOCKS == 1 ? 1 : 2; /* of a piece, which is read at once */
     static constexpr int PIECES = BLOCKS / ENTRIES;     /* of a row, in a lane               */
     using piece = row_entries<T, ENTRIES>;
+    static constexpr uint32_t WHOLE_BYTES = PIECES * TILE_SIDE * sizeof(piece);
 
     /* The nonzeros of a window; shared. */
     struct alignas(16) run_window {
@@ -52,17 +53,15 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     const mttkrp_args &a;
     run_window &window;
     const uint32_t row_bytes;
-    const bool whole;          /* second is that of rows that have all pieces              */
-    uint32_t second;           /* bytes from this lane's first piece of a row to the second     */
-    const char *from[GATHERS]; /* this lane's first piece of row 0                              */
+    const bool whole;          /* rows have all pieces                                      */
+    uint32_t second;           /* bytes from this lane's first piece of a row to its second */
+    const char *from[GATHERS]; /* this lane's first piece of row 0                          */
 
     /* shared: as long as a window, 16-byte aligned. A piece after the last of a row counts nothing:
      * the last is read in its place. */
     __device__ __forceinline__ row_run(const mttkrp_args &args, void *shared)
         : a(args), window(*static_cast<run_window *>(shared)),
-          row_bytes(args.vectors * VECTOR_BYTES),
-          whole(PIECES == 1 ||
-                args.vectors == PIECES * TILE_SIDE * sizeof(piece) / VECTOR_BYTES)
+          row_bytes(args.vectors * VECTOR_BYTES), whole(PIECES > 1 && row_bytes == WHOLE_BYTES)
     {
         constexpr uint32_t BYTES = sizeof(piece);
         const uint32_t e = threadIdx.x % TILE_SIDE, first = min(e * BYTES, row_bytes - BYTES);
@@ -80,7 +79,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
         asm volatile("" : "+l"(x));
     }
 
-    /* A window of the nonzero of each lane. */
+    /* Makes a window of the nonzero of each lane. */
     __device__ __forceinline__ void put(uint64_t index, double value)
     {
         const uint32_t lane = threadIdx.x;
@@ -98,16 +97,8 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
         return window.value[step * RUN_STEP + threadIdx.x / 2];
     }
 
-    /* from + i rows, by one instruction. */
-    __device__ __forceinline__ const char *row_at(const char *from, uint32_t i) const
-    {
-        const char *to;
-        asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(to) : "r"(i), "r"(row_bytes), "l"(from));
-        return to;
-    }
-
     /* Nonzeros whose rows are on their way at once, as registers have room. */
-    static constexpr int AT_ONCE = GATHERS == 2 ? RUN_LANE : RUN_LANE / 2;
+    static constexpr int AT_ONCE = GATHERS * BLOCKS <= 8 ? RUN_LANE : RUN_LANE / 2;
     using pieces = piece[AT_ONCE][PIECES];
 
     /* x = the pieces of the rows of nonzeros 4 q + first + u of a step. */
@@ -121,8 +112,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
             const indices i = *reinterpret_cast<const indices *>(window.row[k] + place);
 #pragma unroll
             for (int u = 0; u < AT_ONCE; u++) {
-                const char *at = WHOLE ? row_at(from[k], i.x[u])
-                                       : from[k] + uint64_t{i.x[u]} * a.vectors * VECTOR_BYTES;
+                const char *at = from[k] + uint64_t{i.x[u]} * (WHOLE ? WHOLE_BYTES : row_bytes);
 #pragma unroll
                 for (int p = 0; p < PIECES; p++) {
                     const uint32_t offset = WHOLE ? TILE_SIDE * sizeof(piece) : second;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "kernels/rows/row_args.h"
+#include "kernels/rows/row_batches.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"

@@ -1,9 +1,9 @@
 /* A thread block is one warp. While it adds a batch of nonzeros to the system of a row, the rows
- * that the next batch gathers are on their way. */
+ * that the next batch of the row gathers are on their way. */
 #include "kernels/rows/row_systems.h"
 
-#include "kernels/rows/row_adder.cuh"
 #include "kernels/rows/row_counts.cuh"
+#include "kernels/rows/row_run_adder.cuh"
 
 namespace
 {
@@ -16,11 +16,11 @@ template <int COLUMNS>
 constexpr int part_length = NUMBERS + 2 * COLUMNS + COLUMNS *(COLUMNS + 1) / 2;
 constexpr int LEAST_AT = 1; /* of a part */
 
-template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
-    using adder = row_adder<T, BLOCKS>;
+template <typename T, int BLOCKS> struct row_walk : row_run_adder<T, BLOCKS> {
+    using adder = row_run_adder<T, BLOCKS>;
     using adder::a, adder::room, adder::batches, adder::lane, adder::row, adder::numbers,
-        adder::COLUMNS, adder::PARTS, adder::WIDTH, adder::row_adder, adder::old_entry,
-        adder::begin_row, adder::add, adder::may_run, adder::add_run, adder::sum_numbers,
+        adder::COLUMNS, adder::PARTS, adder::WIDTH, adder::row_run_adder, adder::old_entry,
+        adder::begin_row, adder::add, adder::begin_run, adder::add_run, adder::sum_numbers,
         adder::put_row;
 
     /* What is added is the same in all lanes. */
@@ -231,7 +231,7 @@ template <typename T, int BLOCKS> struct row_walk : row_adder<T, BLOCKS> {
         for (int which = 0; at.open || at.reads; which ^= 1) {
             batch y = {};
             uint32_t next = 0;
-            if (at.open && at.reads && may_run() && batches.begin_run(row))
+            if (at.open && at.reads && begin_run())
                 add_run(batches.rows_of(which ^ 1, 0));
             at.reads = at.reads && batches.find_next(&next);
             if (at.open && at.reads && next == row)
@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(JOIN_THREADS)
 /* The only list of specialisations. */
 struct row_kernel {
     const void *solve;
-    uint32_t length;                         /* of a part */
+    uint32_t length;                              /* of a part */
     uint32_t (*bytes)(int gathers, bool weighed); /* of shared memory that a warp needs */
 };
 
@@ -330,7 +330,7 @@ template <typename T, int BLOCKS> uint32_t shared_bytes_of(int gathers, bool wei
 {
     using room = row_room<BLOCKS * TILE_SIDE>;
     constexpr uint32_t G = sizeof room::g;
-    return sizeof(room) - G + max(G, row_adder<T, BLOCKS>::bytes(gathers, weighed));
+    return sizeof(room) - G + max(G, row_adder<T, BLOCKS>::stage_bytes(gathers, weighed));
 }
 
 template <typename T, int BLOCKS> row_kernel instance()
@@ -373,7 +373,8 @@ uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
 cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers)
 {
     const row_kernel kernel = kernel_of(rank, PRECISION_DOUBLE);
-    return matrix ? warps_of_device(kernel.solve, kernel.bytes(static_cast<int>(gathers), false), walkers)
+    return matrix ? warps_of_device(kernel.solve, kernel.bytes(static_cast<int>(gathers), false),
+                                    walkers)
                   : row_multiply_groups(rank, walkers);
 }
 

@@ -147,6 +147,28 @@ static void test_components(void **state)
     coo_free(&x);
 }
 
+/* Rows of some hundred entries, which gather from two or three modes; few entries are unknown. */
+static void test_long_rows(void **state)
+{
+    use_ranks(state);
+    static const struct tensor_case cases[] = {{3, {10, 30, 25}, 3000, 0},
+                                               {4, {8, 12, 10, 9}, 3000, 0}};
+    static const uint64_t ranks[] = {7, 12, 16, 20, 32};
+    const int step = under_test.ranks > 1 || SANITIZED ? 3 : 1;
+    for (int i = under_test.ranks % step; i < 10; i += step) {
+        const struct tensor_case *t = &cases[i % 2];
+        struct problem p = weighed(ranks[i / 2], i % 3 ? 0 : 0.1, 0.05, RIDGE_BALANCED);
+        struct coo x;
+        naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, 6, t->skewed);
+        for (uint64_t e = 0; e < x.nnz; e += 211)
+            x.value[e] = COO_UNKNOWN;
+        compare(&x, &p);
+        p.precision = POLICY_SINGLE;
+        compare(&x, &p);
+        coo_free(&x);
+    }
+}
+
 /* More components than a GPU takes. */
 static void test_many_components(void **state)
 {
@@ -400,6 +422,7 @@ int main(void)
     const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
                                        ON_RANKS(test_oracle_nonneg),
                                        ON_RANKS(test_components),
+                                       ON_RANKS(test_long_rows),
                                        ON_RANKS_OF(test_many_components, backend_host, 1),
                                        ON_RANKS_OF(test_many_components, backend_host, 3),
                                        ON_RANKS(test_reference),
