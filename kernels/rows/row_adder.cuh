@@ -21,7 +21,7 @@ struct row_numbers {
     double size; /* struct row_totals */
 };
 
-template <typename T, int BLOCKS> struct row_adder {
+template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     static constexpr int LD = row_batches<T, COLUMNS>::LD;
     static constexpr int PAIRS = tile_pairs<BLOCKS>;
@@ -40,9 +40,19 @@ template <typename T, int BLOCKS> struct row_adder {
     row_numbers numbers;       /* of the lanes, whose sum is 4 times that of the row           */
 
     __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of)
-        : a(args), room(of), batches(args.mttkrp, reinterpret_cast<T *>(of.g)), lane(threadIdx.x),
-          t(lane % 4), g(lane / 4)
+        : a(args), room(of),
+          batches(args.mttkrp,
+                  static_cast<T *>(is_apart(args.mttkrp.gathers) ? static_cast<void *>(&of + 1)
+                                                                 : static_cast<void *>(of.g))),
+          lane(threadIdx.x), t(lane % 4), g(lane / 4)
     {
+    }
+
+    /* Whether the stages are after the room, so that the first batch of a row is on its way while
+     * the row before is solved; else they are in the place of G, and more warps fit. */
+    __host__ __device__ static constexpr bool is_apart(int gathers)
+    {
+        return BLOCKS <= 4 && gathers <= 2;
     }
 
     /* Of the stages and, where counts are weighed, of parts of q. */
@@ -71,9 +81,9 @@ template <typename T, int BLOCKS> struct row_adder {
     {
         row = which;
         numbers = {};
-        if (a.counts)
+        if (COUNTS)
             numbers.least = INFINITY;
-        for (int i = 0; a.weighed && i < BLOCKS; i++)
+        for (int i = 0; is_weighed() && i < BLOCKS; i++)
             part_of_q(i) = 0;
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
@@ -178,20 +188,19 @@ template <typename T, int BLOCKS> struct row_adder {
         return {term.c, term.w, term.q};
     }
 
-    /* What is summed, as struct row_systems_args says it. */
-    struct any_way {
-        bool counts, weighed;
-    };
+    __device__ __forceinline__ bool is_weighed() const
+    {
+        return COUNTS && a.weighed;
+    }
 
     /* What nonzero `lane % BATCH` adds, which 4 lanes have. */
-    template <typename WAY>
-    __device__ __forceinline__ factors term_of(const batch &x, const WAY &way, double m)
+    __device__ __forceinline__ factors term_of(const batch &x, double m)
     {
         const double h = static_cast<int>(lane) % BATCH < x.count ? a.unlisted : 0;
         const double v = row_term_known(x.value);
         numbers.known += v;
-        return way.counts ? count_of(x.value, m, h)
-                          : square_of(row_term_known(x.value) ? x.value : 0, v, m, h, 1);
+        return COUNTS ? count_of(x.value, m, h)
+                      : square_of(row_term_known(x.value) ? x.value : 0, v, m, h, 1);
     }
 
     /* The sum, over g, of m[half], where half is that of nonzero `lane % BATCH`. */
@@ -232,8 +241,7 @@ template <typename T, int BLOCKS> struct row_adder {
     }
 
     /* Adds a batch, whose rows are in stage `which`. */
-    template <int GATHERS, typename WAY>
-    __device__ __forceinline__ void add_batch(const batch &x, const WAY &way, int which)
+    template <int GATHERS> __device__ __forceinline__ void add_batch(const batch &x, int which)
     {
         double z[2][BLOCKS], m[2], c[2], w[2], q[2], old[BLOCKS];
         read(room.old, g, old);
@@ -245,16 +253,16 @@ template <typename T, int BLOCKS> struct row_adder {
                 for (int i = 0; i < BLOCKS; i++)
                     room.z[place_of(half) + component(i, g)] = z[half][i];
         }
-        const factors of = term_of(x, way, sum_of_value(m));
+        const factors of = term_of(x, sum_of_value(m));
         of_both(of.c, c);
-        if (way.weighed)
+        if (is_weighed())
             of_both(of.q, q);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             if constexpr (!IN_REGISTERS)
                 read(room.z + place_of(half), g, z[half]);
             add_vector(c[half], z[half]);
-            for (int i = 0; way.weighed && i < BLOCKS; i++)
+            for (int i = 0; is_weighed() && i < BLOCKS; i++)
                 part_of_q(i) += q[half] * z[half][i];
         }
         of_both(of.w, w);
@@ -267,11 +275,10 @@ template <typename T, int BLOCKS> struct row_adder {
 
     __device__ __forceinline__ void add(const batch &x, int which)
     {
-        const any_way way = {a.counts != 0, a.weighed != 0};
         if (a.mttkrp.gathers == 2)
-            add_batch<2>(x, way, which);
+            add_batch<2>(x, which);
         else
-            add_batch<ANY>(x, way, which);
+            add_batch<ANY>(x, which);
     }
 
     /* Entry (i, j) or (j, i) of G, whichever is in its upper half. */
@@ -314,7 +321,7 @@ template <typename T, int BLOCKS> struct row_adder {
 
     __device__ __forceinline__ void put_row()
     {
-        if (a.weighed)
+        if (is_weighed())
             put_q();
         each_tile_pair<BLOCKS>([&](auto number) {
             constexpr int k = decltype(number)::value;
@@ -340,7 +347,7 @@ template <typename T, int BLOCKS> struct row_adder {
         for (int step = 1; step < WARP; step *= 2)
             least = fmin(least, __shfl_xor_sync(ALL, least, step));
         numbers.known = warp_sum(numbers.known) / 4;
-        numbers.misfit = a.counts ? least : warp_sum(numbers.misfit) / 4;
+        numbers.misfit = COUNTS ? least : warp_sum(numbers.misfit) / 4;
         numbers.size = warp_sum(numbers.size) / 4;
     }
 };

@@ -153,16 +153,16 @@ template <typename T, int COLUMNS> struct row_batches {
         now.row = row_number<NARROW>(a.output, now.index);
         const uint32_t before = __shfl_up_sync(ALL, now.row, 1);
         heads = __ballot_sync(ALL, static_cast<int>(lane) < size && lane > 0 && now.row != before);
-        same = __shfl_sync(ALL, now.row, 0) == previous ? end_of_row() : 0;
+        same = __shfl_sync(ALL, now.row, 0) == previous ? end_of_row(0) : 0;
         if (first + WARP < end)
             next = read<NARROW>(first + WARP);
     }
 
-    /* The lane after the last one that has the row of lane `from`. */
-    __device__ __forceinline__ int end_of_row() const
+    /* The lane after the last one that has the row of this lane. */
+    __device__ __forceinline__ int end_of_row(int of) const
     {
-        const uint32_t later = heads >> from >> 1;
-        return later ? from + __ffs(static_cast<int>(later)) : size;
+        const uint32_t later = heads >> of >> 1;
+        return later ? of + __ffs(static_cast<int>(later)) : size;
     }
 
     /* Whether a later window has the next nonzeros, or a row that begins now may not lie in this
@@ -238,27 +238,35 @@ template <typename T, int COLUMNS> struct row_batches {
         }
     }
 
-    /* Whether the row of lane `from` is one of those that are skipped. */
-    __device__ __forceinline__ bool skips(uint32_t row) const
+    /* The first lane, from `from` on, whose row is not one of those that are skipped; `size` if
+     * there is none. */
+    __device__ __forceinline__ int first_kept() const
     {
-        return row != previous && same - from <= skipped &&
-               (same < size || (first + size == end && !goes_on));
+        const int mine = static_cast<int>(lane), after = end_of_row(mine);
+        const bool begins = mine == from ? now.row != previous : heads >> lane & 1;
+        const bool is_whole = after < size || (first + size == end && !goes_on);
+        const bool is_kept = begins ? !is_whole || after - mine > skipped : mine == from;
+        const uint32_t kept = __ballot_sync(ALL, mine >= from && mine < size && is_kept);
+        return kept ? __ffs(static_cast<int>(kept)) - 1 : size;
     }
 
     /* Goes to the next nonzero that is not skipped; false where there is none. *row = its row. */
     __device__ __forceinline__ bool find_next(uint32_t *row)
     {
-        for (;; from = same) {
+        for (;;) {
             if (needs_window())
                 slide();
             if (from >= size)
                 return false;
-            *row = __shfl_sync(ALL, now.row, from);
-            same = end_of_row();
-            if (!skips(*row))
-                return true;
-            previous = *row;
+            const int next_one = skipped > 0 ? first_kept() : from;
+            if (next_one == from)
+                break;
+            previous = __shfl_sync(ALL, now.row, next_one - 1);
+            from = next_one;
         }
+        *row = __shfl_sync(ALL, now.row, from);
+        same = end_of_row(from);
+        return true;
     }
 
     /* Up to BATCH nonzeros of this row, that of lane `from`, whose rows go to stage `which`. */

@@ -5,8 +5,8 @@
 #include "kernels/rows/row_adder.cuh"
 #include "kernels/rows/row_run.cuh"
 
-template <typename T, int BLOCKS> struct row_run_adder : row_adder<T, BLOCKS> {
-    using adder = row_adder<T, BLOCKS>;
+template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<T, BLOCKS, COUNTS> {
+    using adder = row_adder<T, BLOCKS, COUNTS>;
     using adder::a, adder::room, adder::batches, adder::lane, adder::t, adder::g, adder::row,
         adder::b, adder::sum, adder::numbers, adder::row_adder, adder::read, adder::part_of_value,
         adder::square_of, adder::count_of, adder::add_vector, adder::add_matrix;
@@ -15,12 +15,12 @@ template <typename T, int BLOCKS> struct row_run_adder : row_adder<T, BLOCKS> {
     /* Whether the next nonzeros of the present row are a run, which begins with the window. */
     __device__ __forceinline__ bool begin_run()
     {
-        return adder::IN_REGISTERS && batches.narrow && !a.weighed &&
+        return adder::IN_REGISTERS && batches.narrow && !adder::is_weighed() &&
                (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3) && batches.begin_run(row);
     }
 
     /* What nonzero lane / 2 of a step adds, which 2 lanes have. */
-    template <bool COUNTS> __device__ __forceinline__ factors term_of(double x, double m)
+    __device__ __forceinline__ factors term_of(double x, double m)
     {
         return COUNTS ? count_of(x, m, a.unlisted) : square_of(x, 1, m, a.unlisted, 2);
     }
@@ -40,7 +40,7 @@ template <typename T, int BLOCKS> struct row_run_adder : row_adder<T, BLOCKS> {
     }
 
     /* b is in the lanes of the run. */
-    template <bool COUNTS, typename RUN>
+    template <typename RUN>
     __device__ __forceinline__ void add_step(const RUN &run, int step, const double (&old)[BLOCKS])
     {
         double z[RUN_LANE][BLOCKS], m[RUN_LANE];
@@ -48,7 +48,7 @@ template <typename T, int BLOCKS> struct row_run_adder : row_adder<T, BLOCKS> {
 #pragma unroll
         for (int u = 0; u < RUN_LANE; u++)
             m[u] = part_of_value(z[u], old);
-        const factors of = term_of<COUNTS>(run.value(step), sum_of_lanes(m));
+        const factors of = term_of(run.value(step), sum_of_lanes(m));
 #pragma unroll
         for (int u = 0; u < RUN_LANE; u++)
             add_vector(moved(of.c, 2 * u, TILE_SIDE), z[u]);
@@ -73,7 +73,7 @@ template <typename T, int BLOCKS> struct row_run_adder : row_adder<T, BLOCKS> {
     }
 
     /* Adds the window, and those after it that go on. */
-    template <int GATHERS, bool COUNTS> __device__ __forceinline__ void add_run_of(T *stage)
+    template <int GATHERS> __device__ __forceinline__ void add_run_of(T *stage)
     {
         using run_of = row_run<T, BLOCKS, GATHERS>;
         static_assert(sizeof(typename run_of::run_window) <=
@@ -90,7 +90,7 @@ template <typename T, int BLOCKS> struct row_run_adder : row_adder<T, BLOCKS> {
             __syncwarp();
 #pragma unroll 1
             for (int step = 0; step < WARP / RUN_STEP; step++)
-                add_step<COUNTS>(run, step, old);
+                add_step(run, step, old);
             __syncwarp();
             numbers.known += 4;
         } while (batches.run_goes_on(row));
@@ -98,22 +98,14 @@ template <typename T, int BLOCKS> struct row_run_adder : row_adder<T, BLOCKS> {
         batches.end_run();
     }
 
-    template <int GATHERS> __device__ __forceinline__ void add_run_by(T *stage)
-    {
-        if (a.counts)
-            add_run_of<GATHERS, true>(stage);
-        else
-            add_run_of<GATHERS, false>(stage);
-    }
-
     /* stage: one that is free. */
     __device__ __forceinline__ void add_run(T *stage)
     {
         if constexpr (adder::IN_REGISTERS) {
             if (a.mttkrp.gathers == 2)
-                add_run_by<2>(stage);
+                add_run_of<2>(stage);
             else
-                add_run_by<3>(stage);
+                add_run_of<3>(stage);
         }
     }
 };

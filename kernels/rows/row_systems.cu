@@ -16,8 +16,8 @@ template <int COLUMNS>
 constexpr int part_length = NUMBERS + 2 * COLUMNS + COLUMNS *(COLUMNS + 1) / 2;
 constexpr int LEAST_AT = 1; /* of a part */
 
-template <typename T, int BLOCKS> struct row_walk : row_run_adder<T, BLOCKS> {
-    using adder = row_run_adder<T, BLOCKS>;
+template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T, BLOCKS, COUNTS> {
+    using adder = row_run_adder<T, BLOCKS, COUNTS>;
     using adder::a, adder::room, adder::batches, adder::lane, adder::row, adder::numbers,
         adder::COLUMNS, adder::PARTS, adder::WIDTH, adder::row_run_adder, adder::old_entry,
         adder::begin_row, adder::add, adder::begin_run, adder::add_run, adder::sum_numbers,
@@ -137,7 +137,7 @@ template <typename T, int BLOCKS> struct row_walk : row_run_adder<T, BLOCKS> {
     /* Solves the row whose whole system is in shared memory, and writes it. */
     __device__ __forceinline__ void solve_row()
     {
-        if (a.counts)
+        if constexpr (COUNTS)
             improve_counts();
         else
             solve_squares();
@@ -168,7 +168,7 @@ template <typename T, int BLOCKS> struct row_walk : row_run_adder<T, BLOCKS> {
             const double x = least_values(system)[k];
             least = x > 0 ? fmin(least, x) : least;
         }
-        if (a.counts)
+        if (COUNTS)
             numbers.least = least;
     }
 
@@ -222,9 +222,11 @@ template <typename T, int BLOCKS> struct row_walk : row_run_adder<T, BLOCKS> {
     }
 
     /* Sums and solves the rows of a span; or solves the row of a join. The rows that the next batch
-     * of a row gathers are on their way while one is added. */
+     * gathers are on their way while one is added; where the stages are apart, that of another row,
+     * too. */
     __device__ __forceinline__ void walk(uint32_t which_one)
     {
+        const bool is_apart = adder::is_apart(a.mttkrp.gathers);
         batch x = {};
         room.totals = a.short_rows > 0 && !a.joined ? a.totals[which_one] : row_totals{};
         walk_state at = begin(which_one);
@@ -234,8 +236,9 @@ template <typename T, int BLOCKS> struct row_walk : row_run_adder<T, BLOCKS> {
             if (at.open && at.reads && begin_run())
                 add_run(batches.rows_of(which ^ 1, 0));
             at.reads = at.reads && batches.find_next(&next);
-            if (at.open && at.reads && next == row)
-                y = batches.take_some(which ^ 1, row);
+            const bool stays = at.open && at.reads && next == row;
+            if (stays || (at.reads && (is_apart || !at.open)))
+                y = batches.take_some(which ^ 1, next);
             __pipeline_commit();
             __pipeline_wait_prior(1);
             __syncwarp();
@@ -243,7 +246,7 @@ template <typename T, int BLOCKS> struct row_walk : row_run_adder<T, BLOCKS> {
                 add(x, which);
             __syncwarp();
             x = y;
-            if (y.count > 0)
+            if (stays)
                 continue;
             if (at.open) {
                 const bool tail = !at.reads && at.goes_on;
@@ -263,13 +266,13 @@ constexpr int warps_at_once = BLOCKS <= 1   ? 16
                               : BLOCKS <= 4 ? 12
                                             : 4;
 
-template <typename T, int BLOCKS>
+template <typename T, int BLOCKS, bool COUNTS>
 __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
     solve_spans(const __grid_constant__ row_systems_args a)
 {
     using room = row_room<BLOCKS * TILE_SIDE>;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
-    row_walk<T, BLOCKS> walk(a, *reinterpret_cast<room *>(shared_bytes));
+    row_walk<T, BLOCKS, COUNTS> walk(a, *reinterpret_cast<room *>(shared_bytes));
     for (;;) {
         uint32_t which = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
         which = __shfl_sync(ALL, which, 0);
@@ -325,35 +328,38 @@ struct row_kernel {
     uint32_t (*bytes)(int gathers, bool weighed); /* of shared memory that a warp needs */
 };
 
-/* The stages are in the place of G, which comes last. */
+/* The place of G comes last. */
 template <typename T, int BLOCKS> uint32_t shared_bytes_of(int gathers, bool weighed)
 {
     using room = row_room<BLOCKS * TILE_SIDE>;
+    using adder = row_adder<T, BLOCKS, true>;
     constexpr uint32_t G = sizeof room::g;
-    return sizeof(room) - G + max(G, row_adder<T, BLOCKS>::stage_bytes(gathers, weighed));
+    const uint32_t stages = adder::stage_bytes(gathers, weighed);
+    return adder::is_apart(gathers) ? sizeof(room) + stages : sizeof(room) - G + max(G, stages);
 }
 
-template <typename T, int BLOCKS> row_kernel instance()
+template <typename T, int BLOCKS, bool COUNTS> row_kernel instance()
 {
     constexpr int COLUMNS = BLOCKS * TILE_SIDE;
-    return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS>), part_length<COLUMNS>,
+    return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS, COUNTS>), part_length<COLUMNS>,
             shared_bytes_of<T, BLOCKS>};
 }
 
-template <typename T> row_kernel choose(uint32_t rank)
+template <typename T, bool COUNTS> row_kernel choose(uint32_t rank)
 {
     if (rank <= 8)
-        return instance<T, 1>();
+        return instance<T, 1, COUNTS>();
     if (rank <= 16)
-        return instance<T, 2>();
+        return instance<T, 2, COUNTS>();
     if (rank <= 32)
-        return instance<T, 4>();
-    return instance<T, 8>();
+        return instance<T, 4, COUNTS>();
+    return instance<T, 8, COUNTS>();
 }
 
-row_kernel kernel_of(uint32_t rank, enum precision precision)
+template <bool COUNTS> row_kernel kernel_of(uint32_t rank, enum precision precision)
 {
-    return precision == PRECISION_SINGLE ? choose<float>(rank) : choose<double>(rank);
+    return precision == PRECISION_SINGLE ? choose<float, COUNTS>(rank)
+                                         : choose<double, COUNTS>(rank);
 }
 
 } // namespace
@@ -362,7 +368,7 @@ extern "C" {
 
 uint64_t row_system_length(uint32_t rank, int matrix)
 {
-    return matrix ? kernel_of(rank, PRECISION_DOUBLE).length : row_multiply_length(rank);
+    return matrix ? kernel_of<false>(rank, PRECISION_DOUBLE).length : row_multiply_length(rank);
 }
 
 uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
@@ -372,7 +378,7 @@ uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
 
 cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers)
 {
-    const row_kernel kernel = kernel_of(rank, PRECISION_DOUBLE);
+    const row_kernel kernel = kernel_of<false>(rank, PRECISION_DOUBLE);
     return matrix ? warps_of_device(kernel.solve, kernel.bytes(static_cast<int>(gathers), false),
                                     walkers)
                   : row_multiply_groups(rank, walkers);
@@ -380,7 +386,8 @@ cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uin
 
 static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
 {
-    const row_kernel kernel = kernel_of(args.rank, args.mttkrp.precision);
+    const row_kernel kernel = args.counts ? kernel_of<true>(args.rank, args.mttkrp.precision)
+                                          : kernel_of<false>(args.rank, args.mttkrp.precision);
     const uint32_t bytes = kernel.bytes(args.mttkrp.gathers, args.weighed != 0);
     const uint32_t work = args.joined ? args.joins : args.spans;
     void *list[] = {const_cast<row_systems_args *>(&args)};

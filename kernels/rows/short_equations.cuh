@@ -39,14 +39,16 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
         const int g = lane / 4, t = lane % 4;
         double near[TILES][4] = {}, far[TILES - 2][2] = {};
 #pragma unroll 1
-        for (uint32_t r = t; r < a.rank + t; r += TILE_SIDE) {
-            const double d[2] = {inverse_ridge(r), inverse_ridge(r + 4)};
+        for (int step = 0; step < COLUMNS / TILE_SIDE; step++) {
+            /* Of 16 components, lanes t have four neighbours each: in different banks. */
+            const uint32_t r = step / 2 * 16 + 4 * t + step % 2 * 2;
+            const double d[2] = {inverse_ridge(r), inverse_ridge(r + 1)};
             double z[TILES][2];
 #pragma unroll
             for (int i = 0; i < TILES; i++)
 #pragma unroll
                 for (int half = 0; half < 2; half++)
-                    z[i][half] = room.z[(TILE_SIDE * i + g) * LD + r + 4 * half];
+                    z[i][half] = room.z[(TILE_SIDE * i + g) * LD + r + half];
 #pragma unroll
             for (int i = 0; i < TILES; i++) {
                 const int below = i + 1 < TILES ? i + 1 : i;

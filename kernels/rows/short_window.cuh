@@ -23,14 +23,16 @@ template <int COLUMNS_OF> struct short_window : short_rows {
     {
     }
 
-    /* x times vector v of row i. */
-    template <typename T, int WIDTH>
-    __device__ __forceinline__ void multiply(double (&x)[WIDTH], const void *rows, uint64_t i,
-                                             uint32_t v) const
+    template <typename T>
+    __device__ __forceinline__ vector<T> read(const void *rows, uint64_t i, uint32_t v) const
     {
-        const vector<T> part =
-            __ldg(static_cast<const vector<T> *>(rows) + i * a.mttkrp.vectors + v);
-        const T *entry = reinterpret_cast<const T *>(&part);
+        return __ldg(static_cast<const vector<T> *>(rows) + i * a.mttkrp.vectors + v);
+    }
+
+    template <typename T, int WIDTH>
+    __device__ __forceinline__ static void multiply(double (&x)[WIDTH], const vector<T> &by)
+    {
+        const T *entry = reinterpret_cast<const T *>(&by);
 #pragma unroll
         for (int e = 0; e < WIDTH; e++)
             x[e] *= static_cast<double>(entry[e]);
@@ -42,14 +44,40 @@ template <int COLUMNS_OF> struct short_window : short_rows {
         static constexpr int AT_ONCE = WARP / VECTORS;
     };
 
+    /* z times this lane's part of the rows of LOADS nonzeros, from nonzero `from` on, that some
+     * gathers need, from gather number `first` on: those of GATHERS are on their way at once. */
+    template <typename T, int GATHERS, int LOADS, int WIDTH>
+    __device__ __forceinline__ void multiply_rows(double (&z)[LOADS][WIDTH], int first,
+                                                  int from) const
+    {
+        constexpr int VECTORS = lanes_of<T>::VECTORS, AT_ONCE = lanes_of<T>::AT_ONCE;
+        const uint32_t v = min(lane % VECTORS, static_cast<int>(a.mttkrp.vectors) - 1);
+        const int spare = __ffs(static_cast<int>(solved)) - 1; /* read where nothing is needed */
+        vector<T> part[GATHERS][LOADS];
+#pragma unroll
+        for (int n = 0; n < GATHERS; n++) {
+            const mttkrp_gather &gather = a.mttkrp.gather[first + n];
+            const uint32_t mine = coordinate_at(gather.field, index, base);
+#pragma unroll
+            for (int k = 0; k < LOADS; k++) {
+                const int j = from + k * AT_ONCE;
+                const uint32_t i = __shfl_sync(ALL, mine, solved >> j & 1 ? j : spare);
+                part[n][k] = read<T>(gather.rows, i, v);
+            }
+        }
+#pragma unroll
+        for (int n = 0; n < GATHERS; n++)
+#pragma unroll
+            for (int k = 0; k < LOADS; k++)
+                multiply<T>(z[k], part[n][k]);
+    }
+
     /* Fills z of the nonzeros that are solved. */
     template <typename T> __device__ __forceinline__ void gather() const
     {
         constexpr int WIDTH = lanes_of<T>::WIDTH, VECTORS = lanes_of<T>::VECTORS;
-        constexpr int AT_ONCE = lanes_of<T>::AT_ONCE, LOADS = VECTORS < 4 ? VECTORS : 4;
-        const uint32_t v = min(lane % VECTORS, static_cast<int>(a.mttkrp.vectors) - 1);
+        constexpr int AT_ONCE = lanes_of<T>::AT_ONCE, LOADS = VECTORS < 8 ? VECTORS : 8;
         const int r = lane % VECTORS * WIDTH;
-        const int spare = __ffs(static_cast<int>(solved)) - 1; /* read where nothing is needed */
 #pragma unroll 1
         for (int from = lane / VECTORS; from < WARP; from += LOADS * AT_ONCE) {
             double z[LOADS][WIDTH];
@@ -58,16 +86,12 @@ template <int COLUMNS_OF> struct short_window : short_rows {
 #pragma unroll
                 for (int e = 0; e < WIDTH; e++)
                     z[k][e] = 1;
+            if (a.mttkrp.gathers == 2) {
+                multiply_rows<T, 2>(z, 0, from);
+            } else {
 #pragma unroll 1
-            for (int n = 0; n < a.mttkrp.gathers; n++) {
-                const mttkrp_gather &gather = a.mttkrp.gather[n];
-                const uint32_t mine = coordinate_at(gather.field, index, base);
-#pragma unroll
-                for (int k = 0; k < LOADS; k++) {
-                    const int j = from + k * AT_ONCE;
-                    const uint32_t i = __shfl_sync(ALL, mine, solved >> j & 1 ? j : spare);
-                    multiply<T>(z[k], gather.rows, i, v);
-                }
+                for (int n = 0; n < a.mttkrp.gathers; n++)
+                    multiply_rows<T, 1>(z, n, from);
             }
 #pragma unroll
             for (int k = 0; k < LOADS; k++)
@@ -93,7 +117,7 @@ template <int COLUMNS_OF> struct short_window : short_rows {
 #pragma unroll
             for (int e = 0; e < WIDTH; e++)
                 x[e] = now[e];
-            multiply<T>(x, a.old, shared.row[s].number, v);
+            multiply<T>(x, read<T>(a.old, shared.row[s].number, v));
 #pragma unroll
             for (int e = 0; e < WIDTH; e++)
                 old[s * LD + r + e] = x[e];
