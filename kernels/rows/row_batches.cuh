@@ -215,12 +215,15 @@ template <typename T, int COLUMNS> struct row_batches {
 
     /* Starts to copy the rows that nonzeros [from, from + count) of the window gather. What is in
      * place of others, or of columns after the last, is a number and counts nothing. */
-    template <bool NARROW> __device__ __forceinline__ void copy_rows(int which, int count) const
+    template <int GATHERS, bool NARROW>
+    __device__ __forceinline__ void copy_rows(int which, int count) const
     {
+        const int gathers = GATHERS == ANY ? a.gathers : GATHERS;
         const uint32_t v = lane % VECTORS, row_bytes = a.vectors * VECTOR_BYTES;
         const int place = static_cast<int>(lane / VECTORS) % AT_ONCE;
         T *to = rows_of(which, 0) + place * LD + v * WIDTH;
-        for (int k = 0; k < a.gathers; k++, to += BATCH * LD) {
+#pragma unroll(GATHERS == ANY ? 1 : GATHERS)
+        for (int k = 0; k < gathers; k++, to += BATCH * LD) {
             const mttkrp_gather &gather = a.gather[k];
             const uint32_t mine = row_number<NARROW>(gather.field, now.index);
             const char *rows =
@@ -253,19 +256,19 @@ template <typename T, int COLUMNS> struct row_batches {
     /* Goes to the next nonzero that is not skipped; false where there is none. *row = its row. */
     __device__ __forceinline__ bool find_next(uint32_t *row)
     {
-        for (;;) {
+        while (from >= same) {
             if (needs_window())
                 slide();
             if (from >= size)
                 return false;
-            const int next_one = skipped > 0 ? first_kept() : from;
-            if (next_one == from)
-                break;
-            previous = __shfl_sync(ALL, now.row, next_one - 1);
-            from = next_one;
+            const int kept = skipped > 0 ? first_kept() : from;
+            if (kept > from)
+                previous = __shfl_sync(ALL, now.row, kept - 1);
+            else
+                same = end_of_row(from);
+            from = kept;
         }
         *row = __shfl_sync(ALL, now.row, from);
-        same = end_of_row(from);
         return true;
     }
 
@@ -276,10 +279,12 @@ template <typename T, int COLUMNS> struct row_batches {
         const double value = __shfl_sync(ALL, now.value, from + k);
         const int count = min(same - from, BATCH);
         previous = row;
-        if (narrow)
-            copy_rows<true>(which, count);
+        if (narrow && a.gathers == 2)
+            copy_rows<2, true>(which, count);
+        else if (narrow)
+            copy_rows<ANY, true>(which, count);
         else
-            copy_rows<false>(which, count);
+            copy_rows<ANY, false>(which, count);
         from += count;
         return {k < count ? value : NAN, count};
     }
