@@ -40,19 +40,9 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     row_numbers numbers;       /* of the lanes, whose sum is 4 times that of the row           */
 
     __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of)
-        : a(args), room(of),
-          batches(args.mttkrp,
-                  static_cast<T *>(is_apart(args.mttkrp.gathers) ? static_cast<void *>(&of + 1)
-                                                                 : static_cast<void *>(of.g))),
-          lane(threadIdx.x), t(lane % 4), g(lane / 4)
+        : a(args), room(of), batches(args.mttkrp, reinterpret_cast<T *>(of.g)), lane(threadIdx.x),
+          t(lane % 4), g(lane / 4)
     {
-    }
-
-    /* Whether the stages are after the room, so that the first batch of a row is on its way while
-     * the row before is solved; else they are in the place of G, and more warps fit. */
-    __host__ __device__ static constexpr bool is_apart(int gathers)
-    {
-        return BLOCKS <= 4 && gathers <= 2;
     }
 
     /* Of the stages and, where counts are weighed, of parts of q. */

@@ -29,7 +29,7 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
     static constexpr bool HOLDS_BATCH = COLUMNS > 32;
     alignas(16) double z[HOLDS_BATCH ? BATCH * (COLUMNS + 8) : 1];
     /* G's entries (i, j) with i <= j; below the diagonal, the factor L. While nonzeros are added,
-     * their stages may be in its place (row_adder), and longer. */
+     * their stages are in its place, and may be longer. */
     alignas(16) double g[COLUMNS * LD];
 };
 

@@ -222,11 +222,9 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     }
 
     /* Sums and solves the rows of a span; or solves the row of a join. The rows that the next batch
-     * gathers are on their way while one is added; where the stages are apart, that of another row,
-     * too. */
+     * of a row gathers are on their way while one is added. */
     __device__ __forceinline__ void walk(uint32_t which_one)
     {
-        const bool is_apart = adder::is_apart(a.mttkrp.gathers);
         batch x = {};
         room.totals = a.short_rows > 0 && !a.joined ? a.totals[which_one] : row_totals{};
         walk_state at = begin(which_one);
@@ -237,7 +235,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
                 add_run(batches.rows_of(which ^ 1, 0));
             at.reads = at.reads && batches.find_next(&next);
             const bool stays = at.open && at.reads && next == row;
-            if (stays || (at.reads && (is_apart || !at.open)))
+            if (at.reads && (stays || !at.open))
                 y = batches.take_some(which ^ 1, next);
             __pipeline_commit();
             __pipeline_wait_prior(1);
@@ -332,10 +330,8 @@ struct row_kernel {
 template <typename T, int BLOCKS> uint32_t shared_bytes_of(int gathers, bool weighed)
 {
     using room = row_room<BLOCKS * TILE_SIDE>;
-    using adder = row_adder<T, BLOCKS, true>;
     constexpr uint32_t G = sizeof room::g;
-    const uint32_t stages = adder::stage_bytes(gathers, weighed);
-    return adder::is_apart(gathers) ? sizeof(room) + stages : sizeof(room) - G + max(G, stages);
+    return sizeof(room) - G + max(G, row_adder<T, BLOCKS, true>::stage_bytes(gathers, weighed));
 }
 
 template <typename T, int BLOCKS, bool COUNTS> row_kernel instance()
