@@ -1,7 +1,7 @@
-/* A run: nonzeros of one row, a window of 32 after the other, in steps. The rows that a step
- * gathers go to registers while the step before is added; they are read so that 8 lanes have
- * neighbouring pieces of one row, and their products change lanes for the matrix instructions.
- * Through shared memory, as batches go (row_batches), the same numbers pass L1 twice as often. */
+/* A run: nonzeros of one row, a window of 32 after the other, in steps of 16. The rows that a step
+ * gathers go to registers; they are read so that 8 lanes have neighbouring pieces of one row, and
+ * their products change lanes for the matrix instructions. Through shared memory, as batches go
+ * (row_batches), the same numbers pass L1 twice as often. */
 #ifndef BLCO_ROW_RUN_CUH
 #define BLCO_ROW_RUN_CUH
 
@@ -12,6 +12,9 @@
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 
+constexpr int RUN_STEP = 16;           /* nonzeros at a time                            */
+constexpr int RUN_LANE = RUN_STEP / 4; /* of which a lane has pieces: 8 lanes have each */
+
 /* x of lane `from` among `width` lanes. The compiler finds a register pair for the result; where
  * __shfl_sync moves a double, it often has to swap the two. */
 __device__ __forceinline__ double moved(double x, int from, int width = WARP)
@@ -21,34 +24,23 @@ __device__ __forceinline__ double moved(double x, int from, int width = WARP)
     return __hiloint2double(high, low);
 }
 
-/* The sum of x[u] over `of` neighbouring lanes, in lanes u (of / N) to (u + 1) (of / N) - 1 of
- * them. */
-template <int N> __device__ __forceinline__ double sum_of_lanes(const double (&x)[N], int of)
+/* The sum over lanes 8 q to 8 q + 7 of x[u], in lanes 8 q + 2 u and 8 q + 2 u + 1. */
+__device__ __forceinline__ double sum_of_lanes(const double (&x)[RUN_LANE])
 {
-    if constexpr (N == 1) {
-        double sum = x[0];
-        for (int step = of / 2; step > 0; step /= 2)
-            sum += __shfl_xor_sync(ALL, sum, step);
-        return sum;
-    } else {
-        const bool upper = threadIdx.x & of / 2;
-        double half[N / 2];
+    const bool upper = threadIdx.x & 4, odd = threadIdx.x & 2;
+    double half[2];
 #pragma unroll
-        for (int k = 0; k < N / 2; k++)
-            half[k] = (upper ? x[N / 2 + k] : x[k]) +
-                      __shfl_xor_sync(ALL, upper ? x[k] : x[N / 2 + k], of / 2);
-        return sum_of_lanes(half, of / 2);
-    }
+    for (int k = 0; k < 2; k++)
+        half[k] = (upper ? x[2 + k] : x[k]) + __shfl_xor_sync(ALL, upper ? x[k] : x[2 + k], 4);
+    double sum = (odd ? half[1] : half[0]) + __shfl_xor_sync(ALL, odd ? half[0] : half[1], 2);
+    return sum + __shfl_xor_sync(ALL, sum, 1);
 }
 
-/* Lane 8 q + e has nonzeros LANE q + u of a step, u from 0 to LANE - 1, and entries e of all
+/* Lane 8 q + e has nonzeros 4 q + u of a step, u from 0 to RUN_LANE - 1, and entries e of all
  * blocks, as struct row_adder has them; the index is one word, without bases. */
 template <typename T, int BLOCKS, int GATHERS> struct row_run {
-    static constexpr int LANE =
-        GATHERS * BLOCKS * sizeof(T) <= 32 ? 4 : 2;      /* registers have room */
-    static constexpr int STEP = LANE * WARP / TILE_SIDE; /* nonzeros */
-    static constexpr int ENTRIES = BLOCKS == 1 ? 1 : 2;  /* of a piece, which is read at once */
-    static constexpr int PIECES = BLOCKS / ENTRIES;      /* of a row, in a lane               */
+    static constexpr int ENTRIES = BLOCKS == 1 ? 1 : 2; /* of a piece, which is read at once */
+    static constexpr int PIECES = BLOCKS / ENTRIES;     /* of a row, in a lane               */
     using piece = row_entries<T, ENTRIES>;
     static constexpr uint32_t WHOLE_BYTES = PIECES * TILE_SIDE * sizeof(piece);
 
@@ -61,10 +53,9 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     const mttkrp_args &a;
     run_window &window;
     const uint32_t row_bytes;
-    const bool whole;               /* rows have all pieces                                      */
-    uint32_t second;                /* bytes from this lane's first piece of a row to its second */
-    const char *from[GATHERS];      /* this lane's first piece of row 0                          */
-    piece x[GATHERS][LANE][PIECES]; /* of the rows of the step that is next */
+    const bool whole;          /* rows have all pieces                                      */
+    uint32_t second;           /* bytes from this lane's first piece of a row to its second */
+    const char *from[GATHERS]; /* this lane's first piece of row 0                          */
 
     /* shared: as long as a window, 16-byte aligned. A piece after the last of a row counts nothing:
      * the last is read in its place. */
@@ -100,30 +91,27 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
         window.value[lane] = value;
     }
 
-    /* The value of a nonzero of a step, which TILE_SIDE / LANE neighbouring lanes have. */
+    /* The value of nonzero lane / 2 of a step. */
     __device__ __forceinline__ double value(int step) const
     {
-        return window.value[step * STEP + threadIdx.x * LANE / TILE_SIDE];
+        return window.value[step * RUN_STEP + threadIdx.x / 2];
     }
 
-    /* Starts to read the rows of a step. */
-    __device__ __forceinline__ void read(int step)
-    {
-        if (whole)
-            read_rows<true>(step);
-        else
-            read_rows<false>(step);
-    }
+    /* Nonzeros whose rows are on their way at once, as registers have room. */
+    static constexpr int AT_ONCE = GATHERS * BLOCKS <= 8 ? RUN_LANE : RUN_LANE / 2;
+    using pieces = piece[AT_ONCE][PIECES];
 
-    template <bool WHOLE> __device__ __forceinline__ void read_rows(int step)
+    /* x = the pieces of the rows of nonzeros 4 q + first + u of a step. */
+    template <bool WHOLE>
+    __device__ __forceinline__ void read(int step, int first, pieces (&x)[GATHERS]) const
     {
-        using indices = row_entries<uint32_t, LANE>;
-        const uint32_t place = step * STEP + threadIdx.x / TILE_SIDE * LANE;
+        using indices = row_entries<uint32_t, AT_ONCE>;
+        const uint32_t place = step * RUN_STEP + threadIdx.x / TILE_SIDE * RUN_LANE + first;
 #pragma unroll
         for (int k = 0; k < GATHERS; k++) {
             const indices i = *reinterpret_cast<const indices *>(window.row[k] + place);
 #pragma unroll
-            for (int u = 0; u < LANE; u++) {
+            for (int u = 0; u < AT_ONCE; u++) {
                 const char *at = from[k] + uint64_t{i.x[u]} * (WHOLE ? WHOLE_BYTES : row_bytes);
 #pragma unroll
                 for (int p = 0; p < PIECES; p++) {
@@ -134,19 +122,27 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
         }
     }
 
-    /* z = the products of the rows that were read last. */
-    __device__ __forceinline__ void multiply(double (&z)[LANE][BLOCKS]) const
+    /* z = the products of the rows of a step. */
+    __device__ __forceinline__ void multiply(int step, double (&z)[RUN_LANE][BLOCKS]) const
     {
 #pragma unroll
-        for (int u = 0; u < LANE; u++)
+        for (int first = 0; first < RUN_LANE; first += AT_ONCE) {
+            pieces x[GATHERS];
+            if (whole)
+                read<true>(step, first, x);
+            else
+                read<false>(step, first, x);
 #pragma unroll
-            for (int i = 0; i < BLOCKS; i++) {
-                double product = x[0][u][i / ENTRIES].x[i % ENTRIES];
+            for (int u = 0; u < AT_ONCE; u++)
 #pragma unroll
-                for (int k = 1; k < GATHERS; k++)
-                    product *= x[k][u][i / ENTRIES].x[i % ENTRIES];
-                z[u][i] = product;
-            }
+                for (int i = 0; i < BLOCKS; i++) {
+                    double product = x[0][u][i / ENTRIES].x[i % ENTRIES];
+#pragma unroll
+                    for (int k = 1; k < GATHERS; k++)
+                        product *= x[k][u][i / ENTRIES].x[i % ENTRIES];
+                    z[first + u][i] = product;
+                }
+        }
     }
 };
 

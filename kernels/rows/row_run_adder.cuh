@@ -19,10 +19,10 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
                (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3) && batches.begin_run(row);
     }
 
-    /* What a nonzero adds that `times` of 4 lanes have. */
-    __device__ __forceinline__ factors term_of(double x, double m, double times)
+    /* What nonzero lane / 2 of a step adds, which 2 lanes have. */
+    __device__ __forceinline__ factors term_of(double x, double m)
     {
-        return COUNTS ? count_of(x, m, a.unlisted) : square_of(x, 1, m, a.unlisted, times);
+        return COUNTS ? count_of(x, m, a.unlisted) : square_of(x, 1, m, a.unlisted, 2);
     }
 
     /* x of lanes 8 t + g, where a run has what others have in lanes 4 g + t; and back. */
@@ -39,29 +39,27 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
             x[i] = moved(x[i], lane % TILE_SIDE * 4 + lane / TILE_SIDE);
     }
 
-    /* Adds the nonzeros of a step, of which x is value(), z the products; b is in the lanes of the
-     * run. */
-    template <int LANE>
-    __device__ __forceinline__ void add_step(double x, double (&z)[LANE][BLOCKS],
-                                             const double (&old)[BLOCKS])
+    /* b is in the lanes of the run. */
+    template <typename RUN>
+    __device__ __forceinline__ void add_step(const RUN &run, int step, const double (&old)[BLOCKS])
     {
-        constexpr int LANES = TILE_SIDE / LANE; /* that have a nonzero */
-        double m[LANE];
+        double z[RUN_LANE][BLOCKS], m[RUN_LANE];
+        run.multiply(step, z);
 #pragma unroll
-        for (int u = 0; u < LANE; u++)
+        for (int u = 0; u < RUN_LANE; u++)
             m[u] = part_of_value(z[u], old);
-        const factors of = term_of(x, sum_of_lanes(m, TILE_SIDE), 4.0 / LANES);
+        const factors of = term_of(run.value(step), sum_of_lanes(m));
 #pragma unroll
-        for (int u = 0; u < LANE; u++)
-            add_vector(moved(of.c, LANES * u, TILE_SIDE), z[u]);
+        for (int u = 0; u < RUN_LANE; u++)
+            add_vector(moved(of.c, 2 * u, TILE_SIDE), z[u]);
 #pragma unroll
-        for (int u = 0; u < LANE; u += 2) {
+        for (int u = 0; u < RUN_LANE; u += 2) {
             double w[2];
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 to_tiles(z[u + half]);
                 /* of squares, all nonzeros of a run have the same w */
-                w[half] = COUNTS ? moved(of.w, TILE_SIDE * t + LANES * (u + half)) : of.w;
+                w[half] = COUNTS ? moved(of.w, TILE_SIDE * t + 2 * (u + half)) : of.w;
             }
             add_matrix(w, [&](int half, int i) { return z[u + half][i]; });
         }
@@ -74,19 +72,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
         multiply_8x8x4(sum[0][0], sum[0][1], 0, 0);
     }
 
-    /* The window of batches becomes that of the run. Where the run does not go on, it is read and
-     * not added. */
-    template <typename RUN> __device__ __forceinline__ void put_window(RUN &run, bool goes_on)
-    {
-        __syncwarp();
-        run.put(batches.now.index.word[0], batches.now.value);
-        if (goes_on)
-            batches.pass_window();
-        __syncwarp();
-    }
-
-    /* Adds the window, and those after it that go on. The rows of a step are on their way while the
-     * step before is added. */
+    /* Adds the window, and those after it that go on. */
     template <int GATHERS> __device__ __forceinline__ void add_run_of(T *stage)
     {
         using run_of = row_run<T, BLOCKS, GATHERS>;
@@ -98,22 +84,16 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
         read(room.old, lane % TILE_SIDE, old);
         to_run(b);
         join_lanes();
-        bool goes_on = true;
-        put_window(run, goes_on);
-        run.read(0);
-        for (int step = 0; goes_on;) {
-            double z[run_of::LANE][BLOCKS];
-            run.multiply(z);
-            const double value = run.value(step);
-            step = (step + 1) % (WARP / run_of::STEP);
-            if (step == 0) {
-                numbers.known += 4;
-                goes_on = batches.run_goes_on(row);
-                put_window(run, goes_on);
-            }
-            run.read(step);
-            add_step(value, z, old);
-        }
+        do {
+            run.put(batches.now.index.word[0], batches.now.value);
+            batches.pass_window();
+            __syncwarp();
+#pragma unroll 1
+            for (int step = 0; step < WARP / RUN_STEP; step++)
+                add_step(run, step, old);
+            __syncwarp();
+            numbers.known += 4;
+        } while (batches.run_goes_on(row));
         to_tiles(b);
         batches.end_run();
     }
