@@ -8,6 +8,7 @@
 #include "numerics/poisson_term.h"
 
 #define FADED    1e-4 /* a weight that has faded to this is left out                      */
+#define TOGETHER 30   /* times the listed entries is what unlisted ones weigh at first, at most */
 #define MEANTIME .01  /* by which ridges are multiplied while unlisted entries fade, at most */
 
 const struct word acceleration_words[] = {{"auto", ACCELERATE_AUTO},
@@ -34,6 +35,15 @@ void problem_take_unknown(struct problem *p, uint64_t unknown)
 {
     if (unknown > 0 && !p->unlisted.weighed)
         p->unlisted = (struct unlisted){.weighed = true, .weight = 1};
+}
+
+void problem_begin_fading(struct problem *p, const struct shape *shape, uint64_t listed)
+{
+    double cells = 1;
+    for (int n = 0; n < shape->order; n++)
+        cells *= (double)shape->dims[n];
+    const double unlisted = cells - (double)listed, together = TOGETHER * (double)listed;
+    p->unlisted.first = unlisted > together ? together / unlisted : 1;
 }
 
 bool problem_has_one_optimum(const struct problem *p)
@@ -102,7 +112,9 @@ struct unlisted_count problem_count(const struct problem *p, int sweeps)
 {
     const struct unlisted *u = &p->unlisted;
     struct unlisted_count count = {.weight = u->weighed ? u->weight : 1, .ridge = 1};
-    const double weight = u->weighed && u->fade > 0 && sweeps >= 0 ? pow(u->fade, sweeps) : 0;
+    const double first = u->first > 0 ? u->first : 1;
+    const double weight =
+        u->weighed && u->fade > 0 && sweeps >= 0 ? first * pow(u->fade, sweeps) : 0;
     if (weight <= FADED || weight <= u->weight)
         return count;
     return (struct unlisted_count){weight, MEANTIME * (1 - weight), true};

@@ -8,6 +8,7 @@
 #include "numerics/precision.h"
 #include "problem/mode_rules.h"
 #include "tensor/holdout.h"
+#include "tensor/shape.h"
 
 /* Whether sweeps are extrapolated (als/momentum.h). Auto: yes, unless the memory for that would
  * change how some rank holds the tensor. */
@@ -46,7 +47,9 @@ struct unlisted {
     bool weighed;  /* false: a zero, which counts as a listed entry does, and no listed entry is
                     * unknown (NaN); all else is then unused                                    */
     double weight; /* of such a zero, from 0 to 1; 0: the entry is unknown                      */
-    double fade; /* in the first sweeps its weight is at least 1, fade, fade^2, ...; 0: it is not */
+    double fade; /* in the first sweeps its weight is at least first, first fade, first fade^2, ...;
+                  * 0: it is not */
+    double first; /* 0: 1 */
 };
 
 /* How unlisted entries and the ridge count in a sweep. */
@@ -89,6 +92,12 @@ bool problem_by_rows(const struct problem *p);
 /* Where some of the listed entries are unknown, each row needs a system of its own, also if entries
  * that are not listed are zeros like any other. */
 void problem_take_unknown(struct problem *p, uint64_t unknown);
+
+/* Of a tensor with so many listed entries, the weight of the others in the first sweep. Where they
+ * are far more than the listed ones, zeros of weight 1 would alone decide what the first sweeps
+ * find, and large tensors would not recover: all of them together count at most 30 times as much.
+ */
+void problem_begin_fading(struct problem *p, const struct shape *shape, uint64_t listed);
 
 /* Whether every start leads to one model: of counts, the deviance of one component is convex in the
  * logarithms of its entries. */

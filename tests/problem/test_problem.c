@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include <math.h>
 
 static void test_precision(void **state)
 {
@@ -50,9 +51,29 @@ static void test_count(void **state)
     assert_true(c.weight == .3 && c.ridge == 1 && !c.fading);
     p.unlisted.fade = 0;
     assert_true(problem_count(&p, 0).weight == .3 && !problem_count(&p, 0).fading);
-    p.unlisted = (struct unlisted){false, 0, .5};
+    p.unlisted = (struct unlisted){.weighed = false, .fade = .5};
     assert_true(problem_count(&p, 0).weight == 1 && !problem_count(&p, 0).fading);
     assert_true(problem_count(&p, -1).weight == 1);
+}
+
+/* The more entries are unlisted, the less they weigh at first. */
+static void test_first_weight(void **state)
+{
+    (void)state;
+    const struct shape small = {2, {10, 10}}, large = {3, {1000, 1000, 1000}};
+    struct problem p = {.rank = 1, .unlisted = {.weighed = true, .fade = .5}};
+    problem_begin_fading(&p, &small, 100);
+    assert_true(problem_count(&p, 0).weight == 1);
+    problem_begin_fading(&p, &small, 4); /* 96 are less than 120 */
+    assert_true(problem_count(&p, 0).weight == 1);
+    problem_begin_fading(&p, &small, 1);
+    assert_true(fabs(problem_count(&p, 1).weight - .5 * 30 / 99) < 1e-15);
+    assert_true(problem_count(&p, 1).fading);
+    problem_begin_fading(&p, &large, 1000);
+    const struct unlisted_count c = problem_count(&p, 0); /* 3e-5 is as good as nothing */
+    assert_true(c.weight == 0 && c.ridge == 1 && !c.fading);
+    p.unlisted.weight = .1;
+    assert_true(problem_count(&p, 0).weight == .1);
 }
 
 static void test_unlisted_text(void **state)
@@ -71,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_precision),
                                        cmocka_unit_test(test_words), cmocka_unit_test(test_count),
+                                       cmocka_unit_test(test_first_weight),
                                        cmocka_unit_test(test_unlisted_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "backend/cuda/device_orderings_streamed.h"
 #include "backend/cuda/device_part.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"

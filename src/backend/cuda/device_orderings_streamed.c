@@ -1,10 +1,8 @@
-#include "backend/cuda/device_orderings_streamed.h"
+#include "backend/cuda/device_orderings.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-#include "formats/blco/blco_file.h"
-#include "formats/blco/packed_tensor.h"
 
 /* Alto, loaded from the file or packed. */
 static enum status pack_alto(struct packed_tensor *p, const struct tensor_source *source,

@@ -169,6 +169,7 @@ static struct backend_options make_options(const struct work *w)
     options.spends = settings_of(w)->halves.mode == 0 &&
                      (!is_alone(w) || cpd_settings_last_rank(settings_of(w)));
     problem_take_unknown(&options.problem, w->tensor->listed.unknown);
+    problem_begin_fading(&options.problem, &w->tensor->shape, w->tensor->nnz);
     if (!is_alone(w))
         options.device = w->reports.place[w->comm->rank].device;
     if (options.host_memory == 0 && w->comm->local_size > 1)
