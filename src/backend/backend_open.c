@@ -103,12 +103,14 @@ enum status backend_check_fits(const struct backend_kind *kind, const struct ran
 }
 
 /* Whether the backend builds from the bytes of the file; with several ranks, each takes its part
- * from them. Where rows have systems of their own, values are counted and looked at first. */
+ * from them. Where rows have systems of their own, values are looked at first: only a tensor that
+ * is streamed, of which all listed values are known and not 0, stays in the file. */
 static bool builds_from_file(const struct backend *b, const struct rank_tensor *t)
 {
-    if (problem_by_rows(&b->options.problem))
-        return false;
     if (!t->input.unread || !b->plan.fits || !plan_takes_packed(&b->plan))
+        return false;
+    if (problem_by_rows(&b->options.problem) &&
+        (t->comm->size > 1 || !b->plan.streamed || t->listed.unknown > 0 || t->listed.zeros > 0))
         return false;
     return t->comm->size == 1 || (b->kind->takes_parts && !b->plan.streamed);
 }
@@ -242,7 +244,8 @@ static enum status find_null(struct backend *b, struct tensor_source *known, str
     const struct count_weights weights = {u->weighed, u->weight, known->exponent};
     if (b->options.problem.loss != LOSS_POISSON)
         return STATUS_OK;
-    if (count_null_find(&known->null, known->x, known->ranks, &weights, error) != STATUS_OK)
+    const struct count_source nonzeros = {known->x, known->file};
+    if (count_null_find(&known->null, &nonzeros, known->ranks, &weights, error) != STATUS_OK)
         return error->status;
     b->seam->null = known->null;
     return STATUS_OK;

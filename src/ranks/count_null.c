@@ -9,6 +9,7 @@
 
 #define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
 #define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
+#define SEGMENTS  UINT64_C(64)    /* of a file that are decoded at a time */
 
 /* Sums over some nonzeros. */
 struct sums {
@@ -40,12 +41,11 @@ static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
     return s;
 }
 
-/* The same bits for any number of threads. */
+/* Adds those of x to *sum: the same bits for any number of threads. */
 static enum status sum_all(struct sums *sum, const struct coo *x, int exponent, struct error *error)
 {
     const uint64_t pieces = (x->nnz + PIECE_NNZ - 1) / PIECE_NNZ;
     struct sums *of = memory_array(pieces, sizeof *of, error);
-    *sum = (struct sums){.first = UINT64_MAX};
     if (!of)
         return error->status;
 #pragma omp parallel for schedule(static) if (pieces > 1)
@@ -71,31 +71,100 @@ struct negative {
     char at[COORDINATES_TEXT];
 };
 
-static struct negative describe(const struct coo *x, const struct part *part, const struct sums *s)
+/* What is known of the nonzeros of a rank. */
+struct tally {
+    const struct rank_rows *rows;
+    int exponent;
+    struct sums sums;
+    struct negative negative;
+    double *margin[MAX_ORDER]; /* (rows of the mode that are here): the sums over its slices, of
+                                * this rank's nonzeros; owned; NULL: not wanted */
+};
+
+/* Nonzero i of x is the first negative one. */
+static void describe(struct negative *n, const struct coo *x, const struct part *part, uint64_t i)
 {
-    struct negative n = {.count = s->negative};
     size_t used = 0;
-    for (int m = 0; s->negative > 0 && m < x->shape.order; m++) {
-        const uint64_t i = x->index[m][s->first];
-        const uint64_t row = part->row[m] ? part->row[m][i] : part->first[m] + i;
-        used += (size_t)snprintf(n.at + used, sizeof n.at - used, "%s%" PRIu64, m > 0 ? " " : "",
+    for (int m = 0; m < x->shape.order; m++) {
+        const uint64_t at = x->index[m][i];
+        const uint64_t row = part->row[m] ? part->row[m][at] : part->first[m] + at;
+        used += (size_t)snprintf(n->at + used, sizeof n->at - used, "%s%" PRIu64, m > 0 ? " " : "",
                                  row + 1);
     }
-    return n;
+}
+
+static void sum_slices(double *margin, const struct coo *x, int n)
+{
+    for (uint64_t i = 0; i < x->nnz; i++)
+        if (x->value[i] > 0)
+            margin[x->index[n][i]] += x->value[i];
+}
+
+static enum status add_nonzeros(struct tally *t, const struct coo *x, struct error *error)
+{
+    const int order = x->shape.order;
+    t->sums.negative = 0;
+    if (sum_all(&t->sums, x, t->exponent, error) != STATUS_OK)
+        return error->status;
+    if (t->sums.negative > 0 && t->negative.count == 0)
+        describe(&t->negative, x, &t->rows->part, t->sums.first);
+    t->negative.count += t->sums.negative;
+#pragma omp parallel for schedule(static, 1)
+    for (int n = 0; n < order; n++)
+        if (t->margin[n])
+            sum_slices(t->margin[n], x, n);
+    return STATUS_OK;
+}
+
+static enum status add_file(struct tally *t, const struct blco_file *f, struct error *error)
+{
+    const uint64_t segments = f->header->nsegments;
+    struct coo x;
+    uint64_t most = least_of(segments, SEGMENTS);
+    if (coo_create(&x, &f->shape, blco_file_nnz(f, 0, most), error) != STATUS_OK)
+        return error->status;
+    for (uint64_t s = 0; s < segments; s += most) {
+        const uint64_t end = least_of(segments, s + most);
+        x.nnz = blco_file_nnz(f, s, end);
+        if (blco_file_decode(f, s, end, &x, error) != STATUS_OK)
+            break;
+        if (add_nonzeros(t, &x, error) != STATUS_OK)
+            break;
+    }
+    coo_free(&x);
+    return error->status;
+}
+
+static void tally_close(struct tally *t)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(t->margin[n]);
+}
+
+/* On failure, too, the caller closes *t. */
+static enum status tally_open(struct tally *t, const struct count_source *from,
+                              const struct rank_rows *rows, const struct count_weights *w,
+                              struct error *error)
+{
+    *t = (struct tally){.rows = rows, .exponent = w->exponent, .sums.first = UINT64_MAX};
+    for (int n = 0; n < from->x->shape.order && !w->weighed; n++) {
+        t->margin[n] = memory_zeros(rows->part.here.dims[n], sizeof *t->margin[n], error);
+        if (!t->margin[n])
+            return error->status;
+    }
+    return from->file ? add_file(t, from->file, error) : add_nonzeros(t, from->x, error);
 }
 
 /* Refuses negative values, of any rank. */
-static enum status refuse_negative(const struct coo *x, const struct rank_rows *rows,
-                                   const struct sums *s, struct error *error)
+static enum status refuse_negative(const struct tally *t, struct error *error)
 {
-    struct comm *c = rows->all;
-    const struct negative mine = describe(x, &rows->part, s);
+    struct comm *c = t->rows->all;
     struct negative *all = memory_array((size_t)c->size, sizeof *all, error);
     const char *first = NULL;
     uint64_t count = 0;
     if (!all)
         return error->status;
-    if (comm_allgather(c, &mine, sizeof mine, all, error) != STATUS_OK)
+    if (comm_allgather(c, &t->negative, sizeof t->negative, all, error) != STATUS_OK)
         goto done;
     for (int k = 0; k < c->size; k++) {
         count += all[k].count;
@@ -111,32 +180,18 @@ done:
     return error->status;
 }
 
-/* s (rows of mode n that are here): the sums over the slices, of this rank's nonzeros. */
-static void sum_slices(const struct coo *x, int n, double *s)
-{
-    for (uint64_t i = 0; i < x->nnz; i++)
-        if (x->value[i] > 0)
-            s[x->index[n][i]] += x->value[i];
-}
-
 /* *sum = that of s log(s / total) over the margins s of mode n, on all ranks. */
-static enum status margin_logs(double *sum, const struct coo *x, const struct rank_rows *rows,
-                               int n, double total, struct error *error)
+static enum status margin_logs(double *sum, struct tally *t, int n, double total,
+                               struct error *error)
 {
-    const struct mode_rows *own = &rows->mode[n];
-    double *s = memory_zeros(rows->part.here.dims[n], sizeof *s, error);
+    const struct mode_rows *own = &t->rows->mode[n];
+    const double *s = t->margin[n];
     *sum = 0;
-    if (!s)
+    if (rank_rows_reduce_scatter(t->rows, n, t->margin[n], 1, error) != STATUS_OK)
         return error->status;
-    sum_slices(x, n, s);
-    if (rank_rows_reduce_scatter(rows, n, s, 1, error) != STATUS_OK)
-        goto done;
     for (uint64_t i = own->first; i < own->first + own->count; i++)
         *sum += s[i] > 0 ? s[i] * log(s[i] / total) : 0;
-    comm_allreduce_sum(rows->all, sum, 1, error);
-done:
-    memory_free(s);
-    return error->status;
+    return comm_allreduce_sum(t->rows->all, sum, 1, error);
 }
 
 /* The mean over the known entries and those that are not listed. */
@@ -150,39 +205,35 @@ static double mean_of(const struct sums *s, const struct shape *whole, double li
 }
 
 /* The sum of x log(x / m), where m is the product of the margins. */
-static enum status deviance_of_margins(double *deviance, const struct coo *x,
-                                       const struct rank_rows *rows, const struct sums *s,
+static enum status deviance_of_margins(double *deviance, struct tally *t, const struct sums *s,
                                        struct error *error)
 {
     *deviance = s->log_sum - s->total * log(s->total);
-    for (int n = 0; n < x->shape.order; n++) {
+    for (int n = 0; n < t->rows->part.here.order; n++) {
         double margin;
-        if (margin_logs(&margin, x, rows, n, s->total, error) != STATUS_OK)
+        if (margin_logs(&margin, t, n, s->total, error) != STATUS_OK)
             return error->status;
         *deviance -= margin;
     }
     return STATUS_OK;
 }
 
-enum status count_null_find(struct count_null *null, const struct coo *x,
-                            const struct rank_rows *rows, const struct count_weights *w,
-                            struct error *error)
+static enum status find_from(struct count_null *null, struct tally *t, double listed,
+                             const struct count_weights *w, struct error *error)
 {
-    struct sums s;
-    if (sum_all(&s, x, w->exponent, error) != STATUS_OK)
+    struct sums s = t->sums;
+    if (refuse_negative(t, error) != STATUS_OK)
         return error->status;
-    if (refuse_negative(x, rows, &s, error) != STATUS_OK)
-        return error->status;
-    double sums[] = {s.total, s.log_sum, s.log_gamma, s.known, (double)x->nnz};
-    if (comm_allreduce_sum(rows->all, sums, 5, error) != STATUS_OK)
+    double sums[] = {s.total, s.log_sum, s.log_gamma, s.known, listed};
+    if (comm_allreduce_sum(t->rows->all, sums, 5, error) != STATUS_OK)
         return error->status;
     s.total = sums[0], s.log_sum = sums[1], s.log_gamma = sums[2], s.known = sums[3];
     if (!(s.total > 0))
         return error_set(error, STATUS_INPUT, "all counts are zero");
-    null->mean = mean_of(&s, &rows->part.whole, sums[4], w->weighed ? w->unlisted : 1);
+    null->mean = mean_of(&s, &t->rows->part.whole, sums[4], w->weighed ? w->unlisted : 1);
     if (w->weighed)
         null->deviance = s.log_sum - s.total * log(null->mean);
-    else if (deviance_of_margins(&null->deviance, x, rows, &s, error) != STATUS_OK)
+    else if (deviance_of_margins(&null->deviance, t, &s, error) != STATUS_OK)
         return error->status;
     if (!(null->deviance > LEAST * s.total))
         null->deviance = s.total;
@@ -190,4 +241,15 @@ enum status count_null_find(struct count_null *null, const struct coo *x,
     null->perfect =
         ldexp(s.log_sum + s.total * (w->exponent * M_LN2 - 1), w->exponent) - s.log_gamma;
     return STATUS_OK;
+}
+
+enum status count_null_find(struct count_null *null, const struct count_source *from,
+                            const struct rank_rows *rows, const struct count_weights *w,
+                            struct error *error)
+{
+    struct tally tally;
+    if (tally_open(&tally, from, rows, w, error) == STATUS_OK)
+        find_from(null, &tally, (double)from->x->nnz, w, error);
+    tally_close(&tally);
+    return error->status;
 }

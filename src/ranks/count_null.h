@@ -3,6 +3,7 @@
 #ifndef BLCO_COUNT_NULL_H
 #define BLCO_COUNT_NULL_H
 
+#include "formats/blco/blco_file.h"
 #include "ranks/rank_rows.h"
 
 struct count_null {
@@ -22,12 +23,19 @@ struct count_weights {
                       * of the tensor                                                  */
 };
 
-/* *null of the tensor of all ranks, of which x has this rank's part. Where all entries count alike,
- * the null model is the product of the margins (the sums over slices): independent modes. Otherwise
- * all its rates are equal. Where the tensor is nearly such a model itself, `deviance` is `total`,
- * so that it can be divided by. STATUS_INPUT where values are negative or all zero; STATUS_MEMORY;
- * failures of other ranks. */
-enum status count_null_find(struct count_null *null, const struct coo *x,
+/* The nonzeros of a rank. */
+struct count_source {
+    const struct coo *x;          /* its part; of a file, only the shape                          */
+    const struct blco_file *file; /* NULL, or, of one rank, where the nonzeros are: they are read
+                                   * some at a time                                               */
+};
+
+/* *null of the tensor of all ranks, of which `from` has this rank's part. Where all entries count
+ * alike, the null model is the product of the margins (the sums over slices): independent modes.
+ * Otherwise all its rates are equal. Where the tensor is nearly such a model itself, `deviance` is
+ * `total`, so that it can be divided by. STATUS_INPUT where values are negative or all zero;
+ * STATUS_MEMORY; failures of other ranks. */
+enum status count_null_find(struct count_null *null, const struct count_source *from,
                             const struct rank_rows *rows, const struct count_weights *w,
                             struct error *error);
 

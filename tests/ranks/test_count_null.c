@@ -15,22 +15,31 @@
 #include "ranks/count_null.h"
 #include "ranks/rank_tensor.h"
 #include "support/data_tensors.h"
+#include "support/scratch.h"
+#include "support/blco_files.h"
 #include "support/naive.h"
 
-/* count_null_find on one rank; the caller frees nothing. */
-static enum status find(struct count_null *null, const struct coo *x, const struct count_weights *w,
-                        struct error *error)
+/* count_null_find on one rank, of a file if there is one; the caller frees nothing. */
+static enum status find_in(struct count_null *null, const struct coo *x,
+                           const struct blco_file *file, const struct count_weights *w,
+                           struct error *error)
 {
     struct rank_tensor t;
     struct comm *self = comm_self(error);
     if (!self)
         return error->status;
     if (rank_tensor_share(&t, self, x, NULL, error) == STATUS_OK) {
-        count_null_find(null, x, &t.rows, w, error);
+        count_null_find(null, &(struct count_source){x, file}, &t.rows, w, error);
         rank_tensor_close(&t);
     }
     comm_finalize(self);
     return error->status;
+}
+
+static enum status find(struct count_null *null, const struct coo *x, const struct count_weights *w,
+                        struct error *error)
+{
+    return find_in(null, x, NULL, w, error);
 }
 
 /* Half of G^2 of independence, by MASS::loglm of R and by another program. */
@@ -132,6 +141,38 @@ static void test_independent(void **state)
     coo_free(&x);
 }
 
+/* More nonzeros than are decoded at a time: the same bits as those of nonzeros in memory. */
+static void test_file(void **state)
+{
+    (void)state;
+    const uint64_t nnz = 4300000, side = 200;
+    struct error error = {0};
+    struct external_sort_report report;
+    struct blco_file file;
+    struct coo x;
+    assert_int_equal(coo_create(&x, &(struct shape){3, {side, side, side}}, nnz, &error),
+                     STATUS_OK);
+    for (uint64_t i = 0; i < nnz; i++) {
+        x.index[0][i] = (uint32_t)(i % side);
+        x.index[1][i] = (uint32_t)(i / side % side);
+        x.index[2][i] = (uint32_t)(i / side / side);
+        x.value[i] = (double)(1 + i % 7);
+    }
+    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
+    coo_free(&x);
+    assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
+    assert_int_equal(blco_file_read(&file, &x, NULL, &error), STATUS_OK);
+    for (int weighed = 0; weighed < 2; weighed++) {
+        const struct count_weights w = {.weighed = weighed, .unlisted = .5};
+        struct count_null memory, read;
+        assert_int_equal(find(&memory, &x, &w, &error), STATUS_OK);
+        assert_int_equal(find_in(&read, &x, &file, &w, &error), STATUS_OK);
+        assert_memory_equal(&read, &memory, sizeof read);
+    }
+    blco_file_close(&file);
+    coo_free(&x);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -156,8 +197,11 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published), cmocka_unit_test(test_scaled),
-        cmocka_unit_test(test_weighed), cmocka_unit_test(test_independent),
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_weighed),
+        cmocka_unit_test(test_independent),
+        cmocka_unit_test_setup_teardown(test_file, scratch_make, scratch_remove),
         cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
