@@ -45,7 +45,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     {
     }
 
-    /* Of the stages and, where counts are weighed, of parts of q. */
+    /* Bytes of the stages and, where counts are weighed, of parts of q. */
     __host__ __device__ static constexpr uint32_t stage_bytes(int gathers, bool weighed)
     {
         return 2 * gathers * BATCH * LD * sizeof(T) + weighed * 4 * COLUMNS * sizeof(double);

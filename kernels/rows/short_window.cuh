@@ -44,8 +44,9 @@ template <int COLUMNS_OF> struct short_window : short_rows {
         static constexpr int AT_ONCE = WARP / VECTORS;
     };
 
-    /* z times this lane's part of the rows of LOADS nonzeros, from nonzero `from` on, that some
-     * gathers need, from gather number `first` on: those of GATHERS are on their way at once. */
+    /* Multiplies z by this lane's part of the rows that LOADS nonzeros gather, from nonzero `from`
+     * on, by the gathers `first` to `first` + GATHERS - 1: all these rows are on their way at once.
+     */
     template <typename T, int GATHERS, int LOADS, int WIDTH>
     __device__ __forceinline__ void multiply_rows(double (&z)[LOADS][WIDTH], int first,
                                                   int from) const

@@ -49,7 +49,7 @@ struct unlisted {
     double weight; /* of such a zero, from 0 to 1; 0: the entry is unknown                      */
     double fade; /* in the first sweeps its weight is at least first, first fade, first fade^2, ...;
                   * 0: it is not */
-    double first; /* 0: 1 */
+    double first; /* 0 stands for 1 */
 };
 
 /* How unlisted entries and the ridge count in a sweep. */

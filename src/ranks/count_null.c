@@ -6,10 +6,10 @@
 
 #include "base/least.h"
 #include "base/memory.h"
+#include "formats/blco/blco_pieces.h"
 
 #define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
 #define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
-#define SEGMENTS  UINT64_C(64)    /* of a file that are decoded at a time */
 
 /* Sums over some nonzeros. */
 struct sums {
@@ -116,23 +116,9 @@ static enum status add_nonzeros(struct tally *t, const struct coo *x, struct err
     return STATUS_OK;
 }
 
-static enum status add_file(struct tally *t, const struct blco_file *f, struct error *error)
+static enum status add_piece(void *tally, struct coo *piece, struct error *error)
 {
-    const uint64_t segments = f->header->nsegments;
-    struct coo x;
-    uint64_t most = least_of(segments, SEGMENTS);
-    if (coo_create(&x, &f->shape, blco_file_nnz(f, 0, most), error) != STATUS_OK)
-        return error->status;
-    for (uint64_t s = 0; s < segments; s += most) {
-        const uint64_t end = least_of(segments, s + most);
-        x.nnz = blco_file_nnz(f, s, end);
-        if (blco_file_decode(f, s, end, &x, error) != STATUS_OK)
-            break;
-        if (add_nonzeros(t, &x, error) != STATUS_OK)
-            break;
-    }
-    coo_free(&x);
-    return error->status;
+    return add_nonzeros(tally, piece, error);
 }
 
 static void tally_close(struct tally *t)
@@ -152,7 +138,10 @@ static enum status tally_open(struct tally *t, const struct count_source *from,
         if (!t->margin[n])
             return error->status;
     }
-    return from->file ? add_file(t, from->file, error) : add_nonzeros(t, from->x, error);
+    if (!from->file)
+        return add_nonzeros(t, from->x, error);
+    const struct blco_pieces pieces = blco_pieces_of(from->file, UINT64_MAX);
+    return blco_pieces_each(&pieces, add_piece, t, error);
 }
 
 /* Refuses negative values, of any rank. */
