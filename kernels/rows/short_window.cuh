@@ -155,10 +155,10 @@ template <int COLUMNS_OF> struct short_window : short_rows {
             write_as<double>(entries_of);
     }
 
-    /* x[e] = the sum of of[i] z_(r + e) over the nonzeros of a row. */
+    /* x[e] = the sum of of[i] z_(r + e) over the nonzeros of a row; z: as in the room. */
     template <int WIDTH>
-    __device__ __forceinline__ void sums_of(const short_row &row, const double *of, uint32_t r,
-                                            double (&x)[WIDTH]) const
+    __device__ __forceinline__ static void sums_of(const short_row &row, const double *of,
+                                                   const double *z, uint32_t r, double (&x)[WIDTH])
     {
 #pragma unroll
         for (int e = 0; e < WIDTH; e++)
@@ -167,7 +167,7 @@ template <int COLUMNS_OF> struct short_window : short_rows {
         for (int i = row.first; i < row.first + row.length; i++)
 #pragma unroll
             for (int e = 0; e < WIDTH; e++)
-                x[e] = fma(of[i], shared.z[i * LD + r + e], x[e]);
+                x[e] = fma(of[i], z[i * LD + r + e], x[e]);
     }
 
     /* As that of all short rows; z of the present window is there. */
