@@ -34,6 +34,7 @@ VARIANT ?= $(if $(filter 1,$(CUDA)),cuda,host)
 O       := build/$(VARIANT)
 
 CC       := gcc
+CXX      := g++
 CSTD     := -std=c11 -D_GNU_SOURCE
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 OPT      := -O3 -g -fno-math-errno
@@ -134,6 +135,17 @@ LIBRARY    := $O/libblco.a
 UNIT_TESTS := $(TESTS:%.c=$O/%)
 SUPPORT    := $O/tests/support/naive.o
 
+# Kernels that also run on the host, as C++, so that a test without a GPU sees what they compute: threads take turns
+# (tests/kernels/on_host/lanes.h), which sanitizers cannot follow.
+ON_HOST_TEST  := $O/tests/kernels/test_row_kernels
+ON_HOST       := $(patsubst %,$O/on_host/%.o,kernels/rows/row_systems kernels/rows/row_short kernels/rows/row_multiply \
+                   tests/kernels/on_host/lanes)
+ON_HOST_FLAGS := -std=c++17 -Wall -Wextra -Wno-unknown-pragmas -Wno-missing-field-initializers $(if $(WERROR),-Werror) \
+                 -O1 -g -fno-exceptions -fno-rtti -U_FORTIFY_SOURCE -Itests/kernels/on_host -Itests -Isrc -I.
+ifneq ($(filter asan tsan,$(VARIANT)),)
+  UNIT_TESTS := $(filter-out $(ON_HOST_TEST),$(UNIT_TESTS))
+endif
+
 # The plugin that makes ranks of processes; a process on its own never loads MPI. The plugin uses the
 # program's functions, which EXPORT shows to the plugin.
 PLUGIN         := $(if $(filter 1,$(MPI)),$O/blco-mpi.so)
@@ -212,13 +224,25 @@ $O/%.o: %.cu
 	$(call NOTE,NVCC,$<)
 	$(NVCC) $(NVFLAGS) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
+$O/on_host/%.o: %.cu
+	@mkdir -p $(@D)
+	$(call NOTE,CXX,$<)
+	$(CXX) $(ON_HOST_FLAGS) -MMD -MP -x c++ -c -o $@ $<
+
+$O/on_host/%.o: %.cpp
+	@mkdir -p $(@D)
+	$(call NOTE,CXX,$<)
+	$(CXX) $(ON_HOST_FLAGS) -MMD -MP -c -o $@ $<
+
 tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS)
 
 $O/tests/%.o: FLAGS += -Itests
+$(ON_HOST_TEST).o: FLAGS += -Itests/kernels/on_host
+$(ON_HOST_TEST): $(ON_HOST)
 
 $(UNIT_TESTS) $(GPU_TESTS) $(MPI_TESTS): %: %.o $(SUPPORT) $(LIBRARY)
 	$(call NOTE,LINK,$@)
-	$(LINK) $(EXPORT) -o $@ $^ -lcmocka $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $(filter-out $(LIBRARY),$^) $(LIBRARY) -lcmocka $(LIBS)
 
 # The source of test T, and what it needs: a bats file runs the program and, some of them, test programs.
 TEST       := $(if $T,$(shell find tests -name '$T.c' -o -name '$T.bats'))
@@ -327,7 +351,7 @@ wheel: blco $O/wheel/blco
 
 # clang-format of another version formats otherwise.
 CLANG_FORMAT := $(or $(shell command -v clang-format-14),clang-format)
-FORMATTED     = find src kernels tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs -n 16 -P $(shell nproc) $(CLANG_FORMAT)
+FORMATTED     = find src kernels tests -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' | xargs -n 16 -P $(shell nproc) $(CLANG_FORMAT)
 format: PINNED
 	$(FORMATTED) -i
 
@@ -353,4 +377,4 @@ help:
 clean:
 	rm -rf build compile_commands.json
 
--include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d)
+-include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d) $(ON_HOST:.o=.d)

@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(GROUP_THREADS)
 }
 
 struct multiply_choice {
-    void (*spans)(row_systems_args), (*joins)(row_systems_args);
+    row_kernel *spans, *joins;
     uint32_t groups; /* of a thread block */
     uint32_t length; /* of a part         */
 };
@@ -267,11 +267,12 @@ multiply_choice choice_for(const row_systems_args &args)
                                          args.weighed ? ANY : args.mttkrp.gathers);
 }
 
-cudaError_t launch(void (*kernel)(row_systems_args), uint32_t count, uint32_t groups,
+cudaError_t launch(row_kernel *kernel, uint32_t count, uint32_t groups,
                    const row_systems_args &args, cudaStream_t stream)
 {
-    kernel<<<(count + groups - 1) / groups, GROUP_THREADS, 0, stream>>>(args);
-    return cudaGetLastError();
+    void *list[] = {const_cast<row_systems_args *>(&args)};
+    return cudaLaunchKernel(kernel, dim3((count + groups - 1) / groups), dim3(GROUP_THREADS), list,
+                            0, stream);
 }
 
 } // namespace

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-#include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "kernels/mttkrp/nonzero_index.cuh"
+#include "kernels/mttkrp/row_sums.cuh"
 
 template <typename T>
 constexpr enum precision precision_of = sizeof(T) == sizeof(float) ? PRECISION_SINGLE

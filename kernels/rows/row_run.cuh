@@ -74,9 +74,11 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     }
 
     /* The compiler does not compute x again where it is needed. */
-    template <typename X> __device__ __forceinline__ static void keep(X &x)
+    template <typename X> __device__ __forceinline__ static void keep([[maybe_unused]] X &x)
     {
+#ifdef __CUDA_ARCH__
         asm volatile("" : "+l"(x));
+#endif
     }
 
     /* Makes a window of the nonzero of each lane. */

@@ -21,8 +21,7 @@ template <typename SOLVER>
 __global__ void __launch_bounds__(WARP, warps_of<SOLVER>())
     solve_short(const __grid_constant__ row_systems_args a)
 {
-    extern __shared__ __align__(16) unsigned char shared_bytes[];
-    SOLVER solver(a, *reinterpret_cast<typename SOLVER::room_of *>(shared_bytes));
+    SOLVER solver(a, *reinterpret_cast<typename SOLVER::room_of *>(block_memory()));
     for (;;) {
         uint32_t span = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
         span = __shfl_sync(ALL, span, 0);
@@ -91,13 +90,13 @@ __global__ void __launch_bounds__(INVERSE_THREADS)
 
 /* The only list of specialisations. */
 struct short_kernel {
-    const void *solve;
+    row_kernel *solve;
     uint32_t bytes; /* of shared memory */
 };
 
 template <typename SOLVER> short_kernel instance()
 {
-    return {reinterpret_cast<const void *>(solve_short<SOLVER>), sizeof(typename SOLVER::room_of)};
+    return {solve_short<SOLVER>, sizeof(typename SOLVER::room_of)};
 }
 
 template <template <int> class SOLVER> short_kernel choose(uint32_t rank)

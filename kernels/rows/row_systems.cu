@@ -269,8 +269,7 @@ __global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
     solve_spans(const __grid_constant__ row_systems_args a)
 {
     using room = row_room<BLOCKS * TILE_SIDE>;
-    extern __shared__ __align__(16) unsigned char shared_bytes[];
-    row_walk<T, BLOCKS, COUNTS> walk(a, *reinterpret_cast<room *>(shared_bytes));
+    row_walk<T, BLOCKS, COUNTS> walk(a, *reinterpret_cast<room *>(block_memory()));
     for (;;) {
         uint32_t which = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
         which = __shfl_sync(ALL, which, 0);
@@ -320,8 +319,8 @@ __global__ void __launch_bounds__(JOIN_THREADS)
 }
 
 /* The only list of specialisations. */
-struct row_kernel {
-    const void *solve;
+struct solve_kernel {
+    row_kernel *solve;
     uint32_t length;                              /* of a part */
     uint32_t (*bytes)(int gathers, bool weighed); /* of shared memory that a warp needs */
 };
@@ -334,14 +333,13 @@ template <typename T, int BLOCKS> uint32_t shared_bytes_of(int gathers, bool wei
     return sizeof(room) - G + max(G, row_adder<T, BLOCKS, true>::stage_bytes(gathers, weighed));
 }
 
-template <typename T, int BLOCKS, bool COUNTS> row_kernel instance()
+template <typename T, int BLOCKS, bool COUNTS> solve_kernel instance()
 {
     constexpr int COLUMNS = BLOCKS * TILE_SIDE;
-    return {reinterpret_cast<const void *>(solve_spans<T, BLOCKS, COUNTS>), part_length<COLUMNS>,
-            shared_bytes_of<T, BLOCKS>};
+    return {solve_spans<T, BLOCKS, COUNTS>, part_length<COLUMNS>, shared_bytes_of<T, BLOCKS>};
 }
 
-template <typename T, bool COUNTS> row_kernel choose(uint32_t rank)
+template <typename T, bool COUNTS> solve_kernel choose(uint32_t rank)
 {
     if (rank <= 8)
         return instance<T, 1, COUNTS>();
@@ -352,7 +350,7 @@ template <typename T, bool COUNTS> row_kernel choose(uint32_t rank)
     return instance<T, 8, COUNTS>();
 }
 
-template <bool COUNTS> row_kernel kernel_of(uint32_t rank, enum precision precision)
+template <bool COUNTS> solve_kernel kernel_of(uint32_t rank, enum precision precision)
 {
     return precision == PRECISION_SINGLE ? choose<float, COUNTS>(rank)
                                          : choose<double, COUNTS>(rank);
@@ -374,7 +372,7 @@ uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
 
 cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers)
 {
-    const row_kernel kernel = kernel_of<false>(rank, PRECISION_DOUBLE);
+    const solve_kernel kernel = kernel_of<false>(rank, PRECISION_DOUBLE);
     return matrix ? warps_of_device(kernel.solve, kernel.bytes(static_cast<int>(gathers), false),
                                     walkers)
                   : row_multiply_groups(rank, walkers);
@@ -382,8 +380,8 @@ cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uin
 
 static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
 {
-    const row_kernel kernel = args.counts ? kernel_of<true>(args.rank, args.mttkrp.precision)
-                                          : kernel_of<false>(args.rank, args.mttkrp.precision);
+    const solve_kernel kernel = args.counts ? kernel_of<true>(args.rank, args.mttkrp.precision)
+                                            : kernel_of<false>(args.rank, args.mttkrp.precision);
     const uint32_t bytes = kernel.bytes(args.mttkrp.gathers, args.weighed != 0);
     const uint32_t work = args.joined ? args.joins : args.spans;
     void *list[] = {const_cast<row_systems_args *>(&args)};
@@ -421,8 +419,10 @@ static cudaError_t sum_joins(const row_systems_args &args, const row_join *joins
 {
     const uint32_t length = static_cast<uint32_t>(row_system_length(args.rank, args.matrix));
     const uint32_t warps = (length + WARP - 1) / WARP;
-    join_parts<<<count, min(warps * WARP, JOIN_THREADS), 0, stream>>>(args, joins, step, length);
-    return cudaGetLastError();
+    void *list[] = {const_cast<row_systems_args *>(&args), &joins, &step,
+                    const_cast<uint32_t *>(&length)};
+    return cudaLaunchKernel(join_parts, dim3(count), dim3(min(warps * WARP, JOIN_THREADS)), list, 0,
+                            stream);
 }
 
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream)

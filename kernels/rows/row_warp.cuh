@@ -27,12 +27,27 @@ template <typename X> __device__ __forceinline__ X warp_max(X x)
     return x;
 }
 
+/* The dynamic shared memory of a thread block. */
+__device__ __forceinline__ unsigned char *block_memory()
+{
+#ifdef __CUDACC__
+    extern __shared__ __align__(16) unsigned char shared_bytes[];
+#else
+    extern unsigned char shared_bytes[];
+#endif
+    return shared_bytes;
+}
+
 /* 1 / x, where x is not near the limits of its exponent, to a unit in the last place: a few
  * instructions and no call. */
 __device__ __forceinline__ double inverse(double x)
 {
     double y;
+#ifdef __CUDA_ARCH__
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+#else
+    y = __hiloint2double(__double2hiint(1 / x), 0); /* as many digits */
+#endif
     y = fma(fma(-x, y, 1.0), y, y);
     return fma(fma(-x, y, 1.0), y, y);
 }
@@ -58,9 +73,11 @@ __device__ __forceinline__ double *sent_system(const row_systems_args &a, uint32
     return a.sent.system + i * uint64_t{a.sent.length};
 }
 
+using row_kernel = void(row_systems_args);
+
 /* *warps = the thread blocks of one warp that run at once on the present device, of a kernel that
  * needs so many bytes of dynamic shared memory. */
-inline cudaError_t warps_of_device(const void *kernel, uint32_t bytes, uint32_t *warps)
+inline cudaError_t warps_of_device(row_kernel *kernel, uint32_t bytes, uint32_t *warps)
 {
     int device, processors, blocks;
     cudaError_t code = cudaGetDevice(&device);

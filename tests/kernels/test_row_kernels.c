@@ -1,0 +1,239 @@
+/* The kernels of rows, on the host: every row is that of a plain computation. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "support/naive_row_pass.h"
+
+static const uint32_t ranks[] = {1, 3, 8, 13, 16, 20, 32, 40, 64};
+#define RANKS (sizeof ranks / sizeof *ranks)
+
+/* Short rows, some of them neighbours, and long ones. */
+static const int lengths[] = {1, 2, 1, 1, 5,  3, 1, 9,  16, 2, 17, 1, 4, 8, 1, 40,
+                              2, 1, 1, 1, 16, 6, 5, 33, 1,  1, 2,  7, 3, 1, 2, 12};
+#define ROWS (sizeof lengths / sizeof *lengths)
+static const int long_lengths[] = {5, 200, 1, 64, 17, 1};
+#define LONG_ROWS (sizeof long_lengths / sizeof *long_lengths)
+
+/* Of what is stored in single precision: beside the number itself. */
+#define SINGLE_ROUNDING 1e-7
+
+static double rounding_of(const struct row_pass *p)
+{
+    return row_case_is_single(p) ? SINGLE_ROUNDING : 0;
+}
+
+/* a (rank) = a row that the pass has left. */
+static void read_row(const struct row_pass *p, uint32_t row, double *a)
+{
+    const uint64_t from = (uint64_t)p->at[p->first[row]][0] * p->ld;
+    for (uint32_t r = 0; r < p->ld; r++)
+        if (r < p->of.rank)
+            a[r] = row_case_entry(p, p->m, from + r) / p->out[r];
+        else
+            assert_true(row_case_entry(p, p->m, from + r) == 0);
+}
+
+static void fail_row(const struct row_pass *p, uint32_t row, uint32_t r, double a, double b)
+{
+    print_error("R %u, row %u of %d nonzeros, entry %u: %.17g in place of %.17g\n", p->of.rank, row,
+                p->first[row + 1] - p->first[row], r, a, b);
+    fail();
+}
+
+/* bound: of the error of an entry, beside the largest one of the old and the new row. */
+static void compare_row(const struct row_pass *p, uint32_t row, const struct naive_row *x,
+                        double bound)
+{
+    const long double *a = x->a;
+    double found[ROW_CASE_RANK], most = 0;
+    read_row(p, row, found);
+    for (uint32_t r = 0; r < p->of.rank; r++)
+        most = fmax(most, fmax(fabs((double)a[r]), fabs((double)x->old[r])));
+    for (uint32_t r = 0; r < p->of.rank; r++)
+        if (!(fabs(found[r] - (double)a[r]) <= bound * most + rounding_of(p) * fabs(found[r])))
+            fail_row(p, row, r, found[r], (double)a[r]);
+}
+
+/* H a = target, as far as double precision shows. The equations of short rows cost digits. */
+static void compare_equations(const struct row_pass *p, uint32_t row, const struct naive_row *x)
+{
+    double a[ROW_CASE_RANK];
+    const double bound = p->of.short_rows > 0 ? 1e-15 * fmin((double)x->trace, 1e8) : 0;
+    read_row(p, row, a);
+    for (uint32_t r = 0; r < p->of.rank; r++) {
+        long double sum = 0, size = fabsl(x->target[r]);
+        for (uint32_t s = 0; s < p->of.rank; s++) {
+            sum += x->h[r][s] * a[s];
+            size += fabsl(x->h[r][s]) * (fabsl(x->old[s]) + fabs(a[s]));
+        }
+        if (!(fabsl(sum - x->target[r]) <= (1e-13 + bound + rounding_of(p)) * size))
+            fail_row(p, row, r, (double)sum, (double)x->target[r]);
+    }
+}
+
+static void compare_squares(const struct row_pass *p, uint32_t row, struct naive_row *x)
+{
+    naive_row_squares(p, row, x);
+    compare_row(p, row, x, p->of.nonneg ? 1e-12 : 1e-14 * (1 + (double)x->trace));
+    if (!p->of.nonneg)
+        compare_equations(p, row, x);
+}
+
+static void compare_counts(const struct row_pass *p, uint32_t row, struct naive_row *x)
+{
+    naive_row_counts(p, row, x);
+    compare_row(p, row, x, 1e-11);
+}
+
+static void compare_totals(const struct row_pass *p, const struct naive_row *sum)
+{
+    struct row_totals all = {0};
+    for (uint32_t s = 0; s < p->args.spans + p->args.joins; s++) {
+        const struct row_totals *of = &p->totals[s];
+        all.misfit += of->misfit;
+        all.size += of->size;
+        all.penalty += of->penalty;
+        assert_true(of->violation >= 0);
+        all.violation = fmax(all.violation, of->violation);
+    }
+    assert_true(fabs(all.misfit - (double)sum->misfit) <= 1e-11 * all.size);
+    assert_true(all.size >= fabs(all.misfit) * (1 - 1e-12));
+    assert_true(fabs(all.penalty - (double)sum->penalty) <= 1e-10 * (double)sum->penalty);
+    assert_true(fabs(all.violation - (double)sum->violation) <= 1e-11 * (double)sum->violation);
+}
+
+/* Rows without nonzeros are not written. */
+static void compare_others(const struct row_pass *p)
+{
+    const uint64_t bytes = p->ld * precision_bytes(p->of.precision);
+    for (uint64_t i = 0; i < p->dims[0]; i++)
+        for (uint64_t k = 0; i % ROW_CASE_STEP != 1 && k < bytes; k++)
+            assert_int_equal(((unsigned char *)p->m)[i * bytes + k], 0xff);
+}
+
+static void run(const struct row_case *of, const int *length, uint32_t rows)
+{
+    struct row_pass *p = row_case_open(of, length, rows);
+    struct naive_row *x = malloc(sizeof *x), sum = {0};
+    assert_int_equal(row_systems_solve(&p->args, NULL), cudaSuccess);
+    for (uint32_t row = 0; row < rows; row++) {
+        (of->counts ? compare_counts : compare_squares)(p, row, x);
+        sum.misfit += x->misfit;
+        sum.penalty += x->penalty;
+        sum.violation = fmaxl(sum.violation, x->violation);
+    }
+    compare_totals(p, &sum);
+    compare_others(p);
+    free(x);
+    row_case_close(p);
+}
+
+/* The kinds of indices and of values that a case of this number has, and where its rows are cut. */
+static struct row_case case_of(uint32_t rank, unsigned number)
+{
+    return (struct row_case){.order = 2 + (int)(number % 3),
+                             .rank = rank,
+                             .precision = number % 4 == 1 ? PRECISION_SINGLE : PRECISION_DOUBLE,
+                             .wide_values = number % 8 == 1,
+                             .two_words = number % 5 == 2,
+                             .bases = number % 7 == 3,
+                             .sliced = number % 2 == 1,
+                             .ridge = .3,
+                             .span_nnz = number % 3 == 0   ? 30
+                                         : number % 3 == 1 ? 100
+                                                           : 7,
+                             .seed = number + 100 * rank};
+}
+
+static void squares(struct row_case of, unsigned number)
+{
+    of.counted = number % 2;
+    run(&of, lengths, ROWS);
+    if (number % 4 == 0)
+        run(&of, long_lengths, LONG_ROWS);
+    of.short_rows = of.nonneg ? ROW_SHORT_DESCENT : ROW_SHORT_EQUATIONS;
+    if (of.unlisted == 0)
+        run(&of, lengths, ROWS);
+}
+
+static void test_free_rows(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 3 * RANKS; k++) {
+        struct row_case of = case_of(ranks[k % RANKS], k);
+        of.unlisted = k / RANKS == 0 ? 0 : k / RANKS == 1 ? .1 : 1;
+        squares(of, k);
+    }
+}
+
+static void test_nonnegative_rows(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 3 * RANKS; k++) {
+        struct row_case of = case_of(ranks[k % RANKS], k + 1);
+        of.unlisted = k / RANKS == 0 ? 0 : k / RANKS == 1 ? .1 : 1;
+        of.nonneg = true;
+        squares(of, k);
+    }
+}
+
+/* Where the ridge is so small that their equations would lose digits, short rows are left to the
+ * others. */
+static void test_small_ridges(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < RANKS; k++) {
+        struct row_case of = case_of(ranks[k], 4 * k);
+        of.ridge = k % 2 ? 1e-6 : 1e-9;
+        of.short_rows = ROW_SHORT_EQUATIONS;
+        run(&of, lengths, ROWS);
+    }
+}
+
+static int shorter(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static void test_counts(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 4 * RANKS; k++) {
+        struct row_case of = case_of(ranks[k % RANKS], k + 2);
+        of.counts = true;
+        of.unlisted = k / RANKS == 0 ? 0 : k / RANKS == 1 ? .1 : 1;
+        of.all_known = k / RANKS == 3;
+        if (k % 4 == 0)
+            run(&of, long_lengths, LONG_ROWS);
+        of.short_rows = shorter(ROW_SHORT_DIAGONAL, poisson_short_rows(of.rank));
+        run(&of, lengths, ROWS);
+    }
+}
+
+static void test_multiplied_counts(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 4 * RANKS; k++) {
+        struct row_case of = case_of(ranks[k % RANKS], k);
+        of.counts = of.multiplies = true;
+        of.unlisted = k / RANKS == 0 ? 0 : k / RANKS == 1 ? .1 : 1;
+        of.all_known = k / RANKS == 3;
+        run(&of, lengths, ROWS);
+        run(&of, long_lengths, LONG_ROWS);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_free_rows),         cmocka_unit_test(test_nonnegative_rows),
+        cmocka_unit_test(test_small_ridges),      cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_multiplied_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
