@@ -70,9 +70,9 @@ __device__ bool invert(double *x, double *column, uint32_t rank)
 __global__ void __launch_bounds__(INVERSE_THREADS)
     invert_common(const __grid_constant__ row_systems_args a)
 {
-    extern __shared__ double matrix[];
     const uint32_t rank = a.rank, entries = rank * rank;
-    double *scale = matrix + entries, *column = scale + rank;
+    double *matrix = reinterpret_cast<double *>(block_memory()), *scale = matrix + entries;
+    double *column = scale + rank;
     if (threadIdx.x < rank) {
         const uint32_t r = threadIdx.x;
         scale[r] = rsqrt(a.common.v[r * rank + r] + a.common.ridge[r]);
@@ -135,8 +135,7 @@ cudaError_t launch_inverse(const row_systems_args &args, cudaStream_t stream)
 {
     void *list[] = {const_cast<row_systems_args *>(&args)};
     const size_t bytes = (args.rank + 2) * args.rank * sizeof(double);
-    return cudaLaunchKernel(reinterpret_cast<const void *>(invert_common), dim3(1),
-                            dim3(INVERSE_THREADS), list, bytes, stream);
+    return cudaLaunchKernel(invert_common, dim3(1), dim3(INVERSE_THREADS), list, bytes, stream);
 }
 
 } // namespace
