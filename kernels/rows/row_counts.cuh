@@ -103,14 +103,14 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
         double slope = 0;
         for (int k = 0; k < PARTS; k++) {
             const uint32_t r = entry(k);
-            const double h = r < p.rank ? this->h(r, r) : 0;
+            const double h = r < p.rank ? this->entry_of_h(r, r) : 0;
             const double down = r < p.rank ? room.b[r] * inverse - linear[k] : 0;
             a[k] *= times;
             d[k] = poisson_diagonal(down, times * times / h, a[k]);
             slope += down * d[k];
         }
         slope = warp_sum(slope);
-        const double square = this->quadratic([](uint32_t) { return 0.0; }); /* d'G d */
+        const double square = this->quadratic();
         const double part = poisson_diagonal_part(
             slope, (square > 0 ? square : 0) * inverse * inverse, rules.least);
         for (int k = 0; k < PARTS; k++)

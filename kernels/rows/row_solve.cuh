@@ -7,6 +7,7 @@
 
 #include "kernels/rows/row_args.h"
 #include "kernels/rows/row_batches.cuh"
+#include "kernels/rows/row_cholesky.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
@@ -21,38 +22,30 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
     double b[COLUMNS];
     union {
         alignas(16) double old[COLUMNS]; /* the old row, while nonzeros are added */
-        double step[COLUMNS];            /* the inverse of L's diagonal, then d   */
+        double step[COLUMNS];            /* d                                     */
         double q[COLUMNS];               /* of counts, once nonzeros are added    */
     };
-    row_totals totals; /* of the span */
+    double inverse[COLUMNS]; /* of L's diagonal */
+    row_totals totals;       /* of the span     */
     /* z of a batch of nonzeros, where registers have no room for it. */
     static constexpr bool HOLDS_BATCH = COLUMNS > 32;
     alignas(16) double z[HOLDS_BATCH ? BATCH * (COLUMNS + 8) : 1];
-    /* G's entries (i, j) with i <= j; below the diagonal, the factor L. While nonzeros are added,
-     * their stages are in its place, and may be longer. */
+    /* G's entries (i, j) with i <= j; below the diagonal, the factor L, but of its tiles on the
+     * diagonal the inverses. While nonzeros are added, their stages are in its place, and may be
+     * longer. */
     alignas(16) double g[COLUMNS * LD];
 };
 
-/* What a row's system needs beside its room. */
-struct row_problem {
-    uint32_t rank;
-    const double *v;     /* (R x R) h V; NULL where it is 0 */
-    const double *ridge; /* (R)                             */
-    double times;        /* the ridge                       */
-    bool nonneg;
-    double keeps; /* of an entry: no step of a nonnegative row leaves less */
-};
-
-template <int COLUMNS> struct row_solver {
+template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
     using room_of = row_room<COLUMNS>;
-    static constexpr int LD = room_of::LD, PARTS = room_of::PARTS;
-    const row_problem &p;
-    room_of &room;
-    const uint32_t lane;
+    using factor = row_cholesky<room_of>;
+    using factor::p, factor::room, factor::lane, factor::entry_of_g, factor::entry_of_h,
+        factor::factorise, factor::substitute;
+    static constexpr int PARTS = room_of::PARTS;
     double a[PARTS], q[PARTS], d[PARTS];
 
     __device__ __forceinline__ row_solver(const row_problem &problem, room_of &of)
-        : p(problem), room(of), lane(threadIdx.x % WARP)
+        : factor(problem, of)
     {
     }
 
@@ -68,22 +61,6 @@ template <int COLUMNS> struct row_solver {
         if (PARTS > 1 && r >= WARP)
             from = x[PARTS - 1];
         return __shfl_sync(ALL, from, r % WARP);
-    }
-
-    __device__ __forceinline__ double g(uint32_t i, uint32_t j) const
-    {
-        return i < j ? room.g[i * LD + j] : room.g[j * LD + i];
-    }
-
-    /* H = G + h V + ridge. */
-    __device__ __forceinline__ double h(uint32_t i, uint32_t j) const
-    {
-        double x = g(i, j);
-        if (p.v)
-            x += __ldg(p.v + i * p.rank + j);
-        if (i == j)
-            x += p.times * __ldg(p.ridge + i);
-        return x;
     }
 
     /* q = b - h V a - ridge a. */
@@ -102,110 +79,12 @@ template <int COLUMNS> struct row_solver {
         }
     }
 
-    /* Columns of L that are found together, as many as registers have room for. */
-    static constexpr int PANEL = PARTS > 1 ? 2 : 8;
-    using panel = double[PARTS][PANEL];
-
-    /* x = the panel of H from column `first` on, less what the columns of L before it give. Entries
-     * above the diagonal and beyond the rank are anything. */
-    __device__ __forceinline__ void begin_panel(panel &x, uint32_t first) const
+    /* room.step = x, and zero beyond the rank. */
+    __device__ __forceinline__ void put_step(const double (&x)[PARTS])
     {
-        const double *row[PARTS], *of_panel = room.g + first * LD;
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            const uint32_t i = min(entry(part), p.rank - 1);
-            row[part] = room.g + i * LD;
-#pragma unroll
-            for (int c = 0; c < PANEL; c++)
-                x[part][c] = h(i, min(first + c, p.rank - 1));
-        }
-#pragma unroll 2
-        for (uint32_t j = 0; j < first; j++) {
-            double l[PARTS];
-#pragma unroll
-            for (int part = 0; part < PARTS; part++)
-                l[part] = row[part][j];
-#pragma unroll
-            for (int c = 0; c < PANEL; c++) {
-                const double of_column = of_panel[c * LD + j];
-#pragma unroll
-                for (int part = 0; part < PARTS; part++)
-                    x[part][c] = fma(-l[part], of_column, x[part][c]);
-            }
-        }
-    }
-
-    /* Column C of a panel, k of L: x becomes that of L, and of the columns after it what is left; q
-     * becomes what is left of it, and entry k of y, L y = q, stands in d. False where rounding has
-     * eaten the pivot. */
-    template <int C> __device__ __forceinline__ bool eliminate(panel &x, uint32_t k, double shift)
-    {
-        double column[PARTS];
-#pragma unroll
-        for (int part = 0; part < PARTS; part++)
-            column[part] = x[part][C];
-        const double pivot = of_all(column, k) + shift;
-        if (!(pivot > ROW_SINGULAR * (h(k, k) + shift)))
-            return false;
-        const double inverse = rsqrt(pivot), y = of_all(q, k) * inverse;
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            const uint32_t i = entry(part);
-            column[part] *= inverse;
-            if (i > k && i < p.rank) {
-                room.g[i * LD + k] = column[part];
-                q[part] = fma(-column[part], y, q[part]);
-            } else if (i == k) {
-                room.step[k] = inverse;
-                d[part] = y;
-            }
-        }
-#pragma unroll
-        for (int c = C + 1; c < PANEL; c++) {
-            const double l = of_all(column, min(k + c - C, p.rank - 1));
-#pragma unroll
-            for (int part = 0; part < PARTS; part++)
-                x[part][c] = fma(-column[part], l, x[part][c]);
-        }
-        return true;
-    }
-
-    template <int C = 0>
-    __device__ __forceinline__ bool eliminate_from(panel &x, uint32_t first, double shift)
-    {
-        if constexpr (C < PANEL) {
-            if (first + C < p.rank)
-                return eliminate<C>(x, first + C, shift) && eliminate_from<C + 1>(x, first, shift);
-        }
-        return true;
-    }
-
-    /* L, where H has the shift on its diagonal. */
-    __device__ __forceinline__ bool factorise(double shift)
-    {
-        for (uint32_t first = 0; first < p.rank; first += PANEL) {
-            panel x;
-            begin_panel(x, first);
-            if (!eliminate_from(x, first, shift))
-                return false;
-            __syncwarp();
-        }
-        return true;
-    }
-
-    /* d = the solution of L' d = y, y in d; room.step has the inverse of L's diagonal. */
-    __device__ __forceinline__ void substitute()
-    {
-        for (uint32_t k = p.rank; k-- > 0;) {
-            const double dk = of_all(d, k) * room.step[k];
-            for (int part = 0; part < PARTS; part++) {
-                const uint32_t i = entry(part);
-                if (i < k)
-                    d[part] -= room.g[k * LD + i] * dk;
-                else if (i == k)
-                    d[part] = dk;
-            }
-        }
+        for (int k = 0; k < PARTS; k++)
+            if (entry(k) < COLUMNS)
+                room.step[entry(k)] = entry(k) < p.rank ? x[k] : 0;
         __syncwarp();
     }
 
@@ -214,28 +93,26 @@ template <int COLUMNS> struct row_solver {
         double sum = 0;
         for (int k = 0; k < PARTS; k++)
             if (entry(k) < p.rank)
-                sum += h(entry(k), entry(k));
+                sum += entry_of_h(entry(k), entry(k));
         return warp_sum(sum) / p.rank;
     }
 
     /* Where H is singular, a small multiple of the identity is added to it. */
     __device__ __forceinline__ void solve_free()
     {
-        if (factorise(0)) {
-            substitute();
-            return;
-        }
-        const double mean = mean_diagonal();
-        for (double shift = ROW_SHIFT; mean > 0 && shift <= ROW_SHIFT_END; shift *= ROW_SHIFT_UP) {
-            make_gradient();
-            __syncwarp();
-            if (factorise(shift * mean)) {
-                substitute();
+        double shift = 0, mean = 1;
+#pragma unroll 1
+        while (!factorise(shift * mean)) {
+            if (shift == 0)
+                mean = mean_diagonal();
+            shift = shift == 0 ? ROW_SHIFT : shift * ROW_SHIFT_UP;
+            if (!(mean > 0 && shift <= ROW_SHIFT_END))
                 return;
-            }
         }
+        put_step(q);
+        substitute();
         for (int k = 0; k < PARTS; k++)
-            d[k] = 0;
+            d[k] = entry(k) < p.rank ? room.step[entry(k)] : 0;
     }
 
     /* Entries (r, entry of a part) of H; on the diagonal, without the ridge. */
@@ -244,7 +121,7 @@ template <int COLUMNS> struct row_solver {
 #pragma unroll
         for (int k = 0; k < PARTS; k++) {
             const uint32_t i = min(entry(k), p.rank - 1);
-            x[k] = g(r, i);
+            x[k] = entry_of_g(r, i);
             if (p.v)
                 x[k] += __ldg(p.v + r * p.rank + i);
         }
@@ -286,7 +163,7 @@ template <int COLUMNS> struct row_solver {
         double x[PARTS], next[PARTS];
 #pragma unroll
         for (int k = 0; k < PARTS; k++) {
-            of_h.of[k] = entry(k) < p.rank ? h(entry(k), entry(k)) : 0;
+            of_h.of[k] = entry(k) < p.rank ? entry_of_h(entry(k), entry(k)) : 0;
             of_h.inverse[k] = of_h.of[k] > 0 ? 1 / of_h.of[k] : 0;
         }
         read_row(0, x);
@@ -303,31 +180,20 @@ template <int COLUMNS> struct row_solver {
         }
     }
 
-    /* d'(G d + y), where y(r) is entry r of y; d is put into the room, where q was. */
-    template <typename Y> __device__ __forceinline__ double quadratic(Y &&y)
+    /* d'G d; d is put into the room, where q was. */
+    __device__ __forceinline__ double quadratic()
     {
-        double sum = 0;
-        for (int k = 0; k < PARTS; k++)
-            if (entry(k) < p.rank)
-                room.step[entry(k)] = d[k];
-        __syncwarp();
-        for (int k = 0; k < PARTS; k++) {
-            const uint32_t r = entry(k);
-            if (r >= p.rank)
-                continue;
-            double gd = y(r);
-#pragma unroll 4
-            for (uint32_t i = 0; i < p.rank; i++)
-                gd += g(i, r) * room.step[i];
-            sum += d[k] * gd;
-        }
-        return warp_sum(sum);
+        put_step(d);
+        return factor::quadratic();
     }
 
     /* By how much the misfit of the listed entries changes: d'G d - 2 d'b. */
     __device__ __forceinline__ double change()
     {
-        return quadratic([&](uint32_t r) { return -2 * room.b[r]; });
+        double of_b = 0;
+        for (int k = 0; k < PARTS; k++)
+            of_b += entry(k) < p.rank ? d[k] * room.b[entry(k)] : 0;
+        return quadratic() - 2 * warp_sum(of_b);
     }
 
     /* a becomes a + d; returns change(). All lanes see b and G in the room, and have their a. */
