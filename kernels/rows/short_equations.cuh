@@ -197,6 +197,7 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
 
     __device__ __forceinline__ bool solve()
     {
+        this->gather_all();
         if (!solve_all())
             return false;
         __syncwarp();
