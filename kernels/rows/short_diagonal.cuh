@@ -17,14 +17,15 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     static constexpr int COLUMNS = COLUMNS_OF;
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
     static constexpr int OLD_LD = COLUMNS + WIDTH; /* vectors of 8 rows lie in different banks */
-    static constexpr int LANES = COLUMNS > 32 ? 32 : 16;
+    static constexpr int LANES = COLUMNS > 32 ? 16 : 8;
     static constexpr int ENTRIES = COLUMNS / LANES; /* of a row, in a lane of a group */
 
     struct component {
         double now, linear;
     };
     struct room_of : short_room<COLUMNS> {
-        alignas(16) T old[WARP * OLD_LD]; /* (slot, component): the old rows as they stand  */
+        alignas(16) T old[WARP * OLD_LD]; /* (slot, component): the old rows as they stand;
+                                           * 0 where they have no vectors */
         component common[COLUMNS];        /* 0 beyond the rank                              */
         double2 c_w[WARP];                /* of each nonzero                                */
         double q[WARP];                   /* ... 0 unless counts are weighed                */
@@ -34,11 +35,14 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         double moved[WARP];               /* (slot) of its first nonzero                    */
     };
     room_of &room;
-    uint32_t has_counts; /* bit i: the row that begins in lane i has a count above 0 */
+    const double per_count; /* the inverse of a count of 1 */
+    uint32_t has_counts;    /* bit i: the row that begins in lane i has a count above 0 */
 
     __device__ __forceinline__ short_diagonal(const row_systems_args &args, room_of &of)
-        : window(args, of, args.common.unit), room(of)
+        : window(args, of, args.common.unit), room(of), per_count(1 / args.of_count)
     {
+        for (int i = lane; i < WARP * OLD_LD; i += WARP)
+            room.old[i] = 0;
         for (int r = lane; r < COLUMNS; r += WARP) {
             const double unit = this->unit_of(r);
             room.common[r] = unit > 0 ? component{a.common.now[r] / unit, a.common.linear[r] * unit}
@@ -93,18 +97,11 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         return {x[0].model + x[1].model, x[0].mass + x[1].mass, x[0].size + x[1].size};
     }
 
-    /* f over the nonzeros of the lane's row from this lane on. most: of the longest row. */
-    template <typename F> __device__ __forceinline__ double of_row(double x, int most, F &&f) const
+    /* x of the lane so many after this one, if it has a nonzero of the same row; else `other`. */
+    __device__ __forceinline__ double next(double x, int step, double other) const
     {
-        for (int step = 1; step < most; step *= 2) {
-            const double other = __shfl_down_sync(ALL, x, step);
-            x = lane + step < first + length ? f(x, other) : x;
-        }
-        return x;
-    }
-    __device__ __forceinline__ double sum_of_row(double x, int most) const
-    {
-        return of_row(x, most, [](double a, double b) { return a + b; });
+        const double of_next = __shfl_down_sync(ALL, x, step);
+        return lane + step < first + length ? of_next : other;
     }
 
     __device__ __forceinline__ bool is_head() const
@@ -112,28 +109,41 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         return length > 0 && lane == first;
     }
 
-    /* Fills what rows and nonzeros have in the room. Returns w of the lane's nonzero; *least, in
-     * the first lane of a row: its least count above 0. */
+    /* Of a row, in its first lane. */
+    struct facts {
+        double counts, mass, trace; /* <b, old>, <linear + q, old>; the trace of H */
+        double least;               /* count above 0, or infinity                  */
+    };
+
+    __device__ __forceinline__ void sum_facts(facts &x, int most) const
+    {
+        for (int step = 1; step < most; step *= 2) {
+            x.counts += next(x.counts, step, 0);
+            x.mass += next(x.mass, step, 0);
+            x.trace += next(x.trace, step, 0);
+            x.least = fmin(x.least, next(x.least, step, INFINITY));
+        }
+    }
+
+    /* Fills what rows and nonzeros have in the room. Returns w of the lane's nonzero. */
     __device__ __forceinline__ double make_terms(int most, double *least)
     {
         const products x = multiply_old();
         const double known = length > 0 ? value : NAN;
         const struct poisson_term t =
             poisson_term_of(known, inverse(poisson_rate(x.model)), a.unlisted);
-        const double q = length > 0 ? t.q : 0;
-        const double counts = sum_of_row(t.c * x.model, most);
-        const double mass = a.weighed ? sum_of_row(q * x.model, most) : 0;
-        const double trace = sum_of_row(t.w * x.size, most);
-        *least = of_row(known > 0 ? known : INFINITY, most,
-                        [](double a, double b) { return fmin(a, b); });
-        has_counts = __ballot_sync(ALL, is_head() && *least < INFINITY);
+        const double q = length > 0 && a.weighed ? t.q : 0;
+        facts of = {t.c * x.model, q * x.model, t.w * x.size, known > 0 ? known : INFINITY};
+        sum_facts(of, most);
+        *least = of.least;
+        has_counts = __ballot_sync(ALL, is_head() && of.least < INFINITY);
         room.c_w[lane] = {t.c, t.w};
-        room.q[lane] = a.weighed ? q : 0;
+        room.q[lane] = q;
         if (is_head()) {
-            const double scale = poisson_row_scale(counts, x.mass + mass);
+            const double scale = poisson_row_scale(of.counts, x.mass + of.mass);
             room.scale[slot] = scale;
             room.back[slot] = inverse(scale);
-            room.trace[slot] = trace;
+            room.trace[slot] = of.trace;
         }
         __syncwarp();
         return t.w;
@@ -147,9 +157,10 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     __device__ __forceinline__ void add_nonzeros(const short_row &row, sums (&x)[ENTRIES]) const
     {
         const double *z = room.z + row.first * LD + lane % LANES;
+#pragma unroll 2
         for (int i = row.first; i < row.first + row.length; i++, z += LD) {
             const double2 c_w = room.c_w[i];
-            const double q = a.weighed ? room.q[i] : 0;
+            const double q = room.q[i];
 #pragma unroll
             for (int e = 0; e < ENTRIES; e++) {
                 const double of_z = z[e * LANES];
@@ -200,23 +211,25 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         const bool counts = has_counts >> row.first & 1;
         const T *old_row = room.old + (there ? s : 0) * OLD_LD;
         double *z = room.z + row.first * LD;
-        double slope = 0, moved = 0;
+        double slope = 0, moved = 0, most = sum.violation;
         sums x[ENTRIES] = {};
         add_nonzeros(row, x);
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
             const uint32_t r = entry(e);
-            const double old = r < a.rank ? old_row[r] * common.of[e].now : 0;
+            const double old = old_row[r] * common.of[e].now;
             const double fixed = common.of[e].linear + x[e].q;
             const double down = fma(x[e].b, back, -fixed), h = fma(trace, common.ridge[e], x[e].h);
-            const double d = poisson_diagonal(down, inverse(h) * scale * scale, old * scale);
-            const double violated = fabs(fmin(old / a.of_count, fixed - x[e].b));
-            sum.violation = counts && there ? fmax(sum.violation, violated) : sum.violation;
+            const double d = poisson_diagonal(down, inverse(h) * (scale * scale), old * scale);
+            const double gradient = fixed - x[e].b, entry = old * per_count;
+            const double violated = fabs(entry < gradient ? entry : gradient);
+            most = violated > most ? violated : most;
             slope = fma(down, d, slope);
             moved = fma(d, z[r], moved);
             if (there)
                 z[r] = d;
         }
+        sum.violation = counts && there ? most : sum.violation;
         const double both = sum_of_both(slope, moved);
         if (there && lane % LANES == 0)
             room.slope[s] = both;
@@ -252,26 +265,38 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         const int s = length > 0 ? slot : 0;
         const double other = most > 1 ? multiply_step() : 0;
         const double moved = (is_head() ? room.moved[s] : other) * room.back[s];
-        const double square = sum_of_row(w * moved * moved, most);
+        double square = w * moved * moved;
+        for (int step = 1; step < most; step *= 2)
+            square += next(square, step, 0);
         if (is_head())
             room.slope[s] = poisson_diagonal_part(room.slope[s], square, least);
         __syncwarp();
     }
 
-    /* Of the new row of slot s; a row without counts is zero. */
-    __device__ __forceinline__ void entries_of(int s, uint32_t r, double (&x)[WIDTH]) const
+    /* Writes the new rows; a row without counts is zero. */
+    __device__ __forceinline__ void write_rows() const
     {
-        const short_row row = room.row[s];
-        const double scale = room.scale[s], part = room.slope[s];
-        const vector<T> old = *reinterpret_cast<const vector<T> *>(room.old + s * OLD_LD + r);
-        const bool counts = has_counts >> row.first & 1;
+        const uint32_t v = lane % (COLUMNS / WIDTH);
+        const double floor = a.floor;
+        double now[WIDTH], out[WIDTH];
 #pragma unroll
         for (int e = 0; e < WIDTH; e++) {
-            const double from = reinterpret_cast<const T *>(&old)[e] * room.common[r + e].now;
-            const double to = fma(part, room.z[row.first * LD + r + e], from * scale) *
-                              (this->common_at(a.common.out, r + e) * this->unit_of(r + e));
-            x[e] = !counts ? 0 : to < a.floor ? a.floor : to; /* a NaN stays */
+            const uint32_t r = v * WIDTH + e;
+            now[e] = room.common[r].now;
+            out[e] = this->unit_of(r) * this->common_at(a.common.out, r);
         }
+        this->template write_as<T>([&](int s, uint32_t r, double(&x)[WIDTH]) {
+            const int first = room.row[s].first;
+            const double *d = room.z + first * LD + r, scale = room.scale[s], part = room.slope[s];
+            const vector<T> old = *reinterpret_cast<const vector<T> *>(room.old + s * OLD_LD + r);
+            const bool counts = has_counts >> first & 1;
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++) {
+                const double from = reinterpret_cast<const T *>(&old)[e] * now[e] * scale;
+                const double to = fma(part, d[e], from) * out[e];
+                x[e] = counts ? to < floor ? floor : to : 0; /* a NaN stays */
+            }
+        });
     }
 
     __device__ __forceinline__ bool solve()
@@ -285,7 +310,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         const double w = make_terms(most, &least);
         find_steps();
         find_parts(w, least, most);
-        this->template write_as<T>([&](int s, uint32_t r, auto &x) { entries_of(s, r, x); });
+        write_rows();
         return true;
     }
 };
