@@ -87,7 +87,7 @@ static void compare_squares(const struct row_pass *p, uint32_t row, struct naive
 static void compare_counts(const struct row_pass *p, uint32_t row, struct naive_row *x)
 {
     naive_row_counts(p, row, x);
-    compare_row(p, row, x, 1e-11);
+    compare_row(p, row, x, 1e-12);
 }
 
 static void compare_totals(const struct row_pass *p, const struct naive_row *sum)
