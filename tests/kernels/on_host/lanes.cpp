@@ -57,16 +57,37 @@ jmp_buf launcher;
 unsigned char *stacks;
 size_t stacks_bytes;
 
+bool is_same(const lane_place &a, const lane_place &b)
+{
+    return a.line == b.line && strcmp(a.what, b.what) == 0 && strcmp(a.file, b.file) == 0;
+}
+
+/* Whether two threads of a block are at the same place. */
+bool are_together(const fiber &a, const fiber &b)
+{
+    return a.state == b.state && (a.state == HAS_ENDED || is_same(a.place, b.place));
+}
+
+void print_threads(const thread_block &b, unsigned first, unsigned last)
+{
+    const fiber &f = b.thread[first];
+    fprintf(stderr, "  threads %u to %u ", first, last);
+    if (f.state == HAS_ENDED)
+        fprintf(stderr, "have ended\n");
+    else
+        fprintf(stderr, "%s %s, %s:%d\n", f.state == RUNS ? "have come to" : "wait in",
+                f.place.what, f.place.file, f.place.line);
+}
+
 [[noreturn]] void fail(const char *why)
 {
     const thread_block &b = block[present->block];
     fprintf(stderr, "thread %u of block %u: %s\n", present->thread, b.index.x, why);
-    for (unsigned t = 0; t < threads; t++)
-        if (b.thread[t].state == HAS_ENDED)
-            fprintf(stderr, "  thread %u has ended\n", t);
-        else if (b.thread[t].state != RUNS || t == present->thread)
-            fprintf(stderr, "  thread %u waits in %s, %s:%d\n", t, b.thread[t].place.what,
-                    b.thread[t].place.file, b.thread[t].place.line);
+    for (unsigned first = 0, t = 1; t <= threads; t++)
+        if (t == threads || !are_together(b.thread[first], b.thread[t])) {
+            print_threads(b, first, t - 1);
+            first = t;
+        }
     _longjmp(launcher, 1);
 }
 
@@ -155,7 +176,7 @@ void begin_block(unsigned place)
         fiber &f = b.thread[t];
         f.has_begun = false;
         f.state = RUNS;
-        f.place = {"nothing", "", 0};
+        f.place = {"its beginning", __FILE__, 0};
         f.thread = t;
         f.block = place;
         getcontext(&f.start);
@@ -192,11 +213,6 @@ template <typename X> X *numbers(size_t count)
     if (!x)
         abort();
     return x;
-}
-
-bool is_same(const lane_place &a, const lane_place &b)
-{
-    return a.line == b.line && strcmp(a.what, b.what) == 0 && strcmp(a.file, b.file) == 0;
 }
 
 /* Runs the blocks; false if the launch failed. */
