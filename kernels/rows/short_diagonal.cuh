@@ -23,23 +23,25 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     struct component {
         double now, linear;
     };
+    struct alignas(16) row_facts {
+        double scale, back; /* what the row is multiplied by; its inverse  */
+        double trace;       /* of H                                        */
+        double slope;       /* of the step, then how far the row goes      */
+    };
     struct room_of : short_room<COLUMNS> {
         alignas(16) T old[WARP * OLD_LD]; /* (slot, component): the old rows as they stand;
                                            * 0 where they have no vectors */
         component common[COLUMNS];        /* 0 beyond the rank                              */
         double2 c_w[WARP];                /* of each nonzero                                */
         double q[WARP];                   /* ... 0 unless counts are weighed                */
-        double scale[WARP], back[WARP];   /* (slot) what the row is multiplied by; its inverse */
-        double trace[WARP];               /* (slot) of H                                    */
-        double slope[WARP];               /* (slot) then how far the row goes               */
+        row_facts row_of[WARP];           /* (slot)                                         */
         double moved[WARP];               /* (slot) of its first nonzero                    */
     };
     room_of &room;
-    const double per_count; /* the inverse of a count of 1 */
-    uint32_t has_counts;    /* bit i: the row that begins in lane i has a count above 0 */
+    uint32_t has_counts; /* bit i: the row that begins in lane i has a count above 0 */
 
     __device__ __forceinline__ short_diagonal(const row_systems_args &args, room_of &of)
-        : window(args, of, args.common.unit), room(of), per_count(1 / args.of_count)
+        : window(args, of, args.common.unit), room(of)
     {
         for (int i = lane; i < WARP * OLD_LD; i += WARP)
             room.old[i] = 0;
@@ -141,9 +143,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         room.q[lane] = q;
         if (is_head()) {
             const double scale = poisson_row_scale(of.counts, x.mass + of.mass);
-            room.scale[slot] = scale;
-            room.back[slot] = inverse(scale);
-            room.trace[slot] = of.trace;
+            room.row_of[slot] = {scale, inverse(scale), of.trace, 0};
         }
         __syncwarp();
         return t.w;
@@ -154,19 +154,25 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         double b, q, h;
     };
 
-    __device__ __forceinline__ void add_nonzeros(const short_row &row, sums (&x)[ENTRIES]) const
+    /* z: of the row's first nonzero. */
+    __device__ __forceinline__ void add_nonzeros(const short_row &row, const double (&z)[ENTRIES],
+                                                 sums (&x)[ENTRIES]) const
     {
-        const double *z = room.z + row.first * LD + lane % LANES;
-#pragma unroll 2
-        for (int i = row.first; i < row.first + row.length; i++, z += LD) {
+        const double2 c_w = room.c_w[row.first];
+        const double q = room.q[row.first];
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            x[e] = {c_w.x * z[e], q * z[e], c_w.y * z[e] * z[e]};
+#pragma unroll 1
+        for (int i = row.first + 1; i < row.first + row.length; i++) {
             const double2 c_w = room.c_w[i];
-            const double q = room.q[i];
+            const double q = room.q[i], *z = room.z + i * LD + lane % LANES;
 #pragma unroll
             for (int e = 0; e < ENTRIES; e++) {
                 const double of_z = z[e * LANES];
                 x[e].b = fma(c_w.x, of_z, x[e].b);
-                x[e].h = fma(c_w.y * of_z, of_z, x[e].h);
                 x[e].q = fma(q, of_z, x[e].q);
+                x[e].h = fma(c_w.y * of_z, of_z, x[e].h);
             }
         }
     }
@@ -201,47 +207,53 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     }
 
     /* The step of the row of slot s, by a lane group: it takes the place of z of the row's first
-     * nonzero. */
-    __device__ __forceinline__ void find_step(int s, const lane_common &common)
+     * nonzero. A group that has no row takes the last one, and leaves nothing. Returns the largest
+     * violation of the lane's entries, times a count of 1. */
+    __device__ __forceinline__ double find_step(int s, const lane_common &common)
     {
         const bool there = s < rows;
-        const short_row row = there ? room.row[s] : short_row{0, 0, 0};
-        const double scale = room.scale[there ? s : 0], back = room.back[there ? s : 0];
-        const double trace = room.trace[there ? s : 0];
-        const bool counts = has_counts >> row.first & 1;
-        const T *old_row = room.old + (there ? s : 0) * OLD_LD;
-        double *z = room.z + row.first * LD;
-        double slope = 0, moved = 0, most = sum.violation;
-        sums x[ENTRIES] = {};
-        add_nonzeros(row, x);
+        const int of = there ? s : rows - 1;
+        const short_row row = room.row[of];
+        const row_facts facts = room.row_of[of];
+        const T *old_row = room.old + of * OLD_LD + lane % LANES;
+        double *step = room.z + row.first * LD + lane % LANES;
+        double z[ENTRIES], slope = 0, moved = 0, most = 0;
+        sums x[ENTRIES];
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            z[e] = step[e * LANES];
+        add_nonzeros(row, z, x);
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
-            const uint32_t r = entry(e);
-            const double old = old_row[r] * common.of[e].now;
+            const double old = old_row[e * LANES] * common.of[e].now;
             const double fixed = common.of[e].linear + x[e].q;
-            const double down = fma(x[e].b, back, -fixed), h = fma(trace, common.ridge[e], x[e].h);
-            const double d = poisson_diagonal(down, inverse(h) * (scale * scale), old * scale);
-            const double gradient = fixed - x[e].b, entry = old * per_count;
-            const double violated = fabs(entry < gradient ? entry : gradient);
+            const double gradient = (fixed - x[e].b) * a.of_count;
+            const double down = fma(x[e].b, facts.back, -fixed);
+            const double h = fma(facts.trace, common.ridge[e], x[e].h);
+            const double d =
+                poisson_diagonal(down, inverse(h) * (facts.scale * facts.scale), old * facts.scale);
+            const double violated = fabs(old < gradient ? old : gradient);
             most = violated > most ? violated : most;
             slope = fma(down, d, slope);
-            moved = fma(d, z[r], moved);
+            moved = fma(d, z[e], moved);
             if (there)
-                z[r] = d;
+                step[e * LANES] = d;
         }
-        sum.violation = counts && there ? most : sum.violation;
         const double both = sum_of_both(slope, moved);
         if (there && lane % LANES == 0)
-            room.slope[s] = both;
+            room.row_of[s].slope = both;
         if (there && lane % LANES == LANES / 2)
             room.moved[s] = both;
+        return there && (has_counts >> row.first & 1) ? most : 0;
     }
 
     __device__ __forceinline__ void find_steps()
     {
         const lane_common common = common_of_lane();
+        double most = 0;
         for (int s = 0; s < rows; s += WARP / LANES)
-            find_step(s + lane / LANES, common);
+            most = fmax(most, find_step(s + lane / LANES, common));
+        sum.violation = fmax(sum.violation, most / a.of_count);
         __syncwarp();
     }
 
@@ -262,14 +274,14 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     /* How far the rows go. */
     __device__ __forceinline__ void find_parts(double w, double least, int most)
     {
-        const int s = length > 0 ? slot : 0;
+        row_facts &of = room.row_of[length > 0 ? slot : 0];
         const double other = most > 1 ? multiply_step() : 0;
-        const double moved = (is_head() ? room.moved[s] : other) * room.back[s];
+        const double moved = (is_head() ? room.moved[slot] : other) * of.back;
         double square = w * moved * moved;
         for (int step = 1; step < most; step *= 2)
             square += next(square, step, 0);
         if (is_head())
-            room.slope[s] = poisson_diagonal_part(room.slope[s], square, least);
+            of.slope = poisson_diagonal_part(of.slope, square, least);
         __syncwarp();
     }
 
@@ -287,7 +299,8 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         }
         this->template write_as<T>([&](int s, uint32_t r, double(&x)[WIDTH]) {
             const int first = room.row[s].first;
-            const double *d = room.z + first * LD + r, scale = room.scale[s], part = room.slope[s];
+            const double *d = room.z + first * LD + r;
+            const double scale = room.row_of[s].scale, part = room.row_of[s].slope;
             const vector<T> old = *reinterpret_cast<const vector<T> *>(room.old + s * OLD_LD + r);
             const bool counts = has_counts >> first & 1;
 #pragma unroll

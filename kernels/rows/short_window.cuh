@@ -30,10 +30,10 @@ template <int COLUMNS_OF> struct short_window {
     short_room<COLUMNS> &shared;
     const double *const unit; /* (R) by which z is multiplied, or NULL */
     const int lane;
-    const uint32_t *base;         /* of the span's block, or NULL        */
-    bool goes_on;                 /* the span's last row, after its end  */
-    index_words<ANY> index, next; /* of the lane's nonzero; of that of the next window */
-    double value, next_value;
+    const uint32_t *base; /* of the span's block, or NULL        */
+    bool goes_on;         /* the span's last row, after its end  */
+    index_words<ANY> index;
+    double value;
     uint32_t number;   /* of the row of the lane's nonzero */
     uint32_t solved;   /* bit i: the row of lane i is solved here: it is whole, and short */
     int slot;          /* of the row of the lane's nonzero, if it is solved               */
@@ -47,12 +47,13 @@ template <int COLUMNS_OF> struct short_window {
     {
     }
 
-    /* Starts to read nonzero i, of this lane. */
+    /* Nonzero i, of this lane. */
     __device__ __forceinline__ void read(uint64_t i)
     {
         const mttkrp_args &m = a.mttkrp;
-        next = index_at(m, i);
-        next_value = value_at(m, m.precision, i);
+        index = index_at(m, i);
+        value = value_at(m, m.precision, i);
+        number = coordinate_at(m.output, index, base);
     }
 
     /* Finds the rows of a window of `size` nonzeros, which may be the span's last. A row `before`
@@ -110,17 +111,13 @@ template <int COLUMNS_OF> struct short_window {
         sum = {};
         if (a.mttkrp.base)
             base = base_of(a.mttkrp, __ldg(a.block + span));
-        if (at < end)
-            read(min(at + lane, end - 1));
         for (bool is_first = true; at < end; is_first = false) {
             const int size = end - at < WARP ? static_cast<int>(end - at) : WARP;
-            index = next;
-            value = next_value;
-            number = coordinate_at(a.mttkrp.output, index, base);
+            read(at + min(lane, size - 1));
             if (is_first && __ldg(a.continued + span))
                 before = __shfl_sync(ALL, number, 0);
             at += find_rows(size, at + size == end, &before);
-            read(min(at + lane, end - 1)); /* on its way while rows are solved */
+            fetch_nonzero(a.mttkrp, a.mttkrp.precision, min(at + lane, end - 1)); /* the next's */
             if (!solved)
                 continue;
             __syncwarp();
