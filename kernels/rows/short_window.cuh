@@ -280,10 +280,10 @@ template <int COLUMNS_OF> struct short_window {
             write_as<double>(entries_of);
     }
 
-    /* x[e] = the sum of of[i] z_(r + e) over the nonzeros of a row. */
+    /* x[e] = the sum of of[i] z_(r + e) over the nonzeros of a row; z: as in the room. */
     template <int WIDTH>
-    __device__ __forceinline__ void sums_of(const short_row &row, const double *of, uint32_t r,
-                                            double (&x)[WIDTH]) const
+    __device__ __forceinline__ static void sums_of(const short_row &row, const double *of,
+                                                   const double *z, uint32_t r, double (&x)[WIDTH])
     {
 #pragma unroll
         for (int e = 0; e < WIDTH; e++)
@@ -292,7 +292,7 @@ template <int COLUMNS_OF> struct short_window {
         for (int i = row.first; i < row.first + row.length; i++)
 #pragma unroll
             for (int e = 0; e < WIDTH; e++)
-                x[e] = fma(of[i], shared.z[i * LD + r + e], x[e]);
+                x[e] = fma(of[i], z[i * LD + r + e], x[e]);
     }
 };
 

@@ -50,7 +50,7 @@ struct row_pass {
     uint32_t next, left[ROW_CASE_NNZ];
     struct row_totals totals[2 * ROW_CASE_NNZ];
     double *part;
-    double v[ROW_CASE_RANK * ROW_CASE_RANK];
+    double v[ROW_CASE_RANK * ROW_CASE_RANK], v_inverse[ROW_CASE_RANK * ROW_CASE_RANK];
     double ridge[ROW_CASE_RANK], inverse[ROW_CASE_RANK], now[ROW_CASE_RANK], out[ROW_CASE_RANK];
     double linear[ROW_CASE_RANK], unit[ROW_CASE_RANK];
     struct row_systems_args args;
@@ -249,7 +249,14 @@ static inline void row_case_fill_args(struct row_pass *p)
                    .wide_values = of->wide_values},
         .old = p->rows_of[0],
         .rank = of->rank,
-        .common = {p->v, p->ridge, p->inverse, p->now, p->out, p->linear, p->unit},
+        .common = {.v = p->v,
+                   .v_inverse = p->v_inverse,
+                   .ridge = p->ridge,
+                   .inverse = p->inverse,
+                   .now = p->now,
+                   .out = p->out,
+                   .linear = p->linear,
+                   .unit = p->unit},
         .unlisted = of->unlisted,
         .nonneg = of->nonneg,
         .counted = of->counted,
