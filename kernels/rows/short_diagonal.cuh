@@ -20,12 +20,12 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     static constexpr int LANES = COLUMNS > 32 ? 16 : 8;
     static constexpr int ENTRIES = COLUMNS / LANES; /* of a row, in a lane of a group */
 
-    struct component {
+    struct alignas(16) component {
         double now, linear;
     };
     struct alignas(16) row_facts {
         double scale, back; /* what the row is multiplied by; its inverse  */
-        double trace;       /* of H                                        */
+        double trace;       /* of H, then <d, z> of the first nonzero      */
         double slope;       /* of the step, then how far the row goes      */
     };
     struct room_of : short_room<COLUMNS> {
@@ -35,7 +35,6 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         double2 c_w[WARP];                /* of each nonzero                                */
         double q[WARP];                   /* ... 0 unless counts are weighed                */
         row_facts row_of[WARP];           /* (slot)                                         */
-        double moved[WARP];               /* (slot) of its first nonzero                    */
     };
     room_of &room;
     uint32_t has_counts; /* bit i: the row that begins in lane i has a count above 0 */
@@ -158,11 +157,11 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     __device__ __forceinline__ void add_nonzeros(const short_row &row, const double (&z)[ENTRIES],
                                                  sums (&x)[ENTRIES]) const
     {
-        const double2 c_w = room.c_w[row.first];
-        const double q = room.q[row.first];
+        const double2 of_first = room.c_w[row.first];
+        const double q_of_first = room.q[row.first];
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
-            x[e] = {c_w.x * z[e], q * z[e], c_w.y * z[e] * z[e]};
+            x[e] = {of_first.x * z[e], q_of_first * z[e], of_first.y * z[e] * z[e]};
 #pragma unroll 1
         for (int i = row.first + 1; i < row.first + row.length; i++) {
             const double2 c_w = room.c_w[i];
@@ -240,10 +239,11 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
                 step[e * LANES] = d;
         }
         const double both = sum_of_both(slope, moved);
+        __syncwarp();
         if (there && lane % LANES == 0)
             room.row_of[s].slope = both;
         if (there && lane % LANES == LANES / 2)
-            room.moved[s] = both;
+            room.row_of[s].trace = both;
         return there && (has_counts >> row.first & 1) ? most : 0;
     }
 
@@ -276,7 +276,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     {
         row_facts &of = room.row_of[length > 0 ? slot : 0];
         const double other = most > 1 ? multiply_step() : 0;
-        const double moved = (is_head() ? room.moved[slot] : other) * of.back;
+        const double moved = (is_head() ? of.trace : other) * of.back;
         double square = w * moved * moved;
         for (int step = 1; step < most; step *= 2)
             square += next(square, step, 0);
@@ -299,15 +299,16 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         }
         this->template write_as<T>([&](int s, uint32_t r, double(&x)[WIDTH]) {
             const int first = room.row[s].first;
+            const bool counts = has_counts >> first & 1;
+            const double least = counts ? floor : 0;
             const double *d = room.z + first * LD + r;
             const double scale = room.row_of[s].scale, part = room.row_of[s].slope;
             const vector<T> old = *reinterpret_cast<const vector<T> *>(room.old + s * OLD_LD + r);
-            const bool counts = has_counts >> first & 1;
 #pragma unroll
             for (int e = 0; e < WIDTH; e++) {
                 const double from = reinterpret_cast<const T *>(&old)[e] * now[e] * scale;
                 const double to = fma(part, d[e], from) * out[e];
-                x[e] = counts ? to < floor ? floor : to : 0; /* a NaN stays */
+                x[e] = !counts || to < least ? least : to; /* a NaN stays */
             }
         });
     }
