@@ -110,21 +110,14 @@ template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
 
 template <int COLUMNS> using equations_of_unknown = short_equations<COLUMNS, false>;
 template <int COLUMNS> using equations_of_zeros = short_equations<COLUMNS, true>;
-
-template <typename T> short_kernel choose_diagonal(uint32_t rank)
-{
-    if (rank <= 16)
-        return instance<short_diagonal<T, 16, 1>>();
-    if (rank <= 32)
-        return instance<short_diagonal<T, 16, 2>>();
-    return instance<short_diagonal<T, 32, 2>>();
-}
+template <int COLUMNS> using diagonal_of_doubles = short_diagonal<double, COLUMNS>;
+template <int COLUMNS> using diagonal_of_floats = short_diagonal<float, COLUMNS>;
 
 short_kernel kernel_of(const row_systems_args &args)
 {
     if (args.counts)
-        return args.mttkrp.precision == PRECISION_SINGLE ? choose_diagonal<float>(args.rank)
-                                                         : choose_diagonal<double>(args.rank);
+        return args.mttkrp.precision == PRECISION_SINGLE ? choose<diagonal_of_floats>(args.rank)
+                                                         : choose<diagonal_of_doubles>(args.rank);
     if (args.nonneg)
         return choose<short_descent>(args.rank);
     return args.unlisted != 0 ? choose<equations_of_zeros>(args.rank)

@@ -276,8 +276,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         find_equations(k);
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
-            const bool both = ZEROS ? length > 0 : counts && known >> (first + i) & 1;
-            k[i] = both && i < length ? weight * k[i] : 0;
+            const bool both = i < length && (ZEROS || (counts && known >> (first + i) & 1));
+            k[i] = both ? weight * k[i] : 0;
             small = small && fabs(k[i]) < LIMIT;
             k[i] += first + i == lane;
         }
@@ -307,6 +307,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
 
     __device__ __forceinline__ bool solve()
     {
+        this->gather_all();
         if (!solve_all())
             return false;
         __syncwarp();

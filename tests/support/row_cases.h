@@ -26,7 +26,7 @@ struct row_case {
     enum precision precision;
     bool wide_values, two_words, bases;
     double unlisted, ridge;
-    bool nonneg, counted, counts, multiplies, all_known, sliced;
+    bool nonneg, counted, counts, multiplies, all_known, sliced, sent;
     int short_rows;
     uint32_t span_nnz; /* of a span: where rows are cut */
     uint64_t seed;
