@@ -124,27 +124,30 @@ short_kernel kernel_of(const row_systems_args &args)
                               : choose<equations_of_unknown>(args.rank);
 }
 
-cudaError_t launch_inverse(const row_systems_args &args, cudaStream_t stream)
+} // namespace
+
+extern "C" {
+
+cudaError_t row_short_prepare(const struct row_systems_args *args, cudaStream_t stream)
 {
-    void *list[] = {const_cast<row_systems_args *>(&args)};
-    const size_t bytes = (args.rank + 2) * args.rank * sizeof(double);
+    void *list[] = {const_cast<row_systems_args *>(args)};
+    const size_t bytes = (args->rank + 2) * args->rank * sizeof(double);
+    if (args->short_rows == 0 || args->counts || args->unlisted == 0)
+        return cudaSuccess;
     return cudaLaunchKernel(invert_common, dim3(1), dim3(INVERSE_THREADS), list, bytes, stream);
 }
 
-} // namespace
-
-extern "C" cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t stream)
+cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
     const short_kernel kernel = kernel_of(*args);
     void *list[] = {const_cast<row_systems_args *>(args)};
     uint32_t warps;
     cudaError_t code = warps_of_device(kernel.solve, kernel.bytes, &warps);
-    if (code == cudaSuccess && !args->counts && args->unlisted != 0)
-        code = launch_inverse(*args, stream);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args->next, 0, sizeof *args->next, stream);
     if (code == cudaSuccess)
         code = cudaLaunchKernel(kernel.solve, dim3(min(warps, args->spans)), dim3(WARP), list,
                                 kernel.bytes, stream);
     return code;
+}
 }

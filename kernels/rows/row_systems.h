@@ -73,6 +73,9 @@ cudaError_t row_first_nonzeros(const struct row_search_args *args, cudaStream_t 
 
 #define ROW_SPAN_LEAST 64 /* nonzeros between two wishes in one block, at least */
 
+/* args->common.v_inverse, if the passes that follow need it for short rows. */
+cudaError_t row_short_prepare(const struct row_systems_args *args, cudaStream_t stream);
+
 /* Every row that has nonzeros: args->mttkrp.m, parts and totals. */
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream);
 

@@ -139,6 +139,7 @@ static uint32_t solve_sent(struct row_pass *p)
 
 static uint32_t solve(struct row_pass *p)
 {
+    assert_int_equal(row_short_prepare(&p->args, NULL), cudaSuccess);
     assert_int_equal(row_systems_solve(&p->args, NULL), cudaSuccess);
     return p->args.spans + p->args.joins;
 }

@@ -190,15 +190,21 @@ static cudaError_t zero_rows(const struct device_row_systems *s, int mode,
     return mttkrp_zero_rows(f->m, f->vectors, t->zero_row, t->zero_rows, stream);
 }
 
-/* The most nonzeros of a row that the pass for short rows takes; 0 where the mode has few of them,
- * where they have no systems of their own, or where they are streamed. */
-static int short_rows_of(const struct device_row_systems *s, const struct device_row_rules *rules,
-                         int mode)
+/* Whether the rows of a mode of this length are so long that few are short. */
+static bool has_long_rows(const struct device_row_systems *s, int mode, uint64_t length)
 {
-    if (!s->mode[mode].tensor || !s->size.matrix)
-        return 0;
     const struct device_tensor *t = s->mode[mode].tensor;
-    if (t->blco.nnz / SHORT_AVERAGE > t->blco.shape.dims[mode] - t->zero_rows)
+    const struct device_stream *from = s->stream.from;
+    const uint64_t nnz = from ? from->ordering[from->serves[mode]].packed.nnz : t->blco.nnz;
+    return nnz / SHORT_AVERAGE > (from ? length : length - t->zero_rows);
+}
+
+/* The most nonzeros of a row that the pass for short rows takes; 0 where the mode has few of them,
+ * or where they have no systems of their own. */
+static int short_rows_of(const struct device_row_systems *s, const struct device_row_rules *rules,
+                         int mode, uint64_t length)
+{
+    if (!s->size.matrix || s->mode[mode].pieces == 0 || has_long_rows(s, mode, length))
         return 0;
     if (rules->counts)
         return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->size.rank));
@@ -227,12 +233,14 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
         .weighed = rules->weighed,
         .of_count = rules->of_count,
         .floor = f->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR,
-        .short_rows = short_rows_of(s, rules, mode)};
+        .short_rows = short_rows_of(s, rules, mode, f->shape.dims[mode])};
     pass->values = rules->values;
     s->steps = 0;
     set_mttkrp(s, mode, f, &args->mttkrp);
     if (rules->values)
         return STATUS_OK;
+    if (cuda_status(row_short_prepare(args, pass->stream), doing, error) != STATUS_OK)
+        return error->status;
     return cuda_status(zero_rows(s, mode, f, pass->stream), doing, error);
 }
 
