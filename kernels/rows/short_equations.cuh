@@ -14,7 +14,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
     using window = short_window<COLUMNS>;
     using window::a, window::lane, window::first, window::length, window::value, window::slot,
         window::sum, window::LD, window::longest;
-    static constexpr int MOST_WARPS = !ZEROS ? 16 : COLUMNS <= 16 ? 12 : 8;
+    static constexpr int MOST_WARPS = ZEROS && COLUMNS > 16 ? 8 : 12;
     static constexpr int K_LD = ROW_SHORT_EQUATIONS + 1;
     struct room_of : short_room<COLUMNS> {
         double left[WARP];     /* of each nonzero: u / times the ridge                */
