@@ -1,6 +1,7 @@
-/* Reads the nonzeros of a span batch by batch, by a warp: up to 8 nonzeros of one row at a time.
- * The rows that they gather are copied into one of two stages in shared memory, without passing
- * through registers. Or window by window, where a run begins (row_run). */
+/* Reads the nonzeros of a span batch by batch: up to 8 nonzeros of one row at a time. The rows that
+ * they gather are copied into one of two stages in shared memory, without passing through
+ * registers. Or window by window, where a run begins (row_run). All warps of a thread block read
+ * the same, and share the copies. */
 #ifndef BLCO_ROW_BATCHES_CUH
 #define BLCO_ROW_BATCHES_CUH
 
@@ -54,7 +55,8 @@ struct span_of_rows {
 template <typename T, int COLUMNS> struct row_batches {
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
     static constexpr int VECTORS = COLUMNS / WIDTH; /* of a row                                 */
-    static constexpr int AT_ONCE = BATCH < WARP / VECTORS ? BATCH : WARP / VECTORS;
+    static constexpr int WARPS = warps_of_row<COLUMNS / TILE_SIDE>;
+    static constexpr int AT_ONCE = BATCH < WARPS * WARP / VECTORS ? BATCH : WARPS * WARP / VECTORS;
     static constexpr int STEPS = BATCH / AT_ONCE; /* copies of a batch's rows                 */
     /* Entries from one row in a stage to the next: those of four nonzeros lie in different banks.
      */
@@ -77,8 +79,8 @@ template <typename T, int COLUMNS> struct row_batches {
     window now, next;
 
     __device__ __forceinline__ row_batches(const mttkrp_args &args, T *stages)
-        : a(args), stage(stages), lane(threadIdx.x), narrow(!args.index[1] && !args.base),
-          base(nullptr)
+        : a(args), stage(stages), lane(lane_of_thread<WARPS>()),
+          narrow(!args.index[1] && !args.base), base(nullptr)
     {
     }
 
@@ -116,9 +118,9 @@ template <typename T, int COLUMNS> struct row_batches {
     }
 
     /* Nonzero `lane + by` of those in the present window and the next one. */
-    template <typename X> __device__ __forceinline__ static X slid(X low, X high, int by)
+    template <typename X> __device__ __forceinline__ X slid(X low, X high, int by) const
     {
-        const int from = static_cast<int>(threadIdx.x) + by;
+        const int from = static_cast<int>(lane) + by;
         const X a = __shfl_sync(ALL, low, from), b = __shfl_sync(ALL, high, from);
         return from < WARP ? a : b;
     }
@@ -219,8 +221,8 @@ template <typename T, int COLUMNS> struct row_batches {
     __device__ __forceinline__ void copy_rows(int which, int count) const
     {
         const int gathers = GATHERS == ANY ? a.gathers : GATHERS;
-        const uint32_t v = lane % VECTORS, row_bytes = a.vectors * VECTOR_BYTES;
-        const int place = static_cast<int>(lane / VECTORS) % AT_ONCE;
+        const uint32_t v = threadIdx.x % VECTORS, row_bytes = a.vectors * VECTOR_BYTES;
+        const int place = static_cast<int>(threadIdx.x / VECTORS) % AT_ONCE;
         T *to = rows_of(which, 0) + place * LD + v * WIDTH;
 #pragma unroll(GATHERS == ANY ? 1 : GATHERS)
         for (int k = 0; k < gathers; k++, to += BATCH * LD) {

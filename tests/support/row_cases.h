@@ -27,8 +27,10 @@ struct row_case {
     bool wide_values, two_words, bases;
     double unlisted, ridge;
     bool nonneg, counted, counts, multiplies, all_known, sliced;
+    bool sent; /* systems of all rows, before they are solved */
     int short_rows;
-    uint32_t span_nnz; /* of a span: where rows are cut */
+    uint32_t unknown;  /* of so many values one is unknown; 0: of 5 */
+    uint32_t span_nnz; /* of a span: where rows are cut             */
     uint64_t seed;
 };
 
@@ -49,14 +51,14 @@ struct row_pass {
     struct row_join join[ROW_CASE_NNZ], slice[ROW_CASE_NNZ];
     uint32_t next, left[ROW_CASE_NNZ];
     struct row_totals totals[2 * ROW_CASE_NNZ];
-    double *part;
+    double *part, *sent;
     double v[ROW_CASE_RANK * ROW_CASE_RANK];
     double ridge[ROW_CASE_RANK], inverse[ROW_CASE_RANK], now[ROW_CASE_RANK], out[ROW_CASE_RANK];
     double linear[ROW_CASE_RANK], unit[ROW_CASE_RANK];
     struct row_systems_args args;
 };
 
-static const uint32_t row_case_dims[5][4] = {{0}, {0}, {300}, {20, 15}, {8, 7, 6}};
+static const uint32_t row_case_dims[6][4] = {{0}, {0}, {300}, {20, 15}, {8, 7, 6}, {5, 5, 4, 3}};
 #define ROW_CASE_LOW_BITS 3 /* of a row's number, which the index has where there are bases */
 
 /* Between low and high. */
@@ -136,7 +138,7 @@ static inline void row_case_make_row(struct row_pass *p, uint32_t row, int count
         double x = row_case_number(p, -2, 2);
         if (p->of.counts)
             x = row % 9 == 4 ? 0 : (double)(naive_random(&p->of.seed) % 5);
-        const uint64_t some = row % 11 == 7 ? 1 : 5;
+        const uint64_t some = row % 11 == 7 ? 1 : p->of.unknown > 0 ? p->of.unknown : 5;
         if (!p->of.all_known && naive_random(&p->of.seed) % some == 0)
             x = NAN;
         p->value[first + i] = row_case_is_single(p) && !p->of.wide_values ? (double)(float)x : x;
@@ -272,6 +274,16 @@ static inline void row_case_fill_args(struct row_pass *p)
             (struct mttkrp_gather){row_case_field(p, n), p->rows_of[n]};
 }
 
+/* The systems of all rows are sent, where they are 0 before. */
+static inline void row_case_send(struct row_pass *p)
+{
+    const uint32_t peers = p->of.counts;
+    const uint32_t length = row_sent_length(p->of.rank, p->args.matrix, peers);
+    p->sent = calloc((size_t)p->dims[0] * length, sizeof *p->sent);
+    assert_non_null(p->sent);
+    p->args.sent = (struct row_sent){.system = p->sent, .length = length, .peers = peers};
+}
+
 /* Rows of so many nonzeros (rows). */
 static inline struct row_pass *row_case_open(const struct row_case *of, const int *length,
                                              uint32_t rows)
@@ -292,6 +304,8 @@ static inline struct row_pass *row_case_open(const struct row_case *of, const in
                              sizeof *p->part);
     p->args.part = p->part;
     memset(p->totals, 0xff, sizeof p->totals);
+    if (p->of.sent)
+        row_case_send(p);
     return p;
 }
 
@@ -304,6 +318,7 @@ static inline void row_case_close(struct row_pass *p)
     free(p->m);
     free(p->values);
     free(p->part);
+    free(p->sent);
     free(p);
 }
 
