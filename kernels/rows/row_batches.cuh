@@ -23,6 +23,12 @@ struct window {
     uint32_t row; /* not before it is the present window */
 };
 
+/* A window on its way, of which a lane reads its own nonzero only; shared. */
+struct coming_window {
+    uint64_t index[WARP]; /* the first word */
+    double value[WARP];   /* or a float in the place of each */
+};
+
 /* Up to BATCH nonzeros of one row, whose gathered rows are in a stage or on their way there. */
 struct batch {
     double value; /* of nonzero `lane % BATCH`; NaN: not there */
@@ -194,15 +200,28 @@ template <typename T, int COLUMNS> struct row_batches {
         return true;
     }
 
-    /* Starts to read the next window; all of it belongs to the run, or the run ends before it. */
-    __device__ __forceinline__ void pass_window()
+    /* The next window is on its way through shared memory, as registers have no room for it; all of
+     * it belongs to the run, or the run ends before it. */
+    __device__ __forceinline__ void pass_window(coming_window &next) const
     {
-        first += WARP;
-        if (first < end)
-            now = read<true>(first);
+        const uint64_t at = first + WARP + lane, i = at < end ? at : end - 1;
+        __pipeline_memcpy_async(next.index + lane, a.index[0] + i, sizeof *next.index);
+        if (has_wide_values(a, precision_of<T>))
+            __pipeline_memcpy_async(next.value + lane, static_cast<const double *>(a.value) + i,
+                                    sizeof(double));
+        else
+            __pipeline_memcpy_async(next.value + lane, static_cast<const float *>(a.value) + i,
+                                    sizeof(float));
+        __pipeline_commit();
     }
-    __device__ __forceinline__ bool run_goes_on(uint32_t row) const
+    __device__ __forceinline__ bool run_goes_on(uint32_t row, const coming_window &next)
     {
+        __pipeline_wait_prior(0);
+        const double *value = next.value + lane;
+        first += WARP;
+        now.index.word[0] = next.index[lane];
+        now.value =
+            has_wide_values(a, precision_of<T>) ? *value : *reinterpret_cast<const float *>(value);
         return __all_sync(ALL, first + WARP <= end && is_of_run(now, row));
     }
     __device__ __forceinline__ void end_run()

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "kernels/rows/row_batches.cuh"
 #include "kernels/rows/row_entries.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
@@ -57,6 +58,7 @@ template <typename T, int BLOCKS, int GATHERS, bool WHOLE> struct row_run {
     struct alignas(16) run_window {
         uint32_t row[GATHERS][WARP]; /* that they gather */
         double value[WARP];
+        coming_window next;
     };
 
     const mttkrp_args &a;

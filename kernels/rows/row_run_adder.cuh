@@ -176,7 +176,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
         join_lanes();
         do {
             run.put(batches.now.index.word[0], batches.now.value);
-            batches.pass_window();
+            batches.pass_window(run.window.next);
             __syncwarp();
 #pragma unroll 1
             for (int step = 0; step < STEPS; step++)
@@ -186,7 +186,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
                     add_shared(run, step, reinterpret_cast<exchange *>(shared)[step]);
             __syncwarp();
             numbers.known += 4;
-        } while (batches.run_goes_on(row));
+        } while (batches.run_goes_on(row, run.window.next));
         if constexpr (WARPS == 1)
             to_tiles(b);
         sync_warps<WARPS>();

@@ -245,10 +245,10 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         walk_state at = begin(which_one);
         for (int which = 0; at.open || at.reads; which ^= 1) {
             batch y = {};
-            uint32_t next = row;
+            uint32_t next = 0;
             const bool runs = at.open && at.reads && begin_run();
             at.reads = at.reads && (runs || batches.find_next(&next));
-            const bool stays = at.open && at.reads && next == row;
+            const bool stays = at.open && at.reads && (runs || next == row);
             if (!runs && at.reads && (stays || !at.open))
                 y = batches.take_some(which ^ 1, next);
             __pipeline_commit();

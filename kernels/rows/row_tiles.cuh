@@ -20,8 +20,8 @@ struct tile_pair {
 template <int BLOCKS> constexpr int warps_of_row = BLOCKS > 4 ? 2 : 1;
 template <int BLOCKS> constexpr int own_blocks = BLOCKS / warps_of_row<BLOCKS>;
 
-/* In the order of a warp: blocks 2 p and 2 p + 1 are blocks 2 q and 2 q + 1 of all, q the result.
- * Two warps have p = 0, 1, 2, 3 and 2, 3, 1, 0. */
+/* A warp's blocks 2 p and 2 p + 1 are blocks 2 q and 2 q + 1 of all, q the result: of two warps, 0,
+ * 1, 2, 3 and 2, 3, 1, 0. */
 __host__ __device__ constexpr int block_pair_of(int warp, int p)
 {
     return p ^ (warp * (2 + p / 2));
@@ -32,8 +32,10 @@ template <int BLOCKS> constexpr int far_columns = warps_of_row<BLOCKS> > 1 ? 2 :
 
 /* Pairs of rows 2 q and 2 q + 1 have the columns 0 to 2 q + 1: all tiles (i, j) with i >= j, and
  * (2 q, 2 q + 1), whose mirror image is among them. So a lane's part of z stays in place as the
- * left operand. Of two warps, they have columns 4 + 2 q and 5 + 2 q, too: of all blocks, one warp
- * has pairs (0, 2) and (1, 3) of blocks, and the other (2, 1) and (3, 0). */
+ * left operand. Of two warps, they have columns 4 + 2 q and 5 + 2 q, too, which are not the warp's
+ * own. In twos of all blocks, one warp so has (0, 2) and (1, 3) and the other one (2, 1) and (3,
+ * 0).
+ */
 template <int BLOCKS>
 constexpr int tile_pairs = BLOCKS == 1 ? 1
                                        : own_blocks<BLOCKS> / 2 *

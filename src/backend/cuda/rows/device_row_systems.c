@@ -6,7 +6,7 @@
 #include "kernels/mttkrp/mttkrp.h"
 #include "numerics/poisson_term.h"
 
-#define SPANS_OF_WARP  8                     /* so that all warps end at about the same time ... */
+#define SPANS_OF_BLOCK 8                     /* so that all thread blocks end together, about ... */
 #define SPANS_OF_GROUP 4                     /* ... and all lane groups, where there is no G ... */
 #define GROUP_SPAN_NNZ 256                   /* ... and a span has so many nonzeros              */
 #define PART_BYTES     (UINT64_C(128) << 20) /* of the parts of systems, at most */
@@ -66,7 +66,7 @@ static uint64_t spans_of(const struct device_row_size *size, uint32_t walkers, u
 {
     const uint64_t most = most_spans(size, nnz);
     if (size->matrix)
-        return least_of(most, (uint64_t)walkers * SPANS_OF_WARP);
+        return least_of(most, (uint64_t)walkers * SPANS_OF_BLOCK);
     const uint64_t each = least_of(SPANS_OF_GROUP, nnz / GROUP_SPAN_NNZ / walkers);
     return least_of(most, walkers * (each > 0 ? each : 1));
 }
