@@ -135,15 +135,20 @@ LIBRARY    := $O/libblco.a
 UNIT_TESTS := $(TESTS:%.c=$O/%)
 SUPPORT    := $O/tests/support/naive.o
 
-# Kernels that also run on the host, as C++, so that a test without a GPU sees what they compute: threads take turns
-# (tests/kernels/on_host/lanes.h), which sanitizers cannot follow.
-ON_HOST_TEST  := $O/tests/kernels/test_row_kernels
+# Kernels that also run on the host, as C++, so that a test without a GPU sees what they compute. Threads take turns
+# (tests/kernels/on_host/lanes.h): the sanitizer of threads cannot follow them, that of addresses can if it leaves out
+# the file that changes stacks.
+ON_HOST_TESTS := $(patsubst %.c,$O/%,$(wildcard tests/kernels/test_*.c))
+LANES         := $O/on_host/tests/kernels/on_host/lanes.o
 ON_HOST       := $(patsubst %,$O/on_host/%.o,kernels/rows/row_systems kernels/rows/row_short kernels/rows/row_multiply \
-                   tests/kernels/on_host/lanes)
+                   tests/kernels/on_host/lane_examples) $(LANES)
 ON_HOST_FLAGS := -std=c++17 -Wall -Wextra -Wno-unknown-pragmas -Wno-missing-field-initializers $(if $(WERROR),-Werror) \
-                 -O1 -g -fno-exceptions -fno-rtti -U_FORTIFY_SOURCE -Itests/kernels/on_host -Itests -Isrc -I.
-ifneq ($(filter asan tsan,$(VARIANT)),)
-  UNIT_TESTS := $(filter-out $(ON_HOST_TEST),$(UNIT_TESTS))
+                 -O1 -g -fno-exceptions -fno-rtti -Itests/kernels/on_host -Itests -Isrc -I.
+ifeq ($(VARIANT),asan)
+  $(filter-out $(LANES),$(ON_HOST)): ON_HOST_FLAGS += $(OPT)
+endif
+ifeq ($(VARIANT),tsan)
+  UNIT_TESTS := $(filter-out $(ON_HOST_TESTS),$(UNIT_TESTS))
 endif
 
 # The plugin that makes ranks of processes; a process on its own never loads MPI. The plugin uses the
@@ -237,8 +242,8 @@ $O/on_host/%.o: %.cpp
 tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS)
 
 $O/tests/%.o: FLAGS += -Itests
-$(ON_HOST_TEST).o: FLAGS += -Itests/kernels/on_host
-$(ON_HOST_TEST): $(ON_HOST)
+$(ON_HOST_TESTS:=.o): FLAGS += -Itests/kernels/on_host
+$(ON_HOST_TESTS): $(ON_HOST)
 
 $(UNIT_TESTS) $(GPU_TESTS) $(MPI_TESTS): %: %.o $(SUPPORT) $(LIBRARY)
 	$(call NOTE,LINK,$@)

@@ -8,6 +8,7 @@
 #include <cuda_pipeline_primitives.h>
 #include <math.h>
 
+#include "kernels/rows/row_entries.cuh"
 #include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
@@ -34,19 +35,6 @@ struct batch {
     double value; /* of nonzero `lane % BATCH`; NaN: not there */
     int count;    /* 0: there is none */
 };
-
-/* Starts to copy 16 bytes to shared memory, through L1. */
-__device__ __forceinline__ void copy_vector(void *to, const void *from)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
-                 :
-                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "l"(from)
-                 : "memory");
-#else
-    *static_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
-#endif
-}
 
 /* Consecutive nonzeros. */
 struct span_of_rows {

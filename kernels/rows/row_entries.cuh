@@ -2,6 +2,8 @@
 #ifndef BLCO_ROW_ENTRIES_CUH
 #define BLCO_ROW_ENTRIES_CUH
 
+#include <stdint.h>
+
 #include <type_traits>
 
 #include "numerics/vector.cuh"
@@ -21,6 +23,19 @@ __device__ __forceinline__ row_entries<T, COUNT> ldg_entries(const row_entries<T
     static_assert(sizeof(word) == COUNT * sizeof(T), "one load");
     const word x = __ldg(reinterpret_cast<const word *>(from));
     return reinterpret_cast<const row_entries<T, COUNT> &>(x);
+}
+
+/* Starts to copy 16 bytes to shared memory, through L1. */
+__device__ __forceinline__ void copy_vector(void *to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
+                 :
+                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "l"(from)
+                 : "memory");
+#else
+    *static_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
+#endif
 }
 
 #endif

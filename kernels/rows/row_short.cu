@@ -36,6 +36,58 @@ __global__ void __launch_bounds__(WARP, warps_of<SOLVER>())
     }
 }
 
+/* A pivot of h V + ridge with a diagonal of ones that is less, costs more digits than rows may
+ * lose.
+ */
+constexpr double LEAST_PIVOT = 1e-6;
+constexpr uint32_t INVERSE_THREADS = 1024;
+
+/* x (R x R), symmetric with ones on its diagonal, becomes its negative inverse, by the sweeps of
+ * Gauss and Jordan. False where a pivot is too small. */
+__device__ bool invert(double *x, double *column, uint32_t rank)
+{
+    bool good = true;
+    for (uint32_t k = 0; k < rank; k++) {
+        const double pivot = x[k * rank + k], by = 1 / pivot;
+        good = good && pivot > LEAST_PIVOT;
+        if (threadIdx.x < rank)
+            column[threadIdx.x] = x[threadIdx.x * rank + k];
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < rank * rank; i += INVERSE_THREADS) {
+            const uint32_t row = i / rank, of = i % rank;
+            if (row == k || of == k)
+                x[i] = row == of ? -by : column[row + of - k] * by;
+            else
+                x[i] -= column[row] * column[of] * by;
+        }
+        __syncthreads();
+    }
+    return good;
+}
+
+/* a.common.v_inverse, by one thread block. Beside the matrix, shared memory has its scale and a
+ * column. */
+__global__ void __launch_bounds__(INVERSE_THREADS)
+    invert_common(const __grid_constant__ row_systems_args a)
+{
+    const uint32_t rank = a.rank, entries = rank * rank;
+    double *matrix = reinterpret_cast<double *>(block_memory()), *scale = matrix + entries;
+    double *column = scale + rank;
+    if (threadIdx.x < rank) {
+        const uint32_t r = threadIdx.x;
+        scale[r] = rsqrt(a.common.v[r * rank + r] + a.common.ridge[r]);
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < entries; i += INVERSE_THREADS) {
+        const uint32_t row = i / rank, of = i % rank;
+        matrix[i] = row == of ? 1 : a.common.v[i] * scale[row] * scale[of];
+    }
+    __syncthreads();
+    const bool good = invert(matrix, column, rank);
+    for (uint32_t i = threadIdx.x; i < entries; i += INVERSE_THREADS)
+        a.common.v_inverse[i] = good ? -matrix[i] * scale[i / rank] * scale[i % rank] : NAN;
+}
+
 /* The only list of specialisations. */
 struct short_kernel {
     row_kernel *solve;
@@ -56,21 +108,27 @@ template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
     return instance<SOLVER<64>>();
 }
 
-template <typename T> short_kernel choose_diagonal(uint32_t rank)
-{
-    if (rank <= 16)
-        return instance<short_diagonal<T, 16, 1>>();
-    if (rank <= 32)
-        return instance<short_diagonal<T, 16, 2>>();
-    return instance<short_diagonal<T, 32, 2>>();
-}
+template <int COLUMNS> using equations_of_unknown = short_equations<COLUMNS, false>;
+template <int COLUMNS> using equations_of_zeros = short_equations<COLUMNS, true>;
+template <int COLUMNS> using diagonal_of_doubles = short_diagonal<double, COLUMNS>;
+template <int COLUMNS> using diagonal_of_floats = short_diagonal<float, COLUMNS>;
 
 short_kernel kernel_of(const row_systems_args &args)
 {
     if (args.counts)
-        return args.mttkrp.precision == PRECISION_SINGLE ? choose_diagonal<float>(args.rank)
-                                                         : choose_diagonal<double>(args.rank);
-    return args.nonneg ? choose<short_descent>(args.rank) : choose<short_equations>(args.rank);
+        return args.mttkrp.precision == PRECISION_SINGLE ? choose<diagonal_of_floats>(args.rank)
+                                                         : choose<diagonal_of_doubles>(args.rank);
+    if (args.nonneg)
+        return choose<short_descent>(args.rank);
+    return args.unlisted != 0 ? choose<equations_of_zeros>(args.rank)
+                              : choose<equations_of_unknown>(args.rank);
+}
+
+cudaError_t launch_inverse(const row_systems_args &args, cudaStream_t stream)
+{
+    void *list[] = {const_cast<row_systems_args *>(&args)};
+    const size_t bytes = (args.rank + 2) * args.rank * sizeof(double);
+    return cudaLaunchKernel(invert_common, dim3(1), dim3(INVERSE_THREADS), list, bytes, stream);
 }
 
 } // namespace
@@ -81,6 +139,8 @@ extern "C" cudaError_t row_short_solve(const struct row_systems_args *args, cuda
     void *list[] = {const_cast<row_systems_args *>(args)};
     uint32_t warps;
     cudaError_t code = blocks_of_device(kernel.solve, WARP, kernel.bytes, &warps);
+    if (code == cudaSuccess && !args->counts && args->unlisted != 0)
+        code = launch_inverse(*args, stream);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args->next, 0, sizeof *args->next, stream);
     if (code == cudaSuccess)

@@ -178,6 +178,7 @@ template <int COLUMNS_OF> struct short_descent : short_window<COLUMNS_OF> {
     __device__ __forceinline__ bool solve()
     {
         const int most = this->longest();
+        this->gather_all();
         make_terms();
         if (lane < rows)
             improve_up_to(most);

@@ -1,339 +1,330 @@
-/* Short rows of counts that take the diagonal step (numerics/poisson_term.h). A lane group takes a
- * row, and holds all of it in registers. */
+/* Short rows of counts that take the diagonal step (numerics/poisson_term.h). A lane finds what one
+ * nonzero has: the model's value, and how far the step moves it. Lane groups find the entries of
+ * the step, a row at a time each. All is in units of `unit`: z is multiplied by it. */
 #ifndef BLCO_SHORT_DIAGONAL_CUH
 #define BLCO_SHORT_DIAGONAL_CUH
 
+#include <cuda_pipeline_primitives.h>
+
 #include "kernels/rows/row_entries.cuh"
-#include "kernels/rows/short_rows.cuh"
+#include "kernels/rows/short_window.cuh"
 #include "numerics/poisson_term.h"
 
-/* LANES: of a group, at least MOST; each has ENTRIES neighbouring entries of a row. */
-template <typename T, int LANES, int ENTRIES> struct short_diagonal : short_rows {
-    static constexpr int COLUMNS = LANES * ENTRIES;
-    static constexpr int MOST = ROW_SHORT_DIAGONAL; /* nonzeros of a row           */
-    static constexpr int AT_ONCE = 8;               /* nonzeros that are gathered  */
-    struct room_of {
-        alignas(16) double now[COLUMNS], out[COLUMNS], linear[COLUMNS], unit[COLUMNS];
-        alignas(16) double ridge[COLUMNS];
-        alignas(16) double inverse[COLUMNS]; /* what an entry is multiplied by, to be in counts */
-        short_row row[WARP];
+template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUMNS_OF> {
+    using window = short_window<COLUMNS_OF>;
+    using window::a, window::lane, window::first, window::length, window::rows, window::value,
+        window::slot, window::sum, window::LD;
+    static constexpr int COLUMNS = COLUMNS_OF;
+    static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
+    static constexpr int OLD_LD = COLUMNS + WIDTH; /* vectors of 8 rows lie in different banks */
+    static constexpr int LANES = COLUMNS > 32 ? 16 : 8;
+    static constexpr int ENTRIES = COLUMNS / LANES; /* of a row, in a lane of a group */
+
+    struct alignas(16) component {
+        double now, linear;
+    };
+    struct alignas(16) row_facts {
+        double scale, back; /* what the row is multiplied by; its inverse  */
+        double trace;       /* of H, then <d, z> of the first nonzero      */
+        double slope;       /* of the step, then how far the row goes      */
+    };
+    struct room_of : short_room<COLUMNS> {
+        alignas(16) T old[WARP * OLD_LD]; /* (slot, component): the old rows as they stand;
+                                           * 0 where they have no vectors */
+        component common[COLUMNS];        /* 0 beyond the rank                              */
+        double2 c_w[WARP];                /* of each nonzero                                */
+        double q[WARP];                   /* ... 0 unless counts are weighed                */
+        row_facts row_of[WARP];           /* (slot)                                         */
     };
     room_of &room;
-
-    using entries = double[ENTRIES];
-    using piece = row_entries<T, ENTRIES>;
-
-    /* What a nonzero of a row is to it; lane l of a group has those of nonzero l % span, where span
-     * is 4, 8 or 16: no row of the warp has more nonzeros. */
-    struct term {
-        double x, c, w, q;
-    };
+    uint32_t has_counts; /* bit i: the row that begins in lane i has a count above 0 */
 
     __device__ __forceinline__ short_diagonal(const row_systems_args &args, room_of &of)
-        : short_rows(args, of.row), room(of)
+        : window(args, of, args.common.unit), room(of)
     {
+        for (int i = lane; i < WARP * OLD_LD; i += WARP)
+            room.old[i] = 0;
         for (int r = lane; r < COLUMNS; r += WARP) {
-            const bool there = r < static_cast<int>(a.rank);
-            room.now[r] = there ? a.common.now[r] : 0;
-            room.out[r] = there ? a.common.out[r] : 0;
-            room.linear[r] = there ? a.common.linear[r] : 0;
-            room.unit[r] = there ? a.common.unit[r] : 0;
-            room.ridge[r] = there ? a.common.ridge[r] : 0;
-            room.inverse[r] = there ? 1 / (a.common.unit[r] * a.of_count) : 0;
+            const double unit = this->unit_of(r);
+            room.common[r] = unit > 0 ? component{a.common.now[r] / unit, a.common.linear[r] * unit}
+                                      : component{0, 0};
         }
         __syncwarp();
     }
 
     /* The component of the lane's entry e. */
-    __device__ __forceinline__ uint32_t entry_number(int e) const
+    __device__ __forceinline__ uint32_t entry(int e) const
     {
-        return lane % LANES * ENTRIES + e;
+        return lane % LANES + e * LANES;
     }
 
-    /* Whether the lane's entries are in rows of tables. */
-    __device__ __forceinline__ bool is_in_rows() const
+    /* Starts to copy the old rows of the window. */
+    __device__ __forceinline__ void copy_old() const
     {
-        return entry_number(0) < a.mttkrp.vectors * (VECTOR_BYTES / sizeof(T));
+        constexpr int VECTORS = COLUMNS / WIDTH;
+        const uint32_t v = lane % VECTORS;
+        const vector<T> *from = static_cast<const vector<T> *>(a.old) + v;
+        for (int s = lane / VECTORS; v < a.mttkrp.vectors && s < rows; s += WARP / VECTORS)
+            copy_vector(room.old + s * OLD_LD + v * WIDTH,
+                        from + static_cast<uint64_t>(room.row[s].number) * a.mttkrp.vectors);
+        __pipeline_commit();
     }
 
-    __device__ __forceinline__ uint64_t place_of(uint64_t row_number) const
+    /* Of the lane's nonzero: <old, z>, <linear, old> and <z, z>. */
+    struct products {
+        double model, mass, size;
+    };
+
+    __device__ __forceinline__ products multiply_old() const
     {
-        return row_number * a.mttkrp.vectors * (VECTOR_BYTES / sizeof(piece)) + lane % LANES;
+        const double *z = room.z + lane * LD;
+        const vector<T> *old =
+            reinterpret_cast<const vector<T> *>(room.old + (length > 0 ? slot : 0) * OLD_LD);
+        products x[2] = {};
+#pragma unroll 2
+        for (uint32_t v = 0; v < a.mttkrp.vectors; v++) {
+            const vector<T> part = old[v];
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++) {
+                const component of = room.common[v * WIDTH + e];
+                const double entry = reinterpret_cast<const T *>(&part)[e] * of.now;
+                const double of_z = z[v * WIDTH + e];
+                products &to = x[e % 2];
+                to.model = fma(of_z, entry, to.model);
+                to.mass = fma(of.linear, entry, to.mass);
+                to.size = fma(of_z, of_z, to.size);
+            }
+        }
+        return {x[0].model + x[1].model, x[0].mass + x[1].mass, x[0].size + x[1].size};
     }
 
-    /* The lane's entries of a vector (COLUMNS) in the room. */
-    __device__ __forceinline__ void read_room(const double *of, entries &x) const
+    /* x of the lane so many after this one, if it has a nonzero of the same row; else `other`. */
+    __device__ __forceinline__ double next(double x, int step, double other) const
     {
+        const double of_next = __shfl_down_sync(ALL, x, step);
+        return lane + step < first + length ? of_next : other;
+    }
+
+    __device__ __forceinline__ bool is_head() const
+    {
+        return length > 0 && lane == first;
+    }
+
+    /* Of a row, in its first lane. */
+    struct facts {
+        double counts, mass, trace; /* <b, old>, <linear + q, old>; the trace of H */
+        double least;               /* count above 0, or infinity                  */
+    };
+
+    __device__ __forceinline__ void sum_facts(facts &x, int most) const
+    {
+        for (int step = 1; step < most; step *= 2) {
+            x.counts += next(x.counts, step, 0);
+            x.mass += next(x.mass, step, 0);
+            x.trace += next(x.trace, step, 0);
+            x.least = fmin(x.least, next(x.least, step, INFINITY));
+        }
+    }
+
+    /* Fills what rows and nonzeros have in the room. Returns w of the lane's nonzero. */
+    __device__ __forceinline__ double make_terms(int most, double *least)
+    {
+        const products x = multiply_old();
+        const double known = length > 0 ? value : NAN;
+        const struct poisson_term t =
+            poisson_term_of(known, inverse(poisson_rate(x.model)), a.unlisted);
+        const double q = length > 0 && a.weighed ? t.q : 0;
+        facts of = {t.c * x.model, q * x.model, t.w * x.size, known > 0 ? known : INFINITY};
+        sum_facts(of, most);
+        *least = of.least;
+        has_counts = __ballot_sync(ALL, is_head() && of.least < INFINITY);
+        room.c_w[lane] = {t.c, t.w};
+        room.q[lane] = q;
+        if (is_head()) {
+            const double scale = poisson_row_scale(of.counts, x.mass + of.mass);
+            room.row_of[slot] = {scale, inverse(scale), of.trace, 0};
+        }
+        __syncwarp();
+        return t.w;
+    }
+
+    /* What the nonzeros of a row sum up to in the lane's entries: b, q, and G's diagonal. */
+    struct sums {
+        double b, q, h;
+    };
+
+    /* z: of the row's first nonzero. */
+    __device__ __forceinline__ void add_nonzeros(const short_row &row, const double (&z)[ENTRIES],
+                                                 sums (&x)[ENTRIES]) const
+    {
+        const double2 of_first = room.c_w[row.first];
+        const double q_of_first = room.q[row.first];
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
-            x[e] = of[entry_number(e)];
-    }
-
-    /* The lane's entries of row i of a table; 0 where it has none. */
-    __device__ __forceinline__ void read_row(const void *rows, uint64_t i, entries &x) const
-    {
-        piece from = {};
-        if (is_in_rows())
-            from = static_cast<const piece *>(rows)[place_of(i)];
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
-            x[e] = static_cast<double>(from.x[e]);
-    }
-
-    /* The nonzeros of the longest row of a group. */
-    __device__ __forceinline__ static int longest_of(const short_row &of)
-    {
-        int most = of.length;
-#pragma unroll
-        for (int step = LANES; step < WARP; step *= 2)
-            most = max(most, __shfl_xor_sync(ALL, most, step));
-        return most;
-    }
-
-    /* The row of a table that nonzero j of the group's row has, where the lane's has `mine`. */
-    __device__ __forceinline__ void read_table(const mttkrp_gather &table, uint32_t mine,
-                                               const short_row &of, int j, entries &x) const
-    {
-        const int source = of.first + max(min(j, of.length - 1), 0);
-        read_row(table.rows, __shfl_sync(ALL, mine, source), x);
-    }
-
-    /* The row gets the weights of its components. */
-    __device__ __forceinline__ void weigh(entries &old) const
-    {
-        entries now;
-        read_room(room.now, now);
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
-            old[e] *= now[e];
-    }
-
-    /* z of the first `span` nonzeros of the group's row; of those beyond its last one, that of it.
-     */
-    __device__ __forceinline__ void gather(const short_row &of, int span, entries (&z)[MOST]) const
-    {
-#pragma unroll
-        for (int j = 0; j < MOST; j++)
-#pragma unroll
-            for (int e = 0; e < ENTRIES; e++)
-                z[j][e] = entry_number(e) < a.rank ? 1 : 0;
+            x[e] = {of_first.x * z[e], q_of_first * z[e], of_first.y * z[e] * z[e]};
 #pragma unroll 1
-        for (int n = 0; n < a.mttkrp.gathers; n++) {
-            const mttkrp_gather &table = a.mttkrp.gather[n];
-            const uint32_t mine = coordinate_at(table.field, index, base);
+        for (int i = row.first + 1; i < row.first + row.length; i++) {
+            const double2 c_w = room.c_w[i];
+            const double q = room.q[i], *z = room.z + i * LD + lane % LANES;
 #pragma unroll
-            for (int j = 0; j < MOST; j++)
-                if (n == 0 && j < span)
-                    read_table(table, mine, of, j, z[j]);
-#pragma unroll
-            for (int from = 0; from < MOST; from += AT_ONCE) {
-                entries x[AT_ONCE];
-                if (n == 0 || from >= span)
-                    break;
-#pragma unroll
-                for (int j = 0; j < AT_ONCE; j++)
-                    if (from + j < span)
-                        read_table(table, mine, of, from + j, x[j]);
-#pragma unroll
-                for (int j = 0; j < AT_ONCE; j++)
-                    if (from + j < span)
-#pragma unroll
-                        for (int e = 0; e < ENTRIES; e++)
-                            z[from + j][e] *= x[j][e];
+            for (int e = 0; e < ENTRIES; e++) {
+                const double of_z = z[e * LANES];
+                x[e].b = fma(c_w.x, of_z, x[e].b);
+                x[e].q = fma(q, of_z, x[e].q);
+                x[e].h = fma(c_w.y * of_z, of_z, x[e].h);
             }
         }
     }
 
-    /* The sum of x over the lanes of a group. */
-    __device__ __forceinline__ static double group_sum(double x)
+    /* The sum of x over a group in its first lane, that of y in lane LANES / 2. */
+    __device__ __forceinline__ double sum_of_both(double x, double y) const
     {
+        const bool upper = lane & LANES / 2;
+        double sum = (upper ? y : x) + __shfl_xor_sync(ALL, upper ? x : y, LANES / 2);
 #pragma unroll
-        for (int step = LANES / 2; step > 0; step /= 2)
-            x += __shfl_xor_sync(ALL, x, step);
+        for (int step = LANES / 4; step > 0; step /= 2)
+            sum += __shfl_xor_sync(ALL, sum, step);
+        return sum;
+    }
+
+    /* Of the lane's entries. */
+    struct lane_common {
+        component of[ENTRIES];
+        double ridge[ENTRIES]; /* times the trace of H */
+    };
+
+    __device__ __forceinline__ lane_common common_of_lane() const
+    {
+        lane_common x;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) {
+            const double unit = this->unit_of(entry(e));
+            x.of[e] = room.common[entry(e)];
+            x.ridge[e] = unit * unit * this->common_at(a.common.ridge, entry(e));
+        }
         return x;
     }
 
-    /* A lane keeps half of the 2 HALF sums, and gives the other half to its neighbour. */
-    template <int HALF> __device__ __forceinline__ void exchange(double (&x)[MOST], int span) const
+    /* The step of the row of slot s, by a lane group: it takes the place of z of the row's first
+     * nonzero. A group that has no row takes the last one, and leaves nothing. Returns the largest
+     * violation of the lane's entries, times a count of 1. */
+    __device__ __forceinline__ double find_step(int s, const lane_common &common)
     {
-        const bool upper = lane & HALF;
-        if (HALF < span)
-#pragma unroll
-            for (int j = 0; j < HALF; j++) {
-                const double keeps = upper ? x[j + HALF] : x[j];
-                const double gives = upper ? x[j] : x[j + HALF];
-                x[j] = keeps + __shfl_xor_sync(ALL, gives, HALF);
-            }
-        if constexpr (HALF > 1)
-            exchange<HALF / 2>(x, span);
-    }
-
-    /* <v, z> of nonzero l % span in lane l of a group. */
-    __device__ __forceinline__ double products(const entries &v, const entries (&z)[MOST],
-                                               int span) const
-    {
-        double x[MOST];
-#pragma unroll
-        for (int j = 0; j < MOST; j++) {
-            x[j] = 0;
-            if (j < span)
-#pragma unroll
-                for (int e = 0; e < ENTRIES; e++)
-                    x[j] = fma(v[e], z[j][e], x[j]);
-        }
-        exchange<MOST / 2>(x, span);
-#pragma unroll
-        for (int step = 4; step < LANES; step *= 2)
-            if (step >= span)
-                x[0] += __shfl_xor_sync(ALL, x[0], step);
-        return x[0];
-    }
-
-    /* Of the lane's nonzero, where the model is m. */
-    __device__ __forceinline__ term term_of(const short_row &of, double m, int span) const
-    {
-        const int own = lane % span;
-        const double x = __shfl_sync(ALL, value, of.first + max(min(own, of.length - 1), 0));
-        const double known = own < of.length ? x : NAN;
-        const struct poisson_term t = poisson_term_of(known, inverse(poisson_rate(m)), a.unlisted);
-        return {known, t.c, t.w, own < of.length ? t.q : 0};
-    }
-
-    /* The least value above 0 of the group's row; infinity if there is none. */
-    __device__ __forceinline__ static double least_of(double x)
-    {
-        double least = x > 0 ? x : INFINITY;
-#pragma unroll
-        for (int step = LANES / 2; step > 0; step /= 2)
-            least = fmin(least, __shfl_xor_sync(ALL, least, step));
-        return least;
-    }
-
-    /* The gradient is linear - b; h = G's diagonal. */
-    __device__ __forceinline__ void gradients(const term &t, const entries (&z)[MOST], int span,
-                                              entries &b, entries &linear, entries &h) const
-    {
-        read_room(room.linear, linear);
+        const bool there = s < rows;
+        const int of = there ? s : rows - 1;
+        const short_row row = room.row[of];
+        const row_facts facts = room.row_of[of];
+        const T *old_row = room.old + of * OLD_LD + lane % LANES;
+        double *step = room.z + row.first * LD + lane % LANES;
+        double z[ENTRIES], slope = 0, moved = 0, most = 0;
+        sums x[ENTRIES];
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
-            b[e] = h[e] = 0;
+            z[e] = step[e * LANES];
+        add_nonzeros(row, z, x);
 #pragma unroll
-        for (int j = 0; j < MOST; j++) {
-            if (j >= span)
-                break;
-            const double c = __shfl_sync(ALL, t.c, j, LANES), w = __shfl_sync(ALL, t.w, j, LANES);
-            const double q = a.weighed ? __shfl_sync(ALL, t.q, j, LANES) : 0;
-#pragma unroll
-            for (int e = 0; e < ENTRIES; e++) {
-                b[e] = fma(c, z[j][e], b[e]);
-                h[e] = fma(w * z[j][e], z[j][e], h[e]);
-                linear[e] = fma(q, z[j][e], linear[e]);
-            }
+        for (int e = 0; e < ENTRIES; e++) {
+            const double old = old_row[e * LANES] * common.of[e].now;
+            const double fixed = common.of[e].linear + x[e].q;
+            const double gradient = (fixed - x[e].b) * a.of_count;
+            const double down = fma(x[e].b, facts.back, -fixed);
+            const double h = fma(facts.trace, common.ridge[e], x[e].h);
+            const double d =
+                poisson_diagonal(down, inverse(h) * (facts.scale * facts.scale), old * facts.scale);
+            const double violated = fabs(old < gradient ? old : gradient);
+            most = violated > most ? violated : most;
+            slope = fma(down, d, slope);
+            moved = fma(d, z[e], moved);
+            if (there)
+                step[e * LANES] = d;
         }
+        const double both = sum_of_both(slope, moved);
+        __syncwarp();
+        if (there && lane % LANES == 0)
+            room.row_of[s].slope = both;
+        if (there && lane % LANES == LANES / 2)
+            room.row_of[s].trace = both;
+        return there && (has_counts >> row.first & 1) ? most : 0;
     }
 
-    /* The sum of x y over the row. */
-    __device__ __forceinline__ static double inner(const entries &x, const entries &y)
+    __device__ __forceinline__ void find_steps()
     {
-        double sum = 0;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
-            sum = fma(x[e], y[e], sum);
-        return group_sum(sum);
-    }
-
-    /* The largest violation of the lane's entries. */
-    __device__ __forceinline__ double violation(const entries &old, const entries &linear,
-                                                const entries &b) const
-    {
-        entries unit, inverse;
+        const lane_common common = common_of_lane();
         double most = 0;
-        read_room(room.unit, unit);
-        read_room(room.inverse, inverse);
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
-            most = fmax(most, fabs(fmin(old[e] * inverse[e], (linear[e] - b[e]) * unit[e])));
-        return most;
+        for (int s = 0; s < rows; s += WARP / LANES)
+            most = fmax(most, find_step(s + lane / LANES, common));
+        sum.violation = fmax(sum.violation, most / a.of_count);
+        __syncwarp();
     }
 
-    /* H's diagonal gets its ridge. */
-    __device__ __forceinline__ void add_ridge(entries &h) const
+    /* <d, z> of the lane's nonzero, but the first one of its row. */
+    __device__ __forceinline__ double multiply_step() const
     {
-        entries unit, ridge;
-        double trace = 0;
-        read_room(room.unit, unit);
-        read_room(room.ridge, ridge);
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
-            trace = fma(h[e] * unit[e], unit[e], trace);
-        trace = group_sum(trace);
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
-            h[e] = fma(trace, ridge[e], h[e]);
-    }
-
-    __device__ __forceinline__ void write_row(uint32_t number, const entries &x) const
-    {
-        piece to;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
-            to.x[e] = static_cast<T>(x[e]);
-        if (is_in_rows())
-            static_cast<piece *>(a.mttkrp.m)[place_of(number)] = to;
-    }
-
-    /* old becomes the new row, which goes `part` of the way in direction d; a row without counts is
-     * zero. */
-    __device__ __forceinline__ void advance(entries &old, const entries &d, double part,
-                                            bool solves) const
-    {
-        entries out;
-        read_room(room.out, out);
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
-            const double entry = fma(part, d[e], old[e]) * out[e];
-            const double floored = entry < a.floor ? a.floor : entry; /* a NaN stays */
-            old[e] = solves && entry_number(e) < a.rank ? floored : 0;
+        const double *z = room.z + lane * LD, *d = room.z + (length > 0 ? first : lane) * LD;
+        double even = 0, odd = 0;
+        uint32_t r = 0;
+#pragma unroll 4
+        for (; r + 2 <= a.rank; r += 2) {
+            even = fma(z[r], d[r], even);
+            odd = fma(z[r + 1], d[r + 1], odd);
         }
+        return r < a.rank ? fma(z[r], d[r], even) + odd : even + odd;
     }
 
-    /* The row of slot s, of the group. */
-    __device__ __forceinline__ void improve(int s)
+    /* How far the rows go. */
+    __device__ __forceinline__ void find_parts(double w, double least, int most)
     {
-        const short_row of = s < rows ? room.row[s] : short_row{0, 0, 0};
-        const int most = longest_of(of), span = most <= 4 ? 4 : most <= 8 ? 8 : MOST;
-        entries z[MOST], old, b, linear, h, d;
-        read_row(a.old, of.number, old);
-        gather(of, span, z);
-        weigh(old);
-        const term t = term_of(of, products(old, z, span), span);
-        const double least = least_of(t.x);
-        gradients(t, z, span, b, linear, h);
-        if (least < INFINITY)
-            sum.violation = fmax(sum.violation, violation(old, linear, b));
-        add_ridge(h);
-        const double scale = poisson_row_scale(inner(b, old), inner(linear, old));
-        const double back = inverse(scale);
-        double slope = 0;
+        row_facts &of = room.row_of[length > 0 ? slot : 0];
+        const double other = most > 1 ? multiply_step() : 0;
+        const double moved = (is_head() ? of.trace : other) * of.back;
+        double square = w * moved * moved;
+        for (int step = 1; step < most; step *= 2)
+            square += next(square, step, 0);
+        if (is_head())
+            of.slope = poisson_diagonal_part(of.slope, square, least);
+        __syncwarp();
+    }
+
+    /* Writes the new rows; a row without counts is zero. */
+    __device__ __forceinline__ void write_rows() const
+    {
+        const uint32_t v = lane % (COLUMNS / WIDTH);
+        const double floor = a.floor;
+        double now[WIDTH], out[WIDTH];
 #pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
-            const double down = fma(b[e], back, -linear[e]);
-            old[e] *= scale;
-            d[e] = poisson_diagonal(down, inverse(h[e]) * scale * scale, old[e]);
-            slope = fma(down, d[e], slope);
+        for (int e = 0; e < WIDTH; e++) {
+            const uint32_t r = v * WIDTH + e;
+            now[e] = room.common[r].now;
+            out[e] = this->unit_of(r) * this->common_at(a.common.out, r);
         }
-        const double moved = products(d, z, span) * back;
-        const double square = lane % LANES < span ? t.w * moved * moved : 0;
-        const double part = poisson_diagonal_part(group_sum(slope), group_sum(square), least);
-        advance(old, d, part, least < INFINITY);
-        if (s < rows)
-            write_row(of.number, old);
+        this->template write_as<T>([&](int s, uint32_t r, double(&x)[WIDTH]) {
+            const int first = room.row[s].first;
+            const bool counts = has_counts >> first & 1;
+            const double least = counts ? floor : 0;
+            const double *d = room.z + first * LD + r;
+            const double scale = room.row_of[s].scale, part = room.row_of[s].slope;
+            const vector<T> old = *reinterpret_cast<const vector<T> *>(room.old + s * OLD_LD + r);
+#pragma unroll
+            for (int e = 0; e < WIDTH; e++) {
+                const double from = reinterpret_cast<const T *>(&old)[e] * now[e] * scale;
+                const double to = fma(part, d[e], from) * out[e];
+                x[e] = !counts || to < least ? least : to; /* a NaN stays */
+            }
+        });
     }
 
     __device__ __forceinline__ bool solve()
     {
-        for (int s = 0; s < rows; s += WARP / LANES)
-            improve(s + lane / LANES);
+        const int most = this->longest();
+        double least;
+        copy_old();
+        this->template gather<T>();
+        __pipeline_wait_prior(0);
+        __syncwarp();
+        const double w = make_terms(most, &least);
+        find_steps();
+        find_parts(w, least, most);
+        write_rows();
         return true;
     }
 };

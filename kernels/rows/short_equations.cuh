@@ -1,5 +1,5 @@
-/* Short rows where unlisted entries are unknown and there is a ridge: an equation for each nonzero
- * of a row. */
+/* Short rows where unlisted entries are unknown and there is a ridge, or are zeros of a weight: an
+ * equation for each nonzero of a row. */
 #ifndef BLCO_SHORT_EQUATIONS_CUH
 #define BLCO_SHORT_EQUATIONS_CUH
 
@@ -7,18 +7,23 @@
 #include "kernels/rows/short_window.cuh"
 #include "numerics/row_term.h"
 
-template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
+/* All rows have the matrix M in common: the ridge alone or, with ZEROS, h V + ridge. With weights
+ * w = v - h, v = 1 or, of an unknown value, 0, the minimum of a row is a = M^-1 Z' u, where
+ * (1 + W Z M^-1 Z') u = v x has an equation for each nonzero; u is v x - w m. */
+template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS> {
     using window = short_window<COLUMNS>;
     using window::a, window::lane, window::first, window::length, window::value, window::slot,
         window::sum, window::LD, window::longest;
-    static constexpr int MOST_WARPS = 16;
+    static constexpr int MOST_WARPS = !ZEROS ? 16 : COLUMNS <= 16 ? 12 : 8;
     static constexpr int K_LD = ROW_SHORT_EQUATIONS + 1;
     struct room_of : short_room<COLUMNS> {
-        double left[WARP];     /* of each nonzero: y / the ridge                      */
+        double left[WARP];     /* of each nonzero: u / times the ridge                */
         double ridge[WARP];    /* (slot): times the ridge                             */
-        double k[WARP * K_LD]; /* (nonzero, how far before it): entries of Z D Z' */
+        double k[WARP * K_LD]; /* (nonzero, how far before it): entries of Z M^-1 Z' */
+        double zeros[ZEROS ? WARP * LD : 1]; /* (nonzero, component): M^-1 z           */
     };
-    static constexpr double LIMIT = 1e8; /* of K, which costs as many digits */
+    static constexpr double LIMIT = 1e8; /* of K and of 1 / a pivot, which cost as many digits */
+    static constexpr int TILES = WARP / TILE_SIDE, STEPS = COLUMNS / TILE_SIDE;
     room_of &room;
 
     __device__ __forceinline__ short_equations(const row_systems_args &args, room_of &of)
@@ -31,44 +36,116 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
         return r < a.rank ? __ldg(a.common.inverse + r) : 0;
     }
 
-    /* Z D Z' for nonzeros of one row, of at most 8 or 16, where D has the inverse ridges: its tiles
-     * on the diagonal, below it, and, if FAR, below these, by matrix instructions. */
-    template <bool FAR> __device__ __forceinline__ void multiply_all() const
+    /* Of 16 components, lanes t have four neighbours each, two in either of two steps: those are in
+     * different banks. */
+    __device__ __forceinline__ static uint32_t component(int step, int t, int half)
     {
-        constexpr int TILES = WARP / TILE_SIDE;
+        return step / 2 * 16 + 4 * t + step % 2 * 2 + half;
+    }
+
+    /* z[i][half] = component(step, t, half) of nonzero g of tile i. */
+    using operand = double[TILES][2];
+    __device__ __forceinline__ void read_step(int step, operand &z) const
+    {
         const int g = lane / 4, t = lane % 4;
-        double near[TILES][4] = {}, far[TILES - 2][2] = {};
-#pragma unroll 1
-        for (int step = 0; step < COLUMNS / TILE_SIDE; step++) {
-            /* Of 16 components, lanes t have four neighbours each: in different banks. */
-            const uint32_t r = step / 2 * 16 + 4 * t + step % 2 * 2;
-            const double d[2] = {inverse_ridge(r), inverse_ridge(r + 1)};
-            double z[TILES][2];
 #pragma unroll
-            for (int i = 0; i < TILES; i++)
+        for (int i = 0; i < TILES; i++)
 #pragma unroll
-                for (int half = 0; half < 2; half++)
-                    z[i][half] = room.z[(TILE_SIDE * i + g) * LD + r + half];
+            for (int half = 0; half < 2; half++)
+                z[i][half] = room.z[(TILE_SIDE * i + g) * LD + component(step, t, half)];
+    }
+
+    __device__ __forceinline__ double inverse_entry(uint32_t i, uint32_t j) const
+    {
+        return i < a.rank && j < a.rank ? __ldg(a.common.v_inverse + i * a.rank + j) : 0;
+    }
+
+    /* x = a step of M^-1 z, which also goes to the room. of: all steps of z. */
+    __device__ __forceinline__ void multiply_inverse(const operand (&of)[STEPS], int step,
+                                                     operand &x) const
+    {
+        const int g = lane / 4, t = lane % 4;
+        const uint32_t column = component(step, g / 2, g % 2);
+        double sum[TILES / 2][4] = {};
 #pragma unroll
-            for (int i = 0; i < TILES; i++) {
-                const int below = i + 1 < TILES ? i + 1 : i;
-                const double right[2] = {z[i][0] * d[0], z[i][1] * d[1]};
-                multiply_tiles(near[i], z[i][0], z[below][0], z[i][1], z[below][1], right[0],
-                               right[1]);
-                if constexpr (FAR)
-                    for (int half = 0; half < 2 && i + 2 < TILES; half++)
-                        multiply_8x8x4(far[i][0], far[i][1], z[i + 2][half], right[half]);
-            }
+        for (int k = 0; k < STEPS; k++) {
+            const double right[2] = {inverse_entry(component(k, t, 0), column),
+                                     inverse_entry(component(k, t, 1), column)};
+#pragma unroll
+            for (int i = 0; i < TILES; i += 2)
+                multiply_tiles(sum[i / 2], of[k][i][0], of[k][i + 1][0], of[k][i][1],
+                               of[k][i + 1][1], right[0], right[1]);
         }
+#pragma unroll
+        for (int i = 0; i < TILES; i++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                x[i][half] = sum[i / 2][i % 2 * 2 + half];
+                room.zeros[(TILE_SIDE * i + g) * LD + component(step, t, half)] = x[i][half];
+            }
+    }
+
+    /* The tiles of Z M^-1 Z' on the diagonal, below it, and, if FAR, below these. */
+    template <bool FAR> struct equation_tiles {
+        double near[TILES][4], far[FAR ? TILES - 2 : 1][2];
+    };
+
+    /* Adds a step, of z on the left and of M^-1 z on the right. */
+    template <bool FAR>
+    __device__ __forceinline__ static void add_step(equation_tiles<FAR> &sum, const operand &z,
+                                                    const operand &right)
+    {
 #pragma unroll
         for (int i = 0; i < TILES; i++) {
-            put_tile(i, i, near[i][0], near[i][1]);
+            const int below = i + 1 < TILES ? i + 1 : i;
+            multiply_tiles(sum.near[i], z[i][0], z[below][0], z[i][1], z[below][1], right[i][0],
+                           right[i][1]);
+            if constexpr (FAR)
+                for (int half = 0; half < 2 && i + 2 < TILES; half++)
+                    multiply_8x8x4(sum.far[i][0], sum.far[i][1], z[i + 2][half], right[i][half]);
+        }
+    }
+
+    template <bool FAR> __device__ __forceinline__ void put_tiles(const equation_tiles<FAR> &sum)
+    {
+#pragma unroll
+        for (int i = 0; i < TILES; i++) {
+            put_tile(i, i, sum.near[i][0], sum.near[i][1]);
             if (i + 1 < TILES)
-                put_tile(i + 1, i, near[i][2], near[i][3]);
+                put_tile(i + 1, i, sum.near[i][2], sum.near[i][3]);
             if (FAR && i + 2 < TILES)
-                put_tile(i + 2, i, far[i][0], far[i][1]);
+                put_tile(i + 2, i, sum.far[i][0], sum.far[i][1]);
         }
         __syncwarp();
+    }
+
+    /* Z M^-1 Z' for nonzeros of one row, of at most 8 or, if FAR, 16. */
+    template <bool FAR> __device__ __forceinline__ void multiply_all()
+    {
+        equation_tiles<FAR> sum = {};
+        operand all[ZEROS ? STEPS : 1];
+        if constexpr (ZEROS)
+#pragma unroll
+            for (int step = 0; step < STEPS; step++)
+                read_step(step, all[step]);
+#pragma unroll 1
+        for (int step = 0; step < STEPS; step++) {
+            operand z, right;
+            read_step(step, z);
+            if constexpr (ZEROS) {
+                multiply_inverse(all, step, right);
+            } else {
+                const uint32_t r = component(step, lane % 4, 0);
+                const double d[2] = {inverse_ridge(r), inverse_ridge(r + 1)};
+#pragma unroll
+                for (int i = 0; i < TILES; i++)
+#pragma unroll
+                    for (int half = 0; half < 2; half++)
+                        right[i][half] = z[i][half] * d[half];
+            }
+            add_step<FAR>(sum, z, right);
+        }
+        put_tiles<FAR>(sum);
     }
 
     __device__ __forceinline__ void put_tile(int i, int j, double x, double y) const
@@ -80,7 +157,7 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
             room.k[row * K_LD + before - 1] = y;
     }
 
-    /* k[i] = entry (this nonzero, nonzero i of its row) of Z D Z'; where the row has no more
+    /* k[i] = entry (this nonzero, nonzero i of its row) of Z M^-1 Z'; where the row has no more
      * nonzeros, that of the last one. */
     template <int MOST> __device__ __forceinline__ void read_equations(double (&k)[MOST]) const
     {
@@ -110,9 +187,10 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
         }
     }
 
-    /* y of K y = y for all rows at once, by elimination of one nonzero of each after the other. */
+    /* u of K u = u for all rows at once, by elimination of one nonzero of each after the other.
+     * *least: the least pivot, or less. */
     template <int MOST>
-    __device__ __forceinline__ double eliminate(double (&k)[MOST], double y) const
+    __device__ __forceinline__ double eliminate(double (&k)[MOST], double u, double *least) const
     {
         const int own = lane - first;
         double diagonal = 1;
@@ -120,34 +198,71 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
         for (int p = 0; p < MOST; p++) {
             const bool there = p < length;
             const int from = there ? first + p : lane;
-            const double pivot = __shfl_sync(ALL, k[p], from), of_y = __shfl_sync(ALL, y, from);
+            const double pivot = __shfl_sync(ALL, k[p], from), of_u = __shfl_sync(ALL, u, from);
             const double f = there && own != p ? k[p] * inverse(pivot) : 0;
             diagonal = own == p ? pivot : diagonal;
 #pragma unroll
             for (int i = p + 1; i < MOST; i++)
                 k[i] -= f * __shfl_sync(ALL, k[i], from);
-            y -= f * of_y;
+            u -= f * of_u;
         }
-        return y * inverse(diagonal);
+        *least = fmin(*least, diagonal);
+        return u * inverse(diagonal);
     }
 
-    /* Of the row of slot s, from y. */
+    /* M^-1 z of the nonzeros, but for the inverse ridge. */
+    __device__ __forceinline__ const double *directions() const
+    {
+        return ZEROS ? room.zeros : room.z;
+    }
+
+    /* Of the row of slot s, from u. */
     template <int WIDTH>
     __device__ __forceinline__ void entries_of(int s, uint32_t r, double (&x)[WIDTH])
     {
-        this->sums_of(room.row[s], room.left, r, x);
+        this->sums_of(room.row[s], room.left, directions(), r, x);
 #pragma unroll
         for (int e = 0; e < WIDTH; e++) {
-            x[e] *= this->common_at(a.common.inverse, r + e);
-            if (a.counted && r + e < a.rank)
-                sum.penalty += room.ridge[s] * __ldg(a.common.ridge + r + e) * x[e] * x[e];
+            if constexpr (!ZEROS) {
+                x[e] *= this->common_at(a.common.inverse, r + e);
+                if (a.counted && r + e < a.rank)
+                    sum.penalty += room.ridge[s] * __ldg(a.common.ridge + r + e) * x[e] * x[e];
+            }
             x[e] *= this->common_at(a.common.out, r + e);
         }
     }
 
-    /* With the ridge D^-1, a row's minimum is a = D Z' y, where (Z D Z' + 1) y = x has an equation
-     * for each known nonzero; y is what is left of x. Finds y; false, and nothing is done, where
-     * K is so large beside 1 that y would lose digits. No row has more than MOST nonzeros. */
+    /* Fills k; see read_equations. */
+    template <int MOST> __device__ __forceinline__ void find_equations(double (&k)[MOST])
+    {
+        if constexpr (!ZEROS && MOST <= 2) {
+            make_equations(k);
+        } else {
+            multiply_all<(MOST > TILE_SIDE)>();
+            read_equations(k);
+        }
+    }
+
+    /* What is left of the value x, of weight v; m = u K is the model's. */
+    template <int MOST> __device__ __forceinline__ void add_misfit(double v, double u)
+    {
+        double misfit = u * u;
+        if constexpr (ZEROS) {
+            double k[MOST], m = 0;
+            __syncwarp();
+            read_equations(k);
+#pragma unroll
+            for (int i = 0; i < MOST; i++)
+                m += i < length ? k[i] * room.left[first + i] : 0;
+            const double rest = u - a.unlisted * m;
+            misfit = v * rest * rest - a.unlisted * m * m;
+        }
+        sum.misfit += length > 0 ? misfit : 0;
+        sum.size += length > 0 ? fabs(misfit) : 0;
+    }
+
+    /* Finds u; false, and nothing is done, where K is so large, or its inverse, that u would lose
+     * digits. No row has more than MOST nonzeros. */
     template <int MOST> __device__ __forceinline__ bool solve_rows()
     {
         const uint32_t lanes = length > 0 ? (2u << (first + length - 1)) - (1u << first) : 0;
@@ -155,29 +270,24 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
         const bool counts = known >> lane & 1;
         const int of_row = __popc(known & lanes);
         const double times = a.counted ? of_row : 1, share = of_row > 0 ? 1 / times : 0;
-        double k[MOST];
+        const double weight = ZEROS ? counts - a.unlisted : share;
+        double k[MOST], least = 1;
         bool small = true;
-        if constexpr (MOST <= 2) {
-            make_equations(k);
-        } else {
-            multiply_all<(MOST > TILE_SIDE)>();
-            read_equations(k);
-        }
+        find_equations(k);
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
-            const bool both = counts && i < length && known >> (first + i) & 1;
-            k[i] = both ? share * k[i] : 0;
+            const bool both = i < length && (ZEROS || (counts && known >> (first + i) & 1));
+            k[i] = both ? weight * k[i] : 0;
             small = small && fabs(k[i]) < LIMIT;
             k[i] += first + i == lane;
         }
-        if (!__all_sync(ALL, small))
+        const double u = eliminate(k, counts ? value : 0, &least);
+        if (!__all_sync(ALL, small && least * LIMIT > 1))
             return false;
-        const double y = eliminate(k, counts ? value : 0);
-        room.left[lane] = counts ? y * share : 0;
+        room.left[lane] = ZEROS ? u : counts ? u * share : 0;
         if (length > 0 && lane == first)
             room.ridge[slot] = times;
-        sum.misfit += counts ? y * y : 0;
-        sum.size += counts ? y * y : 0;
+        add_misfit<MOST>(counts, u);
         return true;
     }
 
@@ -197,6 +307,7 @@ template <int COLUMNS> struct short_equations : short_window<COLUMNS> {
 
     __device__ __forceinline__ bool solve()
     {
+        this->gather_all();
         if (!solve_all())
             return false;
         __syncwarp();

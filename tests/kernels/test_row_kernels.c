@@ -89,13 +89,13 @@ static void compare_squares(const struct row_pass *p, uint32_t row, struct naive
 static void compare_counts(const struct row_pass *p, uint32_t row, struct naive_row *x)
 {
     naive_row_counts(p, row, x);
-    compare_row(p, row, x, 1e-11);
+    compare_row(p, row, x, 1e-12);
 }
 
-static void compare_totals(const struct row_pass *p, const struct naive_row *sum)
+/* count: of the pass's totals. */
+static void compare_totals(const struct row_pass *p, uint32_t count, const struct naive_row *sum)
 {
     struct row_totals all = {0};
-    const uint32_t count = p->of.sent ? p->dims[0] : p->args.spans + p->args.joins;
     for (uint32_t s = 0; s < count; s++) {
         const struct row_totals *of = &p->totals[s];
         all.misfit += of->misfit;
@@ -110,31 +110,50 @@ static void compare_totals(const struct row_pass *p, const struct naive_row *sum
     assert_true(fabs(all.violation - (double)sum->violation) <= 1e-11 * (double)sum->violation);
 }
 
-/* Rows without nonzeros are not written. */
+/* Rows without nonzeros are not written, or zero where their systems were sent. */
 static void compare_others(const struct row_pass *p)
 {
     const uint64_t bytes = p->ld * precision_bytes(p->of.precision);
     for (uint64_t i = 0; i < p->dims[0]; i++)
         for (uint64_t k = 0; i % ROW_CASE_STEP != 1 && k < bytes; k++)
-            assert_int_equal(((unsigned char *)p->m)[i * bytes + k], 0xff);
+            assert_int_equal(((unsigned char *)p->m)[i * bytes + k], p->of.sent ? 0 : 0xff);
+}
+
+/* As where devices share all rows: leaves their systems, and then solves these. Returns how many
+ * totals there are. */
+static uint32_t solve_sent(struct row_pass *p)
+{
+    struct row_systems_args args = p->args;
+    const uint32_t rows = p->dims[0], peers = p->of.counts && args.matrix ? 1 : 0;
+    const uint32_t length = row_sent_length(p->of.rank, args.matrix, peers);
+    double *system = calloc((uint64_t)rows * length, sizeof *system);
+    assert_non_null(system);
+    args.sent = (struct row_sent){.system = system, .length = length, .peers = peers};
+    assert_int_equal(row_systems_solve(&args, NULL), cudaSuccess);
+    assert_int_equal(row_sent_solve(&args, rows, NULL), cudaSuccess);
+    free(system);
+    return rows;
+}
+
+static uint32_t solve(struct row_pass *p)
+{
+    assert_int_equal(row_systems_solve(&p->args, NULL), cudaSuccess);
+    return p->args.spans + p->args.joins;
 }
 
 static void run(const struct row_case *of, const int *length, uint32_t rows)
 {
     struct row_pass *p = row_case_open(of, length, rows);
     struct naive_row *x = malloc(sizeof *x), sum = {0};
-    assert_int_equal(row_systems_solve(&p->args, NULL), cudaSuccess);
-    if (of->sent)
-        assert_int_equal(row_sent_solve(&p->args, p->dims[0], NULL), cudaSuccess);
+    const uint32_t totals = of->sent ? solve_sent(p) : solve(p);
     for (uint32_t row = 0; row < rows; row++) {
         (of->counts ? compare_counts : compare_squares)(p, row, x);
         sum.misfit += x->misfit;
         sum.penalty += x->penalty;
         sum.violation = fmaxl(sum.violation, x->violation);
     }
-    compare_totals(p, &sum);
-    if (!of->sent)
-        compare_others(p);
+    compare_totals(p, totals, &sum);
+    compare_others(p);
     free(x);
     row_case_close(p);
 }
@@ -158,12 +177,12 @@ static struct row_case case_of(uint32_t rank, unsigned number)
 
 static void squares(struct row_case of, unsigned number)
 {
-    of.counted = number % 2;
+    of.counted = number / 4 % 2;
     run(&of, lengths, ROWS);
     if (number % 4 == 0)
         run(&of, long_lengths, LONG_ROWS);
     of.short_rows = of.nonneg ? ROW_SHORT_DESCENT : ROW_SHORT_EQUATIONS;
-    if (of.unlisted == 0)
+    if (of.unlisted == 0 || !(of.nonneg || of.counted))
         run(&of, lengths, ROWS);
 }
 
@@ -188,13 +207,14 @@ static void test_nonnegative_rows(void **state)
     }
 }
 
-/* Where the ridge is so small that their equations would lose digits, short rows are left to the
- * others. */
+/* Where the ridge is so small that their equations would lose digits, or that what all rows have in
+ * common is nearly singular, short rows are left to the others. */
 static void test_small_ridges(void **state)
 {
     (void)state;
-    for (unsigned k = 0; k < RANKS; k++) {
-        struct row_case of = case_of(ranks[k], 4 * k);
+    for (unsigned k = 0; k < 2 * RANKS; k++) {
+        struct row_case of = case_of(ranks[k % RANKS], 4 * k);
+        of.unlisted = k / RANKS == 0 ? 0 : .1;
         of.ridge = k % 2 ? 1e-6 : 1e-9;
         of.short_rows = ROW_SHORT_EQUATIONS;
         run(&of, lengths, ROWS);
@@ -259,12 +279,30 @@ static void test_multiplied_counts(void **state)
     }
 }
 
+static void test_sent_rows(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 4 * RANKS; k++) {
+        struct row_case of = case_of(ranks[k % RANKS], k + 3);
+        of.sent = true;
+        of.unlisted = k % 5 < 2 ? .1 : 0;
+        of.nonneg = k / RANKS == 1;
+        of.counts = k / RANKS >= 2;
+        of.multiplies = k / RANKS == 3;
+        run(&of, lengths, ROWS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_free_rows),         cmocka_unit_test(test_nonnegative_rows),
-        cmocka_unit_test(test_small_ridges),      cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_multiplied_counts), cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_free_rows),
+        cmocka_unit_test(test_nonnegative_rows),
+        cmocka_unit_test(test_small_ridges),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_multiplied_counts),
+        cmocka_unit_test(test_sent_rows),
+        cmocka_unit_test(test_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

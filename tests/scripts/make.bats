@@ -51,7 +51,7 @@ of_program() { grep -E '^(OMPI_CC|[^ ]*(gcc|cc|mpicc)) '; }
 @test "make compile_commands.json: a command for each file, as JSON" {
     command -v python3 >/dev/null || skip "python3 is not installed"
     make_says compile_commands.json >/dev/null
-    cp -r "$ROOT"/{Makefile,src,tests} .
+    cp -r "$ROOT"/{Makefile,src,kernels,tests} .
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -s CUDA=0 compile_commands.json
     python3 - <<'END'
 import json, os, shlex

@@ -26,8 +26,7 @@ struct row_case {
     enum precision precision;
     bool wide_values, two_words, bases;
     double unlisted, ridge;
-    bool nonneg, counted, counts, multiplies, all_known, sliced;
-    bool sent; /* systems of all rows, before they are solved */
+    bool nonneg, counted, counts, multiplies, all_known, sliced, sent;
     int short_rows;
     uint32_t unknown;  /* of so many values one is unknown; 0: of 5 */
     uint32_t span_nnz; /* of a span: where rows are cut             */
@@ -51,8 +50,8 @@ struct row_pass {
     struct row_join join[ROW_CASE_NNZ], slice[ROW_CASE_NNZ];
     uint32_t next, left[ROW_CASE_NNZ];
     struct row_totals totals[2 * ROW_CASE_NNZ];
-    double *part, *sent;
-    double v[ROW_CASE_RANK * ROW_CASE_RANK];
+    double *part;
+    double v[ROW_CASE_RANK * ROW_CASE_RANK], v_inverse[ROW_CASE_RANK * ROW_CASE_RANK];
     double ridge[ROW_CASE_RANK], inverse[ROW_CASE_RANK], now[ROW_CASE_RANK], out[ROW_CASE_RANK];
     double linear[ROW_CASE_RANK], unit[ROW_CASE_RANK];
     struct row_systems_args args;
@@ -251,7 +250,14 @@ static inline void row_case_fill_args(struct row_pass *p)
                    .wide_values = of->wide_values},
         .old = p->rows_of[0],
         .rank = of->rank,
-        .common = {p->v, p->ridge, p->inverse, p->now, p->out, p->linear, p->unit},
+        .common = {.v = p->v,
+                   .v_inverse = p->v_inverse,
+                   .ridge = p->ridge,
+                   .inverse = p->inverse,
+                   .now = p->now,
+                   .out = p->out,
+                   .linear = p->linear,
+                   .unit = p->unit},
         .unlisted = of->unlisted,
         .nonneg = of->nonneg,
         .counted = of->counted,
@@ -274,16 +280,6 @@ static inline void row_case_fill_args(struct row_pass *p)
             (struct mttkrp_gather){row_case_field(p, n), p->rows_of[n]};
 }
 
-/* The systems of all rows are sent, where they are 0 before. */
-static inline void row_case_send(struct row_pass *p)
-{
-    const uint32_t peers = p->of.counts;
-    const uint32_t length = row_sent_length(p->of.rank, p->args.matrix, peers);
-    p->sent = calloc((size_t)p->dims[0] * length, sizeof *p->sent);
-    assert_non_null(p->sent);
-    p->args.sent = (struct row_sent){.system = p->sent, .length = length, .peers = peers};
-}
-
 /* Rows of so many nonzeros (rows). */
 static inline struct row_pass *row_case_open(const struct row_case *of, const int *length,
                                              uint32_t rows)
@@ -304,8 +300,6 @@ static inline struct row_pass *row_case_open(const struct row_case *of, const in
                              sizeof *p->part);
     p->args.part = p->part;
     memset(p->totals, 0xff, sizeof p->totals);
-    if (p->of.sent)
-        row_case_send(p);
     return p;
 }
 
@@ -318,7 +312,6 @@ static inline void row_case_close(struct row_pass *p)
     free(p->m);
     free(p->values);
     free(p->part);
-    free(p->sent);
     free(p);
 }
 

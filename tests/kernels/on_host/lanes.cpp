@@ -1,7 +1,5 @@
 #include "kernels/on_host/lanes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +11,16 @@ dim3 threadIdx, blockIdx, blockDim, gridDim;
 /* The dynamic shared memory of the thread block that runs (block_memory in row_warp.cuh). */
 alignas(16) unsigned char shared_bytes[LANES_SHARED_BYTES];
 
+extern "C" { /* where there is that sanitizer */
+__attribute__((weak)) void __asan_poison_memory_region(const volatile void *, size_t);
+__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void *, size_t);
+}
+
 namespace
 {
+
+/* Of the compiler, whose jumps from stack to stack no sanitizer takes for an end of functions. */
+using jump_place = void *[5];
 
 constexpr unsigned BLOCKS_AT_ONCE = 4;
 constexpr unsigned MOST_THREADS = 1024; /* of a thread block */
@@ -25,7 +31,7 @@ enum lane_state { RUNS, WAITS_FOR_WARP, WAITS_FOR_BLOCK, HAS_ENDED };
 
 struct fiber {
     ucontext_t start;
-    jmp_buf at;
+    jump_place at;
     bool has_begun;
     lane_state state;
     lane_place place; /* where it waits */
@@ -53,21 +59,50 @@ thread_block block[BLOCKS_AT_ONCE];
 unsigned threads, blocks; /* of a block; that run at once */
 uint64_t begun, all;      /* blocks               */
 fiber *present;
-jmp_buf launcher;
+jump_place launcher;
+int why_launcher; /* goes on: 0 at first, else one of these */
+constexpr int FAILED = 1, BLOCK_ENDED = 2;
 unsigned char *stacks;
 size_t stacks_bytes;
+
+bool is_same(const lane_place &a, const lane_place &b)
+{
+    return a.line == b.line && strcmp(a.what, b.what) == 0 && strcmp(a.file, b.file) == 0;
+}
+
+/* Whether two threads of a block are at the same place. */
+bool are_together(const fiber &a, const fiber &b)
+{
+    return a.state == b.state && (a.state == HAS_ENDED || is_same(a.place, b.place));
+}
+
+void print_threads(const thread_block &b, unsigned first, unsigned last)
+{
+    const fiber &f = b.thread[first];
+    fprintf(stderr, "  threads %u to %u ", first, last);
+    if (f.state == HAS_ENDED)
+        fprintf(stderr, "have ended\n");
+    else
+        fprintf(stderr, "%s %s, %s:%d\n", f.state == RUNS ? "have come to" : "wait in",
+                f.place.what, f.place.file, f.place.line);
+}
+
+[[noreturn]] void return_to_launcher(int why)
+{
+    why_launcher = why;
+    __builtin_longjmp(launcher, 1);
+}
 
 [[noreturn]] void fail(const char *why)
 {
     const thread_block &b = block[present->block];
     fprintf(stderr, "thread %u of block %u: %s\n", present->thread, b.index.x, why);
-    for (unsigned t = 0; t < threads; t++)
-        if (b.thread[t].state == HAS_ENDED)
-            fprintf(stderr, "  thread %u has ended\n", t);
-        else if (b.thread[t].state != RUNS || t == present->thread)
-            fprintf(stderr, "  thread %u waits in %s, %s:%d\n", t, b.thread[t].place.what,
-                    b.thread[t].place.file, b.thread[t].place.line);
-    _longjmp(launcher, 1);
+    for (unsigned first = 0, t = 1; t <= threads; t++)
+        if (t == threads || !are_together(b.thread[first], b.thread[t])) {
+            print_threads(b, first, t - 1);
+            first = t;
+        }
+    return_to_launcher(FAILED);
 }
 
 /* The thread goes on. */
@@ -77,7 +112,7 @@ size_t stacks_bytes;
     threadIdx = dim3(to->thread);
     blockIdx = block[to->block].index;
     if (to->has_begun)
-        _longjmp(to->at, 1);
+        __builtin_longjmp(to->at, 1);
     to->has_begun = true;
     setcontext(&to->start);
     abort();
@@ -85,7 +120,7 @@ size_t stacks_bytes;
 
 __attribute__((noinline)) void switch_to(fiber *to)
 {
-    if (to != present && !_setjmp(present->at))
+    if (to != present && !__builtin_setjmp(present->at))
         enter(to);
 }
 
@@ -145,7 +180,7 @@ void run_thread()
         enter(next);
     }
     check_shared();
-    _longjmp(launcher, 2);
+    return_to_launcher(BLOCK_ENDED);
 }
 
 /* Thread block `place` becomes the next one of the grid. */
@@ -161,7 +196,7 @@ void begin_block(unsigned place)
         fiber &f = b.thread[t];
         f.has_begun = false;
         f.state = RUNS;
-        f.place = {"nothing", "", 0};
+        f.place = {"its beginning", __FILE__, 0};
         f.thread = t;
         f.block = place;
         getcontext(&f.start);
@@ -200,19 +235,15 @@ template <typename X> X *numbers(size_t count)
     return x;
 }
 
-bool is_same(const lane_place &a, const lane_place &b)
-{
-    return a.line == b.line && strcmp(a.what, b.what) == 0 && strcmp(a.file, b.file) == 0;
-}
-
 /* Runs the blocks; false if the launch failed. */
 bool run_blocks()
 {
-    volatile unsigned place = 0;
-    const int why = _setjmp(launcher);
-    if (why == 1)
+    unsigned place = 0;
+    why_launcher = 0;
+    __builtin_setjmp(launcher);
+    if (why_launcher == FAILED)
         return false;
-    if (why == 2) { /* the present block has ended */
+    if (why_launcher == BLOCK_ENDED) {
         place = present->block;
         if (begun < all)
             begin_block(place);
@@ -274,7 +305,7 @@ void lanes_meet_in_block(const lane_place &place)
 void lanes_give_way()
 {
     const unsigned next = next_block(present->block);
-    if (next == present->block || _setjmp(present->at))
+    if (next == present->block || __builtin_setjmp(present->at))
         return;
     save_shared(block[present->block]);
     enter_block(next);
@@ -303,6 +334,11 @@ bool lanes_run(const lanes_launch &launch)
     for (size_t at = 0; at < stacks_bytes; at += STACK_BYTES)
         mprotect(stacks + at, GUARD_BYTES, PROT_NONE);
     memset(shared_bytes, NOTHING_WRITTEN, sizeof shared_bytes);
+    if (__asan_poison_memory_region) {
+        __asan_unpoison_memory_region(stacks, stacks_bytes);
+        __asan_poison_memory_region(shared_bytes + of.shared_bytes,
+                                    LANES_SHARED_BYTES - of.shared_bytes);
+    }
     for (unsigned k = 0; k < blocks; k++) {
         block[k].thread = numbers<fiber>(threads);
         block[k].warps = numbers<warp>(threads / LANES_OF_WARP + 1);
@@ -310,6 +346,8 @@ bool lanes_run(const lanes_launch &launch)
         begin_block(k);
     }
     const bool done = run_blocks();
+    if (__asan_unpoison_memory_region)
+        __asan_unpoison_memory_region(shared_bytes, LANES_SHARED_BYTES);
     for (unsigned k = 0; k < blocks; k++) {
         free(block[k].thread);
         free(block[k].warps);

@@ -47,6 +47,9 @@ static enum status open_common(struct device_row_systems *s, struct error *error
     const uint64_t rank = s->size.rank;
     if (device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error) != STATUS_OK)
         return error->status;
+    if (device_array_into(&s->common.v_inverse, rank * rank, sizeof *s->common.v_inverse, error) !=
+        STATUS_OK)
+        return error->status;
     if (device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error) != STATUS_OK)
         return error->status;
     if (device_array_into(&s->common.inverse, rank, sizeof *s->common.inverse, error) != STATUS_OK)
@@ -126,6 +129,7 @@ void device_row_systems_close(struct device_row_systems *s)
     device_row_stream_close(&s->stream);
     device_free(s->step);
     device_free(s->common.v);
+    device_free(s->common.v_inverse);
     device_free(s->common.ridge);
     device_free(s->common.inverse);
     device_free(s->common.now);
@@ -198,11 +202,11 @@ static int short_rows_of(const struct device_row_systems *s, const struct device
         return 0;
     if (rules->counts)
         return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->size.rank));
-    if (rules->unlisted != 0)
-        return 0;
     if (rules->nonneg)
-        return ROW_SHORT_DESCENT;
-    return rules->ridge ? ROW_SHORT_EQUATIONS : 0;
+        return rules->unlisted != 0 ? 0 : ROW_SHORT_DESCENT;
+    return (rules->unlisted != 0 ? !(rules->ridge && rules->counted) : rules->ridge)
+               ? ROW_SHORT_EQUATIONS
+               : 0;
 }
 
 enum status device_row_systems_begin(struct device_row_systems *s, const struct device_factors *f,
