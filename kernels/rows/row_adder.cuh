@@ -1,5 +1,6 @@
-/* Sums the system of a row, b and G of numerics/row_term.h, by a warp: from batches of 8 nonzeros
- * in the layout of the matrix instructions. Runs are added by row_run_adder. */
+/* Sums the system of a row, b and G of numerics/row_term.h, by the warps of a thread block: from
+ * batches of 8 nonzeros in the layout of the matrix instructions. Each warp has blocks of its own
+ * (row_tiles); all of them find the values of all nonzeros. Runs are added by row_run_adder. */
 #ifndef BLCO_ROW_ADDER_CUH
 #define BLCO_ROW_ADDER_CUH
 
@@ -11,37 +12,28 @@
 #include "numerics/poisson_term.h"
 #include "numerics/row_term.h"
 
-/* Numbers of a system beside b, G and q. */
-struct row_numbers {
-    double known; /* listed entries whose value is known */
-    union {
-        double misfit; /* struct row_totals, with the row as it was */
-        double least;  /* of counts: the least above 0, or infinity */
-    };
-    double size; /* struct row_totals */
-};
-
 template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
     static constexpr int LD = row_batches<T, COLUMNS>::LD;
     static constexpr int PAIRS = tile_pairs<BLOCKS>;
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
     static constexpr int PARTS = row_room<COLUMNS>::PARTS;
-    /* z of a batch is in registers. */
-    static constexpr bool IN_REGISTERS = !row_room<COLUMNS>::HOLDS_BATCH;
+    static constexpr int WARPS = warps_of_row<BLOCKS>;
+    static constexpr int OWN = own_blocks<BLOCKS>;
 
     const row_systems_args &a;
     row_room<COLUMNS> &room;
     row_batches<T, COLUMNS> batches;
+    const int warp;
     const uint32_t lane, t, g; /* lane = 4 g + t                                               */
     uint32_t row;              /* the one that is being summed                                 */
-    double b[BLOCKS];          /* of nonzeros t and t + 4 of the batches                       */
+    double b[OWN];             /* of nonzeros t and t + 4 of the batches                       */
     double sum[PAIRS][4];      /* tiles of G                                                   */
-    row_numbers numbers;       /* of the lanes, whose sum is 4 times that of the row           */
+    row_numbers numbers; /* of the threads, whose sum is 4 WARPS times that of the row         */
 
     __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of)
-        : a(args), room(of), batches(args.mttkrp, reinterpret_cast<T *>(of.g)), lane(threadIdx.x),
-          t(lane % 4), g(lane / 4)
+        : a(args), room(of), batches(args.mttkrp, reinterpret_cast<T *>(of.g)),
+          warp(warp_of_thread<WARPS>()), lane(lane_of_thread<WARPS>()), t(lane % 4), g(lane / 4)
     {
     }
 
@@ -60,11 +52,11 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
                    : 0;
     }
 
-    /* Until the row ends, what lanes t sum of entry i of q is after the stages. */
+    /* Until the row ends, what lanes t sum of entry g of block i of q is after the stages. */
     __device__ __forceinline__ double &part_of_q(int i) const
     {
         double *part = reinterpret_cast<double *>(batches.rows_of(2, 0));
-        return part[t * COLUMNS + i * TILE_SIDE + g];
+        return part[t * COLUMNS + component(i, g)];
     }
 
     __device__ __forceinline__ void begin_row(uint32_t which)
@@ -73,26 +65,27 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         numbers = {};
         if (COUNTS)
             numbers.least = INFINITY;
-        for (int i = 0; is_weighed() && i < BLOCKS; i++)
+        for (int i = 0; is_weighed() && i < OWN; i++)
             part_of_q(i) = 0;
+        if (threadIdx.x < COLUMNS)
+            room.old[threadIdx.x] = old_entry(threadIdx.x);
 #pragma unroll
-        for (int i = 0; i < BLOCKS; i++) {
-            room.old[i * TILE_SIDE + g] = old_entry(i * TILE_SIDE + g);
+        for (int i = 0; i < OWN; i++)
             b[i] = 0;
-        }
 #pragma unroll
         for (int k = 0; k < PAIRS; k++)
 #pragma unroll
             for (int e = 0; e < 4; e++)
                 sum[k][e] = 0;
-        __syncwarp();
     }
 
-    /* The component of entry `at` of block i: blocks 2 k and 2 k + 1 take turns, so that a lane
-     * reads the entries of both at once. */
-    __device__ __forceinline__ static uint32_t component(int i, uint32_t at)
+    /* Blocks that a lane reads at once: the entries of blocks 2 p and 2 p + 1 take turns. */
+    static constexpr int AT_ONCE = BLOCKS == 1 ? 1 : 2;
+
+    /* The component of entry `at` of block i, in the order of this warp. */
+    __device__ __forceinline__ uint32_t component(int i, uint32_t at) const
     {
-        return BLOCKS == 1 ? at : (i / 2 * TILE_SIDE + at) * 2 + i % 2;
+        return (block_pair_of(warp, i / AT_ONCE) * TILE_SIDE + at) * AT_ONCE + i % AT_ONCE;
     }
 
     /* Where the row of nonzero t of a half stands among those of a gather. */
@@ -101,17 +94,18 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         return (4 * half + t) * LD;
     }
 
-    /* x = entries `at` of all blocks of a row. */
-    template <typename X>
-    __device__ __forceinline__ static void read(const X *row, uint32_t at, double (&x)[BLOCKS])
+    /* x = entries `at` of all blocks of a row, in the order of a warp. */
+    template <typename X, int COUNT>
+    __device__ __forceinline__ static void read(const X *row, uint32_t at, int order,
+                                                double (&x)[COUNT])
     {
-        constexpr int COUNT = BLOCKS == 1 ? 1 : 2;
+        using entries = row_entries<X, AT_ONCE>;
 #pragma unroll
-        for (int i = 0; i < BLOCKS; i += COUNT) {
-            const auto some =
-                reinterpret_cast<const row_entries<X, COUNT> *>(row)[i / COUNT * TILE_SIDE + at];
+        for (int i = 0; i < COUNT; i += AT_ONCE) {
+            const entries some = reinterpret_cast<const entries *>(
+                row)[block_pair_of(order, i / AT_ONCE) * TILE_SIDE + at];
 #pragma unroll
-            for (int e = 0; e < COUNT; e++)
+            for (int e = 0; e < AT_ONCE; e++)
                 x[i + e] = some.x[e];
         }
     }
@@ -128,12 +122,12 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
             for (int i = 0; i < BLOCKS; i++)
                 z[i] = 1;
         } else {
-            read(rows, g, z);
+            read(rows, g, warp, z);
         }
 #pragma unroll
         for (int k = GATHERS == ANY ? 0 : 1; k < gathers; k++) {
             double x[BLOCKS];
-            read(rows + k * BATCH * LD, g, x);
+            read(rows + k * BATCH * LD, g, warp, x);
 #pragma unroll
             for (int i = 0; i < BLOCKS; i++)
                 z[i] *= x[i];
@@ -141,12 +135,13 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     }
 
     /* This lane's part of the model's value at a nonzero. */
-    __device__ __forceinline__ static double part_of_value(const double (&z)[BLOCKS],
-                                                           const double (&old)[BLOCKS])
+    template <int COUNT>
+    __device__ __forceinline__ static double part_of_value(const double (&z)[COUNT],
+                                                           const double (&old)[COUNT])
     {
         double even = z[0] * old[0], odd = 0;
 #pragma unroll
-        for (int i = 1; i < BLOCKS; i++) {
+        for (int i = 1; i < COUNT; i++) {
             if (i % 2)
                 odd = fma(z[i], old[i], odd);
             else
@@ -211,22 +206,27 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         both[1] = lane & 4 ? x : other;
     }
 
+    /* b += c z. */
     __device__ __forceinline__ void add_vector(double c, const double (&z)[BLOCKS])
     {
 #pragma unroll
-        for (int i = 0; i < BLOCKS; i++)
+        for (int i = 0; i < OWN; i++)
             b[i] = fma(c, z[i], b[i]);
     }
 
-    /* G += sum of w z z', where z(half, block) is entry g of nonzero t. */
-    template <typename Z> __device__ __forceinline__ void add_matrix(const double (&w)[2], Z &&z)
+    /* G += sum of w z z', where z[half][block] is entry g of nonzero t of a half. */
+    __device__ __forceinline__ void add_matrix(const double (&w)[2], const double (*z)[BLOCKS])
     {
         each_tile_pair<BLOCKS>([&](auto number) {
             constexpr int k = decltype(number)::value;
-            constexpr tile_pair p = tile_pair_at(k);
+            constexpr tile_pair p = tile_pair_at<BLOCKS>(k);
             constexpr int below = p.row + 1 < BLOCKS ? p.row + 1 : p.row;
-            multiply_tiles(sum[k], z(0, p.row), z(0, below), z(1, p.row), z(1, below),
-                           w[0] * z(0, p.column), w[1] * z(1, p.column));
+            if constexpr (WARPS > 1) /* fewer blocks are rows than columns */
+                multiply_tiles(sum[k], w[0] * z[0][p.row], w[0] * z[0][below], w[1] * z[1][p.row],
+                               w[1] * z[1][below], z[0][p.column], z[1][p.column]);
+            else
+                multiply_tiles(sum[k], z[0][p.row], z[0][below], z[1][p.row], z[1][below],
+                               w[0] * z[0][p.column], w[1] * z[1][p.column]);
         });
     }
 
@@ -234,14 +234,11 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     template <int GATHERS> __device__ __forceinline__ void add_batch(const batch &x, int which)
     {
         double z[2][BLOCKS], m[2], c[2], w[2], q[2], old[BLOCKS];
-        read(room.old, g, old);
+        read(room.old, g, warp, old);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             multiply<GATHERS>(which, half, z[half]);
             m[half] = part_of_value(z[half], old);
-            if constexpr (!IN_REGISTERS)
-                for (int i = 0; i < BLOCKS; i++)
-                    room.z[place_of(half) + component(i, g)] = z[half][i];
         }
         const factors of = term_of(x, sum_of_value(m));
         of_both(of.c, c);
@@ -249,18 +246,12 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
             of_both(of.q, q);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            if constexpr (!IN_REGISTERS)
-                read(room.z + place_of(half), g, z[half]);
             add_vector(c[half], z[half]);
-            for (int i = 0; is_weighed() && i < BLOCKS; i++)
+            for (int i = 0; is_weighed() && i < OWN; i++)
                 part_of_q(i) += q[half] * z[half][i];
         }
         of_both(of.w, w);
-        if constexpr (IN_REGISTERS)
-            add_matrix(w, [&](int half, int i) { return z[half][i]; });
-        else
-            add_matrix(w,
-                       [&](int half, int i) { return room.z[place_of(half) + component(i, g)]; });
+        add_matrix(w, z);
     }
 
     __device__ __forceinline__ void add(const batch &x, int which)
@@ -278,13 +269,13 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         return room.g[min(i, j) * G_LD + max(i, j)];
     }
 
-    /* The tile (block, column), block >= column, into the upper half of G. */
+    /* The tile (block, column) into the upper half of G. */
     __device__ __forceinline__ void put_tile(int block, int column, double x, double y)
     {
         const uint32_t i = component(block, g);
-        if (block > column || g >= 2 * t)
+        if (block != column || g >= 2 * t)
             upper(i, component(column, 2 * t)) = x;
-        if (block > column || g >= 2 * t + 1)
+        if (block != column || g >= 2 * t + 1)
             upper(i, component(column, 2 * t + 1)) = y;
     }
 
@@ -298,13 +289,13 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     /* q, which is not a part of G any more. */
     __device__ __forceinline__ void put_q()
     {
-        double sum[BLOCKS];
+        double sum[OWN];
 #pragma unroll
-        for (int i = 0; i < BLOCKS; i++)
+        for (int i = 0; i < OWN; i++)
             sum[i] = sum_of_g(part_of_q(i));
-        __syncwarp();
+        sync_warps<WARPS>();
 #pragma unroll
-        for (int i = 0; i < BLOCKS; i++)
+        for (int i = 0; i < OWN; i++)
             if (t == 0)
                 room.q[component(i, g)] = sum[i];
     }
@@ -315,30 +306,43 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
             put_q();
         each_tile_pair<BLOCKS>([&](auto number) {
             constexpr int k = decltype(number)::value;
-            constexpr tile_pair p = tile_pair_at(k);
-            if constexpr (p.row >= p.column)
+            constexpr tile_pair p = tile_pair_at<BLOCKS>(k);
+            if constexpr (p.column != p.row + 1) /* (p.row + 1, p.row) is there */
                 put_tile(p.row, p.column, sum[k][0], sum[k][1]);
             if constexpr (p.row + 1 < BLOCKS)
                 put_tile(p.row + 1, p.column, sum[k][2], sum[k][3]);
         });
 #pragma unroll
-        for (int i = 0; i < BLOCKS; i++) {
+        for (int i = 0; i < OWN; i++) {
             const double x = sum_of_g(b[i]);
             if (t == 0)
                 room.b[component(i, g)] = x;
         }
-        __syncwarp();
+        if (warp > 0 && lane == 0)
+            room.numbers = numbers;
+        sync_warps<WARPS>();
+        if constexpr (WARPS > 1)
+            add_numbers(room.numbers);
     }
 
-    /* Of all nonzeros, in all lanes. */
+    /* What the other warp has of the nonzeros; the first warp needs the sum. */
+    __device__ __forceinline__ void add_numbers(const row_numbers &x)
+    {
+        numbers.known += x.known;
+        numbers.misfit = COUNTS ? fmin(numbers.least, x.least) : numbers.misfit + x.misfit;
+        numbers.size += x.size;
+    }
+
+    /* Of all nonzeros of the warp, in all lanes. */
     __device__ __forceinline__ void sum_numbers()
     {
+        constexpr int TIMES = 4 * WARPS;
         double least = numbers.least;
         for (int step = 1; step < WARP; step *= 2)
             least = fmin(least, __shfl_xor_sync(ALL, least, step));
-        numbers.known = warp_sum(numbers.known) / 4;
-        numbers.misfit = COUNTS ? least : warp_sum(numbers.misfit) / 4;
-        numbers.size = warp_sum(numbers.size) / 4;
+        numbers.known = warp_sum(numbers.known) / TIMES;
+        numbers.misfit = COUNTS ? least : warp_sum(numbers.misfit) / TIMES;
+        numbers.size = warp_sum(numbers.size) / TIMES;
     }
 };
 

@@ -1,6 +1,7 @@
-/* Reads the nonzeros of a span batch by batch, by a warp: up to 8 nonzeros of one row at a time.
- * The rows that they gather are copied into one of two stages in shared memory, without passing
- * through registers. Or window by window, where a run begins (row_run). */
+/* Reads the nonzeros of a span batch by batch: up to 8 nonzeros of one row at a time. The rows that
+ * they gather are copied into one of two stages in shared memory, without passing through
+ * registers. Or window by window, where a run begins (row_run). All warps of a thread block read
+ * the same, and share the copies. */
 #ifndef BLCO_ROW_BATCHES_CUH
 #define BLCO_ROW_BATCHES_CUH
 
@@ -23,6 +24,12 @@ struct window {
     uint32_t row; /* not before it is the present window */
 };
 
+/* A window on its way, of which a lane reads its own nonzero only; shared. */
+struct coming_window {
+    uint64_t index[WARP]; /* the first word */
+    double value[WARP];   /* or a float in the place of each */
+};
+
 /* Up to BATCH nonzeros of one row, whose gathered rows are in a stage or on their way there. */
 struct batch {
     double value; /* of nonzero `lane % BATCH`; NaN: not there */
@@ -42,7 +49,8 @@ struct span_of_rows {
 template <typename T, int COLUMNS> struct row_batches {
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T);
     static constexpr int VECTORS = COLUMNS / WIDTH; /* of a row                                 */
-    static constexpr int AT_ONCE = BATCH < WARP / VECTORS ? BATCH : WARP / VECTORS;
+    static constexpr int WARPS = warps_of_row<COLUMNS / TILE_SIDE>;
+    static constexpr int AT_ONCE = BATCH < WARPS * WARP / VECTORS ? BATCH : WARPS * WARP / VECTORS;
     static constexpr int STEPS = BATCH / AT_ONCE; /* copies of a batch's rows                 */
     /* Entries from one row in a stage to the next: those of four nonzeros lie in different banks.
      */
@@ -65,8 +73,8 @@ template <typename T, int COLUMNS> struct row_batches {
     window now, next;
 
     __device__ __forceinline__ row_batches(const mttkrp_args &args, T *stages)
-        : a(args), stage(stages), lane(threadIdx.x), narrow(!args.index[1] && !args.base),
-          base(nullptr)
+        : a(args), stage(stages), lane(lane_of_thread<WARPS>()),
+          narrow(!args.index[1] && !args.base), base(nullptr)
     {
     }
 
@@ -104,9 +112,9 @@ template <typename T, int COLUMNS> struct row_batches {
     }
 
     /* Nonzero `lane + by` of those in the present window and the next one. */
-    template <typename X> __device__ __forceinline__ static X slid(X low, X high, int by)
+    template <typename X> __device__ __forceinline__ X slid(X low, X high, int by) const
     {
-        const int from = static_cast<int>(threadIdx.x) + by;
+        const int from = static_cast<int>(lane) + by;
         const X a = __shfl_sync(ALL, low, from), b = __shfl_sync(ALL, high, from);
         return from < WARP ? a : b;
     }
@@ -180,15 +188,28 @@ template <typename T, int COLUMNS> struct row_batches {
         return true;
     }
 
-    /* Starts to read the next window; all of it belongs to the run, or the run ends before it. */
-    __device__ __forceinline__ void pass_window()
+    /* The next window is on its way through shared memory, as registers have no room for it; all of
+     * it belongs to the run, or the run ends before it. */
+    __device__ __forceinline__ void pass_window(coming_window &next) const
     {
-        first += WARP;
-        if (first < end)
-            now = read<true>(first);
+        const uint64_t at = first + WARP + lane, i = at < end ? at : end - 1;
+        __pipeline_memcpy_async(next.index + lane, a.index[0] + i, sizeof *next.index);
+        if (has_wide_values(a, precision_of<T>))
+            __pipeline_memcpy_async(next.value + lane, static_cast<const double *>(a.value) + i,
+                                    sizeof(double));
+        else
+            __pipeline_memcpy_async(next.value + lane, static_cast<const float *>(a.value) + i,
+                                    sizeof(float));
+        __pipeline_commit();
     }
-    __device__ __forceinline__ bool run_goes_on(uint32_t row) const
+    __device__ __forceinline__ bool run_goes_on(uint32_t row, const coming_window &next)
     {
+        __pipeline_wait_prior(0);
+        const double *value = next.value + lane;
+        first += WARP;
+        now.index.word[0] = next.index[lane];
+        now.value =
+            has_wide_values(a, precision_of<T>) ? *value : *reinterpret_cast<const float *>(value);
         return __all_sync(ALL, first + WARP <= end && is_of_run(now, row));
     }
     __device__ __forceinline__ void end_run()
@@ -207,8 +228,8 @@ template <typename T, int COLUMNS> struct row_batches {
     __device__ __forceinline__ void copy_rows(int which, int count) const
     {
         const int gathers = GATHERS == ANY ? a.gathers : GATHERS;
-        const uint32_t v = lane % VECTORS, row_bytes = a.vectors * VECTOR_BYTES;
-        const int place = static_cast<int>(lane / VECTORS) % AT_ONCE;
+        const uint32_t v = threadIdx.x % VECTORS, row_bytes = a.vectors * VECTOR_BYTES;
+        const int place = static_cast<int>(threadIdx.x / VECTORS) % AT_ONCE;
         T *to = rows_of(which, 0) + place * LD + v * WIDTH;
 #pragma unroll(GATHERS == ANY ? 1 : GATHERS)
         for (int k = 0; k < gathers; k++, to += BATCH * LD) {

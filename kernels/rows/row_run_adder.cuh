@@ -5,21 +5,33 @@
 #include "kernels/rows/row_adder.cuh"
 #include "kernels/rows/row_run.cuh"
 
+/* What two warps tell each other of a step: each finds the products and the terms of half of its
+ * nonzeros. A lane has two of these, which stand side by side, as matrix instructions take them. */
+template <int COLUMNS> struct run_exchange {
+    using both = row_entries<double, 2>;
+    static constexpr int LD = COLUMNS + 2; /* four rows lie in different banks */
+    both z[RUN_STEP / 2][LD];              /* (two nonzeros, entries of block after block) */
+    both term[RUN_STEP];                   /* c, w                                         */
+};
+
 template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<T, BLOCKS, COUNTS> {
     using adder = row_adder<T, BLOCKS, COUNTS>;
-    using adder::a, adder::room, adder::batches, adder::lane, adder::t, adder::g, adder::row,
-        adder::b, adder::sum, adder::numbers, adder::row_adder, adder::read, adder::part_of_value,
-        adder::square_of, adder::count_of, adder::add_vector, adder::add_matrix;
+    using adder::a, adder::room, adder::batches, adder::warp, adder::lane, adder::t, adder::g,
+        adder::row, adder::b, adder::sum, adder::numbers, adder::COLUMNS, adder::WARPS,
+        adder::row_adder, adder::read, adder::part_of_value, adder::square_of, adder::count_of,
+        adder::add_vector, adder::add_matrix;
     using typename adder::factors;
+    using exchange = run_exchange<COLUMNS>;
+    static constexpr int LANE = RUN_STEP / (4 * WARPS); /* as in struct row_run */
 
     /* Whether the next nonzeros of the present row are a run, which begins with the window. */
     __device__ __forceinline__ bool begin_run()
     {
-        return adder::IN_REGISTERS && batches.narrow && !adder::is_weighed() &&
+        return batches.narrow && !adder::is_weighed() &&
                (a.mttkrp.gathers == 2 || a.mttkrp.gathers == 3) && batches.begin_run(row);
     }
 
-    /* What nonzero lane / 2 of a step adds, which 2 lanes have. */
+    /* What a nonzero of a step adds, which 2 WARPS lanes have. */
     __device__ __forceinline__ factors term_of(double x, double m)
     {
         return COUNTS ? count_of(x, m, a.unlisted) : square_of(x, 1, m, a.unlisted, 2);
@@ -39,21 +51,34 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
             x[i] = moved(x[i], lane % TILE_SIDE * 4 + lane / TILE_SIDE);
     }
 
-    /* b is in the lanes of the run. */
+    /* c and w of nonzero threadIdx.x / (2 WARPS) of a step. */
     template <typename RUN>
-    __device__ __forceinline__ void add_step(const RUN &run, int step, const double (&old)[BLOCKS])
+    __device__ __forceinline__ factors terms_of(const RUN &run, int step, const double (&m)[LANE])
     {
-        double z[RUN_LANE][BLOCKS], m[RUN_LANE];
-        run.multiply(step, z);
+        return term_of(run.value(step, threadIdx.x / (2 * WARPS)), sum_of_lanes(m));
+    }
+
+    /* Adds the step of one warp. b is in the lanes of the run. */
+    template <typename RUN>
+    __device__ __forceinline__ void add_own(const RUN &run, int step, const double (&old)[BLOCKS])
+    {
+        double z[LANE][BLOCKS], m[LANE];
+        run.multiply(step, [&](int first, int, const typename RUN::products &some) {
 #pragma unroll
-        for (int u = 0; u < RUN_LANE; u++)
+            for (int u = 0; u < RUN::ROWS_AT_ONCE; u++)
+#pragma unroll
+                for (int i = 0; i < BLOCKS; i++)
+                    z[first + u][i] = some[u][i];
+        });
+#pragma unroll
+        for (int u = 0; u < LANE; u++)
             m[u] = part_of_value(z[u], old);
-        const factors of = term_of(run.value(step), sum_of_lanes(m));
+        const factors of = terms_of(run, step, m);
 #pragma unroll
-        for (int u = 0; u < RUN_LANE; u++)
+        for (int u = 0; u < LANE; u++)
             add_vector(moved(of.c, 2 * u, TILE_SIDE), z[u]);
 #pragma unroll
-        for (int u = 0; u < RUN_LANE; u += 2) {
+        for (int u = 0; u < LANE; u += 2) {
             double w[2];
 #pragma unroll
             for (int half = 0; half < 2; half++) {
@@ -61,8 +86,67 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
                 /* of squares, all nonzeros of a run have the same w */
                 w[half] = COUNTS ? moved(of.w, TILE_SIDE * t + 2 * (u + half)) : of.w;
             }
-            add_matrix(w, [&](int half, int i) { return z[u + half][i]; });
+            add_matrix(w, z + u);
         }
+    }
+
+    /* The products and terms of this warp's nonzeros of a step, for both warps. */
+    template <typename RUN>
+    __device__ __forceinline__ void put_step(const RUN &run, int step, exchange &to)
+    {
+        const uint32_t e = lane % TILE_SIDE;
+        auto *z = to.z[threadIdx.x / TILE_SIDE] + e;
+        double m[LANE] = {};
+        run.multiply(step, [&](int, int first, const typename RUN::products &some) {
+            constexpr int COUNT = RUN::PIECES_AT_ONCE * RUN::ENTRIES;
+            double old[COUNT];
+            read(room.old + first * TILE_SIDE, e, 0, old);
+#pragma unroll
+            for (int u = 0; u < LANE; u++)
+                m[u] += part_of_value(some[u], old);
+#pragma unroll
+            for (int i = 0; i < COUNT; i++)
+                z[(first + i) * TILE_SIDE] = {some[0][i], some[1][i]};
+        });
+        const factors of = terms_of(run, step, m);
+        to.term[threadIdx.x / (2 * WARPS)] = {of.c, of.w};
+    }
+
+    /* Adds the step that both warps have put. */
+    __device__ __forceinline__ void add_put(const exchange &from)
+    {
+        /* of squares, all nonzeros of a run have the same w */
+        const double same_w = row_term_of(0, 1, 0, a.unlisted).w;
+        int order = warp;
+        take_as_new(order); /* registers have no room for the places of the blocks */
+#pragma unroll
+        for (int first = 0; first < RUN_STEP / 2; first += 4) {
+            double z[2][BLOCKS], w[2];
+#pragma unroll
+            for (int i = 0; i < BLOCKS; i++) {
+                const int block = 2 * block_pair_of(order, i / 2) + i % 2;
+                const auto both = from.z[first + t][block * TILE_SIDE + g];
+                z[0][i] = both.x[0];
+                z[1][i] = both.x[1];
+            }
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const auto term = from.term[2 * (first + t) + half];
+                add_vector(term.x[0], z[half]);
+                w[half] = COUNTS ? term.x[1] : same_w;
+            }
+            add_matrix(w, z);
+        }
+    }
+
+    /* Adds the step of two warps. They have put the next one elsewhere before one of them puts
+     * another one here. */
+    template <typename RUN>
+    __device__ __forceinline__ void add_shared(const RUN &run, int step, exchange &x)
+    {
+        put_step(run, step, x);
+        sync_warps<WARPS>();
+        add_put(x);
     }
 
     /* Adds nothing. After a matrix instruction the compiler knows that the lanes are together; then
@@ -73,40 +157,54 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
     }
 
     /* Adds the window, and those after it that go on. */
-    template <int GATHERS> __device__ __forceinline__ void add_run_of(T *stage)
+    template <int GATHERS, bool WHOLE> __device__ __forceinline__ void add_run_of()
     {
-        using run_of = row_run<T, BLOCKS, GATHERS>;
-        static_assert(sizeof(typename run_of::run_window) <=
-                          GATHERS * BATCH * adder::LD * sizeof(T),
-                      "a stage has room for a window");
-        run_of run(a.mttkrp, stage);
+        using run_of = row_run<T, BLOCKS, GATHERS, WHOLE>;
+        using run_window = typename run_of::run_window;
+        constexpr int STEPS = WARP / RUN_STEP;
+        constexpr uint32_t EXCHANGED = WARPS > 1 ? STEPS * sizeof(exchange) : 0;
+        constexpr uint32_t NEEDED = EXCHANGED + WARPS * sizeof(run_window);
+        static_assert(NEEDED <= sizeof room.g || NEEDED <= adder::stage_bytes(GATHERS, false),
+                      "there is room in the place of G and of the stages");
+        auto *shared = reinterpret_cast<unsigned char *>(room.g);
+        run_of run(a.mttkrp, reinterpret_cast<run_window *>(shared + EXCHANGED));
         double old[BLOCKS];
-        read(room.old, lane % TILE_SIDE, old);
-        to_run(b);
+        if constexpr (WARPS == 1) {
+            read(room.old, lane % TILE_SIDE, 0, old);
+            to_run(b);
+        }
         join_lanes();
         do {
             run.put(batches.now.index.word[0], batches.now.value);
-            batches.pass_window();
+            batches.pass_window(run.window.next);
             __syncwarp();
 #pragma unroll 1
-            for (int step = 0; step < WARP / RUN_STEP; step++)
-                add_step(run, step, old);
+            for (int step = 0; step < STEPS; step++)
+                if constexpr (WARPS == 1)
+                    add_own(run, step, old);
+                else
+                    add_shared(run, step, reinterpret_cast<exchange *>(shared)[step]);
             __syncwarp();
             numbers.known += 4;
-        } while (batches.run_goes_on(row));
-        to_tiles(b);
+        } while (batches.run_goes_on(row, run.window.next));
+        if constexpr (WARPS == 1)
+            to_tiles(b);
+        sync_warps<WARPS>();
         batches.end_run();
     }
 
-    /* stage: one that is free. */
-    __device__ __forceinline__ void add_run(T *stage)
+    /* No batch is in the stages. */
+    __device__ __forceinline__ void add_run()
     {
-        if constexpr (adder::IN_REGISTERS) {
-            if (a.mttkrp.gathers == 2)
-                add_run_of<2>(stage);
-            else
-                add_run_of<3>(stage);
-        }
+        const bool whole = a.mttkrp.vectors * VECTOR_BYTES == COLUMNS * sizeof(T);
+        if (a.mttkrp.gathers == 2 && whole)
+            add_run_of<2, true>();
+        else if (a.mttkrp.gathers == 2)
+            add_run_of<2, false>();
+        else if (whole)
+            add_run_of<3, true>();
+        else
+            add_run_of<3, false>();
     }
 };
 

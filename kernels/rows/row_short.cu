@@ -142,7 +142,7 @@ cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t st
     const short_kernel kernel = kernel_of(*args);
     void *list[] = {const_cast<row_systems_args *>(args)};
     uint32_t warps;
-    cudaError_t code = warps_of_device(kernel.solve, kernel.bytes, &warps);
+    cudaError_t code = blocks_of_device(kernel.solve, WARP, kernel.bytes, &warps);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args->next, 0, sizeof *args->next, stream);
     if (code == cudaSuccess)

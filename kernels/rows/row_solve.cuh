@@ -12,9 +12,18 @@
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
 
-/* A warp's room for the system of a row; lane l has entries l and l + WARP of what is in registers.
- * The stride of g keeps the lanes of a column apart. Vectors of 16 bytes are read from `old` and z.
- */
+/* Numbers of a system beside b, G and q. */
+struct row_numbers {
+    double known; /* listed entries whose value is known */
+    union {
+        double misfit; /* struct row_totals, with the row as it was */
+        double least;  /* of counts: the least above 0, or infinity */
+    };
+    double size; /* struct row_totals */
+};
+
+/* The room for the system of a row; lane l has entries l and l + WARP of what is in registers. The
+ * stride of g keeps the lanes of a column apart. Vectors of 16 bytes are read from `old`. */
 template <int COLUMNS_OF> struct alignas(16) row_room {
     static constexpr int COLUMNS = COLUMNS_OF;
     static constexpr int LD = COLUMNS + 1;
@@ -25,14 +34,13 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
         double step[COLUMNS];            /* d                                     */
         double q[COLUMNS];               /* of counts, once nonzeros are added    */
     };
-    double inverse[COLUMNS]; /* of L's diagonal */
-    row_totals totals;       /* of the span     */
-    /* z of a batch of nonzeros, where registers have no room for it. */
-    static constexpr bool HOLDS_BATCH = COLUMNS > 32;
-    alignas(16) double z[HOLDS_BATCH ? BATCH * (COLUMNS + 8) : 1];
+    double inverse[COLUMNS]; /* of L's diagonal                                      */
+    row_totals totals;       /* of the span                                          */
+    row_numbers numbers;     /* of the second warp's nonzeros, where there is one    */
+    uint32_t work;           /* what the warps of a thread block have taken          */
     /* G's entries (i, j) with i <= j; below the diagonal, the factor L, but of its tiles on the
-     * diagonal the inverses. While nonzeros are added, their stages are in its place, and may be
-     * longer. */
+     * diagonal the inverses. While nonzeros are added, their stages, or what a run needs, are in
+     * its place, and may be longer. */
     alignas(16) double g[COLUMNS * LD];
 };
 

@@ -1,5 +1,6 @@
-/* A thread block is one warp. While it adds a batch of nonzeros to the system of a row, the rows
- * that the next batch of the row gathers are on their way. */
+/* A thread block is one warp, or two that sum parts of the same systems, which the first one solves
+ * (row_tiles). While it adds a batch of nonzeros to the system of a row, the rows that the next
+ * batch of the row gathers are on their way. */
 #include "kernels/rows/row_systems.h"
 
 #include "kernels/rows/row_counts.cuh"
@@ -18,10 +19,10 @@ constexpr int LEAST_AT = 1; /* of a part */
 
 template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T, BLOCKS, COUNTS> {
     using adder = row_run_adder<T, BLOCKS, COUNTS>;
-    using adder::a, adder::room, adder::batches, adder::lane, adder::row, adder::numbers,
-        adder::COLUMNS, adder::PARTS, adder::WIDTH, adder::row_run_adder, adder::old_entry,
-        adder::begin_row, adder::add, adder::begin_run, adder::add_run, adder::sum_numbers,
-        adder::put_row;
+    using adder::a, adder::room, adder::batches, adder::warp, adder::lane, adder::row,
+        adder::numbers, adder::COLUMNS, adder::PARTS, adder::WARPS, adder::WIDTH,
+        adder::row_run_adder, adder::old_entry, adder::begin_row, adder::add, adder::begin_run,
+        adder::add_run, adder::sum_numbers, adder::put_row;
 
     /* What is added is the same in all lanes. */
     __device__ __forceinline__ void count(const row_totals &x)
@@ -173,18 +174,26 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     }
 
     /* part: where the system goes if it is only a part of the row's; else NULL. */
-    __device__ __forceinline__ void end_row(double *part)
+    __device__ __forceinline__ void use_row(double *part)
     {
-        if (!a.joined) {
-            sum_numbers();
-            put_row();
-        }
         if (part)
             copy_part(part, false);
         else if (a.sent.system && !a.taken)
             send_row();
         else
             solve_row();
+    }
+
+    __device__ __forceinline__ void end_row(double *part)
+    {
+        if (!a.joined) {
+            sum_numbers();
+            put_row();
+        }
+        if (warp == 0)
+            use_row(part);
+        if constexpr (WARPS > 1)
+            sync_warps<WARPS>();
     }
 
     __device__ __forceinline__ double *part_of(uint32_t span, int tail) const
@@ -200,16 +209,21 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         bool open;    /* the system of a row is in registers or in shared memory */
     };
 
+    /* Begins with the whole system of join `which`. */
+    __device__ __forceinline__ void take_join(uint32_t which)
+    {
+        row = a.join[which].row;
+        copy_part(a.part + a.join[which].first * uint64_t{part_length<COLUMNS>}, true);
+    }
+
     /* Begins with a span, or with the whole system of join, or of sent row, `which`. */
     __device__ __forceinline__ walk_state begin(uint32_t which)
     {
-        if (a.taken) {
-            take_row(which);
-            return {false, false, false, true};
-        }
         if (a.joined) {
-            row = a.join[which].row;
-            copy_part(a.part + a.join[which].first * uint64_t{part_length<COLUMNS>}, true);
+            if (warp == 0 && a.taken)
+                take_row(which);
+            else if (warp == 0)
+                take_join(which);
             return {false, false, false, true};
         }
         const uint64_t begin = __ldg(a.span + which), end = __ldg(a.span + which + 1);
@@ -226,24 +240,26 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     __device__ __forceinline__ void walk(uint32_t which_one)
     {
         batch x = {};
-        room.totals = a.short_rows > 0 && !a.joined ? a.totals[which_one] : row_totals{};
+        if (warp == 0)
+            room.totals = a.short_rows > 0 && !a.joined ? a.totals[which_one] : row_totals{};
         walk_state at = begin(which_one);
         for (int which = 0; at.open || at.reads; which ^= 1) {
             batch y = {};
             uint32_t next = 0;
-            if (at.open && at.reads && begin_run())
-                add_run(batches.rows_of(which ^ 1, 0));
-            at.reads = at.reads && batches.find_next(&next);
-            const bool stays = at.open && at.reads && next == row;
-            if (at.reads && (stays || !at.open))
+            const bool runs = at.open && at.reads && begin_run();
+            at.reads = at.reads && (runs || batches.find_next(&next));
+            const bool stays = at.open && at.reads && (runs || next == row);
+            if (!runs && at.reads && (stays || !at.open))
                 y = batches.take_some(which ^ 1, next);
             __pipeline_commit();
             __pipeline_wait_prior(1);
-            __syncwarp();
+            sync_warps<WARPS>();
             if (x.count > 0)
                 add(x, which);
-            __syncwarp();
+            sync_warps<WARPS>();
             x = y;
+            if (runs)
+                add_run();
             if (stays)
                 continue;
             if (at.open) {
@@ -258,21 +274,37 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     }
 };
 
+template <int BLOCKS> constexpr int threads_of_row = warps_of_row<BLOCKS> *WARP;
+
+/* Thread blocks of a processor. */
 template <int BLOCKS>
-constexpr int warps_at_once = BLOCKS <= 1   ? 16
-                              : BLOCKS <= 2 ? 14
-                              : BLOCKS <= 4 ? 12
-                                            : 4;
+constexpr int blocks_at_once = BLOCKS <= 1   ? 16
+                               : BLOCKS <= 2 ? 14
+                               : BLOCKS <= 4 ? 12
+                                             : 6;
+
+/* The next span or join, for all threads of a thread block. */
+template <int WARPS> __device__ __forceinline__ uint32_t take_work(uint32_t *next, uint32_t *taken)
+{
+    uint32_t which = threadIdx.x == 0 ? atomicAdd(next, 1) : 0;
+    if constexpr (WARPS == 1)
+        return __shfl_sync(ALL, which, 0);
+    if (threadIdx.x == 0)
+        *taken = which;
+    __syncthreads();
+    which = *taken;
+    __syncthreads();
+    return which;
+}
 
 template <typename T, int BLOCKS, bool COUNTS>
-__global__ void __launch_bounds__(WARP, warps_at_once<BLOCKS>)
+__global__ void __launch_bounds__(threads_of_row<BLOCKS>, blocks_at_once<BLOCKS>)
     solve_spans(const __grid_constant__ row_systems_args a)
 {
     using room = row_room<BLOCKS * TILE_SIDE>;
     row_walk<T, BLOCKS, COUNTS> walk(a, *reinterpret_cast<room *>(block_memory()));
     for (;;) {
-        uint32_t which = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
-        which = __shfl_sync(ALL, which, 0);
+        const uint32_t which = take_work<warps_of_row<BLOCKS>>(a.next, &walk.room.work);
         if (which >= (a.joined ? a.joins : a.spans))
             break;
         walk.walk(which);
@@ -321,8 +353,9 @@ __global__ void __launch_bounds__(JOIN_THREADS)
 /* The only list of specialisations. */
 struct solve_kernel {
     row_kernel *solve;
+    int threads;                                  /* of a thread block */
     uint32_t length;                              /* of a part */
-    uint32_t (*bytes)(int gathers, bool weighed); /* of shared memory that a warp needs */
+    uint32_t (*bytes)(int gathers, bool weighed); /* of shared memory that a thread block needs */
 };
 
 /* The place of G comes last. */
@@ -336,7 +369,8 @@ template <typename T, int BLOCKS> uint32_t shared_bytes_of(int gathers, bool wei
 template <typename T, int BLOCKS, bool COUNTS> solve_kernel instance()
 {
     constexpr int COLUMNS = BLOCKS * TILE_SIDE;
-    return {solve_spans<T, BLOCKS, COUNTS>, part_length<COLUMNS>, shared_bytes_of<T, BLOCKS>};
+    return {solve_spans<T, BLOCKS, COUNTS>, threads_of_row<BLOCKS>, part_length<COLUMNS>,
+            shared_bytes_of<T, BLOCKS>};
 }
 
 template <typename T, bool COUNTS> solve_kernel choose(uint32_t rank)
@@ -373,8 +407,8 @@ uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
 cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers)
 {
     const solve_kernel kernel = kernel_of<false>(rank, PRECISION_DOUBLE);
-    return matrix ? warps_of_device(kernel.solve, kernel.bytes(static_cast<int>(gathers), false),
-                                    walkers)
+    const uint32_t bytes = kernel.bytes(static_cast<int>(gathers), false);
+    return matrix ? blocks_of_device(kernel.solve, kernel.threads, bytes, walkers)
                   : row_multiply_groups(rank, walkers);
 }
 
@@ -385,13 +419,13 @@ static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
     const uint32_t bytes = kernel.bytes(args.mttkrp.gathers, args.weighed != 0);
     const uint32_t work = args.joined ? args.joins : args.spans;
     void *list[] = {const_cast<row_systems_args *>(&args)};
-    uint32_t warps;
-    cudaError_t code = warps_of_device(kernel.solve, bytes, &warps);
+    uint32_t blocks;
+    cudaError_t code = blocks_of_device(kernel.solve, kernel.threads, bytes, &blocks);
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args.next, 0, sizeof *args.next, stream);
     if (code == cudaSuccess)
-        code =
-            cudaLaunchKernel(kernel.solve, dim3(min(warps, work)), dim3(WARP), list, bytes, stream);
+        code = cudaLaunchKernel(kernel.solve, dim3(min(blocks, work)), dim3(kernel.threads), list,
+                                bytes, stream);
     return code;
 }
 

@@ -49,8 +49,8 @@ uint64_t row_system_length(uint32_t rank, int matrix);
  */
 uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers);
 
-/* *walkers = those that run at once on the present device, in double precision: warps or, without
- * G, lane groups. gathers: as in struct mttkrp_args. */
+/* *walkers = those that run at once on the present device, in double precision: thread blocks or,
+ * without G, lane groups. gathers: as in struct mttkrp_args. */
 cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers);
 
 /* span[s] (spans + 1, of which span[s] for 0 < s < spans is a wish) moves to the start of a row, if

@@ -1,5 +1,5 @@
 /* What kernels of rows have in common: reductions over a warp, inverses, totals, systems that
- * devices sum, the warps of a device. */
+ * devices sum, the thread blocks of a device. */
 #ifndef BLCO_ROW_WARP_CUH
 #define BLCO_ROW_WARP_CUH
 
@@ -11,6 +11,36 @@
 
 constexpr uint32_t ALL = ~0u; /* lanes */
 constexpr int WARP = 32;
+
+/* The lane of a thread, the warp of one, in a thread block of so many warps. */
+template <int WARPS> __device__ __forceinline__ uint32_t lane_of_thread()
+{
+    return WARPS > 1 ? threadIdx.x % WARP : threadIdx.x;
+}
+template <int WARPS> __device__ __forceinline__ int warp_of_thread()
+{
+    return WARPS > 1 ? static_cast<int>(threadIdx.x) / WARP : 0;
+}
+
+/* The compiler does not know any more how x was computed. */
+template <typename X> __device__ __forceinline__ void take_as_new([[maybe_unused]] X &x)
+{
+#ifdef __CUDA_ARCH__
+    if constexpr (sizeof(X) == sizeof(uint64_t))
+        asm volatile("" : "+l"(x));
+    else
+        asm volatile("" : "+r"(x));
+#endif
+}
+
+/* The threads of a thread block wait for each other. */
+template <int WARPS> __device__ __forceinline__ void sync_warps()
+{
+    if constexpr (WARPS > 1)
+        __syncthreads();
+    else
+        __syncwarp();
+}
 
 /* In all lanes. */
 __device__ __forceinline__ double warp_sum(double x)
@@ -75,11 +105,12 @@ __device__ __forceinline__ double *sent_system(const row_systems_args &a, uint32
 
 using row_kernel = void(row_systems_args);
 
-/* *warps = the thread blocks of one warp that run at once on the present device, of a kernel that
- * needs so many bytes of dynamic shared memory. */
-inline cudaError_t warps_of_device(row_kernel *kernel, uint32_t bytes, uint32_t *warps)
+/* *blocks = the thread blocks that run at once on the present device, of a kernel with so many
+ * threads in each and so many bytes of dynamic shared memory. */
+inline cudaError_t blocks_of_device(row_kernel *kernel, int threads, uint32_t bytes,
+                                    uint32_t *blocks)
 {
-    int device, processors, blocks;
+    int device, processors, each;
     cudaError_t code = cudaGetDevice(&device);
     if (code == cudaSuccess)
         code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -87,9 +118,9 @@ inline cudaError_t warps_of_device(row_kernel *kernel, uint32_t bytes, uint32_t 
         code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(bytes));
     if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, WARP, bytes);
+        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, bytes);
     if (code == cudaSuccess)
-        *warps = static_cast<uint32_t>(processors) * static_cast<uint32_t>(blocks);
+        *blocks = static_cast<uint32_t>(processors) * static_cast<uint32_t>(each);
     return code;
 }
 

@@ -18,6 +18,8 @@ static const int lengths[] = {1, 2, 1, 1, 5,  3, 1, 9,  16, 2, 17, 1, 4, 8, 1, 4
 #define ROWS (sizeof lengths / sizeof *lengths)
 static const int long_lengths[] = {5, 200, 1, 64, 17, 1};
 #define LONG_ROWS (sizeof long_lengths / sizeof *long_lengths)
+static const int run_lengths[] = {5, 290, 1, 64, 96, 33, 31, 1, 32, 257};
+#define RUN_ROWS (sizeof run_lengths / sizeof *run_lengths)
 
 /* Of what is stored in single precision: beside the number itself. */
 #define SINGLE_ROUNDING 1e-7
@@ -264,6 +266,31 @@ static void test_counts(void **state)
     }
 }
 
+/* Long rows whose values are known, or nearly all of them, go window by window (row_run.cuh). */
+static void test_runs(void **state)
+{
+    static const uint32_t of_runs[] = {1, 7, 8, 12, 16, 17, 31, 32, 33, 40, 50, 63, 64};
+    static const int orders[] = {3, 3, 3, 4, 4, 3, 5, 2};
+    static const double unlisted[] = {0, 1, .1, 0, .1, 1, 0, .1};
+    (void)state;
+    for (unsigned k = 0; k < sizeof of_runs / sizeof *of_runs; k++)
+        for (unsigned way = 0; way < 16; way++) {
+            struct row_case of = case_of(of_runs[k], 16 * k + way);
+            of.counts = way >= 8;
+            of.order = orders[way % 8];
+            of.two_words = of.bases = false;
+            of.precision = way % 8 == 2 || way % 8 == 4 ? PRECISION_SINGLE : PRECISION_DOUBLE;
+            of.wide_values = k % 2;
+            of.counted = way % 2;
+            of.all_known = of.counts || way % 2;
+            of.unknown = 40;
+            of.unlisted = of.counts ? 1 : unlisted[way % 8];
+            of.sent = (k + way) % 3 == 0;
+            of.span_nnz = k % 2 ? 137 : 700;
+            run(&of, run_lengths, RUN_ROWS);
+        }
+}
+
 static void test_multiplied_counts(void **state)
 {
     (void)state;
@@ -297,7 +324,7 @@ int main(void)
         cmocka_unit_test(test_free_rows),    cmocka_unit_test(test_nonnegative_rows),
         cmocka_unit_test(test_small_ridges), cmocka_unit_test(test_singular_rows),
         cmocka_unit_test(test_counts),       cmocka_unit_test(test_multiplied_counts),
-        cmocka_unit_test(test_sent_rows),
+        cmocka_unit_test(test_sent_rows),    cmocka_unit_test(test_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,8 @@ struct row_case {
     double unlisted, ridge;
     bool nonneg, counted, counts, multiplies, all_known, sliced, sent;
     int short_rows;
-    uint32_t span_nnz; /* of a span: where rows are cut */
+    uint32_t unknown;  /* of so many values one is unknown; 0: of 5 */
+    uint32_t span_nnz; /* of a span: where rows are cut             */
     uint64_t seed;
 };
 
@@ -56,7 +57,7 @@ struct row_pass {
     struct row_systems_args args;
 };
 
-static const uint32_t row_case_dims[5][4] = {{0}, {0}, {300}, {20, 15}, {8, 7, 6}};
+static const uint32_t row_case_dims[6][4] = {{0}, {0}, {300}, {20, 15}, {8, 7, 6}, {5, 5, 4, 3}};
 #define ROW_CASE_LOW_BITS 3 /* of a row's number, which the index has where there are bases */
 
 /* Between low and high. */
@@ -136,7 +137,7 @@ static inline void row_case_make_row(struct row_pass *p, uint32_t row, int count
         double x = row_case_number(p, -2, 2);
         if (p->of.counts)
             x = row % 9 == 4 ? 0 : (double)(naive_random(&p->of.seed) % 5);
-        const uint64_t some = row % 11 == 7 ? 1 : 5;
+        const uint64_t some = row % 11 == 7 ? 1 : p->of.unknown > 0 ? p->of.unknown : 5;
         if (!p->of.all_known && naive_random(&p->of.seed) % some == 0)
             x = NAN;
         p->value[first + i] = row_case_is_single(p) && !p->of.wide_values ? (double)(float)x : x;

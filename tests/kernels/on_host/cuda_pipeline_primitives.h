@@ -3,7 +3,12 @@
 #define BLCO_TEST_CUDA_PIPELINE_PRIMITIVES_H
 
 #include <stddef.h>
+#include <string.h>
 
+inline void __pipeline_memcpy_async(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
 inline void __pipeline_commit()
 {
 }

@@ -125,16 +125,22 @@ __attribute__((noinline)) void switch_to(fiber *to)
 }
 
 /* The next thread of a block that can go on; NULL if there is none. Threads of every second block
- * take turns from the last to the first. */
+ * take turns from the last to the first. In two blocks of four, a warp goes on as far as it can
+ * before another one does: so they are as far apart as they may be. */
 fiber *next_of(const thread_block &b, unsigned from)
 {
     const unsigned step = b.index.x % 2 ? threads - 1 : 1;
+    const bool by_warps = b.index.x % 4 >= 2;
+    fiber *next = nullptr;
     for (unsigned k = 0, t = from; k < threads; k++) {
         t = (t + step) % threads;
-        if (b.thread[t].state == RUNS)
+        if (b.thread[t].state != RUNS)
+            continue;
+        if (!by_warps || t / LANES_OF_WARP == from / LANES_OF_WARP)
             return &b.thread[t];
+        next = next ? next : &b.thread[t];
     }
-    return nullptr;
+    return next;
 }
 
 /* Another thread of the block goes on. */

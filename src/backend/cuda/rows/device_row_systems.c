@@ -6,10 +6,10 @@
 #include "kernels/mttkrp/mttkrp.h"
 #include "numerics/poisson_term.h"
 
-#define SPANS_OF_WARP  8    /* so that all warps end at about the same time ...               */
-#define WARP_SPAN_NNZ  2048 /* ... and a span has so many nonzeros, beside what its parts are */
-#define SPANS_OF_GROUP 4    /* the same for lane groups, where there is no G                  */
-#define GROUP_SPAN_NNZ 256
+#define SPANS_OF_BLOCK 8    /* so that all thread blocks end together, about, ...            */
+#define SPANS_OF_GROUP 4    /* ... and all lane groups, where there is no G, ...             */
+#define BLOCK_SPAN_NNZ 2048 /* ... and a span has so many nonzeros, beside which its parts ... */
+#define GROUP_SPAN_NNZ 256  /* ... take little time */
 #define PART_BYTES     (UINT64_C(128) << 20) /* of the parts of systems, at most */
 #define SHORT_AVERAGE                                                                              \
     1024 /* nonzeros of a row that has some: in modes with more, few rows are short */
@@ -69,11 +69,9 @@ static enum status open_common(struct device_row_systems *s, struct error *error
 static uint64_t spans_of(const struct device_row_size *size, uint32_t walkers, uint64_t nnz)
 {
     const uint64_t most = most_spans(size, nnz);
-    if (size->matrix) {
-        const uint64_t each = least_of(SPANS_OF_WARP, nnz / WARP_SPAN_NNZ / walkers);
-        return least_of(most, walkers * (each > 0 ? each : 1));
-    }
-    const uint64_t each = least_of(SPANS_OF_GROUP, nnz / GROUP_SPAN_NNZ / walkers);
+    const uint64_t usual = size->matrix ? BLOCK_SPAN_NNZ : GROUP_SPAN_NNZ;
+    const uint64_t each =
+        least_of(size->matrix ? SPANS_OF_BLOCK : SPANS_OF_GROUP, nnz / usual / walkers);
     return least_of(most, walkers * (each > 0 ? each : 1));
 }
 
