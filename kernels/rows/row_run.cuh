@@ -44,8 +44,8 @@ template <int COUNT> __device__ __forceinline__ double sum_of_lanes(const double
 }
 
 /* Thread 8 q + e has nonzeros LANE q + u of a step, u from 0 to LANE - 1, and entries e of all
- * blocks, as a row has them; the index is one word, without bases. WHOLE: rows have all pieces. */
-template <typename T, int BLOCKS, int GATHERS, bool WHOLE> struct row_run {
+ * blocks, as a row has them; the index is one word, without bases. */
+template <typename T, int BLOCKS, int GATHERS> struct row_run {
     static constexpr int WARPS = warps_of_row<BLOCKS>;
     static constexpr int LANE = RUN_STEP / (4 * WARPS);
     static constexpr int ENTRIES = BLOCKS == 1 ? 1 : 2; /* of a piece, which is read at once */
@@ -64,14 +64,15 @@ template <typename T, int BLOCKS, int GATHERS, bool WHOLE> struct row_run {
     const mttkrp_args &a;
     run_window &window; /* of this warp */
     const uint32_t row_bytes;
+    const bool whole;          /* rows have all pieces                                      */
     uint32_t later[PIECES];    /* bytes from this lane's first piece of a row to each       */
     const char *from[GATHERS]; /* this lane's first piece of row 0                          */
 
     /* shared: a window for each warp. A piece after the last of a row counts nothing: the last is
      * read in its place. */
     __device__ __forceinline__ row_run(const mttkrp_args &args, run_window *shared)
-        : a(args), window(shared[warp_of_thread<WARPS>()]),
-          row_bytes(WHOLE ? WHOLE_BYTES : args.vectors * VECTOR_BYTES)
+        : a(args), window(shared[warp_of_thread<WARPS>()]), row_bytes(args.vectors * VECTOR_BYTES),
+          whole(row_bytes == WHOLE_BYTES)
     {
         const uint32_t last = row_bytes - sizeof(piece);
         const uint32_t at = threadIdx.x % TILE_SIDE * sizeof(piece), first = min(at, last);
@@ -112,6 +113,7 @@ template <typename T, int BLOCKS, int GATHERS, bool WHOLE> struct row_run {
 
     /* x = the pieces, from `first_piece` on, of the rows of nonzeros LANE q + first + u of a step.
      */
+    template <bool WHOLE>
     __device__ __forceinline__ void read(int step, int first, int first_piece,
                                          pieces (&x)[GATHERS]) const
     {
@@ -122,7 +124,7 @@ template <typename T, int BLOCKS, int GATHERS, bool WHOLE> struct row_run {
             const indices i = *reinterpret_cast<const indices *>(window.row[k] + place);
 #pragma unroll
             for (int u = 0; u < ROWS_AT_ONCE; u++) {
-                const char *at = from[k] + uint64_t{i.x[u]} * row_bytes;
+                const char *at = from[k] + uint64_t{i.x[u]} * (WHOLE ? WHOLE_BYTES : row_bytes);
 #pragma unroll
                 for (int p = 0; p < PIECES_AT_ONCE; p++) {
                     const int q = first_piece + p;
@@ -143,7 +145,12 @@ template <typename T, int BLOCKS, int GATHERS, bool WHOLE> struct row_run {
             for (int first_piece = 0; first_piece < PIECES; first_piece += PIECES_AT_ONCE) {
                 pieces x[GATHERS];
                 products z;
-                read(step, first, first_piece, x);
+                /* After a branch all rows are on their way; without one, the compiler would
+                 * read some of them later. */
+                if (whole)
+                    read<true>(step, first, first_piece, x);
+                else
+                    read<false>(step, first, first_piece, x);
 #pragma unroll
                 for (int u = 0; u < ROWS_AT_ONCE; u++)
 #pragma unroll

@@ -157,9 +157,9 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
     }
 
     /* Adds the window, and those after it that go on. */
-    template <int GATHERS, bool WHOLE> __device__ __forceinline__ void add_run_of()
+    template <int GATHERS> __device__ __forceinline__ void add_run_of()
     {
-        using run_of = row_run<T, BLOCKS, GATHERS, WHOLE>;
+        using run_of = row_run<T, BLOCKS, GATHERS>;
         using run_window = typename run_of::run_window;
         constexpr int STEPS = WARP / RUN_STEP;
         constexpr uint32_t EXCHANGED = WARPS > 1 ? STEPS * sizeof(exchange) : 0;
@@ -196,15 +196,10 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
     /* No batch is in the stages. */
     __device__ __forceinline__ void add_run()
     {
-        const bool whole = a.mttkrp.vectors * VECTOR_BYTES == COLUMNS * sizeof(T);
-        if (a.mttkrp.gathers == 2 && whole)
-            add_run_of<2, true>();
-        else if (a.mttkrp.gathers == 2)
-            add_run_of<2, false>();
-        else if (whole)
-            add_run_of<3, true>();
+        if (a.mttkrp.gathers == 2)
+            add_run_of<2>();
         else
-            add_run_of<3, false>();
+            add_run_of<3>();
     }
 };
 
