@@ -81,13 +81,19 @@ template <typename ROOM> struct row_cholesky {
         }
     }
 
-    /* Tile (k, k) of H; beyond the rank, of the identity. */
-    __device__ __forceinline__ void read_diagonal(uint32_t k, tile &x) const
+    /* Tile (k, k) of H with the shift on its diagonal; beyond the rank, of the identity. */
+    __device__ __forceinline__ void read_diagonal(uint32_t k, double shift, tile &x) const
     {
         const uint32_t row = row_of(k), column = column_of(k);
+        const bool there = row < p.rank;
+        const double own = there ? fma(p.times, __ldg(p.ridge + row), shift) : 1;
 #pragma unroll
-        for (uint32_t e = 0; e < 2; e++)
-            x[e] = max(row, column + e) < p.rank ? entry_of_h(row, column + e) : row == column + e;
+        for (uint32_t e = 0; e < 2; e++) {
+            x[e] = there && column + e < p.rank ? entry_of_g(row, column + e) : 0;
+            if (p.v && there && column + e < p.rank)
+                x[e] += __ldg(p.v + row * p.rank + column + e);
+            x[e] += row == column + e ? own : 0;
+        }
     }
 
     /* Tile (i, j) below G's diagonal, and its transpose. */
@@ -145,13 +151,13 @@ template <typename ROOM> struct row_cholesky {
         double own = 1;
 #pragma unroll
         for (uint32_t k = 0; k < TILE_SIDE; k++) {
-            const double pivot = __shfl_sync(ALL, x[k % 2], 4 * k + k / 2);
-            const double below = __shfl_sync(ALL, x[k % 2], 4 * g + k / 2);
-            const double f = g > k ? -below * inverse(pivot) : 0;
+            const double pivot = moved(x[k % 2], 4 * k + k / 2);
+            const double of_column = moved(x[k % 2], 4 * g + k / 2);
+            const double f = (g > k ? of_column : 0) * inverse(-pivot);
             own = g == k ? pivot : own;
 #pragma unroll
             for (uint32_t e = 0; e < 2; e++) {
-                const double of_row = __shfl_sync(ALL, x[e], 4 * k + t);
+                const double of_row = moved(x[e], 4 * k + t);
                 x[e] = g > k && 2 * t + e == k ? f : fma(f, of_row, x[e]);
             }
         }
@@ -167,9 +173,7 @@ template <typename ROOM> struct row_cholesky {
     __device__ __forceinline__ bool make_diagonal(uint32_t k, double shift, tile &x)
     {
         const bool has_diagonal = t == g / 2;
-        read_diagonal(k, x);
-        x[0] += has_diagonal && g % 2 == 0 ? shift : 0;
-        x[1] += has_diagonal && g % 2 == 1 ? shift : 0;
+        read_diagonal(k, shift, x);
         const double before = g % 2 ? x[1] : x[0];
         subtract_columns(k, k, x);
         const double pivot = invert_factor(x);

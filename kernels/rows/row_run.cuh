@@ -16,15 +16,6 @@
 
 constexpr int RUN_STEP = 16; /* nonzeros at a time, of all warps */
 
-/* x of lane `from` among `width` lanes. The compiler finds a register pair for the result; where
- * __shfl_sync moves a double, it often has to swap the two. */
-__device__ __forceinline__ double moved(double x, int from, int width = WARP)
-{
-    const int low = __shfl_sync(ALL, __double2loint(x), from, width);
-    const int high = __shfl_sync(ALL, __double2hiint(x), from, width);
-    return __hiloint2double(high, low);
-}
-
 /* The sum over lanes 8 q to 8 q + 7 of x[u], in 8 / COUNT of them from 8 q + 8 / COUNT * u on. */
 template <int COUNT> __device__ __forceinline__ double sum_of_lanes(const double (&x)[COUNT])
 {

@@ -42,6 +42,15 @@ template <int WARPS> __device__ __forceinline__ void sync_warps()
         __syncwarp();
 }
 
+/* x of lane `from` among `width` lanes. The compiler finds a register pair for the result; where
+ * __shfl_sync moves a double, it often has to swap the two. */
+__device__ __forceinline__ double moved(double x, int from, int width = WARP)
+{
+    const int low = __shfl_sync(ALL, __double2loint(x), from, width);
+    const int high = __shfl_sync(ALL, __double2hiint(x), from, width);
+    return __hiloint2double(high, low);
+}
+
 /* In all lanes. */
 __device__ __forceinline__ double warp_sum(double x)
 {
