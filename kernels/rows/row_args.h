@@ -66,9 +66,9 @@ struct row_systems_args {
     int counted;     /* the ridge is multiplied by a row's known entries      */
     int short_rows;  /* rows of up to so many nonzeros that lie in a span as a whole are solved by
                       * row_short_solve: of counts at most ROW_SHORT_DIAGONAL and
-                      * poisson_short_rows(R), of nonnegative rows ROW_SHORT_DESCENT where
-                      * unlisted is 0, of others ROW_SHORT_EQUATIONS where there is a ridge or, where
-                      * unlisted is not 0, none that counts entries */
+                      * poisson_short_rows(R), of nonnegative rows ROW_SHORT_DESCENT, of
+                      * others ROW_SHORT_EQUATIONS where there is a ridge or, where unlisted is not
+                      * 0, none that counts entries */
     int counts;      /* the loss is Poisson's                                 */
     int matrix;      /* G is needed: not for multiplicative steps of counts, of which the spans are
                       * walked by lane groups (row_multiply.cu) and no row is short           */

@@ -110,6 +110,8 @@ template <template <int> class SOLVER> short_kernel choose(uint32_t rank)
 
 template <int COLUMNS> using equations_of_unknown = short_equations<COLUMNS, false>;
 template <int COLUMNS> using equations_of_zeros = short_equations<COLUMNS, true>;
+template <int COLUMNS> using descent_of_unknown = short_descent<COLUMNS, false>;
+template <int COLUMNS> using descent_of_zeros = short_descent<COLUMNS, true>;
 template <int COLUMNS> using diagonal_of_doubles = short_diagonal<double, COLUMNS>;
 template <int COLUMNS> using diagonal_of_floats = short_diagonal<float, COLUMNS>;
 
@@ -119,7 +121,8 @@ short_kernel kernel_of(const row_systems_args &args)
         return args.mttkrp.precision == PRECISION_SINGLE ? choose<diagonal_of_floats>(args.rank)
                                                          : choose<diagonal_of_doubles>(args.rank);
     if (args.nonneg)
-        return choose<short_descent>(args.rank);
+        return args.unlisted != 0 ? choose<descent_of_zeros>(args.rank)
+                                  : choose<descent_of_unknown>(args.rank);
     return args.unlisted != 0 ? choose<equations_of_zeros>(args.rank)
                               : choose<equations_of_unknown>(args.rank);
 }
@@ -132,7 +135,7 @@ cudaError_t row_short_prepare(const struct row_systems_args *args, cudaStream_t 
 {
     void *list[] = {const_cast<row_systems_args *>(args)};
     const size_t bytes = (args->rank + 2) * args->rank * sizeof(double);
-    if (args->short_rows == 0 || args->counts || args->unlisted == 0)
+    if (args->short_rows == 0 || args->counts || args->nonneg || args->unlisted == 0)
         return cudaSuccess;
     return cudaLaunchKernel(invert_common, dim3(1), dim3(INVERSE_THREADS), list, bytes, stream);
 }

@@ -1,20 +1,27 @@
-/* Short rows that are nonnegative, where unlisted entries are unknown: one coordinate after the
- * other, by a lane for each row. */
+/* Short rows that are nonnegative: one coordinate after the other, by a lane for each row. */
 #ifndef BLCO_SHORT_DESCENT_CUH
 #define BLCO_SHORT_DESCENT_CUH
 
+#include "kernels/rows/short_tiles.cuh"
 #include "kernels/rows/short_window.cuh"
 #include "numerics/row_term.h"
 
-template <int COLUMNS_OF> struct short_descent : short_window<COLUMNS_OF> {
+/* Unlisted entries are unknown or, with ZEROS, zeros of the weight h: then coordinate r of a row
+ * needs (h V a)_r, with what a has become. Before a block of 8 coordinates, h V a is found for
+ * those of all rows at once; a lane then adds what its own steps within the block change. */
+template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMNS_OF> {
     using window = short_window<COLUMNS_OF>;
     using window::a, window::lane, window::length, window::rows, window::value, window::slot,
-        window::sum, window::LD;
+        window::solved, window::sum, window::COLUMNS, window::LD;
+    using tiles = short_tiles<COLUMNS>;
+    static constexpr int BLOCK = TILE_SIDE, BLOCK_LD = BLOCK + 1;
     struct room_of : short_room<COLUMNS_OF> {
-        double x[WARP * LD]; /* (slot, component): the rows                            */
-        double zero[LD];     /* z of a nonzero that adds nothing                       */
-        double ridge[LD];    /* of each component                                      */
-        double left[WARP];   /* of each nonzero: its value less the model's; 0 if unknown */
+        double x[WARP * LD];                        /* (slot, component): the rows          */
+        double zero[LD];                            /* z of a nonzero that adds nothing     */
+        double ridge[LD];                           /* of each component                    */
+        double left[WARP];                          /* of each nonzero: c (row_term.h)      */
+        double common[ZEROS ? WARP * BLOCK_LD : 1]; /* (slot, coordinate of a block): h V a */
+        alignas(16) double v[ZEROS ? COLUMNS * BLOCK : 1]; /* h V (r, coordinate of its block) */
     };
     room_of &room;
     uint32_t known; /* bit i: the value of the nonzero of lane i is known */
@@ -26,17 +33,21 @@ template <int COLUMNS_OF> struct short_descent : short_window<COLUMNS_OF> {
             room.zero[r] = 0;
             room.ridge[r] = this->common_at(a.common.ridge, r);
         }
+        for (int i = lane; ZEROS && i < COLUMNS * BLOCK; i += WARP)
+            room.v[i] =
+                tiles::entry(a.common.v, a.rank, i / BLOCK, i / BLOCK / BLOCK * BLOCK + i % BLOCK);
         __syncwarp();
     }
 
-    /* Fills the room. */
-    __device__ __forceinline__ void make_terms()
+    /* The weight of unlisted entries. */
+    __device__ __forceinline__ double h() const
     {
-        if (a.mttkrp.precision == PRECISION_SINGLE)
-            this->template gather_old<float>(room.x);
-        else
-            this->template gather_old<double>(room.x);
-        __syncwarp();
+        return ZEROS ? a.unlisted : 0;
+    }
+
+    /* The model's value of this lane's nonzero, if it is solved. */
+    __device__ __forceinline__ double model() const
+    {
         const double *z = room.z + lane * LD, *x = room.x + (length > 0 ? slot : 0) * LD;
         double even = 0, odd = 0;
         uint32_t r = 0;
@@ -47,108 +58,203 @@ template <int COLUMNS_OF> struct short_descent : short_window<COLUMNS_OF> {
         }
         if (r < a.rank)
             even = fma(z[r], x[r], even);
-        room.left[lane] = row_term_known(value) ? value - (even + odd) : 0;
+        return even + odd;
+    }
+
+    /* Fills the room. */
+    __device__ __forceinline__ void make_terms()
+    {
+        if (a.mttkrp.precision == PRECISION_SINGLE)
+            this->template gather_old<float>(room.x);
+        else
+            this->template gather_old<double>(room.x);
+        __syncwarp();
+        room.left[lane] = row_term(value, model(), h()).c;
         known = __ballot_sync(ALL, row_term_known(value));
         __syncwarp();
     }
 
-    /* The row of slot `lane`, which has at most MOST nonzeros. */
-    template <int MOST> struct row_facts {
-        double left[MOST];
-        const double *z[MOST]; /* (R): zeros of those that are unknown, and beyond the last one */
+    /* The row of slot `lane`, which has at most MOST nonzeros. If they are WEIGHED, some of their
+     * values are unknown and each has its own w (row_term.h); otherwise w is 1 - h. */
+    template <int MOST, bool WEIGHED> struct row_facts {
+        double left[MOST];     /* c                                                             */
+        const double *z[MOST]; /* (R): zeros of those that add nothing, and beyond the last one */
         double *x;             /* (R)                                                           */
         double times;          /* the ridge                                                     */
+        uint32_t there;        /* bit i: the value of its nonzero i is known                    */
     };
 
-    template <int MOST>
-    __device__ __forceinline__ row_facts<MOST> facts(const short_row &row, uint32_t there) const
+    template <int MOST, bool WEIGHED>
+    __device__ __forceinline__ row_facts<MOST, WEIGHED> facts(const short_row &row,
+                                                              uint32_t there) const
     {
-        row_facts<MOST> f = {.x = room.x + lane * LD,
-                             .times = a.counted ? static_cast<double>(__popc(there)) : 1};
+        row_facts<MOST, WEIGHED> f = {.x = room.x + lane * LD,
+                                      .times = a.counted ? static_cast<double>(__popc(there)) : 1,
+                                      .there = there};
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
-            const bool counts = there >> i & 1;
+            const bool counts = ZEROS ? i < row.length : there >> i & 1;
             f.z[i] = counts ? room.z + (row.first + i) * LD : room.zero;
             f.left[i] = counts ? room.left[row.first + i] : 0;
         }
         return f;
     }
 
-    /* What a step of coordinate r needs, but for what other steps change. */
+    /* w of nonzero i over that of all: 1 - h or, if WEIGHED, 1. */
+    template <int MOST, bool WEIGHED>
+    __device__ __forceinline__ double weight(const row_facts<MOST, WEIGHED> &f, int i) const
+    {
+        return !WEIGHED ? 1 : f.there >> i & 1 ? 1 - h() : -h();
+    }
+
+    /* What a step of coordinate r needs, but for what the step before it changes. */
     template <int MOST> struct coordinate {
-        double z[MOST], x, down, inverse; /* down: of the ridge; inverse: 1 / H_rr, or 0 */
+        double z[MOST], x, down, inverse; /* down: of the ridge and h V; inverse: 1 / H_rr, or 0 */
+        double v;                         /* h V's entry for this step and the one before it     */
     };
 
-    template <int MOST>
-    __device__ __forceinline__ coordinate<MOST> coordinate_at(const row_facts<MOST> &f,
-                                                              uint32_t r) const
+    /* step: those before coordinate r in its block, of which it is number `e`. */
+    template <int MOST, bool WEIGHED>
+    __device__ __forceinline__ coordinate<MOST>
+    coordinate_at(const row_facts<MOST, WEIGHED> &f, uint32_t r, int e, const double *step) const
     {
         coordinate<MOST> c;
-        double even = f.times * room.ridge[r], odd = 0;
+        const double ridge = f.times * room.ridge[r];
+        double even = ZEROS ? 0 : ridge, odd = 0;
         c.x = f.x[r];
-        c.down = -even * c.x;
+        c.down = -ridge * c.x;
+        c.v = 0;
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
             c.z[i] = f.z[i][r];
-            (i % 2 ? odd : even) = fma(c.z[i], c.z[i], i % 2 ? odd : even);
+            (i % 2 ? odd : even) = fma(weight(f, i) * c.z[i], c.z[i], i % 2 ? odd : even);
         }
-        const double h = MOST > 1 ? even + odd : even;
-        c.inverse = h > 0 ? inverse(h) : 0;
+        double of_h = MOST > 1 ? even + odd : even;
+        if constexpr (ZEROS) {
+            const double *v = room.v + r * BLOCK;
+            of_h = fma(WEIGHED ? 1 : 1 - h(), of_h, ridge + v[e]);
+            c.down -= room.common[lane * BLOCK_LD + e];
+#pragma unroll
+            for (int k = 0; k + 1 < e; k++)
+                c.down = fma(-step[k], v[k], c.down);
+            c.v = e > 0 ? v[e - 1] : 0;
+        }
+        c.inverse = of_h > 0 && (!ZEROS || r < a.rank) ? inverse(of_h) : 0;
         return c;
     }
 
-    /* Coordinate r of the row. */
-    template <int MOST>
-    __device__ __forceinline__ void descend(row_facts<MOST> &f, uint32_t r,
-                                            const coordinate<MOST> &c) const
+    /* Takes the step of coordinate r of the row, and returns it. before: the step before it. */
+    template <int MOST, bool WEIGHED>
+    __device__ __forceinline__ double descend(row_facts<MOST, WEIGHED> &f, uint32_t r,
+                                              const coordinate<MOST> &c, double before) const
     {
-        double even = c.down, odd = 0;
+        double even = ZEROS ? fma(-before, c.v, c.down) : c.down, odd = 0;
 #pragma unroll
         for (int i = 0; i < MOST; i++)
             (i % 2 ? odd : even) = fma(f.left[i], c.z[i], i % 2 ? odd : even);
         const double wanted = (MOST > 1 ? even + odd : even) * c.inverse;
         const double step = wanted > -c.x ? wanted : -c.x;
+        const double down = ZEROS && !WEIGHED ? (h() - 1) * step : -step;
         f.x[r] = c.x + step;
 #pragma unroll
         for (int i = 0; i < MOST; i++)
-            f.left[i] = fma(-step, c.z[i], f.left[i]);
+            f.left[i] = fma(weight(f, i) * down, c.z[i], f.left[i]);
+        return step;
     }
 
-    /* Passes of coordinate descent (HALS). A coordinate is read while the one before it descends.
-     */
-    template <int MOST> __device__ __forceinline__ void descend_all(row_facts<MOST> &f) const
+    /* Puts h V a, of the block of coordinates from r on, into the room: of the first TILES *
+     * TILE_SIDE slots. */
+    template <int TILES> __device__ __forceinline__ void multiply_block(uint32_t r) const
     {
-        for (int pass = 0; pass < ROW_PASSES; pass++) {
-            coordinate<MOST> c = coordinate_at(f, 0);
-#pragma unroll 2
-            for (uint32_t r = 0; r < a.rank; r++) {
-                const coordinate<MOST> next = coordinate_at(f, r + 1);
-                descend(f, r, c);
-                c = next;
-            }
+        const int g = lane / 4, t = lane % 4;
+        double of_v[TILES / 2][4] = {};
+#pragma unroll
+        for (int step = 0; step < tiles::STEPS; step++) {
+            typename tiles::template operand<TILES> x;
+            tiles::template read_step<TILES>(room.x, step, x);
+            tiles::template multiply_step<TILES>(of_v, x, step, a.common.v, a.rank, r + g);
+        }
+#pragma unroll
+        for (int i = 0; i < TILES; i++)
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                room.common[(TILE_SIDE * i + g) * BLOCK_LD + 2 * t + half] =
+                    of_v[i / 2][i % 2 * 2 + half];
+    }
+
+    /* A block of coordinates, from r on, whose h V a is in the room. */
+    template <int MOST, bool WEIGHED>
+    __device__ __forceinline__ void descend_block(row_facts<MOST, WEIGHED> &f, uint32_t r) const
+    {
+        double step[BLOCK];
+        coordinate<MOST> c = coordinate_at(f, r, 0, step);
+#pragma unroll
+        for (int e = 0; e < BLOCK; e++) {
+            coordinate<MOST> next = c;
+            if (e + 1 < BLOCK)
+                next = coordinate_at(f, r + e + 1, e + 1, step);
+            step[e] = descend(f, r + e, c, e > 0 ? step[e - 1] : 0);
+            c = next;
         }
     }
 
-    /* The row of slot `lane` becomes a better one; zero where no value is known. */
-    template <int MOST> __device__ __forceinline__ void improve()
+    /* A pass of coordinate descent (HALS). A coordinate is read while the one before it descends.
+     */
+    template <int MOST, bool WEIGHED>
+    __device__ __forceinline__ void descend_all(row_facts<MOST, WEIGHED> &f) const
     {
-        const short_row row = room.row[lane];
+        coordinate<MOST> c = coordinate_at(f, 0, 0, nullptr);
+#pragma unroll 2
+        for (uint32_t r = 0; r < a.rank; r++) {
+            const coordinate<MOST> next = coordinate_at(f, r + 1, 0, nullptr);
+            descend(f, r, c, 0);
+            c = next;
+        }
+    }
+
+    /* The same by blocks, by all lanes: they take part in matrix instructions. */
+    template <int MOST, bool WEIGHED>
+    __device__ __forceinline__ void descend_blocks(row_facts<MOST, WEIGHED> &f) const
+    {
+#pragma unroll 1
+        for (uint32_t r = 0; r < a.rank; r += BLOCK) {
+            __syncwarp();
+            if (rows <= WARP / 2)
+                multiply_block<WARP / 2 / TILE_SIDE>(r);
+            else
+                multiply_block<WARP / TILE_SIDE>(r);
+            __syncwarp();
+            if (lane < rows)
+                descend_block(f, r);
+        }
+    }
+
+    /* The row of slot `lane`, if there is one, becomes a better one; zero where nothing is known.
+     */
+    template <int MOST, bool WEIGHED = false> __device__ __forceinline__ void improve()
+    {
+        const short_row row = lane < rows ? room.row[lane] : short_row{};
         const uint32_t there = known >> row.first & ((1u << row.length) - 1);
-        row_facts<MOST> f = facts<MOST>(row, there);
-        if (there)
-            descend_all(f);
-        for (uint32_t r = 0; !there && r < a.rank; r++)
+        row_facts<MOST, WEIGHED> f = facts<MOST, WEIGHED>(row, there);
+        for (int pass = 0; (ZEROS || there) && pass < ROW_PASSES; pass++)
+            if constexpr (ZEROS)
+                descend_blocks(f);
+            else
+                descend_all(f);
+        for (uint32_t r = 0; !ZEROS && !there && r < a.rank; r++)
             f.x[r] = 0;
 #pragma unroll
         for (int i = 0; i < MOST; i++)
-            if (i < row.length)
+            if (!ZEROS && i < row.length)
                 room.left[row.first + i] = f.left[i];
-        sum.penalty += a.counted ? penalty(f) : 0;
+        sum.penalty += a.counted && lane < rows ? penalty(f) : 0;
     }
 
     __device__ __forceinline__ void improve_up_to(int most)
     {
-        if (most <= 1)
+        if (ZEROS && solved & ~known) /* these may be few: one function is enough for them */
+            improve<ROW_SHORT_DESCENT, ZEROS>();
+        else if (most <= 1)
             improve<1>();
         else if (most <= 2)
             improve<2>();
@@ -158,7 +264,8 @@ template <int COLUMNS_OF> struct short_descent : short_window<COLUMNS_OF> {
             improve<ROW_SHORT_DESCENT>();
     }
 
-    template <int MOST> __device__ __forceinline__ double penalty(const row_facts<MOST> &f) const
+    template <int MOST, bool WEIGHED>
+    __device__ __forceinline__ double penalty(const row_facts<MOST, WEIGHED> &f) const
     {
         double of_row = 0;
         for (uint32_t r = 0; r < a.rank; r++)
@@ -175,18 +282,24 @@ template <int COLUMNS_OF> struct short_descent : short_window<COLUMNS_OF> {
             x[e] = room.x[s * LD + r + e] * this->common_at(a.common.out, r + e);
     }
 
+    /* Of this lane's nonzero, with the new row; see row_term. */
+    __device__ __forceinline__ double misfit() const
+    {
+        return ZEROS ? row_term(value, model(), h()).misfit : room.left[lane] * room.left[lane];
+    }
+
     __device__ __forceinline__ bool solve()
     {
         const int most = this->longest();
         this->gather_all();
         make_terms();
-        if (lane < rows)
+        if (ZEROS || lane < rows)
             improve_up_to(most);
         __syncwarp();
         if (length > 0) {
-            const double misfit = room.left[lane] * room.left[lane];
-            sum.misfit += misfit;
-            sum.size += misfit;
+            const double of_nonzero = misfit();
+            sum.misfit += of_nonzero;
+            sum.size += fabs(of_nonzero);
         }
         this->write([&](int s, uint32_t r, auto &x) { entries_of(s, r, x); });
         return true;

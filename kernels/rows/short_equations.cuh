@@ -3,7 +3,7 @@
 #ifndef BLCO_SHORT_EQUATIONS_CUH
 #define BLCO_SHORT_EQUATIONS_CUH
 
-#include "kernels/rows/row_tiles.cuh"
+#include "kernels/rows/short_tiles.cuh"
 #include "kernels/rows/short_window.cuh"
 #include "numerics/row_term.h"
 
@@ -23,7 +23,9 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         double zeros[ZEROS ? WARP * LD : 1]; /* (nonzero, component): M^-1 z           */
     };
     static constexpr double LIMIT = 1e8; /* of K and of 1 / a pivot, which cost as many digits */
-    static constexpr int TILES = WARP / TILE_SIDE, STEPS = COLUMNS / TILE_SIDE;
+    using tiles = short_tiles<COLUMNS>;
+    static constexpr int TILES = WARP / TILE_SIDE, STEPS = tiles::STEPS;
+    using operand = typename tiles::template operand<TILES>; /* of nonzeros */
     room_of &room;
 
     __device__ __forceinline__ short_equations(const row_systems_args &args, room_of &of)
@@ -36,52 +38,22 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         return r < a.rank ? __ldg(a.common.inverse + r) : 0;
     }
 
-    /* Of 16 components, lanes t have four neighbours each, two in either of two steps: those are in
-     * different banks. */
-    __device__ __forceinline__ static uint32_t component(int step, int t, int half)
-    {
-        return step / 2 * 16 + 4 * t + step % 2 * 2 + half;
-    }
-
-    /* z[i][half] = component(step, t, half) of nonzero g of tile i. */
-    using operand = double[TILES][2];
-    __device__ __forceinline__ void read_step(int step, operand &z) const
-    {
-        const int g = lane / 4, t = lane % 4;
-#pragma unroll
-        for (int i = 0; i < TILES; i++)
-#pragma unroll
-            for (int half = 0; half < 2; half++)
-                z[i][half] = room.z[(TILE_SIDE * i + g) * LD + component(step, t, half)];
-    }
-
-    __device__ __forceinline__ double inverse_entry(uint32_t i, uint32_t j) const
-    {
-        return i < a.rank && j < a.rank ? __ldg(a.common.v_inverse + i * a.rank + j) : 0;
-    }
-
     /* x = a step of M^-1 z, which also goes to the room. of: all steps of z. */
     __device__ __forceinline__ void multiply_inverse(const operand (&of)[STEPS], int step,
                                                      operand &x) const
     {
         const int g = lane / 4, t = lane % 4;
-        const uint32_t column = component(step, g / 2, g % 2);
+        const uint32_t column = tiles::component(step, g / 2, g % 2);
         double sum[TILES / 2][4] = {};
 #pragma unroll
-        for (int k = 0; k < STEPS; k++) {
-            const double right[2] = {inverse_entry(component(k, t, 0), column),
-                                     inverse_entry(component(k, t, 1), column)};
-#pragma unroll
-            for (int i = 0; i < TILES; i += 2)
-                multiply_tiles(sum[i / 2], of[k][i][0], of[k][i + 1][0], of[k][i][1],
-                               of[k][i + 1][1], right[0], right[1]);
-        }
+        for (int k = 0; k < STEPS; k++)
+            tiles::template multiply_step<TILES>(sum, of[k], k, a.common.v_inverse, a.rank, column);
 #pragma unroll
         for (int i = 0; i < TILES; i++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 x[i][half] = sum[i / 2][i % 2 * 2 + half];
-                room.zeros[(TILE_SIDE * i + g) * LD + component(step, t, half)] = x[i][half];
+                room.zeros[(TILE_SIDE * i + g) * LD + tiles::component(step, t, half)] = x[i][half];
             }
     }
 
@@ -127,15 +99,15 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         if constexpr (ZEROS)
 #pragma unroll
             for (int step = 0; step < STEPS; step++)
-                read_step(step, all[step]);
+                tiles::template read_step<TILES>(room.z, step, all[step]);
 #pragma unroll 1
         for (int step = 0; step < STEPS; step++) {
             operand z, right;
-            read_step(step, z);
+            tiles::template read_step<TILES>(room.z, step, z);
             if constexpr (ZEROS) {
                 multiply_inverse(all, step, right);
             } else {
-                const uint32_t r = component(step, lane % 4, 0);
+                const uint32_t r = tiles::component(step, lane % 4, 0);
                 const double d[2] = {inverse_ridge(r), inverse_ridge(r + 1)};
 #pragma unroll
                 for (int i = 0; i < TILES; i++)

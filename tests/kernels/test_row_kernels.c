@@ -16,6 +16,10 @@ static const uint32_t ranks[] = {1, 3, 8, 13, 16, 20, 32, 40, 64};
 static const int lengths[] = {1, 2, 1, 1, 5,  3, 1, 9,  16, 2, 17, 1, 4, 8, 1, 40,
                               2, 1, 1, 1, 16, 6, 5, 33, 1,  1, 2,  7, 3, 1, 2, 12};
 #define ROWS (sizeof lengths / sizeof *lengths)
+/* More than half as many rows as lanes, in 32 nonzeros. */
+static const int shortest_lengths[] = {1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 7, 1,
+                                       1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1};
+#define SHORTEST_ROWS (sizeof shortest_lengths / sizeof *shortest_lengths)
 static const int long_lengths[] = {5, 200, 1, 64, 17, 1};
 #define LONG_ROWS (sizeof long_lengths / sizeof *long_lengths)
 static const int run_lengths[] = {5, 290, 1, 64, 96, 33, 31, 1, 32, 257};
@@ -187,8 +191,10 @@ static void squares(struct row_case of, unsigned number)
     if (number % 4 == 0)
         run(&of, long_lengths, LONG_ROWS);
     of.short_rows = of.nonneg ? ROW_SHORT_DESCENT : ROW_SHORT_EQUATIONS;
-    if (of.unlisted == 0 || !(of.nonneg || of.counted))
-        run(&of, lengths, ROWS);
+    if (!of.nonneg && of.unlisted != 0 && of.counted)
+        return;
+    run(&of, lengths, ROWS);
+    run(&of, shortest_lengths, SHORTEST_ROWS);
 }
 
 static void test_free_rows(void **state)

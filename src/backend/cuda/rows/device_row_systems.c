@@ -210,7 +210,7 @@ static int short_rows_of(const struct device_row_systems *s, const struct device
     if (rules->counts)
         return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->size.rank));
     if (rules->nonneg)
-        return rules->unlisted != 0 ? 0 : ROW_SHORT_DESCENT;
+        return ROW_SHORT_DESCENT;
     return (rules->unlisted != 0 ? !(rules->ridge && rules->counted) : rules->ridge)
                ? ROW_SHORT_EQUATIONS
                : 0;
