@@ -48,17 +48,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
     /* The model's value of this lane's nonzero, if it is solved. */
     __device__ __forceinline__ double model() const
     {
-        const double *z = room.z + lane * LD, *x = room.x + (length > 0 ? slot : 0) * LD;
-        double even = 0, odd = 0;
-        uint32_t r = 0;
-#pragma unroll 4
-        for (; r + 2 <= a.rank; r += 2) {
-            even = fma(z[r], x[r], even);
-            odd = fma(z[r + 1], x[r + 1], odd);
-        }
-        if (r < a.rank)
-            even = fma(z[r], x[r], even);
-        return even + odd;
+        return this->inner(room.z + lane * LD, room.x + (length > 0 ? slot : 0) * LD);
     }
 
     /* Fills the room. */

@@ -260,15 +260,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     /* <d, z> of the lane's nonzero, but the first one of its row. */
     __device__ __forceinline__ double multiply_step() const
     {
-        const double *z = room.z + lane * LD, *d = room.z + (length > 0 ? first : lane) * LD;
-        double even = 0, odd = 0;
-        uint32_t r = 0;
-#pragma unroll 4
-        for (; r + 2 <= a.rank; r += 2) {
-            even = fma(z[r], d[r], even);
-            odd = fma(z[r + 1], d[r + 1], odd);
-        }
-        return r < a.rank ? fma(z[r], d[r], even) + odd : even + odd;
+        return this->inner(room.z + lane * LD, room.z + (length > 0 ? first : lane) * LD);
     }
 
     /* How far the rows go. */

@@ -280,6 +280,19 @@ template <int COLUMNS_OF> struct short_window {
             write_as<double>(entries_of);
     }
 
+    /* <x, y> of R entries each. */
+    __device__ __forceinline__ double inner(const double *x, const double *y) const
+    {
+        double even = 0, odd = 0;
+        uint32_t r = 0;
+#pragma unroll 4
+        for (; r + 2 <= a.rank; r += 2) {
+            even = fma(x[r], y[r], even);
+            odd = fma(x[r + 1], y[r + 1], odd);
+        }
+        return r < a.rank ? fma(x[r], y[r], even) + odd : even + odd;
+    }
+
     /* x[e] = the sum of of[i] z_(r + e) over the nonzeros of a row; z: as in the room. */
     template <int WIDTH>
     __device__ __forceinline__ static void sums_of(const short_row &row, const double *of,
