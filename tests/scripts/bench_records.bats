@@ -29,13 +29,13 @@ END
     "$BLCO" generate -q tensors/nell2.blco --dims 30,20,10 --nnz 500 --planted-rank 2 --poisson 3
     run -0 --separate-stderr records tensors 'rows/nell2-r16-*' nell2-nonneg -- --backend host -t 1
     [ "$(awk '{ print $3 }' <<<"$output" | tr '\n' ' ')" = "rows/nell2-r16-squares rows/nell2-r16-unknown \
-rows/nell2-r16-poisson rows/nell2-r16-poisson-mu nell2-nonneg " ]
+rows/nell2-r16-weight rows/nell2-r16-poisson rows/nell2-r16-poisson-mu nell2-nonneg " ]
     [ "$(ls tensors)" = nell2.blco ]
     grep -qF '"nell2.blco",' to/rows/nell2-r16-poisson.json # without a folder
     run -0 "$ROOT/scripts/bench-table" --rows to/rows/*.json
     # shellcheck disable=SC2016 # it is no command
-    [ "${lines[1]}" = '| tensor | rank | squares | unknown | counts | counts, `--solver mu` |' ]
-    grep -qE '^\| nell2 \| 16 \| [0-9.]+( \| [0-9.]+ \([0-9.]+\)){3} \|$' <<<"${lines[3]}"
+    [ "${lines[1]}" = '| tensor | rank | squares | unknown | zeros of weight .1 | counts | counts, `--solver mu` |' ]
+    grep -qE '^\| nell2 \| 16 \| [0-9.]+( \| [0-9.]+ \([0-9.]+\)){4} \|$' <<<"${lines[3]}"
     run -0 "$ROOT/scripts/bench-table" to/nell2-nonneg.json
     [[ $output == *"double precision, nonnegative:"* ]]
     run -0 records tensors 'rows/nell2-r16-*' -- --backend host -t 1
