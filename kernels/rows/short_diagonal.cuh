@@ -25,8 +25,14 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     };
     struct alignas(16) row_facts {
         double scale, back; /* what the row is multiplied by; its inverse  */
-        double trace;       /* of H, then <d, z> of the first nonzero      */
-        double slope;       /* of the step, then how far the row goes      */
+        union {
+            double trace; /* of H                                       */
+            double moved; /* once the step is there: <d, z> of the first nonzero */
+        };
+        union {
+            double slope; /* of the step                        */
+            double part;  /* of it, that the row goes: at last */
+        };
     };
     struct room_of : short_room<COLUMNS> {
         alignas(16) T old[WARP * OLD_LD]; /* (slot, component): the old rows as they stand;
@@ -243,7 +249,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         if (there && lane % LANES == 0)
             room.row_of[s].slope = both;
         if (there && lane % LANES == LANES / 2)
-            room.row_of[s].trace = both;
+            room.row_of[s].moved = both;
         return there && (has_counts >> row.first & 1) ? most : 0;
     }
 
@@ -268,12 +274,12 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     {
         row_facts &of = room.row_of[length > 0 ? slot : 0];
         const double other = most > 1 ? multiply_step() : 0;
-        const double moved = (is_head() ? of.trace : other) * of.back;
+        const double moved = (is_head() ? of.moved : other) * of.back;
         double square = w * moved * moved;
         for (int step = 1; step < most; step *= 2)
             square += next(square, step, 0);
         if (is_head())
-            of.slope = poisson_diagonal_part(of.slope, square, least);
+            of.part = poisson_diagonal_part(of.slope, square, least);
         __syncwarp();
     }
 
@@ -294,7 +300,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
             const bool counts = has_counts >> first & 1;
             const double least = counts ? floor : 0;
             const double *d = room.z + first * LD + r;
-            const double scale = room.row_of[s].scale, part = room.row_of[s].slope;
+            const double scale = room.row_of[s].scale, part = room.row_of[s].part;
             const vector<T> old = *reinterpret_cast<const vector<T> *>(room.old + s * OLD_LD + r);
 #pragma unroll
             for (int e = 0; e < WIDTH; e++) {
