@@ -176,7 +176,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
     template <int MOST, bool WEIGHED>
     __device__ __forceinline__ void descend_block(row_facts<MOST, WEIGHED> &f, uint32_t r) const
     {
-        double step[BLOCK];
+        double step[BLOCK] = {};
         coordinate<MOST> c = coordinate_at(f, r, 0, step);
 #pragma unroll
         for (int e = 0; e < BLOCK; e++) {
