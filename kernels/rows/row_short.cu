@@ -36,9 +36,8 @@ __global__ void __launch_bounds__(WARP, warps_of<SOLVER>())
     }
 }
 
-/* A pivot of h V + ridge with a diagonal of ones that is less, costs more digits than rows may
- * lose.
- */
+/* Of h V + ridge, scaled to ones on its diagonal: with a smaller pivot, rows would lose too many
+ * digits. */
 constexpr double LEAST_PIVOT = 1e-6;
 constexpr uint32_t INVERSE_THREADS = 1024;
 

@@ -1,11 +1,11 @@
-/* The systems of all rows of a mode (numerics/row_term.h, poisson_term.h) on the GPU: a warp walks
- * over a span of the nonzeros in the ordering of the mode, sums b and G of a row after the other,
- * and solves a row when it ends. A row that spans share is joined from their sums by a second
- * kernel, in the order of the spans: results repeat bit for bit on one device. Systems are double
- * in any precision. Implemented in row_systems.cu (the pass), row_short.cu (rows of few nonzeros),
- * row_multiply.cu (rows that need no G), row_values.cu (a pass that only finds the model's values)
- * and row_steps.cu (the steps before and after them). Device pointers only; nothing of src/ is
- * known here. Asynchronous; the launch's error is returned. */
+/* The systems of all rows of a mode (numerics/row_term.h, poisson_term.h) on the GPU: a thread
+ * block walks over a span of the nonzeros in the ordering of the mode, sums b and G of a row after
+ * the other, and solves a row when it ends. A row that spans share is joined from their sums by a
+ * second kernel, in the order of the spans: results repeat bit for bit on one device. Systems are
+ * double in any precision. Implemented in row_systems.cu (the pass), row_short.cu (rows of few
+ * nonzeros), row_multiply.cu (rows that need no G), row_values.cu (a pass that only finds the
+ * model's values) and row_steps.cu (the steps before and after them). Device pointers only; nothing
+ * of src/ is known here. Asynchronous; the launch's error is returned. */
 #ifndef BLCO_ROW_SYSTEMS_H
 #define BLCO_ROW_SYSTEMS_H
 

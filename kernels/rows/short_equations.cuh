@@ -20,7 +20,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         double left[WARP];     /* of each nonzero: u / times the ridge                */
         double ridge[WARP];    /* (slot): times the ridge                             */
         double k[WARP * K_LD]; /* (nonzero, how far before it): entries of Z M^-1 Z' */
-        double zeros[ZEROS ? WARP * LD : 1]; /* (nonzero, component): M^-1 z           */
+        double direction[ZEROS ? WARP * LD : 1]; /* (nonzero, component): M^-1 z           */
     };
     static constexpr double LIMIT = 1e8; /* of K and of 1 / a pivot, which cost as many digits */
     using tiles = short_tiles<COLUMNS>;
@@ -53,7 +53,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 x[i][half] = sum[i / 2][i % 2 * 2 + half];
-                room.zeros[(TILE_SIDE * i + g) * LD + tiles::component(step, t, half)] = x[i][half];
+                room.direction[(TILE_SIDE * i + g) * LD + tiles::component(step, t, half)] =
+                    x[i][half];
             }
     }
 
@@ -159,8 +160,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         }
     }
 
-    /* u of K u = u for all rows at once, by elimination of one nonzero of each after the other.
-     * *least: the least pivot, or less. */
+    /* Returns x of K x = u for all rows at once, by elimination of one nonzero of each after the
+     * other. *least becomes the least pivot, if that is less. */
     template <int MOST>
     __device__ __forceinline__ double eliminate(double (&k)[MOST], double u, double *least) const
     {
@@ -182,10 +183,10 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         return u * inverse(diagonal);
     }
 
-    /* M^-1 z of the nonzeros, but for the inverse ridge. */
+    /* M^-1 z of the nonzeros; without ZEROS z, which is not multiplied by the inverse ridge. */
     __device__ __forceinline__ const double *directions() const
     {
-        return ZEROS ? room.zeros : room.z;
+        return ZEROS ? room.direction : room.z;
     }
 
     /* Of the row of slot s, from u. */
@@ -215,7 +216,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         }
     }
 
-    /* What is left of the value x, of weight v; m = u K is the model's. */
+    /* Adds the misfit of the lane's nonzero, of weight v. The model's value there is m = K u. */
     template <int MOST> __device__ __forceinline__ void add_misfit(double v, double u)
     {
         double misfit = u * u;

@@ -211,9 +211,9 @@ static int short_rows_of(const struct device_row_systems *s, const struct device
         return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->size.rank));
     if (rules->nonneg)
         return ROW_SHORT_DESCENT;
-    return (rules->unlisted != 0 ? !(rules->ridge && rules->counted) : rules->ridge)
-               ? ROW_SHORT_EQUATIONS
-               : 0;
+    if (rules->unlisted == 0)
+        return rules->ridge ? ROW_SHORT_EQUATIONS : 0;
+    return rules->ridge && rules->counted ? 0 : ROW_SHORT_EQUATIONS;
 }
 
 enum status device_row_systems_begin(struct device_row_systems *s, const struct device_factors *f,
