@@ -20,8 +20,7 @@ enum status best_model_create(struct best_model *best, const struct backend *b, 
                               const struct checkpoint *from, struct error *error)
 {
     *best = (struct best_model){.k = k, .by_held = best->by_held};
-    if (carried_create(&best->carried, b->order, k->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(carried_create(&best->carried, b->order, k->rank, error));
     if (from && from->about.best_iteration > 0)
         copy_checkpoint(best, b, from);
     return STATUS_OK;
@@ -42,8 +41,7 @@ enum status best_model_note(struct best_model *best, struct backend *b,
     best->of.iteration = 0;
     if (!copy)
         return STATUS_OK;
-    if (backend_save(b, best->k, &best->carried, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_save(b, best->k, &best->carried, error));
     best->of = *score;
     return STATUS_OK;
 }

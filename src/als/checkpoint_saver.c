@@ -65,14 +65,12 @@ static enum status take_rows(struct checkpoint_rows *model, struct backend *b,
     struct ktensor part = {0};
     ktensor_create_part(&part, &b->ranks->part, rank, error);
     carried_create(&model->carried, b->order, rank, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     if (best)
         copy_best(&part, &model->carried, best);
     else
         backend_save(b, &part, &model->carried, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     if (c->size == 1) {
         model->rows = part;
         return STATUS_OK;
@@ -88,14 +86,12 @@ static enum status take_state(struct writing *w, struct backend *b, const struct
                               struct error *error)
 {
     uint64_t rank = w->about.problem.rank;
-    if (take_rows(&w->model[CHECKPOINT_STATE], b, NULL, rank, error) != STATUS_OK)
-        return error->status;
+    TRY(take_rows(&w->model[CHECKPOINT_STATE], b, NULL, rank, error));
     if (checkpoint_last(&w->about) == CHECKPOINT_PREVIOUS) {
         backend_swap(b);
         take_rows(&w->model[CHECKPOINT_PREVIOUS], b, NULL, rank, error);
         backend_swap(b);
-        if (error->status != STATUS_OK)
-            return error->status;
+        TRY(error->status);
     }
     if (!checkpoint_has_best(&w->about))
         return STATUS_OK;
@@ -106,12 +102,9 @@ static enum status write_alone(struct writing *w, struct error *error)
 {
     struct outfile file;
     struct checkpoint_pieces pieces = {0};
-    if (outfile_open(&file, w->path, error) != STATUS_OK)
-        return error->status;
-    if (checkpoint_write_rows(&file, &w->about, w->model, true, &pieces, error) != STATUS_OK)
-        goto done;
-    if (checkpoint_write_directory(&file, &w->about, &pieces, error) != STATUS_OK)
-        goto done;
+    TRY(outfile_open(&file, w->path, error));
+    TRY_OR(done, checkpoint_write_rows(&file, &w->about, w->model, true, &pieces, error));
+    TRY_OR(done, checkpoint_write_directory(&file, &w->about, &pieces, error));
     outfile_commit(&file, error);
 done:
     memory_free(pieces.piece);

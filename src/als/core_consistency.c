@@ -97,11 +97,9 @@ static enum status invert(struct core *c, const struct ktensor *k, struct error 
         return error->status;
     for (int n = 0; n < c->b->order; n++) {
         double *weights = gram + square, *w = weights + square;
-        if (backend_gram(c->b, n, gram, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, backend_gram(c->b, n, gram, error));
         bool inverted = invert_gram(weights, gram, k->lambda, w, c, error);
-        if (error->status != STATUS_OK)
-            goto done;
+        TRY_OR(done, error->status);
         if (!inverted) {
             *c->answer = (struct core_consistency){.state = CORE_DEPENDENT, .mode = n};
             goto done;
@@ -127,22 +125,18 @@ static enum status multiply(struct core *c, bool *stop, struct error *error)
     const struct ktensor *k = &c->inverse;
     const bool stops = wants_to_stop(c->limits);
     uint64_t rank = c->rank, square = rank * rank, rows = k->shape.dims[c->output];
-    if (backend_mttkrp(c->b, c->output, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_mttkrp(c->b, c->output, error));
     if (backend_fetch(c->b, c->output, c->m, error) == STATUS_NUMERICAL) {
         *error = (struct error){0};
         for (uint64_t e = 0; e < rows * rank; e++)
             c->m[e] = NAN;
     }
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     const struct factor_rows inverse = {.a = k->factor[c->output], .rows = rows, .rank = rank};
     const struct factor_rows m = {.a = c->m, .rows = rows, .rank = rank};
-    if (factor_columns_products(&inverse, &m, c->product, error) != STATUS_OK)
-        return error->status;
+    TRY(factor_columns_products(&inverse, &m, c->product, error));
     c->product[square] = stops;
-    if (comm_allreduce_sum(c->b->ranks->all, c->product, square + 1, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(c->b->ranks->all, c->product, square + 1, error));
     *stop = c->product[square] > 0;
     return STATUS_OK;
 }
@@ -160,8 +154,7 @@ static enum status rotate(struct core *c, uint64_t pass, struct error *error)
     for (int n = 0; n < c->b->order; n++) {
         if (!is_probed(c, n))
             continue;
-        if (backend_rotate(c->b, n, error) != STATUS_OK)
-            return error->status;
+        TRY(backend_rotate(c->b, n, error));
         if ((pass + 1) % c->rank != 0)
             return STATUS_OK;
         pass = (pass + 1) / c->rank - 1;
@@ -185,13 +178,10 @@ static enum status sum_entries(struct core *c, struct error *error)
     uint64_t passes = core_consistency_passes(c->b->order, c->rank);
     double squares = 0, diagonal = 0, rank = (double)c->rank;
     bool stop = false;
-    if (backend_load(c->b, &c->inverse, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_load(c->b, &c->inverse, error));
     for (uint64_t pass = 0; pass < passes && !stop; pass++) {
-        if (multiply(c, &stop, error) != STATUS_OK)
-            return error->status;
-        if (rotate(c, pass, error) != STATUS_OK)
-            return error->status;
+        TRY(multiply(c, &stop, error));
+        TRY(rotate(c, pass, error));
         for (uint64_t i = 0; i < c->rank * c->rank; i++)
             squares += c->product[i] * c->product[i];
         for (uint64_t r = 0; pass == 0 && r < c->rank; r++)
@@ -245,14 +235,11 @@ static enum status estimate(struct core *c, struct error *error)
     struct core_mean misfit = {0};
     double rank = (double)c->rank;
     bool stop = false;
-    if (create_probes(c, error) != STATUS_OK)
-        return error->status;
+    TRY(create_probes(c, error));
     for (uint64_t probe = 0; probe < CORE_PROBES && !stop; probe++) {
         double squares = 0;
-        if (load_probe(c, probe, error) != STATUS_OK)
-            return error->status;
-        if (multiply(c, &stop, error) != STATUS_OK)
-            return error->status;
+        TRY(load_probe(c, probe, error));
+        TRY(multiply(c, &stop, error));
         for (uint64_t r = 0; r < c->rank; r++)
             c->product[r * c->rank + r] -= c->expected[r];
         for (uint64_t i = 0; i < c->rank * c->rank; i++)
@@ -273,8 +260,7 @@ static enum status estimate(struct core *c, struct error *error)
 static enum status create(struct core *c, const struct ktensor *k, struct error *error)
 {
     choose_modes(c);
-    if (ktensor_create(&c->inverse, &k->shape, c->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(&c->inverse, &k->shape, c->rank, error));
     c->m = memory_array(k->shape.dims[c->output], c->rank * sizeof *c->m, error);
     c->product = memory_array(c->rank * c->rank + 1, sizeof *c->product, error);
     return error->status;
@@ -282,10 +268,8 @@ static enum status create(struct core *c, const struct ktensor *k, struct error 
 
 static enum status compute(struct core *c, const struct ktensor *k, bool exact, struct error *error)
 {
-    if (create(c, k, error) != STATUS_OK)
-        return error->status;
-    if (invert(c, k, error) != STATUS_OK)
-        return error->status;
+    TRY(create(c, k, error));
+    TRY(invert(c, k, error));
     if (c->answer->state != CORE_KNOWN)
         return STATUS_OK;
     if (exact)

@@ -29,10 +29,8 @@
 static enum status improve_mode(struct backend *b, int n, struct error *error)
 {
     for (int k = 0; k < problem_inner(&b->options.problem); k++) {
-        if (backend_mttkrp(b, n, error) != STATUS_OK)
-            return error->status;
-        if (backend_update(b, n, error) != STATUS_OK)
-            return error->status;
+        TRY(backend_mttkrp(b, n, error));
+        TRY(backend_update(b, n, error));
     }
     return STATUS_OK;
 }
@@ -68,8 +66,7 @@ static enum status sweep(struct run *run, struct backend_fit *fit, struct error 
     bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
     double small = precision_is_first(run->b) ? 0 : options->tolerance; /* 0: cannot end the run */
     const struct momentum *momentum = run->fading ? NULL : momentum_state(&run->momentum);
-    if (cpals_sweep(run->b, momentum, fit, error) != STATUS_OK)
-        return error->status;
+    TRY(cpals_sweep(run->b, momentum, fit, error));
     return fit_trust_check(&result->trust, run->b, due, small, fit, error);
 }
 
@@ -93,8 +90,7 @@ static enum status iterate(struct run *run, struct error *error)
     result->single_iterations += precision_is_first(run->b);
     if (sweep(run, &fit, error) != STATUS_OK)
         return fail_sweep(run, error);
-    if (run_note_sweep(run, &fit, error) != STATUS_OK)
-        return error->status;
+    TRY(run_note_sweep(run, &fit, error));
     return fit_trace_note(run->options->trace, result->fit, result->held.value, error);
 }
 
@@ -104,11 +100,9 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     const struct checkpoint *from = run->options->resume;
     struct cpals_result *result = run->result;
     *result = (struct cpals_result){.momentum = run->b->plan.request.momentum, .violation = NAN};
-    if (momentum_begin(&run->momentum, run->b, k, run->options->random, from, error) != STATUS_OK)
-        return error->status;
+    TRY(momentum_begin(&run->momentum, run->b, k, run->options->random, from, error));
     run->best.by_held = run->options->held && run->options->early_stop > 0;
-    if (best_model_create(&run->best, run->b, k, from, error) != STATUS_OK)
-        return error->status;
+    TRY(best_model_create(&run->best, run->b, k, from, error));
     if (!from)
         return STATUS_OK;
     result->iterations = from->about.iterations;
@@ -152,18 +146,13 @@ static enum status iterate_all(struct run *run, struct error *error)
 {
     struct cpals_result *result = run->result;
     progress_skip(run->progress, (double)result->iterations / run->options->max_iterations);
-    if (run_switch_precision(run, error) != STATUS_OK)
-        return error->status;
+    TRY(run_switch_precision(run, error));
     while (result->stop == CPALS_GOES_ON) {
-        if (iterate(run, error) != STATUS_OK)
-            return error->status;
-        if (weight_history_note(&run->weights, run->b, result->iterations, error) != STATUS_OK)
-            return error->status;
-        if (run_switch_precision(run, error) != STATUS_OK)
-            return error->status;
+        TRY(iterate(run, error));
+        TRY(weight_history_note(&run->weights, run->b, result->iterations, error));
+        TRY(run_switch_precision(run, error));
         show(run);
-        if (run_go_on(run, error) != STATUS_OK)
-            return error->status;
+        TRY(run_go_on(run, error));
     }
     return STATUS_OK;
 }
@@ -194,24 +183,19 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
     double start = clock_now();
     progress_stage(progress, "decomposing");
     touch_model(&run, k);
-    if (weight_history_create(&run.weights, k->rank, error) != STATUS_OK)
-        goto done;
-    if (load_start(&run, k, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, weight_history_create(&run.weights, k->rank, error));
+    TRY_OR(done, load_start(&run, k, error));
     saver_open(&run.saver, options->saving, result->iterations, progress);
     fit_trace_begin(options->trace, result->iterations + 1);
     iterate_all(&run, error);
     saver_close(&run.saver);
     result->saved = run.saver.saved;
     result->not_saved = run.saver.error;
-    if (error->status != STATUS_OK)
-        goto done;
-    if (run_end_sweeps(&run, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, run_end_sweeps(&run, error));
     backend_likelihood(b, result->fit, &result->deviance, &result->log_likelihood);
     result->seconds = clock_now() - start;
-    if (model_health(&result->health, b, &run.weights, result->iterations, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, model_health(&result->health, b, &run.weights, result->iterations, error));
     tell(result, progress);
 done:
     page_touch_end(&run.pages);
@@ -247,9 +231,7 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
                                        options->deadline};
     if (!wants_core(b, options, result))
         return backend_store_arranged(b, k, error);
-    if (backend_store(b, k, error) != STATUS_OK)
-        return error->status;
-    if (core_consistency(&result->core, b, k, &limits, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_store(b, k, error));
+    TRY(core_consistency(&result->core, b, k, &limits, progress, error));
     return arrange(b, k, error);
 }

@@ -22,8 +22,7 @@ static enum status build(struct backend *b, struct rank_tensor *t, const struct 
                          struct error *error)
 {
     progress_stage(d->progress, "building");
-    if (backend_build(b, t, d->progress, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_build(b, t, d->progress, error));
     if (b->options.spends) /* the backend has its own copy */
         rank_tensor_free_nonzeros(t);
     int orderings = plan_orderings(&b->plan);
@@ -51,8 +50,7 @@ static enum status make_guess(struct work *w, const struct initial_guess *guess,
 {
     const struct part *part = &w->tensor->rows.part;
     const struct problem *problem = &w->b->options.problem;
-    if (ktensor_create_part(&w->part, part, problem->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create_part(&w->part, part, problem->rank, error));
     if (guess->kind == GUESS_NVECS)
         return nvecs_start(&w->part, w->b, guess->seed, w->d->progress, error);
     if (guess->kind == GUESS_MODEL)
@@ -69,13 +67,11 @@ static enum status run_start(struct work *w, const struct cpals_options *options
     struct cpals_options als = *options;
     als.random = guess.kind == GUESS_RANDOM || guess.kind == GUESS_NORMAL ? &guess : NULL;
     als.held = w->tensor->held.all_listed > 0 ? &w->tensor->held : NULL;
-    if (make_guess(w, &guess, error) != STATUS_OK)
-        return error->status;
+    TRY(make_guess(w, &guess, error));
     double before = rank_rows_seconds(w->b->ranks);
     cpals_iterate(w->b, &w->part, &als, d->progress, result, error);
     w->communication += rank_rows_seconds(w->b->ranks) - before;
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     return cpals_store(w->b, &w->part, &als, d->progress, result, error);
 }
 
@@ -120,11 +116,9 @@ static enum status collect_last(struct work *w, struct error *error)
 static enum status make_starts(struct work *w, struct error *error)
 {
     while (starts_go_on(w->starts)) {
-        if (collect_last(w, error) != STATUS_OK)
-            return error->status;
+        TRY(collect_last(w, error));
         ktensor_free(&w->part);
-        if (make_start(w, error) != STATUS_OK)
-            return error->status;
+        TRY(make_start(w, error));
     }
     starts_give_trace(w->starts, trace_of(w));
     return STATUS_OK;
@@ -144,8 +138,7 @@ static enum status try_ridge(struct work *w, double ridge, struct error *error)
         *error = (struct error){0};
         result.held.value = INFINITY;
     }
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     progress_done(w->d->progress, "ridge %g: held-out error %.4g", ridge, result.held.value);
     ridge_search_note(search, ridge, result.held.value);
     if (result.stop == CPALS_INTERRUPTED || result.stop == CPALS_TIME_LIMIT) {
@@ -163,12 +156,10 @@ static enum status choose_ridge(struct work *w, struct error *error)
     const struct problem *problem = &w->b->options.problem;
     struct ridge_search *search = &w->starts->ridge;
     double size, ridge;
-    if (held_error_size(&size, held, w->tensor->comm, error) != STATUS_OK)
-        return error->status;
+    TRY(held_error_size(&size, held, w->tensor->comm, error));
     ridge_search_begin(search, problem->ridge_scale, size, w->b->order);
     while (ridge_search_next(search, &ridge))
-        if (try_ridge(w, ridge, error) != STATUS_OK)
-            return error->status;
+        TRY(try_ridge(w, ridge, error));
     backend_take_ridge(w->b, search->best);
     return STATUS_OK;
 }
@@ -187,16 +178,13 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
                       struct starts *s, struct rank_report *report, struct error *error)
 {
     struct work w = {.b = b, .tensor = t, .d = d, .starts = s};
-    if (build(b, t, d, error) != STATUS_OK)
-        goto failed;
-    if (d->choose_ridge && choose_ridge(&w, error) != STATUS_OK)
-        goto failed;
-    if (make_starts(&w, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, build(b, t, d, error));
+    if (d->choose_ridge)
+        TRY_OR(failed, choose_ridge(&w, error));
+    TRY_OR(failed, make_starts(&w, error));
     fill_report(report, &w);
     backend_close(b);
-    if (collect_last(&w, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, collect_last(&w, error));
     ktensor_free(&w.part);
     if (starts_check(s, error) != STATUS_OK)
         return comm_end_phase(t->comm, error);

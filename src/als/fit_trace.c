@@ -21,12 +21,9 @@ void fit_trace_begin(struct fit_trace *trace, int first)
 static enum status make_room(struct fit_trace *trace, struct error *error)
 {
     size_t room = trace->room ? 2 * trace->room : FIRST_ROOM;
-    if (memory_resize(&trace->fit, room, sizeof *trace->fit, error) != STATUS_OK)
-        return error->status;
-    if (memory_resize(&trace->held, room, sizeof *trace->held, error) != STATUS_OK)
-        return error->status;
-    if (memory_resize(&trace->seconds, room, sizeof *trace->seconds, error) != STATUS_OK)
-        return error->status;
+    TRY(memory_resize(&trace->fit, room, sizeof *trace->fit, error));
+    TRY(memory_resize(&trace->held, room, sizeof *trace->held, error));
+    TRY(memory_resize(&trace->seconds, room, sizeof *trace->seconds, error));
     trace->room = room;
     return STATUS_OK;
 }
@@ -51,8 +48,8 @@ enum status fit_trace_note(struct fit_trace *trace, double fit, double held, str
         return STATUS_OK;
     if (trace->count == FIT_TRACE_MOST)
         thin(trace); /* this iteration belongs to those that are left */
-    if (trace->count == trace->room && make_room(trace, error) != STATUS_OK)
-        return error->status;
+    if (trace->count == trace->room)
+        TRY(make_room(trace, error));
     trace->fit[trace->count] = fit;
     trace->held[trace->count] = held;
     trace->seconds[trace->count++] = clock_now() - trace->start;

@@ -12,8 +12,7 @@ enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, do
     t->blind = fit_is_blind(fit->noise, b->precision);
     if (!due && !drowned && !t->blind)
         return STATUS_OK;
-    if (backend_residual(b, &exact, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_residual(b, &exact, error));
     t->checks++;
     t->error = fmax(t->error, fabs(fit->value - exact));
     *fit = backend_fit_exact(fit, exact, b->precision);

@@ -60,8 +60,7 @@ static enum status sum_errors(struct held_error *e, const struct backend *b,
         if (loss == LOSS_POISSON)
             add_counts(sum, x, fmax(ldexp(value[i], -exponent), least), count);
     }
-    if (comm_allreduce_sum(b->ranks->all, sum, SUMS, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(b->ranks->all, sum, SUMS, error));
     const double mean_sq = sum[SQUARES] / entries, rmse = sqrt(mean_sq);
     *e = (struct held_error){.entries = held->all_listed,
                              .loss = loss,
@@ -90,8 +89,7 @@ enum status held_error_find(struct held_error *e, struct backend *b, const struc
     double *value = memory_array(listed.nnz, sizeof *value, error);
     if (value)
         backend_values(b, &listed, value, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     sum_errors(e, b, held, value, error);
 done:
     memory_free(value);
@@ -125,14 +123,12 @@ static enum status gather(double *all, const double *from, uint64_t mine, uint64
                           struct comm *c, struct error *error)
 {
     const struct comm_rows rows = {first, 1};
-    if (comm_allgather(c, &mine, sizeof mine, first + 1, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allgather(c, &mine, sizeof mine, first + 1, error));
     first[0] = 0;
     for (int k = 0; k < c->size; k++)
         first[k + 1] += first[k];
     memory_copy(all + first[c->rank], from, mine * sizeof *from);
-    if (comm_allgatherv(c, all, &rows, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allgatherv(c, all, &rows, error));
     qsort(all, first[c->size], sizeof *all, ascending);
     return STATUS_OK;
 }
@@ -144,13 +140,10 @@ static enum status find_auc(struct held_error *e, struct comm *c, const struct h
     const uint64_t yes = held->all_listed, no = held->all_unlisted;
     double *all = memory_array(yes + no, sizeof *all, error);
     uint64_t *first = memory_array((size_t)c->size + 1, sizeof *first, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
-    if (gather(all, value, held->listed, first, c, error) != STATUS_OK)
-        goto done;
-    if (gather(all + yes, value + held->listed, held->x.nnz - held->listed, first, c, error) !=
-        STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, gather(all, value, held->listed, first, c, error));
+    TRY_OR(done,
+           gather(all + yes, value + held->listed, held->x.nnz - held->listed, first, c, error));
     e->unlisted = no;
     e->auc = pairs_of(all, yes, all + yes, no) / ((double)yes * (double)no);
 done:
@@ -166,10 +159,8 @@ enum status held_error_find_all(struct held_error *e, struct backend *b,
     double *value = memory_array(held->x.nnz, sizeof *value, error);
     if (value)
         backend_values(b, &held->x, value, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
-    if (sum_errors(e, b, held, value, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, sum_errors(e, b, held, value, error));
     if (held->all_unlisted > 0)
         find_auc(e, c, held, value, error);
 done:
@@ -185,8 +176,7 @@ enum status held_error_size(double *size, const struct held_out *held, struct co
         const double x = ldexp(held->x.value[i], -held->exponent);
         sum += x * x;
     }
-    if (comm_allreduce_sum(c, &sum, 1, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(c, &sum, 1, error));
     *size = ldexp(sqrt(sum / (double)held->all_listed), held->exponent);
     return STATUS_OK;
 }

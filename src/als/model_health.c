@@ -63,15 +63,12 @@ static enum status examine(struct examination *e, struct backend *b, struct erro
     e->gram = memory_array(e->rank, e->rank * sizeof *e->gram, error);
     e->weight = memory_array(e->rank, sizeof *e->weight, error);
     e->norm = memory_array(e->rank, sizeof *e->norm, error);
-    if (error->status != STATUS_OK)
-        return error->status;
-    if (backend_weights(b, e->weight, error) != STATUS_OK)
-        return error->status;
+    TRY(error->status);
+    TRY(backend_weights(b, e->weight, error));
     for (uint64_t i = 0; i < entries; i++)
         e->congruence[i] = 1;
     for (int n = 0; n < b->order; n++) {
-        if (backend_gram(b, n, e->gram, error) != STATUS_OK)
-            return error->status;
+        TRY(backend_gram(b, n, e->gram, error));
         for (uint64_t i = 0; i < entries; i++)
             e->congruence[i] *= e->gram[i];
     }
@@ -132,8 +129,7 @@ enum status model_health(struct model_health *health, struct backend *b,
     bool recent = iteration > history->recent_at;
     *health = (struct model_health){.since = recent ? history->recent_at : history->older_at};
     e.then = recent ? history->recent : history->older;
-    if (examine(&e, b, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, examine(&e, b, error));
     health->zero = count_zero(&e);
     if (health->since > 0)
         find_degenerate(health, &e);

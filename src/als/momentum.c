@@ -11,8 +11,7 @@ static enum status load_model(struct backend *b, const struct checkpoint *from, 
 {
     struct ktensor k;
     const struct checkpoint_rows *model = &from->model[checkpoint_last(&from->about)];
-    if (ktensor_create_part(&k, &b->ranks->part, from->about.problem.rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create_part(&k, &b->ranks->part, from->about.problem.rank, error));
     ktensor_copy_rows(&k, &model->rows);
     backend_resume(b, &k, &model->carried, error);
     ktensor_free(&k);
@@ -33,8 +32,7 @@ static enum status resume(struct momentum_run *m, struct backend *b, const struc
     m->stepped = true;
     if (!about->momentum.extrapolated)
         return backend_resume(b, k, carried, error);
-    if (load_model(b, from, error) != STATUS_OK)
-        return error->status;
+    TRY(load_model(b, from, error));
     if (!m->on)
         return STATUS_OK;
     backend_swap(b);
@@ -141,13 +139,10 @@ enum status momentum_end(struct momentum_run *m, struct backend *b, struct backe
 {
     const int first = mode_rules_first(&b->options.problem.rules, b->order);
     *again = m->on && m->state.rejected;
-    if (momentum_pause(m, b, error) != STATUS_OK)
-        return error->status;
+    TRY(momentum_pause(m, b, error));
     if (!*again)
         return STATUS_OK;
-    if (backend_mttkrp(b, first, error) != STATUS_OK)
-        return error->status;
-    if (backend_update(b, first, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_mttkrp(b, first, error));
+    TRY(backend_update(b, first, error));
     return backend_fit(b, first, NULL, fit, error);
 }

@@ -30,8 +30,7 @@ static enum status create(struct sketch *s, struct error *error)
         if (s->k->shape.dims[n] > longest)
             longest = s->k->shape.dims[n];
     }
-    if (ktensor_create(&s->mix, &square, rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(&s->mix, &square, rank, error));
     s->m = memory_array(longest, rank * sizeof *s->m, error);
     s->gram = memory_array(rank, rank * sizeof *s->gram, error);
     s->weights = memory_array(rank, rank * sizeof *s->weights, error);
@@ -75,18 +74,12 @@ static enum status find_vectors(struct sketch *s, int n, struct error *error)
     const struct mode_rows *rows = &ranks->mode[n];
     uint64_t rank = s->k->rank, skip = rows->first * rank;
     const struct factor_rows own = {.a = s->m + skip, .rows = rows->count, .rank = rank};
-    if (backend_mttkrp(s->b, n, error) != STATUS_OK)
-        return error->status;
-    if (backend_fetch(s->b, n, s->m, error) != STATUS_OK)
-        return error->status;
-    if (rank_rows_reduce_scatter(ranks, n, s->m, rank, error) != STATUS_OK)
-        return error->status;
-    if (factor_columns_products(&own, &own, s->gram, error) != STATUS_OK)
-        return error->status;
-    if (comm_allreduce_sum(ranks->all, s->gram, rank * rank, error) != STATUS_OK)
-        return error->status;
-    if (symmetric_eigen(s->gram, rank, s->values, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_mttkrp(s->b, n, error));
+    TRY(backend_fetch(s->b, n, s->m, error));
+    TRY(rank_rows_reduce_scatter(ranks, n, s->m, rank, error));
+    TRY(factor_columns_products(&own, &own, s->gram, error));
+    TRY(comm_allreduce_sum(ranks->all, s->gram, rank * rank, error));
+    TRY(symmetric_eigen(s->gram, rank, s->values, error));
     choose_weights(s, n);
     factor_columns_multiply(s->m + skip, rows->count, rank, s->weights, s->k->factor[n] + skip);
     return rank_rows_allgather(ranks, n, s->k->factor[n], rank, error);
@@ -106,11 +99,9 @@ static void mix_vectors(struct sketch *s)
 /* One sketch of each unfolding, with W from k. */
 static enum status find_all_vectors(struct sketch *s, struct error *error)
 {
-    if (backend_load(s->b, s->k, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_load(s->b, s->k, error));
     for (int n = 0; n < s->b->order; n++)
-        if (find_vectors(s, n, error) != STATUS_OK)
-            return error->status;
+        TRY(find_vectors(s, n, error));
     return STATUS_OK;
 }
 
@@ -119,15 +110,13 @@ enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
 {
     struct sketch s = {.b = b, .k = k};
     progress_stage(progress, "sketching");
-    if (create(&s, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, create(&s, error));
     ktensor_randomise(k, KTENSOR_NORMAL, seed);
     for (int i = 0; i < NVECS_SKETCHES; i++) {
         ktensor_randomise(&s.mix, KTENSOR_NORMAL, seed + (uint64_t)i);
         if (i > 0)
             mix_vectors(&s);
-        if (find_all_vectors(&s, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, find_all_vectors(&s, error));
     }
     for (int n = 0; n < b->order; n++)
         if (b->options.problem.rules.nonneg[n])

@@ -35,8 +35,7 @@ static enum status note_held(struct run *run, struct error *error)
     struct cpals_result *result = run->result;
     if (!run->options->held)
         return STATUS_OK;
-    if (held_error_find(&result->held, run->b, run->options->held, error) != STATUS_OK)
-        return error->status;
+    TRY(held_error_find(&result->held, run->b, run->options->held, error));
     if (run->fading || (result->least_iteration > 0 && !(result->held.value < result->least_held)))
         return STATUS_OK;
     result->least_held = result->held.value;
@@ -53,8 +52,7 @@ enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struc
         return STATUS_OK;
     }
     result->fit = fit->value;
-    if (note_held(run, error) != STATUS_OK)
-        return error->status;
+    TRY(note_held(run, error));
     result->violation = fit->violation;
     fit_trust_note(&result->trust, fit, run->comparable ? result->change : 0, run->b->precision);
     if (run->fading) {
@@ -72,8 +70,7 @@ static enum status check_fit(struct run *run, bool due, double tolerance, struct
     struct backend_fit fit = {.value = result->fit, .noise = result->trust.noise};
     if (result->trust.exact)
         return STATUS_OK;
-    if (fit_trust_check(&result->trust, run->b, due, tolerance, &fit, error) != STATUS_OK)
-        return error->status;
+    TRY(fit_trust_check(&result->trust, run->b, due, tolerance, &fit, error));
     result->change += fit.value - result->fit;
     result->fit = fit.value;
     result->trust.noise = fit.noise;
@@ -88,8 +85,7 @@ static enum status keep_single(struct run *run, struct error *error)
 {
     struct cpals_result *result = run->result;
     const double small = fmax(run->options->tolerance, SINGLE_RESOLVES);
-    if (check_fit(run, false, small, error) != STATUS_OK)
-        return error->status;
+    TRY(check_fit(run, false, small, error));
     return keep_best(run, result->trust.exact, error);
 }
 
@@ -103,12 +99,9 @@ enum status run_switch_precision(struct run *run, struct error *error)
                                             .tolerance = run->options->tolerance};
     if (!precision_is_due(run->b, &made))
         return STATUS_OK;
-    if (momentum_pause(&run->momentum, run->b, error) != STATUS_OK)
-        return error->status;
-    if (backend_widen(run->b, error) != STATUS_OK)
-        return error->status;
-    if (keep_single(run, error) != STATUS_OK)
-        return error->status;
+    TRY(momentum_pause(&run->momentum, run->b, error));
+    TRY(backend_widen(run->b, error));
+    TRY(keep_single(run, error));
     momentum_begin_anew(&run->momentum, run->b);
     return STATUS_OK;
 }
@@ -119,12 +112,10 @@ static enum status end_momentum(struct run *run, struct error *error)
     struct cpals_result *result = run->result;
     struct backend_fit fit;
     bool again;
-    if (momentum_end(&run->momentum, run->b, &fit, &again, error) != STATUS_OK)
-        return error->status;
+    TRY(momentum_end(&run->momentum, run->b, &fit, &again, error));
     if (!again)
         return STATUS_OK;
-    if (fit_trust_check(&result->trust, run->b, false, 0, &fit, error) != STATUS_OK)
-        return error->status;
+    TRY(fit_trust_check(&result->trust, run->b, false, 0, &fit, error));
     result->change = fit.value - result->fit;
     result->fit = fit.value;
     result->violation = fit.violation;
@@ -155,13 +146,11 @@ enum status run_end_sweeps(struct run *run, struct error *error)
 {
     struct cpals_result *result = run->result;
     const struct held_out *held = run->options->held;
-    if (end_momentum(run, error) != STATUS_OK)
-        return error->status;
-    if (run->options->check_every > 0 && check_fit(run, true, 0, error) != STATUS_OK)
-        return error->status;
-    if (held && held_error_find(&result->held, run->b, held, error) != STATUS_OK)
-        return error->status;
-    if (take_best(run, error) != STATUS_OK)
-        return error->status;
+    TRY(end_momentum(run, error));
+    if (run->options->check_every > 0)
+        TRY(check_fit(run, true, 0, error));
+    if (held)
+        TRY(held_error_find(&result->held, run->b, held, error));
+    TRY(take_best(run, error));
     return held ? held_error_find_all(&result->held, run->b, held, error) : STATUS_OK;
 }

@@ -54,8 +54,7 @@ static enum status decide_stop(struct run *run, int *wish, struct error *error)
     result->stop = run_stop(run);
     if (result->stop == CPALS_CONVERGED)
         return STATUS_OK;
-    if (comm_allreduce_max(run->b->ranks->all, wish, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_max(run->b->ranks->all, wish, error));
     if (*wish > WISH_SIGNAL) {
         result->interrupted = *wish - WISH_SIGNAL;
         result->stop = CPALS_INTERRUPTED;
@@ -70,10 +69,8 @@ enum status run_go_on(struct run *run, struct error *error)
     const struct cpals_options *options = run->options;
     const struct cpals_result *result = run->result;
     int wish = wish_of(options, &run->saver, result->iterations);
-    if (decide_stop(run, &wish, error) != STATUS_OK)
-        return error->status;
-    if (momentum_go_on(&run->momentum, run->b, result->stop == CPALS_CONVERGED, error) != STATUS_OK)
-        return error->status;
+    TRY(decide_stop(run, &wish, error));
+    TRY(momentum_go_on(&run->momentum, run->b, result->stop == CPALS_CONVERGED, error));
     if (options->saving && (wish == WISH_CHECKPOINT || result->stop != CPALS_GOES_ON))
         save(run);
     return STATUS_OK;

@@ -15,8 +15,7 @@ enum status split_half_create(struct split_half *s, const struct halves *halves,
     for (int k = 0; k < 2 && halves->mode > 0; k++) {
         const uint64_t first_seed = seed + (uint64_t)(k + 1) * (uint64_t)asked;
         struct ktensor *models = first ? first->starts[k].model : NULL;
-        if (starts_create(&s->starts[k], asked, first_seed, models, error) != STATUS_OK)
-            return error->status;
+        TRY(starts_create(&s->starts[k], asked, first_seed, models, error));
     }
     return STATUS_OK;
 }
@@ -33,8 +32,7 @@ enum status split_half_check(struct split_half *s, const struct rank_tensor *t, 
         return error_set(error, STATUS_INPUT,
                          "--split-half: the halves are compared in the other modes, but the tensor "
                          "has one mode");
-    if (half_tensor_count(t, &s->halves, s->nonzeros, error) != STATUS_OK)
-        return error->status;
+    TRY(half_tensor_count(t, &s->halves, s->nonzeros, error));
     if (s->nonzeros[0] > 0 && s->nonzeros[1] > 0)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT,
@@ -101,8 +99,7 @@ static enum status decompose_half(struct work *w, struct rank_tensor *half, stru
 {
     struct rank_report report;
     struct backend b;
-    if (backend_prepare(&b, w->kind, half, &w->options, w->d.progress, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_prepare(&b, w->kind, half, &w->options, w->d.progress, error));
     decompose(&b, half, &w->d, starts, &report, error);
     if (error->status == STATUS_NUMERICAL && starts->made > 0 && starts->modelled == 0)
         *error = (struct error){0};
@@ -113,8 +110,7 @@ static enum status run_half(struct work *w, int k, struct error *error)
 {
     struct rank_tensor half = {0};
     note_half(w->s, k, w->d.progress);
-    if (half_tensor_take(&half, w->whole, &w->s->halves, k, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, half_tensor_take(&half, w->whole, &w->s->halves, k, error));
     decompose_half(w, &half, &w->s->starts[k], error);
 done:
     half_tensor_free(&half);
@@ -135,10 +131,9 @@ enum status split_half_run(struct split_half *s, const struct rank_tensor *t,
 {
     struct work w = {
         .s = s, .whole = t, .kind = kind, .options = options_of_half(options, t), .d = of_half(d)};
-    if (run_half(&w, 0, error) != STATUS_OK)
-        return error->status;
-    if (s->starts[0].modelled > 0 && !split_half_ended(s) && run_half(&w, 1, error) != STATUS_OK)
-        return error->status;
+    TRY(run_half(&w, 0, error));
+    if (s->starts[0].modelled > 0 && !split_half_ended(s))
+        TRY(run_half(&w, 1, error));
     s->state = state_of(s);
     return comm_end_phase(t->comm, error); /* the models are complete when all ranks are here */
 }
@@ -149,8 +144,7 @@ static enum status find_partners(struct split_half *s, const struct ktensor *who
                                  struct error *error)
 {
     struct ktensor_match match = {0};
-    if (ktensor_match(&match, whole, half, false, modes, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_match(&match, whole, half, false, modes, error));
     for (uint64_t r = 0; r < whole->rank; r++) { /* all models have as many components */
         struct half_partners *of = &s->component[r];
         of->with[k] = match.pair[r].score;
@@ -183,16 +177,13 @@ enum status split_half_compare(struct split_half *s, const struct ktensor *model
     for (int n = 0; n < MAX_ORDER; n++)
         modes[n] = n != s->halves.mode - 1;
     for (int k = 0; k < 2; k++)
-        if (starts_take_best(&s->starts[k], &half[k], error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, starts_take_best(&s->starts[k], &half[k], error));
     s->component = memory_zeros(model->rank, sizeof *s->component, error);
     if (!s->component)
         goto done;
-    if (ktensor_match(&s->match, &half[0], &half[1], false, modes, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, ktensor_match(&s->match, &half[0], &half[1], false, modes, error));
     for (int k = 0; k < 2; k++)
-        if (find_partners(s, model, &half[k], k, modes, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, find_partners(s, model, &half[k], k, modes, error));
     count_alike(s, model->rank);
 done:
     ktensor_free(&half[0]);

@@ -113,8 +113,7 @@ enum status starts_take_best(struct starts *s, struct ktensor *best, struct erro
     for (int i = 0; i < s->made; i++) {
         if (i == s->best || s->start[i].result.stop == CPALS_BREAKDOWN)
             continue;
-        if (ktensor_score(&s->model[i], of, 0, &s->start[i].score, NULL, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, ktensor_score(&s->model[i], of, 0, &s->start[i].score, NULL, error));
     }
 done:
     *best = *of;

@@ -40,10 +40,8 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
 {
     struct seam *s = b->seam;
     note(b, OP_MTTKRP, mode);
-    if (operation_begin(&s->clock, OP_MTTKRP, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->mttkrp(s->state, mode, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(&s->clock, OP_MTTKRP, error));
+    TRY(s->ops->mttkrp(s->state, mode, error));
     return operation_end(&s->clock, OP_MTTKRP, mode, error);
 }
 
@@ -52,18 +50,15 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
     struct seam *s = b->seam;
     if (b->options.problem.rules.fixed[mode])
         return error_set(error, STATUS_INTERNAL, "mode %d is fixed", mode + 1);
-    if (need(b, OP_MTTKRP, mode, "MTTKRP", error) != STATUS_OK)
-        return error->status;
+    TRY(need(b, OP_MTTKRP, mode, "MTTKRP", error));
     if (s->last.rotated)
         return error_set(error, STATUS_INTERNAL, "mode %d: an update of rotated columns", mode + 1);
     note(b, OP_UPDATE, mode);
     s->floors.may[mode] =
         b->options.problem.rules.nonneg[mode] && b->options.problem.loss == LOSS_SQUARES;
     s->floors.precision[mode] = b->precision;
-    if (operation_begin(&s->clock, OP_UPDATE, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->update(s->state, mode, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(&s->clock, OP_UPDATE, error));
+    TRY(s->ops->update(s->state, mode, error));
     return operation_end(&s->clock, OP_UPDATE, mode, error);
 }
 
@@ -83,14 +78,11 @@ enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
                         struct backend_fit *fit, struct error *error)
 {
     struct seam *s = b->seam;
-    if (need(b, OP_UPDATE, mode, "update", error) != STATUS_OK)
-        return error->status;
+    TRY(need(b, OP_UPDATE, mode, "update", error));
     if (m && !b->plan.request.momentum)
         return error_set(error, STATUS_INTERNAL, "momentum, but no previous factor matrices");
-    if (operation_begin(&s->clock, OP_FIT, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->fit(s->state, mode, m, fit, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(&s->clock, OP_FIT, error));
+    TRY(s->ops->fit(s->state, mode, m, fit, error));
     return operation_end(&s->clock, OP_FIT, mode, error);
 }
 
@@ -98,10 +90,8 @@ enum status backend_values(struct backend *b, const struct coo *at, double *valu
                            struct error *error)
 {
     struct seam *s = b->seam;
-    if (operation_begin(&s->clock, OP_FIT, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->values(s->state, at, value, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(&s->clock, OP_FIT, error));
+    TRY(s->ops->values(s->state, at, value, error));
     for (uint64_t i = 0; s->exponent != 0 && i < at->nnz; i++)
         value[i] = ldexp(value[i], s->exponent);
     operation_add(&s->clock, OP_FIT, s->last.mode);
@@ -116,10 +106,8 @@ enum status backend_extrapolate(struct backend *b, const struct momentum_step *s
     if (!b->plan.request.momentum || s->last.op != OP_UPDATE)
         return error_set(error, STATUS_INTERNAL, "an extrapolation without a sweep before");
     note(b, OP_LOAD, 0);
-    if (operation_begin(&s->clock, OP_FIT, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->extrapolate(s->state, step, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(&s->clock, OP_FIT, error));
+    TRY(s->ops->extrapolate(s->state, step, error));
     operation_add(&s->clock, OP_FIT, mode);
     return STATUS_OK;
 }
@@ -150,8 +138,7 @@ static enum status find_fit_of_counts(struct backend *b, double *value, struct e
 {
     const int mode = mode_rules_last(&b->options.problem.rules, b->order);
     struct backend_fit fit;
-    if (b->seam->ops->fit(b->seam->state, mode, NULL, &fit, error) != STATUS_OK)
-        return error->status;
+    TRY(b->seam->ops->fit(b->seam->state, mode, NULL, &fit, error));
     *value = fit.value;
     return STATUS_OK;
 }
@@ -162,10 +149,8 @@ static enum status find_residual(struct backend *b, double *fit, struct error *e
     struct backend_residual r;
     if (b->options.problem.loss == LOSS_POISSON)
         return find_fit_of_counts(b, fit, error);
-    if (backend_residual_create(&r, b->order, b->options.problem.rank, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->residual(s->state, &r, error) != STATUS_OK)
-        goto done;
+    TRY(backend_residual_create(&r, b->order, b->options.problem.rank, error));
+    TRY_OR(done, s->ops->residual(s->state, &r, error));
     backend_residual_fit(&r, b->ranks->all, fit, error);
 done:
     backend_residual_free(&r);
@@ -175,20 +160,16 @@ done:
 enum status backend_residual(struct backend *b, double *fit, struct error *error)
 {
     struct operation_clock *clock = &b->seam->clock;
-    if (operation_begin(clock, OP_RESIDUAL, error) != STATUS_OK)
-        return error->status;
-    if (find_residual(b, fit, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(clock, OP_RESIDUAL, error));
+    TRY(find_residual(b, fit, error));
     return operation_end(clock, OP_RESIDUAL, 0, error);
 }
 
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)
 {
     const struct seam *s = b->seam;
-    if (need(b, OP_MTTKRP, mode, "MTTKRP", error) != STATUS_OK)
-        return error->status;
-    if (s->ops->fetch(s->state, mode, m, error) != STATUS_OK)
-        return error->status;
+    TRY(need(b, OP_MTTKRP, mode, "MTTKRP", error));
+    TRY(s->ops->fetch(s->state, mode, m, error));
     const uint64_t entries = b->plan.request.tensor.shape.dims[mode] * b->options.problem.rank;
     return value_scale_undo(m, entries, s->exponent, error);
 }
@@ -198,8 +179,7 @@ enum status backend_rotate(struct backend *b, int mode, struct error *error)
 {
     struct seam *s = b->seam;
     s->last = (struct last_operation){.op = OP_LOAD, .rotated = true};
-    if (s->ops->rotate(s->state, mode, error) != STATUS_OK)
-        return error->status;
+    TRY(s->ops->rotate(s->state, mode, error));
     return s->clock.queued > 0 ? operation_wait(&s->clock, error) : STATUS_OK;
 }
 
@@ -211,8 +191,7 @@ void backend_built(struct backend *b, struct backend_built *built)
 static enum status queue_mttkrps(struct backend *b, int mode, uint64_t count, struct error *error)
 {
     for (uint64_t i = 0; i < count; i++)
-        if (backend_mttkrp(b, mode, error) != STATUS_OK)
-            return error->status;
+        TRY(backend_mttkrp(b, mode, error));
     return operation_wait(&b->seam->clock, error);
 }
 
@@ -220,8 +199,7 @@ enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, dou
                                 struct error *error)
 {
     struct operation_clock *clock = &b->seam->clock;
-    if (operation_wait(clock, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_wait(clock, error));
     clock->sample = seconds;
     queue_mttkrps(b, mode, count, error);
     clock->sample = NULL;

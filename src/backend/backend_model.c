@@ -34,10 +34,8 @@ static enum status load_timed(struct backend *b, const struct model_source *from
 {
     struct seam *s = b->seam;
     forget_model(b, from);
-    if (operation_begin(&s->clock, OP_LOAD, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->load(s->state, from, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(&s->clock, OP_LOAD, error));
+    TRY(s->ops->load(s->state, from, error));
     return operation_end(&s->clock, OP_LOAD, 0, error);
 }
 
@@ -95,10 +93,8 @@ enum status backend_widen(struct backend *b, struct error *error)
     if (b->precision == PRECISION_DOUBLE)
         return STATUS_OK;
     s->last.op = OP_LOAD;
-    if (operation_begin(&s->clock, OP_LOAD, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->widen(s->state, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(&s->clock, OP_LOAD, error));
+    TRY(s->ops->widen(s->state, error));
     b->precision = PRECISION_DOUBLE;
     return operation_end(&s->clock, OP_LOAD, 0, error);
 }
@@ -117,13 +113,10 @@ enum status backend_save(struct backend *b, struct ktensor *k, struct carried *c
                          struct error *error)
 {
     struct seam *s = b->seam;
-    if (operation_begin(&s->clock, OP_STORE, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->save(s->state, k, carried, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(&s->clock, OP_STORE, error));
+    TRY(s->ops->save(s->state, k, carried, error));
     carried->precision = b->precision;
-    if (value_scale_undo(k->lambda, k->rank, s->exponent, error) != STATUS_OK)
-        return error->status;
+    TRY(value_scale_undo(k->lambda, k->rank, s->exponent, error));
     return operation_end(&s->clock, OP_STORE, 0, error);
 }
 
@@ -134,8 +127,7 @@ static enum status multiply_by_gram(struct backend *b, int n, double *diagonal, 
     double *gram = memory_array(rank, rank * sizeof *gram, error);
     if (!gram)
         return error->status;
-    if (backend_gram(b, n, gram, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, backend_gram(b, n, gram, error));
     for (uint64_t r = 0; r < rank; r++)
         diagonal[r] *= gram[r * rank + r];
 done:
@@ -168,8 +160,7 @@ static enum status find_zeros(struct backend *b, struct model_form *form, double
     for (int n = 0; n < b->order; n++) {
         if (!floors->may[n])
             continue;
-        if (find_diagonal(b, n, diagonal, error) != STATUS_OK)
-            return error->status;
+        TRY(find_diagonal(b, n, diagonal, error));
         const struct nonneg_update update = {.lambda = form->lambda,
                                              .diagonal = diagonal,
                                              .rows = b->ranks->part.whole.dims[n],
@@ -190,12 +181,10 @@ static enum status decide_form(struct backend *b, const struct ktensor *k,
     s->last.op = OP_LOAD; /* M may be lost */
     for (int n = 0; n < b->order; n++) {
         struct column *of = a->column + (uint64_t)n * k->rank;
-        if (s->ops->columns(s->state, n, form, of, error) != STATUS_OK)
-            return error->status;
+        TRY(s->ops->columns(s->state, n, form, of, error));
     }
     const uint64_t columns = (uint64_t)b->order * k->rank;
-    if (model_columns_together(b->ranks->all, a->column, columns, error) != STATUS_OK)
-        return error->status;
+    TRY(model_columns_together(b->ranks->all, a->column, columns, error));
     arrangement_decide(a, k);
     return STATUS_OK;
 }
@@ -209,17 +198,13 @@ static enum status store_form(struct backend *b, struct ktensor *k, bool arrange
     memcpy(k->nonneg, b->options.problem.rules.nonneg, sizeof k->nonneg);
     k->mixture = b->options.problem.loss == LOSS_POISSON;
     memcpy(k->fixed, b->options.problem.rules.fixed, sizeof k->fixed);
-    if (s->ops->weights(s->state, k->lambda, error) != STATUS_OK)
-        return error->status;
-    if (value_scale_undo(k->lambda, k->rank, s->exponent, error) != STATUS_OK)
-        return error->status;
-    if (find_zeros(b, &form, room + k->rank, room, error) != STATUS_OK)
-        return error->status;
+    TRY(s->ops->weights(s->state, k->lambda, error));
+    TRY(value_scale_undo(k->lambda, k->rank, s->exponent, error));
+    TRY(find_zeros(b, &form, room + k->rank, room, error));
     arrangement_keep(a, k);
-    if (arranged && decide_form(b, k, &form, a, error) != STATUS_OK)
-        return error->status;
-    if (s->ops->store(s->state, &form, k, error) != STATUS_OK)
-        return error->status;
+    if (arranged)
+        TRY(decide_form(b, k, &form, a, error));
+    TRY(s->ops->store(s->state, &form, k, error));
     memcpy(k->lambda, a->lambda, k->rank * sizeof *k->lambda);
     return STATUS_OK;
 }
@@ -228,15 +213,12 @@ static enum status store(struct backend *b, struct ktensor *k, bool arranged, st
 {
     struct operation_clock *clock = &b->seam->clock;
     struct arrangement a = {0};
-    if (operation_begin(clock, OP_STORE, error) != STATUS_OK)
-        return error->status;
+    TRY(operation_begin(clock, OP_STORE, error));
     double *room = memory_array((size_t)b->order + 1, k->rank * sizeof *room, error);
     if (!room)
         return error->status;
-    if (arrangement_create(&a, b->order, k->rank, error) != STATUS_OK)
-        goto done;
-    if (store_form(b, k, arranged, &a, room, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, arrangement_create(&a, b->order, k->rank, error));
+    TRY_OR(done, store_form(b, k, arranged, &a, room, error));
     operation_end(clock, OP_STORE, 0, error);
 done:
     arrangement_free(&a);

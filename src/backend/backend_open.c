@@ -36,8 +36,7 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          struct error *error)
 {
     struct plan_request request;
-    if (kind->request(&request, tensor, options, error) != STATUS_OK)
-        return error->status;
+    TRY(kind->request(&request, tensor, options, error));
     request.forced = options->forced;
     plan_with(options->problem.acceleration != ACCELERATE_OFF, plan, &request, options);
     if (options->problem.acceleration == ACCELERATE_AUTO) {
@@ -70,8 +69,7 @@ static enum status refuse(const struct backend_kind *kind, const struct plan *pl
     struct plan other;
     while (too_large - fits > 1) {
         uint64_t rank = fits + (too_large - fits) / 2;
-        if (plan_at(&other, kind, plan, options, rank, error) != STATUS_OK)
-            return error->status;
+        TRY(plan_at(&other, kind, plan, options, rank, error));
         *(other.fits ? &fits : &too_large) = rank;
     }
     char obstacle[256], remedy[96] = "no lower rank would fit";
@@ -88,8 +86,7 @@ static enum status plan_or_refuse(struct plan *plan, const struct backend_kind *
                                   const struct backend_options *options, struct error *error)
 {
     const struct plan_tensor tensor = rank_tensor_for_plan(t, problem_by_rows(&options->problem));
-    if (backend_plan(plan, kind, &tensor, options, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_plan(plan, kind, &tensor, options, error));
     return plan->fits ? STATUS_OK : refuse(kind, plan, options, error);
 }
 
@@ -123,11 +120,9 @@ static enum status read_estimated(struct backend *b, struct rank_tensor *t,
     struct comm *all = t->comm;
     const struct plan_tensor tensor = rank_tensor_for_plan(t, problem_by_rows(&b->options.problem));
     backend_plan(&b->plan, b->kind, &tensor, &b->options, error);
-    if (comm_allreduce_error(all, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(all, error));
     int needed = !builds_from_file(b, t);
-    if (comm_allreduce_max(all, &needed, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_max(all, &needed, error));
     return needed ? rank_tensor_read(t, progress, error) : STATUS_OK;
 }
 
@@ -135,17 +130,15 @@ static enum status read_estimated(struct backend *b, struct rank_tensor *t,
 static enum status plan_and_read(struct backend *b, struct rank_tensor *t,
                                  struct progress *progress, struct error *error)
 {
-    if (t->estimated && read_estimated(b, t, progress, error) != STATUS_OK)
-        return error->status;
+    if (t->estimated)
+        TRY(read_estimated(b, t, progress, error));
     const bool by_rows = problem_by_rows(&b->options.problem);
-    if (!t->input.unread && rank_tensor_divide_rows(t, by_rows, error) != STATUS_OK)
-        return error->status;
-    if (plan_or_refuse(&b->plan, b->kind, t, &b->options, error) != STATUS_OK)
-        return error->status;
+    if (!t->input.unread)
+        TRY(rank_tensor_divide_rows(t, by_rows, error));
+    TRY(plan_or_refuse(&b->plan, b->kind, t, &b->options, error));
     if (!t->input.unread || builds_from_file(b, t))
         return STATUS_OK;
-    if (rank_tensor_read(t, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_tensor_read(t, progress, error));
     return rank_tensor_divide_rows(t, by_rows, error);
 }
 
@@ -156,8 +149,7 @@ static enum status agree_on_momentum(struct backend *b, const struct rank_tensor
     struct backend_options plain = b->options;
     plain.problem.acceleration = ACCELERATE_OFF;
     int without = !b->plan.request.momentum;
-    if (comm_allreduce_max(t->comm, &without, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_max(t->comm, &without, error));
     if (without && b->plan.request.momentum)
         plan_or_refuse(&b->plan, b->kind, t, &plain, error);
 done:
@@ -201,8 +193,7 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
     if (comm_end_phase(all, error) != STATUS_OK) /* plan_and_read needs every rank */
         goto done;
     plan_and_read(b, t, progress, error);
-    if (comm_end_phase(all, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_end_phase(all, error));
     if (options->problem.acceleration == ACCELERATE_AUTO)
         agree_on_momentum(b, t, error);
 done:
@@ -223,17 +214,13 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
                              struct error *error)
 {
     const enum precision precision = precision_first(b->options.problem.precision);
-    if (sum_norms(known, error) != STATUS_OK)
-        return error->status;
+    TRY(sum_norms(known, error));
     if (!value_scale_needed(known->norm_sq, known->x->shape.order, precision))
         return backend_check_norm(known->norm_sq, NULL, error);
-    if (value_scale_apply(scaled, &b->seam->exponent, known->x, known->ranks->all, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(value_scale_apply(scaled, &b->seam->exponent, known->x, known->ranks->all, error));
     known->x = scaled;
     known->spent = NULL;
-    if (sum_norms(known, error) != STATUS_OK)
-        return error->status;
+    TRY(sum_norms(known, error));
     return backend_check_norm(known->norm_sq, NULL, error);
 }
 
@@ -245,8 +232,7 @@ static enum status find_null(struct backend *b, struct tensor_source *known, str
     if (b->options.problem.loss != LOSS_POISSON)
         return STATUS_OK;
     const struct count_source nonzeros = {known->x, known->file};
-    if (count_null_find(&known->null, &nonzeros, known->ranks, &weights, error) != STATUS_OK)
-        return error->status;
+    TRY(count_null_find(&known->null, &nonzeros, known->ranks, &weights, error));
     b->seam->null = known->null;
     return STATUS_OK;
 }
@@ -265,17 +251,13 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
         .parts = unread && t->comm->size > 1,
         .ranks = &t->rows};
     b->ranks = &t->rows;
-    if (operation_begin(&seam->clock, OP_OPEN, error) != STATUS_OK)
-        goto done;
-    if (!unread && take_norm(b, &source, &scaled, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, operation_begin(&seam->clock, OP_OPEN, error));
+    if (!unread)
+        TRY_OR(done, take_norm(b, &source, &scaled, error));
     source.exponent = seam->exponent;
-    if (find_null(b, &source, error) != STATUS_OK)
-        goto done;
-    if (b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error) != STATUS_OK)
-        goto done;
-    if (operation_end(&seam->clock, OP_OPEN, 0, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, find_null(b, &source, error));
+    TRY_OR(done, b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error));
+    TRY_OR(done, operation_end(&seam->clock, OP_OPEN, 0, error));
     seam->clock.events = seam->ops->events;
     seam->clock.queue = seam->state;
 done:
@@ -292,14 +274,10 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
     struct rank_tensor *t = memory_zeros(1, sizeof *t, error);
     struct comm *self = comm_self(error);
     *b = (struct backend){0};
-    if (error->status != STATUS_OK)
-        goto failed;
-    if (rank_tensor_share(t, self, x, NULL, error) != STATUS_OK)
-        goto failed;
-    if (backend_prepare(b, kind, t, options, progress, error) != STATUS_OK)
-        goto failed;
-    if (backend_build(b, t, progress, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, error->status);
+    TRY_OR(failed, rank_tensor_share(t, self, x, NULL, error));
+    TRY_OR(failed, backend_prepare(b, kind, t, options, progress, error));
+    TRY_OR(failed, backend_build(b, t, progress, error));
     b->own = t;
     b->self = self;
     return STATUS_OK;

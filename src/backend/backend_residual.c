@@ -37,8 +37,7 @@ static enum status sum_ranks(struct comm *c, struct double_double *x, uint64_t c
         comm_abort(c, error);
         return error->status;
     }
-    if (comm_allgather(c, x, bytes, all, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allgather(c, x, bytes, all, error));
     for (uint64_t i = 0; i < count; i++) {
         x[i] = all[i];
         for (int k = 1; k < c->size; k++)
@@ -66,11 +65,9 @@ static struct double_double model_sq(const struct backend_residual *r)
 enum status backend_residual_fit(struct backend_residual *r, struct comm *c, double *fit,
                                  struct error *error)
 {
-    if (sum_ranks(c, &r->nonzeros, 1, error) != STATUS_OK)
-        return error->status;
+    TRY(sum_ranks(c, &r->nonzeros, 1, error));
     for (int n = 0; n < r->order; n++)
-        if (sum_ranks(c, r->gram[n], r->rank * r->rank, error) != STATUS_OK)
-            return error->status;
+        TRY(sum_ranks(c, r->gram[n], r->rank * r->rank, error));
     struct double_double residual_sq = dd_add(r->nonzeros, dd_times(model_sq(r), r->unlisted));
     if (!isfinite(residual_sq.high))
         return error_set(error, STATUS_NUMERICAL, "the squared residual is %g", residual_sq.high);

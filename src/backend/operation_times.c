@@ -36,8 +36,7 @@ enum status operation_wait(struct operation_clock *c, struct error *error)
         return STATUS_OK;
     for (int i = 1; i <= queued; i++) {
         double seconds;
-        if (c->events->elapsed(c->queue, i - 1, i, &seconds, error) != STATUS_OK)
-            return error->status;
+        TRY(c->events->elapsed(c->queue, i - 1, i, &seconds, error));
         book(c, c->operation[i].op, c->operation[i].mode, seconds);
     }
     return c->events->record(c->queue, 0, error);
@@ -45,8 +44,8 @@ enum status operation_wait(struct operation_clock *c, struct error *error)
 
 enum status operation_begin(struct operation_clock *c, enum operation op, struct error *error)
 {
-    if (ends_with_call(c, op) && c->queued > 0 && operation_wait(c, error) != STATUS_OK)
-        return error->status;
+    if (ends_with_call(c, op) && c->queued > 0)
+        TRY(operation_wait(c, error));
     c->start = clock_now();
     return STATUS_OK;
 }
@@ -58,8 +57,7 @@ enum status operation_end(struct operation_clock *c, enum operation op, int mode
         book(c, op, mode, clock_now() - c->start);
         return operation_wait(c, error);
     }
-    if (c->events->record(c->queue, c->queued + 1, error) != STATUS_OK)
-        return error->status;
+    TRY(c->events->record(c->queue, c->queued + 1, error));
     c->queued++;
     c->operation[c->queued].op = op;
     c->operation[c->queued].mode = mode;

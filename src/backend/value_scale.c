@@ -42,10 +42,8 @@ enum status value_scale_apply(struct coo *scaled, int *exponent, const struct co
     *scaled = *x;
     *exponent = exponent_of(x);
     scaled->value = memory_array(x->nnz, sizeof *x->value, error);
-    if (comm_allreduce_error(all, error) != STATUS_OK)
-        goto failed;
-    if (comm_allreduce_max(all, exponent, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, comm_allreduce_error(all, error));
+    TRY_OR(failed, comm_allreduce_max(all, exponent, error));
     if (*exponent == INT_MIN || *exponent == INT_MAX)
         *exponent = 0;
 #pragma omp parallel for schedule(static)

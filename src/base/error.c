@@ -6,8 +6,7 @@
 
 enum status error_set(struct error *error, enum status status, const char *format, ...)
 {
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     va_list args;
     va_start(args, format);
     vsnprintf(error->message, sizeof error->message, format, args);

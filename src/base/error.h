@@ -34,4 +34,19 @@ enum status error_prefix(struct error *error, const char *format, ...)
 enum status error_append(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Ends the calling function where a call fails. The call has described the failure in the
+ * function's parameter `error`, whose status is returned. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        if ((call) != STATUS_OK)                                                                   \
+            return error->status;                                                                  \
+    } while (0)
+
+/* The same where something must be freed first: goes to LABEL. */
+#define TRY_OR(label, call)                                                                        \
+    do {                                                                                           \
+        if ((call) != STATUS_OK)                                                                   \
+            goto label;                                                                            \
+    } while (0)
+
 #endif

@@ -40,10 +40,8 @@ enum status json_parse(json_t **value, const char *text, size_t size, const char
 {
     json_error_t wrong;
     *value = NULL;
-    if (check_bytes(text, size, path, error) != STATUS_OK)
-        return error->status;
-    if (try_memory(size, error) != STATUS_OK)
-        return error->status;
+    TRY(check_bytes(text, size, path, error));
+    TRY(try_memory(size, error));
     *value = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &wrong);
     if (*value)
         return STATUS_OK;

@@ -149,10 +149,8 @@ static void create_named(struct outfile *f)
 enum status outfile_open(struct outfile *f, const char *path, struct error *error)
 {
     *f = (struct outfile){.fd = -1};
-    if (check_path(path, error) != STATUS_OK)
-        return error->status;
-    if (outfile_name(f, path, outfile_new_key(), error) != STATUS_OK)
-        return error->status;
+    TRY(check_path(path, error));
+    TRY(outfile_name(f, path, outfile_new_key(), error));
     f->fd = open_unnamed(f->folder, f->temporary);
     if (f->fd >= 0)
         flock(f->fd, LOCK_EX | LOCK_NB); /* before the file has a name */
@@ -166,10 +164,8 @@ enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *k
 {
     *f = (struct outfile){.fd = -1};
     *key = outfile_new_key();
-    if (check_path(path, error) != STATUS_OK)
-        return error->status;
-    if (outfile_name(f, path, *key, error) != STATUS_OK)
-        return error->status;
+    TRY(check_path(path, error));
+    TRY(outfile_name(f, path, *key, error));
     create_named(f);
     return check_open(f, path, error);
 }
@@ -188,8 +184,7 @@ static enum status not_seen(const char *path, struct error *error)
 
 enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error)
 {
-    if (outfile_name(f, path, key, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_name(f, path, key, error));
     f->fd = open(f->temporary, O_WRONLY | O_CLOEXEC);
     if (f->fd < 0 && errno == ENOENT)
         not_seen(path, error);
@@ -199,16 +194,14 @@ enum status outfile_join(struct outfile *f, const char *path, uint64_t key, stru
 enum status outfile_check(const char *path, struct error *error)
 {
     struct outfile trial;
-    if (outfile_open(&trial, path, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_open(&trial, path, error));
     outfile_discard(&trial);
     return outfile_clean(path, error);
 }
 
 enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error)
 {
-    if (outfile_name(f, path, outfile_new_key(), error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_name(f, path, outfile_new_key(), error));
     f->fd = open(f->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (f->fd < 0) {
         f->fd = open(f->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
@@ -293,8 +286,7 @@ enum status outfile_sync(struct outfile *f, struct error *error)
 
 enum status outfile_complete(struct outfile *f, struct error *error)
 {
-    if (outfile_sync(f, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_sync(f, error));
     if (!f->named && link_unnamed(f->fd, f->temporary) != 0)
         return cannot_write(f->path, strerror(errno), error);
     f->named = 1;
@@ -321,10 +313,8 @@ enum status outfile_rename(struct outfile *f, const char *from, const char *to, 
 
 enum status outfile_commit(struct outfile *f, struct error *error)
 {
-    if (outfile_complete(f, error) != STATUS_OK)
-        goto done;
-    if (outfile_rename(f, f->temporary, f->path, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, outfile_complete(f, error));
+    TRY_OR(done, outfile_rename(f, f->temporary, f->path, error));
     f->named = 0;
     outfile_sync_folder(f, error);
 done:

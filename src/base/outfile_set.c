@@ -90,8 +90,7 @@ static bool exists(const char *path)
 static enum status put_new(struct outfile *f, struct error *error)
 {
     if (f->old != OLD_NONE && !exists(f->saved) && exists(f->path))
-        if (outfile_rename(f, f->path, f->saved, error) != STATUS_OK)
-            return error->status;
+        TRY(outfile_rename(f, f->path, f->saved, error));
     return f->old == OLD_GONE ? STATUS_OK : outfile_rename(f, f->temporary, f->path, error);
 }
 
@@ -114,8 +113,7 @@ static enum status finish(const struct stem_lock *lock, const struct log *log,
     char *path = memory_text(error, "%s.%s", lock->stem, e->suffix);
     if (!path)
         return error->status;
-    if (outfile_name(&f, path, e->key, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, outfile_name(&f, path, e->key, error));
     f.old = (int)e->old;
     if (log->phase == PHASE_BACK)
         put_old(&f);
@@ -123,8 +121,7 @@ static enum status finish(const struct stem_lock *lock, const struct log *log,
         put_new(&f, error);
     else if (log->phase == PHASE_FILES)
         unlink(f.temporary);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     if (outfile_sync_folder(&f, error) == STATUS_OK)
         unlink(f.saved);
 done:
@@ -138,16 +135,14 @@ static enum status recover(struct stem_lock *lock, const char *text, struct erro
     struct log log;
     parse(&log, text);
     for (int i = 0; log.phase != PHASE_NONE && i < log.count; i++)
-        if (finish(lock, &log, &log.entry[i], error) != STATUS_OK)
-            return error->status;
+        TRY(finish(lock, &log, &log.entry[i], error));
     return stem_lock_clear(lock, error);
 }
 
 enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct error *error)
 {
     char *log = NULL;
-    if (stem_lock_take(lock, stem, &log, error) != STATUS_OK)
-        return error->status;
+    TRY(stem_lock_take(lock, stem, &log, error));
     if (*log)
         recover(lock, log, error);
     memory_free(log);
@@ -160,8 +155,7 @@ enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct er
 
 enum status outfile_set_take_away(struct outfile *f, const char *path, struct error *error)
 {
-    if (outfile_name(f, path, outfile_new_key(), error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_name(f, path, outfile_new_key(), error));
     f->old = OLD_GONE;
     return STATUS_OK;
 }
@@ -200,16 +194,12 @@ static enum status replace_all(struct stem_lock *lock, struct outfile *files, in
     for (int i = 0; i < count; i++)
         if (files[i].old != OLD_GONE && outfile_complete(&files[i], error) != STATUS_OK)
             return error->status;
-    if (write_log(lock, files, count, error) != STATUS_OK)
-        return error->status;
+    TRY(write_log(lock, files, count, error));
     save_old(files, count);
-    if (outfile_sync_folder(&files[0], error) != STATUS_OK)
-        return error->status;
-    if (stem_lock_append(lock, "replace\n", error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_sync_folder(&files[0], error));
+    TRY(stem_lock_append(lock, "replace\n", error));
     for (int i = 0; i < count; i++)
-        if (put_new(&files[i], error) != STATUS_OK)
-            return error->status;
+        TRY(put_new(&files[i], error));
     return outfile_sync_folder(&files[0], error);
 }
 

@@ -302,8 +302,7 @@ enum status radix_sort_moved(const struct sort_keys *keys, struct pairs from, st
     uint64_t threads = (uint64_t)omp_get_max_threads(), start[SPLIT_BUCKETS + 1];
     struct scratch scratch = {new_pairs(threads * CACHED_PAIRS, error),
                               memory_array(threads, sizeof *scratch.s, error)};
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     int width = split_width(n, keys->low, keys->bits), shift = width ? keys->bits - width : 0;
     struct digit d = {shift, (UINT64_C(1) << width) - 1, keys->moves};
     split(from, to, n, d, scratch.s, start);

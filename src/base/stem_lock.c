@@ -97,8 +97,7 @@ static enum status open_file(struct stem_lock *l, bool *created, struct error *e
 static enum status lock_file(struct stem_lock *l, struct error *error)
 {
     for (bool created = false;; close(l->fd)) {
-        if (open_file(l, &created, error) != STATUS_OK)
-            return error->status;
+        TRY(open_file(l, &created, error));
         if (flock(l->fd, LOCK_EX | LOCK_NB) == 0) {
             if (has_name(l))
                 return STATUS_OK;
@@ -147,8 +146,7 @@ enum status stem_lock_take(struct stem_lock *l, const char *stem, char **log, st
     l->path = memory_text(error, "%s.lock", stem);
     if (!l->stem || !l->path)
         goto failed;
-    if (lock_file(l, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, lock_file(l, error));
     if (begin(l, log, error) == STATUS_OK)
         return STATUS_OK;
 failed:

@@ -144,13 +144,11 @@ enum status threads_can_end(struct error *error)
 enum status threads_start(struct error *error)
 {
     int others = omp_get_max_threads() - 1;
-    if (openmp_faults_check(error) != STATUS_OK)
-        return error->status;
-    if (others > 0 && threads_can_end(error) != STATUS_OK)
-        return error->status;
+    TRY(openmp_faults_check(error));
+    if (others > 0)
+        TRY(threads_can_end(error));
     save_addresses();
-    if (try_threads(others, error) != STATUS_OK)
-        return error->status;
+    TRY(try_threads(others, error));
     size_t least = SIZE_MAX;
 #pragma omp parallel reduction(min : least) /* OpenMP's threads stay */
     least = stack_size();

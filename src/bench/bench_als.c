@@ -13,15 +13,12 @@ static enum status check_sweep(struct bench_job *job, struct backend *b, struct 
 {
     struct backend_built built;
     backend_built(b, &built);
-    if (backend_begin(b, &job->start, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_begin(b, &job->start, error));
     for (int n = 0; n < b->order; n++) {
         struct bench_series *s = &job->result->als.own.mode[n];
         memcpy(s->variant, built.kernel[n].name, sizeof s->variant);
-        if (backend_mttkrp(b, n, error) != STATUS_OK)
-            return error->status;
-        if (bench_check(job, b, n, built.plan.conflict[n], s, error) != STATUS_OK)
-            return error->status;
+        TRY(backend_mttkrp(b, n, error));
+        TRY(bench_check(job, b, n, built.plan.conflict[n], s, error));
     }
     return STATUS_OK;
 }
@@ -41,8 +38,7 @@ static enum status time_sweep(struct backend *b, struct bench_als *als, struct e
     const struct operation_times *times = backend_times(b);
     double before[MAX_ORDER], start = clock_now();
     memcpy(before, times->seconds[OP_MTTKRP], sizeof before);
-    if (cpals_sweep(b, NULL, &als->fit, error) != STATUS_OK)
-        return error->status;
+    TRY(cpals_sweep(b, NULL, &als->fit, error));
     als->seconds[als->count++] = clock_now() - start;
     for (int n = 0; n < b->order; n++) {
         struct bench_series *s = &als->own.mode[n];
@@ -55,8 +51,7 @@ static enum status summarise_als(struct backend *b, struct bench_als *als, struc
 {
     for (int n = 0; n < b->order; n++) {
         struct bench_series *s = &als->own.mode[n];
-        if (bench_statistics(s->seconds, s->count, &s->statistics, error) != STATUS_OK)
-            return error->status;
+        TRY(bench_statistics(s->seconds, s->count, &s->statistics, error));
         s->measured = true;
         for (int op = 0; op < OP_COUNT; op++)
             als->operation[op][n] = backend_times(b)->seconds[op][n] / (double)als->count;
@@ -70,22 +65,16 @@ static enum status run_als(struct bench_job *job, struct backend *b, struct erro
 {
     struct bench_als *als = &job->result->als;
     uint64_t wanted = job->request->samples ? job->request->samples : BENCH_SAMPLES;
-    if (allocate_als(als, b->order, wanted, error) != STATUS_OK)
-        return error->status;
-    if (backend_begin(b, &job->start, error) != STATUS_OK)
-        return error->status;
-    if (bench_warm_up(b, &als->fit, error) != STATUS_OK)
-        return error->status;
-    if (check_sweep(job, b, error) != STATUS_OK)
-        return error->status;
-    if (cpals_sweep(b, NULL, &als->fit, error) != STATUS_OK)
-        return error->status;
+    TRY(allocate_als(als, b->order, wanted, error));
+    TRY(backend_begin(b, &job->start, error));
+    TRY(bench_warm_up(b, &als->fit, error));
+    TRY(check_sweep(job, b, error));
+    TRY(cpals_sweep(b, NULL, &als->fit, error));
     backend_clear_times(b);
     double moving = rank_rows_seconds(b->ranks);
     while (als->count < wanted) {
         progress_update(job->progress, -1, "ALS iteration %d", (int)als->count + 1);
-        if (time_sweep(b, als, error) != STATUS_OK)
-            return error->status;
+        TRY(time_sweep(b, als, error));
     }
     job->result->communication = (rank_rows_seconds(b->ranks) - moving) / (double)als->count;
     return summarise_als(b, als, error);
@@ -99,13 +88,11 @@ enum status bench_measure_als(struct bench_job *job, struct error *error)
     struct backend_options options = q->options;
     struct backend b = {0};
     options.iterations = UINT64_MAX; /* so that what pays in long runs is built */
-    if (bench_open(job, &b, &options, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, bench_open(job, &b, &options, error));
     als->own.name = "in ALS";
     als->own.fits = true;
     als->own.open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
-    if (run_als(job, &b, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, run_als(job, &b, error));
     backend_built(&b, &als->built); /* some orderings are built later */
     als->own.build = als->built.seconds;
 done:

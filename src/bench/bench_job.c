@@ -11,8 +11,7 @@ enum status bench_check(const struct bench_job *job, struct backend *b, int mode
     struct backend_built built;
     backend_built(b, &built);
     s->bus_bytes = built.kernel[mode].bus_bytes;
-    if (bench_reference_compare(&job->reference, b, mode, &s->difference, error) != STATUS_OK)
-        return error->status;
+    TRY(bench_reference_compare(&job->reference, b, mode, &s->difference, error));
     if (!(s->difference <= tolerance))
         return error_set(error, STATUS_INTERNAL,
                          "mode %d, %s: the result is wrong: it differs by %.1e from that of %s, "
@@ -25,12 +24,9 @@ enum status bench_check(const struct bench_job *job, struct backend *b, int mode
 enum status bench_prepare_check(struct bench_job *job, struct error *error)
 {
     const struct bench_request *q = job->request;
-    if (ktensor_create_part(&job->start, &q->tensor->rows.part, q->options.problem.rank, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(ktensor_create_part(&job->start, &q->tensor->rows.part, q->options.problem.rank, error));
     ktensor_randomise(&job->start, KTENSOR_RANDOM, SEED);
-    if (bench_reference_create(&job->reference, q, &job->start, job->progress, error) != STATUS_OK)
-        return error->status;
+    TRY(bench_reference_create(&job->reference, q, &job->start, job->progress, error));
     memcpy(job->result->reference, job->reference.name, sizeof job->result->reference);
     return STATUS_OK;
 }
@@ -40,11 +36,9 @@ enum status bench_open(struct bench_job *job, struct backend *b,
 {
     const struct bench_request *q = job->request;
     struct backend_built built;
-    if (backend_prepare(b, q->kind, q->tensor, options, job->progress, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_prepare(b, q->kind, q->tensor, options, job->progress, error));
     progress_stage(job->progress, BENCH_STAGE); /* again: reading the nonzeros was another stage */
-    if (backend_build(b, q->tensor, job->progress, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_build(b, q->tensor, job->progress, error));
     if (job->start.rank > 0)
         return STATUS_OK;
     backend_built(b, &built); /* now the rank has its rows */

@@ -13,8 +13,7 @@ static enum status warm_up(struct backend *b, int mode, struct bench_series *s, 
 {
     struct backend_built built = {0};
     for (int call = 0; call < BENCH_MOST_WARM_UP && !built.kernel[mode].chosen; call++) {
-        if (backend_mttkrp(b, mode, error) != STATUS_OK)
-            return error->status;
+        TRY(backend_mttkrp(b, mode, error));
         backend_built(b, &built);
     }
     memcpy(s->variant, built.kernel[mode].name, sizeof s->variant);
@@ -32,8 +31,7 @@ static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
     while (s->count < least || (s->count < most && total < BENCH_SECONDS)) {
         uint64_t left = s->count < least ? least - s->count : most - s->count;
         uint64_t batch = left < BATCH ? left : BATCH;
-        if (backend_time_mttkrp(b, mode, batch, s->seconds + s->count, error) != STATUS_OK)
-            return error->status;
+        TRY(backend_time_mttkrp(b, mode, batch, s->seconds + s->count, error));
         for (uint64_t i = 0; i < batch; i++)
             total += s->seconds[s->count + i];
         s->count += batch;
@@ -54,16 +52,11 @@ static enum status measure_mode(struct bench_job *job, struct backend *b,
 {
     struct bench_series *s = &c->mode[n];
     progress_update(job->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
-    if (warm_up(b, n, s, error) != STATUS_OK)
-        return error->status;
-    if (backend_mttkrp(b, n, error) != STATUS_OK)
-        return error->status;
-    if (bench_check(job, b, n, c->conflict, s, error) != STATUS_OK)
-        return error->status;
-    if (backend_mttkrp(b, n, error) != STATUS_OK)
-        return error->status;
-    if (take_samples(b, n, job->request->samples, s, error) != STATUS_OK)
-        return error->status;
+    TRY(warm_up(b, n, s, error));
+    TRY(backend_mttkrp(b, n, error));
+    TRY(bench_check(job, b, n, c->conflict, s, error));
+    TRY(backend_mttkrp(b, n, error));
+    TRY(take_samples(b, n, job->request->samples, s, error));
     s->measured = true;
     return STATUS_OK;
 }
@@ -74,13 +67,11 @@ static enum status measure_modes(struct bench_job *job, struct backend *b,
 {
     struct backend_built built;
     backend_built(b, &built);
-    if (backend_load(b, &job->start, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_load(b, &job->start, error));
     for (int n = 0; n < b->order; n++) {
         if (!resolves(&built.plan, n, c->conflict))
             continue;
-        if (measure_mode(job, b, c, n, error) != STATUS_OK)
-            return error->status;
+        TRY(measure_mode(job, b, c, n, error));
     }
     return STATUS_OK;
 }
@@ -117,8 +108,7 @@ enum status bench_measure_modes(struct bench_job *job, enum conflict conflict, s
     struct backend_options options;
     struct plan plan;
     force(q, conflict, &options);
-    if (backend_plan(&plan, q->kind, &tensor, &options, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_plan(&plan, q->kind, &tensor, &options, error));
     c->fits = plan.fits;
     c->conflict = conflict;
     c->name = conflict_name(conflict);
@@ -128,11 +118,9 @@ enum status bench_measure_modes(struct bench_job *job, enum conflict conflict, s
 
     struct backend b = {0};
     struct backend_built built;
-    if (bench_open(job, &b, &options, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, bench_open(job, &b, &options, error));
     c->open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
-    if (measure_modes(job, &b, c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, measure_modes(job, &b, c, error));
     backend_built(&b, &built); /* some orderings are built later */
     c->build = built.seconds;
 done:

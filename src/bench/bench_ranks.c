@@ -32,8 +32,7 @@ enum status bench_ranks_gather(struct bench_ranks *ranks, const struct rank_tens
         comm_abort(c, error);
         return error->status;
     }
-    if (comm_allgather(c, &mine, sizeof mine, ranks->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allgather(c, &mine, sizeof mine, ranks->rank, error));
     for (int k = 0; k < c->size; k++)
         largest = ranks->rank[k].nnz > largest ? ranks->rank[k].nnz : largest;
     ranks->imbalance = (double)largest * c->size / (double)t->nnz - 1;

@@ -27,8 +27,7 @@ static enum status choose(struct maker *s, const struct bench_request *request, 
     s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
     if (strcmp(kind->name, backend_host.name) == 0)
         return STATUS_OK;
-    if (backend_plan(&plan, kind, &tensor, &s->options, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_plan(&plan, kind, &tensor, &s->options, error));
     bool soon = tensor.nnz <= HOST_PRODUCTS / s->options.problem.rank;
     if (input->unread || (plan.streamed && !soon)) {
         s->kind = NULL;
@@ -60,15 +59,11 @@ static enum status compute(struct bench_reference *f, const struct maker *s, con
         if (!f->m[n])
             return error->status;
     }
-    if (backend_open(&b, s->kind, x, &s->options, progress, error) != STATUS_OK)
-        goto done;
-    if (backend_load(&b, start, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, backend_open(&b, s->kind, x, &s->options, progress, error));
+    TRY_OR(done, backend_load(&b, start, error));
     for (int n = 0; n < f->shape.order; n++) {
-        if (backend_mttkrp(&b, n, error) != STATUS_OK)
-            goto done;
-        if (backend_fetch(&b, n, f->m[n], error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, backend_mttkrp(&b, n, error));
+        TRY_OR(done, backend_fetch(&b, n, f->m[n], error));
     }
 done:
     backend_close(&b);
@@ -83,8 +78,7 @@ enum status bench_reference_create(struct bench_reference *f, const struct bench
     const struct rank_tensor *t = request->tensor;
     *f = (struct bench_reference){.shape = part_shape(&t->rows.part),
                                   .rank = request->options.problem.rank};
-    if (choose(&maker, request, error) != STATUS_OK)
-        return error->status;
+    TRY(choose(&maker, request, error));
     f->other = memory_array(shape_longest(&f->shape), f->rank * sizeof *f->other, error);
     if (!f->other)
         return error->status;
@@ -115,8 +109,7 @@ enum status bench_reference_compare(const struct bench_reference *f, struct back
 {
     const struct bench_reference_rows *s = &f->sample;
     double difference_sq = 0, norm_sq = 0;
-    if (backend_fetch(b, mode, f->other, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_fetch(b, mode, f->other, error));
     if (f->m[mode])
         compare_rows(f->other, f->m[mode], f->shape.dims[mode] * f->rank, &difference_sq, &norm_sq);
     for (uint64_t i = 0; i < s->rows[mode]; i++)

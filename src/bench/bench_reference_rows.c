@@ -46,8 +46,7 @@ static enum status find_wanted(struct pieces *p, struct error *error)
     uint64_t *number, count, segments = p->length / f->header->segment_nnz;
     if (!p->ranks)
         return STATUS_OK;
-    if (segment_rows_of_part(&number, &count, f, &p->ranks->range, error) != STATUS_OK)
-        return error->status;
+    TRY(segment_rows_of_part(&number, &count, f, &p->ranks->range, error));
     p->wanted = memory_zeros(p->nnz / p->length + 1, sizeof *p->wanted, error);
     for (uint64_t k = 0; p->wanted && k < count; k++)
         p->wanted[number[k] / segments] = true;
@@ -69,10 +68,8 @@ static enum status pieces_open(struct pieces *p, const struct rank_tensor *t, st
     p->nnz = input->file.header->nnz;
     p->length = segment * (segment < PIECE ? PIECE / segment : 1);
     uint64_t room = p->length < p->nnz ? p->length : p->nnz;
-    if (coo_create(&p->room, &input->file.shape, room, error) != STATUS_OK)
-        return error->status;
-    if (find_places(p, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(&p->room, &input->file.shape, room, error));
+    TRY(find_places(p, error));
     return find_wanted(p, error);
 }
 
@@ -113,8 +110,7 @@ static enum status decode_piece(struct pieces *p, uint64_t i, struct error *erro
         p->piece.nnz = 0;
         return STATUS_OK;
     }
-    if (blco_file_decode(f, begin, end, &p->room, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_file_decode(f, begin, end, &p->room, error));
     if (p->ranks)
         take_part(p);
     return STATUS_OK;
@@ -161,8 +157,8 @@ static enum status choose_rows(struct bench_reference_rows *s, struct pieces *p,
     uint64_t loaded = UINT64_MAX;
     for (uint64_t k = 0; k < BENCH_REFERENCE_NNZ; k++) {
         uint64_t i = k * p->nnz / BENCH_REFERENCE_NNZ, piece = i / p->length;
-        if (piece != loaded && pieces_load(p, piece, error) != STATUS_OK)
-            return error->status;
+        if (piece != loaded)
+            TRY(pieces_load(p, piece, error));
         loaded = piece;
         uint64_t at = i - piece * p->length;
         for (int n = 0; n < s->order && p->piece.nnz > 0; n++)
@@ -223,8 +219,7 @@ static enum status add_pieces(struct bench_reference_rows *s, struct pieces *p,
                               const struct ktensor *k, struct mode_sums *sums, struct error *error)
 {
     for (uint64_t i = 0; i * p->length < p->nnz; i++) {
-        if (pieces_load(p, i, error) != STATUS_OK)
-            return error->status;
+        TRY(pieces_load(p, i, error));
 #pragma omp parallel for schedule(dynamic)
         for (int n = 0; n < s->order; n++)
             add_piece(s, &p->piece, n, k, &sums[n]);
@@ -240,12 +235,9 @@ enum status bench_reference_rows_create(struct bench_reference_rows *s, const st
     struct mode_sums *sums = memory_zeros((size_t)s->order, sizeof *sums, error);
     if (!sums)
         return error->status;
-    if (pieces_open(&p, t, error) != STATUS_OK)
-        goto done;
-    if (choose_rows(s, &p, error) != STATUS_OK)
-        goto done;
-    if (allocate(s, sums, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, pieces_open(&p, t, error));
+    TRY_OR(done, choose_rows(s, &p, error));
+    TRY_OR(done, allocate(s, sums, error));
     add_pieces(s, &p, k, sums, error);
 done:
     for (int n = 0; n < s->order; n++) {

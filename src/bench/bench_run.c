@@ -25,8 +25,7 @@ static enum status measure_all(struct bench_job *job, struct error *error)
     for (int i = 0; i < BENCH_RESOLUTIONS; i++) {
         if (!is_wanted(job, all[i]))
             continue;
-        if (bench_measure_modes(job, all[i], error) != STATUS_OK)
-            return error->status;
+        TRY(bench_measure_modes(job, all[i], error));
     }
     return bench_measure_als(job, error);
 }
@@ -46,8 +45,7 @@ static enum status prepare(const struct bench_request *q, struct progress *progr
                            struct error *error)
 {
     struct backend b;
-    if (backend_prepare(&b, q->kind, q->tensor, &q->options, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_prepare(&b, q->kind, q->tensor, &q->options, progress, error));
     bool read = q->tensor->comm->size == 1 && !b.plan.streamed && plan_can_unpack(&b.plan.request);
     backend_close(&b);
     if (!read)
@@ -66,13 +64,12 @@ static enum status run(struct bench_job *job, struct error *error)
 {
     const struct bench_request *q = job->request;
     struct bench_result *r = job->result;
-    if (prepare(q, job->progress, error) != STATUS_OK)
-        return error->status;
+    TRY(prepare(q, job->progress, error));
     r->shape = q->tensor->input.x.shape;
     r->nnz = q->tensor->input.x.nnz;
     progress_stage(job->progress, BENCH_STAGE);
-    if (q->tensor->rows.divided && bench_prepare_check(job, error) != STATUS_OK)
-        return error->status;
+    if (q->tensor->rows.divided)
+        TRY(bench_prepare_check(job, error));
     return measure_all(job, error);
 }
 
@@ -84,8 +81,7 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     run(&job, error);
     bench_reference_free(&job.reference);
     ktensor_free(&job.start);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     return measure_limits(r, request, progress, error);
 }
 

@@ -17,11 +17,9 @@ enum status bench_warm_up(struct backend *b, struct backend_fit *fit, struct err
 {
     int trying = 1; /* on any rank */
     for (int sweep = 0; sweep < BENCH_MOST_WARM_UP && trying; sweep++) {
-        if (cpals_sweep(b, NULL, fit, error) != STATUS_OK)
-            return error->status;
+        TRY(cpals_sweep(b, NULL, fit, error));
         trying = tries_kernels(b);
-        if (comm_allreduce_max(b->ranks->all, &trying, error) != STATUS_OK)
-            return error->status;
+        TRY(comm_allreduce_max(b->ranks->all, &trying, error));
     }
     return STATUS_OK;
 }

@@ -20,10 +20,8 @@ static enum status open_place(struct place *p, const struct to_fit_request *q,
                               const struct backend_options *options, struct progress *progress,
                               struct error *error)
 {
-    if (backend_prepare(&p->b, q->kind, q->tensor, options, progress, error) != STATUS_OK)
-        return error->status;
-    if (backend_build(&p->b, q->tensor, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_prepare(&p->b, q->kind, q->tensor, options, progress, error));
+    TRY(backend_build(&p->b, q->tensor, progress, error));
     return ktensor_create_part(&p->start, &q->tensor->rows.part, options->problem.rank, error);
 }
 
@@ -48,10 +46,8 @@ static enum status warm_up(struct place *p, const struct way *way, const struct 
     struct cpals_result result;
     const struct cpals_options options = way_options(way, WARM_ITERATIONS, 0, NULL);
     make_start(p, q->seed);
-    if (backend_load(&p->b, &p->start, error) != STATUS_OK)
-        return error->status;
-    if (bench_warm_up(&p->b, &fit, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_load(&p->b, &p->start, error));
+    TRY(bench_warm_up(&p->b, &fit, error));
     return cpals_iterate(&p->b, &p->start, &options, NULL, &result, error);
 }
 
@@ -73,12 +69,10 @@ static enum status repeat_run(struct place *p, const struct way *way,
     for (int runs = 1;; runs++) {
         struct cpals_result result;
         int go_on = taken < TO_FIT_SECONDS && runs < q->repeats; /* on any rank */
-        if (comm_allreduce_max(p->b.ranks->all, &go_on, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, comm_allreduce_max(p->b.ranks->all, &go_on, error));
         if (!go_on)
             goto done;
-        if (cpals_iterate(&p->b, &p->start, &options, NULL, &result, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, cpals_iterate(&p->b, &p->start, &options, NULL, &result, error));
         if (trace)
             take_least(trace, &again);
         taken += result.seconds;
@@ -102,10 +96,8 @@ static enum status make_run(struct place *p, const struct way *way, const struct
     struct fit_trace *trace = q->tensor->comm->rank == 0 ? &run->trace : NULL;
     const struct cpals_options options = way_options(way, q->iterations, q->tolerance, trace);
     make_start(p, run->seed);
-    if (cpals_iterate(&p->b, &p->start, &options, NULL, &result, error) != STATUS_OK)
-        return error->status;
-    if (repeat_run(p, way, q, trace, result.seconds, error) != STATUS_OK)
-        return error->status;
+    TRY(cpals_iterate(&p->b, &p->start, &options, NULL, &result, error));
+    TRY(repeat_run(p, way, q, trace, result.seconds, error));
     run->iterations = result.iterations;
     run->fit = result.fit;
     run->off_by = fits_off_by(&result.trust);
@@ -121,8 +113,7 @@ static enum status make_runs(struct place *p, struct to_fit *t, struct to_fit_wa
     double start = clock_now();
     progress_stage(progress, "%s", way->way->name);
     way->open_seconds = backend_times(&p->b)->seconds[OP_OPEN][0];
-    if (warm_up(p, way->way, q, error) != STATUS_OK)
-        return error->status;
+    TRY(warm_up(p, way->way, q, error));
     for (int s = 0; s < t->starts; s++) {
         struct to_fit_run *run = &way->run[s];
         progress_update(progress, (double)s / t->starts, "start %d of %d", s + 1, t->starts);
@@ -150,8 +141,7 @@ static enum status go(struct to_fit *t, struct to_fit_way *way, const struct to_
     struct place p = {0};
     struct backend_options options = way_backend(way->way, &q->options);
     options.iterations = (uint64_t)q->iterations;
-    if (open_place(&p, q, &options, progress, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_place(&p, q, &options, progress, error));
     make_runs(&p, t, way, q, progress, error);
 done:
     if (error->status != STATUS_OK)
@@ -169,8 +159,7 @@ static enum status create(struct to_fit *t, const struct to_fit_request *q, stru
     t->starts = q->starts;
     t->best = memory_zeros(starts, sizeof *t->best, error);
     t->way = memory_zeros((size_t)count, sizeof *t->way, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     for (int w = 0; w < count; w++) {
         if (!way_possible(&ways[w], q->kind, &q->options))
             continue;
@@ -195,8 +184,7 @@ enum status to_fit_measure(struct to_fit *t, const struct to_fit_request *reques
         return error->status;
     }
     for (int w = 0; w < t->ways; w++)
-        if (go(t, &t->way[w], request, progress, error) != STATUS_OK)
-            return error->status;
+        TRY(go(t, &t->way[w], request, progress, error));
     return to_fit_reach(t, error);
 }
 

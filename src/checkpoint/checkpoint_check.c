@@ -72,12 +72,9 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
         return error_set(error, STATUS_INPUT,
                          "%s: a checkpoint with --inner %d, but this run has %d", c->name,
                          problem_inner(then), problem_inner(now));
-    if (check_unlisted(c, &now->unlisted, error) != STATUS_OK)
-        return error->status;
-    if (check_holdout(c, &now->holdout, error) != STATUS_OK)
-        return error->status;
-    if (check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error) != STATUS_OK)
-        return error->status;
+    TRY(check_unlisted(c, &now->unlisted, error));
+    TRY(check_holdout(c, &now->holdout, error));
+    TRY(check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error));
     return check_modes(c, "--fix", then->rules.fixed, now->rules.fixed, error);
 }
 

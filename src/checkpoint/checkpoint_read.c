@@ -273,16 +273,12 @@ static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
 static enum status open_map(struct checkpoint *c, struct checkpoint_layout *l, int share,
                             int shares, struct error *error)
 {
-    if (filemap_open(&c->map, c->name, error) != STATUS_OK)
-        return error->status;
-    if (copy_page(c, error) != STATUS_OK)
-        return error->status;
-    if (check_version(c, error) != STATUS_OK)
-        return error->status;
+    TRY(filemap_open(&c->map, c->name, error));
+    TRY(copy_page(c, error));
+    TRY(check_version(c, error));
     if (!is_consistent(c, l))
         return damaged(c, "its header contradicts itself", error);
-    if (check_directory(c, l, error) != STATUS_OK)
-        return error->status;
+    TRY(check_directory(c, l, error));
     return check_pieces(c, share, shares, error);
 }
 

@@ -63,8 +63,7 @@ static enum status write_matrix(struct outfile *f, const struct checkpoint_layou
                                        .offset = m->offset + first * l->row_bytes,
                                        .bytes = rows * l->row_bytes};
         p->crc = crc64_ecma_refl(0, bytes, p->bytes);
-        if (outfile_write_at(f, bytes, p->bytes, p->offset, error) != STATUS_OK)
-            return error->status;
+        TRY(outfile_write_at(f, bytes, p->bytes, p->offset, error));
         done += rows;
     }
     return STATUS_OK;
@@ -80,12 +79,10 @@ enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_abo
                            about->momentum.extrapolated, checkpoint_has_best(about)))
         return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
                          f->path);
-    if (allocate(pieces, &l, model, shared, error) != STATUS_OK)
-        return error->status;
+    TRY(allocate(pieces, &l, model, shared, error));
     for (int i = 0; i < l.count; i++) {
         struct source s = source_of(&l.matrix[i], model, shared);
-        if (write_matrix(f, &l, &l.matrix[i], &s, pieces, error) != STATUS_OK)
-            goto failed;
+        TRY_OR(failed, write_matrix(f, &l, &l.matrix[i], &s, pieces, error));
     }
     return STATUS_OK;
 failed:
@@ -161,7 +158,6 @@ enum status checkpoint_write_directory(struct outfile *f, const struct checkpoin
     memcpy(page, &h, sizeof h);
     h.header_crc = checkpoint_page_crc(page);
     memcpy(page, &h, sizeof h);
-    if (outfile_write_at(f, pieces->piece, bytes, h.directory_offset, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_write_at(f, pieces->piece, bytes, h.directory_offset, error));
     return outfile_write_at(f, page, sizeof page, 0, error);
 }

@@ -56,14 +56,11 @@ static void run_members(struct team_member *member, int size, struct error *erro
 enum status comm_run_team(int size, comm_work *work, void *context, struct error *error)
 {
     int threads = omp_get_max_threads() / size;
-    if (threads_can_end(error) != STATUS_OK)
-        return error->status;
+    TRY(threads_can_end(error));
     struct team_member *member = memory_zeros((size_t)size, sizeof *member, error);
     struct comm **comm = memory_array((size_t)size, sizeof *comm, error);
-    if (error->status != STATUS_OK)
-        goto done;
-    if (comm_threads(comm, size, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, comm_threads(comm, size, error));
     for (int r = 0; r < size; r++)
         member[r] = (struct team_member){.comm = comm[r],
                                          .work = work,

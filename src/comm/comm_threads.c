@@ -334,10 +334,8 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
         abort_all(c, error);
         return error->status;
     }
-    if (find_group(&g, c, color, error) != STATUS_OK)
-        goto failed;
-    if (bcast_team(&m->team, c, &g, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, find_group(&g, c, color, error));
+    TRY_OR(failed, bcast_team(&m->team, c, &g, error));
     m->comm.rank = m->comm.local_rank = g.rank;
     m->comm.size = m->comm.local_size = g.size;
     *part = &m->comm;

@@ -124,8 +124,7 @@ static enum status init_world(struct comm **c, double patience, struct error *er
         return error->status;
     load_plugin(path, error);
     memory_free(path);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     return plugin->init(c, patience, comm_world_rank(), error);
 }
 
@@ -150,10 +149,8 @@ enum status comm_world(struct comm **c, double patience, struct error *error)
         *c = comm_self(error);
         return error->status;
     }
-    if (init_world(c, patience, error) != STATUS_OK)
-        goto failed;
-    if (check_size(*c, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, init_world(c, patience, error));
+    TRY_OR(failed, check_size(*c, error));
     joined = true;
     return STATUS_OK;
 failed:

@@ -118,20 +118,15 @@ static enum status prepare(struct job *job, struct error *error)
     struct error why_not = {0};
     if (job->common.options.problem.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (check_to_fit(job, error) != STATUS_OK)
-        return error->status;
-    if (machine_choose_now(&job->common, &job->request.kind, &why_not, error) != STATUS_OK)
-        return error->status;
-    if (cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error) != STATUS_OK)
-        return error->status;
+    TRY(check_to_fit(job, error));
+    TRY(machine_choose_now(&job->common, &job->request.kind, &why_not, error));
+    TRY(cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error));
     const bool als_only = job->request.als_only || job->common.gpus.count > 1;
     if (job->common.options.problem.precision == POLICY_AUTO && !als_only)
         return error_set(error, STATUS_INPUT, "--precision auto needs --als");
-    if (open_record(job, error) != STATUS_OK)
-        return error->status;
+    TRY(open_record(job, error));
     job->threads = cmd_set_threads(job->common.threads, 1);
-    if (threads_start(error) != STATUS_OK)
-        return error->status;
+    TRY(threads_start(error));
     if (why_not.status)
         progress_note(&job->progress, "backend %s (%s)", job->request.kind->name, why_not.message);
     return STATUS_OK;
@@ -162,18 +157,15 @@ static enum status open_tensor(struct work *w, struct error *error)
     struct rank_place place[CMD_MAX_GPUS];
     struct rank_request split = {0};
     if (w->comm->size > 1) {
-        if (rank_places(place, w->comm, &job->common, w->request.kind, error) != STATUS_OK)
-            return error->status;
+        TRY(rank_places(place, w->comm, &job->common, w->request.kind, error));
         split = rank_split(&job->common, w->request.kind, place, w->comm);
         w->request.options.device = place[w->comm->rank].device;
-        if (rank_meet(&w->devices, w->request.kind, place, w->comm, error) != STATUS_OK)
-            return error->status;
+        TRY(rank_meet(&w->devices, w->request.kind, place, w->comm, error));
     }
     split.path = job->tensor;
     split.tns = &job->common.tns;
     split.csv = &job->common.csv;
-    if (rank_tensor_open(&w->tensor, w->comm, &split, w->progress, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_tensor_open(&w->tensor, w->comm, &split, w->progress, error));
     w->tensor.rows.devices = w->devices;
     if (job->cache_tiles > w->tensor.shape.order)
         return error_set(error, STATUS_INPUT, "--cache-tiles: mode %d, but the tensor has %d",
@@ -226,8 +218,7 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
                      .comm = c,
                      .request = job->request,
                      .progress = c->rank == 0 ? &job->progress : NULL};
-    if (open_tensor(&w, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_tensor(&w, error));
     (job->to_fit ? measure_fits : measure_bench)(&w, error);
 done:
     rank_tensor_close(&w.tensor);
@@ -268,10 +259,8 @@ static enum status write_record(struct job *job, struct error *error)
                      job->ranks.ranks > 0 ? &job->ranks : NULL);
     }
     json_end(&j);
-    if (error->status != STATUS_OK)
-        goto done;
-    if (outfile_write(&job->file, j.text, j.used, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, outfile_write(&job->file, j.text, j.used, error));
     outfile_commit(&job->file, error);
 done:
     json_free(&j);
@@ -304,8 +293,8 @@ static enum status show_machine(const struct job *job, struct error *error)
     const struct backend_kind *kind = job->request.kind;
     struct backend_device device;
     char processor[256];
-    if (kind->device && kind->device(job->common.options.device, &device, error) != STATUS_OK)
-        return error->status;
+    if (kind->device)
+        TRY(kind->device(job->common.options.device, &device, error));
     run_record_processor(processor, sizeof processor);
     printf("program      blco %s, backend %s\n", version_text, kind->name);
     if (kind->device)
@@ -333,8 +322,7 @@ static void show_tables(const struct job *job)
 static enum status show(const struct job *job, struct error *error)
 {
     show_tensor(job);
-    if (show_machine(job, error) != STATUS_OK)
-        return error->status;
+    TRY(show_machine(job, error));
     show_tables(job);
     return STATUS_OK;
 }
@@ -342,12 +330,9 @@ static enum status show(const struct job *job, struct error *error)
 static enum status run(struct job *job, struct error *error)
 {
     cmd_show_progress(&job->progress, &job->common);
-    if (prepare(job, error) != STATUS_OK)
-        goto done;
-    if (measure(job, error) != STATUS_OK)
-        goto done;
-    if (write_record(job, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, prepare(job, error));
+    TRY_OR(done, measure(job, error));
+    TRY_OR(done, write_record(job, error));
     if (!job->to_fit)
         progress_done(&job->progress, "done");
     show(job, error);
@@ -361,8 +346,7 @@ static int run_command(int argc, char **argv, struct error *error)
     struct job job = {.file = {.fd = -1}, .line = {.argc = argc, .argv = argv}};
     if (!cmd_parse(&job.line, &cmd_bench, &job.common, error))
         goto done;
-    if (cli_single_operand(&job.line, "tensor", &job.tensor, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cli_single_operand(&job.line, "tensor", &job.tensor, error));
     run(&job, error);
 done:
     outfile_discard(&job.file);

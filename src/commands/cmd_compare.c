@@ -23,8 +23,7 @@ static enum status set_at_least(const struct cli_option *o, void *to, const char
                                 struct error *error)
 {
     double score;
-    if (cli_nonnegative(o->name, text, &score, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_nonnegative(o->name, text, &score, error));
     if (score > 1)
         return error_set(error, STATUS_INPUT, "%s: '%s', expected a number from 0 to 1", o->name,
                          text);
@@ -108,8 +107,7 @@ static enum status find_names(struct labels *names, const struct settings *s, in
                               struct error *error)
 {
     for (int i = 0; i < 2; i++)
-        if (ktensor_find_labels(names, s->name[i], order, error) != STATUS_OK)
-            return error->status;
+        TRY(ktensor_find_labels(names, s->name[i], order, error));
     return STATUS_OK;
 }
 
@@ -142,19 +140,15 @@ static enum status compare(const struct settings *s, struct error *error)
     struct ktensor model[2] = {{.rank = 0}, {.rank = 0}};
     struct ktensor_match match = {0};
     struct labels names = {0};
-    if (cmd_read_model(&model[0], s->name[0], &s->common, error) != STATUS_OK)
-        goto done;
-    if (cmd_read_model(&model[1], s->name[1], &s->common, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cmd_read_model(&model[0], s->name[0], &s->common, error));
+    TRY_OR(done, cmd_read_model(&model[1], s->name[1], &s->common, error));
     if (s->modes > model[0].shape.order) {
         error_set(error, STATUS_INPUT, "--modes: mode %d, but %s has %d mode%s", s->modes,
                   s->name[0], model[0].shape.order, model[0].shape.order == 1 ? "" : "s");
         goto done;
     }
-    if (match_models(&match, s, model, error) != STATUS_OK)
-        goto done;
-    if (find_names(&names, s, model[0].shape.order, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, match_models(&match, s, model, error));
+    TRY_OR(done, find_names(&names, s, model[0].shape.order, error));
     if (s->json)
         print_json(s, model, &match, &names, error);
     else

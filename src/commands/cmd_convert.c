@@ -59,8 +59,7 @@ static enum status output_format(const struct settings *s, enum tensor_format *f
                                  struct error *error)
 {
     *format = tensor_format_named(s->out);
-    if (text_output_check(&s->text, s->out, error) != STATUS_OK)
-        return error->status;
+    TRY(text_output_check(&s->text, s->out, error));
     if (*format == TENSOR_TEXT && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
         !ends_in(s->out, ".tns.gz"))
         return error_set(error, STATUS_INPUT,
@@ -78,8 +77,7 @@ static enum status read_pieces(struct settings *s, struct coo *last,
     const struct csv_source source = {s->in, &s->common.csv, &s->common.tns};
     if (!s->maps.csv)
         return tensor_read_pieces(last, s->in, &s->common.tns, pieces, &report, error);
-    if (csv_read_pieces(last, &s->names, &source, pieces, &report, error) != STATUS_OK)
-        return error->status;
+    TRY(csv_read_pieces(last, &s->names, &source, pieces, &report, error));
     return tensor_check_lengths(s->in, &last->shape, &s->common.tns, error);
 }
 
@@ -87,8 +85,7 @@ static enum status read_pieces(struct settings *s, struct coo *last,
 static enum status write_maps(struct settings *s, const struct shape *shape, bool has_modes,
                               struct error *error)
 {
-    if (tensor_maps_find(&s->maps, &s->names, shape, error) != STATUS_OK)
-        return error->status;
+    TRY(tensor_maps_find(&s->maps, &s->names, shape, error));
     return tensor_maps_write(&s->maps, has_modes, error);
 }
 
@@ -125,8 +122,7 @@ static enum status change_text(const struct settings *s, struct external_sort *s
                          "%s: does not fit into memory, in which --values changes text: convert it "
                          "to .blco without --values, and that with it",
                          s->in);
-    if (tensor_clean(x, s->in, &s->common.tns, NULL, &sort->cleaned, error) != STATUS_OK)
-        return error->status;
+    TRY(tensor_clean(x, s->in, &s->common.tns, NULL, &sort->cleaned, error));
     if (value_change_all(&s->common.values, x, error) != STATUS_OK)
         error_prefix(error, "%s: ", s->in);
     return error->status;
@@ -144,10 +140,9 @@ static enum status look_at_values(struct settings *s, const struct blco_file *f,
                                   struct error *error)
 {
     const struct blco_pieces pieces = blco_pieces_of(f, s->memory / 2);
-    if (value_change_begin(&s->change, &s->common.values, &f->shape, error) != STATUS_OK)
-        return error->status;
-    if (s->change.factor && blco_pieces_each(&pieces, count_piece, &s->change, error) != STATUS_OK)
-        return error->status;
+    TRY(value_change_begin(&s->change, &s->common.values, &f->shape, error));
+    if (s->change.factor)
+        TRY(blco_pieces_each(&pieces, count_piece, &s->change, error));
     value_change_weigh(&s->change);
     return STATUS_OK;
 }
@@ -169,21 +164,18 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
     char from[64] = "";
     external_sort_init(&sort, s->out, s->memory, progress);
     sort.zeros = s->common.tns.zeros;
-    if (text_to_spills(s, &sort, &last, error) != STATUS_OK)
-        goto done;
-    if (changes_values(s) && change_text(s, &sort, &last, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, text_to_spills(s, &sort, &last, error));
+    if (changes_values(s))
+        TRY_OR(done, change_text(s, &sort, &last, error));
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
-    if (write_maps(s, &last.shape, true, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, write_maps(s, &last.shape, true, error));
     sort.modes = &s->maps.names.modes;
     if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
         tensor_name_overflow(s->in, error);
         goto done;
     }
-    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, tensor_maps_commit(&s->maps, error));
     if (sort.spills.count > 0)
         snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills.count);
     show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
@@ -197,8 +189,7 @@ done:
 /* Opens IN, a .blco file, which cannot bring back zeros that were dropped when it was written. */
 static enum status open_blco(struct blco_file *f, struct settings *s, struct error *error)
 {
-    if (blco_file_open(f, s->in, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_file_open(f, s->in, error));
     const uint64_t dropped = f->listed.dropped;
     if (s->keep_zeros && dropped > 0 && dropped != COO_NOT_KNOWN) {
         error_set(error, STATUS_INPUT,
@@ -220,18 +211,13 @@ static enum status blco_to_blco(struct settings *s, struct progress *progress, s
     struct blco_file f;
     uint64_t bytes;
     double start = clock_now();
-    if (open_blco(&f, s, error) != STATUS_OK)
-        return error->status;
-    if (look_at_values(s, &f, error) != STATUS_OK)
-        goto done;
+    TRY(open_blco(&f, s, error));
+    TRY_OR(done, look_at_values(s, &f, error));
     progress_stage(progress, "writing %s", s->out);
-    if (write_maps(s, &f.shape, mode_names_any(f.modes), error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, write_maps(s, &f.shape, mode_names_any(f.modes), error));
     const struct blco_copying how = {s->out, &s->change, s->memory, progress};
-    if (blco_copy(&f, &how, &bytes, error) != STATUS_OK)
-        goto done;
-    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, blco_copy(&f, &how, &bytes, error));
+    TRY_OR(done, tensor_maps_commit(&s->maps, error));
     show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
 done:
     blco_file_close(&f);
@@ -292,8 +278,7 @@ struct appended {
 static enum status append(void *to, struct coo *piece, struct error *error)
 {
     const struct appended *text = to;
-    if (value_change_apply(text->change, piece, NULL, error) != STATUS_OK)
-        return error->status;
+    TRY(value_change_apply(text->change, piece, NULL, error));
     return tns_writer_append(text->writer, piece, error);
 }
 
@@ -305,28 +290,20 @@ static enum status blco_to_text(struct settings *s, struct progress *progress, s
     uint32_t largest[MAX_ORDER] = {0};
     struct line_writer_report report;
     double start = clock_now();
-    if (open_blco(&f, s, error) != STATUS_OK)
-        return error->status;
+    TRY(open_blco(&f, s, error));
     const struct blco_file_header *h = f.header;
     const struct blco_pieces pieces = blco_pieces_of(&f, s->memory / 2);
-    if (look_at_values(s, &f, error) != STATUS_OK)
-        goto done;
-    if (write_maps(s, &f.shape, false, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, look_at_values(s, &f, error));
+    TRY_OR(done, write_maps(s, &f.shape, false, error));
     if (wants_largest(s)) {
-        if (blco_pieces_each(&pieces, find_largest, largest, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, blco_pieces_each(&pieces, find_largest, largest, error));
         choose_header(&options, largest, &f.shape);
     }
-    if (tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error));
     struct appended text = {w, &s->change};
-    if (blco_pieces_each(&pieces, append, &text, error) != STATUS_OK)
-        goto done;
-    if (tns_writer_commit(w, &report, error) != STATUS_OK)
-        goto done;
-    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, blco_pieces_each(&pieces, append, &text, error));
+    TRY_OR(done, tns_writer_commit(w, &report, error));
+    TRY_OR(done, tensor_maps_commit(&s->maps, error));
     show_text(progress, &report, h->nnz, clock_now() - start);
 done:
     tns_writer_free(w);
@@ -355,25 +332,20 @@ static enum status text_to_text(struct settings *s, struct progress *progress, s
                                 .take = refuse,
                                 .context = s,
                                 .progress = progress};
-    if (read_pieces(s, &x, &pieces, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, read_pieces(s, &x, &pieces, error));
     double start = clock_now();
-    if (tensor_clean(&x, s->in, &s->common.tns, NULL, &cleaning, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, tensor_clean(&x, s->in, &s->common.tns, NULL, &cleaning, error));
     if (value_change_all(&s->common.values, &x, error) != STATUS_OK) {
         error_prefix(error, "%s: ", s->in);
         goto done;
     }
-    if (write_maps(s, &x.shape, false, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, write_maps(s, &x.shape, false, error));
     if (wants_largest(s)) {
         find_largest(largest, &x, error);
         choose_header(&options, largest, &x.shape);
     }
-    if (tns_write(&x, s->out, &options, &written, error) != STATUS_OK)
-        goto done;
-    if (tensor_maps_commit(&s->maps, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, tns_write(&x, s->out, &options, &written, error));
+    TRY_OR(done, tensor_maps_commit(&s->maps, error));
     show_text(progress, &written, x.nnz, clock_now() - start);
     tensor_note_cleaning(progress, &cleaning);
 done:
@@ -394,19 +366,14 @@ static enum status convert(struct settings *s, struct error *error)
 {
     enum tensor_format from, to;
     struct progress progress;
-    if (output_format(s, &to, error) != STATUS_OK)
-        return error->status;
-    if (tensor_format(s->in, &s->common.csv, &from, error) != STATUS_OK)
-        return error->status;
+    TRY(output_format(s, &to, error));
+    TRY(tensor_format(s->in, &s->common.csv, &from, error));
     s->maps = (struct tensor_maps){
         .in = s->in, .out = s->out, .csv = from == TENSOR_CSV, .force = s->force};
-    if (check_target(s, error) != STATUS_OK)
-        return error->status;
-    if (tensor_maps_check(&s->maps, error) != STATUS_OK)
-        return error->status;
+    TRY(check_target(s, error));
+    TRY(tensor_maps_check(&s->maps, error));
     cmd_set_threads(s->common.threads, 1);
-    if (threads_start(error) != STATUS_OK)
-        return error->status;
+    TRY(threads_start(error));
     s->memory = cmd_host_memory(&s->common);
     cmd_show_progress(&progress, &s->common);
     if (from == TENSOR_BLCO && to == TENSOR_BLCO)

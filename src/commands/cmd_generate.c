@@ -42,8 +42,7 @@ static enum status set_positive(const struct cli_option *o, void *to, const char
                                 struct error *error)
 {
     double number;
-    if (cli_nonnegative(o->name, text, &number, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_nonnegative(o->name, text, &number, error));
     if (number <= 0)
         return error_set(error, STATUS_INPUT, "%s: '%s', expected a number above 0", o->name, text);
     *(double *)to = number;
@@ -164,12 +163,12 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
     spec->shape.order = s->common.tns.ndims;
     memcpy(spec->shape.dims, s->common.tns.dims, sizeof spec->shape.dims);
     spec->nnz = s->nnz;
-    if (s->skew && generate_parse_skew(s->skew, spec, error) != STATUS_OK)
-        return error->status;
-    if (s->fibers && generate_parse_fibers(s->fibers, spec, error) != STATUS_OK)
-        return error->status;
-    if (s->runs && generate_parse_runs(s->runs, spec, error) != STATUS_OK)
-        return error->status;
+    if (s->skew)
+        TRY(generate_parse_skew(s->skew, spec, error));
+    if (s->fibers)
+        TRY(generate_parse_fibers(s->fibers, spec, error));
+    if (s->runs)
+        TRY(generate_parse_runs(s->runs, spec, error));
     return STATUS_OK;
 }
 
@@ -209,11 +208,8 @@ static enum status write_skewed(const struct settings *s, const struct generate_
                                      .progress = &out->progress};
     out->nnz = spec->nnz;
     progress_stage(&out->progress, "writing %s", out->path);
-    if (tensor_writer_open(&writer, out->path, &spec->shape, spec->nnz, &options, error) !=
-        STATUS_OK)
-        goto done;
-    if (generate_skewed(spec, &run, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, tensor_writer_open(&writer, out->path, &spec->shape, spec->nnz, &options, error));
+    TRY_OR(done, generate_skewed(spec, &run, error));
     tensor_writer_commit(&writer, &out->report, error);
 done:
     tensor_writer_free(&writer);
@@ -238,8 +234,7 @@ static enum status write_planted(const struct settings *s, const struct generate
     struct tns_write_options options = s->text.options;
     options.progress = progress;
     external_sort_init(&sort, out->path, memory, progress);
-    if (generate_planted(&x, &plant, s->seed, memory, progress, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, generate_planted(&x, &plant, s->seed, memory, progress, error));
     out->nnz = x.nnz;
     if (tensor_format_named(out->path) == TENSOR_BLCO) {
         progress_stage(progress, "writing %s", out->path);
@@ -257,8 +252,7 @@ done:
 static enum status check_output(const struct settings *s, const char *path, struct error *error)
 {
     struct file_roles files = {0};
-    if (text_output_check(&s->text, path, error) != STATUS_OK)
-        return error->status;
+    TRY(text_output_check(&s->text, path, error));
     tensor_target_check(path, &files, s->force, error);
     file_roles_free(&files);
     return error->status;
@@ -269,13 +263,10 @@ static enum status generate(const struct settings *s, const char *path, struct e
     struct generate_spec spec;
     struct output out = {.path = path};
     char how_fast[PACE_TEXT];
-    if (make_spec(s, &spec, error) != STATUS_OK)
-        return error->status;
-    if (check_output(s, path, error) != STATUS_OK)
-        return error->status;
+    TRY(make_spec(s, &spec, error));
+    TRY(check_output(s, path, error));
     cmd_set_threads(s->common.threads, 1);
-    if (threads_start(error) != STATUS_OK)
-        return error->status;
+    TRY(threads_start(error));
     cmd_show_progress(&out.progress, &s->common);
     double start = clock_now();
     if ((s->rank ? write_planted : write_skewed)(s, &spec, &out, error) != STATUS_OK)

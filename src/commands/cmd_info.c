@@ -63,8 +63,7 @@ static enum status take_census(struct info_findings *f, const struct coo_pieces 
         return STATUS_OK;
     double start = clock_now();
     progress_stage(progress, "counting the nonzeros of each row");
-    if (info_ranks_census(&f->census, pieces, f->memory, error) != STATUS_OK)
-        return error->status;
+    TRY(info_ranks_census(&f->census, pieces, f->memory, error));
     progress_done(progress, "%.2f s", clock_now() - start);
     return STATUS_OK;
 }
@@ -84,8 +83,7 @@ static enum status gather_text(struct info_findings *f, const char *path,
         tensor_read_csv(&f->x, &f->names, &source, progress, &f->report, error);
     else
         tensor_read_text(&f->x, path, &common->tns, progress, &f->report, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     f->labels.modes = f->names.modes;
     f->entries = f->report.text.entries;
     f->file_bytes = f->report.text.text_bytes;
@@ -97,8 +95,7 @@ static enum status gather_text(struct info_findings *f, const char *path,
     f->memory = counters_beside(f, coo_bytes(f->x.shape.order, f->x.nnz));
     if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
         return error->status;
-    if (coo_statistics(&f->x, f->memory, &f->statistics, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_statistics(&f->x, f->memory, &f->statistics, progress, error));
     return take_census(f, &pieces, progress, error);
 }
 
@@ -118,8 +115,7 @@ static enum status decode_statistics(struct info_findings *f, const struct blco_
     uint64_t counters = counters_beside(f, piece);
     double start = clock_now();
     progress_stage(progress, "reading %s", file->name);
-    if (coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error));
     progress_done(progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
                   NUMBER_SIZE(f->file_bytes), clock_now() - start);
     return take_census(f, &pieces, progress, error);
@@ -130,8 +126,7 @@ static enum status gather_blco(struct info_findings *f, const char *path,
                                struct error *error)
 {
     struct blco_file file;
-    if (blco_file_open(&file, path, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_file_open(&file, path, error));
     const struct blco_file_header *h = file.header;
     f->file_bytes = h->file_bytes;
     f->labels.modes = *file.modes;
@@ -139,10 +134,8 @@ static enum status gather_blco(struct info_findings *f, const char *path,
     f->listed = file.listed;
     f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
     f->tensor = file_for_plan(&file);
-    if (tensor_check_lengths(path, &f->x.shape, options, error) != STATUS_OK)
-        goto done;
-    if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, tensor_check_lengths(path, &f->x.shape, options, error));
+    TRY_OR(done, cmd_check_grid(&f->wanted, f->x.shape.order, error));
     if (h->nnz > 0)
         decode_statistics(f, &file, progress, error);
 done:
@@ -154,14 +147,13 @@ done:
 static enum status make_plan(struct info_findings *f, const struct backend_options *options,
                              int threads, struct error *error)
 {
-    if (backend_plan(&f->plan, f->kind, &f->tensor, options, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_plan(&f->plan, f->kind, &f->tensor, options, error));
     if (f->wanted.ranks == 0)
         return STATUS_OK;
     const struct rank_machine machine = info_ranks_machine(f->kind, &f->wanted, threads);
     const bool deals = f->wanted.ranks > 1 && problem_by_rows(&options->problem);
-    if (deals && cmd_refuse_grid(&f->wanted, error) != STATUS_OK)
-        return error->status;
+    if (deals)
+        TRY(cmd_refuse_grid(&f->wanted, error));
     if ((deals ? info_ranks_deal : info_ranks_choose)(&f->ranks, &f->wanted, &machine, &f->census,
                                                       &f->plan, error) != STATUS_OK)
         return error->status;
@@ -172,13 +164,10 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
                           struct error *error)
 {
     struct progress progress;
-    if (machine_choose_now(common, &f->kind, NULL, error) != STATUS_OK)
-        return error->status;
-    if (tensor_format(path, &common->csv, &f->format, error) != STATUS_OK)
-        return error->status;
+    TRY(machine_choose_now(common, &f->kind, NULL, error));
+    TRY(tensor_format(path, &common->csv, &f->format, error));
     int threads = cmd_set_threads(common->threads, 1);
-    if (threads_start(error) != STATUS_OK)
-        return error->status;
+    TRY(threads_start(error));
     cmd_show_progress(&progress, common);
     f->memory = cmd_host_memory(common);
     f->wanted = common->ranks;

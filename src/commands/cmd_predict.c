@@ -137,8 +137,7 @@ static enum status make_room(struct job *job, uint64_t entries, struct error *er
 {
     if (entries <= job->room)
         return STATUS_OK;
-    if (memory_resize(&job->value, entries, sizeof *job->value, error) != STATUS_OK)
-        return error->status;
+    TRY(memory_resize(&job->value, entries, sizeof *job->value, error));
     job->room = entries;
     return STATUS_OK;
 }
@@ -146,15 +145,12 @@ static enum status make_room(struct job *job, uint64_t entries, struct error *er
 static enum status take(void *context, struct coo *piece, struct error *error)
 {
     struct job *job = context;
-    if (make_room(job, piece->nnz, error) != STATUS_OK)
-        return error->status;
+    TRY(make_room(job, piece->nnz, error));
     ktensor_at(job->value, &job->model, piece);
     if (job->writes)
-        if (prediction_file_append(&job->file, piece, job->value, error) != STATUS_OK)
-            return error->status;
+        TRY(prediction_file_append(&job->file, piece, job->value, error));
     if (job->residuals)
-        if (residuals_add(&job->sums, piece, job->value, error) != STATUS_OK)
-            return error->status;
+        TRY(residuals_add(&job->sums, piece, job->value, error));
     return STATUS_OK;
 }
 
@@ -194,8 +190,7 @@ static enum status find_slices(const struct job *job, struct top_entries *slices
                                struct error *error)
 {
     for (int n = 0; n < job->model.shape.order; n++)
-        if (residuals_slices(&slices[n], &job->sums, n, error) != STATUS_OK)
-            return error->status;
+        TRY(residuals_slices(&slices[n], &job->sums, n, error));
     return STATUS_OK;
 }
 
@@ -219,12 +214,12 @@ static enum status finish(struct job *job, struct error *error)
                                        .labels = &job->labels,
                                        .index_base = job->common.tns.index_base};
     residuals_rank(&job->sums);
-    if (job->count && find_slices(job, slices, error) != STATUS_OK)
-        goto done;
-    if (job->json && make_json(&j, job, &view, error) != STATUS_OK)
-        goto done;
-    if (job->writes && prediction_file_commit(&job->file, error) != STATUS_OK)
-        goto done;
+    if (job->count)
+        TRY_OR(done, find_slices(job, slices, error));
+    if (job->json)
+        TRY_OR(done, make_json(&j, job, &view, error));
+    if (job->writes)
+        TRY_OR(done, prediction_file_commit(&job->file, error));
     progress_clear(&job->progress);
     if (job->count)
         print_strangest(job, &view, &j);
@@ -252,32 +247,22 @@ static enum status open_outputs(struct job *job, struct error *error)
                                          .kind = kind_of(job)};
     job->writes = target(job) != NULL;
     if (job->residuals)
-        if (residuals_begin(&job->sums, &job->model.shape, kind_of(job), job->count, error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(residuals_begin(&job->sums, &job->model.shape, kind_of(job), job->count, error));
     return job->writes ? prediction_file_open(&job->file, target(job), &form, error) : STATUS_OK;
 }
 
 static enum status predict(struct job *job, struct error *error)
 {
     enum tensor_format format;
-    if (model_entries_format(&format, job->coordinates, error) != STATUS_OK)
-        return error->status;
-    if (check_coordinates(job, format, error) != STATUS_OK)
-        return error->status;
-    if (check_target(job, error) != STATUS_OK)
-        return error->status;
-    if (cmd_read_model(&job->model, job->stem, &job->common, error) != STATUS_OK)
-        return error->status;
-    if (ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error) != STATUS_OK)
-        return error->status;
-    if (labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
-        return error->status;
+    TRY(model_entries_format(&format, job->coordinates, error));
+    TRY(check_coordinates(job, format, error));
+    TRY(check_target(job, error));
+    TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
+    TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
+    TRY(labels_read(&job->labels, &job->model.shape, error));
     cmd_show_progress(&job->progress, &job->common);
-    if (open_outputs(job, error) != STATUS_OK)
-        return error->status;
-    if (take_all(job, format, error) != STATUS_OK)
-        return error->status;
+    TRY(open_outputs(job, error));
+    TRY(take_all(job, format, error));
     return finish(job, error);
 }
 
@@ -289,8 +274,7 @@ static int run_command(int argc, char **argv, struct error *error)
     const char *name[2];
     if (!cmd_parse(&line, &cmd_predict, &job.common, error))
         goto done;
-    if (cli_two_operands(&line, "names", names, name, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cli_two_operands(&line, "names", names, name, error));
     job.stem = name[0];
     job.coordinates = name[1];
     if (check_options(&job, error) != STATUS_OK) {

@@ -141,19 +141,13 @@ static enum status check_ordered(const struct job *job, struct error *error)
 static enum status read_all(struct job *job, struct error *error)
 {
     progress_stage(&job->progress, "reading %s", job->stem);
-    if (ktensor_read(&job->model, job->stem, 0, error) != STATUS_OK)
-        return error->status;
-    if (check_ordered(job, error) != STATUS_OK)
-        return error->status;
-    if (ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error) != STATUS_OK)
-        return error->status;
-    if (labels_read(&job->labels, &job->model.shape, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_read(&job->model, job->stem, 0, error));
+    TRY(check_ordered(job, error));
+    TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
+    TRY(labels_read(&job->labels, &job->model.shape, error));
     if (job->record_path) {
-        if (json_read(&job->json, job->record_path, error) != STATUS_OK)
-            return error->status;
-        if (page_check_record(job->json, &job->model, job->record_path, error) != STATUS_OK)
-            return error->status;
+        TRY(json_read(&job->json, job->record_path, error));
+        TRY(page_check_record(job->json, &job->model, job->record_path, error));
     }
     return ktensor_arrange(&job->model, error);
 }
@@ -175,10 +169,8 @@ static enum status check_ranks(const struct job *job, struct error *error)
 
 static enum status read_ranks(struct job *job, struct error *error)
 {
-    if (check_ranks(job, error) != STATUS_OK)
-        return error->status;
-    if (json_read(&job->json, job->ranks_path, error) != STATUS_OK)
-        return error->status;
+    TRY(check_ranks(job, error));
+    TRY(json_read(&job->json, job->ranks_path, error));
     return page_ranks_check(job->json, job->ranks_path, error);
 }
 
@@ -186,8 +178,7 @@ static enum status prepare(struct job *job, struct error *error)
 {
     if (job->ranks_path)
         return read_ranks(job, error);
-    if (read_all(job, error) != STATUS_OK)
-        return error->status;
+    TRY(read_all(job, error));
     return mode_views_make(job->view, &job->model, job->order, job->top, error);
 }
 
@@ -220,30 +211,22 @@ static enum status write_page(struct job *job, struct error *error)
         put_page(stdout, job, error);
         return error->status;
     }
-    if (outfile_open(&job->file, job->output_path, error) != STATUS_OK)
-        return error->status;
-    if (outfile_stream_open(&stream, &job->file, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_open(&job->file, job->output_path, error));
+    TRY(outfile_stream_open(&stream, &job->file, error));
     put_page(stream.stream, job, error);
-    if (outfile_stream_close(&stream) != STATUS_OK)
-        return error->status;
+    TRY(outfile_stream_close(&stream));
     return outfile_commit(&job->file, error);
 }
 
 static enum status run(struct job *job, struct error *error)
 {
     cmd_set_threads(job->common.threads, 1);
-    if (threads_start(error) != STATUS_OK)
-        return error->status;
+    TRY(threads_start(error));
     cmd_show_progress(&job->progress, &job->common);
-    if (name_files(job, error) != STATUS_OK)
-        goto done;
-    if (check_output(job, error) != STATUS_OK)
-        goto done;
-    if (prepare(job, error) != STATUS_OK)
-        goto done;
-    if (write_page(job, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, name_files(job, error));
+    TRY_OR(done, check_output(job, error));
+    TRY_OR(done, prepare(job, error));
+    TRY_OR(done, write_page(job, error));
     progress_done(&job->progress, "%s",
                   on_standard_output(job) ? "standard output" : job->output_path);
 done:
@@ -257,8 +240,7 @@ static int run_command(int argc, char **argv, struct error *error)
     struct job job = {.file = {.fd = -1}};
     if (!cmd_parse(&line, &cmd_report, &job.common, error))
         goto done;
-    if (cli_single_operand(&line, "model", &job.stem, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cli_single_operand(&line, "model", &job.stem, error));
     run(&job, error);
 done:
     outfile_discard(&job.file);

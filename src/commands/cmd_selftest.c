@@ -48,8 +48,7 @@ static enum status choose(struct settings *s, struct tested *tested, struct erro
 {
     const struct backend_kind *kind;
     s->common.gpus.all_unless_given = true;
-    if (machine_choose_now(&s->common, &kind, &tested->why_not, error) != STATUS_OK)
-        return error->status;
+    TRY(machine_choose_now(&s->common, &kind, &tested->why_not, error));
     tested->host = strcmp(s->common.backend, "cuda") != 0;
     tested->cuda = kind == &backend_cuda;
     return STATUS_OK;
@@ -93,13 +92,10 @@ static enum status run_process(struct settings *s, struct selftest *t, struct er
 {
     struct tested tested = {0};
     char folder[SCRATCH_ROOM];
-    if (choose(s, &tested, error) != STATUS_OK)
-        return error->status;
+    TRY(choose(s, &tested, error));
     cmd_set_threads(s->common.threads, 1);
-    if (threads_start(error) != STATUS_OK)
-        return error->status;
-    if (scratch_folder_make(folder, error) != STATUS_OK)
-        return error->status;
+    TRY(threads_start(error));
+    TRY(scratch_folder_make(folder, error));
     run_files(t, &tested, folder);
     if (tested.host)
         run_host(t);
@@ -118,12 +114,9 @@ static enum status run_together(const struct settings *s, struct selftest *t,
     struct device_comm *devices = NULL;
     struct rank_place *place = memory_zeros((size_t)c->size, sizeof *place, error);
     snprintf(where, sizeof where, "%s, %d processes", kind->devices ? "GPUs" : "host", c->size);
-    if (comm_end_phase(c, error) != STATUS_OK)
-        goto done;
-    if (rank_places(place, c, &s->common, kind, error) != STATUS_OK)
-        goto done;
-    if (rank_meet(&devices, kind, place, c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_end_phase(c, error));
+    TRY_OR(done, rank_places(place, c, &s->common, kind, error));
+    TRY_OR(done, rank_meet(&devices, kind, place, c, error));
     const struct selftest_place here = {.kind = kind,
                                         .device = place[c->rank].device,
                                         .host_memory =
@@ -144,10 +137,8 @@ static enum status share_folder(char *folder, bool *seen, struct comm *c, struct
 {
     if (c->rank == 0)
         scratch_folder_make(folder, error);
-    if (comm_end_phase(c, error) != STATUS_OK)
-        return error->status;
-    if (comm_bcast(c, 0, folder, SCRATCH_ROOM, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_end_phase(c, error));
+    TRY(comm_bcast(c, 0, folder, SCRATCH_ROOM, error));
     int unseen = access(folder, W_OK) != 0;
     comm_allreduce_max(c, &unseen, error);
     *seen = !unseen;
@@ -163,17 +154,14 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
     bool seen = false;
     choose(s, &tested, error);
     int without = !tested.cuda;
-    if (comm_end_phase(c, error) != STATUS_OK)
-        return error->status;
-    if (comm_allreduce_max(c, &without, error) != STATUS_OK)
-        return error->status;
-    if (share_folder(folder, &seen, c, error) != STATUS_OK)
-        goto done;
+    TRY(comm_end_phase(c, error));
+    TRY(comm_allreduce_max(c, &without, error));
+    TRY_OR(done, share_folder(folder, &seen, c, error));
     if (c->rank == 0)
         run_files(t, &tested, folder);
     t->folder = seen ? folder : NULL;
-    if (tested.host && run_together(s, t, &backend_host, c, error) != STATUS_OK)
-        goto done;
+    if (tested.host)
+        TRY_OR(done, run_together(s, t, &backend_host, c, error));
     if (!without)
         run_together(s, t, &backend_cuda, c, error);
 done:
@@ -228,12 +216,10 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
     json_begin(&j, error);
     if (comm_world_expected())
         ranks_join(&world, line, sections, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     begin_json(&j);
     world ? run_processes(s, &t, world, error) : run_process(s, &t, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     conclude(&t, start, world, error);
 done:
     json_free(&j);
@@ -243,8 +229,7 @@ done:
 
 static enum status parse(struct settings *s, struct cli_line *line, struct error *error)
 {
-    if (cli_parse(line, sections, s, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_parse(line, sections, s, error));
     if (s->common.help || s->common.version)
         return STATUS_OK;
     if (s->verbose && s->json) {

@@ -91,9 +91,7 @@ static enum status find_entries(const struct settings *s, const struct top_view 
 {
     const struct ktensor *k = view->model;
     for (int n = view->mode; n < view->end_mode; n++)
-        if (top_entries_find(&top[n], k->factor[n], k->shape.dims[n], k->rank, s->count, error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(top_entries_find(&top[n], k->factor[n], k->shape.dims[n], k->rank, s->count, error));
     return STATUS_OK;
 }
 
@@ -103,10 +101,8 @@ static enum status show_components(const struct settings *s, const struct ktenso
     struct top_entries top[MAX_ORDER] = {{0}};
     struct top_view view = {
         .model = model, .labels = &s->labels, .top = top, .index_base = s->common.tns.index_base};
-    if (choose(s, &view, error) != STATUS_OK)
-        return error->status;
-    if (find_entries(s, &view, top, error) != STATUS_OK)
-        goto done;
+    TRY(choose(s, &view, error));
+    TRY_OR(done, find_entries(s, &view, top, error));
     if (s->json)
         print_json(stem, &view, error);
     else
@@ -121,12 +117,9 @@ done:
 static enum status show(struct settings *s, const char *const name[2], struct error *error)
 {
     struct ktensor model;
-    if (cmd_read_model(&model, name[0], &s->common, error) != STATUS_OK)
-        goto done;
-    if (ktensor_find_labels(&s->labels, name[0], model.shape.order, error) != STATUS_OK)
-        goto done;
-    if (labels_read(&s->labels, &model.shape, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cmd_read_model(&model, name[0], &s->common, error));
+    TRY_OR(done, ktensor_find_labels(&s->labels, name[0], model.shape.order, error));
+    TRY_OR(done, labels_read(&s->labels, &model.shape, error));
     if (s->given.count == 0) {
         show_components(s, &model, name[0], error);
         goto done;
@@ -169,8 +162,7 @@ static int run_command(int argc, char **argv, struct error *error)
     const char *name[2] = {NULL};
     if (!cmd_parse(&line, &cmd_top, &settings.common, error))
         goto done;
-    if (take_operands(&line, &settings, name, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, take_operands(&line, &settings, name, error));
     if (check_options(&settings, error) != STATUS_OK) {
         cli_hint(&line, error);
         goto done;

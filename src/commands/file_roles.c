@@ -35,8 +35,7 @@ static void add_arrays(struct file_roles *f, enum file_role role, const char *pa
                        struct error *error)
 {
     char *name[2] = {NULL, NULL};
-    if (npy_tensor_paths(path, name, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, npy_tensor_paths(path, name, error));
     for (int i = 0; i < 2 && name[i]; i++) {
         f->role[f->count] = role;
         f->path[f->count++] = name[i];
@@ -137,8 +136,7 @@ enum status file_roles_check(const struct file_roles *f, struct error *error)
     struct place place[FILE_ROLES_ROOM];
     for (int i = 0; i < f->count; i++)
         place[i] = find_place(f->path[i], f->role[i], error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     for (int i = 0; i < f->count; i++)
         for (int k = 0; k < i; k++) {
             int first = f->role[k] <= f->role[i] ? k : i, second = i + k - first;

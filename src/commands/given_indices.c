@@ -82,8 +82,7 @@ enum status given_indices_find(struct unlisted_slice *s, const struct given_indi
                                const struct labels *labels, int index_base, struct error *error)
 {
     for (int i = 0; i < g->count; i++)
-        if (take(s, g->option, g->text[i], labels, index_base, error) != STATUS_OK)
-            return error->status;
+        TRY(take(s, g->option, g->text[i], labels, index_base, error));
     if (g->count == s->shape.order)
         return error_set(error, STATUS_INPUT,
                          "%s: an index of each mode, expected a mode without one", g->option);

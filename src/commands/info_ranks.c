@@ -58,8 +58,7 @@ static enum status deal_mode(struct info_ranks *r, const uint64_t *count, int n,
     const uint64_t rows = r->grid.shape.dims[n], ranks = (uint64_t)r->grid.ranks;
     struct row_deal deal;
     uint64_t all = 0, own = 0, most = 0;
-    if (row_deal_make(&deal, count, rows, r->grid.ranks, false, error) != STATUS_OK)
-        return error->status;
+    TRY(row_deal_make(&deal, count, rows, r->grid.ranks, false, error));
     for (uint64_t i = 0; i < rows; i++)
         all += count[i];
     for (uint64_t k = 0; k < ranks; k++) {
@@ -80,8 +79,7 @@ enum status info_ranks_deal(struct info_ranks *r, const struct cmd_ranks *ranks,
 {
     const struct plan_tensor *tensor = &plan->request.tensor;
     const uint64_t row_bytes = plan->request.row_bytes;
-    if (info_ranks_choose(r, ranks, machine, census, plan, error) != STATUS_OK)
-        return error->status;
+    TRY(info_ranks_choose(r, ranks, machine, census, plan, error));
     const int kept = row_deal_kept(&r->grid, row_bytes);
     r->cost.mttkrp_seconds = r->cost.solve_seconds = r->cost.move_seconds = NAN;
     if (kept >= 0) {
@@ -91,12 +89,10 @@ enum status info_ranks_deal(struct info_ranks *r, const struct cmd_ranks *ranks,
     process_grid_free(&r->grid);
     *r = (struct info_ranks){.machine = *machine, .cost = r->cost, .dealt = true};
     r->cost.largest_nnz = r->cost.moved_bytes = 0;
-    if (process_grid_alone(&r->grid, &tensor->shape, error) != STATUS_OK)
-        return error->status;
+    TRY(process_grid_alone(&r->grid, &tensor->shape, error));
     r->grid.ranks = ranks->ranks;
     for (int n = 0; n < tensor->shape.order; n++)
-        if (deal_mode(r, census->count[n], n, row_bytes, error) != STATUS_OK)
-            return error->status;
+        TRY(deal_mode(r, census->count[n], n, row_bytes, error));
     r->cost.imbalance = (double)r->cost.largest_nnz * ranks->ranks / (double)tensor->nnz - 1;
     return STATUS_OK;
 }

@@ -6,8 +6,7 @@ static enum status choose_gpus(struct machine_choice *c, struct error *error)
 {
     struct cmd_common *common = c->common;
     common->gpus = c->asked;
-    if (cmd_find_gpus(&common->gpus, c->kind, error) != STATUS_OK)
-        return error->status;
+    TRY(cmd_find_gpus(&common->gpus, c->kind, error));
     common->options.device = common->gpus.device[0];
     return STATUS_OK;
 }
@@ -15,8 +14,7 @@ static enum status choose_gpus(struct machine_choice *c, struct error *error)
 enum status machine_choose(struct machine_choice *c, struct cmd_common *common, struct error *error)
 {
     *c = (struct machine_choice){.common = common, .asked = common->gpus};
-    if (backend_choose(&c->kind, common->backend, &c->why_not, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_choose(&c->kind, common->backend, &c->why_not, error));
     return choose_gpus(c, error);
 }
 
@@ -40,11 +38,9 @@ enum status machine_choose_now(struct cmd_common *common, const struct backend_k
     struct machine_choice c;
     struct error woken = {0};
     *kind = NULL;
-    if (machine_choose(&c, common, error) != STATUS_OK)
-        return error->status;
+    TRY(machine_choose(&c, common, error));
     backend_wake_now(c.kind, common->options.device, &woken);
-    if (machine_choose_again(&c, &woken, error) != STATUS_OK)
-        return error->status;
+    TRY(machine_choose_again(&c, &woken, error));
     *kind = c.kind;
     if (why_not)
         *why_not = c.why_not;

@@ -10,8 +10,7 @@
 
 enum status model_entries_format(enum tensor_format *format, const char *path, struct error *error)
 {
-    if (tensor_format(path, NULL, format, error) != STATUS_OK)
-        return error->status;
+    TRY(tensor_format(path, NULL, format, error));
     if (*format == TENSOR_CSV)
         return error_set(
             error, STATUS_INPUT,
@@ -40,8 +39,7 @@ static enum status text_each(const struct model_entries *e, struct error *error)
     memcpy(options.dims, e->shape->dims, sizeof options.dims);
     options.order_origin = "the model";
     options.values_optional = e->values_optional;
-    if (tensor_read_pieces(&last, e->path, &options, &pieces, &report, error) != STATUS_OK)
-        return error->status;
+    TRY(tensor_read_pieces(&last, e->path, &options, &pieces, &report, error));
     e->take(e->context, &last, error);
     coo_free(&last);
     return error->status;
@@ -72,8 +70,7 @@ static enum status take_piece(void *context, struct coo *piece, struct error *er
 {
     struct reading *r = context;
     const struct model_entries *e = r->entries;
-    if (e->take(e->context, piece, error) != STATUS_OK)
-        return error->status;
+    TRY(e->take(e->context, piece, error));
     r->taken += piece->nnz;
     if (r->all > 0)
         progress_update(e->progress, (double)r->taken / (double)r->all, "%ju entries",
@@ -85,15 +82,12 @@ static enum status blco_each(const struct model_entries *e, struct error *error)
 {
     struct blco_file f;
     double start = clock_now();
-    if (blco_file_open(&f, e->path, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_file_open(&f, e->path, error));
     const struct blco_pieces pieces = blco_pieces_of(&f, piece_memory(e));
     struct reading reading = {.entries = e, .all = f.header->nnz};
-    if (check_shape(e, &f.shape, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, check_shape(e, &f.shape, error));
     progress_stage(e->progress, "reading %s", e->path);
-    if (blco_pieces_each(&pieces, take_piece, &reading, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, blco_pieces_each(&pieces, take_piece, &reading, error));
     blco_file_note_read(&f, clock_now() - start, e->progress);
 done:
     blco_file_close(&f);

@@ -36,8 +36,7 @@ static enum status find_device(struct rank_place *p, const struct comm *c,
                          "host %s has %d ranks, but %d GPUs for them: each rank needs its own GPU",
                          p->host, c->local_size, gpus->count);
     p->device = gpus->device[place];
-    if (kind->device(p->device, &device, error) != STATUS_OK)
-        return error->status;
+    TRY(kind->device(p->device, &device, error));
     snprintf(p->device_bus, sizeof p->device_bus, "%s", device.bus);
     return STATUS_OK;
 }
@@ -81,10 +80,8 @@ static int count_sharers(const struct rank_place *place, int ranks, int r)
 static enum status exchange_places(struct rank_place *place, const struct rank_place *mine,
                                    struct comm *c, struct error *error)
 {
-    if (comm_allgather(c, mine, sizeof *mine, place, error) != STATUS_OK)
-        return error->status;
-    if (check_kinds(place, c->size, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allgather(c, mine, sizeof *mine, place, error));
+    TRY(check_kinds(place, c->size, error));
     return check_devices(place, c->size, error);
 }
 
@@ -94,17 +91,14 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
     struct rank_place mine = {.cores = cores()};
     gethostname(mine.host, sizeof mine.host - 1);
     find_device(&mine, c, &common->gpus, kind, error);
-    if (comm_end_phase(c, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_end_phase(c, error));
     exchange_places(place, &mine, c, error);
-    if (comm_end_phase(c, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_end_phase(c, error));
     mine.threads = omp_get_max_threads(); /* of threads of one process, already divided */
     if (comm_world_expected()) {
         mine.threads = cmd_set_threads(common->threads, count_sharers(place, c->size, c->rank));
         threads_start(error);
-        if (comm_end_phase(c, error) != STATUS_OK)
-            return error->status;
+        TRY(comm_end_phase(c, error));
     }
     return comm_allgather(c, &mine, sizeof mine, place, error);
 }
@@ -139,7 +133,7 @@ enum status rank_meet(struct device_comm **devices, const struct backend_kind *k
     *devices = NULL;
     if (kind->wake && backend_wake_now(kind, device, error) != STATUS_OK)
         error_prefix(error, "backend %s: GPU %d: ", kind->name, device);
-    if (kind->wake && comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
+    if (kind->wake)
+        TRY(comm_allreduce_error(c, error));
     return kind->meet ? kind->meet(devices, c, device, error) : STATUS_OK;
 }

@@ -68,16 +68,11 @@ static enum status describe(struct request *r, struct cli_line *line,
                             const struct cli_section *sections, struct error *error)
 {
     list_options(r, sections);
-    if (cli_each(line, sections, note_option, r, error) != STATUS_OK)
-        return error->status;
-    if (add_line(r, "blco", line->argv[0], error) != STATUS_OK)
-        return error->status;
-    if (add_line(r, "version", version_text, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_each(line, sections, note_option, r, error));
+    TRY(add_line(r, "blco", line->argv[0], error));
+    TRY(add_line(r, "version", version_text, error));
     for (int i = 0; i < r->options; i++)
-        if (add_line(r, r->option[i]->name, r->value[i] ? r->value[i] : "not given", error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(add_line(r, r->option[i]->name, r->value[i] ? r->value[i] : "not given", error));
     if (line->operands == 0)
         return STATUS_OK;
     return add_line(r, "file", without_folder(line->operand[0]), error);
@@ -120,8 +115,7 @@ static enum status compare_with_first(const struct request *r, struct comm *worl
                                       struct error *error)
 {
     uint64_t size = r->text ? strlen(r->text) + 1 : 0;
-    if (comm_bcast(world, 0, &size, sizeof size, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_bcast(world, 0, &size, sizeof size, error));
     char *first = memory_zeros(size, 1, error);
     if (!first) {
         comm_abort(world, error);
@@ -129,8 +123,7 @@ static enum status compare_with_first(const struct request *r, struct comm *worl
     }
     if (world->rank == 0)
         memcpy(first, r->text, size);
-    if (comm_bcast(world, 0, first, size, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_bcast(world, 0, first, size, error));
     compare(r->text, first, error);
 done:
     memory_free(first);
@@ -142,8 +135,7 @@ static enum status compare_requests(struct comm *world, struct cli_line line,
 {
     struct request mine = {0};
     describe(&mine, &line, sections, error);
-    if (comm_end_phase(world, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_end_phase(world, error));
     compare_with_first(&mine, world, error);
     comm_end_phase(world, error);
 done:
@@ -162,7 +154,6 @@ enum status ranks_join(struct comm **world, const struct cli_line *line,
         return error->status;
     }
     *error = wrong;
-    if (comm_end_phase(*world, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_end_phase(*world, error));
     return compare_requests(*world, *line, sections, error);
 }

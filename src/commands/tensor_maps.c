@@ -67,11 +67,9 @@ enum status tensor_maps_check(const struct tensor_maps *m, struct error *error)
     struct stems s;
     if (strcmp(m->out, "-") == 0)
         return STATUS_OK;
-    if (find_stems(&s, m, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, find_stems(&s, m, error));
     for (int i = 0; i < NAME_MAPS; i++)
-        if (check_map(m, &s, i, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, check_map(m, &s, i, error));
 done:
     free_stems(&s);
     return error->status;
@@ -85,8 +83,7 @@ enum status tensor_maps_find(struct tensor_maps *m, struct tensor_names *names,
     m->names.modes = names->modes;
     if (strcmp(m->out, "-") == 0)
         return STATUS_OK;
-    if (labels_find_tensor(&m->names, m->in, shape->order, error) != STATUS_OK)
-        return error->status;
+    TRY(labels_find_tensor(&m->names, m->in, shape->order, error));
     return labels_read(&m->names, shape, error);
 }
 

@@ -10,14 +10,11 @@ enum status tensor_target_check(const char *path, struct file_roles *files, bool
 {
     struct stat s;
     file_roles_add(files, FILE_TENSOR, path, error);
-    if (error->status != STATUS_OK)
-        return error->status;
-    if (file_roles_check(files, error) != STATUS_OK)
-        return error->status;
+    TRY(error->status);
+    TRY(file_roles_check(files, error));
     if (strcmp(path, "-") == 0)
         return STATUS_OK;
-    if (outfile_check(path, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_check(path, error));
     if (!force && lstat(path, &s) == 0)
         return error_set(error, STATUS_OUTPUT,
                          "%s: cannot be written: it exists already (--force replaces it)", path);

@@ -22,8 +22,7 @@ static enum status read_slice(struct unlisted_slice *s, const struct top_unliste
                                           .take = note,
                                           .context = s,
                                           .progress = progress};
-    if (model_entries_each(&entries, error) != STATUS_OK)
-        return error->status;
+    TRY(model_entries_each(&entries, error));
     unlisted_slice_sort(s);
     return STATUS_OK;
 }
@@ -52,17 +51,13 @@ enum status top_unlisted(const struct top_unlisted *t, struct error *error)
     struct progress progress;
     enum tensor_format format;
     cmd_show_progress(&progress, t->common);
-    if (model_entries_format(&format, t->tensor, error) != STATUS_OK)
-        return error->status;
+    TRY(model_entries_format(&format, t->tensor, error));
     if (format == TENSOR_NPY)
         tns.index_base = npy_tensor_index_base(&tns);
-    if (given_indices_find(&slice, &t->given, t->labels, tns.index_base, error) != STATUS_OK)
-        return error->status;
-    if (read_slice(&slice, t, &tns, format, &progress, error) != STATUS_OK)
-        goto done;
+    TRY(given_indices_find(&slice, &t->given, t->labels, tns.index_base, error));
+    TRY_OR(done, read_slice(&slice, t, &tns, format, &progress, error));
     progress_stage(&progress, "searching");
-    if (unlisted_best_find(&best, t->model, &slice, t->count, &progress, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, unlisted_best_find(&best, t->model, &slice, t->count, &progress, error));
     progress_clear(&progress);
     const struct unlisted_view view = {.slice = &slice,
                                        .best = &best,

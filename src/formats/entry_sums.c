@@ -138,10 +138,8 @@ enum status entry_sums_append(struct entry_sums *s, struct coo *x, uint64_t *pos
     struct coo_cleaning cleaning = {0};
     if (!key)
         return error->status;
-    if (ordering_sort(&s->writer->alto.ordering, x, position, count, key, error) != STATUS_OK)
-        goto done;
-    if (sum_all_repeats(&sorted, &cleaning, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, ordering_sort(&s->writer->alto.ordering, x, position, count, key, error));
+    TRY_OR(done, sum_all_repeats(&sorted, &cleaning, error));
     if (cleaning.zeros + cleaning.duplicates > 0)
         drop_gone(&sorted);
     s->cleaning.zeros += cleaning.zeros;

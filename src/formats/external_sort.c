@@ -30,17 +30,14 @@ static enum status write_spill(struct external_sort *s, const struct coo *x,
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < x->nnz; i++)
             index[i] = x->index[n][position[i]];
-        if (outfile_write_at(&s->spills.file, index, x->nnz * sizeof *index, s->spills.bytes,
-                             error) != STATUS_OK)
-            return error->status;
+        TRY(outfile_write_at(&s->spills.file, index, x->nnz * sizeof *index, s->spills.bytes,
+                             error));
         s->spills.bytes += x->nnz * sizeof *index;
     }
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < x->nnz; i++)
         value[i] = x->value[position[i]];
-    if (outfile_write_at(&s->spills.file, value, x->nnz * sizeof *value, s->spills.bytes, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(outfile_write_at(&s->spills.file, value, x->nnz * sizeof *value, s->spills.bytes, error));
     s->spills.bytes += x->nnz * sizeof *value;
     return STATUS_OK;
 }
@@ -49,8 +46,7 @@ static enum status write_spill(struct external_sort *s, const struct coo *x,
 static enum status prepare_spill(struct external_sort *s, struct error *error)
 {
     struct spills *all = &s->spills;
-    if (memory_resize(&all->spill, all->count + 1, sizeof *all->spill, error) != STATUS_OK)
-        return error->status;
+    TRY(memory_resize(&all->spill, all->count + 1, sizeof *all->spill, error));
     return all->file.fd < 0 ? outfile_open_scratch(&all->file, s->path, error) : STATUS_OK;
 }
 
@@ -63,16 +59,12 @@ enum status external_sort_spill(struct external_sort *s, const struct coo *piece
     ordering_create(&alto, ORDERING_ALTO, &piece->shape, 64);
     uint64_t *position = entry_sums_positions(piece->nnz, error);
     uint64_t *key = memory_array(piece->nnz, sizeof *key, error);
-    if (error->status != STATUS_OK)
-        goto done;
-    if (prepare_spill(s, error) != STATUS_OK)
-        goto done;
-    if (ordering_sort(&alto, piece, position, piece->nnz, key, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, prepare_spill(s, error));
+    TRY_OR(done, ordering_sort(&alto, piece, position, piece->nnz, key, error));
     s->spills.spill[s->spills.count] =
         (struct spill){.offset = s->spills.bytes, .count = piece->nnz};
-    if (write_spill(s, piece, position, key, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, write_spill(s, piece, position, key, error));
     s->spills.count++;
 done:
     memory_free(position);
@@ -95,8 +87,8 @@ static enum status merge(struct external_sort *s, struct coo *last, struct entry
 {
     if (s->spills.count == 0)
         return merge_in_memory(last, sums, error);
-    if (last->nnz > 0 && external_sort_spill(s, last, error) != STATUS_OK)
-        return error->status;
+    if (last->nnz > 0)
+        TRY(external_sort_spill(s, last, error));
     coo_free(last);
     return spill_merge(&s->spills, s->memory - s->memory / WRITER_PART, sums, s->progress, error);
 }
@@ -107,11 +99,9 @@ enum status external_sort_write(struct external_sort *s, struct coo *last,
     struct blco_writer w;
     struct entry_sums sums = {.writer = &w, .zeros = s->zeros};
     *report = (struct external_sort_report){0};
-    if (blco_writer_open(&w, s->path, &last->shape, s->memory / WRITER_PART, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, blco_writer_open(&w, s->path, &last->shape, s->memory / WRITER_PART, error));
     w.modes = s->modes;
-    if (merge(s, last, &sums, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, merge(s, last, &sums, error));
     report->cleaning = sums.cleaning;
     report->cleaning.zeros += s->cleaned.zeros;
     report->cleaning.duplicates += s->cleaned.duplicates;

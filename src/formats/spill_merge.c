@@ -52,14 +52,13 @@ static enum status refill(struct merger *m, uint64_t k, struct error *error)
     uint64_t count = room < left ? room : left, to = k * m->length + m->filled[k];
     uint64_t at = spill->offset;
     for (int n = 0; n < x->shape.order && count > 0; n++) {
-        if (outfile_read_at(&m->spills->file, x->index[n] + to, count * sizeof *x->index[n],
-                            at + spill->read * sizeof *x->index[n], error) != STATUS_OK)
-            return error->status;
+        TRY(outfile_read_at(&m->spills->file, x->index[n] + to, count * sizeof *x->index[n],
+                            at + spill->read * sizeof *x->index[n], error));
         at += spill->count * sizeof *x->index[n];
     }
-    if (count > 0 && outfile_read_at(&m->spills->file, x->value + to, count * sizeof *x->value,
-                                     at + spill->read * sizeof *x->value, error) != STATUS_OK)
-        return error->status;
+    if (count > 0)
+        TRY(outfile_read_at(&m->spills->file, x->value + to, count * sizeof *x->value,
+                            at + spill->read * sizeof *x->value, error));
     spill->read += count;
     m->filled[k] += count;
     return STATUS_OK;
@@ -156,8 +155,8 @@ static enum status sum_equals(struct merger *m, struct equals *equal, struct err
             taken = take_equal(m, k, equal);
             drop_first(m, k, taken);
             equal->entries += taken;
-            if (goes_on(m, k) && refill(m, k, error) != STATUS_OK)
-                return error->status;
+            if (goes_on(m, k))
+                TRY(refill(m, k, error));
         } while (taken > 0 && m->filled[k] > 0);
     }
     return STATUS_OK;
@@ -167,10 +166,8 @@ static enum status sum_equals(struct merger *m, struct equals *equal, struct err
 static enum status emit_equals(struct merger *m, uint64_t *count, struct error *error)
 {
     struct equals equal = {0};
-    if (coo_create(&equal.at, &m->window.shape, 1, error) != STATUS_OK)
-        return error->status;
-    if (sum_equals(m, &equal, error) != STATUS_OK)
-        goto done;
+    TRY(coo_create(&equal.at, &m->window.shape, 1, error));
+    TRY_OR(done, sum_equals(m, &equal, error));
     *count = equal.entries;
     equal.at.value[0] = equal.sum.value;
     const bool stays = entry_sum_count(&equal.sum, m->sums->zeros, &m->sums->cleaning);
@@ -194,16 +191,14 @@ static enum status merger_create(struct merger *m, uint64_t memory, struct error
     m->filled = memory_zeros(2 * spills, sizeof *m->filled, error);
     m->taken = m->filled ? m->filled + spills : NULL;
     m->position = memory_array(spills * m->length, sizeof *m->position, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     return coo_create(&m->window, shape, spills * m->length, error);
 }
 
 /* Emits the `count` entries that choose() has listed. */
 static enum status emit_chosen(struct merger *m, uint64_t count, struct error *error)
 {
-    if (entry_sums_append(m->sums, &m->window, m->position, count, error) != STATUS_OK)
-        return error->status;
+    TRY(entry_sums_append(m->sums, &m->window, m->position, count, error));
     for (uint64_t k = 0; k < m->spills->count; k++)
         drop_first(m, k, m->taken[k]);
     return STATUS_OK;
@@ -233,8 +228,7 @@ enum status spill_merge(struct spills *s, uint64_t memory, struct entry_sums *su
                         struct progress *progress, struct error *error)
 {
     struct merger m = {.spills = s, .sums = sums};
-    if (merger_create(&m, memory, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, merger_create(&m, memory, error));
     merge_all(&m, progress, error);
 done:
     merger_free(&m);

@@ -112,10 +112,8 @@ enum status tensor_check_lengths(const char *path, const struct shape *shape,
 enum status tensor_open_blco(struct blco_file *f, const char *path,
                              const struct tns_options *options, struct error *error)
 {
-    if (blco_file_open(f, path, error) != STATUS_OK)
-        return error->status;
-    if (tensor_check_left(path, f->header->nnz, f->header->nnz, &f->listed, error) != STATUS_OK)
-        goto done;
+    TRY(blco_file_open(f, path, error));
+    TRY_OR(done, tensor_check_left(path, f->header->nnz, f->header->nnz, &f->listed, error));
     tensor_check_lengths(path, &f->shape, options, error);
 done:
     if (error->status != STATUS_OK)
@@ -146,8 +144,7 @@ enum status tensor_read_text(struct coo *x, const char *path, const struct tns_o
     double start = clock_now();
     (npy_tensor_named(path) ? npy_read : tns_read)(x, path, options, progress, &report->text,
                                                    error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     report->read_seconds = clock_lap(&start);
     if (tensor_clean(x, path, options, NULL, &report->cleaning, error) != STATUS_OK)
         coo_free(x);
@@ -169,11 +166,9 @@ enum status tensor_read_csv(struct coo *x, struct tensor_names *names,
 {
     *report = (struct tensor_report){0};
     double start = clock_now();
-    if (csv_read(x, names, source, progress, &report->text, error) != STATUS_OK)
-        return error->status;
+    TRY(csv_read(x, names, source, progress, &report->text, error));
     report->read_seconds = clock_lap(&start);
-    if (tensor_check_lengths(source->path, &x->shape, source->text, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, tensor_check_lengths(source->path, &x->shape, source->text, error));
     tensor_clean(x, source->path, source->text, NULL, &report->cleaning, error);
     report->clean_seconds = clock_lap(&start);
 done:

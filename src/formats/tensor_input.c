@@ -8,8 +8,7 @@
 static enum status open_blco(struct tensor_input *input, const char *path,
                              const struct tns_options *options, struct error *error)
 {
-    if (tensor_open_blco(&input->file, path, options, error) != STATUS_OK)
-        return error->status;
+    TRY(tensor_open_blco(&input->file, path, options, error));
     input->unread = true;
     input->names.modes = *input->file.modes;
     input->listed = input->file.listed;
@@ -25,8 +24,7 @@ static enum status read_text(struct tensor_input *input, const struct csv_source
         tensor_read_csv(&input->x, &input->names, source, progress, &report, error);
     else
         tensor_read_text(&input->x, source->path, source->text, progress, &report, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     input->read_seconds = report.read_seconds;
     input->clean_seconds = report.clean_seconds;
     input->listed = coo_count_listed(&input->x);
@@ -43,8 +41,7 @@ enum status tensor_input_open(struct tensor_input *input, const char *path,
     const struct csv_source source = {.path = path, .options = csv, .text = options};
     enum tensor_format format;
     *input = (struct tensor_input){0};
-    if (tensor_format(path, csv, &format, error) != STATUS_OK)
-        return error->status;
+    TRY(tensor_format(path, csv, &format, error));
     return format == TENSOR_BLCO ? open_blco(input, path, options, error)
                                  : read_text(input, &source, format == TENSOR_CSV, progress, error);
 }
@@ -55,8 +52,7 @@ enum status tensor_input_read(struct tensor_input *input, struct progress *progr
     if (!input->unread)
         return STATUS_OK;
     double start = clock_now();
-    if (blco_file_read(&input->file, &input->x, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_file_read(&input->file, &input->x, progress, error));
     input->read_seconds = clock_now() - start;
     input->unread = false;
     blco_file_close(&input->file);

@@ -57,8 +57,7 @@ void coordinate_keys_free(struct coordinate_keys *keys)
 enum status coordinate_keys_sort(struct coordinate_keys *keys, int bits, struct error *error)
 {
     int low_bits = bits < 64 ? bits : 64;
-    if (radix_sort(keys->low, keys->high, keys->count, low_bits, error) != STATUS_OK)
-        return error->status;
+    TRY(radix_sort(keys->low, keys->high, keys->count, low_bits, error));
     return radix_sort(keys->high, keys->low, keys->count, bits - low_bits, error);
 }
 
@@ -90,8 +89,7 @@ enum status coordinate_keys_to_coo(const struct coordinate_keys *keys,
                                    const struct key_layout *layout, struct coo *x,
                                    struct error *error)
 {
-    if (coo_create(x, &layout->shape, keys->count, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(x, &layout->shape, keys->count, error));
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < keys->count; i++) {
         coordinate_key key = coordinate_keys_get(keys, i);

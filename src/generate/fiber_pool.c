@@ -109,16 +109,14 @@ enum status fiber_pool_create(struct fiber_pool *pool, const struct generate_spe
     struct fiber_mode *mode = memory_zeros(MAX_ORDER, sizeof *mode, error);
     if (!mode)
         return error->status;
-    if (coordinate_keys_create(&pool->position, count, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, coordinate_keys_create(&pool->position, count, error));
     for (int n = 0; n < line->alto.order; n++) {
         index_range_create(&mode[n].range, &distribution[n], 0, distribution[n].length);
         mode[n].even = permutation_create(distribution[n].length,
                                           random_stream_at(seed, RANKS, (uint64_t)n + 1));
     }
     draw_fibers(pool, skew->pool_modes, line, mode, seed);
-    if (coordinate_keys_sort(&pool->position, line->alto.line_bits, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, coordinate_keys_sort(&pool->position, line->alto.line_bits, error));
     pool->sum = memory_array(count + 1, sizeof *pool->sum, error);
     if (!pool->sum)
         goto done;

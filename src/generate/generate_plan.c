@@ -12,8 +12,7 @@ static enum status add_part(struct generate_plan *plan, const struct sampler_par
 {
     if (plan->count == plan->room) {
         uint64_t room = 2 * plan->room + 64;
-        if (memory_resize(&plan->part, room, sizeof *plan->part, error) != STATUS_OK)
-            return error->status;
+        TRY(memory_resize(&plan->part, room, sizeof *plan->part, error));
         plan->room = room;
     }
     plan->part[plan->count++] = (struct planned_part){.position = part->box.position,
@@ -35,8 +34,7 @@ static enum status cut(struct generate_plan *plan, const struct sampler *s,
         struct sampler_part half = sampler_half(s, part, bit);
         if (alto_box_is_empty(&s->layout, &half.box))
             continue;
-        if (cut(plan, s, &half, nnz, error) != STATUS_OK)
-            return error->status;
+        TRY(cut(plan, s, &half, nnz, error));
     }
     return STATUS_OK;
 }
@@ -137,11 +135,9 @@ enum status generate_plan_create(struct generate_plan *plan, const struct sample
     struct sampler_part all = sampler_all(s);
     double draws = (double)nnz, sum = 0;
     *plan = (struct generate_plan){0};
-    if (cut(plan, s, &all, (double)nnz, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cut(plan, s, &all, (double)nnz, error));
     for (;;) {
-        if (expect(plan, s, draws, &sum, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, expect(plan, s, draws, &sum, error));
         if (fabs(sum - (double)nnz) <= CLOSE * (double)nnz || draws >= MOST_DRAWS * (double)nnz)
             break;
         draws *= sum > 0 ? (double)nnz / sum : 2;

@@ -128,14 +128,12 @@ static void plan_overlapping_supports(struct supports *s, const struct generate_
 static enum status plan_supports(struct supports *s, const struct generate_plant *plant,
                                  uint64_t memory, struct error *error)
 {
-    if (key_layout_create(&s->layout, &plant->shape, error) != STATUS_OK)
-        return error->status;
-    if (check_plant(plant, (double)key_layout_places(&s->layout), error) != STATUS_OK)
-        return error->status;
+    TRY(key_layout_create(&s->layout, &plant->shape, error));
+    TRY(check_plant(plant, (double)key_layout_places(&s->layout), error));
     if (!plant->collinear)
         plan_overlapping_supports(s, plant);
-    else if (plan_common_support(s, plant, error) != STATUS_OK)
-        return error->status;
+    else
+        TRY(plan_common_support(s, plant, error));
     double places = product(s->side, plant->shape.order), listed = places * (double)s->count;
     if (listed > (double)MAX_NNZ)
         return error_set(error, STATUS_INPUT,
@@ -218,8 +216,8 @@ static enum status set_factors(struct ktensor *k, const struct supports *s,
     for (int n = 0; n < k->shape.order; n++)
         if (!plant->collinear)
             set_factor(k, s, n, seed);
-        else if (set_collinear_factor(k, s, n, plant->collinearity, seed, error) != STATUS_OK)
-            return error->status;
+        else
+            TRY(set_collinear_factor(k, s, n, plant->collinearity, seed, error));
     return STATUS_OK;
 }
 
@@ -245,11 +243,9 @@ static void list_supports(const struct supports *s, uint64_t seed, struct coordi
 static enum status find_places(const struct supports *s, uint64_t seed,
                                struct coordinate_keys *keys, struct error *error)
 {
-    if (coordinate_keys_create(keys, s->count * s->places, error) != STATUS_OK)
-        return error->status;
+    TRY(coordinate_keys_create(keys, s->count * s->places, error));
     list_supports(s, seed, keys);
-    if (coordinate_keys_sort(keys, s->layout.bits, error) != STATUS_OK)
-        return error->status;
+    TRY(coordinate_keys_sort(keys, s->layout.bits, error));
     coordinate_keys_unique(keys);
     return STATUS_OK;
 }
@@ -313,17 +309,12 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
     struct coordinate_keys keys = {0};
     struct ktensor model = {0};
     *x = (struct coo){0};
-    if (plan_supports(&supports, plant, memory, error) != STATUS_OK)
-        return error->status;
+    TRY(plan_supports(&supports, plant, memory, error));
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
-    if (find_places(&supports, seed, &keys, error) != STATUS_OK)
-        goto done;
-    if (ktensor_create(&model, &plant->shape, plant->rank, error) != STATUS_OK)
-        goto done;
-    if (coordinate_keys_to_coo(&keys, &supports.layout, x, error) != STATUS_OK)
-        goto done;
-    if (set_factors(&model, &supports, plant, seed, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, find_places(&supports, seed, &keys, error));
+    TRY_OR(done, ktensor_create(&model, &plant->shape, plant->rank, error));
+    TRY_OR(done, coordinate_keys_to_coo(&keys, &supports.layout, x, error));
+    TRY_OR(done, set_factors(&model, &supports, plant, seed, error));
     set_values(&model, x);
     if (plant->noise > 0)
         add_noise(x, plant->noise, seed);

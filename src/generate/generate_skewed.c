@@ -15,8 +15,7 @@
 static enum status check_size(const struct generate_spec *spec, struct error *error)
 {
     struct key_layout layout;
-    if (key_layout_create(&layout, &spec->shape, error) != STATUS_OK)
-        return error->status;
+    TRY(key_layout_create(&layout, &spec->shape, error));
     if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
                          (uintmax_t)spec->nnz, (uintmax_t)MAX_NNZ);
@@ -124,8 +123,7 @@ static enum status make_part(struct worker *w, const struct sampler *s, uint64_t
                              const struct planned_part *part, struct error *error)
 {
     struct sampler_part place = planned_part_expand(s, part);
-    if (key_set_clear(&w->set, part->count + most_draws(part->count), error) != STATUS_OK)
-        return error->status;
+    TRY(key_set_clear(&w->set, part->count + most_draws(part->count), error));
     part_sampler_open(w->sampler, s, &place);
     draw_distinct(w, number, part);
     fill_up(w, number, part);
@@ -229,8 +227,7 @@ static enum status hand_over(struct maker *m, const struct generate_run *run, bo
     if (piece.nnz == 0)
         return STATUS_OK;
     uint64_t passed = piece.nnz, left = m->filled - passed;
-    if (run->take(run->context, &piece, error) != STATUS_OK)
-        return error->status;
+    TRY(run->take(run->context, &piece, error));
     for (int n = 0; n < m->x.shape.order; n++)
         memmove(m->x.index[n], m->x.index[n] + passed, left * sizeof *m->x.index[n]);
     memmove(m->x.value, m->x.value + passed, left * sizeof *m->x.value);
@@ -246,10 +243,8 @@ static enum status make_all(struct maker *m, const struct generate_run *run, uin
         uint64_t first = i, room = m->x.nnz - m->filled, begun = 0;
         while (i < m->plan->count && begun + m->plan->part[i].count <= room)
             begun += m->plan->part[i++].count;
-        if (make_parts(m, first, i, error) != STATUS_OK)
-            return error->status;
-        if (hand_over(m, run, i == m->plan->count, error) != STATUS_OK)
-            return error->status;
+        TRY(make_parts(m, first, i, error));
+        TRY(hand_over(m, run, i == m->plan->count, error));
         done += begun;
         progress_update(run->progress, (double)done / (double)nnz, "%.1f million nonzeros",
                         (double)done / 1e6);
@@ -273,21 +268,15 @@ enum status generate_skewed(const struct generate_spec *spec, const struct gener
 {
     struct generate_plan plan = {0};
     struct maker maker = {0};
-    if (check_size(spec, error) != STATUS_OK)
-        return error->status;
-    if (check_skew(spec, error) != STATUS_OK)
-        return error->status;
-    if (check_pool(spec, run->memory, error) != STATUS_OK)
-        return error->status;
+    TRY(check_size(spec, error));
+    TRY(check_skew(spec, error));
+    TRY(check_pool(spec, run->memory, error));
     struct sampler *sampler = memory_zeros(1, sizeof *sampler, error);
     if (!sampler)
         return error->status;
-    if (sampler_create(sampler, spec, run->seed, error) != STATUS_OK)
-        goto done;
-    if (generate_plan_create(&plan, sampler, spec->nnz, error) != STATUS_OK)
-        goto done;
-    if (maker_create(&maker, sampler, &plan, run->memory, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, sampler_create(sampler, spec, run->seed, error));
+    TRY_OR(done, generate_plan_create(&plan, sampler, spec->nnz, error));
+    TRY_OR(done, maker_create(&maker, sampler, &plan, run->memory, error));
     make_all(&maker, run, spec->nnz, error);
 done:
     maker_free(&maker);

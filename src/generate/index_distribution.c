@@ -42,8 +42,7 @@ static enum status list_heads(struct index_distribution *d, double exponent,
     uint64_t *bits = memory_array(d->heads, sizeof *bits, error); /* of the masses */
     d->head = memory_array(d->heads, sizeof *d->head, error);
     d->sum = memory_array(d->heads + 1, sizeof *d->sum, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     for (uint64_t turn = 0; turn < turns; turn++) {
         struct permutation deal = permutation_create(d->intervals, stream);
         random_next(&stream);
@@ -56,8 +55,7 @@ static enum status list_heads(struct index_distribution *d, double exponent,
             memcpy(&bits[rank], &mass, sizeof mass);
         }
     }
-    if (radix_sort(index, bits, d->heads, ordering_bits(d->length), error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, radix_sort(index, bits, d->heads, ordering_bits(d->length), error));
     d->sum[0] = 0;
     for (uint64_t i = 0; i < d->heads; i++) {
         double mass;
@@ -77,8 +75,7 @@ static enum status add_tail(struct index_distribution *d, double exponent, struc
     if (d->heads < ranks) {
         double first = (double)d->heads + 1, last = (double)ranks + 1;
         d->tail = zipf_mass(first, last, exponent) * (double)d->length / (double)ranks;
-        if (zipf_create(&d->tail_rank, first, last, exponent, error) != STATUS_OK)
-            return error->status;
+        TRY(zipf_create(&d->tail_rank, first, last, exponent, error));
     }
     double all = d->sum[d->heads] + d->tail;
     for (uint64_t i = 0; i <= d->heads; i++)
@@ -97,8 +94,7 @@ enum status index_distribution_create(struct index_distribution *d, uint64_t len
     if (d->uniform)
         return STATUS_OK;
     cut_intervals(d, stream);
-    if (list_heads(d, exponent, random_stream_at(stream.state, 1, 0), error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, list_heads(d, exponent, random_stream_at(stream.state, 1, 0), error));
     add_tail(d, exponent, error);
 done:
     if (error->status != STATUS_OK)

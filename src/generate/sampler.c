@@ -20,14 +20,12 @@ enum status sampler_create(struct sampler *s, const struct generate_spec *spec, 
     memset(s, 0, sizeof *s);
     s->skew = spec->skew;
     s->seed = seed;
-    if (key_layout_create(&s->layout, &spec->shape, error) != STATUS_OK)
-        return error->status;
+    TRY(key_layout_create(&s->layout, &spec->shape, error));
     alto_keys_create(&s->line, &s->layout);
     for (int n = 0; n < spec->shape.order; n++)
-        if (index_distribution_create(
-                &s->distribution[n], spec->shape.dims[n], spec->skew.exponent[n],
-                random_stream_at(seed, STREAM_LABELS, (uint64_t)n), error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, index_distribution_create(
+                         &s->distribution[n], spec->shape.dims[n], spec->skew.exponent[n],
+                         random_stream_at(seed, STREAM_LABELS, (uint64_t)n), error));
     if (s->skew.pool == 0)
         s->skew.pool_modes = 0;
     if (spec->skew.run_fraction > 0) {

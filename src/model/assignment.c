@@ -30,8 +30,7 @@ static enum status search_create(struct search *s, struct error *error)
     s->distance = memory_array(s->columns, sizeof *s->distance, error);
     s->previous = memory_array(s->columns, sizeof *s->previous, error);
     s->reached = memory_array(s->columns + 1, sizeof *s->reached, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     for (uint64_t c = 0; c <= s->columns; c++)
         s->row[c] = NOBODY;
     return STATUS_OK;
@@ -104,8 +103,7 @@ enum status assignment_solve(const double *score, uint64_t rows, uint64_t column
                              struct error *error)
 {
     struct search s = {.score = score, .rows = rows, .columns = columns};
-    if (search_create(&s, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, search_create(&s, error));
     for (uint64_t r = 0; r < rows; r++)
         assign(&s, r);
     for (uint64_t c = 0; c < columns; c++)

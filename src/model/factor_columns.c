@@ -126,8 +126,7 @@ enum status factor_columns_measure(const struct factor_rows *rows, struct column
     struct portions q = {.of = *rows, .step = step};
     q.partials = memory_array(count * 3, rank * sizeof *q.partials, error);
     q.firsts = memory_array(rows->row ? count : 0, rank * sizeof *q.firsts, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t s = 0; s < count; s++)
         measure_portion(&q, s);

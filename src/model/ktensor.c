@@ -36,8 +36,7 @@ fail:
 enum status ktensor_create_part(struct ktensor *k, const struct part *part, uint64_t rank,
                                 struct error *error)
 {
-    if (ktensor_create(k, &part->here, rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(k, &part->here, rank, error));
     for (int n = 0; n < k->shape.order; n++) {
         k->first[n] = part->first[n];
         k->row[n] = part->row[n];

@@ -23,8 +23,7 @@ static enum status measure(struct arrangement *a, const struct ktensor *k,
                                          .rank = k->rank,
                                          .first = k->first[n] + first,
                                          .row = k->row[n] ? k->row[n] + first : NULL};
-        if (factor_columns_measure(&rows, a->column + (uint64_t)n * k->rank, error) != STATUS_OK)
-            return error->status;
+        TRY(factor_columns_measure(&rows, a->column + (uint64_t)n * k->rank, error));
     }
     return STATUS_OK;
 }
@@ -45,12 +44,9 @@ enum status ktensor_arrange_part(struct ktensor *k, const struct ktensor_rows *o
     double *buffer = memory_array((size_t)omp_get_max_threads(), k->rank * sizeof *buffer, error);
     if (!buffer)
         goto done;
-    if (arrangement_create(&a, k->shape.order, k->rank, error) != STATUS_OK)
-        goto done;
-    if (measure(&a, k, own, error) != STATUS_OK)
-        goto done;
-    if (combine(context, a.column, (uint64_t)k->shape.order * k->rank, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, arrangement_create(&a, k->shape.order, k->rank, error));
+    TRY_OR(done, measure(&a, k, own, error));
+    TRY_OR(done, combine(context, a.column, (uint64_t)k->shape.order * k->rank, error));
     arrangement_decide(&a, k);
     apply(&a, k, buffer);
 done:

@@ -28,8 +28,7 @@ static enum status side_create(struct side *s, const struct ktensor *k, struct e
     s->column = memory_array(k->rank, sizeof *s->column, error);
     s->norm = memory_array(k->rank, sizeof *s->norm, error);
     s->weight = memory_array(k->rank, sizeof *s->weight, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     memcpy(s->weight, k->lambda, k->rank * sizeof *s->weight);
     return STATUS_OK;
 }
@@ -51,8 +50,7 @@ static enum status scale_columns(struct side *s, int n, struct error *error)
     double *divisor = memory_array(rank, sizeof *divisor, error);
     double *buffer = memory_array(threads, rank * sizeof *buffer, error);
     s->scaled = memory_array(k->shape.dims[n], rank * sizeof *s->scaled, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     for (uint64_t r = 0; r < rank; r++) {
         same[r] = r;
         divisor[r] = s->norm[r] > 0 ? s->norm[r] : 1;
@@ -76,8 +74,7 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
     s->scaled = NULL;
     s->factor = k->factor[n];
     const struct factor_rows rows = {.a = s->factor, .rows = k->shape.dims[n], .rank = k->rank};
-    if (factor_columns_measure(&rows, s->column, error) != STATUS_OK)
-        return error->status;
+    TRY(factor_columns_measure(&rows, s->column, error));
     for (uint64_t r = 0; r < k->rank; r++) {
         double norm = column_norm(&s->column[r]);
         s->norm[r] = norm;
@@ -92,14 +89,11 @@ static enum status take_cosines(struct side *a, struct side *b, int n, double *c
                                 struct error *error)
 {
     uint64_t rank_a = a->model->rank, rank_b = b->model->rank, length = a->model->shape.dims[n];
-    if (side_take_mode(a, n, error) != STATUS_OK)
-        return error->status;
-    if (side_take_mode(b, n, error) != STATUS_OK)
-        return error->status;
+    TRY(side_take_mode(a, n, error));
+    TRY(side_take_mode(b, n, error));
     const struct factor_rows rows_a = {.a = a->factor, .rows = length, .rank = rank_a};
     const struct factor_rows rows_b = {.a = b->factor, .rows = length, .rank = rank_b};
-    if (factor_columns_products(&rows_a, &rows_b, cosine, error) != STATUS_OK)
-        return error->status;
+    TRY(factor_columns_products(&rows_a, &rows_b, cosine, error));
     for (uint64_t r = 0; r < rank_a; r++)
         for (uint64_t s = 0; s < rank_b; s++) {
             double norms = a->norm[r] * b->norm[s], *c = &cosine[r * rank_b + s];
@@ -154,8 +148,7 @@ static enum status match_create(struct ktensor_match *m, const struct ktensor *a
     m->cosine = memory_array(m->pairs, (size_t)m->order * sizeof *m->cosine, error);
     m->partner_a = memory_array(m->rank_a, sizeof *m->partner_a, error);
     m->partner_b = memory_array(m->rank_b, sizeof *m->partner_b, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     for (uint64_t r = 0; r < m->rank_a; r++)
         m->partner_a[r] = NO_PARTNER;
     for (uint64_t s = 0; s < m->rank_b; s++)
@@ -169,8 +162,7 @@ static enum status match_create(struct ktensor_match *m, const struct ktensor *a
 static enum status choose_partners_of_a(struct ktensor_match *m, const double *score,
                                         struct error *error)
 {
-    if (assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error) != STATUS_OK)
-        return error->status;
+    TRY(assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error));
     for (uint64_t r = 0; r < m->rank_a; r++)
         m->partner_b[m->partner_a[r]] = r;
     return STATUS_OK;
@@ -187,8 +179,7 @@ static enum status choose_partners(struct ktensor_match *m, const double *score,
     for (uint64_t r = 0; r < m->rank_a; r++)
         for (uint64_t s = 0; s < m->rank_b; s++)
             transposed[s * m->rank_a + r] = score[r * m->rank_b + s];
-    if (assignment_solve(transposed, m->rank_b, m->rank_a, m->partner_b, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, assignment_solve(transposed, m->rank_b, m->rank_a, m->partner_b, error));
     for (uint64_t s = 0; s < m->rank_b; s++)
         m->partner_a[m->partner_b[s]] = s;
 done:
@@ -225,14 +216,11 @@ static enum status take_modes(struct side *a, struct side *b, const struct ktens
     for (int n = 0; n < a->model->shape.order; n++) {
         if (k < m->order && m->mode[k] == n) {
             double *of_mode = cosine + (uint64_t)k++ * m->rank_a * m->rank_b;
-            if (take_cosines(a, b, n, of_mode, error) != STATUS_OK)
-                return error->status;
+            TRY(take_cosines(a, b, n, of_mode, error));
             continue;
         }
-        if (side_take_mode(a, n, error) != STATUS_OK)
-            return error->status;
-        if (side_take_mode(b, n, error) != STATUS_OK)
-            return error->status;
+        TRY(side_take_mode(a, n, error));
+        TRY(side_take_mode(b, n, error));
     }
     return STATUS_OK;
 }
@@ -244,24 +232,17 @@ enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
     struct side sa = {0}, sb = {0};
     double *cosine = NULL, *score = NULL;
     *match = (struct ktensor_match){0};
-    if (check_shapes(a, b, modes, error) != STATUS_OK)
-        return error->status;
-    if (match_create(match, a, b, modes, error) != STATUS_OK)
-        goto done;
+    TRY(check_shapes(a, b, modes, error));
+    TRY_OR(done, match_create(match, a, b, modes, error));
     match->with_weights = with_weights;
-    if (side_create(&sa, a, error) != STATUS_OK)
-        goto done;
-    if (side_create(&sb, b, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, side_create(&sa, a, error));
+    TRY_OR(done, side_create(&sb, b, error));
     score = memory_array(a->rank, b->rank * sizeof *score, error);
     cosine = memory_array(a->rank * b->rank, (size_t)match->order * sizeof *cosine, error);
-    if (error->status != STATUS_OK)
-        goto done;
-    if (take_modes(&sa, &sb, match, cosine, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, take_modes(&sa, &sb, match, cosine, error));
     score_pairs(&sa, &sb, match->order, cosine, with_weights, score);
-    if (choose_partners(match, score, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, choose_partners(match, score, error));
     match->weight_a = sa.weight;
     match->weight_b = sb.weight;
     sa.weight = sb.weight = NULL;
@@ -291,8 +272,7 @@ enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int 
                           double *score, double *component, struct error *error)
 {
     struct ktensor_match match;
-    if (ktensor_match(&match, a, b, with_lambda, NULL, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_match(&match, a, b, with_lambda, NULL, error));
     *score = match.score * (double)match.pairs / (double)b->rank;
     for (uint64_t s = 0; component && s < b->rank; s++)
         component[s] = 0;

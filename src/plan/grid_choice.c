@@ -143,8 +143,7 @@ static enum status count_fullest(const struct process_grid *g, const struct coo 
 {
     uint64_t nonzeros[MAX_RANKS];
     *largest = 0;
-    if (process_grid_count(g, x, nonzeros, error) != STATUS_OK)
-        return error->status;
+    TRY(process_grid_count(g, x, nonzeros, error));
     for (int r = 0; r < g->ranks; r++)
         *largest = nonzeros[r] > *largest ? nonzeros[r] : *largest;
     return STATUS_OK;
@@ -176,21 +175,17 @@ enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
     struct candidate *grid = NULL;
     const struct coo *sample = &census->sample;
     *g = (struct process_grid){.shape = sample->shape, .ranks = request->ranks};
-    if (check_fixed(request, g->shape.order, error) != STATUS_OK)
-        goto done;
-    if (grid_cuts_create(&cuts, request, census, MOST_SAMPLED, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, check_fixed(request, g->shape.order, error));
+    TRY_OR(done, grid_cuts_create(&cuts, request, census, MOST_SAMPLED, error));
     grid = memory_array((size_t)2 * MOST_GRIDS, sizeof *grid, error);
     if (!grid)
         goto done;
     uint64_t grids = list_grids(grid, &cuts, request, nnz), largest;
     memcpy(g->parts, cheapest(grid, grids, &cuts, request, nnz)->parts, sizeof g->parts);
-    if (copy_cuts(g, &cuts, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, copy_cuts(g, &cuts, error));
     if (!cost)
         goto done;
-    if (count_fullest(g, sample, &largest, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, count_fullest(g, sample, &largest, error));
     *cost = cost_of(&cuts, g->parts, request, nnz, largest, sample->nnz);
 done:
     memory_free(grid);

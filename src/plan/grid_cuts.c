@@ -89,10 +89,8 @@ static enum status fill_ways(struct grid_cuts *c, int n, const uint64_t *count, 
 {
     struct row_sums sums = {0};
     uint64_t few[MOST_FEW + 1];
-    if (list_ways(c, n, fixed, error) != STATUS_OK)
-        return error->status;
-    if (row_sums_create(&sums, count, c->shape.dims[n], error) != STATUS_OK)
-        return error->status;
+    TRY(list_ways(c, n, fixed, error));
+    TRY(row_sums_create(&sums, count, c->shape.dims[n], error));
     count_few(count, c->shape.dims[n], few);
     for (int w = 0; w < c->ways[n]; w++) {
         c->way[n][w].moving = expect_moving(few, c->ranks / c->way[n][w].parts);
@@ -113,12 +111,9 @@ enum status grid_cuts_create(struct grid_cuts *c, const struct grid_request *req
                             .sampled = (sample->nnz + stride - 1) / stride};
     for (int n = 0; n < c->shape.order; n++) {
         const int fixed = request->parts[0] ? request->parts[n] : 0;
-        if (fill_ways(c, n, census->count[n], fixed, error) != STATUS_OK)
-            goto failed;
+        TRY_OR(failed, fill_ways(c, n, census->count[n], fixed, error));
         for (int w = 0; w < c->ways[n]; w++)
-            if (find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error) !=
-                STATUS_OK)
-                goto failed;
+            TRY_OR(failed, find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error));
     }
     return STATUS_OK;
 failed:

@@ -278,8 +278,7 @@ enum status mode_groups_choose(struct mode_groups *g, const struct coo *x,
         return STATUS_OK;
     for (int size = 1; size < x->shape.order; size++)
         for (int first = 0; first + size <= x->shape.order; first++)
-            if (count_group(&tuples, x, first, first + size, error) != STATUS_OK)
-                return error->status;
+            TRY(count_group(&tuples, x, first, first + size, error));
     mode_groups_decide(g, x->shape.order, x->nnz, &tuples, cost);
     return STATUS_OK;
 }
@@ -323,8 +322,7 @@ static enum status apply_to_group(struct grouped_tensor *out, int group, const s
     int first = out->mode_groups.first[group], last = out->mode_groups.first[group + 1];
     struct coo *tuples = &out->tuples[group];
     struct tuple_map m;
-    if (tuple_map_create(&m, x, first, last, error) != STATUS_OK)
-        return error->status;
+    TRY(tuple_map_create(&m, x, first, last, error));
 
     const uint64_t count = tuple_count(&m);
     struct shape shape = {.order = last - first + 1};
@@ -335,8 +333,7 @@ static enum status apply_to_group(struct grouped_tensor *out, int group, const s
     out->reduced.shape.dims[group] = count;
     if (!number)
         goto done;
-    if (coo_create(tuples, &shape, count, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, coo_create(tuples, &shape, count, error));
     number_tuples(&m, number);
     list_tuples(&m, tuples);
 done:

@@ -11,10 +11,8 @@ static enum status open_file(struct outfile *f, const char *path, struct comm *c
     uint64_t key = 0;
     if (c->rank == 0)
         outfile_open_shared(f, path, &key, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
-    if (comm_bcast(c, 0, &key, sizeof key, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(c, error));
+    TRY(comm_bcast(c, 0, &key, sizeof key, error));
     if (c->rank != 0)
         outfile_join(f, path, key, error);
     return comm_allreduce_error(c, error);
@@ -54,16 +52,14 @@ static enum status gather_pieces(const struct checkpoint_pieces *own, struct che
                                  struct parcels *p, struct comm *c, struct error *error)
 {
     size_t size = sizeof *own->piece;
-    if (comm_allgather(c, &own->count, sizeof own->count, p->count, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allgather(c, &own->count, sizeof own->count, p->count, error));
     for (int k = 0; k < c->size; k++) {
         p->send[k + 1] = own->count * size;
         p->receive[k + 1] = p->receive[k] + (c->rank == 0 ? p->count[k] * size : 0);
     }
     all->count = p->receive[c->size] / size;
     all->piece = memory_array(all->count, size, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(c, error));
     return comm_alltoallv(c, own->piece, p->send, all->piece, p->receive, error);
 }
 
@@ -75,14 +71,11 @@ static enum status complete(struct outfile *f, const struct checkpoint_about *ab
     struct parcels p = {0};
     struct checkpoint_pieces all = {0};
     parcels_create(&p, c, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
-    if (gather_pieces(own, &all, &p, c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, gather_pieces(own, &all, &p, c, error));
     if (c->rank != 0)
         goto done;
-    if (checkpoint_write_directory(f, about, &all, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, checkpoint_write_directory(f, about, &all, error));
     outfile_commit(f, error);
 done:
     parcels_free(&p);
@@ -95,8 +88,7 @@ static enum status write_rows(struct outfile *f, const struct checkpoint_about *
                               const struct checkpoint_rows *model, bool is_first,
                               struct checkpoint_pieces *own, struct error *error)
 {
-    if (checkpoint_write_rows(f, about, model, is_first, own, error) != STATUS_OK)
-        return error->status;
+    TRY(checkpoint_write_rows(f, about, model, is_first, own, error));
     return outfile_sync(f, error);
 }
 
@@ -106,11 +98,9 @@ enum status checkpoint_write_together(const char *path, const struct checkpoint_
 {
     struct outfile file = {0};
     struct checkpoint_pieces own = {0};
-    if (open_file(&file, path, c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_file(&file, path, c, error));
     write_rows(&file, about, model, c->rank == 0, &own, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     complete(&file, about, &own, c, error);
     comm_allreduce_error(c, error);
 done:

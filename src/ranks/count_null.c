@@ -104,8 +104,7 @@ static enum status add_nonzeros(struct tally *t, const struct coo *x, struct err
 {
     const int order = x->shape.order;
     t->sums.negative = 0;
-    if (sum_all(&t->sums, x, t->exponent, error) != STATUS_OK)
-        return error->status;
+    TRY(sum_all(&t->sums, x, t->exponent, error));
     if (t->sums.negative > 0 && t->negative.count == 0)
         describe(&t->negative, x, &t->rows->part, t->sums.first);
     t->negative.count += t->sums.negative;
@@ -153,8 +152,7 @@ static enum status refuse_negative(const struct tally *t, struct error *error)
     uint64_t count = 0;
     if (!all)
         return error->status;
-    if (comm_allgather(c, &t->negative, sizeof t->negative, all, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allgather(c, &t->negative, sizeof t->negative, all, error));
     for (int k = 0; k < c->size; k++) {
         count += all[k].count;
         first = !first && all[k].count > 0 ? all[k].at : first;
@@ -176,8 +174,7 @@ static enum status margin_logs(double *sum, struct tally *t, int n, double total
     const struct mode_rows *own = &t->rows->mode[n];
     const double *s = t->margin[n];
     *sum = 0;
-    if (rank_rows_reduce_scatter(t->rows, n, t->margin[n], 1, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_rows_reduce_scatter(t->rows, n, t->margin[n], 1, error));
     for (uint64_t i = own->first; i < own->first + own->count; i++)
         *sum += s[i] > 0 ? s[i] * log(s[i] / total) : 0;
     return comm_allreduce_sum(t->rows->all, sum, 1, error);
@@ -200,8 +197,7 @@ static enum status deviance_of_margins(double *deviance, struct tally *t, const 
     *deviance = s->log_sum - s->total * log(s->total);
     for (int n = 0; n < t->rows->part.here.order; n++) {
         double margin;
-        if (margin_logs(&margin, t, n, s->total, error) != STATUS_OK)
-            return error->status;
+        TRY(margin_logs(&margin, t, n, s->total, error));
         *deviance -= margin;
     }
     return STATUS_OK;
@@ -211,19 +207,17 @@ static enum status find_from(struct count_null *null, struct tally *t, double li
                              const struct count_weights *w, struct error *error)
 {
     struct sums s = t->sums;
-    if (refuse_negative(t, error) != STATUS_OK)
-        return error->status;
+    TRY(refuse_negative(t, error));
     double sums[] = {s.total, s.log_sum, s.log_gamma, s.known, listed};
-    if (comm_allreduce_sum(t->rows->all, sums, 5, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(t->rows->all, sums, 5, error));
     s.total = sums[0], s.log_sum = sums[1], s.log_gamma = sums[2], s.known = sums[3];
     if (!(s.total > 0))
         return error_set(error, STATUS_INPUT, "all counts are zero");
     null->mean = mean_of(&s, &t->rows->part.whole, sums[4], w->weighed ? w->unlisted : 1);
     if (w->weighed)
         null->deviance = s.log_sum - s.total * log(null->mean);
-    else if (deviance_of_margins(&null->deviance, t, &s, error) != STATUS_OK)
-        return error->status;
+    else
+        TRY(deviance_of_margins(&null->deviance, t, &s, error));
     if (!(null->deviance > LEAST * s.total))
         null->deviance = s.total;
     null->total = s.total;

@@ -25,8 +25,7 @@ enum status half_tensor_count(const struct rank_tensor *t, const struct halves *
         second += counts && half_of(t, h, i) == 1;
     }
     double sum[] = {(double)(all - second), (double)second}; /* exact: below 2^53 */
-    if (comm_allreduce_sum(t->comm, sum, 2, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(t->comm, sum, 2, error));
     for (int k = 0; k < 2; k++)
         nonzeros[k] = (uint64_t)sum[k];
     return STATUS_OK;
@@ -41,8 +40,7 @@ static enum status copy_entries(struct coo *half, const struct rank_tensor *t,
 #pragma omp parallel for schedule(static) reduction(+ : count)
     for (uint64_t i = 0; i < x->nnz; i++)
         count += half_of(t, h, i) == k;
-    if (coo_create(half, &x->shape, count, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(half, &x->shape, count, error));
     for (uint64_t i = 0; i < x->nnz; i++) {
         if (half_of(t, h, i) != k)
             continue;
@@ -63,12 +61,10 @@ enum status half_tensor_take(struct rank_tensor *half, const struct rank_tensor 
                                  .part = t->part,
                                  .rows = t->rows};
     copy_entries(&half->input.x, t, h, k, error);
-    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(t->comm, error));
     const struct coo_listed here = coo_count_listed(&half->input.x);
     double sum[] = {(double)half->input.x.nnz, (double)here.unknown, (double)here.zeros};
-    if (comm_allreduce_sum(t->comm, sum, 3, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(t->comm, sum, 3, error));
     half->nnz = (uint64_t)sum[0];
     half->listed = (struct coo_listed){.unknown = (uint64_t)sum[1], .zeros = (uint64_t)sum[2]};
     half->input.listed = half->listed;

@@ -29,8 +29,7 @@ static enum status own_arrays(struct rank_tensor *t, struct error *error)
     struct coo own;
     if (!t->borrowed)
         return STATUS_OK;
-    if (coo_create(&own, &lent.shape, lent.nnz, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(&own, &lent.shape, lent.nnz, error));
     for (int n = 0; n < lent.shape.order; n++)
         memory_copy(own.index[n], lent.index[n], lent.nnz * sizeof *own.index[n]);
     memory_copy(own.value, lent.value, lent.nnz * sizeof *own.value);
@@ -52,8 +51,7 @@ static enum status choose_listed(struct choice *c, struct rank_tensor *t, const 
     c->before = x->nnz;
     c->place = memory_array(c->listed, sizeof *c->place, error);
     c->value = memory_array(c->listed, sizeof *c->value, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     for (uint64_t i = 0; i < x->nnz; i++) {
         if (!held[i])
             continue;
@@ -91,8 +89,7 @@ static enum status offer(struct unlisted_sample *s, const struct rank_tensor *t,
         uint32_t at[MAX_ORDER];
         here += draw(t, h, k, at);
     }
-    if (unlisted_sample_grow(s, &t->part.here, here, error) != STATUS_OK)
-        return error->status;
+    TRY(unlisted_sample_grow(s, &t->part.here, here, error));
     for (uint64_t k = first; k < last; k++)
         if (draw(t, h, k, local))
             unlisted_sample_offer(s, local);
@@ -103,10 +100,8 @@ static enum status sum_over_ranks(struct rank_tensor *t, uint64_t mine, uint64_t
                                   struct error *error)
 {
     double sum = (double)mine; /* exact: below 2^53 */
-    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
-        return error->status;
-    if (comm_allreduce_sum(t->comm, &sum, 1, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(t->comm, error));
+    TRY(comm_allreduce_sum(t->comm, &sum, 1, error));
     *all = (uint64_t)sum;
     return STATUS_OK;
 }
@@ -123,8 +118,7 @@ static enum status draw_unlisted(struct unlisted_sample *s, struct rank_tensor *
         if (offer(s, t, h, drawn, last, error) == STATUS_OK)
             mine = unlisted_sample_check(s, &t->input.x);
         drawn = last;
-        if (sum_over_ranks(t, mine, &held->all_unlisted, error) != STATUS_OK)
-            return error->status;
+        TRY(sum_over_ranks(t, mine, &held->all_unlisted, error));
     }
     return STATUS_OK;
 }
@@ -135,8 +129,7 @@ static enum status append(struct coo *x, const struct unlisted_sample *s, struct
     uint64_t at = x->nnz, count = 0;
     for (uint64_t i = 0; i < s->x.nnz; i++)
         count += !s->listed[i];
-    if (coo_resize(x, at + count, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_resize(x, at + count, error));
     for (uint64_t i = 0; i < s->x.nnz; i++) {
         if (s->listed[i])
             continue;
@@ -165,8 +158,7 @@ static enum status fill(struct rank_tensor *t, const struct choice *c, struct er
     const uint64_t drawn = x->nnz - c->before;
     held->exponent = INT_MIN;
     held->listed = c->listed;
-    if (coo_create(&held->x, &x->shape, c->listed + drawn, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(&held->x, &x->shape, c->listed + drawn, error));
     for (uint64_t i = 0; i < held->x.nnz; i++) {
         const uint64_t from = i < c->listed ? c->place[i] : c->before + i - c->listed;
         int exponent = INT_MIN;
@@ -188,8 +180,7 @@ static enum status choose(struct choice *c, struct rank_tensor *t, const struct 
         rank_tensor_take_hash(t);
         choose_listed(c, t, h, error);
     }
-    if (sum_over_ranks(t, c->listed, &held->all_listed, error) != STATUS_OK)
-        return error->status;
+    TRY(sum_over_ranks(t, c->listed, &held->all_listed, error));
     if (held->all_listed == 0)
         return error_set(error, STATUS_INPUT,
                          "--holdout %g: none of the %ju entries is held out, expected a larger "
@@ -207,17 +198,13 @@ enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlist
 {
     struct held_out *held = &t->held;
     struct choice c = {0};
-    if (choose(&c, t, h, unlisted, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, choose(&c, t, h, unlisted, error));
     t->listed.unknown += held->all_listed + held->all_unlisted;
     t->input.listed.unknown = t->listed.unknown;
-    if (rank_tensor_divide_rows(t, true, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, rank_tensor_divide_rows(t, true, error));
     fill(t, &c, error);
-    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
-        goto done;
-    if (comm_allreduce_max(t->comm, &held->exponent, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(t->comm, error));
+    TRY_OR(done, comm_allreduce_max(t->comm, &held->exponent, error));
     if (held->exponent == INT_MIN)
         held->exponent = 0;
 done:

@@ -22,8 +22,7 @@ static enum status count_rows(double *count, const struct rank_tensor *t, int n,
     if (!has)
         return error->status;
     mark_rows(&t->input.x, n, has);
-    if (rank_rows_reduce_scatter(&t->rows, n, has, 1, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, rank_rows_reduce_scatter(&t->rows, n, has, 1, error));
     for (uint64_t i = own->first; i < own->first + own->count; i++)
         *count += has[i] > 0;
 done:
@@ -37,11 +36,9 @@ enum status known_rows_count(struct known_rows *k, const struct rank_tensor *t, 
     const int order = t->shape.order;
     double count[MAX_ORDER + 1];
     for (int n = 0; n < order; n++)
-        if (count_rows(&count[n], t, n, error) != STATUS_OK)
-            return error->status;
+        TRY(count_rows(&count[n], t, n, error));
     count[order] = (double)(x->nnz - coo_count_listed(x).unknown);
-    if (comm_allreduce_sum(t->comm, count, (size_t)order + 1, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(t->comm, count, (size_t)order + 1, error));
     *k = (struct known_rows){.entries = (uint64_t)count[order]};
     for (int n = 0; n < order; n++)
         k->rows[n] = (uint64_t)count[n];

@@ -20,8 +20,7 @@ static enum status merging_create(struct merging *m, const struct comm *c, uint6
     m->cut = memory_array(ranks + 1, sizeof *m->cut, error);
     m->send = memory_array(ranks + 1, sizeof *m->send, error);
     m->receive = memory_array(ranks + 1, sizeof *m->receive, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     for (uint64_t k = 0; k <= ranks; k++)
         m->cut[k] = columns * k / ranks;
     m->first = m->cut[rank];
@@ -58,10 +57,8 @@ enum status model_columns_together(void *comm, struct column *column, uint64_t c
     struct merging m = {0};
     if (c->size == 1)
         return STATUS_OK;
-    if (merging_create(&m, c, count, error) != STATUS_OK)
-        goto done;
-    if (comm_alltoallv(c, column, m.send, m.brought, m.receive, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, merging_create(&m, c, count, error));
+    TRY_OR(done, comm_alltoallv(c, column, m.send, m.brought, m.receive, error));
     if (m.count > 0)
         memcpy(column + m.first, m.brought, m.count * sizeof *column);
     for (uint64_t k = 1; k < (uint64_t)c->size; k++)

@@ -31,8 +31,7 @@ static bool is_whole(const struct ktensor *part, const struct shape *whole)
 static enum status create_whole(struct ktensor *whole, const struct ktensor *part,
                                 const struct shape *shape, struct error *error)
 {
-    if (ktensor_create(whole, shape, part->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(whole, shape, part->rank, error));
     memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
     return STATUS_OK;
 }
@@ -48,8 +47,7 @@ enum status model_collect(struct ktensor *whole, struct ktensor *part,
     }
     if (c->rank == 0)
         create_whole(whole, part, &ranks->part.whole, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(c, error));
     for (int n = 0; n < part->shape.order; n++) {
         copy_rows(whole, part, &ranks->mode[n], n);
         memory_free(part->factor[n]);

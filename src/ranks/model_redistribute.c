@@ -44,8 +44,7 @@ static enum status agree_on_most(struct redistribution *s, const struct rank_row
     for (int n = 0; n < r->part.whole.order; n++)
         rows = r->mode[n].count > rows ? r->mode[n].count : rows;
     int most = (int)(rows < limit ? rows : limit);
-    if (comm_allreduce_max(s->comm, &most, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_max(s->comm, &most, error));
     s->most = (uint64_t)most;
     return STATUS_OK;
 }
@@ -126,8 +125,7 @@ static void pack(struct redistribution *s, const struct ktensor *part, int n, ui
 static enum status exchange(struct redistribution *s, struct error *error)
 {
     uint64_t record = s->words * sizeof(double);
-    if (comm_alltoall(s->comm, s->send_count, s->receive_count, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_alltoall(s->comm, s->send_count, s->receive_count, error));
     s->send[0] = 0;
     for (int k = 0; k < s->comm->size; k++) {
         s->send[k + 1] = s->send[k] + s->send_count[k] * record;
@@ -157,13 +155,11 @@ static enum status send_mode(struct redistribution *s, struct ktensor *rows,
     int rounds = (int)((own->count + s->most - 1) / s->most);
     for (int k = 0; k <= s->comm->size; k++)
         s->cut[k] = first_row(r->part.whole.dims[n], k, s->comm->size, s->evenly);
-    if (comm_allreduce_max(s->comm, &rounds, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_max(s->comm, &rounds, error));
     for (int round = 0; round < rounds; round++) {
         uint64_t at = (uint64_t)round * s->most, left = own->count > at ? own->count - at : 0;
         pack(s, part, n, own->first + at, left < s->most ? left : s->most);
-        if (exchange(s, error) != STATUS_OK)
-            return error->status;
+        TRY(exchange(s, error));
         unpack(s, rows, n);
     }
     return STATUS_OK;
@@ -174,15 +170,12 @@ enum status model_redistribute(struct ktensor *rows, struct ktensor *part,
 {
     struct redistribution s = {.comm = ranks->all, .evenly = evenly, .words = part->rank + 1};
     *rows = (struct ktensor){0};
-    if (agree_on_most(&s, ranks, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, agree_on_most(&s, ranks, error));
     allocate(&s, error);
     create_rows(rows, part, ranks, evenly, error);
-    if (comm_allreduce_error(s.comm, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(s.comm, error));
     for (int n = 0; n < part->shape.order; n++) {
-        if (send_mode(&s, rows, part, ranks, n, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, send_mode(&s, rows, part, ranks, n, error));
         memory_free(part->factor[n]);
         part->factor[n] = NULL;
     }

@@ -23,8 +23,7 @@ static enum status make_files(struct outfile *file, const struct ktensor_files *
                               uint64_t *key, struct error *error)
 {
     for (int i = 0; i < files->count; i++)
-        if (outfile_open_shared(&file[i], files->path[i], &key[i], error) != STATUS_OK)
-            return error->status;
+        TRY(outfile_open_shared(&file[i], files->path[i], &key[i], error));
     return STATUS_OK;
 }
 
@@ -36,10 +35,8 @@ static enum status open_files(struct outfile *file, const struct ktensor_files *
     uint64_t key[KTENSOR_MOST_FILES] = {0};
     if (c->rank == 0)
         make_files(file, files, key, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
-    if (comm_bcast(c, 0, key, sizeof key, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(c, error));
+    TRY(comm_bcast(c, 0, key, sizeof key, error));
     if (c->rank != 0)
         join_files(file, files, key, c, error);
     return comm_allreduce_error(c, error);
@@ -50,10 +47,8 @@ static enum status write_header_and_lambda(struct outfile *file, const struct kt
 {
     struct outfile *lambda = &file[whole->order];
     for (int n = 0; n < whole->order; n++)
-        if (npy_write_header(&file[n], whole->dims[n], part->rank, error) != STATUS_OK)
-            return error->status;
-    if (npy_write_header(lambda, part->rank, 0, error) != STATUS_OK)
-        return error->status;
+        TRY(npy_write_header(&file[n], whole->dims[n], part->rank, error));
+    TRY(npy_write_header(lambda, part->rank, 0, error));
     const struct outfile_extent weights =
         npy_extent(lambda, part->rank, 0, part->lambda, 0, part->rank);
     return outfile_write_extents(&weights, 1, error);
@@ -66,18 +61,16 @@ static enum status write_own(struct outfile *file, const struct model_rows *m, i
     const struct ktensor *part = m->part;
     const struct ktensor_rows *own = m->own;
     const struct shape *whole = m->whole;
-    if (rank == 0 && write_header_and_lambda(file, part, whole, error) != STATUS_OK)
-        return error->status;
+    if (rank == 0)
+        TRY(write_header_and_lambda(file, part, whole, error));
     struct outfile_extent rows[MAX_ORDER];
     for (int n = 0; n < whole->order; n++)
         rows[n] = npy_extent(&file[n], whole->dims[n], part->rank,
                              part->factor[n] + own->first[n] * part->rank,
                              part->first[n] + own->first[n], own->count[n]);
-    if (outfile_write_extents(rows, whole->order, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_write_extents(rows, whole->order, error));
     for (int i = 0; i <= whole->order; i++)
-        if (outfile_sync(&file[i], error) != STATUS_OK)
-            return error->status;
+        TRY(outfile_sync(&file[i], error));
     return STATUS_OK;
 }
 
@@ -86,12 +79,10 @@ static enum status replace_older(struct outfile *file, int *count, const struct 
                                  struct ktensor_files *files, struct stem_lock *lock,
                                  struct error *error)
 {
-    if (names && ktensor_files_add_maps(files, lock->stem, names, error) != STATUS_OK)
-        return error->status;
-    if (ktensor_write_maps(file, count, names, lock, error) != STATUS_OK)
-        return error->status;
-    if (ktensor_files_older(file, count, files, lock, error) != STATUS_OK)
-        return error->status;
+    if (names)
+        TRY(ktensor_files_add_maps(files, lock->stem, names, error));
+    TRY(ktensor_write_maps(file, count, names, lock, error));
+    TRY(ktensor_files_older(file, count, files, lock, error));
     return outfile_set_replace(lock, file, *count, error);
 }
 
@@ -117,13 +108,10 @@ enum status model_write_together(const struct model_rows *m, struct comm *c, con
 {
     struct outfile file[KTENSOR_MOST_FILES] = {0}; /* of the modes, then of lambda */
     ktensor_files_name(files, m->whole->order, stem, KTENSOR_NPY, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
-    if (open_files(file, files, c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, open_files(file, files, c, error));
     write_own(file, m, c->rank, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     replace_files(file, m->names, files, c, lock, error);
 done:
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
@@ -137,8 +125,7 @@ enum status model_writable_together(int order, const char *stem, struct comm *c,
     struct outfile file[KTENSOR_MOST_FILES] = {0};
     struct ktensor_files files;
     ktensor_files_name(&files, order, stem, KTENSOR_NPY, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     open_files(file, &files, c, error);
 done:
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)

@@ -59,8 +59,7 @@ static enum status agree_on_rounds(struct exchange *e, struct error *error)
     for (size_t p = 0; p < s->pieces; p++)
         largest = s->piece[p].nnz > largest ? s->piece[p].nnz : largest;
     int most = (int)(s->dealt || largest < limit ? largest : limit);
-    if (comm_allreduce_max(e->comm, &most, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_max(e->comm, &most, error));
     e->most = (uint64_t)most;
     for (size_t p = 0; p < s->pieces; p++)
         e->rounds += (int)slices(e, &s->piece[p]);
@@ -184,8 +183,7 @@ static enum status exchange_indices(struct exchange *e, const struct coo *piece,
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < count; i++)
         send[e->place[i]] = piece->index[n][e->begin + i];
-    if (exchange_array(e, sizeof *send, error) != STATUS_OK)
-        return error->status;
+    TRY(exchange_array(e, sizeof *send, error));
     const uint32_t *from = e->receive;
     for (int k = 0; k < e->comm->size; k++) {
         uint64_t some = e->receive_count[k], at = e->filled[k];
@@ -204,8 +202,7 @@ static enum status exchange_values(struct exchange *e, const struct coo *piece, 
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < count; i++)
         send[e->place[i]] = piece->value[e->begin + i];
-    if (exchange_array(e, sizeof *send, error) != STATUS_OK)
-        return error->status;
+    TRY(exchange_array(e, sizeof *send, error));
     const double *from = e->receive;
     for (int k = 0; k < e->comm->size; k++) {
         memory_copy(e->x->value + e->filled[k], from, e->receive_count[k] * sizeof *from);
@@ -251,15 +248,12 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
     const struct coo *piece = e->piece < s->pieces ? &s->piece[e->piece] : &nothing;
     const uint64_t count = slice_length(e, piece, e->begin);
     sort_slice(e, piece);
-    if (comm_alltoall(e->comm, e->send_count, e->receive_count, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_alltoall(e->comm, e->send_count, e->receive_count, error));
     if (s->dealt)
         follow_rounds(e, at);
     for (int n = 0; n < e->x->shape.order; n++)
-        if (exchange_indices(e, piece, count, n, error) != STATUS_OK)
-            return error->status;
-    if (exchange_values(e, piece, count, error) != STATUS_OK)
-        return error->status;
+        TRY(exchange_indices(e, piece, count, n, error));
+    TRY(exchange_values(e, piece, count, error));
     for (int k = 0; k < e->comm->size; k++)
         e->filled[k] += e->receive_count[k];
     advance(e, count);
@@ -269,17 +263,12 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
 static enum status exchange_all(struct exchange *e, struct error *error)
 {
     uint64_t at = 0;
-    if (agree_on_rounds(e, error) != STATUS_OK)
-        return error->status;
-    if (allocate(e, error) != STATUS_OK)
-        return error->status;
-    if (count_expected(e, error) != STATUS_OK)
-        return error->status;
-    if (create_part(e, error) != STATUS_OK)
-        return error->status;
+    TRY(agree_on_rounds(e, error));
+    TRY(allocate(e, error));
+    TRY(count_expected(e, error));
+    TRY(create_part(e, error));
     for (int round = 0; round < e->rounds; round++)
-        if (exchange_slice(e, &at, error) != STATUS_OK)
-            return error->status;
+        TRY(exchange_slice(e, &at, error));
     return STATUS_OK;
 }
 

@@ -13,15 +13,13 @@
 enum status rank_census_sum(struct comm *c, uint64_t *count, uint64_t rows, struct error *error)
 {
     double *chunk = memory_array(CHUNK, sizeof *chunk, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     for (uint64_t first = 0; first < rows; first += CHUNK) {
         uint64_t some = rows - first < CHUNK ? rows - first : CHUNK;
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < some; i++)
             chunk[i] = (double)count[first + i];
-        if (comm_allreduce_sum(c, chunk, some, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, comm_allreduce_sum(c, chunk, some, error));
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < some; i++)
             count[first + i] = (uint64_t)chunk[i];
@@ -38,8 +36,7 @@ static enum status place_sample(struct comm *c, uint64_t nnz, uint64_t *mine, ui
     *mine = *all = 0;
     for (int k = 0; k < c->size; k++) {
         uint64_t its = nnz;
-        if (comm_bcast(c, k, &its, sizeof its, error) != STATUS_OK)
-            return error->status;
+        TRY(comm_bcast(c, k, &its, sizeof its, error));
         *mine += k < c->rank ? its : 0;
         *all += its;
     }
@@ -51,12 +48,9 @@ static enum status bcast_sample(struct comm *c, int k, struct coo *sample, uint6
                                 uint64_t own, struct error *error)
 {
     uint64_t its[2] = {mine, own};
-    if (comm_bcast(c, k, its, sizeof its, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_bcast(c, k, its, sizeof its, error));
     for (int n = 0; n < sample->shape.order; n++)
-        if (comm_bcast(c, k, sample->index[n] + its[0], its[1] * sizeof *sample->index[n], error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(comm_bcast(c, k, sample->index[n] + its[0], its[1] * sizeof *sample->index[n], error));
     return comm_bcast(c, k, sample->value + its[0], its[1] * sizeof *sample->value, error);
 }
 
@@ -65,8 +59,7 @@ static enum status gather_sample(struct comm *c, struct coo *sample, struct erro
 {
     struct coo whole = {0};
     uint64_t mine, all, own = sample->nnz;
-    if (place_sample(c, own, &mine, &all, error) != STATUS_OK)
-        return error->status;
+    TRY(place_sample(c, own, &mine, &all, error));
     coo_create(&whole, &sample->shape, all, error);
     if (comm_allreduce_error(c, error) != STATUS_OK) {
         coo_free(&whole);
@@ -78,8 +71,7 @@ static enum status gather_sample(struct comm *c, struct coo *sample, struct erro
     coo_free(sample);
     *sample = whole;
     for (int k = 0; k < c->size; k++)
-        if (bcast_sample(c, k, sample, mine, own, error) != STATUS_OK)
-            return error->status;
+        TRY(bcast_sample(c, k, sample, mine, own, error));
     return STATUS_OK;
 }
 
@@ -90,11 +82,9 @@ enum status rank_census(struct share *s, struct comm *c, struct coo_census *cens
     uint64_t stride = s->total > SAMPLE ? (s->total + SAMPLE - 1) / SAMPLE : 1;
     uint64_t every = s->total > COUNTED ? (s->total + COUNTED - 1) / COUNTED : 1;
     coo_pieces_census_every(&pieces, stride, every, census, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     for (int n = 0; n < s->shape.order; n++)
-        if (rank_census_sum(c, census->count[n], s->shape.dims[n], error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, rank_census_sum(c, census->count[n], s->shape.dims[n], error));
     gather_sample(c, &census->sample, error);
 done:
     if (error->status != STATUS_OK)

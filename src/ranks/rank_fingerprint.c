@@ -24,10 +24,8 @@ enum status rank_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
         hash_share(&mine, &t->input.file, c, error);
     else if (all)
         mine = t->hashed ? fingerprint_hash(&t->input.x, t->part.first) : t->hash;
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
-    if (comm_allgather(c, &mine, sizeof mine, all, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, comm_allgather(c, &mine, sizeof mine, all, error));
     for (int k = 0; k < c->size; k++)
         f->hash += all[k];
 done:

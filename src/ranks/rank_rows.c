@@ -26,8 +26,7 @@ static enum status make_stripes(struct mode_rows *m, uint64_t common, struct err
 static enum status divide_evenly(struct rank_rows *r, int n, struct error *error)
 {
     struct mode_rows *m = &r->mode[n];
-    if (make_stripes(m, r->part.here.dims[n], error) != STATUS_OK)
-        return error->status;
+    TRY(make_stripes(m, r->part.here.dims[n], error));
     m->first = m->stripe_first[m->peers->rank];
     m->count = m->stripe_first[m->peers->rank + 1] - m->first;
     return STATUS_OK;
@@ -56,8 +55,7 @@ static enum status divide_by_owners(struct rank_rows *r, int n, const struct row
                                     struct error *error)
 {
     struct mode_rows *m = &r->mode[n];
-    if (make_stripes(m, s->common, error) != STATUS_OK)
-        return error->status;
+    TRY(make_stripes(m, s->common, error));
     m->first = (uint64_t)m->peers->size * m->stripe;
     m->count = m->stripe + s->own;
     m->row = memory_array(m->first + m->count, sizeof *m->row, error);
@@ -86,13 +84,11 @@ enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct p
     r->part = r->range;
     process_grid_coordinates(grid, all->rank, coordinate);
     for (int n = 0; n < grid->shape.order; n++)
-        if (find_peers(r, n, grid, coordinate[n], error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, find_peers(r, n, grid, coordinate[n], error));
     if (all->size > 1)
         return STATUS_OK;
     for (int n = 0; n < grid->shape.order; n++)
-        if (rank_rows_divide_mode(r, n, NULL, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, rank_rows_divide_mode(r, n, NULL, error));
 done:
     if (error->status != STATUS_OK) {
         comm_abort(all, error);
@@ -112,16 +108,14 @@ enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned cha
     struct row_owners s = {0};
     if (r->divided)
         return STATUS_OK;
-    if (rank_rows_compares(r, n) &&
-        row_owners_find(&s, r->mode[n].peers, touched, r->range.here.dims[n], error) != STATUS_OK)
-        return error->status;
+    if (rank_rows_compares(r, n))
+        TRY(row_owners_find(&s, r->mode[n].peers, touched, r->range.here.dims[n], error));
     if (s.pays)
         divide_by_owners(r, n, &s, error);
     else
         divide_evenly(r, n, error);
     row_owners_free(&s);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     r->divided = n + 1 == r->range.whole.order;
     return STATUS_OK;
 }
@@ -154,11 +148,9 @@ static enum status divide_rows_of(struct rank_rows *r, int n, struct coo *x, str
     uint64_t rows = r->range.here.dims[n];
     unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
     uint32_t *place = memory_array(rows, sizeof *place, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     row_owners_touch(touched, x->index[n], x->nnz);
-    if (rank_rows_divide_mode(r, n, touched, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, rank_rows_divide_mode(r, n, touched, error));
     if (!r->mode[n].row)
         goto done;
     rank_rows_places(r, n, place);
@@ -230,13 +222,11 @@ static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *
     if (m->peers != r->all)
         comm_finalize(m->peers);
     m->peers = r->all;
-    if (make_stripes(m, size * d->stripe, error) != STATUS_OK)
-        return error->status;
+    TRY(make_stripes(m, size * d->stripe, error));
     m->common = d->common;
     m->first = me * d->stripe;
     m->count = d->rows[me];
-    if (list_rows(m, d, r->part.whole.dims[n], error) != STATUS_OK)
-        return error->status;
+    TRY(list_rows(m, d, r->part.whole.dims[n], error));
     r->part.here.dims[n] = size * d->stripe;
     r->part.row[n] = m->row;
     r->part.first[n] = 0;
@@ -248,13 +238,10 @@ static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, bool all
 {
     struct row_deal deal = {0};
     uint64_t *count = count_nonzeros(r, n, x, error);
-    if (error->status != STATUS_OK)
-        goto done;
-    if (row_deal_make(&deal, count, r->part.whole.dims[n], r->all->size, all_common, error) !=
-        STATUS_OK)
-        goto done;
-    if (take_deal(r, n, &deal, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done,
+           row_deal_make(&deal, count, r->part.whole.dims[n], r->all->size, all_common, error));
+    TRY_OR(done, take_deal(r, n, &deal, error));
     renumber(x->index[n], x->nnz, deal.place + r->range.first[n]);
     const uint64_t nnz = deal.own[r->all->rank] + count_common(&r->mode[n], x->index[n], x->nnz);
     r->most_nnz = nnz > r->most_nnz ? nnz : r->most_nnz;
@@ -319,8 +306,7 @@ enum status rank_rows_reduce_scatter(const struct rank_rows *r, int n, double *m
 {
     const struct mode_rows *mode = &r->mode[n];
     const struct comm_rows rows = {mode->stripe_first, rank};
-    if (comm_reduce_scatter(mode->peers, m, &rows, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_reduce_scatter(mode->peers, m, &rows, error));
     copy_stripe(mode, m, rank, false);
     return STATUS_OK;
 }

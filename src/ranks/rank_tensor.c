@@ -26,20 +26,16 @@ static enum status bcast_grid(struct rank_tensor *t, struct error *error)
 {
     struct process_grid *g = &t->grid;
     struct comm *c = t->comm;
-    if (comm_bcast(c, 0, &t->cost, sizeof t->cost, error) != STATUS_OK)
-        return error->status;
-    if (comm_bcast(c, 0, g->parts, sizeof g->parts, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_bcast(c, 0, &t->cost, sizeof t->cost, error));
+    TRY(comm_bcast(c, 0, g->parts, sizeof g->parts, error));
     g->shape = t->shape;
     g->ranks = c->size;
     for (int n = 0; n < t->shape.order && c->rank > 0; n++)
         g->cut[n] = memory_array((size_t)g->parts[n] + 1, sizeof *g->cut[n], error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(c, error));
     for (int n = 0; n < t->shape.order; n++) {
         const size_t bytes = ((size_t)g->parts[n] + 1) * sizeof *g->cut[n];
-        if (comm_bcast(c, 0, g->cut[n], bytes, error) != STATUS_OK)
-            return error->status;
+        TRY(comm_bcast(c, 0, g->cut[n], bytes, error));
     }
     return STATUS_OK;
 }
@@ -63,10 +59,8 @@ static enum status choose_grid(struct rank_tensor *t, const struct coo_census *c
 {
     if (t->comm->rank == 0)
         choose_on_this_rank(t, census, request, error);
-    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
-        return error->status;
-    if (bcast_grid(t, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(t->comm, error));
+    TRY(bcast_grid(t, error));
     t->part = process_grid_part(&t->grid, t->comm->rank);
     t->row_bytes = request->row_bytes;
     return STATUS_OK;
@@ -80,12 +74,10 @@ static enum status send_to_owners(struct rank_tensor *t, struct share *s,
     double start = clock_now();
     t->shape = s->shape;
     t->nnz = s->total;
-    if (rank_census(s, t->comm, &census, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_census(s, t->comm, &census, error));
     choose_grid(t, &census, request, error);
     coo_census_free(&census);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     nonzero_exchange(s, &t->grid, t->comm, &t->input.x, error);
     t->exchange_seconds = clock_now() - start;
     return error->status;
@@ -98,13 +90,11 @@ static enum status clean(struct rank_tensor *t, const struct rank_request *reque
     struct coo_cleaning own;
     double start = clock_now();
     tensor_clean(&t->input.x, request->path, request->tns, t->part.first, &own, error);
-    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(t->comm, error));
     const struct coo_listed listed = coo_count_listed(&t->input.x);
     double sum[] = {(double)own.zeros, (double)own.duplicates, (double)listed.unknown,
                     (double)listed.zeros}; /* exact: below 2^53 */
-    if (comm_allreduce_sum(t->comm, sum, 4, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(t->comm, sum, 4, error));
     *all = (struct coo_cleaning){.zeros = (uint64_t)sum[0], .duplicates = (uint64_t)sum[1]};
     t->listed = (struct coo_listed){
         .unknown = (uint64_t)sum[2], .zeros = (uint64_t)sum[3], .dropped = all->zeros};
@@ -144,14 +134,11 @@ static enum status plan_parts(struct rank_tensor *t, const struct rank_request *
     t->shape = file->shape;
     t->nnz = file->header->nnz;
     progress_stage(progress, "looking at %s", file->name);
-    if (share_sample_blco(&sample, t->comm, file, every, error) != STATUS_OK)
-        goto done;
-    if (rank_census(&sample, t->comm, &census, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, share_sample_blco(&sample, t->comm, file, every, error));
+    TRY_OR(done, rank_census(&sample, t->comm, &census, error));
     if (t->comm->rank == 0) /* which chooses */
         scale(&census, &t->shape, every);
-    if (choose_grid(t, &census, request, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, choose_grid(t, &census, request, error));
     expect_part(t);
     t->exchange_seconds = clock_now() - start;
 done:
@@ -166,14 +153,12 @@ static enum status open_blco(struct rank_tensor *t, const struct rank_request *r
     struct packed_layout layout;
     struct share share;
     double start = clock_now();
-    if (share_open_blco(&t->input.file, t->comm, request->path, request->tns, error) != STATUS_OK)
-        return error->status;
+    TRY(share_open_blco(&t->input.file, t->comm, request->path, request->tns, error));
     t->listed = t->input.file.listed;
     t->input.names.modes = *t->input.file.modes;
     if (request->packed && decoded_layout_create(&layout, &t->input.file.shape))
         return plan_parts(t, request, progress, error);
-    if (share_read_blco(&share, t->comm, &t->input.file, progress, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, share_read_blco(&share, t->comm, &t->input.file, progress, error));
     t->input.read_seconds = clock_now() - start;
     send_to_owners(t, &share, request, error);
 done:
@@ -188,10 +173,8 @@ static enum status take_text(struct rank_tensor *t, struct share *share,
                              struct error *error)
 {
     struct coo_cleaning cleaning = {0};
-    if (send_to_owners(t, share, request, error) != STATUS_OK)
-        return error->status;
-    if (clean(t, request, &cleaning, error) != STATUS_OK)
-        return error->status;
+    TRY(send_to_owners(t, share, request, error));
+    TRY(clean(t, request, &cleaning, error));
     t->nnz = share->total - cleaning.zeros - cleaning.duplicates;
     tensor_note_cleaning(progress, &cleaning);
     return tensor_check_left(request->path, share->total, t->nnz, &t->listed, error);
@@ -205,8 +188,7 @@ static enum status open_text(struct rank_tensor *t, const struct rank_request *r
     double start = clock_now();
     (npy_tensor_named(request->path) ? share_read_npy : share_read_text)(
         &share, t->comm, request->path, request->tns, progress, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     t->input.read_seconds = clock_now() - start;
     take_text(t, &share, request, progress, error);
 done:
@@ -220,8 +202,7 @@ static enum status open_csv(struct rank_tensor *t, const struct rank_request *re
     const struct csv_source source = {request->path, request->csv, request->tns};
     struct share share;
     double start = clock_now();
-    if (share_read_csv(&share, t->comm, &source, &t->input.names, progress, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, share_read_csv(&share, t->comm, &source, &t->input.names, progress, error));
     t->input.read_seconds = clock_now() - start;
     take_text(t, &share, request, progress, error);
 done:
@@ -235,10 +216,8 @@ static enum status open_parts(struct rank_tensor *t, const struct rank_request *
     enum tensor_format format = TENSOR_TEXT;
     if (t->comm->rank == 0)
         tensor_format(request->path, request->csv, &format, error);
-    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
-        return error->status;
-    if (comm_bcast(t->comm, 0, &format, sizeof format, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(t->comm, error));
+    TRY(comm_bcast(t->comm, 0, &format, sizeof format, error));
     switch (format) {
     case TENSOR_BLCO:
         return open_blco(t, request, progress, error);
@@ -263,9 +242,7 @@ static enum status take_whole(struct rank_tensor *t, struct error *error)
 static enum status open_whole(struct rank_tensor *t, const struct rank_request *request,
                               struct progress *progress, struct error *error)
 {
-    if (tensor_input_open(&t->input, request->path, request->tns, request->csv, progress, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(tensor_input_open(&t->input, request->path, request->tns, request->csv, progress, error));
     t->listed = t->input.listed;
     return take_whole(t, error);
 }
@@ -273,10 +250,8 @@ static enum status open_whole(struct rank_tensor *t, const struct rank_request *
 /* Finds this rank's rows, or closes *t, which could not be opened. */
 static enum status finish(struct rank_tensor *t, struct error *error)
 {
-    if (error->status != STATUS_OK)
-        goto failed;
-    if (rank_rows_open(&t->rows, t->comm, &t->grid, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, error->status);
+    TRY_OR(failed, rank_rows_open(&t->rows, t->comm, &t->grid, error));
     return STATUS_OK;
 failed:
     rank_tensor_close(t);
@@ -289,8 +264,7 @@ static enum status read_parts(struct rank_tensor *t, struct progress *progress, 
     double start = clock_now();
     t->input.x = (struct coo){0};
     t->input.unread = t->estimated = false;
-    if (share_read_blco(&share, t->comm, &t->input.file, progress, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, share_read_blco(&share, t->comm, &t->input.file, progress, error));
     t->input.read_seconds = clock_lap(&start);
     nonzero_exchange(&share, &t->grid, t->comm, &t->input.x, error);
     t->exchange_seconds += clock_lap(&start);
@@ -320,9 +294,8 @@ static enum status change_part(struct rank_tensor *t, struct value_change *chang
     const uint64_t *first = t->part.first;
     struct coo *x = &t->input.x;
     value_change_count(change, x, first);
-    if (change->factor &&
-        comm_allreduce_sum(t->comm, change->factor, change->length, error) != STATUS_OK)
-        return error->status;
+    if (change->factor)
+        TRY(comm_allreduce_sum(t->comm, change->factor, change->length, error));
     value_change_weigh(change);
     return value_change_apply(change, x, first, error);
 }
@@ -333,11 +306,9 @@ static enum status change_values(struct rank_tensor *t, const struct value_rule 
     struct value_change change = {.factor = NULL};
     if (rule->kind == VALUES_AS_THEY_ARE)
         return STATUS_OK;
-    if (rank_tensor_read(t, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_tensor_read(t, progress, error));
     value_change_begin(&change, rule, &t->shape, error);
-    if (comm_allreduce_error(t->comm, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(t->comm, error));
     change_part(t, &change, error);
     comm_allreduce_error(t->comm, error);
 done:
@@ -369,8 +340,7 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
         return finish(t, error);
     }
     share_of_memory(&share, c, x, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     send_to_owners(t, &share, request, error);
 done:
     share_free(&share);

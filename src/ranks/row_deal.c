@@ -188,8 +188,7 @@ enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t ro
     struct dealing g = {
         .d = d, .count = count, .rows = rows, .ranks = ranks, .all_common = all_common};
     *d = (struct row_deal){0};
-    if (allocate(&g, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, allocate(&g, error));
     count_classes(&g);
     deal_classes(&g);
     measure_stripes(&g);

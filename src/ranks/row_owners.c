@@ -54,8 +54,7 @@ enum status row_owners_find(struct row_owners *s, struct comm *peers, const unsi
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < some; i++)
             mark[i] = touched[first + i] ? mine : 0;
-        if (comm_allreduce_sum(peers, mark, some, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, comm_allreduce_sum(peers, mark, some, error));
         set_owners(s, peers, mark, first, some);
     }
     s->pays = rows > 0 && (double)s->common <= GRID_MOST_COMMON * (double)rows;

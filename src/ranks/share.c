@@ -49,8 +49,7 @@ static enum status each_piece(void *share, coo_taker take, void *context, struct
     struct share *s = share;
     for (size_t p = 0; p < s->pieces; p++) {
         struct coo piece = s->piece[p];
-        if (take(context, &piece, error) != STATUS_OK)
-            return error->status;
+        TRY(take(context, &piece, error));
     }
     return STATUS_OK;
 }
@@ -78,8 +77,7 @@ enum status ranks_same_file(struct comm *c, const char *path, const struct file_
                             struct error *error)
 {
     struct file_identity first = *mine;
-    if (comm_bcast(c, 0, &first, sizeof first, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_bcast(c, 0, &first, sizeof first, error));
     if (first.bytes != mine->bytes || first.mark != mine->mark)
         return error_set(error, STATUS_INPUT,
                          "%s: rank %d finds another file than rank 0 under this name", path,

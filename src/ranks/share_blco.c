@@ -10,8 +10,7 @@ static enum status decode_piece(struct share *s, const struct blco_file *f, uint
                                 uint64_t end, struct error *error)
 {
     struct coo piece;
-    if (coo_create(&piece, &f->shape, blco_file_nnz(f, begin, end), error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(&piece, &f->shape, blco_file_nnz(f, begin, end), error));
     if (blco_file_decode(f, begin, end, &piece, error) != STATUS_OK) {
         coo_free(&piece);
         return error->status;
@@ -25,8 +24,7 @@ static enum status decode_share(struct share *s, const struct comm *c, const str
     uint64_t begin = even_cut(f->header->nsegments, c->rank, c->size);
     uint64_t end = even_cut(f->header->nsegments, c->rank + 1, c->size);
     for (uint64_t b = begin; b < end; b += PIECE) {
-        if (decode_piece(s, f, b, end - b < PIECE ? end : b + PIECE, error) != STATUS_OK)
-            return error->status;
+        TRY(decode_piece(s, f, b, end - b < PIECE ? end : b + PIECE, error));
         progress_update(progress, (double)(b - begin) / (double)(end - begin), "%.1f million",
                         (double)s->nnz / 1e6);
     }
@@ -37,8 +35,7 @@ enum status share_open_blco(struct blco_file *f, struct comm *c, const char *pat
                             const struct tns_options *options, struct error *error)
 {
     tensor_open_blco(f, path, options, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     const struct file_identity mine = {f->header->file_bytes, f->header->header_crc};
     ranks_same_file(c, path, &mine, error);
     comm_allreduce_error(c, error);
@@ -58,8 +55,7 @@ static enum status check_listed(const struct share *s, struct comm *c, const str
         sum[0] += (double)own.unknown;
         sum[1] += (double)own.zeros;
     }
-    if (comm_allreduce_sum(c, sum, 2, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(c, sum, 2, error));
     const struct coo_listed all = {.unknown = (uint64_t)sum[0], .zeros = (uint64_t)sum[1]};
     return blco_file_check_listed(f, &all, error);
 }
@@ -71,10 +67,8 @@ enum status share_read_blco(struct share *s, struct comm *c, const struct blco_f
     *s = (struct share){0};
     progress_stage(progress, "reading %s", f->name);
     decode_share(s, c, f, progress, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto failed;
-    if (check_listed(s, c, f, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, comm_allreduce_error(c, error));
+    TRY_OR(failed, check_listed(s, c, f, error));
     share_set_shape(s, &f->shape);
     s->total = f->header->nnz;
     s->clean = true;
@@ -92,8 +86,7 @@ static enum status sample_share(struct share *s, const struct comm *c, const str
     struct coo sample;
     uint64_t begin = even_cut(f->header->nsegments, c->rank, c->size);
     uint64_t end = even_cut(f->header->nsegments, c->rank + 1, c->size);
-    if (blco_sample(&sample, f, begin, end, every, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_sample(&sample, f, begin, end, every, error));
     return share_append(s, &sample, error);
 }
 
@@ -103,10 +96,8 @@ enum status share_sample_blco(struct share *s, struct comm *c, const struct blco
     *s = (struct share){0};
     sample_share(s, c, f, every, error);
     double total = (double)s->nnz;
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
-    if (comm_allreduce_sum(c, &total, 1, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, comm_allreduce_sum(c, &total, 1, error));
     share_set_shape(s, &f->shape);
     s->total = (uint64_t)total;
 done:

@@ -9,8 +9,7 @@ static enum status read_whole(struct coo *x, const struct csv_source *source,
                               struct error *error)
 {
     struct tns_report report;
-    if (csv_read(x, names, source, progress, &report, error) != STATUS_OK)
-        return error->status;
+    TRY(csv_read(x, names, source, progress, &report, error));
     return tensor_check_lengths(source->path, &x->shape, source->text, error);
 }
 
@@ -22,14 +21,10 @@ enum status share_read_csv(struct share *s, struct comm *c, const struct csv_sou
     *s = (struct share){.dealt = true};
     if (c->rank == 0)
         read_whole(&x, source, names, progress, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
-    if (comm_bcast(c, 0, &x.shape, sizeof x.shape, error) != STATUS_OK)
-        goto done;
-    if (comm_bcast(c, 0, &x.nnz, sizeof x.nnz, error) != STATUS_OK)
-        goto done;
-    if (share_deal(s, c, &x, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, comm_bcast(c, 0, &x.shape, sizeof x.shape, error));
+    TRY_OR(done, comm_bcast(c, 0, &x.nnz, sizeof x.nnz, error));
+    TRY_OR(done, share_deal(s, c, &x, error));
     share_set_shape(s, &x.shape);
     s->total = x.nnz;
 done:

@@ -20,8 +20,7 @@ static enum status append_room(struct share *s, const struct shape *shape, uint6
                                struct error *error)
 {
     struct coo piece;
-    if (coo_create(&piece, shape, nnz, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(&piece, shape, nnz, error));
     return share_append(s, &piece, error);
 }
 
@@ -31,12 +30,9 @@ enum status share_deal(struct share *s, struct comm *c, const struct coo *x, str
     for (int k = 0; k <= c->size; k++)
         first[k] = even_cut(x->nnz, k, c->size);
     append_room(s, &x->shape, first[c->rank + 1] - first[c->rank], error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(c, error));
     const struct coo *to = &s->piece[s->pieces - 1];
     for (int n = 0; n < x->shape.order; n++)
-        if (deal_array(c, x->index[n], to->index[n], sizeof *x->index[n], first, error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(deal_array(c, x->index[n], to->index[n], sizeof *x->index[n], first, error));
     return deal_array(c, x->value, to->value, sizeof *x->value, first, error);
 }

@@ -13,8 +13,7 @@ static enum status open_files(struct npy_tensor *t, struct comm *c, const char *
                               const struct tns_options *options, struct error *error)
 {
     npy_tensor_open(t, path, options, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(c, error));
     const struct file_identity mine = {t->coords.in.size + t->values.in.size, t->entries};
     ranks_same_file(c, path, &mine, error);
     return comm_allreduce_error(c, error);
@@ -43,10 +42,8 @@ static enum status read_range(struct share *s, struct npy_tensor *t, const struc
     struct coo piece = {0};
     const uint64_t first = even_cut(t->entries, c->rank, c->size);
     const uint64_t count = even_cut(t->entries, c->rank + 1, c->size) - first;
-    if (check_memory(t, c, count, error) != STATUS_OK)
-        return error->status;
-    if (coo_create(&piece, SHAPE(t->order, t->limit), count, error) != STATUS_OK)
-        return error->status;
+    TRY(check_memory(t, c, count, error));
+    TRY(coo_create(&piece, SHAPE(t->order, t->limit), count, error));
     if (npy_entries_read(t, first, count, &piece, 0, error) != STATUS_OK) {
         coo_free(&piece);
         return error->status;
@@ -61,8 +58,7 @@ static enum status join_largest(struct npy_tensor *t, struct comm *c, struct err
     for (int k = 0; k < c->size; k++) {
         uint32_t its[MAX_ORDER];
         memcpy(its, t->largest, sizeof its);
-        if (comm_bcast(c, k, its, sizeof its, error) != STATUS_OK)
-            return error->status;
+        TRY(comm_bcast(c, k, its, sizeof its, error));
         for (int n = 0; n < MAX_ORDER; n++)
             most[n] = its[n] > most[n] ? its[n] : most[n];
     }
@@ -78,13 +74,10 @@ enum status share_read_npy(struct share *s, struct comm *c, const char *path,
     const double start = clock_now();
     *s = (struct share){0};
     progress_stage(progress, "reading %s", path);
-    if (open_files(&t, c, path, options, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_files(&t, c, path, options, error));
     read_range(s, &t, c, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
-    if (join_largest(&t, c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, join_largest(&t, c, error));
     const struct shape shape = npy_tensor_shape(&t);
     share_set_shape(s, &shape);
     s->total = t.entries;

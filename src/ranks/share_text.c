@@ -41,8 +41,7 @@ static enum status check_memory(const struct reading *r, int order, struct error
 static enum status append(struct reading *r, struct coo *piece, struct error *error)
 {
     const int order = piece->shape.order;
-    if (share_append(r->share, piece, error) != STATUS_OK)
-        return error->status;
+    TRY(share_append(r->share, piece, error));
     return check_memory(r, order, error);
 }
 
@@ -53,12 +52,9 @@ static enum status parse(struct tns_text *t, const struct line_window *window, s
     const struct tns_format *f = &t->head.format;
     uint64_t lines, used = 0;
     *piece = (struct coo){0};
-    if (tns_text_cut(t, window, &lines, error) != STATUS_OK)
-        return error->status;
-    if (coo_create(piece, SHAPE(f->order, f->limit), lines, error) != STATUS_OK)
-        return error->status;
-    if (tns_text_parse(t, window, piece, &used, error) != STATUS_OK)
-        goto done;
+    TRY(tns_text_cut(t, window, &lines, error));
+    TRY(coo_create(piece, SHAPE(f->order, f->limit), lines, error));
+    TRY_OR(done, tns_text_parse(t, window, piece, &used, error));
     coo_resize(piece, used, error);
 done:
     if (error->status != STATUS_OK)
@@ -73,12 +69,11 @@ static enum status read_header(struct reading *r, const struct tns_options *opti
                                struct error *error)
 {
     struct line_window window = {0};
-    if (r->comm->rank > 0 && tns_text_open(&r->text, r->path, options, error) != STATUS_OK)
-        return error->status;
+    if (r->comm->rank > 0)
+        TRY(tns_text_open(&r->text, r->path, options, error));
     if (!tns_text_has_shares(&r->text))
         return STATUS_OK;
-    if (tns_text_next(&r->text, &window, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_text_next(&r->text, &window, error));
     return window.begin == window.end ? tns_text_end(&r->text, 0, error) : STATUS_OK;
 }
 
@@ -87,8 +82,7 @@ static enum status begin_share(struct reading *r, const struct tns_options *opti
                                struct error *error)
 {
     read_header(r, options, error);
-    if (comm_allreduce_error(r->comm, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(r->comm, error));
     bool regular = tns_text_has_shares(&r->text);
     const struct file_identity mine = {regular ? line_reader_file_bytes(r->text.reader) : 0,
                                        r->text.head_bytes};
@@ -101,28 +95,23 @@ static enum status read_piece(struct reading *r, struct coo *piece, struct error
 {
     struct line_window window;
     *piece = (struct coo){0};
-    if (tns_text_next(&r->text, &window, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_text_next(&r->text, &window, error));
     if (window.begin == window.end)
         return STATUS_OK;
-    if (parse(&r->text, &window, piece, error) != STATUS_OK)
-        return error->status;
+    TRY(parse(&r->text, &window, piece, error));
     tns_text_progress(&r->text, r->progress);
     return STATUS_OK;
 }
 
 static enum status read_share(struct reading *r, struct error *error)
 {
-    if (tns_text_take_share(&r->text, r->comm->rank, r->comm->size, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_text_take_share(&r->text, r->comm->rank, r->comm->size, error));
     for (;;) {
         struct coo piece;
-        if (read_piece(r, &piece, error) != STATUS_OK)
-            return error->status;
+        TRY(read_piece(r, &piece, error));
         if (piece.shape.order == 0)
             return STATUS_OK;
-        if (append(r, &piece, error) != STATUS_OK)
-            return error->status;
+        TRY(append(r, &piece, error));
     }
 }
 
@@ -146,8 +135,7 @@ static enum status deal_window(struct reading *r, bool *over, struct error *erro
         goto done;
     x.shape = next.shape;
     x.nnz = next.nnz;
-    if (share_deal(r->share, r->comm, &x, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, share_deal(r->share, r->comm, &x, error));
     check_memory(r, x.shape.order, error);
     comm_allreduce_error(r->comm, error);
 done:
@@ -159,8 +147,7 @@ static enum status read_and_deal(struct reading *r, struct error *error)
 {
     r->share->dealt = true;
     for (bool over = false; !over;)
-        if (deal_window(r, &over, error) != STATUS_OK)
-            return error->status;
+        TRY(deal_window(r, &over, error));
     return STATUS_OK;
 }
 
@@ -173,8 +160,7 @@ static enum status add_up(struct reading *r, struct tally *t, struct error *erro
     *t = (struct tally){0};
     for (int k = 0; k < r->comm->size; k++) {
         struct tally its = mine;
-        if (comm_bcast(r->comm, k, &its, sizeof its, error) != STATUS_OK)
-            return error->status;
+        TRY(comm_bcast(r->comm, k, &its, sizeof its, error));
         t->entries += its.entries;
         t->bytes += its.bytes;
         for (int n = 0; n < MAX_ORDER; n++)
@@ -187,8 +173,7 @@ static enum status add_up(struct reading *r, struct tally *t, struct error *erro
 static enum status check_end(struct reading *r, const struct tally *t, struct shape *shape,
                              struct error *error)
 {
-    if (tns_text_end(&r->text, t->entries, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_text_end(&r->text, t->entries, error));
     *shape = tns_text_shape(&r->text, t->largest);
     tns_text_done(&r->text, r->progress, t->entries, t->bytes);
     return STATUS_OK;
@@ -204,14 +189,11 @@ static enum status finish(struct reading *r, struct error *error)
         for (int n = 0; n < MAX_ORDER; n++)
             t.largest[n] = r->text.largest[n];
     }
-    if (add_up(r, &t, error) != STATUS_OK)
-        return error->status;
+    TRY(add_up(r, &t, error));
     if (r->comm->rank == 0)
         check_end(r, &t, &shape, error);
-    if (comm_allreduce_error(r->comm, error) != STATUS_OK)
-        return error->status;
-    if (comm_bcast(r->comm, 0, &shape, sizeof shape, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(r->comm, error));
+    TRY(comm_bcast(r->comm, 0, &shape, sizeof shape, error));
     share_set_shape(r->share, &shape);
     r->share->total = t.entries;
     return STATUS_OK;
@@ -221,8 +203,7 @@ static enum status finish(struct reading *r, struct error *error)
 static enum status open_first(struct reading *r, const struct tns_options *options, int *has_shares,
                               struct error *error)
 {
-    if (tns_text_open(&r->text, r->path, options, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_text_open(&r->text, r->path, options, error));
     progress_stage(r->progress, "reading %s", r->text.name);
     *has_shares = tns_text_has_shares(&r->text) && strcmp(r->path, "-") != 0;
     return STATUS_OK;
@@ -236,14 +217,11 @@ static enum status read_entries(struct reading *r, const struct tns_options *opt
     int has_shares = 0;
     if (c->rank == 0)
         open_first(r, options, &has_shares, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        return error->status;
-    if (comm_bcast(c, 0, &has_shares, sizeof has_shares, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(c, error));
+    TRY(comm_bcast(c, 0, &has_shares, sizeof has_shares, error));
     if (!has_shares)
         return read_and_deal(r, error);
-    if (begin_share(r, options, error) != STATUS_OK)
-        return error->status;
+    TRY(begin_share(r, options, error));
     return read_share(r, error);
 }
 
@@ -257,8 +235,7 @@ enum status share_read_text(struct share *s, struct comm *c, const char *path,
     if (options->memory == 0)
         r.memory /= (uint64_t)c->local_size;
     read_entries(&r, options, error);
-    if (comm_allreduce_error(c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allreduce_error(c, error));
     finish(&r, error);
 done:
     if (error->status != STATUS_OK) {

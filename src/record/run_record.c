@@ -63,8 +63,7 @@ static enum status put_device(struct json *j, const struct backend_kind *kind, i
     struct backend_device device;
     if (!kind->device)
         return STATUS_OK;
-    if (kind->device(number, &device, error) != STATUS_OK)
-        return error->status;
+    TRY(kind->device(number, &device, error));
     json_put_object(j, "device");
     json_put_string(j, "name", device.name);
     json_put_string(j, "driver", device.driver);

@@ -30,8 +30,7 @@ static enum status make_view(struct mode_view *view, const struct ktensor *model
     uint64_t rows = model->shape.dims[n], named = view->kind == VIEW_AS_TOP ? top : 1;
     if (view->kind != VIEW_AS_LINE)
         return top_entries_find(&view->top, a, rows, model->rank, named, error);
-    if (profile_take(&view->profile, a, rows, model->rank, columns, error) != STATUS_OK)
-        return error->status;
+    TRY(profile_take(&view->profile, a, rows, model->rank, columns, error));
     return peaks_find(&view->top, a, rows, model->rank, VIEW_NAMED, error);
 }
 
@@ -47,8 +46,7 @@ enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktens
         lines += view[n].kind == VIEW_AS_LINE ? model->rank : 0;
     }
     for (int n = 0; n < model->shape.order; n++)
-        if (make_view(&view[n], model, n, choose_columns(lines), top, error) != STATUS_OK)
-            return error->status;
+        TRY(make_view(&view[n], model, n, choose_columns(lines), top, error));
     return STATUS_OK;
 }
 

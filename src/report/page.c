@@ -72,8 +72,7 @@ enum status page_write(FILE *to, const struct page *page, struct error *error)
     put_head(to, page);
     fputs("<div class=\"pair\">\n", to);
     page_run(to, page);
-    if (page_convergence(to, page, error) != STATUS_OK)
-        return error->status;
+    TRY(page_convergence(to, page, error));
     fputs("</div>\n", to);
     page_starts(to, page);
     page_weights(to, page);

@@ -182,12 +182,9 @@ static enum status put_array(struct section *section, const char *name, put_numb
 enum status page_convergence(FILE *to, const struct page *page, struct error *error)
 {
     struct section section = {.to = to, .page = page};
-    if (put_array(&section, "fit", put_fits, error) != STATUS_OK)
-        return error->status;
-    if (put_array(&section, "held_out_rmse", put_held, error) != STATUS_OK)
-        return error->status;
-    if (put_array(&section, "held_out_deviance", put_held, error) != STATUS_OK)
-        return error->status;
+    TRY(put_array(&section, "fit", put_fits, error));
+    TRY(put_array(&section, "held_out_rmse", put_held, error));
+    TRY(put_array(&section, "held_out_deviance", put_held, error));
     fputs(section.begun ? "</section>\n" : "", to);
     return STATUS_OK;
 }

@@ -345,8 +345,7 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
     }
     put_numbers(to, page, rank);
     fputs("<td>", to);
-    if (put_page(to, page, number, error) != STATUS_OK)
-        return error->status;
+    TRY(put_page(to, page, number, error));
     fputs("</td><td class=\"why\">", to);
     put_files(to, page, rank);
     fputs("</td></tr>\n", to);
@@ -368,8 +367,7 @@ static enum status put_table(FILE *to, const struct page_ranks *page, struct err
         any_held(page) ? "Held-out error" : "Core consistency",
         any(page, halves) ? "<th scope=\"col\" class=\"n\">Halves</th>" : "");
     json_array_foreach(ranks, i, rank)
-        if (put_rank(to, page, rank, error) != STATUS_OK)
-            return error->status;
+        TRY(put_rank(to, page, rank, error));
     fputs("</tbody></table></div>\n</section>\n", to);
     return STATUS_OK;
 }
@@ -381,10 +379,8 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
           "decomposition).</p>\n</header>\n<main>\n",
           to);
     put_suggestion(to, page);
-    if (put_plots(to, page, error) != STATUS_OK)
-        return error->status;
-    if (put_table(to, page, error) != STATUS_OK)
-        return error->status;
+    TRY(put_plots(to, page, error));
+    TRY(put_table(to, page, error));
     page_end(to);
     return STATUS_OK;
 }

@@ -92,8 +92,7 @@ static enum status make_room(struct prediction_file *f, uint64_t entries, struct
 {
     if (entries <= f->room)
         return STATUS_OK;
-    if (memory_resize(&f->row, entries, columns_of(&f->form) * sizeof *f->row, error) != STATUS_OK)
-        return error->status;
+    TRY(memory_resize(&f->row, entries, columns_of(&f->form) * sizeof *f->row, error));
     f->room = entries;
     return STATUS_OK;
 }
@@ -103,8 +102,7 @@ static enum status append_to_array(struct prediction_file *f, const struct coo *
 {
     const double *rows = model;
     if (f->form.residuals) {
-        if (make_room(f, x->nnz, error) != STATUS_OK)
-            return error->status;
+        TRY(make_room(f, x->nnz, error));
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < x->nnz; i++) {
             double *row = f->row + i * columns_of(&f->form);
@@ -147,8 +145,7 @@ enum status prediction_file_commit(struct prediction_file *f, struct error *erro
 {
     if (f->lines)
         return line_writer_commit(f->lines, NULL, error);
-    if (npy_write_header(&f->array, f->count, columns_of(&f->form), error) != STATUS_OK)
-        return error->status;
+    TRY(npy_write_header(&f->array, f->count, columns_of(&f->form), error));
     return outfile_commit(&f->array, error);
 }
 

@@ -86,8 +86,7 @@ static enum status make_room(struct residuals *r, struct error *error)
     if (r->count < r->room)
         return STATUS_OK;
     const uint64_t room = least_of(2 * r->strangest, 2 * r->room + LEAST_ROOM);
-    if (memory_resize(&r->entry, room, sizeof *r->entry, error) != STATUS_OK)
-        return error->status;
+    TRY(memory_resize(&r->entry, room, sizeof *r->entry, error));
     r->room = room;
     return STATUS_OK;
 }
@@ -99,8 +98,7 @@ static enum status add_strange(struct residuals *r, const struct coo *x, const d
     for (uint64_t i = first; i < last; i++) {
         if (!(fabs(residual_of(r->kind, x->value[i], model[i])) > r->weakest))
             continue;
-        if (make_room(r, error) != STATUS_OK)
-            return error->status;
+        TRY(make_room(r, error));
         struct strange_entry *e = &r->entry[r->count++];
         *e = (struct strange_entry){
             .number = r->entries + i, .value = x->value[i], .model = model[i]};
@@ -133,9 +131,7 @@ static enum status find_strange(struct residuals *r, const struct coo *x, const 
                 any_strange(r, x, model, first, least_of(first + PART, end));
         for (uint64_t first = begin; first < end; first += PART)
             if (strange[(first - begin) / PART])
-                if (add_strange(r, x, model, first, least_of(first + PART, end), error) !=
-                    STATUS_OK)
-                    return error->status;
+                TRY(add_strange(r, x, model, first, least_of(first + PART, end), error));
     }
     return STATUS_OK;
 }
@@ -151,8 +147,7 @@ enum status residuals_add(struct residuals *r, const struct coo *x, const double
         else
             add_slices(r, n, x, model);
     if (r->strangest > 0)
-        if (find_strange(r, x, model, error) != STATUS_OK)
-            return error->status;
+        TRY(find_strange(r, x, model, error));
     r->entries += x->nnz;
     return STATUS_OK;
 }

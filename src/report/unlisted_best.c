@@ -147,8 +147,7 @@ static enum status make_finders(struct finder *finder, int threads, struct searc
         f->entry = memory_array(s->room, sizeof *f->entry, error);
         f->product =
             memory_array((uint64_t)s->modes.count * s->modes.rank, sizeof *f->product, error);
-        if (error->status != STATUS_OK)
-            return error->status;
+        TRY(error->status);
     }
     return STATUS_OK;
 }
@@ -198,8 +197,7 @@ enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor 
         goto done;
     s.wanted = least_of(wanted, unlisted_modes_entries(&s.modes));
     s.room = 2 * s.wanted + MORE_ROOM;
-    if (make_finders(finder, threads, &s, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, make_finders(finder, threads, &s, error));
     run(&s, finder, threads);
     join(best, &s, finder, threads, error);
 done:

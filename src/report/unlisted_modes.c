@@ -79,8 +79,7 @@ static enum status sort_last(struct unlisted_modes *m, struct error *error)
     last->norm = memory_array(last->bundles, sizeof *last->norm, error);
     last->index = memory_array(mode->length, sizeof *last->index, error);
     last->bundle = memory_zeros(last->bundles * m->rank, BUNDLE * sizeof *last->bundle, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     for (uint64_t i = 0; i < mode->length; i++)
         row[i] = (struct outer){free_mode_norm(mode->rows + i * m->rank, m->rank), (uint32_t)i};
     qsort(row, mode->length, sizeof *row, compare_outer);
@@ -104,8 +103,7 @@ static enum status sort_outer(struct unlisted_modes *m, struct error *error)
         return STATUS_OK;
     m->outer = memory_array(mode->length, sizeof *m->outer, error);
     double *product = memory_array(m->rank, sizeof *product, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     for (uint64_t i = 0; i < mode->length; i++) {
         for (uint64_t r = 0; r < m->rank; r++)
             product[r] = m->given[r] * mode->rows[i * m->rank + r];
@@ -160,15 +158,12 @@ enum status unlisted_modes_create(struct unlisted_modes *m, const struct ktensor
                                   const struct unlisted_slice *slice, struct error *error)
 {
     *m = (struct unlisted_modes){.rank = k->rank};
-    if (multiply_given(m, k, slice, error) != STATUS_OK)
-        return error->status;
+    TRY(multiply_given(m, k, slice, error));
     if (m->zero)
         return STATUS_OK;
     choose_modes(m, k, slice);
-    if (find_all_extremes(m, error) != STATUS_OK)
-        return error->status;
-    if (sort_last(m, error) != STATUS_OK)
-        return error->status;
+    TRY(find_all_extremes(m, error));
+    TRY(sort_last(m, error));
     return sort_outer(m, error);
 }
 

@@ -20,8 +20,7 @@ static enum status make_room(struct unlisted_slice *s, struct error *error)
     if (s->count < s->room)
         return STATUS_OK;
     const uint64_t room = s->room ? 2 * s->room : FIRST_ROOM;
-    if (memory_resize(&s->listed, room, sizeof *s->listed, error) != STATUS_OK)
-        return error->status;
+    TRY(memory_resize(&s->listed, room, sizeof *s->listed, error));
     s->room = room;
     return STATUS_OK;
 }
@@ -31,8 +30,7 @@ enum status unlisted_slice_note(struct unlisted_slice *s, const struct coo *x, s
     for (uint64_t i = 0; i < x->nnz; i++) {
         if (!has(s, x, i))
             continue;
-        if (make_room(s, error) != STATUS_OK)
-            return error->status;
+        TRY(make_room(s, error));
         struct cell *cell = &s->listed[s->count++];
         *cell = (struct cell){{0}};
         coo_coordinates(x, i, cell->index);

@@ -66,13 +66,11 @@ static enum status run(const struct selftest_place *p, const struct coo *x,
         verdict_leave_out(f, why.message);
         return STATUS_OK;
     }
-    if (ktensor_create(&start, &x->shape, c->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(&start, &x->shape, c->rank, error));
     fill_start(&start);
     const struct decomposition d = {.guess = {.kind = GUESS_MODEL, .model = &start},
                                     .als = {.max_iterations = c->iterations}};
-    if (place_decompose(p, x, &problem, &d, &o, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, place_decompose(p, x, &problem, &d, &o, error));
     if (place_compares(p))
         compare(x, c, &o, f);
 done:
@@ -84,11 +82,9 @@ done:
 enum status check_counts(const struct selftest_place *p, struct verdict *f, struct error *error)
 {
     struct coo x;
-    if (known_admissions(&x, error) != STATUS_OK)
-        return error->status;
+    TRY(known_admissions(&x, error));
     for (size_t i = 0; i < sizeof known / sizeof *known && !f->left_out[0]; i++)
-        if (run(p, &x, &known[i], f, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, run(p, &x, &known[i], f, error));
 done:
     coo_free(&x);
     return error->status;

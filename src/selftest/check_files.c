@@ -17,10 +17,8 @@ static enum status write_tensor(const struct coo *x, const char *path, struct er
         .text = {.index_base = 1, .header = TNS_HEADER_DIMS}, .memory = WRITER_MEMORY};
     struct tensor_writer writer;
     struct line_writer_report report;
-    if (tensor_writer_open(&writer, path, &x->shape, x->nnz, &options, error) != STATUS_OK)
-        return error->status;
-    if (tensor_writer_append(&writer, x, error) != STATUS_OK)
-        goto done;
+    TRY(tensor_writer_open(&writer, path, &x->shape, x->nnz, &options, error));
+    TRY_OR(done, tensor_writer_append(&writer, x, error));
     tensor_writer_commit(&writer, &report, error);
 done:
     tensor_writer_free(&writer);
@@ -32,10 +30,8 @@ static enum status read_back(const struct coo *x, const char *path, const char *
 {
     static const struct tns_options options = {.index_base = 1};
     struct tensor_input input;
-    if (tensor_input_open(&input, path, &options, NULL, NULL, error) != STATUS_OK)
-        goto done;
-    if (tensor_input_read(&input, NULL, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, tensor_input_open(&input, path, &options, NULL, NULL, error));
+    TRY_OR(done, tensor_input_read(&input, NULL, error));
     verdict_same_tensor(f, &input.x, x, name);
 done:
     tensor_input_close(&input);
@@ -50,10 +46,8 @@ static enum status make_sorted(struct coo *x, struct error *error)
     struct coo scattered;
     struct blco b = {0};
     *x = (struct coo){0};
-    if (known_scattered(&scattered, &shape, 20000, 3, 1, error) != STATUS_OK)
-        goto done;
-    if (blco_build(&b, &scattered, &options, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, known_scattered(&scattered, &shape, 20000, 3, 1, error));
+    TRY_OR(done, blco_build(&b, &scattered, &options, error));
     blco_to_coo(&b, x, error);
 done:
     blco_free(&b);
@@ -67,8 +61,7 @@ static enum status check_tensor_file(const struct selftest_place *p, const struc
     char *path = memory_text(error, "%s/%s", p->folder, name);
     if (!path)
         return error->status;
-    if (write_tensor(x, path, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, write_tensor(x, path, error));
     read_back(x, path, name, f, error);
 done:
     memory_free(path);
@@ -80,11 +73,9 @@ enum status check_tensor_files(const struct selftest_place *p, struct verdict *f
 {
     static const char *const names[] = {"tensor.tns", "tensor.tns.gz", "tensor.blco"};
     struct coo x;
-    if (make_sorted(&x, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, make_sorted(&x, error));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (check_tensor_file(p, &x, names[i], f, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, check_tensor_file(p, &x, names[i], f, error));
 done:
     coo_free(&x);
     return error->status;
@@ -95,8 +86,7 @@ static enum status write_model(const struct ktensor *k, const char *stem, unsign
 {
     struct stem_lock lock;
     struct ktensor_files files = {0};
-    if (outfile_set_lock(&lock, stem, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_set_lock(&lock, stem, error));
     ktensor_write(k, NULL, &lock, format, &files, error);
     ktensor_files_free(&files);
     stem_lock_release(&lock);
@@ -112,10 +102,8 @@ static enum status check_model_file(const struct selftest_place *p, const struct
     char *stem = memory_text(error, "%s/%s", p->folder, name);
     if (!stem)
         return error->status;
-    if (write_model(k, stem, format->flag, error) != STATUS_OK)
-        goto done;
-    if (ktensor_read(&read, stem, 3, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, write_model(k, stem, format->flag, error));
+    TRY_OR(done, ktensor_read(&read, stem, 3, error));
     verdict_same_model(f, &read, k, 0, name);
 done:
     ktensor_free(&read);
@@ -128,14 +116,11 @@ enum status check_model_files(const struct selftest_place *p, struct verdict *f,
 {
     static const struct shape shape = {3, {70, 1, 40}};
     struct ktensor k;
-    if (ktensor_create(&k, &shape, 5, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(&k, &shape, 5, error));
     ktensor_randomise(&k, KTENSOR_NORMAL, 11);
-    if (ktensor_arrange(&k, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, ktensor_arrange(&k, error));
     for (int i = 0; i < KTENSOR_FORMAT_COUNT; i++)
-        if (check_model_file(p, &k, &ktensor_formats[i], f, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, check_model_file(p, &k, &ktensor_formats[i], f, error));
 done:
     ktensor_free(&k);
     return error->status;

@@ -27,8 +27,7 @@ static enum status compare_run(const struct selftest_place *p, const struct coo 
     const double digits = known->fit < 1 ? 1e-9 : 1e-6; /* near 1 large terms cancel */
     double score = 0;
     int rank = (int)start->rank;
-    if (place_decompose(p, x, &problem, &d, &o, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, place_decompose(p, x, &problem, &d, &o, error));
     if (!place_compares(p))
         goto done;
     verdict_near(f, o.result.fit, known->fit, known->tolerance, "rank %d: fit", rank);
@@ -36,8 +35,7 @@ static enum status compare_run(const struct selftest_place *p, const struct coo 
                  "rank %d: fit of the model by its definition", rank);
     if (!known->planted)
         goto done;
-    if (ktensor_score(&o.model, known->planted, 1, &score, NULL, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, ktensor_score(&o.model, known->planted, 1, &score, NULL, error));
     verdict_near(f, score, 1, 1e-3, "rank %d: factor match score", rank);
 done:
     ktensor_free(&o.model);
@@ -48,8 +46,7 @@ done:
 static enum status disturb(struct ktensor *k, double size, uint64_t seed, struct error *error)
 {
     struct ktensor noise;
-    if (ktensor_create(&noise, &k->shape, k->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(&noise, &k->shape, k->rank, error));
     ktensor_randomise(&noise, KTENSOR_RANDOM, seed);
     for (int n = 0; n < k->shape.order; n++)
         for (uint64_t i = 0; i < k->shape.dims[n] * k->rank; i++)
@@ -64,10 +61,8 @@ enum status check_multiplication(const struct selftest_place *p, struct verdict 
     const struct known_run known = {200, 1 - sqrt(7.0 / 8.0), 1e-9, NULL};
     struct coo x;
     struct ktensor start = {0};
-    if (known_multiplication(&x, 2, error) != STATUS_OK)
-        goto done;
-    if (ktensor_create(&start, &x.shape, 1, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, known_multiplication(&x, 2, error));
+    TRY_OR(done, ktensor_create(&start, &x.shape, 1, error));
     ktensor_randomise(&start, KTENSOR_RANDOM, 1);
     compare_run(p, &x, &start, &known, f, error);
 done:
@@ -81,13 +76,10 @@ enum status check_strassen(const struct selftest_place *p, struct verdict *f, st
     static const struct known_run known = {500, 1, 1e-6, NULL};
     struct coo x;
     struct ktensor start = {0};
-    if (known_multiplication(&x, 2, error) != STATUS_OK)
-        goto done;
-    if (ktensor_create(&start, &x.shape, 7, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, known_multiplication(&x, 2, error));
+    TRY_OR(done, ktensor_create(&start, &x.shape, 7, error));
     known_strassen(&start);
-    if (disturb(&start, 0.1, 1, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, disturb(&start, 0.1, 1, error));
     compare_run(p, &x, &start, &known, f, error);
 done:
     ktensor_free(&start);
@@ -102,13 +94,11 @@ static enum status keep_largest(const struct selftest_place *p, const struct coo
     static const double fit[] = {.2614511, .4954750, .6984887, .8651600};
     const struct known_run known = {200, fit[rank - 1], 1e-7, NULL};
     struct ktensor start;
-    if (ktensor_create(&start, &x->shape, rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(&start, &x->shape, rank, error));
     for (int n = 0; n < 3; n++)
         for (uint64_t i = 0; i < 5 * rank; i++)
             start.factor[n][i] = i / rank == i % rank;
-    if (disturb(&start, 0.1, rank, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, disturb(&start, 0.1, rank, error));
     compare_run(p, x, &start, &known, f, error);
 done:
     ktensor_free(&start);
@@ -119,11 +109,9 @@ enum status check_superdiagonal(const struct selftest_place *p, struct verdict *
                                 struct error *error)
 {
     struct coo x;
-    if (known_superdiagonal(&x, 5, error) != STATUS_OK)
-        return error->status;
+    TRY(known_superdiagonal(&x, 5, error));
     for (uint64_t rank = 1; rank <= 4; rank++)
-        if (keep_largest(p, &x, rank, f, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, keep_largest(p, &x, rank, f, error));
 done:
     coo_free(&x);
     return error->status;
@@ -136,12 +124,9 @@ static enum status find_again(const struct selftest_place *p, struct ktensor *pl
     const struct known_run known = {1000, 1, 1e-5, planted};
     struct coo x = {0};
     struct ktensor start = {0};
-    if (ktensor_arrange(planted, error) != STATUS_OK)
-        goto done;
-    if (known_planted(&x, planted, error) != STATUS_OK)
-        goto done;
-    if (ktensor_create(&start, &x.shape, planted->rank, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, ktensor_arrange(planted, error));
+    TRY_OR(done, known_planted(&x, planted, error));
+    TRY_OR(done, ktensor_create(&start, &x.shape, planted->rank, error));
     ktensor_randomise(&start, init, 1);
     compare_run(p, &x, &start, &known, f, error);
 done:
@@ -156,15 +141,13 @@ enum status check_planted_dense(const struct selftest_place *p, struct verdict *
     static const struct shape shapes[] = {{3, {12, 9, 14}}, {4, {12, 9, 14, 6}}};
     for (int i = 0; i < 2; i++) {
         struct ktensor planted;
-        if (ktensor_create(&planted, &shapes[i], 4, error) != STATUS_OK)
-            return error->status;
+        TRY(ktensor_create(&planted, &shapes[i], 4, error));
         ktensor_randomise(&planted, KTENSOR_NORMAL, 99);
         for (int r = 0; r < 4; r++)
             planted.lambda[r] = 1 + r;
         find_again(p, &planted, KTENSOR_NORMAL, f, error);
         ktensor_free(&planted);
-        if (error->status != STATUS_OK)
-            return error->status;
+        TRY(error->status);
     }
     return STATUS_OK;
 }
@@ -175,8 +158,7 @@ enum status check_planted_sparse(const struct selftest_place *p, struct verdict 
 {
     static const struct shape shape = {3, {50, 40, 60}};
     struct ktensor planted;
-    if (ktensor_create(&planted, &shape, 5, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(&planted, &shape, 5, error));
     ktensor_randomise(&planted, KTENSOR_RANDOM, 3);
     for (int n = 0; n < 3; n++)
         for (uint64_t i = 0; i < shape.dims[n] * 5; i++)

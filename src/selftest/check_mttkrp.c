@@ -51,10 +51,8 @@ static enum status product_make(struct product *q, const struct scattered_case *
                                 enum precision_policy precision, struct error *error)
 {
     *q = (struct product){0};
-    if (known_scattered(&q->x, &c->shape, c->nnz, 1, c->skewed, error) != STATUS_OK)
-        return error->status;
-    if (ktensor_create(&q->k, &c->shape, c->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(known_scattered(&q->x, &c->shape, c->nnz, 1, c->skewed, error));
+    TRY(ktensor_create(&q->k, &c->shape, c->rank, error));
     ktensor_randomise(&q->k, KTENSOR_NORMAL, 7);
     if (precision == POLICY_SINGLE)
         make_positive(q);
@@ -77,10 +75,8 @@ static enum status compare_mode(struct backend *b, const struct product *q, int 
     double *m = memory_array(entries, sizeof *m, error);
     if (!m)
         return error->status;
-    if (backend_mttkrp(b, n, error) != STATUS_OK)
-        goto done;
-    if (backend_fetch(b, n, m, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, backend_mttkrp(b, n, error));
+    TRY_OR(done, backend_fetch(b, n, m, error));
     verdict_at_most(f, (double)naive_relative_error(m, q->expected[n], entries), most,
                     "order %d, rank %d, %s, mode %d: relative error", q->k.shape.order,
                     (int)q->k.rank, conflict_name(options->conflict), n + 1);
@@ -119,15 +115,12 @@ static enum status compare_modes(const struct selftest_place *p, const struct pr
     struct backend b = {0};
     if (way->forced.streamed)
         options.forced.batch_nnz = q->x.nnz / 20 + 1;
-    if (backend_open(&b, p->kind, &q->x, &options, NULL, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, backend_open(&b, p->kind, &q->x, &options, NULL, error));
     verdict_equal(f, b.plan.streamed, way->forced.streamed, "%s, tensor is streamed",
                   conflict_name(way->conflict));
-    if (backend_load(&b, &q->k, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, backend_load(&b, &q->k, error));
     for (int i = 0; i < passes * order; i++)
-        if (compare_mode(&b, q, i % order, &options, f, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, compare_mode(&b, q, i % order, &options, f, error));
 done:
     backend_close(&b);
     return error->status;
@@ -137,11 +130,9 @@ static enum status check_case(const struct selftest_place *p, const struct scatt
                               const struct ways *ways, struct verdict *f, struct error *error)
 {
     struct product q;
-    if (product_make(&q, c, ways->precision, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, product_make(&q, c, ways->precision, error));
     for (int w = 0; w < ways->count; w++)
-        if (compare_modes(p, &q, ways->precision, &ways->way[w], f, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, compare_modes(p, &q, ways->precision, &ways->way[w], f, error));
 done:
     product_free(&q);
     return error->status;
@@ -151,8 +142,7 @@ static enum status check_cases(const struct selftest_place *p, const struct ways
                                struct verdict *f, struct error *error)
 {
     for (int i = 0; i < ways->cases; i++)
-        if (check_case(p, &cases[i], ways, f, error) != STATUS_OK)
-            return error->status;
+        TRY(check_case(p, &cases[i], ways, f, error));
     return STATUS_OK;
 }
 

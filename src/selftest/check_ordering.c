@@ -36,8 +36,7 @@ enum status check_ordering(const struct selftest_place *p, struct verdict *f, st
     struct coo x;
     struct blco b = {0};
     ordering_create(&o, ORDERING_ALTO, &shape, 5);
-    if (coo_create(&x, &shape, NONZEROS, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(&x, &shape, NONZEROS, error));
     for (int i = 0; i < NONZEROS; i++) {
         uint64_t line[MAX_LINE_WORDS];
         ordering_encode(&o, coordinate[i], line);
@@ -46,8 +45,7 @@ enum status check_ordering(const struct selftest_place *p, struct verdict *f, st
             x.index[n][i] = coordinate[i][n];
         x.value[i] = i + 1;
     }
-    if (blco_build(&b, &x, &options, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, blco_build(&b, &x, &options, error));
     compare_blocks(&b, f);
 done:
     blco_free(&b);

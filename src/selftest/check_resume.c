@@ -21,14 +21,11 @@ static enum status run_in_two(const struct selftest_place *p, const struct coo *
     struct decomposition d = {.guess = {.kind = GUESS_MODEL, .model = start},
                               .als = {.max_iterations = STOP, .saving = &saving}};
     struct checkpoint c;
-    if (place_decompose(p, x, &problem, &d, o, error) != STATUS_OK)
-        return error->status;
+    TRY(place_decompose(p, x, &problem, &d, o, error));
     ktensor_free(&o->model);
     *error = o->result.not_saved;
-    if (error->status != STATUS_OK)
-        return error->status;
-    if (checkpoint_open(&c, path, 0, 1, error) != STATUS_OK)
-        return error->status;
+    TRY(error->status);
+    TRY(checkpoint_open(&c, path, 0, 1, error));
     d.guess.model = &c.model[CHECKPOINT_STATE].rows;
     d.als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
     place_decompose(p, x, &problem, &d, o, error);
@@ -56,15 +53,11 @@ enum status check_resume(const struct selftest_place *p, struct verdict *f, stru
     char *path = memory_text(error, "%s/checkpoint", p->folder);
     if (!path)
         goto done;
-    if (known_scattered(&x, &shape, 3000, 4, 1, error) != STATUS_OK)
-        goto done;
-    if (ktensor_create(&start, &shape, RANK, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, known_scattered(&x, &shape, 3000, 4, 1, error));
+    TRY_OR(done, ktensor_create(&start, &shape, RANK, error));
     ktensor_randomise(&start, KTENSOR_RANDOM, 3);
-    if (place_decompose(p, &x, &problem, &d, &in_one, error) != STATUS_OK)
-        goto done;
-    if (run_in_two(p, &x, &start, path, &in_two, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, place_decompose(p, &x, &problem, &d, &in_one, error));
+    TRY_OR(done, run_in_two(p, &x, &start, path, &in_two, error));
     if (place_compares(p))
         compare(p, f, &in_two, &in_one);
 done:

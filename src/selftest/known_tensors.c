@@ -17,8 +17,7 @@ enum status known_multiplication(struct coo *x, uint32_t n, struct error *error)
 {
     const uint64_t length = (uint64_t)n * n;
     const struct shape shape = {3, {length, length, length}};
-    if (coo_create(x, &shape, length * n, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(x, &shape, length * n, error));
     x->nnz = 0;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < n; j++)
@@ -30,8 +29,7 @@ enum status known_multiplication(struct coo *x, uint32_t n, struct error *error)
 enum status known_superdiagonal(struct coo *x, uint32_t length, struct error *error)
 {
     const struct shape shape = {3, {length, length, length}};
-    if (coo_create(x, &shape, length, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(x, &shape, length, error));
     x->nnz = 0;
     for (uint32_t i = 0; i < length; i++)
         add(x, (const uint32_t[]){i, i, i}, (double)(length - i));
@@ -44,8 +42,7 @@ enum status known_admissions(struct coo *x, struct error *error)
     static const double count[6][2][2] = {{{512, 89}, {313, 19}},   {{353, 17}, {207, 8}},
                                           {{120, 202}, {205, 391}}, {{138, 131}, {279, 244}},
                                           {{53, 94}, {138, 299}},   {{22, 24}, {351, 317}}};
-    if (coo_create(x, &shape, 24, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(x, &shape, 24, error));
     x->nnz = 0;
     for (uint32_t k = 0; k < 6; k++)
         for (uint32_t i = 0; i < 2; i++)
@@ -72,8 +69,7 @@ enum status known_planted(struct coo *x, const struct ktensor *k, struct error *
     uint32_t at[MAX_ORDER] = {0};
     for (int n = 0; n < k->shape.order; n++)
         cells *= k->shape.dims[n];
-    if (coo_create(x, &k->shape, cells, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(x, &k->shape, cells, error));
     x->nnz = 0;
     for (uint64_t cell = 0; cell < cells; cell++) {
         uint64_t rest = cell;
@@ -136,8 +132,7 @@ enum status known_scattered(struct coo *x, const struct shape *shape, uint64_t n
         return error->status;
     uint64_t kept = draw_coordinates(c, shape, nnz, &random, skewed);
     shuffle(c, kept, &random);
-    if (coo_create(x, shape, kept, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, coo_create(x, shape, kept, error));
     x->nnz = 0;
     for (uint64_t i = 0; i < kept; i++)
         add(x, c[i], ((double)(random_next(&random) >> 11) + 0.5) * 0x1p-52 - 1.0);

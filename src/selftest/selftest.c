@@ -165,8 +165,8 @@ static enum status run_rank(struct comm *c, void *context, struct error *error)
                                    .comm = c,
                                    .shared = &team->model,
                                    .folder = team->t->folder};
-    if (team->kind->meet && team->kind->meet(&place.devices, c, place.device, error) != STATUS_OK)
-        goto done;
+    if (team->kind->meet)
+        TRY_OR(done, team->kind->meet(&place.devices, c, place.device, error));
     selftest_run_rank(team->t, &place, team->where, error);
 done:
     if (place.devices)

@@ -33,8 +33,7 @@ static enum status take_model(const struct selftest_place *p, struct ktensor *fr
                               struct ktensor *model, struct error *error)
 {
     int unused = 0;
-    if (comm_allreduce_max(p->comm, &unused, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_max(p->comm, &unused, error));
     if (place_compares(p)) {
         *model = *from;
         *from = (struct ktensor){0};
@@ -49,8 +48,7 @@ static enum status make_start(const struct selftest_place *p, struct rank_tensor
 {
     struct backend b;
     struct rank_report report;
-    if (backend_prepare(&b, p->kind, t, options, NULL, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_prepare(&b, p->kind, t, options, NULL, error));
     return decompose(&b, t, d, s, &report, error);
 }
 
@@ -67,13 +65,10 @@ enum status place_decompose(const struct selftest_place *p, const struct coo *x,
                     .one_host = p->comm->local_size == p->comm->size,
                     .threads = omp_get_max_threads()}};
     starts_create(&s, 1, 0, p->shared, error);
-    if (comm_end_phase(p->comm, error) != STATUS_OK)
-        goto done;
-    if (rank_tensor_share(&t, p->comm, x, &request, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_end_phase(p->comm, error));
+    TRY_OR(done, rank_tensor_share(&t, p->comm, x, &request, error));
     t.rows.devices = p->devices;
-    if (make_start(p, &t, &options, d, &s, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, make_start(p, &t, &options, d, &s, error));
     o->result = s.start[0].result;
     take_model(p, &s.model[0], &o->model, error);
 done:

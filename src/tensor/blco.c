@@ -27,8 +27,7 @@ static enum status sort_short_lines(struct blco *b, struct sorted *s, struct coo
     s->line = memory_array(x->nnz, sizeof *s->line, error);
     if (!s->line)
         return error->status;
-    if (ordering_line_words(&b->ordering, x, 0, NULL, s->line, error) != STATUS_OK)
-        return error->status;
+    TRY(ordering_line_words(&b->ordering, x, 0, NULL, s->line, error));
     if (spent) {
         b->value = spent->value;
         spent->value = NULL;
@@ -48,8 +47,7 @@ static enum status sort_long_lines(const struct blco *b, struct sorted *s, struc
     uint64_t nnz = s->x->nnz;
     s->position = memory_array(nnz, sizeof *s->position, error);
     uint64_t *key = memory_array(nnz, sizeof *key, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < nnz; i++)
         s->position[i] = i;
@@ -223,10 +221,8 @@ static enum status store_long_lines(struct blco *b, const struct sorted *s, stru
 static enum status build_short(struct blco *b, struct sorted *s, const struct blco_options *options,
                                uint64_t most, struct error *error)
 {
-    if (sort_short_lines(b, s, options->spent, error) != STATUS_OK)
-        return error->status;
-    if (cut_blocks(b, s, most, error) != STATUS_OK)
-        return error->status;
+    TRY(sort_short_lines(b, s, options->spent, error));
+    TRY(cut_blocks(b, s, most, error));
     store_short_lines(b, s);
     return STATUS_OK;
 }
@@ -234,12 +230,10 @@ static enum status build_short(struct blco *b, struct sorted *s, const struct bl
 static enum status build_long(struct blco *b, struct sorted *s, const struct blco_options *options,
                               uint64_t most, struct error *error)
 {
-    if (sort_long_lines(b, s, error) != STATUS_OK)
-        return error->status;
+    TRY(sort_long_lines(b, s, error));
     if (options->index_bits == 0)
         widen_index(b, s);
-    if (cut_blocks(b, s, most, error) != STATUS_OK)
-        return error->status;
+    TRY(cut_blocks(b, s, most, error));
     return store_long_lines(b, s, error);
 }
 
@@ -294,10 +288,8 @@ enum status blco_build_from(struct blco *b, struct blco_presort *presort, int mo
     *b = (struct blco){.shape = presort->shape, .nnz = presort->nnz, .norm_sq = presort->norm_sq};
     ordering_create(&b->ordering, mode, &b->shape, 64);
     struct sorted s = {.nnz = b->nnz};
-    if (move_lines(b, &s, presort, take, error) != STATUS_OK)
-        goto done;
-    if (cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, move_lines(b, &s, presort, take, error));
+    TRY_OR(done, cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error));
     store_short_lines(b, &s);
 done:
     memory_free(s.line);
@@ -358,8 +350,7 @@ void blco_decode(const struct blco *b, uint64_t first, uint64_t count, struct co
 
 enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error)
 {
-    if (coo_create(x, &b->shape, b->nnz, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(x, &b->shape, b->nnz, error));
     uint64_t length = b->nnz / PARTS + 1;
 #pragma omp parallel for schedule(static)
     for (uint64_t first = 0; first < b->nnz; first += length)

@@ -31,14 +31,12 @@ enum status blco_presort_create(struct blco_presort *s, const struct coo *x, str
     uint64_t *line = memory_array(x->nnz, sizeof *line, error);
     if (!line)
         goto done;
-    if (ordering_line_words(&natural, x, 0, NULL, line, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, ordering_line_words(&natural, x, 0, NULL, line, error));
     if (spent)
         coo_free_indices(spent);
     s->line = memory_array(x->nnz, sizeof *s->line, error);
     s->value = memory_array(x->nnz, sizeof *s->value, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     struct bit_moves moves;
     ordering_moves_create(&moves, &natural, &s->line_order, ORDERING_LINE, 0);
     int low = ascends(line, x->nnz) ? ordering_sorted_bits(&natural, &s->line_order) : 0;

@@ -36,10 +36,8 @@ enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error)
 {
     bool shrinks = nnz < x->nnz;
     for (int n = 0; n < x->shape.order; n++)
-        if (resize_array(&x->index[n], nnz, sizeof *x->index[n], shrinks, error) != STATUS_OK)
-            return error->status;
-    if (resize_array(&x->value, nnz, sizeof *x->value, shrinks, error) != STATUS_OK)
-        return error->status;
+        TRY(resize_array(&x->index[n], nnz, sizeof *x->index[n], shrinks, error));
+    TRY(resize_array(&x->value, nnz, sizeof *x->value, shrinks, error));
     x->nnz = nnz;
     return STATUS_OK;
 }

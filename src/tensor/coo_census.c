@@ -62,8 +62,7 @@ enum status coo_pieces_census_every(const struct coo_pieces *pieces, uint64_t st
         if (!c->count[n])
             goto done;
     }
-    if (coo_create(&c->sample, &pieces->shape, sampled, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, coo_create(&c->sample, &pieces->shape, sampled, error));
     pieces->each(pieces->pieces, take, &t, error);
 done:
     if (error->status != STATUS_OK)

@@ -249,16 +249,14 @@ enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros
     uint64_t *position = memory_array(x->nnz, sizeof *position, error);
     if (!position)
         return error->status;
-    if (sort_and_merge(x, position, &found, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, sort_and_merge(x, position, &found, error));
     if (found.duplicates == 0)
         goto done;
     if (found.bad < x->nnz) {
         coo_overflow(x, first, found.bad, error);
         goto done;
     }
-    if (rearrange(x, position, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, rearrange(x, position, error));
     report->duplicates = found.duplicates;
     report->zeros += count_dropped(x, zeros) - found.duplicates;
     drop(x, zeros);

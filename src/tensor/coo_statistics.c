@@ -167,12 +167,10 @@ static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *e
     choose_pass(g, memory);
     for (uint64_t i = 0; i < g->count; i++) {
         int n = g->present[i].mode;
-        if (slice_counts_create(&g->counts[i], p->shape.dims[n], p->nnz, g->bits[n],
-                                g->present[i].remainder, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, slice_counts_create(&g->counts[i], p->shape.dims[n], p->nnz, g->bits[n],
+                                         g->present[i].remainder, error));
     }
-    if (p->each(p->pieces, take, g, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, p->each(p->pieces, take, g, error));
     summarise(g);
 done:
     for (uint64_t i = 0; i < g->count; i++)
@@ -213,8 +211,7 @@ static enum status take_norm(struct gatherer *g, struct error *error)
         return STATUS_OK;
     frexp(most, &scaled.exponent);
     norm_sum_begin(&scaled.sum);
-    if (g->pieces->each(g->pieces->pieces, add_scaled, &scaled, error) != STATUS_OK)
-        return error->status;
+    TRY(g->pieces->each(g->pieces->pieces, add_scaled, &scaled, error));
     s->norm = ldexp(sqrt(norm_sum_total(&scaled.sum)), scaled.exponent);
     return STATUS_OK;
 }
@@ -231,12 +228,10 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
     choose_classes(&g, memory);
     g.present = memory_array(g.room, sizeof *g.present, error);
     g.counts = memory_zeros(g.room, sizeof *g.counts, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     count_passes(&g, memory);
     while (is_left(&g))
-        if (run_pass(&g, memory, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, run_pass(&g, memory, error));
     if (pieces->nnz == s->listed.unknown)
         s->least = s->largest = 0;
     take_norm(&g, error);

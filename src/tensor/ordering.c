@@ -336,10 +336,8 @@ enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_
     int word = 0;
     do {
         int bits = o->line_bits - 64 * word;
-        if (ordering_line_words(o, &part, word, position, key, error) != STATUS_OK)
-            return error->status;
-        if (radix_sort(key, position, count, bits < 64 ? bits : 64, error) != STATUS_OK)
-            return error->status;
+        TRY(ordering_line_words(o, &part, word, position, key, error));
+        TRY(radix_sort(key, position, count, bits < 64 ? bits : 64, error));
         word++;
     } while (64 * word < o->line_bits);
     return STATUS_OK;

@@ -97,8 +97,8 @@ static enum status add_sparse(struct slice_counts *c, const uint32_t *index, uin
         if (place->count++ > 0)
             continue;
         place->index = index[i];
-        if (++c->used > c->room / 4 * 3 && grow(c, error) != STATUS_OK)
-            return error->status;
+        if (++c->used > c->room / 4 * 3)
+            TRY(grow(c, error));
     }
     return STATUS_OK;
 }

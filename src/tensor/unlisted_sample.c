@@ -41,10 +41,8 @@ enum status unlisted_sample_grow(struct unlisted_sample *s, const struct shape *
     if (!s->slot)
         return error->status;
     for (int n = 0; n < shape->order; n++)
-        if (memory_resize(&s->x.index[n], room, sizeof *s->x.index[n], error) != STATUS_OK)
-            return error->status;
-    if (memory_resize(&s->listed, room, sizeof *s->listed, error) != STATUS_OK)
-        return error->status;
+        TRY(memory_resize(&s->x.index[n], room, sizeof *s->x.index[n], error));
+    TRY(memory_resize(&s->listed, room, sizeof *s->listed, error));
     for (uint64_t i = 0; i < count; i++) {
         coo_coordinates(&s->x, i, coordinate);
         *find(s, coordinate) = i + 1;

@@ -114,8 +114,7 @@ enum status value_change_apply(const struct value_change *c, struct coo *piece,
 enum status value_change_all(const struct value_rule *rule, struct coo *x, struct error *error)
 {
     struct value_change c;
-    if (value_change_begin(&c, rule, &x->shape, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, value_change_begin(&c, rule, &x->shape, error));
     value_change_count(&c, x, NULL);
     value_change_weigh(&c);
     value_change_apply(&c, x, NULL, error);

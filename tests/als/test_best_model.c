@@ -37,8 +37,7 @@ static enum status spoil(void *state, struct error *error)
 static enum status fit(void *state, int mode, const struct momentum *m, struct backend_fit *f,
                        struct error *error)
 {
-    if (real->ops->fit(state, mode, NULL, f, error) != STATUS_OK)
-        return error->status;
+    TRY(real->ops->fit(state, mode, NULL, f, error));
     f->noise = 1;
     backend_fit_decide(f, m);
     return ++sweeps == SPOILED ? spoil(state, error) : STATUS_OK;

@@ -53,8 +53,7 @@ static enum status run_halves(struct together *t, struct halves halves, int star
                               struct error *error)
 {
     t->starts = starts;
-    if (split_half_create(&t->halves, &halves, starts, t->d.guess.seed, NULL, error) != STATUS_OK)
-        return error->status;
+    TRY(split_half_create(&t->halves, &halves, starts, t->d.guess.seed, NULL, error));
     return run_together(t, ranks, error);
 }
 

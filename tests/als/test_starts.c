@@ -23,9 +23,8 @@ static enum status run_starts(const struct coo *x, const struct backend_options 
     struct together t = make_together(under_test.kind, x, NULL, options, NULL, als);
     t.d.guess.seed = seed;
     t.starts = count;
-    if (starts_create(s, count, seed, NULL, error) != STATUS_OK ||
-        run_together(&t, under_test.ranks, error) != STATUS_OK)
-        return error->status;
+    TRY(starts_create(s, count, seed, NULL, error));
+    TRY(run_together(&t, under_test.ranks, error));
     struct ktensor *models = s->model;
     memcpy(models, t.models, (size_t)count * sizeof *models);
     memory_free(s->start);

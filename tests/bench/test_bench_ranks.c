@@ -71,8 +71,7 @@ static enum status measure(struct comm *c, void *context, struct error *error)
                                  .machine = {.one_host = true, .threads = 1}};
     memcpy(split.parts, job->parts, sizeof split.parts);
     is_wrong = c->rank == job->wrong_rank;
-    if (rank_tensor_open(&t, c, &split, NULL, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_tensor_open(&t, c, &split, NULL, error));
     request.tensor = &t;
     request.als_only = true;
     if (bench_run(&job->result[c->rank], &request, NULL, error) == STATUS_OK)

@@ -146,8 +146,7 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
     struct to_fit_request request = make_request(job->kind);
     request.options.device = device_of(job->kind, c->rank);
     struct rank_tensor t;
-    if (rank_tensor_open(&t, c, &split, NULL, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_tensor_open(&t, c, &split, NULL, error));
     request.tensor = &t;
     to_fit_measure(&job->of[c->rank], &request, NULL, error);
     rank_tensor_close(&t);

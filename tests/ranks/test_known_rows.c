@@ -24,10 +24,8 @@ static void count(struct comm *c, void *context, struct error *error)
     struct job *job = context;
     const struct rank_request request = {.row_bytes = 8};
     struct rank_tensor t = {0};
-    if (rank_tensor_share(&t, c, job->x, &request, error) != STATUS_OK)
-        goto done;
-    if (rank_tensor_divide_rows(&t, false, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, rank_tensor_share(&t, c, job->x, &request, error));
+    TRY_OR(done, rank_tensor_divide_rows(&t, false, error));
     known_rows_count(&job->known, &t, error);
 done:
     if (error->status != STATUS_OK)

@@ -103,8 +103,7 @@ static inline enum status write_parts(const struct example *e, const char *path,
     struct outfile f;
     struct checkpoint_piece piece[MOST_PIECES];
     struct checkpoint_pieces own, all = {.piece = piece};
-    if (outfile_open(&f, path, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_open(&f, path, error));
     for (uint64_t p = parts; p-- > 0 && error->status == STATUS_OK;) {
         struct checkpoint_rows model[CHECKPOINT_MODELS];
         for (int m = 0; m < CHECKPOINT_MODELS; m++)

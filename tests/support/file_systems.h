@@ -149,8 +149,7 @@ static inline void assert_content(const char *name, const char *expected)
 static inline enum status write_file(const char *path, const char *text, struct error *error)
 {
     struct outfile f;
-    if (outfile_open(&f, path, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_open(&f, path, error));
     if (outfile_write(&f, text, strlen(text), error) != STATUS_OK) {
         outfile_discard(&f);
         return error->status;

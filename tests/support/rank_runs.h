@@ -103,12 +103,9 @@ static inline enum status work_on_halves(struct together *t, const struct rank_t
     const int starts = t->starts ? t->starts : 1;
     if (c->rank > 0)
         split_half_create(&own, &t->halves.halves, starts, t->d.guess.seed, &t->halves, error);
-    if (comm_end_phase(c, error) != STATUS_OK)
-        goto done;
-    if (split_half_check(s, tensor, error) != STATUS_OK)
-        goto done;
-    if (split_half_run(s, tensor, t->kind, options, &t->d, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_end_phase(c, error));
+    TRY_OR(done, split_half_check(s, tensor, error));
+    TRY_OR(done, split_half_run(s, tensor, t->kind, options, &t->d, error));
     if (c->rank == 0)
         split_half_compare(s, &t->models[best], error);
     comm_end_phase(c, error);
@@ -185,8 +182,7 @@ static inline enum status run_als(struct backend *b, struct ktensor *k,
                                   const struct cpals_options *als, struct cpals_result *result,
                                   struct error *error)
 {
-    if (cpals_iterate(b, k, als, NULL, result, error) != STATUS_OK)
-        return error->status;
+    TRY(cpals_iterate(b, k, als, NULL, result, error));
     return cpals_store(b, k, als, NULL, result, error);
 }
 
@@ -235,8 +231,7 @@ static inline enum status run_from(const struct coo *x, struct ktensor *k,
     if (under_test.ranks == 1 && options->problem.holdout.share == 0)
         return run_alone(under_test.kind, x, k, &setting, als, result, error);
     struct together t = make_together(under_test.kind, x, NULL, &setting, k, als);
-    if (run_together(&t, under_test.ranks, error) != STATUS_OK)
-        return error->status;
+    TRY(run_together(&t, under_test.ranks, error));
     ktensor_free(k);
     *k = t.model;
     *result = t.result;

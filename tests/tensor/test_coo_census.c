@@ -27,8 +27,7 @@ static enum status each(void *pieces, coo_taker take, void *context, struct erro
         for (int n = 0; n < piece.shape.order; n++)
             piece.index[n] += first;
         piece.value += first;
-        if (take(context, &piece, error) != STATUS_OK)
-            return error->status;
+        TRY(take(context, &piece, error));
     }
     return STATUS_OK;
 }

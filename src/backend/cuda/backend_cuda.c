@@ -31,15 +31,10 @@ static enum status make_request(struct plan_request *request, const struct plan_
     uint64_t available, all;
     int processors, shared, cache;
     const int device = options->device;
-    if (device_memory_free(device, &available, &all, error) != STATUS_OK)
-        return error->status;
-    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
-        return error->status;
-    if (device_attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared, error) !=
-        STATUS_OK)
-        return error->status;
-    if (device_attribute(device, cudaDevAttrL2CacheSize, &cache, error) != STATUS_OK)
-        return error->status;
+    TRY(device_memory_free(device, &available, &all, error));
+    TRY(device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error));
+    TRY(device_attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared, error));
+    TRY(device_attribute(device, cudaDevAttrL2CacheSize, &cache, error));
     *request = (struct plan_request){
         .tensor = *tensor,
         .rank = options->problem.rank,
@@ -67,23 +62,15 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
 {
     const uint64_t rank = s->rank, square = rank * rank;
     for (int n = 0; n < s->order; n++) {
-        if (device_array_into(&s->model.gram[n], square, sizeof(double), error) != STATUS_OK)
-            return error->status;
-        if (device_array_into(&s->model.norm[n], rank, sizeof(double), error) != STATUS_OK)
-            return error->status;
+        TRY(device_array_into(&s->model.gram[n], square, sizeof(double), error));
+        TRY(device_array_into(&s->model.norm[n], rank, sizeof(double), error));
     }
-    if (device_columns_open(&s->columns, s->device, rank, s->stream, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->solve.inverse, square, sizeof(double), error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->solve.raw, square, sizeof(double), error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->solve.inner, rank, sizeof(double), error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->model.lambda, rank, sizeof(double), error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->scalars, 1, sizeof *s->scalars, error) != STATUS_OK)
-        return error->status;
+    TRY(device_columns_open(&s->columns, s->device, rank, s->stream, error));
+    TRY(device_array_into(&s->solve.inverse, square, sizeof(double), error));
+    TRY(device_array_into(&s->solve.raw, square, sizeof(double), error));
+    TRY(device_array_into(&s->solve.inner, rank, sizeof(double), error));
+    TRY(device_array_into(&s->model.lambda, rank, sizeof(double), error));
+    TRY(device_array_into(&s->scalars, 1, sizeof *s->scalars, error));
     s->result = device_pinned_array(1, sizeof *s->result, error);
     return error->status;
 }
@@ -93,15 +80,11 @@ static enum status open_small_matrices(struct device_state *s, struct error *err
 static enum status open_streams(struct device_state *s, struct error *error)
 {
     static const char doing[] = "a stream";
-    if (cuda_status(device_queue_create(&s->stream, QUEUE_LAST), doing, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(device_queue_create(&s->side, QUEUE_FIRST), doing, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(device_event_create(&s->solve.ready), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(device_queue_create(&s->stream, QUEUE_LAST), doing, error));
+    TRY(cuda_status(device_queue_create(&s->side, QUEUE_FIRST), doing, error));
+    TRY(cuda_status(device_event_create(&s->solve.ready), doing, error));
     for (int i = 0; i < 2; i++)
-        if (cuda_status(device_event_create_timed(&s->events.spare[i]), doing, error) != STATUS_OK)
-            return error->status;
+        TRY(cuda_status(device_event_create_timed(&s->events.spare[i]), doing, error));
     return device_staging_open(&s->staging, s->device, s->stream, error);
 }
 
@@ -147,8 +130,7 @@ static enum status open_dense(struct device_state *s, enum precision precision, 
     struct device_dense **dense = &s->dense_of[precision];
     const uint64_t ld = device_row_bytes(s->rank, precision) / precision_bytes(precision);
     const struct device_dense_place place = {s->device, s->stream, s->side};
-    if (device_dense_open(dense, &place, s->rank, ld, precision, error) != STATUS_OK)
-        return error->status;
+    TRY(device_dense_open(dense, &place, s->rank, ld, precision, error));
     return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, error) : STATUS_OK;
 }
 
@@ -156,8 +138,7 @@ static enum status open_tensor(struct device_state *s, const struct tensor_sourc
                                const struct plan *plan, struct progress *progress,
                                struct error *error)
 {
-    if (device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error));
     return source->file ? backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error)
                         : STATUS_OK;
 }
@@ -169,12 +150,10 @@ static enum status open_model(struct device_state *s, const struct problem *prob
     const enum precision first = precision_first(problem->precision);
     const enum precision last = precision_last(problem->precision);
     s->sweep.factors.wide_values = first != last;
-    if (open_small_matrices(s, error) != STATUS_OK)
-        return error->status;
-    if (open_dense(s, last, error) != STATUS_OK)
-        return error->status;
-    if (first != last && open_dense(s, first, error) != STATUS_OK)
-        return error->status;
+    TRY(open_small_matrices(s, error));
+    TRY(open_dense(s, last, error));
+    if (first != last)
+        TRY(open_dense(s, first, error));
     s->dense = s->dense_of[last];
     return STATUS_OK;
 }
@@ -183,18 +162,12 @@ static enum status open_all(struct device_state *s, const struct tensor_source *
                             const struct plan *plan, const struct problem *problem,
                             struct progress *progress, struct error *error)
 {
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
-    if (open_streams(s, error) != STATUS_OK)
-        return error->status;
-    if (open_tensor(s, source, plan, progress, error) != STATUS_OK)
-        return error->status;
-    if (open_model(s, problem, error) != STATUS_OK)
-        return error->status;
-    if (device_ranks_open(&s->ranks, source->ranks, s->device, error) != STATUS_OK)
-        return error->status;
-    if (device_row_update_open(s, problem, source, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
+    TRY(open_streams(s, error));
+    TRY(open_tensor(s, source, plan, progress, error));
+    TRY(open_model(s, problem, error));
+    TRY(device_ranks_open(&s->ranks, source->ranks, s->device, error));
+    TRY(device_row_update_open(s, problem, source, error));
     return plan->request.momentum ? device_momentum_open(s, error) : STATUS_OK;
 }
 
@@ -228,13 +201,12 @@ static enum status record_event(void *queue, int event, struct error *error)
 {
     struct device_state *s = queue;
     cudaEvent_t *own = &s->events.own[event], *at = &s->events.at[event];
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
     *at = s->m_early ? s->events.swept : s->events.end;
     if (*at)
         return STATUS_OK;
-    if (!*own && cuda_status(device_event_create_timed(own), "timing", error) != STATUS_OK)
-        return error->status;
+    if (!*own)
+        TRY(cuda_status(device_event_create_timed(own), "timing", error));
     *at = *own;
     return cuda_status(cudaEventRecord(*own, s->stream), "timing", error);
 }
@@ -243,8 +215,7 @@ static enum status time_elapsed(void *queue, int from, int to, double *seconds, 
 {
     struct device_state *s = queue;
     *seconds = 0;
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
     return cuda_status(device_event_seconds(s->events.at[from], s->events.at[to], seconds),
                        "timing", error);
 }

@@ -88,15 +88,12 @@ static enum status solve_common(const struct device_common_rows *c, struct devic
     const int n = pass->mode, size = c->ranks->all->size, me = c->ranks->all->rank;
     const uint64_t numbers = c->rows[n] * c->length;
     const size_t bytes = (size_t)size * numbers * sizeof *c->sent;
-    if (cuda_status(cudaMemsetAsync(c->sent, 0, bytes, pass->stream), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(cudaMemsetAsync(c->sent, 0, bytes, pass->stream), doing, error));
     for (int k = 0; k < size; k++) {
         const struct row_sent sent = place_of(c, n, k);
-        if (device_row_systems_piece(systems, pass, piece_of(c, k), &sent, error) != STATUS_OK)
-            return error->status;
+        TRY(device_row_systems_piece(systems, pass, piece_of(c, k), &sent, error));
     }
-    if (device_ranks_scatter_numbers(ranks, n, c->sent, numbers, pass->stream, error) != STATUS_OK)
-        return error->status;
+    TRY(device_ranks_scatter_numbers(ranks, n, c->sent, numbers, pass->stream, error));
     const struct row_sent mine = place_of(c, n, me);
     return device_row_systems_take(systems, pass, &mine, mode_rows_common(&c->ranks->mode[n], me),
                                    error);
@@ -107,8 +104,7 @@ static enum status sum_values(const struct device_common_rows *c,
                               const struct device_row_pass *pass, struct error *error)
 {
     for (uint32_t piece = 0; piece < pieces_of(c, pass->mode); piece++)
-        if (device_row_systems_piece(systems, pass, piece, NULL, error) != STATUS_OK)
-            return error->status;
+        TRY(device_row_systems_piece(systems, pass, piece, NULL, error));
     return STATUS_OK;
 }
 
@@ -119,7 +115,7 @@ enum status device_common_rows_pass(const struct device_common_rows *c, struct d
     const int n = pass->mode;
     if (pass->values)
         return sum_values(c, systems, pass, error);
-    if (c->rows[n] > 0 && solve_common(c, ranks, systems, pass, error) != STATUS_OK)
-        return error->status;
+    if (c->rows[n] > 0)
+        TRY(solve_common(c, ranks, systems, pass, error));
     return device_row_systems_piece(systems, pass, own_piece(c, n), NULL, error);
 }

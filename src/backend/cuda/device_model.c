@@ -25,9 +25,8 @@ static enum status make_gram(struct device_state *s, int n, struct error *error)
 static enum status sum_grams(struct device_state *s, struct error *error)
 {
     for (int n = 0; n < s->order; n++)
-        if (device_ranks_sum(&s->ranks, s->model.gram[n], s->model.gram[n], s->rank * s->rank,
-                             s->stream, error) != STATUS_OK)
-            return error->status;
+        TRY(device_ranks_sum(&s->ranks, s->model.gram[n], s->model.gram[n], s->rank * s->rank,
+                             s->stream, error));
     return device_ranks_wait(&s->ranks, s->stream, error);
 }
 
@@ -57,12 +56,10 @@ static enum status load_norms(struct device_state *s, int n, const struct carrie
                               double *norm, struct error *error)
 {
     norms_of(s, n, carried, norm);
-    if (load_gram(s, n, carried, error) != STATUS_OK)
-        return error->status;
+    TRY(load_gram(s, n, carried, error));
     cudaError_t code = cudaMemcpyAsync(s->model.norm[n], norm, s->rank * sizeof *norm,
                                        cudaMemcpyHostToDevice, s->stream);
-    if (cuda_status(code, "the factors", error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, "the factors", error));
     return device_ranks_wait(&s->ranks, s->stream, error);
 }
 
@@ -99,8 +96,7 @@ static enum status make_rows(struct device_state *s, int n, uint64_t seed, struc
                                      .seed = seed,
                                      .first = part->first[n]};
     _Static_assert(DENSE_NO_ROW == NO_ROW, "rows of zeros have one number");
-    if (device_state_send_rows(s, n, &args.row, error) != STATUS_OK)
-        return error->status;
+    TRY(device_state_send_rows(s, n, &args.row, error));
     return cuda_status(dense_random(&args, f->precision, s->stream), "the random start", error);
 }
 
@@ -142,13 +138,11 @@ static enum status load_modes(struct device_state *s, const struct model_source 
                               struct error *error)
 {
     for (int n = 0; n < s->order; n++) {
-        if (load_rows(s, n, from, error) != STATUS_OK)
-            return error->status;
-        if (s->rows.counts && device_row_update_sum_columns(s, n, s->sweep.factors.factor[n],
-                                                            s->rows.sum[n], error) != STATUS_OK)
-            return error->status;
-        if (load_norms(s, n, from->carried, norm, error) != STATUS_OK)
-            return error->status;
+        TRY(load_rows(s, n, from, error));
+        if (s->rows.counts)
+            TRY(device_row_update_sum_columns(s, n, s->sweep.factors.factor[n], s->rows.sum[n],
+                                              error));
+        TRY(load_norms(s, n, from->carried, norm, error));
         device_sweep_changed(&s->sweep, n);
     }
     return from->carried ? STATUS_OK : sum_grams(s, error);
@@ -160,18 +154,15 @@ enum status device_state_load(void *state, const struct model_source *from, stru
 {
     struct device_state *s = state;
     cudaError_t code;
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
     double *norm = memory_array(s->rank, sizeof *norm, error);
     if (!norm)
         return error->status;
     if (s->sweep.factors.precision != from->precision)
         device_state_set_precision(s, from->precision);
     code = cudaMemsetAsync(s->scalars, 0, sizeof *s->scalars, s->side);
-    if (cuda_status(code, "the result", error) != STATUS_OK)
-        goto done;
-    if (load_modes(s, from, norm, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, "the result", error));
+    TRY_OR(done, load_modes(s, from, norm, error));
     device_send(s->model.lambda, from->lambda, s->rank * sizeof *s->model.lambda, s->side, "lambda",
                 error);
 done:
@@ -203,20 +194,16 @@ static enum status rotate_columns(const struct device_state *s, const struct rot
 {
     const size_t rest = (s->rank - 1) * q->entry;
     char *a = q->a, *room = q->room;
-    if (copy_columns(s, q, room + q->entry, a, rest, error) != STATUS_OK)
-        return error->status;
-    if (copy_columns(s, q, room, a + rest, q->entry, error) != STATUS_OK)
-        return error->status;
+    TRY(copy_columns(s, q, room + q->entry, a, rest, error));
+    TRY(copy_columns(s, q, room, a + rest, q->entry, error));
     return copy_columns(s, q, a, room, rest + q->entry, error);
 }
 
 enum status device_state_rotate(void *state, int mode, struct error *error)
 {
     struct device_state *s = state;
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
-    if (device_state_wait(s, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
+    TRY(device_state_wait(s, error));
     device_state_forget(s);
     device_sweep_changed(&s->sweep, mode);
     if (s->rank == 1)
@@ -225,7 +212,6 @@ enum status device_state_rotate(void *state, int mode, struct error *error)
     const size_t entry = precision_bytes(f->precision), number = sizeof *s->solve.inner;
     const struct rotated rows = {f->factor[mode], f->m, f->shape.dims[mode], s->ld * entry, entry};
     const struct rotated norms = {s->model.norm[mode], s->solve.inner, 1, s->rank * number, number};
-    if (rotate_columns(s, &rows, error) != STATUS_OK)
-        return error->status;
+    TRY(rotate_columns(s, &rows, error));
     return rotate_columns(s, &norms, error);
 }

@@ -25,20 +25,13 @@ enum status device_momentum_open(struct device_state *s, struct error *error)
         if (!wanted[n])
             continue;
         previous->factor = device_array(device_ranks_rows(s->ranks.ranks, n), row_bytes, error);
-        if (error->status != STATUS_OK)
-            return error->status;
-        if (device_array_into(&previous->gram, s->rank * s->rank, sizeof *previous->gram, error) !=
-            STATUS_OK)
-            return error->status;
-        if (device_array_into(&previous->norm, s->rank, sizeof *previous->norm, error) != STATUS_OK)
-            return error->status;
-        if (s->rows.counts &&
-            device_array_into(&previous->sum, s->rank, sizeof *previous->sum, error) != STATUS_OK)
-            return error->status;
+        TRY(error->status);
+        TRY(device_array_into(&previous->gram, s->rank * s->rank, sizeof *previous->gram, error));
+        TRY(device_array_into(&previous->norm, s->rank, sizeof *previous->norm, error));
+        if (s->rows.counts)
+            TRY(device_array_into(&previous->sum, s->rank, sizeof *previous->sum, error));
     }
-    if (device_array_into(&m->raw, (uint64_t)s->order * s->rank * s->rank, sizeof *m->raw, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&m->raw, (uint64_t)s->order * s->rank * s->rank, sizeof *m->raw, error));
     for (int p = 0; p < 2; p++)
         if (s->dense_of[p] && device_dense_open_extrapolate(s->dense_of[p], error) != STATUS_OK)
             return error->status;
@@ -163,9 +156,8 @@ static enum status queue_sums(struct device_state *s, struct error *error)
     s->events.end = NULL;
     for (int n = 0; n < s->order; n++) {
         const struct device_previous *previous = &s->momentum.previous[n];
-        if (previous->factor && device_row_update_sum_columns(s, n, previous->factor, previous->sum,
-                                                              error) != STATUS_OK)
-            return error->status;
+        if (previous->factor)
+            TRY(device_row_update_sum_columns(s, n, previous->factor, previous->sum, error));
     }
     return cuda_status(device_queue_follow(s->side, s->stream, s->momentum.decided), doing, error);
 }
@@ -176,13 +168,11 @@ static enum status queue_step(struct device_state *s, struct error *error)
     const struct dense_extrapolate_args args = step_of_modes(s);
     const uint64_t grams = (uint64_t)args.modes * s->rank * s->rank;
     double *raw = s->momentum.raw;
-    if (device_dense_extrapolate(s->dense, &args, raw, error) != STATUS_OK)
-        return error->status;
+    TRY(device_dense_extrapolate(s->dense, &args, raw, error));
     s->events.end = device_dense_passed(s->dense);
-    if (s->rows.counts && queue_sums(s, error) != STATUS_OK)
-        return error->status;
-    if (device_ranks_sum(&s->ranks, raw, raw, grams, s->side, error) != STATUS_OK)
-        return error->status;
+    if (s->rows.counts)
+        TRY(queue_sums(s, error));
+    TRY(device_ranks_sum(&s->ranks, raw, raw, grams, s->side, error));
     return device_dense_extrapolated(s->dense, &args, raw, error);
 }
 
@@ -192,12 +182,10 @@ enum status device_momentum_queue(struct device_state *s, int mode, const struct
                                   double epsilon, struct error *error)
 {
     const bool steps = !momentum_is_plain(before->sweeps + 1);
-    if (queue_decision(s, mode, before, epsilon, steps, error) != STATUS_OK)
-        return error->status;
+    TRY(queue_decision(s, mode, before, epsilon, steps, error));
     if (!steps)
         return STATUS_OK;
-    if (queue_step(s, error) != STATUS_OK)
-        return error->status;
+    TRY(queue_step(s, error));
     begin_step(s);
     s->momentum.prepared = STEP_BEGUN;
     return STATUS_OK;
@@ -229,13 +217,9 @@ enum status device_momentum_step(struct device_state *s, const struct momentum_s
 {
     device_state_drop_m(s);
     if (step->now != 0) {
-        if (keep_lambda(s, error) != STATUS_OK)
-            return error->status;
-        if (device_send(&s->scalars->momentum.step, step, sizeof *step, s->stream, doing, error) !=
-            STATUS_OK)
-            return error->status;
-        if (queue_step(s, error) != STATUS_OK)
-            return error->status;
+        TRY(keep_lambda(s, error));
+        TRY(device_send(&s->scalars->momentum.step, step, sizeof *step, s->stream, doing, error));
+        TRY(queue_step(s, error));
     }
     begin_step(s);
     return STATUS_OK;

@@ -101,10 +101,9 @@ static enum status build_orderings(const struct wanted_orderings *w, struct devi
     cudaStream_t stream = x->pool->stream;
     int kind[MAX_ORDER + 1], count = list_orderings(kind, w, x);
     double start = clock_now();
-    if (count > 1 && presort(x, error) != STATUS_OK)
-        goto done;
-    if (finish(stream, &start, &w->seconds->presort, error) != STATUS_OK)
-        goto done;
+    if (count > 1)
+        TRY_OR(done, presort(x, error));
+    TRY_OR(done, finish(stream, &start, &w->seconds->presort, error));
     for (int i = 0; i < count; i++) {
         const bool is_alto = kind[i] == ORDERING_ALTO;
         struct device_tensor *built = is_alto ? w->alto : &w->ordered[kind[i]];
@@ -115,10 +114,8 @@ static enum status build_orderings(const struct wanted_orderings *w, struct devi
             .last = i == count - 1,
             .tile = w->tile && !is_alto && w->tile[kind[i]].modes > 0 ? &w->tile[kind[i]] : NULL,
             .lowest = w->lowest && !is_alto ? &w->lowest[kind[i]] : NULL};
-        if (device_tensor_build(built, x, &options, error) != STATUS_OK)
-            goto done;
-        if (finish(stream, &start, seconds, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, device_tensor_build(built, x, &options, error));
+        TRY_OR(done, finish(stream, &start, seconds, error));
         progress_update(progress, (double)(i + 1) / count, "ordering %d of %d", i + 1, count);
     }
 done:
@@ -177,10 +174,8 @@ static enum status build_modes(struct device_orderings *o, struct device_coo *x,
                                             .precision = o->plan.request.precision,
                                             .seconds = &o->seconds};
     tile_choose_all(tile, &o->plan, &x->shape, x->nnz, mode);
-    if (choose_lowest(lowest, &wanted, x, error) != STATUS_OK)
-        return error->status;
-    if (choose_cache_tiles(o, tile, &wanted, x, error) != STATUS_OK)
-        return error->status;
+    TRY(choose_lowest(lowest, &wanted, x, error));
+    TRY(choose_cache_tiles(o, tile, &wanted, x, error));
     memcpy(o->tuples, x->shape.dims, sizeof o->tuples);
     return build_orderings(&wanted, x, progress, error);
 }
@@ -206,8 +201,7 @@ static enum status build_tuples(struct device_orderings *o, int group, struct de
                                             .seconds = &unused};
     for (int k = 0; k < tuples->shape.order - 1; k++)
         modes[k] = true;
-    if (build_orderings(&wanted, tuples, NULL, error) != STATUS_OK)
-        return error->status;
+    TRY(build_orderings(&wanted, tuples, NULL, error));
     o->product[group] = device_pool_keep(pool, o->tuples[group], row_bytes, error);
     if (!o->product[group])
         return error->status;
@@ -222,12 +216,10 @@ static enum status build_shared(struct device_orderings *o, struct device_coo *x
     const struct device_pool *pool = x->pool;
     const struct mode_groups *groups = &o->sweep.groups;
     struct device_grouped_tensor grouped;
-    if (device_mode_groups_apply(&grouped, groups, x, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_mode_groups_apply(&grouped, groups, x, error));
     memcpy(o->coordinate, grouped.coordinate, sizeof o->coordinate);
     memset(grouped.coordinate, 0, sizeof grouped.coordinate);
-    if (build_decided(o, x, progress, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, build_decided(o, x, progress, error));
     for (int g = 0; g < groups->groups; g++)
         if (mode_groups_size(groups, g) > 1 &&
             build_tuples(o, g, &grouped.tuples[g], error) != STATUS_OK)
@@ -250,8 +242,7 @@ static enum status upload(struct device_orderings *o, struct device_coo *coo,
         device_coo_decode(coo, source->file, staging, &o->pool, error);
     else
         device_coo_upload(coo, source->x, staging, &o->pool, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     if (!source->parts && source->file)
         o->norm_sq = coo->norm_sq;
     o->shape = coo->shape;
@@ -313,8 +304,8 @@ static enum status build_once(struct device_orderings *o, const struct tensor_so
     struct device_coo coo = {0};
     if (upload(o, &coo, source, staging, error) != STATUS_OK || coo.nnz == 0)
         goto done;
-    if (first && choose_groups(o, &coo, error) != STATUS_OK)
-        goto done;
+    if (first)
+        TRY_OR(done, choose_groups(o, &coo, error));
     (o->sweep.grouped ? build_shared : build_decided)(o, &coo, progress, error);
 done:
     device_coo_free(&coo);
@@ -330,10 +321,8 @@ static enum status build_dealt_mode(struct device_orderings *o, int n, const str
     struct device_coo coo = {0};
     double start = clock_now();
     only[n] = true;
-    if (device_coo_upload(&coo, x, staging, &o->pool, error) != STATUS_OK)
-        goto done;
-    if (finish(staging->stream, &start, &o->seconds.upload, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_coo_upload(&coo, x, staging, &o->pool, error));
+    TRY_OR(done, finish(staging->stream, &start, &o->seconds.upload, error));
     build_modes(o, &coo, only, progress, error);
 done:
     device_coo_free(&coo);
@@ -393,17 +382,14 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
         return STATUS_OK;
     }
     if (!plan->streamed) {
-        if (device_pool_open(&o->pool, staging->device, staging->stream, bytes_to_reserve(plan),
-                             error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, device_pool_open(&o->pool, staging->device, staging->stream,
+                                      bytes_to_reserve(plan), error));
         (dealt ? build_dealt : build_in_memory)(o, source, staging, progress, error);
-        if (error->status != STATUS_OK)
-            goto done;
+        TRY_OR(done, error->status);
         device_pool_trim(&o->pool);
     }
-    if (o->plan.streamed &&
-        device_orderings_stream(o, source, staging, progress, error) != STATUS_OK)
-        goto done;
+    if (o->plan.streamed)
+        TRY_OR(done, device_orderings_stream(o, source, staging, progress, error));
     if (plan->request.group)
         o->seconds.grouping = clock_now() - start - backend_build_seconds(&o->seconds);
 done:

@@ -37,10 +37,8 @@ static enum status pack_replicas(struct device_orderings *o, const struct coo *x
         struct packed_tensor packed = {0};
         if (!o->replicas.failed[n])
             continue;
-        if (packed_tensor_build(&packed, x, n, segment_nnz, progress, error) != STATUS_OK)
-            return error->status;
-        if (device_stream_adopt(stream, &packed, error) != STATUS_OK)
-            return error->status;
+        TRY(packed_tensor_build(&packed, x, n, segment_nnz, progress, error));
+        TRY(device_stream_adopt(stream, &packed, error));
         o->replicas.failed[n] = false;
         o->seconds.replica[n] = clock_lap(&start);
     }
@@ -56,8 +54,7 @@ static enum status build_replicas(struct device_orderings *o, const struct tenso
     int failed = 0;
     if (o->plan.replicas == 0)
         return STATUS_OK;
-    if (device_replicas_build(&o->replicas, &o->stream, error) != STATUS_OK)
-        return error->status;
+    TRY(device_replicas_build(&o->replicas, &o->stream, error));
     memcpy(o->seconds.replica, o->replicas.seconds, sizeof o->seconds.replica);
     for (int n = o->shape.order - 1; n >= 0; n--)
         failed = o->replicas.failed[n] ? n + 1 : failed;
@@ -69,8 +66,8 @@ static enum status build_replicas(struct device_orderings *o, const struct tenso
             "there is not enough memory, of the GPU or of the host, for an ordering of "
             "mode %d",
             failed);
-    if (source->file && blco_file_read(source->file, &read, progress, error) != STATUS_OK)
-        return error->status;
+    if (source->file)
+        TRY(blco_file_read(source->file, &read, progress, error));
     pack_replicas(o, source->file ? &read : source->x, progress, error);
     coo_free(&read);
     return error->status;
@@ -102,19 +99,16 @@ enum status device_orderings_stream(struct device_orderings *o, const struct ten
     struct coo read = {0};
     double start = clock_now();
     if (source->file && !plan_takes_packed(&o->plan)) {
-        if (blco_file_read(source->file, &read, progress, error) != STATUS_OK)
-            return error->status;
+        TRY(blco_file_read(source->file, &read, progress, error));
         from = (struct tensor_source){.x = &read};
     }
     pack_alto(&alto, &from, &o->plan, progress, error);
     coo_free(&read);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     o->seconds.alto = clock_lap(&start);
     if (source->file)
         o->norm_sq = packed_tensor_norm_sq(&alto);
-    if (open_stream(o, &alto, error) != STATUS_OK)
-        return error->status;
+    TRY(open_stream(o, &alto, error));
     o->seconds.upload = clock_lap(&start);
     expect_replicas(o, staging);
     return build_replicas(o, source, progress, error);

@@ -10,8 +10,7 @@ static enum status check_all_read(const struct device_coo *d, const struct tenso
 {
     double sum[] = {(double)d->nnz, *norm_sq};
     uint64_t nnz = source->file->header->nnz;
-    if (comm_allreduce_sum(source->ranks->all, sum, 2, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(source->ranks->all, sum, 2, error));
     *norm_sq = sum[1];
     if ((uint64_t)sum[0] == nnz)
         return STATUS_OK;
@@ -29,8 +28,8 @@ static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, 
     unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
     if (!touched)
         return error->status;
-    if (d->nnz > 0 && device_coo_touched(d, n, touched, rows, error) != STATUS_OK)
-        goto done;
+    if (d->nnz > 0)
+        TRY_OR(done, device_coo_touched(d, n, touched, rows, error));
     rank_rows_divide_mode(r, n, touched, error);
 done:
     memory_free(touched);
@@ -44,11 +43,9 @@ static enum status divide(const struct device_coo *d, const struct tensor_source
 {
     struct rank_rows *r = source->ranks;
     r->norm_sq = d->norm_sq;
-    if (check_all_read(d, source, &r->norm_sq, error) != STATUS_OK)
-        return error->status;
+    TRY(check_all_read(d, source, &r->norm_sq, error));
     for (int n = 0; n < d->shape.order; n++)
-        if (divide_rows(d, r, n, error) != STATUS_OK)
-            return error->status;
+        TRY(divide_rows(d, r, n, error));
     return STATUS_OK;
 }
 
@@ -73,16 +70,14 @@ enum status device_part_read(struct device_coo *d, const struct tensor_source *s
                              const struct device_pool *pool, struct error *error)
 {
     struct rank_rows *r = source->ranks;
-    if (device_coo_decode_part(d, source->file, &r->range, staging, pool, error) != STATUS_OK)
-        return error->status;
+    TRY(device_coo_decode_part(d, source->file, &r->range, staging, pool, error));
     if (!r->divided && divide(d, source, error) != STATUS_OK) {
         comm_abort(r->all, error);
         goto done;
     }
     *norm_sq = r->norm_sq;
     for (int n = 0; n < d->shape.order; n++)
-        if (renumber(d, r, n, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, renumber(d, r, n, error));
     const struct shape here = part_shape(&r->part);
     device_coo_linearise(d, &here, error);
 done:

@@ -13,8 +13,7 @@ static enum status widen(struct device_state *s, int n, struct error *error)
     static const char doing[] = "widening a factor matrix";
     cudaError_t code = dense_widen_rows(f->factor[n], s->ld, f->m, bytes / sizeof(double), rows,
                                         s->rank, s->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     code = cudaMemcpyAsync(f->factor[n], f->m, rows * bytes, cudaMemcpyDeviceToDevice, s->stream);
     return cuda_status(code, doing, error);
 }
@@ -32,13 +31,10 @@ void device_state_set_precision(struct device_state *s, enum precision precision
 enum status device_state_widen(void *state, struct error *error)
 {
     struct device_state *s = state;
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
-    if (device_state_wait(s, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
+    TRY(device_state_wait(s, error));
     for (int n = 0; n < s->order; n++)
-        if (widen(s, n, error) != STATUS_OK)
-            return error->status;
+        TRY(widen(s, n, error));
     device_state_set_precision(s, PRECISION_DOUBLE);
     return STATUS_OK;
 }

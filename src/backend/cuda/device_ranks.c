@@ -14,8 +14,7 @@ static enum status open_peers(struct device_ranks *r, int n, int device, struct 
         r->peers[n] = r->all;
     if (r->peers[n] || peers->size == 1)
         return STATUS_OK;
-    if (device_comm_init(&r->peers[n], peers, device, error) != STATUS_OK)
-        return error->status;
+    TRY(device_comm_init(&r->peers[n], peers, device, error));
     return device_comm_wait(r->peers[n], error);
 }
 
@@ -29,13 +28,11 @@ enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ra
         comm_abort(ranks->all, error);
         return error->status;
     }
-    if (!r->all && device_comm_init(&r->all, ranks->all, device, error) != STATUS_OK)
-        return error->status;
-    if (device_comm_wait(r->all, error) != STATUS_OK)
-        return error->status;
+    if (!r->all)
+        TRY(device_comm_init(&r->all, ranks->all, device, error));
+    TRY(device_comm_wait(r->all, error));
     for (int n = 0; n < ranks->part.whole.order; n++)
-        if (open_peers(r, n, device, error) != STATUS_OK)
-            return error->status;
+        TRY(open_peers(r, n, device, error));
     return STATUS_OK;
 }
 
@@ -87,8 +84,8 @@ static enum status end(struct device_ranks *r, cudaStream_t stream, struct error
 
 static enum status record(cudaEvent_t *event, cudaStream_t stream, struct error *error)
 {
-    if (!*event && cuda_status(device_event_create_timed(event), "timing", error) != STATUS_OK)
-        return error->status;
+    if (!*event)
+        TRY(cuda_status(device_event_create_timed(event), "timing", error));
     return cuda_status(cudaEventRecord(*event, stream), "timing", error);
 }
 
@@ -103,14 +100,12 @@ static enum status move(struct device_ranks *r, int n, collective *call,
     bool timed = r->moves < DEVICE_MOST_MOVES;
     if (!r->peers[n] || stripes->stripe == 0)
         return STATUS_OK;
-    if (begin(r, stream, error) != STATUS_OK)
-        return error->status;
-    if (timed && record(&r->begin[r->moves], stream, error) != STATUS_OK)
-        return error->status;
-    if (call(r->peers[n], stripes, stream, error) != STATUS_OK)
-        return error->status;
-    if (timed && record(&r->end[r->moves], stream, error) != STATUS_OK)
-        return error->status;
+    TRY(begin(r, stream, error));
+    if (timed)
+        TRY(record(&r->begin[r->moves], stream, error));
+    TRY(call(r->peers[n], stripes, stream, error));
+    if (timed)
+        TRY(record(&r->end[r->moves], stream, error));
     r->moves += timed;
     return end(r, stream, error);
 }
@@ -160,10 +155,8 @@ static enum status reduce(struct device_ranks *r, const struct device_numbers *x
 {
     if (!r->all)
         return STATUS_OK;
-    if (begin(r, stream, error) != STATUS_OK)
-        return error->status;
-    if (device_comm_allreduce(r->all, x, stream, error) != STATUS_OK)
-        return error->status;
+    TRY(begin(r, stream, error));
+    TRY(device_comm_allreduce(r->all, x, stream, error));
     return end(r, stream, error);
 }
 
@@ -192,9 +185,7 @@ static enum status book_moves(struct device_ranks *r, struct error *error)
     r->moves = 0;
     for (int i = 0; i < moves; i++) {
         double seconds;
-        if (cuda_status(device_event_seconds(r->begin[i], r->end[i], &seconds), "timing", error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(cuda_status(device_event_seconds(r->begin[i], r->end[i], &seconds), "timing", error));
         r->ranks->all->seconds += seconds;
     }
     return STATUS_OK;
@@ -212,8 +203,7 @@ static enum status poll(struct device_ranks *r, cudaStream_t stream, struct erro
         }
         sched_yield();
     }
-    if (comm_check(r->ranks->all, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_check(r->ranks->all, error));
     return cuda_status(code, "an iteration", error);
 }
 
@@ -221,8 +211,7 @@ enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struc
 {
     if (!r->all)
         return cuda_status(cudaStreamSynchronize(stream), "an iteration", error);
-    if (poll(r, stream, error) != STATUS_OK)
-        return error->status;
+    TRY(poll(r, stream, error));
     return book_moves(r, error);
 }
 

@@ -23,15 +23,12 @@ static enum status add_gram(struct device_state *s, int n, struct double_double 
     host = memory_array(slices, size * sizeof *host, error);
     if (!host)
         goto done;
-    if (device_array_into(&partial, slices * size, sizeof *partial, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_array_into(&partial, slices * size, sizeof *partial, error));
     cudaError_t code = residual_gram(own, rows->count, f->vectors, (uint32_t)s->rank, f->precision,
                                      slices, partial, s->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        goto done;
-    if (device_fetch(host, partial, slices * size * sizeof *host, s->stream, doing, error) !=
-        STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, doing, error));
+    TRY_OR(done,
+           device_fetch(host, partial, slices * size * sizeof *host, s->stream, doing, error));
     for (uint64_t i = 0; i < s->rank; i++)
         for (uint64_t j = i; j < s->rank; j++)
             for (uint64_t k = 0; k < slices; k++)
@@ -93,21 +90,14 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
     double *weight = NULL;
     if (!host)
         goto done;
-    if (device_array_into(&sum, sums, sizeof *sum, error) != STATUS_OK)
-        goto done;
-    if (device_array_into(&weight, s->rank, sizeof *weight, error) != STATUS_OK)
-        goto done;
-    if (cuda_status(cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream), doing, error) !=
-        STATUS_OK)
-        goto done;
-    if (cuda_status(cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight,
-                                    cudaMemcpyHostToDevice, s->stream),
-                    doing, error) != STATUS_OK)
-        goto done;
-    if (queue_nonzeros(s, r, weight, sum, error) != STATUS_OK)
-        goto done;
-    if (device_fetch(host, sum, sums * sizeof *host, s->stream, doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_array_into(&sum, sums, sizeof *sum, error));
+    TRY_OR(done, device_array_into(&weight, s->rank, sizeof *weight, error));
+    TRY_OR(done, cuda_status(cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream), doing, error));
+    TRY_OR(done, cuda_status(cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight,
+                                             cudaMemcpyHostToDevice, s->stream),
+                             doing, error));
+    TRY_OR(done, queue_nonzeros(s, r, weight, sum, error));
+    TRY_OR(done, device_fetch(host, sum, sums * sizeof *host, s->stream, doing, error));
     for (uint64_t k = 0; k < sums; k++)
         r->nonzeros = dd_add(r->nonzeros, host[k]);
 done:
@@ -122,17 +112,13 @@ done:
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error)
 {
     struct device_state *s = state;
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
-    if (device_state_wait(s, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
+    TRY(device_state_wait(s, error));
     device_state_drop_m(s);
     r->norm_sq = s->sweep.orderings.norm_sq;
     r->unlisted = s->rows.count.weight;
-    if (device_values_weights(s, r->weight, error) != STATUS_OK)
-        return error->status;
+    TRY(device_values_weights(s, r->weight, error));
     for (int n = 0; n < s->order; n++)
-        if (add_gram(s, n, r->gram[n], error) != STATUS_OK)
-            return error->status;
+        TRY(add_gram(s, n, r->gram[n], error));
     return s->sweep.is_empty ? STATUS_OK : sum_nonzeros(s, r, error);
 }

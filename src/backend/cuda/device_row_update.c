@@ -61,10 +61,8 @@ static enum status open_counts(struct device_state *s, const struct problem *pro
     u->null = source->null;
     u->of_count = exp2(-source->exponent);
     for (int n = 0; n < s->order; n++)
-        if (device_array_into(&u->sum[n], s->rank, sizeof(double), error) != STATUS_OK)
-            return error->status;
-    if (device_array_into(&u->made, s->rank, sizeof *u->made, error) != STATUS_OK)
-        return error->status;
+        TRY(device_array_into(&u->sum[n], s->rank, sizeof(double), error));
+    TRY(device_array_into(&u->made, s->rank, sizeof *u->made, error));
     return device_array_into(&u->partial, DENSE_SUM_PARTS * s->rank, sizeof *u->partial, error);
 }
 
@@ -74,12 +72,10 @@ static enum status open_pieces(struct device_state *s, struct device_row_source 
 {
     struct device_row_update *u = &s->rows;
     struct device_row_cuts cuts[MAX_ORDER] = {{0}};
-    if (device_common_rows_open(&u->common, s->ranks.ranks, size, u->counts, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_common_rows_open(&u->common, s->ranks.ranks, size, u->counts, error));
     from->cuts = cuts;
     for (int n = 0; n < s->order; n++) {
-        if (device_common_rows_cut(&u->common, n, &cuts[n], error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, device_common_rows_cut(&u->common, n, &cuts[n], error));
         const uint64_t steps = cuts[n].count + 1, rows = u->common.rows[n];
         from->steps = steps > from->steps ? steps : from->steps;
         from->sums = rows > from->sums ? rows : from->sums;
@@ -108,8 +104,8 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
     u->count = problem_count(problem, -1);
     if (!u->on)
         return STATUS_OK;
-    if (problem->loss == LOSS_POISSON && open_counts(s, problem, source, error) != STATUS_OK)
-        return error->status;
+    if (problem->loss == LOSS_POISSON)
+        TRY(open_counts(s, problem, source, error));
     for (int n = 0; n < s->order; n++)
         from.tensor[n] = o->ordered[n].blco.nnz > 0 ? &o->ordered[n] : NULL;
     if (!device_ranks_alone(&s->ranks))
@@ -140,9 +136,7 @@ enum status device_row_update_sum_columns(struct device_state *s, int n, const v
         .rank = (uint32_t)s->rank,
         .partial = s->rows.partial,
         .sum = sum};
-    if (cuda_status(dense_column_sums(&args, s->sweep.factors.precision, s->stream), doing,
-                    error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(dense_column_sums(&args, s->sweep.factors.precision, s->stream), doing, error));
     return device_ranks_sum(&s->ranks, sum, sum, s->rank, s->stream, error);
 }
 
@@ -188,14 +182,10 @@ static enum status queue_pass(struct device_state *s, int mode, bool values, str
                                            .counts = u->counts,
                                            .weighed = u->counts && u->weighed,
                                            .of_count = u->of_count};
-    if (cuda_status(row_common_make(&common, s->side), doing, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), doing, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(cuda_status(row_common_make(&common, s->side), doing, error));
+    TRY(cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), doing, error));
     struct device_row_pass pass = {.mode = mode, .stream = s->stream};
-    if (device_row_systems_begin(&u->systems, &s->sweep.factors, &rules, &pass, error) != STATUS_OK)
-        return error->status;
+    TRY(device_row_systems_begin(&u->systems, &s->sweep.factors, &rules, &pass, error));
     return device_ranks_alone(&s->ranks)
                ? device_row_systems_solve(&u->systems, &pass, error)
                : device_common_rows_pass(&u->common, &s->ranks, &u->systems, &pass, error);
@@ -211,9 +201,7 @@ static enum status queue_totals(struct device_state *s, int mode, bool values,
 {
     struct row_totals *to = &s->scalars->rows.totals;
     double *numbers = &to->misfit;
-    if (device_row_systems_totals(&s->rows.systems, mode, values, to, model, stream, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(device_row_systems_totals(&s->rows.systems, mode, values, to, model, stream, error));
     return device_ranks_sum(&s->ranks, numbers, numbers, TOTALS, stream, error);
 }
 
@@ -223,8 +211,7 @@ enum status device_row_update_values(struct device_state *s, int mode, struct er
     struct device_row_scalars *to = &s->scalars->rows;
     const struct row_model_args model = {.sum = u->sum[mode], .to = &to->model};
     const struct row_model_args none = {.lambda = NULL};
-    if (queue_pass(s, mode, true, error) != STATUS_OK)
-        return error->status;
+    TRY(queue_pass(s, mode, true, error));
     return queue_totals(s, mode, true, u->counts ? &model : &none, s->stream, error);
 }
 
@@ -232,16 +219,14 @@ enum status device_row_update_values(struct device_state *s, int mode, struct er
 static enum status queue_counts(struct device_state *s, int mode, struct error *error)
 {
     const struct row_model_args none = {.lambda = NULL};
-    if (device_row_systems_totals(&s->rows.systems, mode, false, &s->scalars->rows.solved[mode],
-                                  &none, s->stream, error) != STATUS_OK)
-        return error->status;
+    TRY(device_row_systems_totals(&s->rows.systems, mode, false, &s->scalars->rows.solved[mode],
+                                  &none, s->stream, error));
     return device_row_update_sum_columns(s, mode, s->sweep.factors.m, s->rows.made, error);
 }
 
 enum status device_row_update_solve(struct device_state *s, int mode, struct error *error)
 {
-    if (queue_pass(s, mode, false, error) != STATUS_OK)
-        return error->status;
+    TRY(queue_pass(s, mode, false, error));
     return s->rows.counts ? queue_counts(s, mode, error) : STATUS_OK;
 }
 
@@ -249,8 +234,7 @@ enum status device_row_update_normalise(struct device_state *s, int mode, struct
 {
     const struct dense_norms to = {s->solve.raw, s->rows.made, s->model.norm[mode],
                                    s->model.gram[mode]};
-    if (device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error) != STATUS_OK)
-        return error->status;
+    TRY(device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error));
     if (!s->rows.counts)
         return STATUS_OK;
     return cuda_status(cudaMemcpyAsync(s->rows.sum[mode], s->rows.made, s->rank * sizeof(double),
@@ -268,11 +252,9 @@ enum status device_row_update_sums(struct device_state *s, int mode, struct erro
     if (!s->rows.counts)
         return queue_totals(s, mode, false, &model, s->side, error);
     s->events.end = NULL;
-    if (device_row_update_values(s, mode, error) != STATUS_OK)
-        return error->status;
-    if (device_ranks_max(&s->ranks, &to->solved[0].misfit, (uint64_t)s->order * TOTALS, s->stream,
-                         error) != STATUS_OK)
-        return error->status;
+    TRY(device_row_update_values(s, mode, error));
+    TRY(device_ranks_max(&s->ranks, &to->solved[0].misfit, (uint64_t)s->order * TOTALS, s->stream,
+                         error));
     return cuda_status(device_queue_follow(s->side, s->stream, s->solve.ready), doing, error);
 }
 
@@ -311,9 +293,8 @@ enum status device_row_update_fit(const struct device_state *s, int mode, struct
         const struct fit_squares squares = squares_of(s, mode);
         return backend_fit_of(fit, &squares, mode + 1, error);
     }
-    if (backend_fit_of_counts(fit, r->totals.misfit + r->model, s->rows.null.deviance, r->model,
-                              mode + 1, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_fit_of_counts(fit, r->totals.misfit + r->model, s->rows.null.deviance, r->model,
+                              mode + 1, error));
     for (int n = 0; n < s->order; n++)
         fit->violation = fmax(fit->violation, s->rules.fixed[n] ? 0 : r->solved[n].violation);
     return STATUS_OK;

@@ -31,10 +31,8 @@ static enum status lift_zeros(struct device_state *s, int n, struct error *error
 {
     const struct mode_rows *rows = &s->ranks.ranks->mode[n];
     const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
-    if (lift_rows(s, n, rows->first, rows->first + rows->count, error) != STATUS_OK)
-        return error->status;
-    if (device_ranks_gather(&s->ranks, n, &a, s->stream, error) != STATUS_OK)
-        return error->status;
+    TRY(lift_rows(s, n, rows->first, rows->first + rows->count, error));
+    TRY(device_ranks_gather(&s->ranks, n, &a, s->stream, error));
     device_sweep_changed(&s->sweep, n);
     return device_row_update_sum_columns(s, n, s->sweep.factors.factor[n], s->rows.sum[n], error);
 }
@@ -51,14 +49,11 @@ static enum status scale_columns(struct device_state *s, double *lambda, struct 
             continue;
         const struct dense_norms to = {s->solve.raw, s->rows.sum[n], s->model.norm[n],
                                        s->model.gram[n]};
-        if (cuda_status(cudaMemcpyAsync(s->solve.raw, s->model.gram[n], s->rank * row,
-                                        cudaMemcpyDeviceToDevice, s->side),
-                        doing, error) != STATUS_OK)
-            goto done;
-        if (device_dense_normalise(s->dense, &to, n + 1, &s->scalars->bad, error) != STATUS_OK)
-            goto done;
-        if (device_fetch(norm, s->model.norm[n], row, s->side, doing, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, cuda_status(cudaMemcpyAsync(s->solve.raw, s->model.gram[n], s->rank * row,
+                                                 cudaMemcpyDeviceToDevice, s->side),
+                                 doing, error));
+        TRY_OR(done, device_dense_normalise(s->dense, &to, n + 1, &s->scalars->bad, error));
+        TRY_OR(done, device_fetch(norm, s->model.norm[n], row, s->side, doing, error));
         for (uint64_t r = 0; r < s->rank; r++)
             lambda[r] *= norm[r];
     }
@@ -76,12 +71,9 @@ static enum status put_lambda(struct device_state *s, const double *lambda, stru
 static enum status find_scale(struct device_state *s, int mode, double *scale, struct error *error)
 {
     struct device_row_scalars sums;
-    if (device_row_update_values(s, mode, error) != STATUS_OK)
-        return error->status;
-    if (device_ranks_before_wait(&s->ranks, s->stream, error) != STATUS_OK)
-        return error->status;
-    if (device_fetch(&sums, &s->scalars->rows, sizeof sums, s->stream, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(device_row_update_values(s, mode, error));
+    TRY(device_ranks_before_wait(&s->ranks, s->stream, error));
+    TRY(device_fetch(&sums, &s->scalars->rows, sizeof sums, s->stream, doing, error));
     *scale = s->rows.counts ? s->rows.null.total / (sums.model + sums.totals.model)
                             : sqrt(s->sweep.orderings.norm_sq / sums.totals.model);
     return STATUS_OK;
@@ -98,18 +90,12 @@ enum status device_row_weights_fit(struct device_state *s, int mode, struct erro
     for (int n = 0; s->rows.counts && n < s->order; n++)
         if (!s->rules.fixed[n] && lift_zeros(s, n, error) != STATUS_OK)
             goto done;
-    if (device_ranks_before_wait(&s->ranks, s->stream, error) != STATUS_OK)
-        goto done;
-    if (cuda_status(cudaStreamSynchronize(s->stream), doing, error) != STATUS_OK)
-        goto done;
-    if (device_fetch(lambda, s->model.lambda, row, s->side, doing, error) != STATUS_OK)
-        goto done;
-    if (scale_columns(s, lambda, error) != STATUS_OK)
-        goto done;
-    if (put_lambda(s, lambda, error) != STATUS_OK)
-        goto done;
-    if (find_scale(s, mode, &scale, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_ranks_before_wait(&s->ranks, s->stream, error));
+    TRY_OR(done, cuda_status(cudaStreamSynchronize(s->stream), doing, error));
+    TRY_OR(done, device_fetch(lambda, s->model.lambda, row, s->side, doing, error));
+    TRY_OR(done, scale_columns(s, lambda, error));
+    TRY_OR(done, put_lambda(s, lambda, error));
+    TRY_OR(done, find_scale(s, mode, &scale, error));
     for (uint64_t r = 0; isfinite(scale) && r < s->rank; r++)
         lambda[r] *= scale;
     put_lambda(s, lambda, error);

@@ -10,8 +10,7 @@
 
 static enum status wait_for_model(struct device_state *s, struct error *error)
 {
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
     return device_state_wait(s, error);
 }
 
@@ -27,8 +26,7 @@ static enum status fetch(double *to, const double *from, uint64_t count, const c
 static enum status fetch_scales(const struct device_state *s, int n, double *scale,
                                 struct error *error)
 {
-    if (fetch(scale, s->model.norm[n], s->rank, "the norms", error) != STATUS_OK)
-        return error->status;
+    TRY(fetch(scale, s->model.norm[n], s->rank, "the norms", error));
     for (uint64_t r = 0; r < s->rank; r++)
         scale[r] = scale[r] != 0 ? 1 / scale[r] : 1;
     return STATUS_OK;
@@ -50,16 +48,14 @@ static enum status fetch_gram(const struct device_state *s, int n, double *gram,
 enum status device_state_gram(void *state, int mode, double *gram, struct error *error)
 {
     struct device_state *s = state;
-    if (wait_for_model(s, error) != STATUS_OK)
-        return error->status;
+    TRY(wait_for_model(s, error));
     return fetch_gram(s, mode, gram, error);
 }
 
 enum status device_state_weights(void *state, double *lambda, struct error *error)
 {
     struct device_state *s = state;
-    if (wait_for_model(s, error) != STATUS_OK)
-        return error->status;
+    TRY(wait_for_model(s, error));
     return fetch_weights(s, lambda, error);
 }
 
@@ -67,10 +63,8 @@ static enum status save_mode(struct device_state *s, int n, double *rows, struct
                              struct error *error)
 {
     const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
-    if (fetch_scales(s, n, carried->scale + (uint64_t)n * s->rank, error) != STATUS_OK)
-        return error->status;
-    if (fetch_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(fetch_scales(s, n, carried->scale + (uint64_t)n * s->rank, error));
+    TRY(fetch_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error));
     return device_factor_download(&s->staging, &a, rows, NULL, error);
 }
 
@@ -78,13 +72,10 @@ enum status device_state_save(void *state, struct ktensor *k, struct carried *ca
                               struct error *error)
 {
     struct device_state *s = state;
-    if (wait_for_model(s, error) != STATUS_OK)
-        return error->status;
-    if (fetch_weights(s, k->lambda, error) != STATUS_OK)
-        return error->status;
+    TRY(wait_for_model(s, error));
+    TRY(fetch_weights(s, k->lambda, error));
     for (int n = 0; n < s->order; n++)
-        if (save_mode(s, n, k->factor[n], carried, error) != STATUS_OK)
-            return error->status;
+        TRY(save_mode(s, n, k->factor[n], carried, error));
     return STATUS_OK;
 }
 
@@ -93,8 +84,7 @@ static enum status find_form(const struct device_state *s, int n, const struct m
                              double *room, struct column_form *of, struct error *error)
 {
     double *scale = room + 3 * s->rank;
-    if (fetch_scales(s, n, scale, error) != STATUS_OK)
-        return error->status;
+    TRY(fetch_scales(s, n, scale, error));
     *of = column_form_of(form, n, scale, room);
     return STATUS_OK;
 }
@@ -104,8 +94,7 @@ static enum status store_mode(struct device_state *s, int n, const struct model_
 {
     const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
     struct column_form of;
-    if (find_form(s, n, form, room, &of, error) != STATUS_OK)
-        return error->status;
+    TRY(find_form(s, n, form, room, &of, error));
     return device_factor_download_form(&s->staging, &a, rows, &of, error);
 }
 
@@ -113,8 +102,7 @@ enum status device_state_store(void *state, const struct model_form *form, struc
                                struct error *error)
 {
     struct device_state *s = state;
-    if (wait_for_model(s, error) != STATUS_OK)
-        return error->status;
+    TRY(wait_for_model(s, error));
     double *room = memory_array(4, s->rank * sizeof *room, error);
     if (!room)
         return error->status;
@@ -137,13 +125,11 @@ static enum status measure(struct device_state *s, int n, const double *entry,
         .ld = (uint32_t)s->ld,
         .first = part->first[n] + own->first};
     uint32_t parts = 0;
-    if (device_state_send_rows(s, n, &args.row, error) != STATUS_OK)
-        return error->status;
+    TRY(device_state_send_rows(s, n, &args.row, error));
     if (args.row)
         args.row += own->first;
-    if (device_columns_measure(&s->columns, &args, s->sweep.factors.precision, entry, &parts,
-                               error) != STATUS_OK)
-        return error->status;
+    TRY(device_columns_measure(&s->columns, &args, s->sweep.factors.precision, entry, &parts,
+                               error));
     for (uint64_t r = 0; r < s->rank; r++)
         column[r] = (struct column){0, 0, NO_ROW};
     for (uint64_t p = 0; p < parts; p++)
@@ -160,13 +146,11 @@ enum status device_state_columns(void *state, int mode, const struct model_form 
 {
     struct device_state *s = state;
     struct column_form of;
-    if (wait_for_model(s, error) != STATUS_OK)
-        return error->status;
+    TRY(wait_for_model(s, error));
     double *room = memory_array(4, s->rank * sizeof *room, error);
     if (!room)
         return error->status;
-    if (find_form(s, mode, form, room, &of, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, find_form(s, mode, form, room, &of, error));
     measure(s, mode, room, column, error);
 done:
     memory_free(room);
@@ -183,8 +167,7 @@ static enum status fetch_scales_of_m(const struct device_state *s, int mode, dou
     for (int n = 0; n < s->order; n++) {
         if (n == mode)
             continue;
-        if (fetch_scales(s, n, one, error) != STATUS_OK)
-            return error->status;
+        TRY(fetch_scales(s, n, one, error));
         for (uint64_t r = 0; r < s->rank; r++)
             scale[r] *= one[r];
     }
@@ -194,15 +177,13 @@ static enum status fetch_scales_of_m(const struct device_state *s, int mode, dou
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error)
 {
     struct device_state *s = state;
-    if (wait_for_model(s, error) != STATUS_OK)
-        return error->status;
-    if (s->m_mode != mode && device_state_queue_mttkrp(s, mode, error) != STATUS_OK)
-        return error->status;
+    TRY(wait_for_model(s, error));
+    if (s->m_mode != mode)
+        TRY(device_state_queue_mttkrp(s, mode, error));
     double *scale = memory_array(2, s->rank * sizeof *scale, error);
     if (!scale)
         return error->status;
-    if (fetch_scales_of_m(s, mode, scale, scale + s->rank, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, fetch_scales_of_m(s, mode, scale, scale + s->rank, error));
     const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.m);
     device_factor_download(&s->staging, &a, m, scale, error);
 done:

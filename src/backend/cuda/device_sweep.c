@@ -23,13 +23,11 @@ static enum status open_mttkrps(struct device_sweep *s, struct error *error)
             conflict == CONFLICT_ORDERED ? &o->ordered[g] : &o->alto;
         if (tensor->blco.nnz == 0)
             continue;
-        if (device_mttkrp_open(&s->reduced[g], tensor, g, conflict, &o->pool, error) != STATUS_OK)
-            return error->status;
+        TRY(device_mttkrp_open(&s->reduced[g], tensor, g, conflict, &o->pool, error));
         int first = groups->first[g], size = mode_groups_size(groups, g);
         for (int k = 0; k < size && size > 1; k++)
-            if (device_mttkrp_open(&s->within[first + k], &o->tuple_tensor[first + k], k,
-                                   CONFLICT_ORDERED, &o->pool, error) != STATUS_OK)
-                return error->status;
+            TRY(device_mttkrp_open(&s->within[first + k], &o->tuple_tensor[first + k], k,
+                                   CONFLICT_ORDERED, &o->pool, error));
     }
     return STATUS_OK;
 }
@@ -61,11 +59,9 @@ static enum status allocate_factors(struct device_sweep *s, const struct rank_ro
         uint64_t stripes = device_ranks_rows(ranks, n), copied = copies * f->shape.dims[n];
         uint64_t rows = stripes > copied ? stripes : copied;
         longest = rows > longest ? rows : longest;
-        if (device_array_into(&f->factor[n], stripes, row_bytes(s), error) != STATUS_OK)
-            return error->status;
+        TRY(device_array_into(&f->factor[n], stripes, row_bytes(s), error));
     }
-    if (device_array_into(&f->m, longest, row_bytes(s), error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&f->m, longest, row_bytes(s), error));
     f->table_rows = longest_table(s);
     return device_array_into(&f->table, f->table_rows, row_bytes(s), error);
 }
@@ -76,11 +72,9 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
 {
     memset(s, 0, sizeof *s);
     s->factors.vectors = (uint32_t)(plan->request.row_bytes / VECTOR_BYTES);
-    if (device_orderings_build(&s->orderings, source, plan, staging, progress, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_orderings_build(&s->orderings, source, plan, staging, progress, error));
     s->is_empty = s->orderings.nnz == 0;
-    if (open_mttkrps(s, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_mttkrps(s, error));
     allocate_factors(s, source->ranks, error);
 done:
     if (error->status != STATUS_OK)
@@ -208,10 +202,9 @@ static enum status run_streamed(struct device_sweep *s, int mode, cudaStream_t s
 {
     struct device_orderings *o = &s->orderings;
     bool due;
-    if (device_replicas_due(&o->replicas, &o->stream, mode, &due, error) != STATUS_OK)
-        return error->status;
-    if (due && device_replicas_build(&o->replicas, &o->stream, error) != STATUS_OK)
-        return error->status;
+    TRY(device_replicas_due(&o->replicas, &o->stream, mode, &due, error));
+    if (due)
+        TRY(device_replicas_build(&o->replicas, &o->stream, error));
     if (due)
         memcpy(o->seconds.replica, o->replicas.seconds, sizeof o->seconds.replica);
     return device_stream_mttkrp(&o->stream, mode, &s->factors, stream, error);
@@ -242,8 +235,7 @@ enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t s
         return run_streamed(s, mode, stream, error);
     struct sweep_steps steps = sweep_steps(&s->orderings.sweep, mode);
     for (int i = 0; i < steps.count; i++)
-        if (run_step(s, &steps.step[i], mode, stream, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, run_step(s, &steps.step[i], mode, stream, error));
 done:
     if (error->status != STATUS_OK)
         sweep_restart(&s->orderings.sweep);

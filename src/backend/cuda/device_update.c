@@ -28,11 +28,10 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     s->m_mode = mode;
     s->m_early = false;
     s->events.end = NULL;
-    if (s->sweep.orderings.plan.streamed &&
-        device_ranks_before_wait(&s->ranks, s->stream, error) != STATUS_OK)
-        return error->status;
-    if (s->rows.on && device_row_weights_fit(s, mode, error) != STATUS_OK)
-        return error->status;
+    if (s->sweep.orderings.plan.streamed)
+        TRY(device_ranks_before_wait(&s->ranks, s->stream, error));
+    if (s->rows.on)
+        TRY(device_row_weights_fit(s, mode, error));
     if (s->rows.on)
         return device_row_update_solve(s, mode, error);
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
@@ -51,8 +50,7 @@ static enum status queue_inverse(struct device_state *s, int mode, int last, str
                                     s->ranks.ranks->part.whole.dims[mode], error);
     else if (s->ahead.running || device_ranks_before_wait(&s->ranks, s->side, error) == STATUS_OK)
         device_dense_inverse(s->dense, &modes, ridge, s->solve.inverse, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     return cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), "V", error);
 }
 
@@ -82,12 +80,11 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
     const bool fit_rows = last < 0 && !s->model.weights_fit;
     s->model.last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
-    if (!s->rows.on && device_ranks_scatter(&s->ranks, mode, &m, s->stream, error) != STATUS_OK)
-        return error->status;
-    if (!s->rows.on && queue_inverse(s, mode, last, error) != STATUS_OK)
-        return error->status;
-    if (queue_rows(s, mode, fit_rows, error) != STATUS_OK)
-        return error->status;
+    if (!s->rows.on)
+        TRY(device_ranks_scatter(&s->ranks, mode, &m, s->stream, error));
+    if (!s->rows.on)
+        TRY(queue_inverse(s, mode, last, error));
+    TRY(queue_rows(s, mode, fit_rows, error));
     if (ahead->careful > 0)
         ahead->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : ahead->careful - 1;
     return device_ranks_gather(&s->ranks, mode, &a, s->stream, error);
@@ -98,10 +95,8 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
 static enum status queue_update(struct device_state *s, int mode, struct error *error)
 {
     double *raw = s->solve.raw;
-    if (queue_solve(s, mode, error) != STATUS_OK)
-        return error->status;
-    if (device_ranks_sum(&s->ranks, raw, raw, s->rank * s->rank, s->side, error) != STATUS_OK)
-        return error->status;
+    TRY(queue_solve(s, mode, error));
+    TRY(device_ranks_sum(&s->ranks, raw, raw, s->rank * s->rank, s->side, error));
     if (s->rows.on)
         return device_row_update_normalise(s, mode, error);
     const struct dense_norms to = {raw, NULL, s->model.norm[mode], s->model.gram[mode]};
@@ -122,14 +117,12 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
     ahead->careful = CAREFUL_UPDATES;
     s->model.last_mode = ahead->queued[first].before;
     const int none = 0;
-    if (device_send(&s->scalars->halt, &none, sizeof none, s->side, "V", error) != STATUS_OK)
-        return error->status;
+    TRY(device_send(&s->scalars->halt, &none, sizeof none, s->side, "V", error));
     for (int i = first; i < ahead->count; i++) {
         const struct device_queued *u = &ahead->queued[i];
-        if (device_state_queue_mttkrp(s, u->mode, error) != STATUS_OK)
-            return error->status;
-        if (u->updated && queue_update(s, u->mode, error) != STATUS_OK)
-            return error->status;
+        TRY(device_state_queue_mttkrp(s, u->mode, error));
+        if (u->updated)
+            TRY(queue_update(s, u->mode, error));
     }
     return STATUS_OK;
 }
@@ -140,10 +133,8 @@ static enum status fetch_scalars(struct device_state *s, bool *repeated, struct 
     cudaError_t code =
         cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
     *repeated = false;
-    if (cuda_status(code, "an iteration", error) != STATUS_OK)
-        return error->status;
-    if (device_ranks_wait(&s->ranks, s->side, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, "an iteration", error));
+    TRY(device_ranks_wait(&s->ranks, s->side, error));
     *repeated = s->result->halt != 0;
     if (!*repeated)
         return STATUS_OK;
@@ -167,8 +158,7 @@ static enum status wait_for_scalars(struct device_state *s, bool *repeated, stru
 enum status device_state_wait(struct device_state *s, struct error *error)
 {
     bool repeated;
-    if (wait_for_scalars(s, &repeated, error) != STATUS_OK)
-        return error->status;
+    TRY(wait_for_scalars(s, &repeated, error));
     device_momentum_set_aside(s);
     return cuda_status(cudaDeviceSynchronize(), "an update", error);
 }
@@ -176,8 +166,8 @@ enum status device_state_wait(struct device_state *s, struct error *error)
 static enum status note_mttkrp(struct device_state *s, int mode, struct error *error)
 {
     struct device_ahead *ahead = &s->ahead;
-    if (ahead->count == DEVICE_MOST_QUEUED && device_state_wait(s, error) != STATUS_OK)
-        return error->status;
+    if (ahead->count == DEVICE_MOST_QUEUED)
+        TRY(device_state_wait(s, error));
     ahead->queued[ahead->count++] = (struct device_queued){.mode = mode};
     return STATUS_OK;
 }
@@ -185,11 +175,9 @@ static enum status note_mttkrp(struct device_state *s, int mode, struct error *e
 enum status device_state_mttkrp(void *state, int mode, struct error *error)
 {
     struct device_state *s = state;
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
     device_momentum_drop(s);
-    if (note_mttkrp(s, mode, error) != STATUS_OK)
-        return error->status;
+    TRY(note_mttkrp(s, mode, error));
     if (!s->m_early || s->m_mode != mode)
         return device_state_queue_mttkrp(s, mode, error);
     s->m_early = false;
@@ -200,12 +188,11 @@ enum status device_state_update(void *state, int mode, struct error *error)
 {
     struct device_state *s = state;
     struct device_ahead *ahead = &s->ahead;
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
     /* If the host has waited since the MTTKRP, the MTTKRP is no longer noted. */
     const bool noted = ahead->count > 0 && !ahead->queued[ahead->count - 1].updated;
-    if (!noted && note_mttkrp(s, mode, error) != STATUS_OK)
-        return error->status;
+    if (!noted)
+        TRY(note_mttkrp(s, mode, error));
     ahead->queued[ahead->count - 1].updated = true;
     ahead->queued[ahead->count - 1].before = s->model.last_mode;
     return queue_update(s, mode, error);
@@ -229,10 +216,8 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
 {
     if (s->ahead.careful > 0 || s->sweep.orderings.plan.streamed)
         return STATUS_OK;
-    if (record_sweep(&s->events, s->stream, error) != STATUS_OK)
-        return error->status;
-    if (device_state_queue_mttkrp(s, mode_rules_first(&s->rules, s->order), error) != STATUS_OK)
-        return error->status;
+    TRY(record_sweep(&s->events, s->stream, error));
+    TRY(device_state_queue_mttkrp(s, mode_rules_first(&s->rules, s->order), error));
     s->m_early = true;
     return STATUS_OK;
 }
@@ -242,14 +227,11 @@ static enum status queue_fit(struct device_state *s, int mode, struct error *err
 {
     const struct dense_modes modes = device_state_modes(s, mode);
     const double *inner;
-    if (device_dense_inner(s->dense, &inner, error) != STATUS_OK)
-        return error->status;
+    TRY(device_dense_inner(s->dense, &inner, error));
     if (s->events.end)
         s->events.end = device_dense_passed(s->dense);
     if (!device_ranks_alone(&s->ranks)) {
-        if (device_ranks_sum(&s->ranks, inner, s->solve.inner, s->rank, s->side, error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(device_ranks_sum(&s->ranks, inner, s->solve.inner, s->rank, s->side, error));
         inner = s->solve.inner;
     }
     return device_dense_model(s->dense, &modes, inner, &s->scalars->fit, error);
@@ -265,12 +247,12 @@ static double epsilon(const struct device_state *s, int mode)
 static enum status queue_end(struct device_state *s, int mode, const struct momentum *m,
                              struct error *error)
 {
-    if (!s->rows.counts && queue_fit(s, mode, error) != STATUS_OK)
-        return error->status;
+    if (!s->rows.counts)
+        TRY(queue_fit(s, mode, error));
     if (s->rows.on)
         return device_row_update_sums(s, mode, error);
-    if (m && device_momentum_queue(s, mode, m, epsilon(s, mode), error) != STATUS_OK)
-        return error->status;
+    if (m)
+        TRY(device_momentum_queue(s, mode, m, epsilon(s, mode), error));
     return begin_next_sweep(s, error);
 }
 
@@ -278,8 +260,7 @@ static enum status read_fit_of_rows(const struct device_state *s, int mode,
                                     const struct momentum *m, struct backend_fit *fit,
                                     struct error *error)
 {
-    if (device_row_update_fit(s, mode, fit, error) != STATUS_OK)
-        return error->status;
+    TRY(device_row_update_fit(s, mode, fit, error));
     backend_fit_decide(fit, m);
     return STATUS_OK;
 }
@@ -302,8 +283,7 @@ static enum status read_fit(const struct device_state *s, int mode, const struct
                                     .epsilon = epsilon(s, mode),
                                     .penalty = m ? r->momentum.penalty : 0};
     const struct fit_squares squares = fit_squares_of(&terms);
-    if (backend_fit_of(fit, &squares, mode + 1, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_fit_of(fit, &squares, mode + 1, error));
     if (m) {
         fit->momentum = r->momentum.state;
         fit->step = r->momentum.step;
@@ -316,13 +296,10 @@ enum status device_state_fit(void *state, int mode, const struct momentum *m,
 {
     struct device_state *s = state;
     bool repeated = true;
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
     while (repeated) {
-        if (queue_end(s, mode, m, error) != STATUS_OK)
-            return error->status;
-        if (wait_for_scalars(s, &repeated, error) != STATUS_OK)
-            return error->status;
+        TRY(queue_end(s, mode, m, error));
+        TRY(wait_for_scalars(s, &repeated, error));
     }
     if (!s->rows.on)
         s->model.weights_fit = true;
@@ -337,9 +314,7 @@ enum status device_state_extrapolate(void *state, const struct momentum_step *st
     struct device_state *s = state;
     if (device_momentum_take(s))
         return STATUS_OK;
-    if (device_use(s->device, error) != STATUS_OK)
-        return error->status;
-    if (device_state_wait(s, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(s->device, error));
+    TRY(device_state_wait(s, error));
     return device_momentum_step(s, step, error);
 }

@@ -16,13 +16,11 @@ enum status device_values_weights(struct device_state *s, double *weight, struct
     double *norm = memory_array(s->rank, sizeof *norm, error);
     if (!norm)
         return error->status;
-    if (device_state_weights(s, weight, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_state_weights(s, weight, error));
     for (int n = 0; n < s->order; n++) {
         cudaError_t code =
             cudaMemcpy(norm, s->model.norm[n], s->rank * sizeof *norm, cudaMemcpyDeviceToHost);
-        if (cuda_status(code, doing, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, cuda_status(code, doing, error));
         for (uint64_t r = 0; r < s->rank; r++)
             weight[r] /= norm[r] != 0 ? norm[r] : 1;
     }
@@ -41,11 +39,8 @@ struct room {
 static enum status take_room(struct room *room, const struct device_state *s, uint64_t part,
                              struct error *error)
 {
-    if (device_array_into(&room->index, (uint64_t)s->order * part, sizeof *room->index, error) !=
-        STATUS_OK)
-        return error->status;
-    if (device_array_into(&room->value, part, sizeof *room->value, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&room->index, (uint64_t)s->order * part, sizeof *room->index, error));
+    TRY(device_array_into(&room->value, part, sizeof *room->value, error));
     return device_array_into(&room->weight, s->rank, sizeof *room->weight, error);
 }
 
@@ -65,13 +60,11 @@ static enum status find_part(struct device_state *s, const struct room *room, co
         uint32_t *to = room->index + (uint64_t)n * count;
         args.index[n] = to;
         args.rows[n] = f->factor[n];
-        if (cuda_status(cudaMemcpyAsync(to, at->index[n] + first, count * sizeof *to,
+        TRY(cuda_status(cudaMemcpyAsync(to, at->index[n] + first, count * sizeof *to,
                                         cudaMemcpyHostToDevice, s->stream),
-                        doing, error) != STATUS_OK)
-            return error->status;
+                        doing, error));
     }
-    if (cuda_status(model_values(&args, s->stream), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(model_values(&args, s->stream), doing, error));
     return device_fetch(value + first, room->value, count * sizeof *value, s->stream, doing, error);
 }
 
@@ -84,21 +77,14 @@ enum status device_state_values(void *state, const struct coo *at, double *value
     double *weight = memory_array(s->rank, sizeof *weight, error);
     if (!weight)
         return error->status;
-    if (device_use(s->device, error) != STATUS_OK)
-        goto done;
-    if (device_state_wait(s, error) != STATUS_OK)
-        goto done;
-    if (device_values_weights(s, weight, error) != STATUS_OK)
-        goto done;
-    if (take_room(&room, s, part, error) != STATUS_OK)
-        goto done;
-    if (device_send(room.weight, weight, s->rank * sizeof *weight, s->stream, doing, error) !=
-        STATUS_OK)
-        goto done;
+    TRY_OR(done, device_use(s->device, error));
+    TRY_OR(done, device_state_wait(s, error));
+    TRY_OR(done, device_values_weights(s, weight, error));
+    TRY_OR(done, take_room(&room, s, part, error));
+    TRY_OR(done,
+           device_send(room.weight, weight, s->rank * sizeof *weight, s->stream, doing, error));
     for (uint64_t first = 0; first < at->nnz; first += part)
-        if (find_part(s, &room, at, first, least_of(part, at->nnz - first), value, error) !=
-            STATUS_OK)
-            goto done;
+        TRY_OR(done, find_part(s, &room, at, first, least_of(part, at->nnz - first), value, error));
 done:
     device_free(room.index);
     device_free(room.value);

@@ -102,8 +102,7 @@ static void close_host(void *state)
 static enum status create_model(struct host_model *model, struct error *error)
 {
     for (int n = 0; n < model->shape.order; n++)
-        if (create_factor(&model->factor[n], model, n, error) != STATUS_OK)
-            return error->status;
+        TRY(create_factor(&model->factor[n], model, n, error));
     model->lambda = memory_array(1, model->rank * sizeof(double), error);
     return error->status;
 }
@@ -173,19 +172,15 @@ static enum status open_host(void **state, const struct tensor_source *source,
                                    .rank = options->problem.rank,
                                    .precision = precision_last(options->problem.precision)};
 
-    if (host_sweep_open(&h->sweep, source, plan, progress, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, host_sweep_open(&h->sweep, source, plan, progress, error));
     fill_built(h, plan, ranks->dealt ? h->sweep.ordered[0].nnz : source->x->nnz);
-    if (create_model(&h->model, error) != STATUS_OK)
-        goto failed;
-    if (create_solve(&h->solve, &h->model, ranks->all->size > 1 && in_single(options), error) !=
-        STATUS_OK)
-        goto failed;
-    if (h->systems.on && host_row_systems_create(&h->systems, &h->model, error) != STATUS_OK)
-        goto failed;
-    if (plan->request.momentum &&
-        create_momentum(&h->momentum, &h->model, plan->request.previous, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, create_model(&h->model, error));
+    TRY_OR(failed,
+           create_solve(&h->solve, &h->model, ranks->all->size > 1 && in_single(options), error));
+    if (h->systems.on)
+        TRY_OR(failed, host_row_systems_create(&h->systems, &h->model, error));
+    if (plan->request.momentum)
+        TRY_OR(failed, create_momentum(&h->momentum, &h->model, plan->request.previous, error));
     *state = h;
     return STATUS_OK;
 failed:

@@ -144,8 +144,7 @@ static enum status invert(struct host_dense_inverse *p, double *v, enum precisio
     if (!lapack)
         return error->status;
     memcpy(p->factor[0], v, rank * rank * sizeof *v);
-    if (factorise(lapack, p->factor[0], rank, &reciprocal, error) != STATUS_OK)
-        return error->status;
+    TRY(factorise(lapack, p->factor[0], rank, &reciprocal, error));
     /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so a V that
      * passes has no eigenvalue that the pseudoinverse would drop. */
     if (reciprocal > (double)rank * (double)rank * epsilon)
@@ -163,11 +162,9 @@ enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, u
     double *d = memory_array(rank, sizeof *d, error);
     for (int f = 0; f < 2; f++)
         p->factor[f] = memory_array(rank, rank * sizeof **p->factor, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     equilibrate(v, d, rank);
-    if (invert(p, v, precision, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, invert(p, v, precision, error));
     host_dense_inverse_scale(p, d, d); /* the zeros of d are those of V^+, where rounding may be */
 done:
     memory_free(d);

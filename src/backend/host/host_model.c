@@ -77,8 +77,7 @@ enum status host_state_make_gram(struct host_state *h, int n, struct error *erro
     const uint64_t rank = model->rank;
     double *gram = model->factor[n].gram;
     const void *own = host_model_row(model, model->factor[n].entries, rows->first);
-    if (host_dense_gram(own, rows->count, rank, model->precision, gram, error) != STATUS_OK)
-        return error->status;
+    TRY(host_dense_gram(own, rows->count, rank, model->precision, gram, error));
     return comm_allreduce_sum(h->ranks->all, gram, rank * rank, error);
 }
 
@@ -120,8 +119,7 @@ enum status host_state_make_sums(struct host_state *h, int n, struct error *erro
         for (uint64_t r = 0; r < rank; r++)
             f->sum[r] += part[2 * k * rank + r];
     memory_free(part);
-    if (comm_allreduce_sum(h->ranks->all, f->sum, rank, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(h->ranks->all, f->sum, rank, error));
     for (uint64_t r = 0; r < rank; r++)
         f->sum[r] *= f->scale[r];
     return STATUS_OK;
@@ -170,10 +168,10 @@ static enum status load_mode(struct host_state *h, int n, const struct model_sou
     host_state_fill(f->scale, row, 1.0);
     if (from->k)
         write_rows(&h->model, n, from->k->factor[n]);
-    else if (make_rows(h, n, from, error) != STATUS_OK)
-        return error->status;
-    if (!carried && host_state_counts(h) && host_state_make_sums(h, n, error) != STATUS_OK)
-        return error->status;
+    else
+        TRY(make_rows(h, n, from, error));
+    if (!carried && host_state_counts(h))
+        TRY(host_state_make_sums(h, n, error));
     if (!carried)
         return host_state_make_gram(h, n, error);
     memcpy(f->scale, carried->scale + (uint64_t)n * row, row * sizeof *f->scale);
@@ -192,8 +190,7 @@ enum status host_state_load(void *state, const struct model_source *from, struct
     model->weights_fit = from->carried != NULL;
     memcpy(model->lambda, from->lambda, model->rank * sizeof *model->lambda);
     for (int n = 0; n < model->shape.order; n++)
-        if (load_mode(h, n, from, error) != STATUS_OK)
-            return error->status;
+        TRY(load_mode(h, n, from, error));
     return STATUS_OK;
 }
 

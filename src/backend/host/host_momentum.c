@@ -82,11 +82,10 @@ static enum status measure_mode(struct host_state *h, int n, struct error *error
 {
     const struct host_factor *f = &h->model.factor[n];
     const uint64_t rank = h->model.rank;
-    if (host_state_make_gram(h, n, error) != STATUS_OK)
-        return error->status;
+    TRY(host_state_make_gram(h, n, error));
     host_state_fill(f->scale, rank, 1);
-    if (host_state_counts(h) && host_state_make_sums(h, n, error) != STATUS_OK)
-        return error->status;
+    if (host_state_counts(h))
+        TRY(host_state_make_sums(h, n, error));
     for (uint64_t r = 0; r < rank; r++) {
         double norm = host_state_counts(h) ? f->sum[r] : sqrt(f->gram[r * rank + r]);
         f->scale[r] = norm > 0 ? 1 / norm : 1;
@@ -131,8 +130,8 @@ enum status host_state_extrapolate(void *state, const struct momentum_step *step
             continue;
         if (step->before == 0)
             copy_mode(model, n, previous);
-        else if (extrapolate_mode(h, n, step, error) != STATUS_OK)
-            return error->status;
+        else
+            TRY(extrapolate_mode(h, n, step, error));
     }
     return STATUS_OK;
 }

@@ -128,8 +128,7 @@ enum status host_mttkrp_prepare_ordered(struct host_mttkrp *p, const struct host
                               .nnz = slices->nnz,
                               .mode = slices->mode,
                               .conflict = CONFLICT_ORDERED};
-    if (cut_runs(p, least_of(p->nnz / MIN_RUN_NNZ, MAX_RUNS), error) != STATUS_OK)
-        return error->status;
+    TRY(cut_runs(p, least_of(p->nnz / MIN_RUN_NNZ, MAX_RUNS), error));
     for (uint64_t k = 0; k < p->nruns; k++) {
         struct host_run *run = &p->run[k];
         run->slice = host_slices_of(slices, run->first);
@@ -150,8 +149,7 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
     if (conflict == CONFLICT_REGISTER)
         return make_lists(p, error);
     uint64_t runs = windows ? least_of(copies, x->nnz) : least_of(x->nnz / MIN_RUN_NNZ, MAX_RUNS);
-    if (cut_runs(p, runs, error) != STATUS_OK)
-        return error->status;
+    TRY(cut_runs(p, runs, error));
 #pragma omp parallel for schedule(static) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         struct host_run *run = &p->run[k];

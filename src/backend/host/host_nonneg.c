@@ -54,10 +54,8 @@ enum status host_nonneg_create(struct host_nonneg *p, const struct host_nonneg_s
                                uint64_t rank, struct error *error)
 {
     *p = (struct host_nonneg){.rank = rank, .fit_rows = start->fit_rows};
-    if (allocate(p, error) != STATUS_OK)
-        goto failed;
-    if (fill_weights(p, start, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, allocate(p, error));
+    TRY_OR(failed, fill_weights(p, start, error));
     fill_scales(p, start);
     return STATUS_OK;
 failed:

@@ -40,8 +40,7 @@ enum status host_ranks_reduce_scatter(struct host_state *h, int mode, void *m, s
         return STATUS_OK;
     const struct common_rows common = common_rows(rows);
     read_rows(h, m, 0, common.all);
-    if (rank_rows_reduce_scatter(h->ranks, mode, h->solve.sent, h->model.rank, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_rows_reduce_scatter(h->ranks, mode, h->solve.sent, h->model.rank, error));
     write_rows(h, m, common.first, common.mine);
     return STATUS_OK;
 }
@@ -55,8 +54,7 @@ enum status host_ranks_allgather(struct host_state *h, int mode, void *a, struct
         return STATUS_OK;
     const struct common_rows common = common_rows(rows);
     read_rows(h, a, common.first, common.mine);
-    if (rank_rows_allgather(h->ranks, mode, h->solve.sent, h->model.rank, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_rows_allgather(h->ranks, mode, h->solve.sent, h->model.rank, error));
     write_rows(h, a, 0, common.all);
     return STATUS_OK;
 }

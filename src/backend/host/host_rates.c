@@ -189,7 +189,6 @@ enum status host_rates(const struct shape *shape, uint64_t rank, enum precision 
 {
     *rates = (struct backend_rates){0};
     rates->cache_bytes_per_second = rate_of(read_cached_rows, NULL, 0, 0) * BACKEND_CACHED_BYTES;
-    if (measure_copy(rates, error) != STATUS_OK)
-        return error->status;
+    TRY(measure_copy(rates, error));
     return measure_modes(shape, rank, precision, rates, error);
 }

@@ -100,8 +100,7 @@ static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, u
     const uint64_t times = (count + some - 1) / some;
     struct host_row_totals *totals = memory_zeros(times, sizeof *totals, error);
     double *rooms = memory_zeros((size_t)omp_get_max_threads(), room * sizeof *rooms, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static) if (times > 1)
     for (uint64_t k = 0; k < times; k++)
         solve_some(s, mode, sent, k * some, least_of(some, count - k * some),
@@ -138,8 +137,7 @@ enum status host_row_common_solve(struct host_row_pass *s, int mode, struct erro
     uint64_t *first = memory_array((size_t)peers + 1, sizeof *first, error);
     s->peers = rows->peers;
     s->sent = memory_array((uint64_t)peers * step, length * sizeof *s->sent, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     for (int k = 0; k <= peers; k++)
         first[k] = (uint64_t)k * step;
     for (uint64_t done = 0; done < common; done += step) {
@@ -148,16 +146,13 @@ enum status host_row_common_solve(struct host_row_pass *s, int mode, struct erro
         for (int k = 0; k < peers; k++) {
             const struct rows_at_once at = rows_at_once(rows, k, done, step);
             s->from = at.first - first[k]; /* may wrap around: row - from is right */
-            if (host_row_pass_sum(s, mode, keep_systems, at.first, at.first + at.count, error) !=
-                STATUS_OK)
-                goto done;
+            TRY_OR(done,
+                   host_row_pass_sum(s, mode, keep_systems, at.first, at.first + at.count, error));
         }
-        if (comm_reduce_scatter(rows->peers, s->sent, &sums, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, comm_reduce_scatter(rows->peers, s->sent, &sums, error));
         const struct rows_at_once mine = rows_at_once(rows, me, done, step);
         s->from = mine.first;
-        if (solve_sent(s, mode, s->sent + first[me] * length, mine.count, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, solve_sent(s, mode, s->sent + first[me] * length, mine.count, error));
     }
 done:
     memory_free(first);

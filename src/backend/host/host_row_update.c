@@ -95,11 +95,10 @@ static enum status sum_values(struct host_row_pass *s, int mode, struct host_val
     const struct host_rows factors = host_model_rows(&h->model);
     const struct host_systems x = host_row_pass_systems(s, mode, &factors, NULL);
     *sums = (struct host_value_sums){0};
-    if (x.slices->nnz > 0 && host_systems_values(&x, sums, error) != STATUS_OK)
-        return error->status;
+    if (x.slices->nnz > 0)
+        TRY(host_systems_values(&x, sums, error));
     double of[] = {sums->model_sq, sums->model, sums->misfit};
-    if (comm_allreduce_sum(h->ranks->all, of, 3, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(h->ranks->all, of, 3, error));
     *sums = (struct host_value_sums){of[0], of[1], of[2]};
     return STATUS_OK;
 }
@@ -130,8 +129,7 @@ static enum status fit_weights(struct host_state *h, int mode, struct error *err
     struct host_row_pass s = host_row_pass_begin(h, mode);
     struct host_model *model = &h->model;
     struct host_value_sums sums;
-    if (sum_values(&s, mode, &sums, error) != STATUS_OK)
-        return error->status;
+    TRY(sum_values(&s, mode, &sums, error));
     const double scale = host_state_counts(h) ? h->systems.null.total / (mass(h) + sums.model)
                                               : sqrt(h->norm_sq / sums.model_sq);
     for (uint64_t r = 0; isfinite(scale) && r < model->rank; r++)
@@ -146,8 +144,7 @@ static enum status largest_of_ranks(struct comm *c, double *x, struct error *err
     double *all = memory_array((size_t)c->size, sizeof *all, error);
     if (!all)
         return error->status;
-    if (comm_allgather(c, x, sizeof *x, all, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allgather(c, x, sizeof *x, all, error));
     for (int k = 0; k < c->size; k++)
         *x = fmax(*x, all[k]);
 done:
@@ -158,19 +155,17 @@ done:
 enum status host_row_update_solve(struct host_state *h, int mode, struct error *error)
 {
     const struct host_model *model = &h->model;
-    if (!model->weights_fit && fit_weights(h, mode, error) != STATUS_OK)
-        return error->status;
+    if (!model->weights_fit)
+        TRY(fit_weights(h, mode, error));
     struct host_row_pass s = host_row_pass_begin(h, mode);
     struct host_row_totals *totals = &h->systems.totals;
     *totals = (struct host_row_totals){0};
     host_entries_zero(h->solve.m, model->shape.dims[mode] * model->rank, model->precision);
-    if (h->ranks->mode[mode].common > 0 && host_row_common_solve(&s, mode, error) != STATUS_OK)
-        return error->status;
-    if (solve_own(&s, mode, error) != STATUS_OK)
-        return error->status;
+    if (h->ranks->mode[mode].common > 0)
+        TRY(host_row_common_solve(&s, mode, error));
+    TRY(solve_own(&s, mode, error));
     double sums[] = {totals->misfit, totals->size, totals->penalty};
-    if (comm_allreduce_sum(h->ranks->all, sums, 3, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_sum(h->ranks->all, sums, 3, error));
     *totals = (struct host_row_totals){sums[0], sums[1], sums[2], totals->violation};
     if (!host_state_counts(h))
         return STATUS_OK;
@@ -191,10 +186,8 @@ enum status host_row_update_take(struct host_state *h, int mode, struct error *e
         memory_copy(f->entries, made, rows * rank * precision_bytes(model->precision));
     }
     host_sweep_changed(&h->sweep, mode);
-    if (host_ranks_allgather(h, mode, f->entries, error) != STATUS_OK)
-        return error->status;
-    if (host_state_make_gram(h, mode, error) != STATUS_OK)
-        return error->status;
+    TRY(host_ranks_allgather(h, mode, f->entries, error));
+    TRY(host_state_make_gram(h, mode, error));
     for (uint64_t r = 0; r < rank; r++)
         f->scale[r] = 1 / h->solve.column[r];
     host_model_scale_gram(model, mode, f->scale);
@@ -237,10 +230,8 @@ enum status host_row_update_fit_counts(struct host_state *h, int mode, struct ba
     struct host_value_sums sums;
     const double all = mass(h), null = h->systems.null.deviance;
     struct host_row_pass s = host_row_pass_begin(h, mode);
-    if (sum_values(&s, mode, &sums, error) != STATUS_OK)
-        return error->status;
-    if (backend_fit_of_counts(fit, sums.misfit + all, null, all, mode + 1, error) != STATUS_OK)
-        return error->status;
+    TRY(sum_values(&s, mode, &sums, error));
+    TRY(backend_fit_of_counts(fit, sums.misfit + all, null, all, mode + 1, error));
     for (int n = 0; n < h->model.shape.order; n++)
         fit->violation = fmax(fit->violation, h->rules.fixed[n] ? 0 : h->systems.violation[n]);
     return STATUS_OK;

@@ -92,10 +92,8 @@ static enum status decode_others(struct host_slices *s, const struct blco *b, st
 enum status host_slices_take(struct host_slices *s, struct blco *b, int mode, struct error *error)
 {
     *s = (struct host_slices){.shape = b->shape, .mode = mode, .nnz = b->nnz};
-    if (find_slices(s, b, error) != STATUS_OK)
-        goto failed;
-    if (decode_others(s, b, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, find_slices(s, b, error));
+    TRY_OR(failed, decode_others(s, b, error));
     s->value = b->value;
     b->value = NULL;
     blco_free(b);
@@ -154,8 +152,7 @@ enum status host_slices_narrow(struct host_slices *s, struct error *error)
 {
     if (!can_be_narrow(s))
         return STATUS_OK;
-    if (narrow_values(s, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, narrow_values(s, error));
     for (int n = 0; n < s->shape.order; n++)
         if (n != s->mode && narrow_coordinates(s, n, error) != STATUS_OK)
             goto failed;

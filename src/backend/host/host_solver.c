@@ -7,8 +7,7 @@ enum status host_solver_create(struct host_solver *s, bool is_nonneg, double *v,
     *s = (struct host_solver){.is_nonneg = is_nonneg};
     if (is_nonneg)
         return host_nonneg_create(&s->nonneg, start, rank, error);
-    if (host_dense_inverse_create(&s->inverse, v, rank, start->precision, error) != STATUS_OK)
-        return error->status;
+    TRY(host_dense_inverse_create(&s->inverse, v, rank, start->precision, error));
     host_dense_inverse_scale(&s->inverse, start->m, start->out);
     return STATUS_OK;
 }

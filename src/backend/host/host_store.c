@@ -95,8 +95,7 @@ static enum status measure_rows(const struct host_state *h, int n, const struct 
                                            .first = part->first[n] + i,
                                            .row = part->row[n] ? part->row[n] + i : NULL};
         store_rows(&h->model, n, i, rows, form, piece);
-        if (factor_columns_measure(&stored, found, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, factor_columns_measure(&stored, found, error));
         for (uint64_t r = 0; r < rank; r++)
             column_add(&column[r], &found[r]);
     }

@@ -52,8 +52,7 @@ static void announce(struct building *b)
 /* Makes the slices of mode n from *built, which is freed. */
 static enum status take_slices(struct building *b, struct blco *built, int n, struct error *error)
 {
-    if (host_slices_take(&b->ordered[n], built, n, error) != STATUS_OK)
-        return error->status;
+    TRY(host_slices_take(&b->ordered[n], built, n, error));
     return b->narrow ? host_slices_narrow(&b->ordered[n], error) : STATUS_OK;
 }
 
@@ -65,10 +64,9 @@ static enum status build_one(struct building *b, int kind, bool last, struct err
     double start = clock_now();
     announce(b);
     struct blco built;
-    if (blco_build(alto ? b->alto : &built, b->x, &options, error) != STATUS_OK)
-        return error->status;
-    if (!alto && take_slices(b, &built, kind, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_build(alto ? b->alto : &built, b->x, &options, error));
+    if (!alto)
+        TRY(take_slices(b, &built, kind, error));
     *(alto ? &b->times->alto : &b->times->replica[kind]) = clock_lap(&start);
     return STATUS_OK;
 }
@@ -79,8 +77,7 @@ static enum status build_from_common(struct building *b, struct error *error)
 {
     struct blco_presort presort;
     double start = clock_now();
-    if (blco_presort_create(&presort, b->x, b->spent, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_presort_create(&presort, b->x, b->spent, error));
     b->times->presort = clock_lap(&start);
     int order = b->x->shape.order, common = presort.line_order.kind;
     for (int i = 0; i <= order; i++) {
@@ -89,10 +86,8 @@ static enum status build_from_common(struct building *b, struct error *error)
             continue;
         announce(b);
         struct blco built;
-        if (blco_build_from(&built, &presort, n, i == order, error) != STATUS_OK)
-            goto done;
-        if (take_slices(b, &built, n, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, blco_build_from(&built, &presort, n, i == order, error));
+        TRY_OR(done, take_slices(b, &built, n, error));
         b->times->replica[n] = clock_lap(&start);
     }
 done:
@@ -106,8 +101,8 @@ static enum status build_orderings(struct building *b, struct error *error)
     for (int n = 0; n < b->x->shape.order; n++)
         replicas += b->wanted[n];
     b->all = replicas + (b->alto != NULL);
-    if (b->alto && build_one(b, ORDERING_ALTO, replicas == 0, error) != STATUS_OK)
-        return error->status;
+    if (b->alto)
+        TRY(build_one(b, ORDERING_ALTO, replicas == 0, error));
     if (replicas > 1 && blco_presort_possible(&b->x->shape))
         return build_from_common(b, error);
     for (int n = 0; n < b->x->shape.order; n++)
@@ -165,8 +160,7 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
                          .narrow = s->narrow,
                          .wanted = wanted,
                          .times = &unused};
-    if (build_orderings(&b, error) != STATUS_OK)
-        return error->status;
+    TRY(build_orderings(&b, error));
     s->product[group] = memory_array(tuples->nnz, s->row_bytes, error);
     s->partial[group] = memory_array(tuples->nnz, s->row_bytes, error);
     for (int k = 0; k < size; k++) {
@@ -180,8 +174,7 @@ static enum status build_reduced(struct host_sweep *s, const struct tensor_sourc
                                  struct grouped_tensor *grouped, struct progress *progress,
                                  struct error *error)
 {
-    if (build_decided(s, source, &grouped->reduced, progress, error) != STATUS_OK)
-        return error->status;
+    TRY(build_decided(s, source, &grouped->reduced, progress, error));
     for (int g = 0; g < s->sweep.groups.groups; g++)
         if (mode_groups_size(&s->sweep.groups, g) > 1 &&
             build_tuples(s, g, &grouped->tuples[g], error) != STATUS_OK)
@@ -229,8 +222,7 @@ static enum status build_grouped(struct host_sweep *s, const struct mode_groups 
                                  struct progress *progress, struct error *error)
 {
     struct grouped_tensor grouped;
-    if (mode_groups_apply(&grouped, groups, source->x, error) != STATUS_OK)
-        return error->status;
+    TRY(mode_groups_apply(&grouped, groups, source->x, error));
     if (groups_fit(&grouped, plan)) {
         sweep_decide(&s->sweep, plan, groups);
         build_reduced(s, source, &grouped, progress, error);
@@ -251,11 +243,10 @@ static enum status try_groups(struct host_sweep *s, const struct tensor_source *
                                      .beyond = BEYOND};
     struct mode_groups groups;
     double start = clock_now();
-    if (mode_groups_choose(&groups, x, &cost, error) != STATUS_OK)
-        return error->status;
+    TRY(mode_groups_choose(&groups, x, &cost, error));
     const bool some = groups.groups < x->shape.order;
-    if (some && build_grouped(s, &groups, source, plan, progress, error) != STATUS_OK)
-        return error->status;
+    if (some)
+        TRY(build_grouped(s, &groups, source, plan, progress, error));
     s->seconds.grouping = clock_now() - start - backend_build_seconds(&s->seconds);
     return STATUS_OK;
 }
@@ -264,8 +255,8 @@ static enum status build(struct host_sweep *s, const struct tensor_source *sourc
                          const struct plan *plan, struct progress *progress, struct error *error)
 {
     const bool may_group = sweep_may_group(plan) && grouping_fits(plan);
-    if (may_group && try_groups(s, source, plan, progress, error) != STATUS_OK)
-        return error->status;
+    if (may_group)
+        TRY(try_groups(s, source, plan, progress, error));
     return s->sweep.grouped ? STATUS_OK : build_decided(s, source, source->x, progress, error);
 }
 
@@ -293,14 +284,12 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
     for (int g = 0; g < groups->groups; g++) {
         if (!s->sweep.alto && s->ordered[g].nnz == 0)
             continue;
-        if (prepare_reduced(s, g, copies, error) != STATUS_OK)
-            return error->status;
+        TRY(prepare_reduced(s, g, copies, error));
         need_scratch(&rows, &s->reduced[g]);
         if (mode_groups_size(groups, g) == 1)
             continue;
         for (int n = groups->first[g]; n < groups->first[g + 1]; n++) {
-            if (host_mttkrp_prepare_ordered(&s->within[n], &s->tuple_tensor[n], error) != STATUS_OK)
-                return error->status;
+            TRY(host_mttkrp_prepare_ordered(&s->within[n], &s->tuple_tensor[n], error));
             need_scratch(&rows, &s->within[n]);
         }
     }
@@ -321,10 +310,8 @@ enum status host_sweep_open(struct host_sweep *s, const struct tensor_source *so
     sweep_decide(&s->sweep, plan, &none);
     if (x->nnz == 0 && !source->ranks->dealt)
         return STATUS_OK;
-    if (build(s, source, plan, progress, error) != STATUS_OK)
-        goto failed;
-    if (prepare_mttkrps(s, plan->request.copies, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, build(s, source, plan, progress, error));
+    TRY_OR(failed, prepare_mttkrps(s, plan->request.copies, error));
     return STATUS_OK;
 failed:
     host_sweep_close(s);

@@ -291,8 +291,7 @@ enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint6
     if (first == last)
         return STATUS_OK;
     const uint64_t begin = first > 0 ? x->end[first - 1] : 0;
-    if (begin_pass(&p, s, begin, x->end[last - 1] - begin, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, begin_pass(&p, s, begin, x->end[last - 1] - begin, error));
 #pragma omp parallel if (p.runs > 1)
     {
         struct work w;
@@ -338,8 +337,7 @@ enum status host_systems_values(const struct host_systems *s, struct host_value_
 {
     struct pass p;
     *sums = (struct host_value_sums){0};
-    if (begin_pass(&p, s, 0, s->slices->nnz, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, begin_pass(&p, s, 0, s->slices->nnz, error));
 #pragma omp parallel if (p.runs > 1)
     {
         struct work w;

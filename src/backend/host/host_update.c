@@ -57,12 +57,9 @@ static enum status solve_rows(struct host_state *h, int mode, const struct host_
                                         .precision = model->precision};
     uint64_t square = model->rank * model->rank;
     double *gram = model->factor[mode].gram, *inner = gram + square;
-    if (host_ranks_reduce_scatter(h, mode, h->solve.m, error) != STATUS_OK)
-        return error->status;
-    if (host_solver_rows(s, &own, gram, inner, error) != STATUS_OK)
-        return error->status;
-    if (comm_allreduce_sum(h->ranks->all, gram, square + model->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(host_ranks_reduce_scatter(h, mode, h->solve.m, error));
+    TRY(host_solver_rows(s, &own, gram, inner, error));
+    TRY(comm_allreduce_sum(h->ranks->all, gram, square + model->rank, error));
     return host_ranks_allgather(h, mode, a, error);
 }
 
@@ -99,8 +96,7 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
     bool swap = !solver.is_nonneg && model->shape.dims[mode] == shape_longest(&model->shape);
     void *a = swap ? s->m : f->entries;
     host_sweep_changed(&h->sweep, mode);
-    if (solve_rows(h, mode, &solver, a, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, solve_rows(h, mode, &solver, a, error));
     if (swap) {
         s->m = f->entries;
         f->entries = a;
@@ -189,8 +185,7 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
 {
     struct host_state *h = state;
     if (host_state_counts(h)) {
-        if (host_row_update_fit_counts(h, mode, value, error) != STATUS_OK)
-            return error->status;
+        TRY(host_row_update_fit_counts(h, mode, value, error));
         backend_fit_decide(value, m);
         return STATUS_OK;
     }
@@ -213,8 +208,7 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
     struct fit_squares squares = fit_squares_of(&terms);
     if (h->systems.on)
         host_row_update_squares(h, mode, terms.model_sq, terms.model_size, &squares);
-    if (backend_fit_of(value, &squares, mode + 1, error) != STATUS_OK)
-        return error->status;
+    TRY(backend_fit_of(value, &squares, mode + 1, error));
     backend_fit_decide(value, m);
     return STATUS_OK;
 }
@@ -233,9 +227,7 @@ enum status host_state_residual(void *state, struct backend_residual *r, struct 
     for (int n = 0; n < model->shape.order; n++) {
         const struct mode_rows *rows = &h->ranks->mode[n];
         const void *own = host_model_row(model, model->factor[n].entries, rows->first);
-        if (host_residual_gram(own, rows->count, model->rank, model->precision, r->gram[n],
-                               error) != STATUS_OK)
-            return error->status;
+        TRY(host_residual_gram(own, rows->count, model->rank, model->precision, r->gram[n], error));
     }
     r->unlisted = h->systems.count.weight;
     r->nonzeros = host_residual_nonzeros(&h->sweep, &factors, r->weight, r->unlisted);

@@ -99,8 +99,7 @@ static enum status exchange(struct member *m, struct error *error)
     int code = MPI_SUCCESS, size = m->comm.size, rank = m->comm.rank;
     size_t count = 0;
     m->out[rank].size = m->in[rank].size = 0;
-    if (reserve_requests(m, error) != STATUS_OK)
-        return error->status;
+    TRY(reserve_requests(m, error));
     for (int d = 1; d < size && code == MPI_SUCCESS; d++) {
         int from = (rank - d + size) % size;
         code = post(m, false, from, m->in[from], &count);
@@ -147,15 +146,13 @@ static enum status add_round(struct member *m, double *x, const struct comm_rows
         mine = k == m->comm.rank ? length : mine;
         m->out[k] = (struct parcel){(char *)(x + start + at), length * sizeof *x};
     }
-    if (reserve_buffer(m, mine * (uint64_t)m->comm.size, error) != STATUS_OK)
-        return error->status;
+    TRY(reserve_buffer(m, mine * (uint64_t)m->comm.size, error));
     for (int k = 0; k < m->comm.size; k++) {
         double *from = m->buffer + (uint64_t)k * mine;
         m->in[k] = (struct parcel){(char *)from, mine * sizeof *x};
         m->array[k] = k == m->comm.rank ? x + first + at : from;
     }
-    if (exchange(m, error) != STATUS_OK)
-        return error->status;
+    TRY(exchange(m, error));
     if (mine > 0)
         comm_add_up(x + first + at, m->array, m->comm.size, 0, mine);
     return STATUS_OK;
@@ -170,11 +167,9 @@ static enum status reduce_scatter(struct comm *c, double *x, const struct comm_r
         uint64_t length = (rows->first[k + 1] - rows->first[k]) * rows->columns;
         longest = length > longest ? length : longest;
     }
-    if (begin(error) != STATUS_OK)
-        return error->status;
+    TRY(begin(error));
     for (uint64_t at = 0; at < longest; at += most)
-        if (add_round(m, x, rows, at, most, error) != STATUS_OK)
-            return error->status;
+        TRY(add_round(m, x, rows, at, most, error));
     return STATUS_OK;
 }
 
@@ -182,8 +177,7 @@ static enum status allgatherv(struct comm *c, double *a, const struct comm_rows 
                               struct error *error)
 {
     struct member *m = c->state;
-    if (begin(error) != STATUS_OK)
-        return error->status;
+    TRY(begin(error));
     for (int k = 0; k < c->size; k++) {
         uint64_t first = rows->first[k] * rows->columns, end = rows->first[k + 1] * rows->columns;
         m->in[k] = (struct parcel){(char *)(a + first), (end - first) * sizeof *a};
@@ -202,8 +196,7 @@ static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, stru
     for (uint64_t k = 0; k <= size; k++)
         m->even[k] = k * part + least_of(k, rest);
     const struct comm_rows rows = {m->even, 1};
-    if (reduce_scatter(c, x, &rows, error) != STATUS_OK)
-        return error->status;
+    TRY(reduce_scatter(c, x, &rows, error));
     return allgatherv(c, x, &rows, error);
 }
 
@@ -212,8 +205,7 @@ static enum status alltoallv(struct comm *c, const void *send, const uint64_t *s
 {
     struct member *m = c->state;
     char *from = (char *)(uintptr_t)send, *to = receive; /* a parcel is also for receiving */
-    if (begin(error) != STATUS_OK)
-        return error->status;
+    TRY(begin(error));
     for (int k = 0; k < c->size; k++) {
         m->out[k] = (struct parcel){from + send_first[k], send_first[k + 1] - send_first[k]};
         m->in[k] = (struct parcel){to + receive_first[k], receive_first[k + 1] - receive_first[k]};
@@ -226,8 +218,7 @@ static enum status alltoallv(struct comm *c, const void *send, const uint64_t *s
 static enum status allreduce_max(struct comm *c, int *value, struct error *error)
 {
     struct member *m = c->state;
-    if (begin(error) != STATUS_OK)
-        return error->status;
+    TRY(begin(error));
     return finish(MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_INT, MPI_MAX, m->mpi), "agreeing",
                   error);
 }
@@ -236,8 +227,7 @@ static enum status bcast(struct comm *c, int root, void *bytes, size_t size, str
 {
     struct member *m = c->state;
     int code = MPI_SUCCESS;
-    if (begin(error) != STATUS_OK)
-        return error->status;
+    TRY(begin(error));
     for (size_t at = 0; at < size && code == MPI_SUCCESS; at += PIECE)
         code =
             MPI_Bcast((char *)bytes + at, (int)least_of(size - at, PIECE), MPI_BYTE, root, m->mpi);
@@ -332,10 +322,8 @@ static enum status open_member(struct member **to, MPI_Comm whole, int color, in
     int code = MPI_Comm_split(whole, color, rank, &m->mpi);
     if (code == MPI_SUCCESS)
         code = find_place(m);
-    if (finish(code, "splitting", error) != STATUS_OK)
-        goto failed;
-    if (allocate_arrays(m, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, finish(code, "splitting", error));
+    TRY_OR(failed, allocate_arrays(m, error));
     *to = m;
     return STATUS_OK;
 failed:
@@ -346,10 +334,8 @@ failed:
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error)
 {
     struct member *m, *whole = c->state;
-    if (begin(error) != STATUS_OK)
-        return error->status;
-    if (open_member(&m, whole->mpi, color, c->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(begin(error));
+    TRY(open_member(&m, whole->mpi, color, c->rank, error));
     *part = &m->comm;
     return STATUS_OK;
 }
@@ -359,12 +345,9 @@ static enum status init_world(struct comm **c, double patience, int place, struc
     struct member *m;
     int rank = 0;
     *c = NULL;
-    if (mpi_life_init(patience, place, error) != STATUS_OK)
-        return error->status;
-    if (finish(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "starting", error) != STATUS_OK)
-        return error->status;
-    if (open_member(&m, MPI_COMM_WORLD, 0, rank, error) != STATUS_OK)
-        return error->status;
+    TRY(mpi_life_init(patience, place, error));
+    TRY(finish(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "starting", error));
+    TRY(open_member(&m, MPI_COMM_WORLD, 0, rank, error));
     m->is_world = true;
     *c = &m->comm;
     return STATUS_OK;

@@ -109,8 +109,7 @@ static enum status start(double patience, int rank, int *provided, struct error 
 enum status mpi_life_init(double patience, int rank, struct error *error)
 {
     int provided;
-    if (start(patience, rank, &provided, error) != STATUS_OK)
-        return error->status;
+    TRY(start(patience, rank, &provided, error));
     life.ending = MPI_REQUEST_NULL;
     if (on_exit(end, NULL) != 0)
         return error_set(error, STATUS_INTERNAL, "no handler for the end of the process");

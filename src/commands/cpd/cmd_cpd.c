@@ -43,8 +43,7 @@ static enum status choose_machine(struct cpd_job *job, struct error *error)
 {
     if (job->inputs.choice.kind) /* for all ranks of -r */
         return STATUS_OK;
-    if (cpd_machine_choose(&job->inputs, &job->run.wake, error) != STATUS_OK)
-        return error->status;
+    TRY(cpd_machine_choose(&job->inputs, &job->run.wake, error));
     return check_input(&job->inputs.settings, error);
 }
 
@@ -54,10 +53,8 @@ static enum status open_outputs(const struct cpd_settings *s, struct cpd_run *ru
 {
     if (run->world->rank > 0)
         return STATUS_OK;
-    if (cpd_output_check(s, error) != STATUS_OK)
-        return error->status;
-    if (cpd_output_open(s, &run->lock, error) != STATUS_OK)
-        return error->status;
+    TRY(cpd_output_check(s, error));
+    TRY(cpd_output_open(s, &run->lock, error));
     return cpd_record_open(s, &run->record, error);
 }
 
@@ -68,19 +65,12 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     struct cpd_run *run = &job->run;
     struct cpd_results *results = &job->results;
     const struct cpd_settings *s = &in->settings;
-    if (choose_machine(job, error) != STATUS_OK)
-        return error->status;
-    if (open_outputs(s, run, error) != STATUS_OK)
-        return error->status;
-    if (starts_create(&results->starts, s->starts, s->seed, NULL, error) != STATUS_OK)
-        return error->status;
-    if (split_half_create(&results->halves, &s->halves, s->starts, s->seed, NULL, error) !=
-        STATUS_OK)
-        return error->status;
-    if (cpd_guess_read(in, error) != STATUS_OK)
-        return error->status;
-    if (cpd_checkpoint_prepare(in, &run->saving, error) != STATUS_OK)
-        return error->status;
+    TRY(choose_machine(job, error));
+    TRY(open_outputs(s, run, error));
+    TRY(starts_create(&results->starts, s->starts, s->seed, NULL, error));
+    TRY(split_half_create(&results->halves, &s->halves, s->starts, s->seed, NULL, error));
+    TRY(cpd_guess_read(in, error));
+    TRY(cpd_checkpoint_prepare(in, &run->saving, error));
     cpd_guess_set_lengths(in);
     cpd_machine_note(in, &run->progress);
     find_in_tolerance(&results->findings, &s->common.options, s->tolerance);
@@ -139,12 +129,11 @@ static enum status finish(struct cpd_job *job, struct error *error)
     struct cpd_results *results = &job->results;
     bool first = run->world->rank == 0;
     cpd_signals_done();
-    if (take_best_start(results, error) != STATUS_OK)
-        return error->status;
+    TRY(take_best_start(results, error));
     if (first)
         cpd_guess_keep_weights(in, &results->model);
-    if ((first || run->together) && cpd_output_write(s, run, results, error) != STATUS_OK)
-        return error->status;
+    if (first || run->together)
+        TRY(cpd_output_write(s, run, results, error));
     if (!first)
         return STATUS_OK;
     show_result(job);
@@ -160,16 +149,13 @@ static enum status run_one(struct cpd_job *job, struct error *error)
     const struct cpd_settings *s = &job->inputs.settings;
     struct comm *world = job->run.world;
     prepare(job, error);
-    if (comm_end_phase(world, error) != STATUS_OK)
-        return error->status;
-    if (cpd_guess_compare(&job->inputs, world, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_end_phase(world, error));
+    TRY(cpd_guess_compare(&job->inputs, world, error));
     if (is_team(s))
         comm_run_team(s->common.gpus.count, cpd_run, job, error);
     else
         cpd_run(world, job, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     finish(job, error);
     return comm_end_phase(world, error);
 }
@@ -292,10 +278,8 @@ static enum status run(struct cpd_job *job, struct error *error)
     struct cpd_run *run = &job->run;
     s->common.gpus.all_unless_given = comm_world_expected();
     open_progress(run, s);
-    if (ranks_join(&run->world, &job->inputs.line, cpd_sections, error) != STATUS_OK)
-        return error->status;
-    if (cpd_checkpoint_look(s, run->world, &run->progress, error) != STATUS_OK)
-        return error->status;
+    TRY(ranks_join(&run->world, &job->inputs.line, cpd_sections, error));
+    TRY(cpd_checkpoint_look(s, run->world, &run->progress, error));
     run_range(job, error);
     progress_clear(&run->progress);
     return error->status;

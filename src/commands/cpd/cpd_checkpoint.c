@@ -32,10 +32,8 @@ enum status cpd_checkpoint_look(struct cpd_settings *s, struct comm *world,
     int exists = access(path, F_OK) == 0;
     if (!exists && errno != ENOENT && world->rank == 0)
         error_set(error, STATUS_INPUT, "%s: %s", path, strerror(errno));
-    if (comm_end_phase(world, error) != STATUS_OK)
-        return error->status;
-    if (comm_bcast(world, 0, &exists, sizeof exists, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_end_phase(world, error));
+    TRY(comm_bcast(world, 0, &exists, sizeof exists, error));
     if (exists)
         cpd_settings_resume(s, path);
     else
@@ -65,11 +63,9 @@ static enum status open_resume(struct cpd_inputs *in, struct error *error)
     struct problem *problem = &in->settings.common.options.problem;
     if (!in->settings.resume)
         return STATUS_OK;
-    if (checkpoint_open(&in->resume, in->settings.resume, comm_world_rank(), comm_world_size(),
-                        error) != STATUS_OK)
-        return error->status;
-    if (checkpoint_check_run(&in->resume, problem, error) != STATUS_OK)
-        return error->status;
+    TRY(checkpoint_open(&in->resume, in->settings.resume, comm_world_rank(), comm_world_size(),
+                        error));
+    TRY(checkpoint_check_run(&in->resume, problem, error));
     if (in->settings.choose_ridge) /* the run before has chosen it */
         memcpy(problem->rules.ridge, in->resume.about.problem.rules.ridge,
                sizeof problem->rules.ridge);
@@ -84,10 +80,9 @@ enum status cpd_checkpoint_prepare(struct cpd_inputs *in, struct checkpoint_opti
                                    struct error *error)
 {
     const char *path = in->settings.checkpoint;
-    if (path && comm_world_rank() == 0 && outfile_check(path, error) != STATUS_OK)
-        return error->status;
-    if (open_resume(in, error) != STATUS_OK)
-        return error->status;
+    if (path && comm_world_rank() == 0)
+        TRY(outfile_check(path, error));
+    TRY(open_resume(in, error));
     fill_saving(in, saving);
     return STATUS_OK;
 }
@@ -101,8 +96,7 @@ enum status cpd_checkpoint_check_shape(const struct cpd_inputs *in, const struct
 enum status cpd_checkpoint_check_tensor(const struct cpd_inputs *in,
                                         const struct fingerprint *tensor, struct error *error)
 {
-    if (cpd_checkpoint_check_shape(in, &tensor->shape, tensor->nnz, error) != STATUS_OK)
-        return error->status;
+    TRY(cpd_checkpoint_check_shape(in, &tensor->shape, tensor->nnz, error));
     return in->settings.resume ? checkpoint_check_hash(&in->resume, tensor->hash, error)
                                : STATUS_OK;
 }

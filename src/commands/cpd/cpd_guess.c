@@ -15,8 +15,7 @@ enum status cpd_guess_read(struct cpd_inputs *in, struct error *error)
         ktensor_read_some(&in->start, s->init_stem, fixed, error);
     else
         ktensor_read(&in->start, s->init_stem, 0, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     if (in->start.rank != problem->rank)
         return error_set(error, STATUS_INPUT,
                          "--init %s: a model of rank %ju, expected the rank %ju of -r",
@@ -107,8 +106,7 @@ enum status cpd_guess_check(const struct cpd_inputs *in, const struct shape *sha
     const struct shape *start = &in->start.shape;
     if (!in->settings.init_stem)
         return STATUS_OK;
-    if (check_lengths(in, shape, error) != STATUS_OK)
-        return error->status;
+    TRY(check_lengths(in, shape, error));
     for (int n = 0; n < start->order; n++)
         if (nonneg[n] && start->dims[n] == shape->dims[n] && check_signs(in, n, error) != STATUS_OK)
             return error->status;

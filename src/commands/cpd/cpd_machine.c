@@ -38,13 +38,11 @@ enum status cpd_machine_choose(struct cpd_inputs *in, struct backend_wake *wake,
                                struct error *error)
 {
     struct cmd_common *common = &in->settings.common;
-    if (machine_choose(&in->choice, common, error) != STATUS_OK)
-        return error->status;
+    TRY(machine_choose(&in->choice, common, error));
     cmd_set_threads(common->threads, 1);
-    if (check_grid(in, error) != STATUS_OK)
-        return error->status;
-    if (!comm_world_expected() && threads_start(error) != STATUS_OK)
-        return error->status;
+    TRY(check_grid(in, error));
+    if (!comm_world_expected())
+        TRY(threads_start(error));
     if (is_alone(in))
         backend_wake_begin(wake, in->choice.kind, common->options.device);
     return STATUS_OK;
@@ -70,8 +68,7 @@ enum status cpd_machine_wait(struct cpd_inputs *in, struct backend_wake *wake,
     if (!wake->kind) /* nothing wakes; ranks of one process come here together */
         return STATUS_OK;
     backend_wake_wait(wake, &woken);
-    if (machine_choose_again(&in->choice, &woken, error) != STATUS_OK)
-        return error->status;
+    TRY(machine_choose_again(&in->choice, &woken, error));
     if (in->choice.kind != kind)
         cpd_machine_note(in, progress);
     return STATUS_OK;

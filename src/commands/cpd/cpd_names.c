@@ -8,7 +8,6 @@ enum status cpd_names_find(struct labels *names, struct rank_tensor *t, const ch
     if (t->input.names.order > 0)
         return labels_take(names, &t->input.names, error);
     names->modes = t->input.names.modes;
-    if (labels_find_tensor(names, path, t->shape.order, error) != STATUS_OK)
-        return error->status;
+    TRY(labels_find_tensor(names, path, t->shape.order, error));
     return labels_read(names, &t->shape, error);
 }

@@ -64,12 +64,9 @@ enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock
 {
     if (s->nowrite)
         return STATUS_OK;
-    if (ktensor_writable(s->stem, s->formats, error) != STATUS_OK)
-        return error->status;
-    if (cpd_ranks_file_check(s, error) != STATUS_OK)
-        return error->status;
-    if (check_rescue(s, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_writable(s->stem, s->formats, error));
+    TRY(cpd_ranks_file_check(s, error));
+    TRY(check_rescue(s, error));
     return outfile_set_lock(lock, s->stem, error);
 }
 
@@ -78,8 +75,7 @@ enum status cpd_output_try(const struct cpd_settings *s, int order, const struct
 {
     if (s->nowrite)
         return STATUS_OK;
-    if (ktensor_openable(s->stem, order, s->formats, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_openable(s->stem, order, s->formats, error));
     return ktensor_check_maps(s->stem, names, error);
 }
 
@@ -123,8 +119,7 @@ static enum status make_folder(const struct output *o, const char *parent, char 
         else if (!mkdtemp(folder))
             error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
     }
-    if (agree(o, error) != STATUS_OK)
-        return error->status;
+    TRY(agree(o, error));
     return o->together ? comm_bcast(o->together, 0, folder, PATH_MAX, error) : STATUS_OK;
 }
 
@@ -137,8 +132,7 @@ static enum status rescue_into(const struct output *o, const char *parent, char 
     const char *name = slash ? slash + 1 : o->settings->stem;
     char folder[PATH_MAX] = "";
     struct stem_lock lock = {0};
-    if (make_folder(o, parent, folder, error) != STATUS_OK)
-        return error->status;
+    TRY(make_folder(o, parent, folder, error));
     *stem = memory_text(error, "%s/%s", folder, name);
     if (*stem && leads(o))
         outfile_set_lock(&lock, *stem, error);

@@ -103,10 +103,8 @@ static void put_all(struct json *j, const struct cpd_inputs *in, const struct cp
 static enum status write_file(const char *path, const struct json *j, struct error *error)
 {
     struct outfile file = {.fd = -1};
-    if (outfile_open(&file, path, error) != STATUS_OK)
-        goto done;
-    if (outfile_write(&file, j->text, j->used, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, outfile_open(&file, path, error));
+    TRY_OR(done, outfile_write(&file, j->text, j->used, error));
     outfile_commit(&file, error);
 done:
     outfile_discard(&file);
@@ -124,10 +122,8 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
         return error->status;
     json_begin(&j, error);
     put_all(&j, in, results);
-    if (error->status != STATUS_OK)
-        goto done;
-    if (write_file(path, &j, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, write_file(path, &j, error));
     progress_note(progress, "wrote %s", path);
 done:
     json_free(&j);

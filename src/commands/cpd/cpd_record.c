@@ -12,8 +12,7 @@ enum status cpd_record_open(const struct cpd_settings *s, struct outfile *file, 
 {
     if (!s->record)
         return STATUS_OK;
-    if (outfile_check(s->record, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_check(s->record, error));
     return outfile_open(file, s->record, error);
 }
 
@@ -360,8 +359,7 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
 
 static enum status write_file(struct outfile *file, const struct json *j, struct error *error)
 {
-    if (outfile_write(file, j->text, j->used, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_write(file, j->text, j->used, error));
     return outfile_commit(file, error);
 }
 

@@ -58,8 +58,7 @@ static enum status find_places(struct work *w, struct rank_request *split, struc
     const struct backend_kind *kind = w->job->inputs.choice.kind;
     if (is_alone(w))
         return STATUS_OK;
-    if (rank_places(w->reports.place, w->comm, common, kind, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_places(w->reports.place, w->comm, common, kind, error));
     rank_meet(&w->devices, kind, w->reports.place, w->comm, error);
     *split = rank_split(common, kind, w->reports.place, w->comm);
     return comm_end_phase(w->comm, error);
@@ -85,12 +84,11 @@ static enum status open_tensor(struct work *w, struct rank_request *request, str
     request->csv = &s->common.csv;
     request->values = s->common.values;
     request->hashed = cpd_hash_needed(s);
-    if (rank_tensor_open(w->tensor, w->comm, request, w->progress, error) != STATUS_OK)
-        return error->status;
+    TRY(rank_tensor_open(w->tensor, w->comm, request, w->progress, error));
     w->tensor->rows.devices = w->devices;
     const bool chooses = s->common.options.problem.holdout.share > 0 || s->halves.mode > 0;
-    if (chooses && rank_tensor_read(w->tensor, w->progress, error) != STATUS_OK)
-        return error->status;
+    if (chooses)
+        TRY(rank_tensor_read(w->tensor, w->progress, error));
     return hold_entries_out(w, error);
 }
 
@@ -129,8 +127,8 @@ static enum status check_checkpoints(struct work *w, struct error *error)
     const struct cpd_settings *s = settings_of(w);
     if (!cpd_checkpoint_used(s))
         return STATUS_OK;
-    if (s->checkpoint && checkpoint_writable_together(s->checkpoint, w->comm, error) != STATUS_OK)
-        return error->status;
+    if (s->checkpoint)
+        TRY(checkpoint_writable_together(s->checkpoint, w->comm, error));
     return cpd_checkpoint_agree(&w->job->inputs, w->comm, error);
 }
 
@@ -139,23 +137,15 @@ static enum status check_tensor(struct work *w, struct error *error)
 {
     const struct cpd_inputs *in = &w->job->inputs;
     const struct rank_tensor *t = w->tensor;
-    if (cpd_settings_check_order(&in->settings, t->shape.order, error) != STATUS_OK)
-        return error->status;
-    if (cpd_settings_check_unknown(&in->settings, t->listed.unknown, error) != STATUS_OK)
-        return error->status;
-    if (!is_alone(w) && cpd_settings_by_rows(&in->settings, t->listed.unknown) &&
-        cmd_refuse_grid(&in->settings.common.ranks, error) != STATUS_OK)
-        return error->status;
-    if (split_half_check(w->halves, t, error) != STATUS_OK)
-        return error->status;
-    if (cpd_guess_check(in, &t->shape, error) != STATUS_OK)
-        return error->status;
-    if (cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error) != STATUS_OK)
-        return error->status;
-    if (check_checkpoints(w, error) != STATUS_OK)
-        return error->status;
-    if (cpd_choose_together(&w->job->run.together, &in->settings, w->comm, t, error) != STATUS_OK)
-        return error->status;
+    TRY(cpd_settings_check_order(&in->settings, t->shape.order, error));
+    TRY(cpd_settings_check_unknown(&in->settings, t->listed.unknown, error));
+    if (!is_alone(w) && cpd_settings_by_rows(&in->settings, t->listed.unknown))
+        TRY(cmd_refuse_grid(&in->settings.common.ranks, error));
+    TRY(split_half_check(w->halves, t, error));
+    TRY(cpd_guess_check(in, &t->shape, error));
+    TRY(cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error));
+    TRY(check_checkpoints(w, error));
+    TRY(cpd_choose_together(&w->job->run.together, &in->settings, w->comm, t, error));
     return w->comm->rank == 0
                ? cpd_output_try(&in->settings, t->shape.order, &w->job->results.names, error)
                : STATUS_OK;
@@ -200,13 +190,10 @@ static enum status find_names(struct work *w, struct error *error)
 static enum status look_at_tensor(struct work *w, struct rank_request *request, struct error *error)
 {
     struct cpd_job *job = w->job;
-    if (open_tensor(w, request, error) != STATUS_OK)
-        return error->status;
+    TRY(open_tensor(w, request, error));
     note_tensor(w);
-    if (find_names(w, error) != STATUS_OK)
-        return error->status;
-    if (cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error) != STATUS_OK)
-        return error->status;
+    TRY(find_names(w, error));
+    TRY(cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error));
     return check_tensor(w, error);
 }
 
@@ -219,8 +206,7 @@ static enum status make_accounts(struct work *w, struct error *error)
         return STATUS_OK;
     w->starts = &w->own;
     w->halves = &w->own_halves;
-    if (starts_create(&w->own, s->starts, s->seed, first->starts.model, error) != STATUS_OK)
-        return error->status;
+    TRY(starts_create(&w->own, s->starts, s->seed, first->starts.model, error));
     return split_half_create(&w->own_halves, &s->halves, s->starts, s->seed, &first->halves, error);
 }
 
@@ -232,15 +218,11 @@ static enum status prepare(struct work *w, struct error *error)
     struct rank_request request = {0};
     if (make_accounts(w, error) == STATUS_OK)
         cpd_reports_create(&w->reports, w->comm->size, error);
-    if (comm_end_phase(w->comm, error) != STATUS_OK)
-        return error->status;
-    if (find_places(w, &request, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_end_phase(w->comm, error));
+    TRY(find_places(w, &request, error));
     look_at_tensor(w, &request, error);
-    if (comm_end_phase(w->comm, error) != STATUS_OK)
-        return error->status;
-    if (check_last_rank(w, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_end_phase(w->comm, error));
+    TRY(check_last_rank(w, error));
     if (w->comm->rank == 0) {
         cpd_guess_find_random(&job->inputs, &w->tensor->shape, &job->results.findings);
         cpd_show_findings(&job->results, w->progress);
@@ -259,8 +241,7 @@ static enum status look_at_known(struct work *w, struct error *error)
     struct known_rows known;
     if (!p->unlisted.weighed || p->unlisted.weight > 0 || w->tensor->input.unread)
         return STATUS_OK;
-    if (known_rows_count(&known, w->tensor, error) != STATUS_OK)
-        return error->status;
+    TRY(known_rows_count(&known, w->tensor, error));
     if (w->comm->rank > 0)
         return STATUS_OK;
     find_in_known(&results->findings, &known, &w->tensor->shape, p);
@@ -275,8 +256,8 @@ static enum status identify(struct work *w, struct error *error)
     struct cpd_job *job = w->job;
     struct fingerprint tensor = {.shape = w->tensor->shape, .nnz = w->tensor->nnz};
     bool hashed = cpd_hash_needed(settings_of(w));
-    if (hashed && rank_fingerprint(&tensor, w->tensor, error) != STATUS_OK)
-        return error->status;
+    if (hashed)
+        TRY(rank_fingerprint(&tensor, w->tensor, error));
     if (owns_job(w))
         job->results.tensor = job->run.saving.about.tensor = tensor;
     if (!hashed)
@@ -340,9 +321,7 @@ static enum status run_halves(struct work *w, struct error *error)
         return STATUS_OK;
     for (int n = 0; d.choose_ridge && n < MAX_ORDER; n++)
         options.problem.rules.ridge[n] = s->ridge.best;
-    if (split_half_run(w->halves, w->tensor, w->job->inputs.choice.kind, &options, &d, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(split_half_run(w->halves, w->tensor, w->job->inputs.choice.kind, &options, &d, error));
     if (w->comm->rank == 0) {
         split_half_compare(w->halves, &s->model[s->best], error);
         w->job->results.times.halves = clock_now() - start;
@@ -371,8 +350,7 @@ static enum status gather(struct work *w, struct error *error)
     w->reports.imbalance = t->cost.imbalance;
     memcpy(w->reports.parts, t->grid.parts, sizeof w->reports.parts);
     w->mine.peak = machine_memory_peak();
-    if (comm_allgather(w->comm, &w->mine, sizeof w->mine, w->reports.report, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allgather(w->comm, &w->mine, sizeof w->mine, w->reports.report, error));
     if (t->rows.dealt)
         describe_deal(&w->reports);
     return STATUS_OK;
@@ -422,18 +400,12 @@ static void keep(struct work *w)
 
 static enum status run(struct work *w, struct error *error)
 {
-    if (prepare(w, error) != STATUS_OK)
-        return error->status;
-    if (look_at_known(w, error) != STATUS_OK)
-        return error->status;
-    if (identify(w, error) != STATUS_OK)
-        return error->status;
-    if (run_starts(w, error) != STATUS_OK)
-        return error->status;
-    if (run_halves(w, error) != STATUS_OK)
-        return error->status;
-    if (gather(w, error) != STATUS_OK)
-        return error->status;
+    TRY(prepare(w, error));
+    TRY(look_at_known(w, error));
+    TRY(identify(w, error));
+    TRY(run_starts(w, error));
+    TRY(run_halves(w, error));
+    TRY(gather(w, error));
     if (w->comm->rank == 0)
         keep(w);
     return STATUS_OK;

@@ -499,16 +499,12 @@ static enum status complete(struct cpd_settings *s, struct error *error)
         return error_set(error, STATUS_INPUT, "--checkpoint-every needs --checkpoint FILE");
     s->recorded = s->record_as_given || s->json;
     s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
-    if (complete_loss(s, error) != STATUS_OK)
-        return error->status;
-    if (complete_unlisted(s, error) != STATUS_OK)
-        return error->status;
-    if (complete_holdout(s, error) != STATUS_OK)
-        return error->status;
-    if (check_runs(s, error) != STATUS_OK)
-        return error->status;
-    if (!s->stem && !s->nowrite && default_stem(s, error) != STATUS_OK)
-        return error->status;
+    TRY(complete_loss(s, error));
+    TRY(complete_unlisted(s, error));
+    TRY(complete_holdout(s, error));
+    TRY(check_runs(s, error));
+    if (!s->stem && !s->nowrite)
+        TRY(default_stem(s, error));
     begin_ranks(s);
     return cpd_settings_take_rank(s, s->ranks.first, error);
 }
@@ -516,12 +512,10 @@ static enum status complete(struct cpd_settings *s, struct error *error)
 enum status cpd_settings_parse(struct cpd_settings *s, struct cli_line *line, struct error *error)
 {
     *s = (struct cpd_settings){0};
-    if (cli_parse(line, cpd_sections, s, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_parse(line, cpd_sections, s, error));
     if (s->common.help || s->common.version)
         return STATUS_OK;
-    if (cli_single_operand(line, "tensor", &s->tensor, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_single_operand(line, "tensor", &s->tensor, error));
     complete(s, error);
     return cli_hint(line, error);
 }
@@ -535,12 +529,9 @@ static enum status check_most(const char *option, int most, int order, struct er
 
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error)
 {
-    if (check_most("--nonneg", s->common.most_nonneg, order, error) != STATUS_OK)
-        return error->status;
-    if (check_most("--fix", s->most_fixed, order, error) != STATUS_OK)
-        return error->status;
-    if (check_most("--ridge", s->most_ridge, order, error) != STATUS_OK)
-        return error->status;
+    TRY(check_most("--nonneg", s->common.most_nonneg, order, error));
+    TRY(check_most("--fix", s->most_fixed, order, error));
+    TRY(check_most("--ridge", s->most_ridge, order, error));
     return mode_rules_last(&s->common.options.problem.rules, order) >= 0
                ? STATUS_OK
                : error_set(error, STATUS_INPUT,

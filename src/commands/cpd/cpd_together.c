@@ -65,13 +65,11 @@ enum status cpd_choose_together(bool *together, const struct cpd_settings *s, st
         return STATUS_OK;
     uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
     uint64_t room = room_for_whole(s, c, t);
-    if (comm_bcast(c, 0, &room, sizeof room, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_bcast(c, 0, &room, sizeof room, error));
     *together = bytes * (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) > room;
     if (!*together)
         return STATUS_OK;
-    if (check_settings(s, bytes, room, error) != STATUS_OK)
-        return error->status;
+    TRY(check_settings(s, bytes, room, error));
     if (s->nowrite)
         return STATUS_OK;
     return model_writable_together(t->shape.order, s->stem, c, error);

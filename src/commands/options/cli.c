@@ -176,8 +176,7 @@ static enum status set_defaults(const struct cli_section *sections, void *settin
         for (const struct cli_option *o = sections->options; o->name; o++) {
             if (!o->initial)
                 continue;
-            if (o->set(o, (char *)settings + o->at, o->initial, error) != STATUS_OK)
-                return error->status;
+            TRY(o->set(o, (char *)settings + o->at, o->initial, error));
         }
     return STATUS_OK;
 }
@@ -185,8 +184,7 @@ static enum status set_defaults(const struct cli_section *sections, void *settin
 enum status cli_parse(struct cli_line *line, const struct cli_section *sections, void *settings,
                       struct error *error)
 {
-    if (set_defaults(sections, settings, error) != STATUS_OK)
-        return error->status;
+    TRY(set_defaults(sections, settings, error));
     return cli_each(line, sections, set_option, settings, error);
 }
 

@@ -64,8 +64,7 @@ enum status cli_mode_numbers(const char *option, const char *text, double *value
     int mode = 0, largest = 0;
     memcpy(all, value, sizeof all);
     if (!strchr(text, '=')) {
-        if (cli_nonnegative(option, text, &number, error) != STATUS_OK)
-            return error->status;
+        TRY(cli_nonnegative(option, text, &number, error));
         for (int n = 0; n < MAX_ORDER; n++)
             value[n] = number;
         return STATUS_OK;
@@ -75,8 +74,7 @@ enum status cli_mode_numbers(const char *option, const char *text, double *value
         if (!word || *word != '=')
             return refuse(option, text, "a number of 0 or more, or such of modes as 1=0.5,3=0",
                           error);
-        if (take_number(option, word + 1, &number, &word, error) != STATUS_OK)
-            return error->status;
+        TRY(take_number(option, word + 1, &number, &word, error));
         all[mode - 1] = number;
         largest = mode > largest ? mode : largest;
         if (!*word)

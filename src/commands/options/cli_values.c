@@ -118,8 +118,7 @@ enum status cli_set_unsigned(const struct cli_option *o, void *to, const char *t
 enum status cli_set_int(const struct cli_option *o, void *to, const char *text, struct error *error)
 {
     uint64_t number;
-    if (cli_unsigned(o->name, text, o->least, o->most, &number, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_unsigned(o->name, text, o->least, o->most, &number, error));
     *(int *)to = (int)number;
     return STATUS_OK;
 }
@@ -165,8 +164,7 @@ enum status cli_set_word(const struct cli_option *o, void *to, const char *text,
                          struct error *error)
 {
     int value;
-    if (cli_choice(o->name, text, o->words, &value, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_choice(o->name, text, o->words, &value, error));
     return cli_set_text(o, to, text, error);
 }
 

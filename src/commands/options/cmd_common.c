@@ -32,8 +32,7 @@ static enum status set_sharing(const struct cli_option *o, void *to, const char 
                                struct error *error)
 {
     int off;
-    if (cli_choice(o->name, text, o->words, &off, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_choice(o->name, text, o->words, &off, error));
     *(bool *)to = off;
     return STATUS_OK;
 }
@@ -50,8 +49,7 @@ static enum status set_host_memory(const struct cli_option *o, void *to, const c
                                    struct error *error)
 {
     struct cmd_common *common = to;
-    if (cli_set_size(o, &common->options.host_memory, text, error) != STATUS_OK)
-        return error->status;
+    TRY(cli_set_size(o, &common->options.host_memory, text, error));
     common->tns.memory = common->options.host_memory;
     return STATUS_OK;
 }
@@ -264,8 +262,7 @@ enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd
     struct progress progress;
     *k = (struct ktensor){0};
     cmd_set_threads(common->threads, 1);
-    if (threads_start(error) != STATUS_OK)
-        return error->status;
+    TRY(threads_start(error));
     cmd_show_progress(&progress, common);
     progress_stage(&progress, "reading %s", stem);
     ktensor_read(k, stem, 0, error);

@@ -28,8 +28,7 @@ static enum status list_gpus(const struct cli_option *o, struct cmd_gpus *gpus, 
             return error_set(error, STATUS_INPUT, "%s: '%s', expected at most %d numbers", o->name,
                              text, CMD_MAX_GPUS);
         snprintf(word, sizeof word, "%.*s", (int)length, at);
-        if (cli_unsigned(o->name, word, 0, INT_MAX, &number, error) != STATUS_OK)
-            return error->status;
+        TRY(cli_unsigned(o->name, word, 0, INT_MAX, &number, error));
         gpus->device[gpus->count++] = (int)number;
         at += length;
     }
@@ -119,8 +118,8 @@ enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind
     int have = 1, largest = gpus->count - 1;
     if (gpus->count != 0 && !kind->devices)
         return error_set(error, STATUS_INPUT, "--gpus: backend %s uses no GPU", kind->name);
-    if (kind->devices && kind->devices(&have, error) != STATUS_OK)
-        return error->status;
+    if (kind->devices)
+        TRY(kind->devices(&have, error));
     have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
     if (gpus->count <= 0) {
         gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;

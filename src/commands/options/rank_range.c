@@ -26,8 +26,7 @@ enum status rank_range_set(const struct cli_option *o, void *to, const char *tex
     struct rank_range *range = to;
     uint64_t number[3] = {0, 0, 1};
     if (!strchr(text, ':')) {
-        if (cli_unsigned(o->name, text, 1, CMD_MAX_RANK, &number[0], error) != STATUS_OK)
-            return error->status;
+        TRY(cli_unsigned(o->name, text, 1, CMD_MAX_RANK, &number[0], error));
         *range = (struct rank_range){number[0], number[0], 1};
         return STATUS_OK;
     }

@@ -44,8 +44,8 @@ static enum status copy_piece(void *context, struct coo *piece, struct error *er
     c->done += piece->nnz;
     progress_update(c->how->progress, (double)c->done / (double)c->from->header->nnz,
                     "%.0f million nonzeros", (double)c->done / 1e6);
-    if (c->how->change && value_change_apply(c->how->change, piece, NULL, error) != STATUS_OK)
-        return error->status;
+    if (c->how->change)
+        TRY(value_change_apply(c->how->change, piece, NULL, error));
     return blco_writer_append(&c->writer, piece, NULL, piece->nnz, error);
 }
 
@@ -55,11 +55,9 @@ enum status blco_copy(const struct blco_file *f, const struct blco_copying *how,
     struct copier c = {.from = f, .how = how};
     const uint64_t part = how->memory / WRITER_PART;
     const struct blco_pieces pieces = blco_pieces_of(f, how->memory - part);
-    if (blco_writer_open(&c.writer, how->path, &f->shape, part, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_writer_open(&c.writer, how->path, &f->shape, part, error));
     c.writer.modes = f->modes;
-    if (blco_pieces_each(&pieces, copy_piece, &c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, blco_pieces_each(&pieces, copy_piece, &c, error));
     c.writer.listed.dropped = f->listed.dropped;
     blco_writer_commit(&c.writer, bytes, error);
 done:

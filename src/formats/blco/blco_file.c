@@ -36,8 +36,7 @@ static enum status read_page(struct blco_file *f, struct error *error)
     f->page = memory_zeros(BLCO_PAGE, 1, error);
     if (!f->page)
         return error->status;
-    if (infile_read(&f->in, f->page, some, 0, error) != STATUS_OK)
-        return error->status;
+    TRY(infile_read(&f->in, f->page, some, 0, error));
     f->header = (const void *)f->page;
     f->modes = (const void *)(f->page + BLCO_NAMES_OFFSET);
     if (!blco_file_magic(f->page, some))
@@ -234,12 +233,9 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     f->tail = memory_array(bytes, 1, error);
     if (!f->tail)
         return error->status;
-    if (infile_read(&f->in, f->tail, bytes, end, error) != STATUS_OK)
-        return error->status;
-    if (check_unused(f, error) != STATUS_OK)
-        return error->status;
-    if (check_names(f, error) != STATUS_OK)
-        return error->status;
+    TRY(infile_read(&f->in, f->tail, bytes, end, error));
+    TRY(check_unused(f, error));
+    TRY(check_names(f, error));
     f->segment = (const void *)(f->tail + (h->directory_offset - end));
     if (crc64_ecma_refl(0, (const uint8_t *)f->tail, bytes) != h->directory_crc)
         return error_set(error, STATUS_INPUT, "%s: damaged: the directory's checksum is wrong",
@@ -249,22 +245,14 @@ static enum status read_tail(struct blco_file *f, struct error *error)
 
 static enum status open_and_check(struct blco_file *f, struct error *error)
 {
-    if (infile_open(&f->in, f->name, error) != STATUS_OK)
-        return error->status;
-    if (read_page(f, error) != STATUS_OK)
-        return error->status;
-    if (check_version(f, error) != STATUS_OK)
-        return error->status;
-    if (check_tensor(f, error) != STATUS_OK)
-        return error->status;
-    if (check_places(f, error) != STATUS_OK)
-        return error->status;
-    if (read_tail(f, error) != STATUS_OK)
-        return error->status;
-    if (check_listed(f, error) != STATUS_OK)
-        return error->status;
-    if (check_segments(f, error) != STATUS_OK)
-        return error->status;
+    TRY(infile_open(&f->in, f->name, error));
+    TRY(read_page(f, error));
+    TRY(check_version(f, error));
+    TRY(check_tensor(f, error));
+    TRY(check_places(f, error));
+    TRY(read_tail(f, error));
+    TRY(check_listed(f, error));
+    TRY(check_segments(f, error));
     f->shape = shape_of((int)f->header->order, f->header->dims);
     return STATUS_OK;
 }
@@ -313,8 +301,7 @@ enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bi
                               struct error *error)
 {
     const struct blco_file_segment *segment = &f->segment[s];
-    if (read_segment(f, s, bytes, error) != STATUS_OK)
-        return error->status;
+    TRY(read_segment(f, s, bytes, error));
     bool good = crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
                 segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
                 segment_ends_in_zeros(bytes, segment, line_bits) &&
@@ -346,8 +333,7 @@ static enum status decode_segment(const struct decoding *w, uint64_t s, struct c
     const struct linear_decoder *d = &w->decoder;
     const struct blco_file_segment *segment = &f->segment[s];
     uint8_t *bytes = w->room + (uint64_t)omp_get_thread_num() * f->most_bytes;
-    if (read_segment(f, s, bytes, error) != STATUS_OK)
-        return error->status;
+    TRY(read_segment(f, s, bytes, error));
     if (crc64_ecma_refl(0, bytes, segment->bytes) != segment->crc)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the checksum of nonzeros from number %ju on is wrong",
@@ -380,8 +366,7 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
     ordering_create(&alto, ORDERING_ALTO, &x->shape, 64);
     if (!w.room)
         return error->status;
-    if (linear_decoder_create(&w.decoder, &alto, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, linear_decoder_create(&w.decoder, &alto, error));
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t s = begin; s < end; s++) {
         struct error own = {0};
@@ -420,13 +405,10 @@ enum status blco_file_read(const struct blco_file *f, struct coo *x, struct prog
     const struct blco_file_header *h = f->header;
     double start = clock_now();
     progress_stage(progress, "reading %s", f->name);
-    if (coo_create(x, &f->shape, h->nnz, error) != STATUS_OK)
-        goto done;
-    if (blco_file_decode(f, 0, h->nsegments, x, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, coo_create(x, &f->shape, h->nnz, error));
+    TRY_OR(done, blco_file_decode(f, 0, h->nsegments, x, error));
     const struct coo_listed counted = coo_count_listed(x);
-    if (blco_file_check_listed(f, &counted, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, blco_file_check_listed(f, &counted, error));
     blco_file_note_read(f, clock_now() - start, progress);
 done:
     if (error->status != STATUS_OK) {

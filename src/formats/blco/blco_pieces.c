@@ -25,8 +25,7 @@ static enum status decode(const struct blco_file *f, uint64_t begin, uint64_t en
                           struct coo *piece, struct coo_listed *counted, struct error *error)
 {
     piece->nnz = blco_file_nnz(f, begin, end);
-    if (blco_file_decode(f, begin, end, piece, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_file_decode(f, begin, end, piece, error));
     const struct coo_listed listed = coo_count_listed(piece);
     counted->unknown += listed.unknown;
     counted->zeros += listed.zeros;
@@ -39,15 +38,12 @@ enum status blco_pieces_each(const struct blco_pieces *p, coo_taker take, void *
     const struct blco_file *f = p->file;
     struct coo_listed counted = {0};
     struct coo piece;
-    if (coo_create(&piece, &f->shape, blco_file_nnz(f, 0, p->length), error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(&piece, &f->shape, blco_file_nnz(f, 0, p->length), error));
     uint64_t begin = p->begin;
     do {
         uint64_t end = p->end - begin < p->length ? p->end : begin + p->length;
-        if (decode(f, begin, end, &piece, &counted, error) != STATUS_OK)
-            goto done;
-        if (take(context, &piece, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, decode(f, begin, end, &piece, &counted, error));
+        TRY_OR(done, take(context, &piece, error));
         begin = end;
     } while (begin < p->end);
     if (p->begin == 0 && p->end == f->header->nsegments)

@@ -112,11 +112,9 @@ static enum status sampling_open(struct sampling *w, struct error *error)
     }
     w->count = memory_array(w->groups, sizeof *w->count, error);
     w->room = blco_file_room(f, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     ordering_create(&alto, ORDERING_ALTO, &f->shape, 64);
-    if (linear_decoder_create(&w->decoder, &alto, error) != STATUS_OK)
-        return error->status;
+    TRY(linear_decoder_create(&w->decoder, &alto, error));
     return coo_create(w->x, &f->shape, w->groups * PACKED_GROUP_NNZ, error);
 }
 
@@ -125,10 +123,8 @@ enum status blco_sample(struct coo *x, const struct blco_file *f, uint64_t begin
 {
     struct sampling w = {.file = f, .begin = begin, .end = end, .every = every, .x = x};
     *x = (struct coo){0};
-    if (sampling_open(&w, error) != STATUS_OK)
-        goto done;
-    if (take_all(&w, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, sampling_open(&w, error));
+    TRY_OR(done, take_all(&w, error));
     close_gaps(x, w.count, w.groups);
 done:
     if (error->status != STATUS_OK)

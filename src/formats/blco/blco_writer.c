@@ -28,10 +28,8 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, const stru
     w->packed = memory_pages((size_t)w->threads * w->packed_room, error);
     if (!w->packed)
         goto done;
-    if (line_encoder_create(&w->alto, &alto, error) != STATUS_OK)
-        goto done;
-    if (coo_create(&w->pending, shape, pending_room(w, shape->order, memory), error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, line_encoder_create(&w->alto, &alto, error));
+    TRY_OR(done, coo_create(&w->pending, shape, pending_room(w, shape->order, memory), error));
     outfile_open(&w->file, path, error);
 done:
     if (error->status != STATUS_OK)
@@ -55,8 +53,7 @@ static enum status make_segment_room(struct blco_writer *w, uint64_t more, struc
     if (needed <= w->segment_room)
         return STATUS_OK;
     uint64_t room = needed + needed / 2;
-    if (memory_resize(&w->segment, room, sizeof *w->segment, error) != STATUS_OK)
-        return error->status;
+    TRY(memory_resize(&w->segment, room, sizeof *w->segment, error));
     w->segment_room = room;
     return STATUS_OK;
 }
@@ -67,8 +64,7 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
                                   uint64_t nnz, struct error *error)
 {
     uint64_t count = (nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
-    if (make_segment_room(w, count, error) != STATUS_OK)
-        return error->status;
+    TRY(make_segment_room(w, count, error));
     struct error first = {0};
     const struct coo_listed listed =
         coo_count_listed(&(struct coo){.nnz = nnz, .value = x->value + from});
@@ -121,8 +117,8 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
     uint64_t from = 0;
     if (!position && w->filled == 0) { /* whole segments need not wait */
         from = count / BLCO_SEGMENT_NNZ * BLCO_SEGMENT_NNZ;
-        if (from > 0 && write_segments(w, x, 0, from, error) != STATUS_OK)
-            return error->status;
+        if (from > 0)
+            TRY(write_segments(w, x, 0, from, error));
     }
     while (from < count) {
         uint64_t room = w->pending.nnz - w->filled, left = count - from;
@@ -131,8 +127,7 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
         from += taken;
         if (w->filled < w->pending.nnz) /* the room is a number of whole segments */
             break;
-        if (write_segments(w, &w->pending, 0, w->filled, error) != STATUS_OK)
-            return error->status;
+        TRY(write_segments(w, &w->pending, 0, w->filled, error));
         w->filled = 0;
     }
     return STATUS_OK;
@@ -150,8 +145,7 @@ static enum status write_directory(struct blco_writer *w, struct blco_file_heade
     h->file_bytes = h->directory_offset + bytes;
     h->directory_crc =
         crc64_ecma_refl(crc64_ecma_refl(0, zeros, padding), (const uint8_t *)w->segment, bytes);
-    if (outfile_write_at(&w->file, zeros, padding, end, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_write_at(&w->file, zeros, padding, end, error));
     return outfile_write_at(&w->file, w->segment, bytes, h->directory_offset, error);
 }
 
@@ -169,8 +163,7 @@ static enum status write_header(struct blco_writer *w, struct blco_file_header *
 
 enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct error *error)
 {
-    if (write_segments(w, &w->pending, 0, w->filled, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, write_segments(w, &w->pending, 0, w->filled, error));
     struct blco_file_header h = {.byte_order = BLCO_BYTE_ORDER,
                                  .version = BLCO_FORMAT_VERSION,
                                  .nnz = w->nnz,
@@ -183,10 +176,8 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
                                  .dropped = w->listed.dropped};
     memcpy(h.magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
     memcpy(h.dims, w->pending.shape.dims, (size_t)w->pending.shape.order * sizeof *h.dims);
-    if (write_directory(w, &h, error) != STATUS_OK)
-        goto done;
-    if (write_header(w, &h, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, write_directory(w, &h, error));
+    TRY_OR(done, write_header(w, &h, error));
     outfile_commit(&w->file, error);
     if (bytes)
         *bytes = h.file_bytes;

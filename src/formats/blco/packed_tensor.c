@@ -47,13 +47,10 @@ static enum status builder_open(struct builder *b, const struct coo *x, struct e
     uint64_t room = b->p->nnz < b->p->segment_nnz ? b->p->nnz : b->p->segment_nnz;
     b->p->segment = memory_array(b->p->nsegments, sizeof *b->p->segment, error);
     b->piece = memory_zeros((size_t)b->threads, sizeof *b->piece, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     for (int t = 0; t < b->threads; t++)
-        if (coo_create(&b->piece[t], &x->shape, room, error) != STATUS_OK)
-            return error->status;
-    if (blco_build(&b->sorted, x, &options, error) != STATUS_OK)
-        return error->status;
+        TRY(coo_create(&b->piece[t], &x->shape, room, error));
+    TRY(blco_build(&b->sorted, x, &options, error));
     return line_encoder_create(&b->encoder, &b->sorted.ordering, error);
 }
 
@@ -100,12 +97,10 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
                                 .segment_nnz = segment_nnz ? segment_nnz : BLCO_SEGMENT_NNZ};
     p->nsegments = (p->nnz + p->segment_nnz - 1) / p->segment_nnz;
     progress_update(progress, -1, "sorting");
-    if (builder_open(&b, x, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, builder_open(&b, x, error));
     progress_update(progress, -1, "packing");
     pack_segments(&b);
-    if (place_segments(p, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, place_segments(p, error));
     pack_segments(&b);
 done:
     builder_close(&b);
@@ -155,8 +150,7 @@ enum status packed_tensor_load_lines(struct packed_tensor *p, const struct blco_
     p->size = p->nsegments * stride;
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_array(p->nsegments, stride, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t s = 0; s < p->nsegments; s++) {
         struct error own = {0};
@@ -179,8 +173,7 @@ enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *
     progress_update(progress, -1, "loading %s", f->name);
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_pages(p->size, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     read_segments(p, f, error);
 done:
     if (error->status != STATUS_OK)

@@ -114,12 +114,9 @@ static enum status read_window(struct reader *r, struct error *error)
 {
     const struct csv_section *last = &r->text.section[r->text.sections - 1];
     const uint64_t lines = last->first_line + last->lines;
-    if (hand_over(r, lines, error) != STATUS_OK)
-        return error->status;
-    if (make_room(r, lines, error) != STATUS_OK)
-        return error->status;
-    if (csv_rows_read(&r->rows, &r->text, r->x, &r->used, error) != STATUS_OK)
-        return error->status;
+    TRY(hand_over(r, lines, error));
+    TRY(make_room(r, lines, error));
+    TRY(csv_rows_read(&r->rows, &r->text, r->x, &r->used, error));
     return check_names(r, error);
 }
 
@@ -139,8 +136,7 @@ static enum status find_header(struct reader *r, const char **begin, const char 
                                struct error *error)
 {
     do {
-        if (csv_text_next(&r->text, error) != STATUS_OK)
-            return error->status;
+        TRY(csv_text_next(&r->text, error));
         if (r->text.begin == r->text.end)
             return error_set(error, STATUS_INPUT, "%s: is empty, expected a header of names",
                              r->text.name);
@@ -162,12 +158,9 @@ static void name_columns(struct reader *r)
 static enum status read_header(struct reader *r, struct error *error)
 {
     const char *begin = NULL, *end = NULL;
-    if (find_header(r, &begin, &end, error) != STATUS_OK)
-        return error->status;
-    if (csv_columns_read(&r->columns, r->text.name, begin, end, error) != STATUS_OK)
-        return error->status;
-    if (csv_columns_choose(&r->columns, r->source->options, error) != STATUS_OK)
-        return error->status;
+    TRY(find_header(r, &begin, &end, error));
+    TRY(csv_columns_read(&r->columns, r->text.name, begin, end, error));
+    TRY(csv_columns_choose(&r->columns, r->source->options, error));
     name_columns(r);
     r->rows.columns = &r->columns;
     return check_names(r, error);
@@ -184,11 +177,9 @@ static void show_progress(const struct reader *r)
 static enum status read_rows(struct reader *r, struct error *error)
 {
     while (r->text.begin < r->text.end) {
-        if (read_window(r, error) != STATUS_OK)
-            return error->status;
+        TRY(read_window(r, error));
         show_progress(r);
-        if (csv_text_next(&r->text, error) != STATUS_OK)
-            return error->status;
+        TRY(csv_text_next(&r->text, error));
     }
     if (r->handed_over + r->used == 0)
         return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.name);
@@ -200,24 +191,20 @@ static enum status read_again(struct reader *r, struct error *error)
 {
     struct coo none = {0};
     const char *begin = NULL, *end = NULL;
-    if (csv_order_names(&r->columns, &none, error) != STATUS_OK)
-        return error->status;
+    TRY(csv_order_names(&r->columns, &none, error));
     csv_text_close(&r->text);
     r->names_only = false;
     r->used = 0;
-    if (open_text(r, error) != STATUS_OK)
-        return error->status;
+    TRY(open_text(r, error));
     progress_stage(r->pieces->progress, "reading %s again", r->text.name);
-    if (find_header(r, &begin, &end, error) != STATUS_OK)
-        return error->status;
+    TRY(find_header(r, &begin, &end, error));
     name_columns(r);
     return read_rows(r, error);
 }
 
 static enum status finish(struct reader *r, struct error *error)
 {
-    if (coo_resize(r->x, r->used, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_resize(r->x, r->used, error));
     r->x->shape = shape_so_far(r);
     return csv_order_names(&r->columns, r->x, error);
 }
@@ -252,17 +239,13 @@ enum status csv_read_pieces(struct coo *x, struct tensor_names *names,
     struct reader r = {.x = x, .source = source, .pieces = pieces, .start = clock_now()};
     *x = (struct coo){0};
     *names = (struct tensor_names){0};
-    if (open_text(&r, error) != STATUS_OK)
-        return error->status;
+    TRY(open_text(&r, error));
     progress_stage(pieces->progress, "reading %s", r.text.name);
-    if (read_header(&r, error) != STATUS_OK)
-        goto done;
-    if (read_rows(&r, error) != STATUS_OK)
-        goto done;
-    if (r.names_only && read_again(&r, error) != STATUS_OK)
-        goto done;
-    if (finish(&r, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, read_header(&r, error));
+    TRY_OR(done, read_rows(&r, error));
+    if (r.names_only)
+        TRY_OR(done, read_again(&r, error));
+    TRY_OR(done, finish(&r, error));
     give_names(&r, names);
     give_report(&r, report);
 done:

@@ -31,8 +31,7 @@ static enum status add_name(struct csv_columns *c, const struct csv_field *field
                             struct error *error)
 {
     if ((c->count & (c->count + 1)) == 0) /* room for 1, 3, 7, ... is full */
-        if (memory_resize(&c->name, 2 * (size_t)c->count + 1, sizeof *c->name, error) != STATUS_OK)
-            return error->status;
+        TRY(memory_resize(&c->name, 2 * (size_t)c->count + 1, sizeof *c->name, error));
     const size_t length = csv_field_copy(field, *to);
     c->name[c->count++] = (struct csv_field){*to, *to + length, false};
     *to += length;
@@ -57,8 +56,7 @@ enum status csv_columns_read(struct csv_columns *c, const char *path, const char
                              "%s: the header's column %d has a quote in the wrong place, expected "
                              "the name in quotes and each quote inside it twice",
                              path, c->count + 1);
-        if (add_name(c, &field, &to, error) != STATUS_OK)
-            return error->status;
+        TRY(add_name(c, &field, &to, error));
         if (*at == '\n')
             return STATUS_OK;
     }
@@ -141,8 +139,7 @@ static enum status add_mode(struct csv_columns *c, const struct csv_field *field
     else
         find_column(c, "--columns", name, length, &mode->column, error);
     memory_free(name);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     c->modes++;
     return take_column(c, mode->column, error);
 }
@@ -201,8 +198,7 @@ static enum status choose_bin(struct csv_columns *c, const char *setting, struct
 {
     struct csv_mode *mode;
     const char *width;
-    if (find_mode(c, "--bin", setting, &mode, &width, error) != STATUS_OK)
-        return error->status;
+    TRY(find_mode(c, "--bin", setting, &mode, &width, error));
     if (!csv_bin_parse(&mode->bin, width))
         return error_set(error, STATUS_INPUT,
                          "--bin: '%s', expected COLUMN=WIDTH with a width as 1h, 15m or 7d, "
@@ -219,8 +215,7 @@ static enum status choose_order(struct csv_columns *c, const char *setting, stru
 {
     struct csv_mode *mode;
     const char *how;
-    if (find_mode(c, "--order", setting, &mode, &how, error) != STATUS_OK)
-        return error->status;
+    TRY(find_mode(c, "--order", setting, &mode, &how, error));
     if (*how == '\0')
         return error_set(error, STATUS_INPUT,
                          "--order: '%s', expected COLUMN=sorted, COLUMN=number or COLUMN=FILE",
@@ -245,9 +240,7 @@ static enum status list_mode(struct csv_mode *mode, struct error *error)
         return name_list_read(&mode->names, mode->file, error);
     for (int hour = 0; hour < CSV_BIN_HOURS; hour++) {
         const struct name listed = {name, csv_bin_hour(hour, name)};
-        if (name_table_add(&mode->names, listed, name_hash(name, listed.length), &number, error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(name_table_add(&mode->names, listed, name_hash(name, listed.length), &number, error));
     }
     return STATUS_OK;
 }
@@ -267,24 +260,17 @@ static enum status refuse_unnamed(const struct csv_columns *c, struct error *err
 static enum status choose(struct csv_columns *c, const struct csv_options *options,
                           struct error *error)
 {
-    if (choose_modes(c, options->columns, error) != STATUS_OK)
-        return error->status;
+    TRY(choose_modes(c, options->columns, error));
     if (options->value) {
-        if (find_column(c, "--value", options->value, strlen(options->value), &c->value, error) !=
-            STATUS_OK)
-            return error->status;
-        if (take_column(c, c->value, error) != STATUS_OK)
-            return error->status;
+        TRY(find_column(c, "--value", options->value, strlen(options->value), &c->value, error));
+        TRY(take_column(c, c->value, error));
     }
     for (int i = 0; i < options->bins; i++)
-        if (choose_bin(c, options->bin[i], error) != STATUS_OK)
-            return error->status;
+        TRY(choose_bin(c, options->bin[i], error));
     for (int i = 0; i < options->orders; i++)
-        if (choose_order(c, options->order[i], error) != STATUS_OK)
-            return error->status;
+        TRY(choose_order(c, options->order[i], error));
     for (int n = 0; n < c->modes; n++)
-        if (list_mode(&c->mode[n], error) != STATUS_OK)
-            return error->status;
+        TRY(list_mode(&c->mode[n], error));
     return STATUS_OK;
 }
 
@@ -298,8 +284,7 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
         return error->status;
     for (int i = 0; i < c->count; i++)
         c->slot[i] = -1;
-    if (choose(c, options, error) != STATUS_OK)
-        return error->status;
+    TRY(choose(c, options, error));
     for (int i = 0; i < c->count; i++)
         if (c->slot[i] < 0)
             c->slot[i] = c->format.wanted;

@@ -53,9 +53,8 @@ static enum status number_names(struct name_table *sorted, const struct ordered 
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct name name = list[i].name;
-        if (name_table_add(sorted, name, name_hash(name.text, name.length), &number[list[i].number],
-                           error) != STATUS_OK)
-            return error->status;
+        TRY(name_table_add(sorted, name, name_hash(name.text, name.length), &number[list[i].number],
+                           error));
     }
     return STATUS_OK;
 }
@@ -67,11 +66,9 @@ static enum status order_mode(struct csv_mode *mode, uint32_t *index, uint64_t n
     struct name_table sorted = {0};
     struct ordered *list = memory_array(count, sizeof *list, error);
     uint32_t *number = memory_array(count, sizeof *number, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     sort_names(mode, list);
-    if (number_names(&sorted, list, count, number, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, number_names(&sorted, list, count, number, error));
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < nnz; i++)
         index[i] = number[index[i]];
@@ -90,8 +87,7 @@ enum status csv_order_names(struct csv_columns *c, struct coo *x, struct error *
     for (int n = 0; n < c->modes; n++) {
         if (!waits(&c->mode[n]))
             continue;
-        if (order_mode(&c->mode[n], x->index[n], x->nnz, error) != STATUS_OK)
-            return error->status;
+        TRY(order_mode(&c->mode[n], x->index[n], x->nnz, error));
         c->mode[n].order = CSV_LISTED;
     }
     return STATUS_OK;

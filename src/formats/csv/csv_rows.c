@@ -230,9 +230,7 @@ static enum status add_names(struct csv_rows *r, const struct csv_text *t, int n
         struct section_names *own = &r->own[i];
         const struct name_table *fresh = &own->fresh[n];
         if (fresh->count > own->number_room[n]) {
-            if (memory_resize(&own->number[n], fresh->count, sizeof *own->number[n], error) !=
-                STATUS_OK)
-                return error->status;
+            TRY(memory_resize(&own->number[n], fresh->count, sizeof *own->number[n], error));
             own->number_room[n] = fresh->count;
         }
         if ((uint64_t)names->count + fresh->count > NAME_TABLE_LIMIT)
@@ -242,8 +240,7 @@ static enum status add_names(struct csv_rows *r, const struct csv_text *t, int n
         for (uint32_t k = 0; k < fresh->count; k++) {
             const struct name name = name_table_get(fresh, k);
             const uint32_t hash = name_hash(name.text, name.length);
-            if (name_table_add(names, name, hash, &own->number[n][k], error) != STATUS_OK)
-                return error->status;
+            TRY(name_table_add(names, name, hash, &own->number[n][k], error));
         }
     }
     return STATUS_OK;
@@ -293,8 +290,7 @@ static enum status make_room(struct csv_rows *r, size_t sections, struct error *
 {
     if (sections <= r->room)
         return STATUS_OK;
-    if (memory_resize(&r->own, sections, sizeof *r->own, error) != STATUS_OK)
-        return error->status;
+    TRY(memory_resize(&r->own, sections, sizeof *r->own, error));
     memset(r->own + r->room, 0, (sections - r->room) * sizeof *r->own);
     r->room = sections;
     return STATUS_OK;
@@ -304,8 +300,7 @@ enum status csv_rows_read(struct csv_rows *r, const struct csv_text *t, struct c
                           uint64_t *used, struct error *error)
 {
     const struct csv_columns *c = r->columns;
-    if (make_room(r, t->sections, error) != STATUS_OK)
-        return error->status;
+    TRY(make_room(r, t->sections, error));
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
     for (size_t i = 0; i < t->sections; i++)
         read_section(c, &t->section[i], &r->own[i], x, *used + t->section[i].first_line);
@@ -316,8 +311,7 @@ enum status csv_rows_read(struct csv_rows *r, const struct csv_text *t, struct c
         if (own->fault.kind != CSV_SOUND)
             return csv_text_explain(t, &own->fault, error);
     }
-    if (add_all_names(r, t, error) != STATUS_OK)
-        return error->status;
+    TRY(add_all_names(r, t, error));
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
     for (size_t i = 0; i < t->sections; i++)
         renumber(&r->own[i], c->modes, x, *used + t->section[i].first_line);

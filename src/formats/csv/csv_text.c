@@ -14,9 +14,7 @@ enum status csv_text_open(struct csv_text *t, const char *path, const struct tns
                           struct error *error)
 {
     *t = (struct csv_text){.section_bytes = sizes->section ? sizes->section : TNS_SECTION};
-    if (line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW,
-                         error) != STATUS_OK)
-        return error->status;
+    TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW, error));
     t->name = line_reader_name(t->reader);
     /* the reader's thread counts among the threads that the user allows */
     t->threads = omp_get_max_threads() - line_reader_threaded(t->reader);
@@ -58,8 +56,7 @@ static enum status count_quotes(struct csv_text *t, const char *begin, const cha
 {
     const size_t bytes = (size_t)(end - begin), most = bytes / t->section_bytes + 1;
     if (most > t->section_room) {
-        if (memory_resize(&t->section, most, sizeof *t->section, error) != STATUS_OK)
-            return error->status;
+        TRY(memory_resize(&t->section, most, sizeof *t->section, error));
         t->section_room = most;
     }
     t->sections = (bytes + t->section_bytes - 1) / t->section_bytes;
@@ -137,8 +134,7 @@ static enum status begin_text(struct csv_text *t, struct line_window *window, st
     t->begun = true;
     const size_t count = window->overlong ? line_reader_window_bytes(t->reader)
                                           : (size_t)(window->end - window->begin);
-    if (foreign_file_refuse(t->name, window->begin, count, error) != STATUS_OK)
-        return error->status;
+    TRY(foreign_file_refuse(t->name, window->begin, count, error));
     if (count >= UTF8_MARK_BYTES && memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
         window->begin += UTF8_MARK_BYTES;
     return STATUS_OK;
@@ -181,8 +177,7 @@ static enum status keep_rest(struct csv_text *t, struct error *error)
     if (rest == 0)
         return STATUS_OK;
     if (needed > t->joined_room) {
-        if (memory_resize(&t->joined, needed, 1, error) != STATUS_OK)
-            return error->status;
+        TRY(memory_resize(&t->joined, needed, 1, error));
         t->joined_room = needed;
     }
     memmove(t->joined, t->is_joined ? t->joined + at : t->rest, rest);
@@ -212,10 +207,9 @@ static enum status check_rest(const struct csv_text *t, bool over, struct error 
 
 static enum status next_window(struct csv_text *t, struct line_window *window, struct error *error)
 {
-    if (line_reader_next(t->reader, window, error) != STATUS_OK)
-        return error->status;
-    if (!t->begun && begin_text(t, window, error) != STATUS_OK)
-        return error->status;
+    TRY(line_reader_next(t->reader, window, error));
+    if (!t->begun)
+        TRY(begin_text(t, window, error));
     return window->overlong ? refuse_long(t, error) : STATUS_OK;
 }
 
@@ -226,21 +220,17 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
     do {
         struct line_window window;
         bool inside = false;
-        if (keep_rest(t, error) != STATUS_OK)
-            return error->status;
-        if (next_window(t, &window, error) != STATUS_OK)
-            return error->status;
+        TRY(keep_rest(t, error));
+        TRY(next_window(t, &window, error));
         const bool over = window.begin == window.end;
-        if (join(t, &window, &t->begin, &t->rest_end, error) != STATUS_OK)
-            return error->status;
-        if (count_quotes(t, t->begin, t->rest_end, &inside, error) != STATUS_OK)
-            return error->status;
+        TRY(join(t, &window, &t->begin, &t->rest_end, error));
+        TRY(count_quotes(t, t->begin, t->rest_end, &inside, error));
         t->rest = t->end = inside ? last_row(t, t->begin, t->rest_end) : t->rest_end;
         cut_rows(t);
         if (over && t->rest == t->rest_end)
             return STATUS_OK;
-        if (t->begin == t->end && check_rest(t, over, error) != STATUS_OK)
-            return error->status;
+        if (t->begin == t->end)
+            TRY(check_rest(t, over, error));
     } while (t->begin == t->end);
     return STATUS_OK;
 }

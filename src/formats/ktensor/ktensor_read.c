@@ -35,8 +35,7 @@ struct stem_files {
 static enum status find_file(char **path, struct stem_files *files, const char *suffix,
                              struct error *error)
 {
-    if (outfile_set_find(path, files->log, files->stem, suffix, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_set_find(path, files->log, files->stem, suffix, error));
     if (*path && !exists(*path)) {
         memory_free(*path);
         *path = NULL;
@@ -56,8 +55,7 @@ static enum status check_unchanged(const struct stem_files *files, struct error 
 {
     struct stat now;
     char *log = NULL;
-    if (stem_lock_read(files->stem, &log, error) != STATUS_OK)
-        return error->status;
+    TRY(stem_lock_read(files->stem, &log, error));
     if (strcmp(log, files->log) != 0 || stat(files->first, &now) != 0 ||
         now.st_ino != files->opened.st_ino || now.st_mtim.tv_sec != files->opened.st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != files->opened.st_mtim.tv_nsec)
@@ -92,15 +90,12 @@ static enum status open_modes(struct matrices *m, struct stem_files *files,
 {
     for (int n = 0; n < MAX_ORDER; n++) {
         char suffix[KTENSOR_SUFFIX_TEXT], *path;
-        if (find_file(&path, files, ktensor_suffix(format, n, MAX_ORDER, suffix), error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(find_file(&path, files, ktensor_suffix(format, n, MAX_ORDER, suffix), error));
         if (!path)
             continue;
         if (!files->needed && m->order < n)
             return refuse_rest(path, files, m->order + 1, format, error);
-        if (matrix_file_open(&m->mode[n], path, format->matrices, error) != STATUS_OK)
-            return error->status;
+        TRY(matrix_file_open(&m->mode[n], path, format->matrices, error));
         m->order = n + 1;
     }
     return STATUS_OK;
@@ -111,9 +106,7 @@ static enum status open_lambda(struct matrices *m, struct stem_files *files,
                                const struct ktensor_format *format, struct error *error)
 {
     char suffix[KTENSOR_SUFFIX_TEXT], *path;
-    if (find_file(&path, files, ktensor_suffix(format, MAX_ORDER, MAX_ORDER, suffix), error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(find_file(&path, files, ktensor_suffix(format, MAX_ORDER, MAX_ORDER, suffix), error));
     if (!path)
         return STATUS_OK;
     if (!files->needed && m->order == 0)
@@ -160,14 +153,11 @@ static enum status open_matrices(struct matrices *m, struct stem_files *files,
                                  const struct ktensor_format *format, struct error *error)
 {
     *m = (struct matrices){.order = 0};
-    if (open_modes(m, files, format, error) != STATUS_OK)
-        return error->status;
-    if (open_lambda(m, files, format, error) != STATUS_OK)
-        return error->status;
+    TRY(open_modes(m, files, format, error));
+    TRY(open_lambda(m, files, format, error));
     if (m->order == 0)
         return STATUS_OK;
-    if (check_unchanged(files, error) != STATUS_OK)
-        return error->status;
+    TRY(check_unchanged(files, error));
     return check_shapes(m, error);
 }
 
@@ -193,12 +183,10 @@ static enum status read_matrices(struct ktensor *k, const struct matrices *m, st
     uint64_t dims[MAX_ORDER];
     for (int n = 0; n < m->order; n++)
         dims[n] = m->mode[n].rows;
-    if (ktensor_create(k, SHAPE(m->order, dims), m->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_create(k, SHAPE(m->order, dims), m->rank, error));
     for (int n = 0; n < m->order; n++)
         if (m->mode[n].path)
-            if (matrix_file_read(&m->mode[n], dims[n], k->factor[n], error) != STATUS_OK)
-                return error->status;
+            TRY(matrix_file_read(&m->mode[n], dims[n], k->factor[n], error));
     return m->lambda.path ? matrix_file_read(&m->lambda, m->rank, k->lambda, error) : STATUS_OK;
 }
 
@@ -216,8 +204,7 @@ static enum status check_rows(const struct matrix_file *f, uint64_t rows, const 
     double *found = memory_array(1, bytes, error);
     if (!found)
         return error->status;
-    if (matrix_file_read(f, rows, found, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, matrix_file_read(f, rows, found, error));
     if (memcmp(found, expected, bytes) != 0)
         refuse_two(files, f->path, error);
 done:
@@ -243,15 +230,13 @@ static enum status check_same(const struct ktensor *k, const struct matrices *m,
         (!m->lambda.path && !all_one(k->lambda, k->rank)))
         return refuse_two(files, last->path, error);
     if (m->lambda.path)
-        if (check_rows(&m->lambda, m->rank, k->lambda, files, error) != STATUS_OK)
-            return error->status;
+        TRY(check_rows(&m->lambda, m->rank, k->lambda, files, error));
     for (int n = 0; n < m->order && n < k->shape.order; n++) {
         if (!m->mode[n].path || k->shape.dims[n] == 0)
             continue;
         if (m->mode[n].rows != k->shape.dims[n])
             return refuse_two(files, m->mode[n].path, error);
-        if (check_rows(&m->mode[n], 1, k->factor[n], files, error) != STATUS_OK)
-            return error->status;
+        TRY(check_rows(&m->mode[n], 1, k->factor[n], files, error));
     }
     return STATUS_OK;
 }
@@ -259,8 +244,7 @@ static enum status check_same(const struct ktensor *k, const struct matrices *m,
 static enum status read_file(struct ktensor *k, const struct ktensor_format *format,
                              const char *path, int order, struct error *error)
 {
-    if (format->read(k, path, error) != STATUS_OK)
-        return error->status;
+    TRY(format->read(k, path, error));
     return check_order(path, k->shape.order, order, error);
 }
 
@@ -269,8 +253,7 @@ static enum status read_whole(struct ktensor *k, struct stem_files *files,
                               const struct ktensor_format *format, struct error *error)
 {
     char *path;
-    if (find_file(&path, files, format->suffix, error) != STATUS_OK)
-        return error->status;
+    TRY(find_file(&path, files, format->suffix, error));
     if (!path)
         return STATUS_OK;
     read_file(k, format, path, files->order, error);
@@ -285,8 +268,7 @@ static enum status read_format(struct ktensor *k, struct stem_files *files,
     struct matrices m;
     if (format->read)
         return read_whole(k, files, format, error);
-    if (open_matrices(&m, files, format, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_matrices(&m, files, format, error));
     if (m.order == 0)
         goto done;
     if (k->shape.order > 0)
@@ -315,11 +297,9 @@ static enum status refuse_absent(const char *stem, struct error *error)
 /* Reads the files of the stem in the last format that there is. */
 static enum status read_files(struct ktensor *k, struct stem_files *files, struct error *error)
 {
-    if (stem_lock_read(files->stem, &files->log, error) != STATUS_OK)
-        return error->status;
+    TRY(stem_lock_read(files->stem, &files->log, error));
     for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
-        if (read_format(k, files, &ktensor_formats[i], error) != STATUS_OK)
-            return error->status;
+        TRY(read_format(k, files, &ktensor_formats[i], error));
     if (k->shape.order == 0)
         return refuse_absent(files->stem, error);
     return check_order(files->stem, k->shape.order, files->order, error);

@@ -49,10 +49,8 @@ static enum status name_all(struct ktensor_files *all, const char *stem, struct 
     if (error->status == STATUS_OK)
         find_owner(&owned, stem, tensor, error);
     memory_free(tensor);
-    if (error->status != STATUS_OK)
-        return error->status;
-    if (ktensor_files_name(all, MAX_ORDER, stem, KTENSOR_FORMATS, error) != STATUS_OK)
-        return error->status;
+    TRY(error->status);
+    TRY(ktensor_files_name(all, MAX_ORDER, stem, KTENSOR_FORMATS, error));
     return owned ? ktensor_files_add_maps(all, stem, NULL, error) : STATUS_OK;
 }
 
@@ -68,12 +66,10 @@ enum status ktensor_files_older(struct outfile *file, int *count, const struct k
                                 const struct stem_lock *lock, struct error *error)
 {
     struct ktensor_files all;
-    if (name_all(&all, lock->stem, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, name_all(&all, lock->stem, error));
     for (int i = 0; i < all.count; i++)
         if (is_file(all.path[i]) && !has(files, all.path[i]))
-            if (outfile_set_take_away(&file[(*count)++], all.path[i], error) != STATUS_OK)
-                goto done;
+            TRY_OR(done, outfile_set_take_away(&file[(*count)++], all.path[i], error));
 done:
     ktensor_files_free(&all);
     return error->status;
@@ -92,10 +88,9 @@ enum status ktensor_write_maps(struct outfile *file, int *count, const struct la
         if (map_is_same(&same, path, names, i, error) == STATUS_OK && !same)
             outfile_open(&file[(*count)++], path, error);
         memory_free(path);
-        if (error->status != STATUS_OK)
-            return error->status;
-        if (!same && map_write(&file[*count - 1], names, i, error) != STATUS_OK)
-            return error->status;
+        TRY(error->status);
+        if (!same)
+            TRY(map_write(&file[*count - 1], names, i, error));
     }
     return STATUS_OK;
 }
@@ -112,8 +107,7 @@ static enum status write_model(struct outfile *file, const struct ktensor *k,
             format->write(file, k, error);
         else
             format->write_named(file, k, names, error);
-        if (error->status != STATUS_OK)
-            return error->status;
+        TRY(error->status);
         file += ktensor_format_files(format, k->shape.order);
     }
     return STATUS_OK;
@@ -125,19 +119,14 @@ enum status ktensor_write(const struct ktensor *k, const struct labels *names,
 {
     struct outfile file[KTENSOR_MOST_FILES] = {0};
     int count = 0;
-    if (ktensor_files_name(files, k->shape.order, lock->stem, formats, error) != STATUS_OK)
-        return error->status;
+    TRY(ktensor_files_name(files, k->shape.order, lock->stem, formats, error));
     for (; count < files->count; count++)
-        if (outfile_open(&file[count], files->path[count], error) != STATUS_OK)
-            goto done;
-    if (write_model(file, k, names, formats, error) != STATUS_OK)
-        goto done;
-    if (names && ktensor_files_add_maps(files, lock->stem, names, error) != STATUS_OK)
-        goto done;
-    if (ktensor_write_maps(file, &count, names, lock, error) != STATUS_OK)
-        goto done;
-    if (ktensor_files_older(file, &count, files, lock, error) != STATUS_OK)
-        goto done;
+        TRY_OR(done, outfile_open(&file[count], files->path[count], error));
+    TRY_OR(done, write_model(file, k, names, formats, error));
+    if (names)
+        TRY_OR(done, ktensor_files_add_maps(files, lock->stem, names, error));
+    TRY_OR(done, ktensor_write_maps(file, &count, names, lock, error));
+    TRY_OR(done, ktensor_files_older(file, &count, files, lock, error));
     if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
         outfile_set_keep(lock, file, count);
 done:
@@ -154,8 +143,8 @@ static enum status check_map(const char *map, const char *tensor, const struct l
     const bool there = is_file(map), wanted = map_exists(names, i);
     if ((!there && (!tensor || !wanted || i == NAME_MAPS_MODES)) || (!tensor && !wanted))
         return STATUS_OK;
-    if (wanted && map_is_same(&same, map, names, i, error) != STATUS_OK)
-        return error->status;
+    if (wanted)
+        TRY(map_is_same(&same, map, names, i, error));
     if (same)
         return STATUS_OK;
     if (tensor)
@@ -172,8 +161,7 @@ enum status ktensor_check_maps(const char *stem, const struct labels *names, str
 {
     bool owned = true;
     char *tensor = find_tensor(stem, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     find_owner(&owned, stem, tensor, error);
     for (int i = 0; i < NAME_MAPS && !owned && error->status == STATUS_OK; i++) {
         char *map = name_maps_path(stem, i, error);
@@ -197,11 +185,9 @@ enum status ktensor_openable(const char *stem, int order, unsigned formats, stru
 {
     struct ktensor_files files;
     struct outfile file[KTENSOR_MOST_FILES] = {0};
-    if (ktensor_files_name(&files, order, stem, formats, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, ktensor_files_name(&files, order, stem, formats, error));
     for (int i = 0; i < files.count; i++)
-        if (outfile_open(&file[i], files.path[i], error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, outfile_open(&file[i], files.path[i], error));
 done:
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);
@@ -212,8 +198,7 @@ done:
 static enum status try_file(const char *path, struct error *error)
 {
     struct outfile file = {0};
-    if (outfile_open(&file, path, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_open(&file, path, error));
     outfile_discard(&file);
     return STATUS_OK;
 }
@@ -222,12 +207,9 @@ enum status ktensor_writable(const char *stem, unsigned formats, struct error *e
 {
     struct ktensor_files files, all = {0};
     struct stat s;
-    if (ktensor_files_name(&files, 1, stem, formats, error) != STATUS_OK)
-        goto done;
-    if (try_file(files.path[0], error) != STATUS_OK)
-        goto done;
-    if (name_all(&all, stem, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, ktensor_files_name(&files, 1, stem, formats, error));
+    TRY_OR(done, try_file(files.path[0], error));
+    TRY_OR(done, name_all(&all, stem, error));
     for (int i = 0; i < all.count; i++)
         if (lstat(all.path[i], &s) == 0 && try_file(all.path[i], error) != STATUS_OK)
             goto done;

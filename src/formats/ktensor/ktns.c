@@ -30,8 +30,7 @@ static enum status take_word(struct ktns *f, const char *word, struct error *err
     struct text_line line;
     char expected[32];
     snprintf(expected, sizeof expected, "the word \"%s\"", word);
-    if (next_item(f, &line, expected, error) != STATUS_OK)
-        return error->status;
+    TRY(next_item(f, &line, expected, error));
     size_t length = strlen(word);
     if ((size_t)(line.end - line.begin) == length && memcmp(line.begin, word, length) == 0)
         return STATUS_OK;
@@ -43,11 +42,9 @@ static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, ui
                               const char *expected, struct error *error)
 {
     struct text_line line;
-    if (next_item(f, &line, expected, error) != STATUS_OK)
-        return error->status;
+    TRY(next_item(f, &line, expected, error));
     for (uint64_t i = 0; i < count; i++) {
-        if (model_text_unsigned(&f->text, &line, &size[i], error) != STATUS_OK)
-            return error->status;
+        TRY(model_text_unsigned(&f->text, &line, &size[i], error));
         if (size[i] < 1 || size[i] > most)
             return error_set(error, STATUS_INPUT,
                              "%s:%" PRIu64 ": %" PRIu64 ", expected %s from 1 to %" PRIu64,
@@ -61,14 +58,10 @@ static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, ui
 static enum status take_header(struct ktns *f, uint64_t *order, uint64_t *dims, uint64_t *rank,
                                struct error *error)
 {
-    if (take_word(f, "ktensor", error) != STATUS_OK)
-        return error->status;
-    if (take_sizes(f, order, 1, MAX_ORDER, "the number of modes", error) != STATUS_OK)
-        return error->status;
-    if (take_sizes(f, dims, *order, MAX_LENGTH, "the lengths of the modes", error) != STATUS_OK)
-        return error->status;
-    if (take_sizes(f, rank, 1, UINT64_MAX - 1, "the rank", error) != STATUS_OK)
-        return error->status;
+    TRY(take_word(f, "ktensor", error));
+    TRY(take_sizes(f, order, 1, MAX_ORDER, "the number of modes", error));
+    TRY(take_sizes(f, dims, *order, MAX_LENGTH, "the lengths of the modes", error));
+    TRY(take_sizes(f, rank, 1, UINT64_MAX - 1, "the rank", error));
 
     uint64_t rows = 1, numbers; /* the weights are a row too */
     for (uint64_t n = 0; n < *order; n++)
@@ -90,12 +83,9 @@ static enum status take_matrix(struct ktns *f, double *matrix, uint64_t rows, ui
 {
     uint64_t dimensions, shape[2];
     struct text_line line;
-    if (take_word(f, "matrix", error) != STATUS_OK)
-        return error->status;
-    if (take_sizes(f, &dimensions, 1, 2, "the number of dimensions, 2,", error) != STATUS_OK)
-        return error->status;
-    if (take_sizes(f, shape, 2, UINT64_MAX - 1, "the shape of the matrix", error) != STATUS_OK)
-        return error->status;
+    TRY(take_word(f, "matrix", error));
+    TRY(take_sizes(f, &dimensions, 1, 2, "the number of dimensions, 2,", error));
+    TRY(take_sizes(f, shape, 2, UINT64_MAX - 1, "the shape of the matrix", error));
     line = model_text_item(&f->text, f->next - 1);
     if (dimensions != 2)
         return error_set(error, STATUS_INPUT,
@@ -115,17 +105,12 @@ enum status ktns_read(struct ktensor *k, const char *path, struct error *error)
 {
     struct ktns f = {0};
     uint64_t order, rank, dims[MAX_ORDER];
-    if (model_text_open(&f.text, path, error) != STATUS_OK)
-        return error->status;
-    if (take_header(&f, &order, dims, &rank, error) != STATUS_OK)
-        goto done;
-    if (ktensor_create(k, SHAPE((int)order, dims), rank, error) != STATUS_OK)
-        goto done;
-    if (model_text_matrix(&f.text, f.next++, 1, rank, k->lambda, error) != STATUS_OK)
-        goto done;
+    TRY(model_text_open(&f.text, path, error));
+    TRY_OR(done, take_header(&f, &order, dims, &rank, error));
+    TRY_OR(done, ktensor_create(k, SHAPE((int)order, dims), rank, error));
+    TRY_OR(done, model_text_matrix(&f.text, f.next++, 1, rank, k->lambda, error));
     for (int n = 0; n < k->shape.order; n++)
-        if (take_matrix(&f, k->factor[n], k->shape.dims[n], rank, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, take_matrix(&f, k->factor[n], k->shape.dims[n], rank, error));
 done:
     model_text_close(&f.text);
     return error->status;
@@ -148,17 +133,13 @@ enum status ktns_write(struct outfile *file, const struct ktensor *k, struct err
         used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "%c", k->shape.dims[n],
                          n + 1 < k->shape.order ? ' ' : '\n');
     snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "\n", k->rank);
-    if (put_text(file, &position, text, error) != STATUS_OK)
-        return error->status;
-    if (matrix_text_put(file, &position, k->lambda, 1, k->rank, error) != STATUS_OK)
-        return error->status;
+    TRY(put_text(file, &position, text, error));
+    TRY(matrix_text_put(file, &position, k->lambda, 1, k->rank, error));
     for (int n = 0; n < k->shape.order; n++) {
         const uint64_t rows = k->shape.dims[n];
         snprintf(text, sizeof text, "matrix\n2\n%" PRIu64 " %" PRIu64 "\n", rows, k->rank);
-        if (put_text(file, &position, text, error) != STATUS_OK)
-            return error->status;
-        if (matrix_text_put(file, &position, k->factor[n], rows, k->rank, error) != STATUS_OK)
-            return error->status;
+        TRY(put_text(file, &position, text, error));
+        TRY(matrix_text_put(file, &position, k->factor[n], rows, k->rank, error));
     }
     return STATUS_OK;
 }

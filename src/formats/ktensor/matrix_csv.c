@@ -91,8 +91,7 @@ static enum status write_factor(struct outfile *f, const struct ktensor *k, cons
                                   .before = put_index,
                                   .context = c,
                                   .room = field_room(longest) + NUMBER_MAX_TEXT + 1};
-    if (write_header(f, c, k->rank, &position, error) != STATUS_OK)
-        return error->status;
+    TRY(write_header(f, c, k->rank, &position, error));
     return matrix_text_put_rows(f, &position, &m, error);
 }
 
@@ -109,10 +108,8 @@ enum status matrix_csv_write(struct outfile *file, const struct ktensor *k,
                                         .room = sizeof "component," + NUMBER_MAX_TEXT};
     for (int n = 0; n < k->shape.order; n++) {
         const struct column column = {names, n};
-        if (write_factor(&file[n], k, &column, error) != STATUS_OK)
-            return error->status;
+        TRY(write_factor(&file[n], k, &column, error));
     }
-    if (outfile_write_at(&file[k->shape.order], header, position, 0, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_write_at(&file[k->shape.order], header, position, 0, error));
     return matrix_text_put_rows(&file[k->shape.order], &position, &weights, error);
 }

@@ -6,8 +6,7 @@
 
 static enum status open_text(struct matrix_file *f, struct error *error)
 {
-    if (model_text_open(&f->text, f->path, error) != STATUS_OK)
-        return error->status;
+    TRY(model_text_open(&f->text, f->path, error));
     if (f->text.items == 0)
         return error_set(error, STATUS_INPUT, "%s: empty, expected rows of numbers", f->path);
     struct text_line line = model_text_item(&f->text, 0);
@@ -42,8 +41,7 @@ static bool blank_name(char *at, char *end)
 /* The rows come after the header. */
 static enum status open_csv(struct matrix_file *f, struct error *error)
 {
-    if (open_text(f, error) != STATUS_OK)
-        return error->status;
+    TRY(open_text(f, error));
     for (uint64_t i = 0; i < f->text.items; i++) {
         const struct text_line line = model_text_item(&f->text, i);
         char *begin = f->text.bytes + (line.begin - f->text.bytes);
@@ -68,8 +66,7 @@ static enum status read_csv(const struct matrix_file *f, uint64_t rows, double *
 
 static enum status open_npy(struct matrix_file *f, struct error *error)
 {
-    if (npy_open(&f->array, f->path, error) != STATUS_OK)
-        return error->status;
+    TRY(npy_open(&f->array, f->path, error));
     f->rows = f->array.rows;
     f->cols = f->array.cols;
     if (f->rows == 0 || f->cols == 0)

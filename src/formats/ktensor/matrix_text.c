@@ -137,9 +137,7 @@ enum status matrix_text_write(struct outfile *file, const struct ktensor *k, str
 {
     for (int n = 0; n < k->shape.order; n++) {
         size_t position = 0;
-        if (matrix_text_put(&file[n], &position, k->factor[n], k->shape.dims[n], k->rank, error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(matrix_text_put(&file[n], &position, k->factor[n], k->shape.dims[n], k->rank, error));
     }
     size_t position = 0;
     return matrix_text_put(&file[k->shape.order], &position, k->lambda, k->rank, 1, error);

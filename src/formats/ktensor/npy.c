@@ -47,8 +47,7 @@ enum status npy_write_header(struct outfile *f, uint64_t rows, uint64_t cols, st
 {
     char header[HEADER_MAX];
     size_t size = make_header(rows, cols, header);
-    if (outfile_resize(f, size + array_bytes(rows, cols), error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_resize(f, size + array_bytes(rows, cols), error));
     return outfile_write_at(f, header, size, 0, error);
 }
 
@@ -69,12 +68,10 @@ enum status npy_write(struct outfile *file, const struct ktensor *k, struct erro
     struct outfile_extent extent[MAX_ORDER + 1];
     for (int n = 0; n < order; n++) {
         const uint64_t rows = k->shape.dims[n];
-        if (npy_write_header(&file[n], rows, k->rank, error) != STATUS_OK)
-            return error->status;
+        TRY(npy_write_header(&file[n], rows, k->rank, error));
         extent[n] = npy_extent(&file[n], rows, k->rank, k->factor[n], 0, rows);
     }
-    if (npy_write_header(&file[order], k->rank, 0, error) != STATUS_OK)
-        return error->status;
+    TRY(npy_write_header(&file[order], k->rank, 0, error));
     extent[order] = npy_extent(&file[order], k->rank, 0, k->lambda, 0, k->rank);
     return outfile_write_extents(extent, order + 1, error);
 }
@@ -94,8 +91,7 @@ static enum status read_rows(const struct npy_file *a, uint64_t first, uint64_t 
     double some[SOME_ROWS];
     for (uint64_t r = 0; r < a->cols; r++) {
         uint64_t at = a->contents + (r * a->rows + first) * sizeof *some;
-        if (infile_read(&a->in, some, count * sizeof *some, at, error) != STATUS_OK)
-            return error->status;
+        TRY(infile_read(&a->in, some, count * sizeof *some, at, error));
         for (uint64_t k = 0; k < count; k++)
             matrix[(first + k) * a->cols + r] = some[k];
     }
@@ -122,8 +118,7 @@ enum status npy_matrix(const struct npy_file *a, uint64_t rows, double *matrix, 
         read_columns(a, rows, matrix, error);
     else
         infile_read(&a->in, matrix, array_bytes(rows, a->cols), a->contents, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(static) reduction(min : wrong)
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < a->cols; r++)

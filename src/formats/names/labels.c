@@ -69,8 +69,7 @@ enum status labels_add(struct labels *l, const char *text, struct error *error)
                              "--labels: '%s', expected MODE=FILE, as 1=dates.map, or several of "
                              "them separated by commas, or none",
                              text);
-        if (add_file(l, mode, name, (size_t)(end - name), error) != STATUS_OK)
-            return error->status;
+        TRY(add_file(l, mode, name, (size_t)(end - name), error));
         at = end + 1;
     } while (*end);
     return STATUS_OK;
@@ -91,8 +90,7 @@ static enum status make_room(struct label_file *f, struct mode_labels *m, uint64
     if (f->used + more <= f->room)
         return STATUS_OK;
     uint64_t room = f->used + more + f->used / 2;
-    if (memory_resize(&m->text, room, 1, error) != STATUS_OK)
-        return error->status;
+    TRY(memory_resize(&m->text, room, 1, error));
     f->room = room;
     return STATUS_OK;
 }
@@ -139,12 +137,10 @@ static enum status take_window(struct label_file *f, struct mode_labels *m,
         return refuse_long(f, error);
     uint64_t bytes = (uint64_t)(window->end - window->begin);
     if (f->lines < m->count)
-        if (make_room(f, m, bytes, error) != STATUS_OK)
-            return error->status;
+        TRY(make_room(f, m, bytes, error));
     for (const char *at = window->begin; at < window->end;) {
         const char *end = memchr(at, '\n', (size_t)(window->end - at));
-        if (take_line(f, m, at, end, error) != STATUS_OK)
-            return error->status;
+        TRY(take_line(f, m, at, end, error));
         at = end + 1;
     }
     return STATUS_OK;
@@ -160,10 +156,8 @@ static enum status read_labels(struct label_file *f, struct mode_labels *m, uint
         return error->status;
     m->count = most;
     do {
-        if (line_reader_next(f->reader, &window, error) != STATUS_OK)
-            return error->status;
-        if (take_window(f, m, &window, error) != STATUS_OK)
-            return error->status;
+        TRY(line_reader_next(f->reader, &window, error));
+        TRY(take_window(f, m, &window, error));
     } while (window.begin < window.end);
     return STATUS_OK;
 }
@@ -183,11 +177,9 @@ static enum status read_file(struct mode_labels *m, uint64_t count, const char *
                              struct error *error)
 {
     struct label_file f = {0};
-    if (line_reader_open(&f.reader, m->path, WINDOW, error) != STATUS_OK)
-        return error->status;
+    TRY(line_reader_open(&f.reader, m->path, WINDOW, error));
     f.name = line_reader_name(f.reader);
-    if (read_labels(&f, m, count, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, read_labels(&f, m, count, error));
     check_count(&f, count, of, error);
 done:
     if (error->status != STATUS_OK)
@@ -213,8 +205,8 @@ enum status labels_read(struct labels *l, const struct shape *shape, struct erro
     for (int n = 0; n < shape->order; n++) {
         char of[32];
         snprintf(of, sizeof of, "index of mode %d", n + 1);
-        if (l->mode[n].path && read_file(&l->mode[n], shape->dims[n], of, error) != STATUS_OK)
-            return error->status;
+        if (l->mode[n].path)
+            TRY(read_file(&l->mode[n], shape->dims[n], of, error));
     }
     return STATUS_OK;
 }
@@ -225,8 +217,7 @@ enum status labels_read(struct labels *l, const struct shape *shape, struct erro
 static enum status find_file(char **path, const char *log, const char *stem, const char *suffix,
                              struct error *error)
 {
-    if (outfile_set_find(path, log, stem, suffix, error) != STATUS_OK)
-        return error->status;
+    TRY(outfile_set_find(path, log, stem, suffix, error));
     if (*path && access(*path, F_OK) != 0) {
         memory_free(*path);
         *path = NULL;
@@ -241,11 +232,9 @@ static enum status read_mode_names(struct labels *l, const char *log, const char
     char suffix[NAME_MAPS_SUFFIX];
     if (mode_names_any(&l->modes))
         return STATUS_OK;
-    if (find_file(&m.path, log, stem, name_maps_suffix(NAME_MAPS_MODES, suffix), error) !=
-        STATUS_OK)
-        return error->status;
-    if (m.path && read_file(&m, (uint64_t)order, "mode", error) != STATUS_OK)
-        goto done;
+    TRY(find_file(&m.path, log, stem, name_maps_suffix(NAME_MAPS_MODES, suffix), error));
+    if (m.path)
+        TRY_OR(done, read_file(&m, (uint64_t)order, "mode", error));
     for (uint64_t n = 0; n < m.count; n++)
         mode_names_set(&l->modes, (int)n, m.text + m.first[n], strlen(m.text + m.first[n]));
 done:
@@ -270,8 +259,7 @@ enum status labels_find(struct labels *l, const char *stem, int order, struct er
     l->order = order;
     if (l->none)
         return STATUS_OK;
-    if (stem_lock_read(stem, &log, error) != STATUS_OK)
-        return error->status;
+    TRY(stem_lock_read(stem, &log, error));
     find_files(l, log, stem, order, error);
     memory_free(log);
     return error->status;
@@ -299,8 +287,7 @@ static enum status take_mode(struct mode_labels *m, struct name_table *names, st
         bytes += name_escaped(name_table_get(names, i)) + 1;
     m->first = memory_array(names->count, sizeof *m->first, error);
     m->text = memory_array(bytes, 1, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     char *at = m->text;
     for (uint32_t i = 0; i < names->count; i++) {
         m->first[i] = (uint64_t)(at - m->text);
@@ -317,8 +304,7 @@ enum status labels_take(struct labels *l, struct tensor_names *names, struct err
     l->modes = names->modes;
     l->order = names->order;
     for (int n = 0; n < names->order; n++)
-        if (take_mode(&l->mode[n], &names->index[n], error) != STATUS_OK)
-            return error->status;
+        TRY(take_mode(&l->mode[n], &names->index[n], error));
     tensor_names_free(names);
     return STATUS_OK;
 }

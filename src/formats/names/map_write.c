@@ -95,8 +95,7 @@ enum status map_is_same(bool *same, const char *path, const struct labels *names
     *same = false;
     if (!c.file)
         return STATUS_OK;
-    if (each_piece(names, i, compare, &c, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, each_piece(names, i, compare, &c, error));
     *same = c.same && getc(c.file) == EOF;
 done:
     fclose(c.file);

@@ -82,9 +82,8 @@ static enum status take_name(struct list *l, struct name_table *t, const char *b
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": a name of %zu bytes, expected %zu at most", l->name,
                          l->lines, length, NAME_LONGEST);
-    if (name_table_add(t, (struct name){l->text, length}, name_hash(l->text, length), &number,
-                       error) != STATUS_OK)
-        return error->status;
+    TRY(name_table_add(t, (struct name){l->text, length}, name_hash(l->text, length), &number,
+                       error));
     if (number + 1 != l->lines)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": the name of line %" PRIu64 " again, expected each name "
@@ -102,8 +101,7 @@ static enum status take_window(struct list *l, struct name_table *t,
                          l->name, l->lines + 1, NAME_LONGEST);
     for (const char *at = window->begin; at < window->end;) {
         const char *end = memchr(at, '\n', (size_t)(window->end - at));
-        if (take_name(l, t, at, end, error) != STATUS_OK)
-            return error->status;
+        TRY(take_name(l, t, at, end, error));
         at = end + 1;
     }
     return STATUS_OK;
@@ -116,14 +114,11 @@ enum status name_list_read(struct name_table *t, const char *path, struct error 
     struct list l = {.text = memory_array(WINDOW, 1, error)};
     if (!l.text)
         return error->status;
-    if (line_reader_open(&reader, path, WINDOW, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, line_reader_open(&reader, path, WINDOW, error));
     l.name = line_reader_name(reader);
     do {
-        if (line_reader_next(reader, &window, error) != STATUS_OK)
-            goto done;
-        if (take_window(&l, t, &window, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, line_reader_next(reader, &window, error));
+        TRY_OR(done, take_window(&l, t, &window, error));
     } while (window.begin < window.end);
     if (t->count == 0)
         error_set(error, STATUS_INPUT, "%s: is empty, expected names, one on each text line",

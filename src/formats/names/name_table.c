@@ -134,18 +134,15 @@ static enum status grow_slots(struct name_table *t, struct error *error)
 static enum status make_room(struct name_table *t, size_t length, struct error *error)
 {
     if (2 * ((uint64_t)t->count + 1) > t->slots)
-        if (grow_slots(t, error) != STATUS_OK)
-            return error->status;
+        TRY(grow_slots(t, error));
     if (t->count == t->place_room) {
         uint64_t room = t->place_room + t->place_room / 2 + LEAST_SLOTS;
-        if (memory_resize(&t->place, room, sizeof *t->place, error) != STATUS_OK)
-            return error->status;
+        TRY(memory_resize(&t->place, room, sizeof *t->place, error));
         t->place_room = room;
     }
     if (t->room - t->used < length) {
         uint64_t room = t->used + length + t->used / 2 + LEAST_SLOTS;
-        if (memory_resize(&t->text, room, 1, error) != STATUS_OK)
-            return error->status;
+        TRY(memory_resize(&t->text, room, 1, error));
         t->room = room;
     }
     return STATUS_OK;
@@ -156,8 +153,7 @@ enum status name_table_add(struct name_table *t, struct name name, uint32_t hash
 {
     if (name_table_find(t, name, hash, number))
         return STATUS_OK;
-    if (make_room(t, name.length, error) != STATUS_OK)
-        return error->status;
+    TRY(make_room(t, name.length, error));
     struct name_slot *slot = &t->slot[find_slot(t, name, hash)];
     *number = t->count++;
     *slot = (struct name_slot){hash, t->count, name_place(t->used, name.length)};

@@ -96,8 +96,7 @@ static enum status read_column(struct span *s, int n, void *bytes, struct error 
     const struct npy_file *c = &s->t->coords;
     const uint64_t size = npy_entry_bytes(c->type);
     const uint64_t at = c->contents + ((uint64_t)n * c->rows + s->first) * size;
-    if (infile_read(&c->in, bytes, s->count * size, at, error) != STATUS_OK)
-        return error->status;
+    TRY(infile_read(&c->in, bytes, s->count * size, at, error));
     take_indices(s, n, bytes, 1);
     return STATUS_OK;
 }
@@ -107,13 +106,10 @@ static enum status read_indices(struct span *s, unsigned char *bytes, struct err
     const struct npy_file *c = &s->t->coords;
     const uint64_t size = npy_entry_bytes(c->type), row = c->cols * size;
     for (int n = 0; n < s->t->order && c->column_major; n++)
-        if (read_column(s, n, bytes, error) != STATUS_OK)
-            return error->status;
+        TRY(read_column(s, n, bytes, error));
     if (c->column_major)
         return STATUS_OK;
-    if (infile_read(&c->in, bytes, s->count * row, c->contents + s->first * row, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(infile_read(&c->in, bytes, s->count * row, c->contents + s->first * row, error));
     for (int n = 0; n < s->t->order; n++)
         take_indices(s, n, bytes + (uint64_t)n * size, c->cols);
     return STATUS_OK;
@@ -128,9 +124,7 @@ static enum status read_values(struct span *s, void *bytes, struct error *error)
         s->x->value[s->at + i] = each;
     if (!s->t->name[1])
         return STATUS_OK;
-    if (infile_read(&v->in, bytes, s->count * size, v->contents + s->first * size, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(infile_read(&v->in, bytes, s->count * size, v->contents + s->first * size, error));
     take_values(s, bytes);
     return STATUS_OK;
 }
@@ -138,8 +132,7 @@ static enum status read_values(struct span *s, void *bytes, struct error *error)
 static enum status read_span(struct span *s, struct error *error)
 {
     _Alignas(8) unsigned char bytes[SOME_BYTES];
-    if (read_indices(s, bytes, error) != STATUS_OK)
-        return error->status;
+    TRY(read_indices(s, bytes, error));
     return read_values(s, bytes, error);
 }
 
@@ -152,8 +145,7 @@ static enum status explain_index(const struct npy_tensor *t, uint64_t i, int n, 
     const uint64_t place = c->column_major ? (uint64_t)n * c->rows + i : i * c->cols + (uint64_t)n;
     int64_t index = 0;
     _Alignas(8) unsigned char bytes[8];
-    if (infile_read(&c->in, bytes, size, c->contents + place * size, error) != STATUS_OK)
-        return error->status;
+    TRY(infile_read(&c->in, bytes, size, c->contents + place * size, error));
 #define TAKE(type) index = (int64_t) * (const type *)(const void *)bytes
     OF_TYPE(c->type, TAKE)
 #undef TAKE
@@ -177,8 +169,7 @@ static enum status explain(const struct npy_tensor *t, uint64_t i, double value,
                            struct error *error)
 {
     for (int n = 0; n < t->order; n++)
-        if (explain_index(t, i, n, error) != STATUS_OK)
-            return error->status;
+        TRY(explain_index(t, i, n, error));
     return error_set(error, STATUS_INPUT,
                      "%s: entry [%" PRIu64 "] is %g, expected a finite number, or nan where the "
                      "value is unknown",
@@ -223,8 +214,7 @@ enum status npy_entries_read(struct npy_tensor *t, uint64_t first, uint64_t coun
             merge(&all, &s);
         }
     }
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     if (all.wrong != UINT64_MAX)
         return explain(t, all.wrong, x->value[at + (all.wrong - first)], error);
     for (int n = 0; n < t->order; n++)

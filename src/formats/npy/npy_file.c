@@ -169,9 +169,7 @@ static enum status measure_header(const struct npy_file *a, size_t *prefix, size
     unsigned char bytes[NPY_MAGIC_BYTES + 6] = {0};
     uint64_t size = a->in.size;
     *prefix = *length = 0;
-    if (infile_read(&a->in, bytes, size < sizeof bytes ? size : sizeof bytes, 0, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(infile_read(&a->in, bytes, size < sizeof bytes ? size : sizeof bytes, 0, error));
     if (size == 0)
         return refuse(path, "is empty, expected a .npy file", error);
     if (size < NPY_MAGIC_BYTES || memcmp(bytes, NPY_MAGIC, NPY_MAGIC_BYTES) != 0)
@@ -196,18 +194,15 @@ static enum status read_header(struct npy_file *a, const struct npy_accepted *ac
                                struct error *error)
 {
     size_t prefix, length;
-    if (measure_header(a, &prefix, &length, error) != STATUS_OK)
-        return error->status;
+    TRY(measure_header(a, &prefix, &length, error));
     char *text = memory_array(length, 1, error);
     if (!text)
         return error->status;
-    if (infile_read(&a->in, text, length, prefix, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, infile_read(&a->in, text, length, prefix, error));
     read_dictionary(a, accepted, (struct cursor){text, text + length}, error);
 done:
     memory_free(text);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     a->contents = prefix + length;
     const uint64_t bytes = npy_entry_bytes(a->type);
     uint64_t expected, found = a->in.size - a->contents;
@@ -224,8 +219,7 @@ enum status npy_file_open(struct npy_file *a, const char *path, const struct npy
                           struct error *error)
 {
     *a = (struct npy_file){0};
-    if (infile_open(&a->in, path, error) != STATUS_OK)
-        return error->status;
+    TRY(infile_open(&a->in, path, error));
     if (read_header(a, accepted, error) != STATUS_OK)
         npy_file_close(a);
     return error->status;

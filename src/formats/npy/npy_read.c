@@ -13,12 +13,10 @@
 static enum status read_piece(struct npy_tensor *t, uint64_t first, uint64_t count, struct coo *x,
                               struct progress *progress, struct error *error)
 {
-    if (coo_create(x, SHAPE(t->order, t->limit), count, error) != STATUS_OK)
-        return error->status;
+    TRY(coo_create(x, SHAPE(t->order, t->limit), count, error));
     for (uint64_t i = 0; i < count; i += STEP) {
         const uint64_t some = count - i < STEP ? count - i : STEP;
-        if (npy_entries_read(t, first + i, some, x, i, error) != STATUS_OK)
-            return error->status;
+        TRY(npy_entries_read(t, first + i, some, x, i, error));
         progress_update(progress, (double)(first + i + some) / (double)t->entries,
                         "%" PRIu64 " entries", first + i + some);
     }
@@ -33,13 +31,10 @@ static enum status read_pieces(struct npy_tensor *t, struct coo *x, const struct
     const uint64_t most = pieces->memory / bytes > STEP ? pieces->memory / bytes : STEP;
     for (uint64_t first = 0;; first += most) {
         const bool is_last = t->entries - first <= most;
-        if (read_piece(t, first, is_last ? t->entries - first : most, x, pieces->progress, error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(read_piece(t, first, is_last ? t->entries - first : most, x, pieces->progress, error));
         if (is_last)
             return STATUS_OK;
-        if (pieces->take(pieces->context, x, error) != STATUS_OK)
-            return error->status;
+        TRY(pieces->take(pieces->context, x, error));
         coo_free(x);
     }
 }
@@ -61,11 +56,9 @@ enum status npy_read_pieces(struct coo *x, const char *path, const struct tns_op
     const double start = clock_now();
     *x = (struct coo){0};
     *report = (struct tns_report){0};
-    if (npy_tensor_open(&t, path, options, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, npy_tensor_open(&t, path, options, error));
     progress_stage(pieces->progress, "reading %s", path);
-    if (read_pieces(&t, x, pieces, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, read_pieces(&t, x, pieces, error));
     report->entries = t.entries;
     report->text_bytes = npy_tensor_bytes(&t);
     npy_show_done(&t, pieces->progress, clock_now() - start);

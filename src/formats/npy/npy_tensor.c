@@ -63,10 +63,8 @@ enum status npy_tensor_paths(const char *path, char *name[2], struct error *erro
 
 static enum status open_files(struct npy_tensor *t, struct error *error)
 {
-    if (npy_tensor_paths(t->path, t->name, error) != STATUS_OK)
-        return error->status;
-    if (npy_file_open(&t->coords, t->name[0], &indices, error) != STATUS_OK)
-        return error->status;
+    TRY(npy_tensor_paths(t->path, t->name, error));
+    TRY(npy_file_open(&t->coords, t->name[0], &indices, error));
     if (!t->name[1])
         return STATUS_OK;
     return npy_file_open(&t->values, t->name[1], &values, error);
@@ -119,12 +117,10 @@ enum status npy_tensor_open(struct npy_tensor *t, const char *path,
                             const struct tns_options *options, struct error *error)
 {
     *t = (struct npy_tensor){.path = path, .options = options};
-    if (open_files(t, error) != STATUS_OK)
-        return error->status;
-    if (t->name[1] && check_values(t, error) != STATUS_OK)
-        return error->status;
-    if (check_order(t, error) != STATUS_OK)
-        return error->status;
+    TRY(open_files(t, error));
+    if (t->name[1])
+        TRY(check_values(t, error));
+    TRY(check_order(t, error));
     if (t->coords.rows == 0)
         return error_set(error, STATUS_INPUT, "%s: no entries", t->name[0]);
     if (t->coords.rows > MAX_NNZ)

@@ -45,8 +45,7 @@ static enum status refill(struct byte_reader *f, size_t wanted, struct error *er
     memmove(f->input, f->input + f->first, f->count);
     f->first = 0;
     size_t got;
-    if (read_fully(f, f->input + f->count, INPUT_BYTES - f->count, &got, error) != STATUS_OK)
-        return error->status;
+    TRY(read_fully(f, f->input + f->count, INPUT_BYTES - f->count, &got, error));
     f->count += got;
     return STATUS_OK;
 }
@@ -57,8 +56,7 @@ enum status byte_reader_open(struct byte_reader *f, int fd, const char *name, st
     f->input = memory_array(INPUT_BYTES, 1, error);
     if (!f->input)
         goto done;
-    if (refill(f, 2, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, refill(f, 2, error));
     if (!byte_reader_is_gzip(f->input, f->count))
         goto done;
     f->gzip = true;
@@ -93,13 +91,11 @@ static enum status explain(const struct byte_reader *f, int code, struct error *
 static enum status begin_member(struct byte_reader *f, bool *more, struct error *error)
 {
     *more = false;
-    if (refill(f, MEMBER_START, error) != STATUS_OK)
-        return error->status;
+    TRY(refill(f, MEMBER_START, error));
     while (f->count > 0 && f->input[f->first] == 0) {
         f->first++;
         f->count--;
-        if (refill(f, MEMBER_START, error) != STATUS_OK)
-            return error->status;
+        TRY(refill(f, MEMBER_START, error));
     }
     if (f->count == 0)
         return STATUS_OK;
@@ -117,8 +113,7 @@ static enum status begin_member(struct byte_reader *f, bool *more, struct error 
 static enum status inflate_some(struct byte_reader *f, char *bytes, size_t room, size_t *got,
                                 struct error *error)
 {
-    if (refill(f, 1, error) != STATUS_OK)
-        return error->status;
+    TRY(refill(f, 1, error));
     struct inflate_state *s = f->inflate;
     size_t given = f->count;
     s->next_in = f->input + f->first;
@@ -147,12 +142,11 @@ static enum status read_gzip(struct byte_reader *f, char *bytes, size_t room, si
     while (*got < room) {
         bool more = true;
         size_t some = 0;
-        if (!f->in_member && begin_member(f, &more, error) != STATUS_OK)
-            return error->status;
+        if (!f->in_member)
+            TRY(begin_member(f, &more, error));
         if (!more)
             return STATUS_OK;
-        if (inflate_some(f, bytes + *got, room - *got, &some, error) != STATUS_OK)
-            return error->status;
+        TRY(inflate_some(f, bytes + *got, room - *got, &some, error));
         *got += some;
     }
     return STATUS_OK;
@@ -167,8 +161,7 @@ enum status byte_reader_read(struct byte_reader *f, char *bytes, size_t room, si
     memcpy(bytes, f->input + f->first, ready);
     f->first += ready;
     f->count -= ready;
-    if (read_fully(f, bytes + ready, room - ready, &rest, error) != STATUS_OK)
-        return error->status;
+    TRY(read_fully(f, bytes + ready, room - ready, &rest, error));
     *got = ready + rest;
     return STATUS_OK;
 }

@@ -166,8 +166,7 @@ static enum status next_read(struct line_reader *r, struct line_window *window, 
     uint64_t left = r->end - r->position;
     bool over = left < r->window_bytes;
     size_t count = over ? (size_t)left : r->window_bytes;
-    if (infile_read(&r->regular, r->window, count, r->position, error) != STATUS_OK)
-        return error->status;
+    TRY(infile_read(&r->regular, r->window, count, r->position, error));
     size_t whole;
     *window = window_of(r->window, count, over, &whole);
     r->position += whole;
@@ -184,8 +183,7 @@ enum status line_reader_next(struct line_reader *r, struct line_window *window, 
 
 static enum status start_thread(struct line_reader *r, struct error *error)
 {
-    if (byte_reader_open(&r->file, r->fd, r->name, error) != STATUS_OK)
-        return error->status;
+    TRY(byte_reader_open(&r->file, r->fd, r->name, error));
     for (int k = 0; k < 2; k++) {
         r->slot[k].bytes = memory_array(r->window_bytes + 1, 1, error);
         if (!r->slot[k].bytes)
@@ -260,8 +258,7 @@ static enum status next_line(struct line_reader *r, uint64_t first, uint64_t pos
         uint64_t left = r->file_bytes - *next;
         size_t count = left < r->window_bytes ? (size_t)left : r->window_bytes;
         count = count < SEARCHED ? count : SEARCHED;
-        if (infile_read(&r->regular, r->window, count, *next, error) != STATUS_OK)
-            return error->status;
+        TRY(infile_read(&r->regular, r->window, count, *next, error));
         newline = memchr(r->window, '\n', count);
         *next += newline ? (uint64_t)(newline - r->window) + 1 : count;
     }
@@ -273,11 +270,8 @@ enum status line_reader_take_share(struct line_reader *r, size_t skip, int share
 {
     uint64_t first = r->origin + skip, n = (uint64_t)shares, s = (uint64_t)share;
     uint64_t whole = (r->file_bytes - first) / n, rest = (r->file_bytes - first) % n;
-    if (next_line(r, first, first + whole * s + rest * s / n, &r->begin, error) != STATUS_OK)
-        return error->status;
-    if (next_line(r, first, first + whole * (s + 1) + rest * (s + 1) / n, &r->end, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(next_line(r, first, first + whole * s + rest * s / n, &r->begin, error));
+    TRY(next_line(r, first, first + whole * (s + 1) + rest * (s + 1) / n, &r->end, error));
     r->position = r->begin;
     r->text_bytes = 0;
     return STATUS_OK;

@@ -46,8 +46,7 @@ static enum status prepare(struct line_writer *w, const char *path, struct error
             w->buffer[t].gzipped = memory_array(gzip_member_room(room), 1, error);
         if (w->gzip)
             gzip_member_create(&w->buffer[t].gzip, error);
-        if (error->status != STATUS_OK)
-            return error->status;
+        TRY(error->status);
     }
     return w->to_stdout ? STATUS_OK : outfile_open(&w->file, path, error);
 }
@@ -155,8 +154,8 @@ enum status line_writer_open(struct line_writer **writer, const char *path,
 enum status line_writer_commit(struct line_writer *w, struct line_writer_report *report,
                                struct error *error)
 {
-    if (!w->to_stdout && outfile_commit(&w->file, error) != STATUS_OK)
-        return error->status;
+    if (!w->to_stdout)
+        TRY(outfile_commit(&w->file, error));
     if (report)
         *report = (struct line_writer_report){w->text_bytes, w->position};
     return STATUS_OK;

@@ -90,12 +90,9 @@ static enum status read_entries(struct reader *r, const struct line_window *wind
                                 struct error *error)
 {
     uint64_t lines;
-    if (tns_text_cut(&r->text, window, &lines, error) != STATUS_OK)
-        return error->status;
-    if (hand_over(r, lines, error) != STATUS_OK)
-        return error->status;
-    if (make_room(r, lines, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_text_cut(&r->text, window, &lines, error));
+    TRY(hand_over(r, lines, error));
+    TRY(make_room(r, lines, error));
     touch_pages(r, lines);
     return tns_text_parse(&r->text, window, r->x, &r->used, error);
 }
@@ -104,12 +101,10 @@ static enum status read_windows(struct reader *r, struct error *error)
 {
     for (;;) {
         struct line_window window;
-        if (tns_text_next(&r->text, &window, error) != STATUS_OK)
-            return error->status;
+        TRY(tns_text_next(&r->text, &window, error));
         if (window.begin == window.end)
             return STATUS_OK;
-        if (read_entries(r, &window, error) != STATUS_OK)
-            return error->status;
+        TRY(read_entries(r, &window, error));
         tns_text_progress(&r->text, r->pieces->progress);
     }
 }
@@ -127,10 +122,8 @@ static enum status check_signs(const struct tns_text *t, struct error *error)
 
 static enum status finish(struct reader *r, struct error *error)
 {
-    if (tns_text_end(&r->text, r->handed_over + r->used, error) != STATUS_OK)
-        return error->status;
-    if (check_signs(&r->text, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_text_end(&r->text, r->handed_over + r->used, error));
+    TRY(check_signs(&r->text, error));
     r->x->shape = tns_text_shape(&r->text, r->text.largest);
     return coo_resize(r->x, r->used, error);
 }
@@ -149,13 +142,10 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
 {
     struct reader r = {.x = x, .pieces = pieces};
     *x = (struct coo){0};
-    if (tns_text_open(&r.text, path, options, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_text_open(&r.text, path, options, error));
     progress_stage(pieces->progress, "reading %s", r.text.name);
-    if (read_windows(&r, error) != STATUS_OK)
-        goto done;
-    if (finish(&r, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, read_windows(&r, error));
+    TRY_OR(done, finish(&r, error));
     fill_report(&r, report);
     tns_text_done(&r.text, pieces->progress, report->entries, report->text_bytes);
 done:

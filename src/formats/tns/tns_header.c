@@ -154,8 +154,7 @@ static enum status first_line(struct tns_head *h, const struct tns_token *token,
     snprintf(origin, sizeof origin, "line %" PRIu64, number);
     if (!o->order_origin)
         return ready(h, (int)columns - 1, origin, error);
-    if (ready(h, o->ndims, origin, error) != STATUS_OK)
-        return error->status;
+    TRY(ready(h, o->ndims, origin, error));
     return first_entry(h, columns, number, error);
 }
 

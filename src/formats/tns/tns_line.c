@@ -158,8 +158,7 @@ enum status tns_line_explain(const struct tns_format *f, const char *line, const
     if (columns != columns_of(f))
         return explain_columns(f, number, columns, cut_off && columns < columns_of(f), error);
     for (int n = 0; n < f->order; n++)
-        if (explain_index(f, number, n, token[n], error) != STATUS_OK)
-            return error->status;
+        TRY(explain_index(f, number, n, token[n], error));
 
     struct tns_token last = token[f->order];
     char quoted[TNS_QUOTED_BYTES];

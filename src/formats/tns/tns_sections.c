@@ -36,8 +36,7 @@ enum status tns_sections_cut(struct tns_sections *s, const struct line_window *w
 {
     size_t most = (size_t)(window->end - window->begin) / s->bytes + 1;
     if (most > s->room) {
-        if (memory_resize(&s->section, most, sizeof *s->section, error) != STATUS_OK)
-            return error->status;
+        TRY(memory_resize(&s->section, most, sizeof *s->section, error));
         s->room = most;
     }
     cut_at_line_ends(s, window->begin, window->end);

@@ -23,9 +23,7 @@ enum status tns_text_open(struct tns_text *t, const char *path, const struct tns
     const struct tns_sizes *sizes = &options->sizes;
     *t = (struct tns_text){.nonneg = options->nonneg, .start = clock_now()};
     t->sections.bytes = sizes->section ? sizes->section : TNS_SECTION;
-    if (line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW,
-                         error) != STATUS_OK)
-        return error->status;
+    TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW, error));
     t->name = line_reader_name(t->reader);
     t->sections.threads = parsing_threads(t->reader);
     tns_head_begin(&t->head, t->name, options);
@@ -56,8 +54,7 @@ static enum status read_head(struct tns_text *t, struct line_window *window, str
     while (window->begin < window->end && t->head.awaited != TNS_READY) {
         const char *line = window->begin, *end = window->end;
         const char *stop = memchr(line, '\n', (size_t)(end - line));
-        if (tns_head_line(&t->head, line, stop, t->lines + 1, &is_entry, error) != STATUS_OK)
-            return error->status;
+        TRY(tns_head_line(&t->head, line, stop, t->lines + 1, &is_entry, error));
         if (is_entry)
             return STATUS_OK;
         t->head_bytes += (size_t)(stop + 1 - line) - (window->unterminated && stop + 1 == end);
@@ -73,8 +70,7 @@ static enum status begin_text(struct tns_text *t, struct line_window *window, st
     t->begun = true;
     size_t count = window->overlong ? line_reader_window_bytes(t->reader)
                                     : (size_t)(window->end - window->begin);
-    if (foreign_file_refuse(t->name, window->begin, count, error) != STATUS_OK)
-        return error->status;
+    TRY(foreign_file_refuse(t->name, window->begin, count, error));
     if (count >= UTF8_MARK_BYTES && !window->overlong &&
         memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0) {
         window->begin += UTF8_MARK_BYTES;
@@ -86,10 +82,9 @@ static enum status begin_text(struct tns_text *t, struct line_window *window, st
 enum status tns_text_next(struct tns_text *t, struct line_window *window, struct error *error)
 {
     for (;;) {
-        if (line_reader_next(t->reader, window, error) != STATUS_OK)
-            return error->status;
-        if (!t->begun && begin_text(t, window, error) != STATUS_OK)
-            return error->status;
+        TRY(line_reader_next(t->reader, window, error));
+        if (!t->begun)
+            TRY(begin_text(t, window, error));
         if (window->overlong)
             return error_set(error, STATUS_INPUT,
                              "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
@@ -97,8 +92,8 @@ enum status tns_text_next(struct tns_text *t, struct line_window *window, struct
                              t->name, first_line(t), line_reader_window_bytes(t->reader));
         if (window->begin == window->end)
             return STATUS_OK;
-        if (t->head.awaited != TNS_READY && read_head(t, window, error) != STATUS_OK)
-            return error->status;
+        if (t->head.awaited != TNS_READY)
+            TRY(read_head(t, window, error));
         if (window->begin < window->end)
             return STATUS_OK;
     }
@@ -108,8 +103,7 @@ enum status tns_text_cut(struct tns_text *t, const struct line_window *window, u
                          struct error *error)
 {
     *lines = 0;
-    if (tns_sections_cut(&t->sections, window, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_sections_cut(&t->sections, window, error));
     *lines = t->sections.lines;
     return STATUS_OK;
 }
@@ -131,8 +125,7 @@ enum status tns_text_end(const struct tns_text *t, uint64_t entries, struct erro
 {
     if (t->head.awaited != TNS_READY && line_reader_bytes(t->reader) == 0)
         return error_set(error, STATUS_INPUT, "%s: is empty", t->name);
-    if (tns_head_end(&t->head, error) != STATUS_OK)
-        return error->status;
+    TRY(tns_head_end(&t->head, error));
     if (t->head.dialect == TNS_HEADER_SPTENSOR && entries != t->head.count)
         return error_set(error, STATUS_INPUT,
                          "%s: %" PRIu64 " entr%s, expected %" PRIu64 ", as the header says",

@@ -88,8 +88,7 @@ enum status tns_writer_append(struct tns_writer *w, const struct coo *x, struct 
 {
     const struct line_piece piece = {.lines = x->nnz, .context = w, .format = format_nonzeros};
     w->x = x;
-    if (line_writer_append(w->lines, &piece, error) != STATUS_OK)
-        return error->status;
+    TRY(line_writer_append(w->lines, &piece, error));
     w->begun = true;
     return STATUS_OK;
 }
@@ -105,10 +104,8 @@ enum status tns_write(const struct coo *x, const char *path,
                       struct error *error)
 {
     struct tns_writer *w;
-    if (tns_writer_open(&w, path, &x->shape, x->nnz, options, error) != STATUS_OK)
-        return error->status;
-    if (tns_writer_append(w, x, error) != STATUS_OK)
-        goto done;
+    TRY(tns_writer_open(&w, path, &x->shape, x->nnz, options, error));
+    TRY_OR(done, tns_writer_append(w, x, error));
     tns_writer_commit(w, report, error);
 done:
     tns_writer_free(w);

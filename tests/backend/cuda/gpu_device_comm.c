@@ -98,12 +98,9 @@ static enum status one_round(const struct place *p, const struct comm *c, const 
                                            w->precision};
     const struct device_numbers sum = {p->few, p->few, FEW, false},
                                 most = {p->few + FEW, p->few + FEW, FEW, true};
-    if (device_comm_reduce_scatter(p->comm, &stripes, p->stream, error) != STATUS_OK)
-        return error->status;
-    if (device_comm_allgather(p->comm, &stripes, p->stream, error) != STATUS_OK)
-        return error->status;
-    if (device_comm_allreduce(p->comm, &sum, p->stream, error) != STATUS_OK)
-        return error->status;
+    TRY(device_comm_reduce_scatter(p->comm, &stripes, p->stream, error));
+    TRY(device_comm_allgather(p->comm, &stripes, p->stream, error));
+    TRY(device_comm_allreduce(p->comm, &sum, p->stream, error));
     return device_comm_allreduce(p->comm, &most, p->stream, error);
 }
 
@@ -138,8 +135,7 @@ static enum status all_rounds(const struct place *p, struct comm *c, const struc
     for (int r = 0; r < ROUNDS; r++) {
         if (r == w->aborts && c->rank == 0)
             return error_set(error, STATUS_NUMERICAL, "round %d fails", r);
-        if (one_round(p, c, w, error) != STATUS_OK)
-            return error->status;
+        TRY(one_round(p, c, w, error));
     }
     return compare(p, c, w, error);
 }

@@ -17,8 +17,7 @@ static enum status copy(const char *from, const char *to, uint64_t memory, struc
     struct blco_file f;
     uint64_t bytes;
     *error = (struct error){0};
-    if (blco_file_open(&f, from, error) != STATUS_OK)
-        return error->status;
+    TRY(blco_file_open(&f, from, error));
     blco_copy(&f, &(struct blco_copying){.path = to, .memory = memory}, &bytes, error);
     blco_file_close(&f);
     return error->status;

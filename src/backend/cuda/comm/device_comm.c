@@ -21,12 +21,10 @@ static enum status open_engine(struct device_comm *d, const struct device_places
                                struct error *error)
 {
     int needs_nccl = !peer_engine_serves(places);
-    if (comm_allreduce_max(d->host, &needs_nccl, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_max(d->host, &needs_nccl, error));
     d->engine = needs_nccl ? &nccl_engine : &peer_engine;
     d->state = memory_zeros(1, d->engine->state_bytes, error);
-    if (comm_allreduce_error(d->host, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(d->host, error));
     return d->engine->open(d->state, places, error);
 }
 
@@ -57,10 +55,8 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
         goto done;
     }
     d->host = host;
-    if (comm_allgather(host, &device, sizeof device, devices, error) != STATUS_OK)
-        goto done;
-    if (open_engine(d, &places, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, comm_allgather(host, &device, sizeof device, devices, error));
+    TRY_OR(done, open_engine(d, &places, error));
     begin(d);
     *c = d;
 done:
@@ -90,8 +86,7 @@ enum status device_comm_wait(struct device_comm *c, struct error *error)
         comm_abort(c->host, error);
         return error->status;
     }
-    if (comm_allreduce_max(c->host, &failed, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_max(c->host, &failed, error));
     c->connected = true;
     return STATUS_OK;
 }

@@ -23,8 +23,7 @@ static enum status bcast_id(struct nccl_end *e, struct comm *host, struct error 
 {
     if (host->rank == 0)
         nccl_status(e->nccl->ncclGetUniqueId(&e->id), NULL, "connecting the GPUs", error);
-    if (comm_allreduce_error(host, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(host, error));
     return comm_bcast(host, 0, &e->id, sizeof e->id, error);
 }
 
@@ -34,8 +33,7 @@ static enum status open_end(void *state, const struct device_places *places, str
     struct nccl_end *e = state;
     *e = (struct nccl_end){
         .rank = host->rank, .size = host->size, .device = places->device[host->rank]};
-    if (find_library(e, host, error) != STATUS_OK)
-        return error->status;
+    TRY(find_library(e, host, error));
     return bcast_id(e, host, error);
 }
 
@@ -83,9 +81,8 @@ static enum status check(void *state, struct error *error)
 {
     const struct nccl_end *e = state;
     ncclResult_t result = 0;
-    if (nccl_status(e->nccl->ncclCommGetAsyncError(e->comm, &result), e->comm,
-                    "connecting the GPUs", error) != STATUS_OK)
-        return error->status;
+    TRY(nccl_status(e->nccl->ncclCommGetAsyncError(e->comm, &result), e->comm,
+                    "connecting the GPUs", error));
     return nccl_status(result, e->comm, "connecting the GPUs", error);
 }
 

@@ -94,8 +94,7 @@ static enum status share_team(struct peer_end *e, struct error *error)
     struct comm *host = e->host;
     if (host->rank == 0)
         e->team = memory_zeros(1, sizeof *e->team, error);
-    if (comm_allreduce_error(host, error) != STATUS_OK)
-        return error->status;
+    TRY(comm_allreduce_error(host, error));
     if (host->rank == 0)
         atomic_store(&e->team->users, host->size);
     return comm_bcast(host, 0, &e->team, sizeof e->team, error);
@@ -138,8 +137,8 @@ static enum status meet(struct peer_end *e, struct error *error)
     const uint64_t all = ++e->meetings * (uint64_t)e->host->size;
     atomic_fetch_add(&e->team->arrivals, 1);
     for (int looks = 1; atomic_load(&e->team->arrivals) < all; looks++) {
-        if (looks % LOOKS == 0 && comm_check(e->host, error) != STATUS_OK)
-            return error->status;
+        if (looks % LOOKS == 0)
+            TRY(comm_check(e->host, error));
         sched_yield();
     }
     return STATUS_OK;
@@ -164,10 +163,8 @@ static enum status begin(struct peer_end *e, const void *from, struct peer_array
 {
     struct shown *own = &e->team->rank[e->host->rank];
     own->from = from;
-    if (cuda_status(cudaEventRecord(own->ready, stream), doing, error) != STATUS_OK)
-        return error->status;
-    if (meet(e, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(cudaEventRecord(own->ready, stream), doing, error));
+    TRY(meet(e, error));
     arrays->peers = e->host->size;
     for (int k = 0; k < arrays->peers; k++)
         arrays->from[k] = e->team->rank[k].from;
@@ -180,10 +177,8 @@ static enum status end(struct peer_end *e, cudaError_t code, cudaStream_t stream
 {
     if (code == cudaSuccess)
         code = cudaEventRecord(e->team->rank[e->host->rank].done, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
-    if (meet(e, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
+    TRY(meet(e, error));
     return cuda_status(wait_for_others(e, true, stream), doing, error);
 }
 
@@ -193,8 +188,7 @@ static enum status reduce_scatter(void *state, const struct device_stripes *m, c
     struct peer_end *e = state;
     const uint64_t bytes = m->stripe * precision_bytes(m->precision);
     struct peer_arrays arrays = {.count = m->stripe, .precision = m->precision};
-    if (begin(e, m->numbers, &arrays, stream, error) != STATUS_OK)
-        return error->status;
+    TRY(begin(e, m->numbers, &arrays, stream, error));
     for (int k = 0; k < arrays.peers; k++)
         arrays.from[k] = (const char *)arrays.from[k] + (uint64_t)e->host->rank * bytes;
     return end(e, peers_sum(&arrays, m->own, false, stream), stream, error);
@@ -205,8 +199,7 @@ static enum status allgather(void *state, const struct device_stripes *a, cudaSt
 {
     struct peer_end *e = state;
     struct peer_arrays arrays = {.count = a->stripe, .precision = a->precision};
-    if (begin(e, a->own, &arrays, stream, error) != STATUS_OK)
-        return error->status;
+    TRY(begin(e, a->own, &arrays, stream, error));
     return end(e, peers_gather(&arrays, a->numbers, stream), stream, error);
 }
 
@@ -230,13 +223,11 @@ static enum status allreduce(void *state, const struct device_numbers *x, cudaSt
     struct peer_end *e = state;
     const bool in_place = x->to == x->from;
     struct peer_arrays arrays = {.count = x->count, .precision = PRECISION_DOUBLE};
-    if (in_place && make_room(e, x->count, error) != STATUS_OK)
-        return error->status;
+    if (in_place)
+        TRY(make_room(e, x->count, error));
     double *to = in_place ? e->room : x->to;
-    if (begin(e, x->from, &arrays, stream, error) != STATUS_OK)
-        return error->status;
-    if (end(e, peers_sum(&arrays, to, x->largest, stream), stream, error) != STATUS_OK)
-        return error->status;
+    TRY(begin(e, x->from, &arrays, stream, error));
+    TRY(end(e, peers_sum(&arrays, to, x->largest, stream), stream, error));
     if (!in_place)
         return STATUS_OK;
     return cuda_status(

@@ -39,8 +39,7 @@ const struct cublas_library *cublas_library(struct error *error)
 
 enum status cublas_status(cublasStatus_t code, const char *what, struct error *error)
 {
-    if (cuda_library_gpu(code != CUBLAS_STATUS_SUCCESS, what, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_library_gpu(code != CUBLAS_STATUS_SUCCESS, what, error));
     if (code == CUBLAS_STATUS_SUCCESS)
         return STATUS_OK;
     if (code == CUBLAS_STATUS_ALLOC_FAILED)

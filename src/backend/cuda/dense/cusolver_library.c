@@ -41,8 +41,7 @@ const struct cusolver_library *cusolver_library(struct error *error)
 
 enum status cusolver_status(cusolverStatus_t code, const char *what, struct error *error)
 {
-    if (cuda_library_gpu(code != CUSOLVER_STATUS_SUCCESS, what, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_library_gpu(code != CUSOLVER_STATUS_SUCCESS, what, error));
     if (code == CUSOLVER_STATUS_SUCCESS)
         return STATUS_OK;
     if (code == CUSOLVER_STATUS_ALLOC_FAILED)

@@ -46,25 +46,20 @@ static enum status open_passes(struct device_dense *d, struct error *error)
 {
     const int device = d->place.device;
     int multiprocessors;
-    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &multiprocessors, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(device_attribute(device, cudaDevAttrMultiProcessorCount, &multiprocessors, error));
     d->processors = (uint32_t)multiprocessors;
     d->inner_blocks = d->processors * INNER_BLOCKS;
     if (d->wide) {
-        if (device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->precision, d->place.pass,
-                                   error) != STATUS_OK)
-            return error->status;
+        TRY(device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->precision, d->place.pass,
+                                   error));
     } else {
-        if (cuda_status(dense_apply_blocks(device, d->ld, d->precision, &d->solve_blocks),
-                        "the solve's kernel", error) != STATUS_OK)
-            return error->status;
+        TRY(cuda_status(dense_apply_blocks(device, d->ld, d->precision, &d->solve_blocks),
+                        "the solve's kernel", error));
     }
     const uint64_t of_inner = (uint64_t)d->inner_blocks * d->rank;
     const uint64_t of_solve = d->wide ? 0 : d->solve_blocks * dense_apply_partial(d->ld);
-    if (device_array_into(&d->partial, of_inner > of_solve ? of_inner : of_solve,
-                          sizeof *d->partial, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&d->partial, of_inner > of_solve ? of_inner : of_solve,
+                          sizeof *d->partial, error));
     return device_array_into(&d->inner, d->rank, sizeof *d->inner, error);
 }
 
@@ -84,10 +79,8 @@ enum status device_dense_open(struct device_dense **opened, const struct device_
     d->ld = ld;
     d->precision = precision;
     d->wide = ld > DENSE_SOLVE_LD;
-    if (open_passes(d, error) != STATUS_OK)
-        goto failed;
-    if (device_dense_inverse_open(&d->inverse, d->rank, precision, error) != STATUS_OK)
-        goto failed;
+    TRY_OR(failed, open_passes(d, error));
+    TRY_OR(failed, device_dense_inverse_open(&d->inverse, d->rank, precision, error));
     *opened = d;
     return STATUS_OK;
 failed:
@@ -156,8 +149,7 @@ static enum status multiply(struct device_dense *d, const struct device_dense_ro
                             struct error *error)
 {
     if (d->wide) {
-        if (device_dense_wide_solve(&d->by_blas, rows, w, error) != STATUS_OK)
-            return error->status;
+        TRY(device_dense_wide_solve(&d->by_blas, rows, w, error));
         return join(streams, error);
     }
     const struct dense_apply_args args = {.m = rows->m,
@@ -181,8 +173,7 @@ static enum status multiply_panel(struct device_dense *d, const struct device_de
     const struct dense_streams alone = {d->place.pass, d->place.pass, NULL};
     const struct device_dense_rows first = {rows->m, panel, rows->count, rows->raw};
     const struct device_dense_rows second = {panel, rows->a, rows->count, rows->raw};
-    if (multiply(d, &first, w, &alone, error) != STATUS_OK)
-        return error->status;
+    TRY(multiply(d, &first, w, &alone, error));
     return multiply(d, &second, d->inverse.factor, &alone, error);
 }
 
@@ -197,8 +188,7 @@ static enum status multiply_twice(struct device_dense *d, const struct device_de
     cudaError_t code = memory_hook_fails()
                            ? cudaErrorMemoryAllocation
                            : cudaMallocAsync(&panel, PANEL_ROWS * row_bytes, stream);
-    if (cuda_status(code, "solve", error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, "solve", error));
     for (uint64_t i = 0; i < rows->count; i += PANEL_ROWS) {
         const uint64_t left = rows->count - i;
         const struct device_dense_rows some = {.m = (const char *)rows->m + i * row_bytes,
@@ -209,10 +199,8 @@ static enum status multiply_twice(struct device_dense *d, const struct device_de
             break;
     }
     cudaFreeAsync(panel, stream);
-    if (error->status != STATUS_OK)
-        return error->status;
-    if (device_dense_gram(d, rows, error) != STATUS_OK)
-        return error->status;
+    TRY(error->status);
+    TRY(device_dense_gram(d, rows, error));
     return join(streams, error);
 }
 
@@ -222,8 +210,7 @@ enum status device_dense_apply(struct device_dense *d, const struct device_dense
     struct dense_streams streams;
     d->solved = *rows;
     d->products_known = !d->wide && !d->inverse.by_eigenvectors;
-    if (next_pass(d, &streams, error) != STATUS_OK)
-        return error->status;
+    TRY(next_pass(d, &streams, error));
     return (d->inverse.by_eigenvectors ? multiply_twice : multiply)(d, rows, w, &streams, error);
 }
 
@@ -254,8 +241,7 @@ enum status device_dense_apply_nonneg(struct device_dense *d, const struct devic
     struct dense_streams streams;
     d->solved = *rows;
     d->products_known = dense_nonneg_sums(d->rank);
-    if (next_pass(d, &streams, error) != STATUS_OK)
-        return error->status;
+    TRY(next_pass(d, &streams, error));
     const struct dense_nonneg_args args = {.m = rows->m,
                                            .a = rows->a,
                                            .rows = rows->count,
@@ -269,13 +255,10 @@ enum status device_dense_apply_nonneg(struct device_dense *d, const struct devic
                                            .raw = rows->raw,
                                            .inner = d->inner,
                                            .halt = d->inverse.halt.halt};
-    if (cuda_status(dense_nonneg(&args, d->precision, &streams), "nonnegative rows", error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(cuda_status(dense_nonneg(&args, d->precision, &streams), "nonnegative rows", error));
     if (d->products_known)
         return STATUS_OK;
-    if (device_dense_gram(d, rows, error) != STATUS_OK)
-        return error->status;
+    TRY(device_dense_gram(d, rows, error));
     return join(&streams, error);
 }
 
@@ -293,8 +276,7 @@ enum status device_dense_extrapolate(struct device_dense *d,
     struct dense_streams streams;
     args.ld = (uint32_t)d->ld;
     args.rank = d->rank;
-    if (next_pass(d, &streams, error) != STATUS_OK)
-        return error->status;
+    TRY(next_pass(d, &streams, error));
     return device_dense_extrapolate_rows(&d->extrapolate, &args, raw, &streams, error);
 }
 
@@ -337,12 +319,10 @@ enum status device_dense_inner(struct device_dense *d, const double **inner, str
     *inner = d->inner;
     if (d->products_known)
         return STATUS_OK;
-    if (next_pass(d, &streams, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(dense_inner(rows->m, rows->a, rows->count, d->ld, d->rank, d->precision,
+    TRY(next_pass(d, &streams, error));
+    TRY(cuda_status(dense_inner(rows->m, rows->a, rows->count, d->ld, d->rank, d->precision,
                                 d->partial, d->inner_blocks, d->inner, d->place.pass),
-                    "fit", error) != STATUS_OK)
-        return error->status;
+                    "fit", error));
     return join(&streams, error);
 }
 

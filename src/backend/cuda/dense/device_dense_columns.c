@@ -16,15 +16,12 @@ enum status device_columns_open(struct device_columns *c, int device, uint64_t r
 {
     int processors = 0;
     *c = (struct device_columns){.stream = stream, .rank = rank};
-    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
-        return error->status;
+    TRY(device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error));
     uint64_t blocks = (uint64_t)processors * BLOCKS_PER_PROCESSOR, most = MOST_PARTIALS / rank;
     blocks = blocks < most ? blocks : most;
     c->blocks = blocks > 0 ? (uint32_t)blocks : 1;
-    if (device_array_into(&c->entry, 3 * rank, sizeof *c->entry, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&c->partial, c->blocks * rank, sizeof *c->partial, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&c->entry, 3 * rank, sizeof *c->entry, error));
+    TRY(device_array_into(&c->partial, c->blocks * rank, sizeof *c->partial, error));
     c->found = memory_array(c->blocks * rank, sizeof *c->found, error);
     return error->status;
 }
@@ -52,10 +49,8 @@ enum status device_columns_measure(struct device_columns *c, const struct dense_
     pass.partial = c->partial;
     *parts = pass.blocks;
     cudaError_t code = cudaMemcpyAsync(c->entry, entry, bytes, cudaMemcpyHostToDevice, c->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(dense_columns(&pass, precision, c->stream), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
+    TRY(cuda_status(dense_columns(&pass, precision, c->stream), doing, error));
     return device_fetch(c->found, c->partial, pass.blocks * c->rank * sizeof *c->found, c->stream,
                         doing, error);
 }

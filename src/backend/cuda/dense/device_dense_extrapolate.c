@@ -12,9 +12,7 @@ enum status device_dense_extrapolate_open(struct device_dense_extrapolate *d, in
     *d = (struct device_dense_extrapolate){.precision = precision, .wide = wide};
     if (wide)
         return STATUS_OK;
-    if (cuda_status(dense_extrapolate_blocks(device, ld, precision, &d->blocks), doing, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(cuda_status(dense_extrapolate_blocks(device, ld, precision, &d->blocks), doing, error));
     const uint64_t most = d->blocks > MAX_ORDER ? d->blocks : MAX_ORDER;
     return device_array_into(&d->partial, most * dense_apply_partial(ld), sizeof *d->partial,
                              error);
@@ -32,16 +30,13 @@ static enum status wide_rows(struct device_dense_extrapolate *d,
 {
     const uint64_t square = (uint64_t)args->rank * args->rank;
     const uint64_t row_bytes = args->ld * precision_bytes(d->precision);
-    if (cuda_status(dense_extrapolate(args, d->precision, streams->pass), doing, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(cuda_status(dense_extrapolate(args, d->precision, streams->pass), doing, error));
     for (int n = 0; n < args->modes; n++) {
         const struct dense_extrapolate_mode *mode = &args->mode[n];
         const struct device_dense_rows rows = {.a = (char *)mode->s + mode->first * row_bytes,
                                                .count = mode->count,
                                                .raw = raw + (uint64_t)n * square};
-        if (device_dense_wide_gram(d->wide, &rows, error) != STATUS_OK)
-            return error->status;
+        TRY(device_dense_wide_gram(d->wide, &rows, error));
     }
     return cuda_status(dense_streams_join(streams), doing, error);
 }

@@ -22,20 +22,16 @@ static enum status open_solver(struct device_dense_inverse *d, struct error *err
     d->cusolver = cusolver_library(error);
     if (!d->cusolver)
         return error->status;
-    if (cusolver_status(memory_hook_fails() ? CUSOLVER_STATUS_ALLOC_FAILED
+    TRY(cusolver_status(memory_hook_fails() ? CUSOLVER_STATUS_ALLOC_FAILED
                                             : d->cusolver->create(&d->solver),
-                        "starting cuSOLVER", error) != STATUS_OK)
-        return error->status;
-    if (cusolver_status(d->cusolver->dpotrf_room(d->solver, LOWER, n, d->factor, n, &cholesky),
-                        "Cholesky", error) != STATUS_OK)
-        return error->status;
-    if (cusolver_status(d->cusolver->dpotri_room(d->solver, LOWER, n, d->factor, n, &inverse),
-                        "inverse", error) != STATUS_OK)
-        return error->status;
-    if (cusolver_status(d->cusolver->dsyevd_room(d->solver, CUSOLVER_EIG_MODE_VECTOR, LOWER, n,
+                        "starting cuSOLVER", error));
+    TRY(cusolver_status(d->cusolver->dpotrf_room(d->solver, LOWER, n, d->factor, n, &cholesky),
+                        "Cholesky", error));
+    TRY(cusolver_status(d->cusolver->dpotri_room(d->solver, LOWER, n, d->factor, n, &inverse),
+                        "inverse", error));
+    TRY(cusolver_status(d->cusolver->dsyevd_room(d->solver, CUSOLVER_EIG_MODE_VECTOR, LOWER, n,
                                                  d->factor, n, d->values, &eigen),
-                        "eigendecomposition", error) != STATUS_OK)
-        return error->status;
+                        "eigendecomposition", error));
     d->work_size = cholesky > inverse ? cholesky : inverse;
     if (eigen > d->work_size)
         d->work_size = eigen;
@@ -47,14 +43,10 @@ enum status device_dense_inverse_open(struct device_dense_inverse *d, uint32_t r
 {
     const uint64_t entries = (uint64_t)rank * rank;
     *d = (struct device_dense_inverse){.rank = rank, .precision = precision};
-    if (device_array_into(&d->v, entries, sizeof *d->v, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&d->factor, entries, sizeof *d->factor, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&d->values, rank, sizeof *d->values, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&d->v, entries, sizeof *d->v, error));
+    TRY(device_array_into(&d->factor, entries, sizeof *d->factor, error));
+    TRY(device_array_into(&d->values, rank, sizeof *d->values, error));
+    TRY(device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error));
     d->host_flags = device_pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
     if (!d->host_flags)
         return error->status;
@@ -102,23 +94,18 @@ static enum status invert_large(struct device_dense_inverse *d, const struct den
 {
     const int n = (int)d->rank;
     int *flag = d->flags + FLAG_STATUS, *info = d->flags + FLAG_INFO;
-    if (cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(dense_inverse_hadamard(modes, ridge, d->v, d->factor, stream),
-                    "Hadamard product", error) != STATUS_OK)
-        return error->status;
-    if (cusolver_status(
-            d->cusolver->dpotrf(d->solver, LOWER, n, d->factor, n, d->work, d->work_size, info),
-            "Cholesky", error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(
-            dense_inverse_check(d->v, d->factor, d->rank, least_pivot(d), info, flag, stream),
-            "Cholesky", error) != STATUS_OK)
-        return error->status;
-    if (cusolver_status(
-            d->cusolver->dpotri(d->solver, LOWER, n, d->factor, n, d->work, d->work_size, info),
-            "inverse", error) != STATUS_OK)
-        return error->status;
+    TRY(cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error));
+    TRY(cuda_status(dense_inverse_hadamard(modes, ridge, d->v, d->factor, stream),
+                    "Hadamard product", error));
+    TRY(cusolver_status(
+        d->cusolver->dpotrf(d->solver, LOWER, n, d->factor, n, d->work, d->work_size, info),
+        "Cholesky", error));
+    TRY(cuda_status(
+        dense_inverse_check(d->v, d->factor, d->rank, least_pivot(d), info, flag, stream),
+        "Cholesky", error));
+    TRY(cusolver_status(
+        d->cusolver->dpotri(d->solver, LOWER, n, d->factor, n, d->work, d->work_size, info),
+        "inverse", error));
     return cuda_status(dense_inverse_finish(modes, d->factor, flag, w, stream), doing, error);
 }
 
@@ -135,15 +122,12 @@ static enum status decompose_large(struct device_dense_inverse *d, cudaStream_t 
                                    struct error *error)
 {
     const int n = (int)d->rank;
-    if (cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error) != STATUS_OK)
-        return error->status;
-    if (cusolver_status(d->cusolver->dsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR, LOWER, n,
+    TRY(cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error));
+    TRY(cusolver_status(d->cusolver->dsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR, LOWER, n,
                                             d->factor, n, d->values, d->work, d->work_size,
                                             d->flags + FLAG_INFO),
-                        "eigendecomposition", error) != STATUS_OK)
-        return error->status;
-    if (fetch_flags(d, stream, error) != STATUS_OK)
-        return error->status;
+                        "eigendecomposition", error));
+    TRY(fetch_flags(d, stream, error));
     if (d->host_flags[FLAG_INFO] == 0)
         return STATUS_OK;
     return error_set(error, STATUS_NUMERICAL,
@@ -161,13 +145,10 @@ static enum status decompose_small(struct device_dense_inverse *d, cudaStream_t 
     if (!d->host_v)
         return error->status;
     double *values = d->host_v + n * n;
-    if (device_fetch(d->host_v, d->factor, bytes, stream, doing, error) != STATUS_OK)
-        return error->status;
-    if (symmetric_eigen(d->host_v, n, values, error) != STATUS_OK)
-        return error->status;
+    TRY(device_fetch(d->host_v, d->factor, bytes, stream, doing, error));
+    TRY(symmetric_eigen(d->host_v, n, values, error));
     cudaError_t code = cudaMemcpyAsync(d->factor, d->host_v, bytes, cudaMemcpyHostToDevice, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     code = cudaMemcpyAsync(d->values, values, n * sizeof *values, cudaMemcpyHostToDevice, stream);
     return cuda_status(code, doing, error);
 }
@@ -177,9 +158,8 @@ static enum status decompose(struct device_dense_inverse *d, const struct dense_
                              double *w, cudaStream_t stream, struct error *error)
 {
     const bool is_large = d->rank > DENSE_INVERSE_SMALL;
-    if (cuda_status(dense_inverse_equilibrate(d->v, d->rank, d->factor, stream),
-                    "eigendecomposition", error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(dense_inverse_equilibrate(d->v, d->rank, d->factor, stream),
+                    "eigendecomposition", error));
     if ((is_large ? decompose_large : decompose_small)(d, stream, error) != STATUS_OK)
         return error->status;
     return cuda_status(dense_inverse_eigenvectors(modes, d->v, d->factor, d->values,
@@ -198,8 +178,7 @@ enum status device_dense_inverse_compute(struct device_dense_inverse *d,
         return error->status;
     if (d->halt.halt)
         return STATUS_OK;
-    if (fetch_flags(d, stream, error) != STATUS_OK)
-        return error->status;
+    TRY(fetch_flags(d, stream, error));
     d->by_eigenvectors = d->host_flags[FLAG_STATUS] == DENSE_INVERSE_SINGULAR;
     return d->by_eigenvectors ? decompose(d, modes, w, stream, error) : STATUS_OK;
 }

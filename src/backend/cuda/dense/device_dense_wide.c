@@ -29,23 +29,16 @@ enum status device_dense_wide_open(struct device_dense_wide *w, uint64_t rank, u
     w->cublas = cublas_library(error);
     if (!w->cublas)
         return error->status;
-    if (cublas_status(memory_hook_fails() ? CUBLAS_STATUS_ALLOC_FAILED
+    TRY(cublas_status(memory_hook_fails() ? CUBLAS_STATUS_ALLOC_FAILED
                                           : w->cublas->create(&w->blas),
-                      "starting cuBLAS", error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&w->padded_w, rank * ld, sizeof *w->padded_w, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(cudaMemset(w->padded_w, 0, rank * ld * sizeof(double)), "room for W", error) !=
-        STATUS_OK)
-        return error->status;
-    if (cuda_status(cudaStreamSynchronize(NULL), "room for W", error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&w->grams, w->parts * rank * rank, sizeof *w->grams, error) != STATUS_OK)
-        return error->status;
+                      "starting cuBLAS", error));
+    TRY(device_array_into(&w->padded_w, rank * ld, sizeof *w->padded_w, error));
+    TRY(cuda_status(cudaMemset(w->padded_w, 0, rank * ld * sizeof(double)), "room for W", error));
+    TRY(cuda_status(cudaStreamSynchronize(NULL), "room for W", error));
+    TRY(device_array_into(&w->grams, w->parts * rank * rank, sizeof *w->grams, error));
     if (precision == PRECISION_DOUBLE)
         return STATUS_OK;
-    if (device_array_into(&w->m, panel, sizeof *w->m, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&w->m, panel, sizeof *w->m, error));
     return device_array_into(&w->a, panel, sizeof *w->a, error);
 }
 
@@ -68,12 +61,12 @@ static enum status add_grams(struct device_dense_wide *w, const double *a, uint6
     const int rank = (int)w->rank, ld = (int)w->ld;
     const uint64_t full = rows / w->part_rows, rest = rows % w->part_rows;
     const long long step = (long long)(w->part_rows * w->ld);
-    if (full && cublas_status(w->cublas->dgemm_strided_batched(
-                                  w->blas, CUBLAS_OP_N, CUBLAS_OP_T, rank, rank, (int)w->part_rows,
-                                  &one, a, ld, step, a, ld, step, &one, w->grams, rank,
-                                  (long long)(w->rank * w->rank), (int)full),
-                              "Gram", error) != STATUS_OK)
-        return error->status;
+    if (full)
+        TRY(cublas_status(w->cublas->dgemm_strided_batched(
+                              w->blas, CUBLAS_OP_N, CUBLAS_OP_T, rank, rank, (int)w->part_rows,
+                              &one, a, ld, step, a, ld, step, &one, w->grams, rank,
+                              (long long)(w->rank * w->rank), (int)full),
+                          "Gram", error));
     if (!rest)
         return STATUS_OK;
     const double *last = a + full * w->part_rows * w->ld;
@@ -95,13 +88,12 @@ static enum status solve_panel(struct device_dense_wide *w, const struct device_
     const double *in = single ? w->m : (const double *)rows->m + from;
     double *out = single ? w->a : (double *)rows->a + from;
     *a_panel = out;
-    if (single && cuda_status(dense_widen((const float *)rows->m + from, w->m, entries, w->stream),
-                              "widening M", error) != STATUS_OK)
-        return error->status;
-    if (cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_N, ld, (int)count,
+    if (single)
+        TRY(cuda_status(dense_widen((const float *)rows->m + from, w->m, entries, w->stream),
+                        "widening M", error));
+    TRY(cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_N, ld, (int)count,
                                        (int)w->rank, &one, w->padded_w, ld, in, ld, &zero, out, ld),
-                      "solve", error) != STATUS_OK)
-        return error->status;
+                      "solve", error));
     if (!single)
         return STATUS_OK;
     return cuda_status(dense_narrow(w->a, (float *)rows->a + from, entries, w->stream),
@@ -128,17 +120,14 @@ static enum status by_panels(struct device_dense_wide *w, const struct device_de
 {
     const uint64_t panel = w->parts * w->part_rows;
     const size_t bytes = w->parts * w->rank * w->rank * sizeof(double);
-    if (cublas_status(w->cublas->set_stream(w->blas, w->stream), "cuBLAS", error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(cudaMemsetAsync(w->grams, 0, bytes, w->stream), "Gram", error) != STATUS_OK)
-        return error->status;
+    TRY(cublas_status(w->cublas->set_stream(w->blas, w->stream), "cuBLAS", error));
+    TRY(cuda_status(cudaMemsetAsync(w->grams, 0, bytes, w->stream), "Gram", error));
     for (uint64_t first = 0; first < rows->count; first += panel) {
         const uint64_t left = rows->count - first, n = left < panel ? left : panel;
         const double *a;
         if ((rows->m ? solve_panel : load_panel)(w, rows, first, n, &a, error) != STATUS_OK)
             return error->status;
-        if (add_grams(w, a, n, error) != STATUS_OK)
-            return error->status;
+        TRY(add_grams(w, a, n, error));
     }
     return cuda_status(
         dense_sum_grams(w->grams, (uint32_t)w->parts, (uint32_t)w->rank, rows->raw, w->stream),
@@ -152,8 +141,7 @@ enum status device_dense_wide_solve(struct device_dense_wide *w,
     const size_t row = w->rank * sizeof(double), padded = w->ld * sizeof(double);
     cudaError_t code = cudaMemcpy2DAsync(w->padded_w, padded, matrix, row, row, w->rank,
                                          cudaMemcpyDeviceToDevice, w->stream);
-    if (cuda_status(code, "padding W", error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, "padding W", error));
     return by_panels(w, rows, error);
 }
 

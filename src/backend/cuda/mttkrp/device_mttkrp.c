@@ -116,12 +116,10 @@ static enum status find_unshared_rows(struct device_mttkrp *w, cudaStream_t stre
     uint32_t *first = device_array(rows, sizeof *first, error);
     if (!first)
         goto done;
-    if (device_array_into(&w->unshared, UNSHARED_ROWS_WORDS(rows), sizeof *w->unshared, error) !=
-        STATUS_OK)
-        goto done;
-    if (cuda_status(unshared_rows_mark(&args, rows, first, w->unshared, stream), doing, error) !=
-        STATUS_OK)
-        goto done;
+    TRY_OR(done,
+           device_array_into(&w->unshared, UNSHARED_ROWS_WORDS(rows), sizeof *w->unshared, error));
+    TRY_OR(done,
+           cuda_status(unshared_rows_mark(&args, rows, first, w->unshared, stream), doing, error));
     cuda_status(cudaStreamSynchronize(stream), doing, error);
 done:
     device_free(first);
@@ -143,10 +141,8 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
     sort_gathers(w);
     find_fusion(w);
     list_variants(w);
-    if (cuda_status(device_event_create_timed(&w->start), "an event", error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(device_event_create_timed(&w->stop), "an event", error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(device_event_create_timed(&w->start), "an event", error));
+    TRY(cuda_status(device_event_create_timed(&w->stop), "an event", error));
     if (conflict == CONFLICT_REGISTER &&
         tensor->blco.nnz / UNSHARED_NONZEROS < tensor->blco.shape.dims[mode])
         return find_unshared_rows(w, pool->stream, error);
@@ -238,9 +234,8 @@ static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_arg
 static enum status run_tiles(struct device_mttkrp *w, const struct device_factors *f,
                              cudaStream_t stream, struct error *error)
 {
-    if (w->tiles.vectors != f->vectors &&
-        device_tiles_prepare(&w->tiles, f->vectors, w->pool, error) != STATUS_OK)
-        return error->status;
+    if (w->tiles.vectors != f->vectors)
+        TRY(device_tiles_prepare(&w->tiles, f->vectors, w->pool, error));
     return device_tiles_run(&w->tiles, f, stream, error);
 }
 
@@ -254,12 +249,9 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
     if (v->tiled)
         return run_tiles(w, f, stream, error);
     set_args(w, v, f, &args);
-    if (cuda_status(set_gathers(w, v->fused, f, &args, stream), doing, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(zero_m(w, &args, stream), doing, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(mttkrp_launch(&args, stream), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(set_gathers(w, v->fused, f, &args, stream), doing, error));
+    TRY(cuda_status(zero_m(w, &args, stream), doing, error));
+    TRY(cuda_status(mttkrp_launch(&args, stream), doing, error));
     return cuda_status(device_mttkrp_merge(&args, stream), doing, error);
 }
 
@@ -272,8 +264,7 @@ static enum status load_kernels(const struct device_mttkrp *w, const struct devi
         if (w->variant[v].tiled)
             continue;
         set_args(w, &w->variant[v], f, &args);
-        if (cuda_status(mttkrp_prepare(&args), "loading the kernels", error) != STATUS_OK)
-            return error->status;
+        TRY(cuda_status(mttkrp_prepare(&args), "loading the kernels", error));
     }
     return STATUS_OK;
 }
@@ -293,8 +284,7 @@ static enum status finish_trial(struct device_mttkrp *w, struct error *error)
     const int trial = w->timed;
     double seconds;
     w->timed = -1;
-    if (cuda_status(device_event_seconds(w->start, w->stop, &seconds), timing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(device_event_seconds(w->start, w->stop, &seconds), timing, error));
     if (w->best_seconds == 0 || seconds < w->best_seconds) {
         w->best_seconds = seconds;
         w->best = trial;
@@ -305,21 +295,19 @@ static enum status finish_trial(struct device_mttkrp *w, struct error *error)
 enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_factors *f,
                               cudaStream_t stream, struct error *error)
 {
-    if (w->timed >= 0 && finish_trial(w, error) != STATUS_OK)
-        return error->status;
+    if (w->timed >= 0)
+        TRY(finish_trial(w, error));
     /* Call k tries variant k - 1: the first call only warms up. */
     int trial = w->variants > 1 && w->calls > 0 && w->calls <= w->variants ? w->calls - 1 : -1;
     w->calls++;
-    if (w->calls == 1 && trial < 0 && load_kernels(w, f, error) != STATUS_OK)
-        return error->status;
+    if (w->calls == 1 && trial < 0)
+        TRY(load_kernels(w, f, error));
     if (trial < 0)
         return device_mttkrp_run_variant(w, w->best, f, stream, error);
 
     w->timed = trial;
-    if (cuda_status(cudaEventRecord(w->start, stream), timing, error) != STATUS_OK)
-        return error->status;
-    if (device_mttkrp_run_variant(w, trial, f, stream, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(cudaEventRecord(w->start, stream), timing, error));
+    TRY(device_mttkrp_run_variant(w, trial, f, stream, error));
     return cuda_status(cudaEventRecord(w->stop, stream), timing, error);
 }
 

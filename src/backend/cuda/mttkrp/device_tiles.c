@@ -65,8 +65,7 @@ static enum status cuts_create(struct cuts *c, const struct device_blco *b, uint
     *c = (struct cuts){.spans = spans, .cost = (double)b->nnz + TILE_COST * (double)b->nblocks};
     c->chunk = memory_array(most, sizeof *c->chunk, error);
     c->span = memory_array((uint64_t)spans + 1, sizeof *c->span, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     c->span[0] = 0;
     for (uint64_t k = 0; k < b->nblocks; k++)
         cut_tile(c, &b->block[k], (uint32_t)k);
@@ -89,9 +88,8 @@ static enum status keep(void *to, const void *from, uint64_t count, size_t size,
     if (!copy)
         return error->status;
     memcpy(to, &copy, sizeof copy);
-    if (cuda_status(cudaMemcpyAsync(copy, from, count * size, cudaMemcpyHostToDevice, pool->stream),
-                    doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(cudaMemcpyAsync(copy, from, count * size, cudaMemcpyHostToDevice, pool->stream),
+                    doing, error));
     return cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
 }
 
@@ -100,8 +98,7 @@ static enum status keep_cuts(struct device_tiles *t, const struct cuts *c,
 {
     struct tiles_args *a = &t->args;
     a->mttkrp.chunks = c->chunks;
-    if (keep(&a->mttkrp.chunk, c->chunk, c->chunks, sizeof *c->chunk, pool, error) != STATUS_OK)
-        return error->status;
+    TRY(keep(&a->mttkrp.chunk, c->chunk, c->chunks, sizeof *c->chunk, pool, error));
     return keep(&a->span, c->span, (uint64_t)a->spans + 1, sizeof *c->span, pool, error);
 }
 
@@ -112,13 +109,10 @@ static enum status number_partials(struct device_tiles *t, const struct device_p
     const uint64_t runs = t->args.mttkrp.chunks * tiles_lane_groups(t->vectors);
     uint32_t *first_partial = memory_array(runs, sizeof *first_partial, error);
     uint32_t *count = device_pool_take(pool, runs, sizeof *count, error);
-    if (error->status != STATUS_OK)
-        goto done;
-    if (cuda_status(tile_sums_count(&t->args, count, pool->stream), doing, error) != STATUS_OK)
-        goto done;
-    if (device_fetch(first_partial, count, runs * sizeof *first_partial, pool->stream, doing,
-                     error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, cuda_status(tile_sums_count(&t->args, count, pool->stream), doing, error));
+    TRY_OR(done, device_fetch(first_partial, count, runs * sizeof *first_partial, pool->stream,
+                              doing, error));
     t->args.partials = 0;
     for (uint64_t r = 0; r < runs; r++) {
         const uint32_t own = first_partial[r];
@@ -143,21 +137,16 @@ static enum status sort_partials(struct device_tiles *t, const struct device_poo
     struct device_pairs p;
     const int bits = ordering_bits(a->rows);
     uint32_t *row_begin, *row_partial;
-    if (device_pairs_take(&p, t->args.partials, sizeof *row_partial, pool, error) != STATUS_OK)
-        goto done;
-    if (cuda_status(tile_sums_list_rows(a, p.key[0], p.payload[0], pool->stream), doing, error) !=
-        STATUS_OK)
-        goto done;
-    if (device_pairs_sort(&p, 0, bits, pool, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_pairs_take(&p, t->args.partials, sizeof *row_partial, pool, error));
+    TRY_OR(done,
+           cuda_status(tile_sums_list_rows(a, p.key[0], p.payload[0], pool->stream), doing, error));
+    TRY_OR(done, device_pairs_sort(&p, 0, bits, pool, error));
     a->row_begin = row_begin = device_pool_keep(pool, a->rows + 1, sizeof *row_begin, error);
     a->row_partial = row_partial =
         device_pool_keep(pool, t->args.partials, sizeof *row_partial, error);
-    if (error->status != STATUS_OK)
-        goto done;
-    if (cuda_status(tile_sums_begin_rows(p.key[0], p.n, row_begin, a->rows, pool->stream), doing,
-                    error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, cuda_status(tile_sums_begin_rows(p.key[0], p.n, row_begin, a->rows, pool->stream),
+                             doing, error));
     cuda_status(cudaMemcpyAsync(row_partial, p.payload[0], t->args.partials * sizeof *row_partial,
                                 cudaMemcpyDeviceToDevice, pool->stream),
                 doing, error);
@@ -170,10 +159,8 @@ static enum status count_spans(struct device_tiles *t, struct error *error)
 {
     int device, processors;
     const uint32_t panels = tiles_panels(t->vectors);
-    if (cuda_status(cudaGetDevice(&device), doing, error) != STATUS_OK)
-        return error->status;
-    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(cudaGetDevice(&device), doing, error));
+    TRY(device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error));
     t->args.spans = (uint32_t)processors > panels ? (uint32_t)processors / panels : 1;
     return STATUS_OK;
 }
@@ -192,16 +179,11 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
     a->tiled_modes = b->ordering.tile.modes;
     for (int k = 0; k < a->tiled_modes; k++)
         a->tiled_rows[k] = b->shape.dims[b->ordering.tile.mode[k]];
-    if (count_spans(t, error) != STATUS_OK)
-        goto done;
-    if (cuts_create(&cuts, b, a->spans, error) != STATUS_OK)
-        goto done;
-    if (keep_cuts(t, &cuts, pool, error) != STATUS_OK)
-        goto done;
-    if (number_partials(t, pool, error) != STATUS_OK)
-        goto done;
-    if (sort_partials(t, pool, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, count_spans(t, error));
+    TRY_OR(done, cuts_create(&cuts, b, a->spans, error));
+    TRY_OR(done, keep_cuts(t, &cuts, pool, error));
+    TRY_OR(done, number_partials(t, pool, error));
+    TRY_OR(done, sort_partials(t, pool, error));
     a->partial = device_pool_keep(pool, t->args.partials, vectors * (size_t)VECTOR_BYTES, error);
     if (!a->partial)
         goto done;
@@ -248,10 +230,8 @@ enum status device_tiles_run(const struct device_tiles *t, const struct device_f
     args.mttkrp.m = f->m;
     args.mttkrp.precision = f->precision;
     args.mttkrp.wide_values = f->wide_values;
-    if (cuda_status(tiles_prepare(&args), "MTTKRP", error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(tiles_launch(&args, stream), "MTTKRP", error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(tiles_prepare(&args), "MTTKRP", error));
+    TRY(cuda_status(tiles_launch(&args, stream), "MTTKRP", error));
     return cuda_status(tile_sums_add(&args, stream), "MTTKRP", error);
 }
 

@@ -11,8 +11,7 @@ static const char doing[] = "systems of rows on the GPU";
 static enum status send(uint64_t **to, const uint64_t *from, uint64_t count, cudaStream_t stream,
                         struct error *error)
 {
-    if (device_array_into(to, count, sizeof **to, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(to, count, sizeof **to, error));
     return device_send(*to, from, count * sizeof **to, stream, doing, error);
 }
 
@@ -33,16 +32,12 @@ enum status device_row_cuts_find(const struct device_row_cuts *cuts,
     for (uint64_t k = 0; k < b->nblocks; k++)
         block[k] = b->block[k].first;
     device_tensor_args(tensor, 0, mode, &search.mttkrp);
-    if (send(&of_block, block, b->nblocks, stream, error) != STATUS_OK)
-        goto done;
-    if (send(&row, cuts->row, cuts->count, stream, error) != STATUS_OK)
-        goto done;
-    if (device_array_into(&search.first, cuts->count, sizeof *first, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, send(&of_block, block, b->nblocks, stream, error));
+    TRY_OR(done, send(&row, cuts->row, cuts->count, stream, error));
+    TRY_OR(done, device_array_into(&search.first, cuts->count, sizeof *first, error));
     search.block = of_block;
     search.row = row;
-    if (cuda_status(row_first_nonzeros(&search, stream), doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(row_first_nonzeros(&search, stream), doing, error));
     device_fetch(first + 1, search.first, cuts->count * sizeof *first, stream, doing, error);
 done:
     memory_free(block);

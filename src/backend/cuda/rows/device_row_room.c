@@ -10,12 +10,9 @@ uint64_t device_row_room_span_bytes(uint64_t rank, bool matrix)
 enum status device_row_room_open(struct device_row_room *room, uint64_t span_bytes, uint64_t spans,
                                  uint64_t totals, struct error *error)
 {
-    if (device_array_into(&room->part, spans, span_bytes, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&room->left, spans, sizeof *room->left, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&room->totals, totals, sizeof *room->totals, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&room->part, spans, span_bytes, error));
+    TRY(device_array_into(&room->left, spans, sizeof *room->left, error));
+    TRY(device_array_into(&room->totals, totals, sizeof *room->totals, error));
     return device_array_into(&room->next, 1, sizeof *room->next, error);
 }
 

@@ -169,12 +169,10 @@ static enum status keep(void *to, const void *from, uint64_t count, size_t size,
                         cudaStream_t stream, struct error *error)
 {
     void *copy;
-    if (device_array_into(&copy, count, size, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&copy, count, size, error));
     memcpy(to, &copy, sizeof copy);
-    if (cuda_status(cudaMemcpyAsync(copy, from, count * size, cudaMemcpyHostToDevice, stream),
-                    doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(cudaMemcpyAsync(copy, from, count * size, cudaMemcpyHostToDevice, stream),
+                    doing, error));
     return cuda_status(cudaStreamSynchronize(stream), doing, error);
 }
 
@@ -226,8 +224,7 @@ static enum status snap_pieces(struct snapper *q, struct device_stream *s, int m
                                             .consume = snap_batch,
                                             .context = q};
     q->args.output = device_stream_field(s, mode);
-    if (cuda_status(device_stream_pass(s, &pass, stream), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(device_stream_pass(s, &pass, stream), doing, error));
     return device_stream_check(s, pass.ordering, stream, error);
 }
 
@@ -237,16 +234,10 @@ static enum status snap(const struct device_row_spans *d, struct spans *spans,
 {
     const size_t bytes = ((size_t)spans->count + 1) * sizeof *spans->before;
     struct snapper q = {.spans = d};
-    if (device_array_into(&q.before, (uint64_t)spans->count + 1, sizeof *q.before, error) !=
-        STATUS_OK)
-        goto done;
-    if (device_array_into(&q.after, (uint64_t)spans->count + 1, sizeof *q.after, error) !=
-        STATUS_OK)
-        goto done;
-    if (snap_pieces(&q, s, mode, stream, error) != STATUS_OK)
-        goto done;
-    if (device_fetch(spans->before, q.before, bytes, stream, doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_array_into(&q.before, (uint64_t)spans->count + 1, sizeof *q.before, error));
+    TRY_OR(done, device_array_into(&q.after, (uint64_t)spans->count + 1, sizeof *q.after, error));
+    TRY_OR(done, snap_pieces(&q, s, mode, stream, error));
+    TRY_OR(done, device_fetch(spans->before, q.before, bytes, stream, doing, error));
     device_fetch(spans->after, q.after, bytes, stream, doing, error);
 done:
     device_free(q.before);
@@ -257,13 +248,10 @@ done:
 static enum status keep_joins(struct device_row_spans *d, const struct spans *s,
                               cudaStream_t stream, struct error *error)
 {
-    if (keep(&d->continued, s->continued, (uint64_t)s->count + 1, sizeof *s->continued, stream,
-             error) != STATUS_OK)
-        return error->status;
-    if (keep(&d->join, s->join, s->joins, sizeof *s->join, stream, error) != STATUS_OK)
-        return error->status;
-    if (keep(&d->slice, s->slice, s->slices, sizeof *s->slice, stream, error) != STATUS_OK)
-        return error->status;
+    TRY(keep(&d->continued, s->continued, (uint64_t)s->count + 1, sizeof *s->continued, stream,
+             error));
+    TRY(keep(&d->join, s->join, s->joins, sizeof *s->join, stream, error));
+    TRY(keep(&d->slice, s->slice, s->slices, sizeof *s->slice, stream, error));
     return keep(&d->shared, s->shared, d->shared_rows, sizeof *s->shared, stream, error);
 }
 
@@ -271,14 +259,10 @@ static enum status keep_joins(struct device_row_spans *d, const struct spans *s,
 static enum status build(struct device_row_spans *d, struct spans *spans, struct device_stream *s,
                          int mode, cudaStream_t stream, struct error *error)
 {
-    if (keep(&d->span, spans->first, (uint64_t)spans->count + d->pieces, sizeof *spans->first,
-             stream, error) != STATUS_OK)
-        return error->status;
-    if (keep(&d->block, spans->block, spans->count, sizeof *spans->block, stream, error) !=
-        STATUS_OK)
-        return error->status;
-    if (snap(d, spans, s, mode, stream, error) != STATUS_OK)
-        return error->status;
+    TRY(keep(&d->span, spans->first, (uint64_t)spans->count + d->pieces, sizeof *spans->first,
+             stream, error));
+    TRY(keep(&d->block, spans->block, spans->count, sizeof *spans->block, stream, error));
+    TRY(snap(d, spans, s, mode, stream, error));
     join_all(d, spans);
     return keep_joins(d, spans, stream, error);
 }
@@ -318,11 +302,9 @@ enum status device_row_spans_open(struct device_row_spans *d, const struct devic
     *d = (struct device_row_spans){.mode = of->mode, .tensor = of->tensor};
     if (!first)
         return error->status;
-    if (spans_open(d, &spans, room_for(&of->tensor->blco, of->most, pieces), pieces, error) !=
-        STATUS_OK)
-        goto done;
-    if (device_row_cuts_find(cuts, of->tensor, of->mode, first, stream, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done,
+           spans_open(d, &spans, room_for(&of->tensor->blco, of->most, pieces), pieces, error));
+    TRY_OR(done, device_row_cuts_find(cuts, of->tensor, of->mode, first, stream, error));
     for (uint64_t p = 0; p < pieces; p++)
         cut_piece(d, &spans, first[p], first[p + 1], of->most, &block);
     build(d, &spans, NULL, of->mode, stream, error);
@@ -338,8 +320,7 @@ enum status device_row_spans_stream(struct device_row_spans *d, struct device_st
     const struct device_packed_tensor *o = &s->ordering[s->serves[mode]];
     struct spans spans = {0};
     *d = (struct device_row_spans){.mode = mode};
-    if (spans_open(d, &spans, most * o->nbatches, o->nbatches, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, spans_open(d, &spans, most * o->nbatches, o->nbatches, error));
     for (uint64_t b = 0; b < o->nbatches; b++) {
         const struct blco_block all = {.count = device_packed_tensor_nnz(o, b)};
         cut_block(d, &spans, &all, b, least_of(most, all.count / DEVICE_ROW_SPAN_NNZ + 1));

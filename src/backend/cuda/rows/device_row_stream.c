@@ -97,8 +97,7 @@ enum status device_row_stream_open(struct device_row_stream *s, struct device_st
         all = of_pieces > all ? of_pieces : all;
     }
     for (int k = 0; k < PLAN_WORKSPACES; k++)
-        if (device_row_room_open(&s->workspace[k], span_bytes, spans, totals, error) != STATUS_OK)
-            return error->status;
+        TRY(device_row_room_open(&s->workspace[k], span_bytes, spans, totals, error));
     return device_row_room_open(&s->pieces, span_bytes, pieces, all, error);
 }
 

@@ -46,21 +46,13 @@ uint64_t device_row_systems_batch_bytes(int order, const struct device_row_size 
 static enum status open_common(struct device_row_systems *s, struct error *error)
 {
     const uint64_t rank = s->size.rank;
-    if (device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->common.v_inverse, rank * rank, sizeof *s->common.v_inverse, error) !=
-        STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->common.inverse, rank, sizeof *s->common.inverse, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->common.now, rank, sizeof *s->common.now, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->common.out, rank, sizeof *s->common.out, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&s->common.linear, rank, sizeof *s->common.linear, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error));
+    TRY(device_array_into(&s->common.v_inverse, rank * rank, sizeof *s->common.v_inverse, error));
+    TRY(device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error));
+    TRY(device_array_into(&s->common.inverse, rank, sizeof *s->common.inverse, error));
+    TRY(device_array_into(&s->common.now, rank, sizeof *s->common.now, error));
+    TRY(device_array_into(&s->common.out, rank, sizeof *s->common.out, error));
+    TRY(device_array_into(&s->common.linear, rank, sizeof *s->common.linear, error));
     return device_array_into(&s->common.unit, rank, sizeof *s->common.unit, error);
 }
 
@@ -101,22 +93,18 @@ enum status device_row_systems_open(struct device_row_systems *s,
     uint32_t walkers;
     uint64_t spans = 0, totals = 0;
     *s = (struct device_row_systems){.size = *size, .by_steps = source->cuts != NULL};
-    if (open_common(s, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(row_systems_walkers((uint32_t)size->rank, (uint32_t)source->order - 1,
+    TRY(open_common(s, error));
+    TRY(cuda_status(row_systems_walkers((uint32_t)size->rank, (uint32_t)source->order - 1,
                                         size->matrix, &walkers),
-                    doing, error) != STATUS_OK)
-        return error->status;
+                    doing, error));
     for (int n = 0; n < source->order; n++) {
         const struct device_row_spans *d = &s->mode[n];
-        if (open_mode(s, source, n, walkers, stream, error) != STATUS_OK)
-            return error->status;
+        TRY(open_mode(s, source, n, walkers, stream, error));
         spans = d->most_spans > spans ? d->most_spans : spans;
         totals = d->most_totals > totals ? d->most_totals : totals;
     }
     totals = source->sums > totals ? source->sums : totals;
-    if (device_array_into(&s->step, source->steps, sizeof *s->step, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&s->step, source->steps, sizeof *s->step, error));
     return source->stream ? device_row_stream_open(&s->stream, source->stream, s->mode,
                                                    span_bytes(size), error)
                           : device_row_room_open(&s->room, span_bytes(size), spans, totals, error);
@@ -240,8 +228,7 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
     set_mttkrp(s, mode, f, &args->mttkrp);
     if (rules->values)
         return STATUS_OK;
-    if (cuda_status(row_short_prepare(args, pass->stream), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(row_short_prepare(args, pass->stream), doing, error));
     return cuda_status(zero_rows(s, mode, f, pass->stream), doing, error);
 }
 

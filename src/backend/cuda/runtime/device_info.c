@@ -40,11 +40,9 @@ enum status device_memory_free(int device, uint64_t *bytes, uint64_t *all, struc
 {
     size_t free_bytes = 0, all_bytes = 0;
     *bytes = *all = 0;
-    if (device_use(device, error) != STATUS_OK)
-        return error->status;
+    TRY(device_use(device, error));
     cudaError_t code = cudaMemGetInfo(&free_bytes, &all_bytes);
-    if (cuda_status(code, "asking for the GPU's memory", error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, "asking for the GPU's memory", error));
     *bytes = free_bytes;
     *all = all_bytes;
     return STATUS_OK;
@@ -56,15 +54,11 @@ enum status device_info(int device, struct backend_device *info, struct error *e
     struct cudaDeviceProp properties;
     char module[40];
     static const char doing[] = "asking for the GPU's name";
-    if (cuda_status(cudaGetDeviceProperties(&properties, device), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(cudaGetDeviceProperties(&properties, device), doing, error));
     const int bus_bytes = (int)sizeof info->bus;
-    if (cuda_status(cudaDeviceGetPCIBusId(info->bus, bus_bytes, device), doing, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(cudaDriverGetVersion(&driver), doing, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(cudaRuntimeGetVersion(&runtime), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(cudaDeviceGetPCIBusId(info->bus, bus_bytes, device), doing, error));
+    TRY(cuda_status(cudaDriverGetVersion(&driver), doing, error));
+    TRY(cuda_status(cudaRuntimeGetVersion(&runtime), doing, error));
     module_version(module, sizeof module);
     snprintf(info->name, sizeof info->name, "%s", properties.name);
     snprintf(info->driver, sizeof info->driver, "%s%sCUDA %d.%d", module, module[0] ? ", " : "",

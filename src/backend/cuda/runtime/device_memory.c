@@ -141,10 +141,9 @@ enum status device_pool_open(struct device_pool *p, int device, cudaStream_t str
 {
     static const char doing[] = "opening a pool of memory";
     *p = (struct device_pool){.stream = stream};
-    if (cuda_status(find_pool(device, &p->kept), doing, error) != STATUS_OK)
-        return error->status;
-    if (p->kept && cuda_status(create_pool(device, &p->work), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(find_pool(device, &p->kept), doing, error));
+    if (p->kept)
+        TRY(cuda_status(create_pool(device, &p->work), doing, error));
     void *all = NULL;
     if (p->work && bytes > 0) {
         if (cudaMallocFromPoolAsync(&all, bytes, p->work, stream) == cudaSuccess)

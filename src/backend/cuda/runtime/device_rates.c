@@ -36,16 +36,11 @@ static enum status open_timer(struct rate_timer *t, struct error *error)
     const int device = t->request->device;
     int processors;
     uint64_t free_bytes, all_bytes;
-    if (device_memory_free(device, &free_bytes, &all_bytes, error) != STATUS_OK)
-        return error->status;
-    if (device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error) != STATUS_OK)
-        return error->status;
-    if (step(device_queue_create(&t->stream, QUEUE_NORMAL), error) != STATUS_OK)
-        return error->status;
-    if (step(device_event_create_timed(&t->start), error) != STATUS_OK)
-        return error->status;
-    if (step(device_event_create_timed(&t->stop), error) != STATUS_OK)
-        return error->status;
+    TRY(device_memory_free(device, &free_bytes, &all_bytes, error));
+    TRY(device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error));
+    TRY(step(device_queue_create(&t->stream, QUEUE_NORMAL), error));
+    TRY(step(device_event_create_timed(&t->start), error));
+    TRY(step(device_event_create_timed(&t->stop), error));
     t->processors = (uint32_t)processors;
     t->free_bytes = free_bytes;
     if (t->request->memory && t->request->memory < free_bytes)
@@ -68,8 +63,7 @@ static enum status start_timer(struct rate_timer *t, struct error *error)
 /* *seconds = the time since start_timer; waits for the stream. */
 static enum status stop_timer(struct rate_timer *t, double *seconds, struct error *error)
 {
-    if (step(cudaEventRecord(t->stop, t->stream), error) != STATUS_OK)
-        return error->status;
+    TRY(step(cudaEventRecord(t->stop, t->stream), error));
     return step(device_event_seconds(t->start, t->stop, seconds), error);
 }
 
@@ -88,15 +82,11 @@ static enum status measure_rows(struct rate_timer *t, row_launcher launch, void 
                           .count = FIRST_COUNT};
     double seconds = 0;
     *rate = 0;
-    if (step(launch(&r, t->stream), error) != STATUS_OK)
-        return error->status;
+    TRY(step(launch(&r, t->stream), error));
     for (int repeat = 0; repeat < REPEATS;) {
-        if (start_timer(t, error) != STATUS_OK)
-            return error->status;
-        if (step(launch(&r, t->stream), error) != STATUS_OK)
-            return error->status;
-        if (stop_timer(t, &seconds, error) != STATUS_OK)
-            return error->status;
+        TRY(start_timer(t, error));
+        TRY(step(launch(&r, t->stream), error));
+        TRY(stop_timer(t, &seconds, error));
         if (seconds < ENOUGH && r.count < MOST_ROWS) {
             r.count *= 4;
             continue;
@@ -113,8 +103,7 @@ static enum status measure_mode(struct rate_timer *t, int n, void *table, uint64
                                 struct backend_rates *rates, struct error *error)
 {
     double rate;
-    if (measure_rows(t, peak_gather, table, rows, &rate, error) != STATUS_OK)
-        return error->status;
+    TRY(measure_rows(t, peak_gather, table, rows, &rate, error));
     rates->gather_bytes_per_second[n] = rate * (double)t->request->row_bytes;
     return measure_rows(t, peak_atomic, table, rows, &rates->atomic_rows_per_second[n], error);
 }
@@ -126,8 +115,7 @@ static enum status measure_cache(struct rate_timer *t, void *table, uint64_t mos
     const uint64_t row = t->request->vectors * VECTOR_BYTES;
     const uint64_t rows = least_of(most, BACKEND_CACHED_BYTES / row);
     double rate;
-    if (measure_rows(t, peak_gather, table, rows > 0 ? rows : 1, &rate, error) != STATUS_OK)
-        return error->status;
+    TRY(measure_rows(t, peak_gather, table, rows > 0 ? rows : 1, &rate, error));
     rates->cache_bytes_per_second = rate * (double)t->request->row_bytes;
     return STATUS_OK;
 }
@@ -146,14 +134,11 @@ static enum status measure_modes(struct rate_timer *t, struct backend_rates *rat
     if (!table)
         return error->status;
     cudaError_t code = peak_fill(table, longest * request->vectors, request->precision, t->stream);
-    if (step(code, error) != STATUS_OK)
-        goto done;
-    if (measure_cache(t, table, longest, rates, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, step(code, error));
+    TRY_OR(done, measure_cache(t, table, longest, rates, error));
     for (int n = 0; n < request->shape->order; n++) {
         uint64_t rows = request->shape->dims[n] < longest ? request->shape->dims[n] : longest;
-        if (measure_mode(t, n, table, rows, rates, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, measure_mode(t, n, table, rows, rates, error));
     }
 done:
     device_free(table);
@@ -168,17 +153,12 @@ static enum status measure_copy(struct rate_timer *t, double *bytes_per_second, 
     void *from = device_array(count, VECTOR_BYTES, error);
     void *to = from ? device_array(count, VECTOR_BYTES, error) : NULL;
     *bytes_per_second = 0;
-    if (error->status != STATUS_OK)
-        goto done;
-    if (step(peak_fill(from, count, PRECISION_DOUBLE, t->stream), error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, step(peak_fill(from, count, PRECISION_DOUBLE, t->stream), error));
     for (int repeat = 0; repeat <= REPEATS; repeat++) {
-        if (start_timer(t, error) != STATUS_OK)
-            goto done;
-        if (step(peak_copy(to, from, count, t->stream), error) != STATUS_OK)
-            goto done;
-        if (stop_timer(t, &seconds, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, start_timer(t, error));
+        TRY_OR(done, step(peak_copy(to, from, count, t->stream), error));
+        TRY_OR(done, stop_timer(t, &seconds, error));
         double rate = 2 * (double)(count * VECTOR_BYTES) / seconds;
         if (repeat > 0 && rate > *bytes_per_second) /* the first launch loads the kernel */
             *bytes_per_second = rate;
@@ -196,17 +176,13 @@ static enum status measure_upload(struct rate_timer *t, uint64_t bytes, double *
     void *from = device_pinned_array(bytes, 1, error);
     void *to = from ? device_array(bytes, 1, error) : NULL;
     *bytes_per_second = 0;
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     memset(from, 1, bytes);
     for (int repeat = 0; repeat < REPEATS; repeat++) {
-        if (start_timer(t, error) != STATUS_OK)
-            goto done;
-        if (step(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, t->stream), error) !=
-            STATUS_OK)
-            goto done;
-        if (stop_timer(t, &seconds, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, start_timer(t, error));
+        TRY_OR(done,
+               step(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, t->stream), error));
+        TRY_OR(done, stop_timer(t, &seconds, error));
         if ((double)bytes / seconds > *bytes_per_second)
             *bytes_per_second = (double)bytes / seconds;
     }
@@ -221,8 +197,7 @@ enum status device_rates_upload(int device, uint64_t bytes, double *bytes_per_se
 {
     const struct device_rates_request any = {.device = device};
     struct rate_timer t = {.request = &any};
-    if (open_timer(&t, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_timer(&t, error));
     measure_upload(&t, bytes, bytes_per_second, error);
 done:
     close_timer(&t);
@@ -234,13 +209,10 @@ enum status device_rates(const struct device_rates_request *request, struct back
 {
     struct rate_timer t = {.request = request};
     *rates = (struct backend_rates){0};
-    if (open_timer(&t, error) != STATUS_OK)
-        goto done;
-    if (measure_copy(&t, &rates->copy_bytes_per_second, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_timer(&t, error));
+    TRY_OR(done, measure_copy(&t, &rates->copy_bytes_per_second, error));
     uint64_t bytes = UPLOAD_BYTES < t.free_bytes / 2 ? UPLOAD_BYTES : t.free_bytes / 2;
-    if (measure_upload(&t, bytes, &rates->upload_bytes_per_second, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, measure_upload(&t, bytes, &rates->upload_bytes_per_second, error));
     measure_modes(&t, rates, error);
 done:
     close_timer(&t);

@@ -32,9 +32,8 @@ static enum status open_slot(struct device_staging *s, struct error *error)
         return error->status;
     slot.buffer[1] = slot.buffer[0] + DEVICE_STAGING_BYTES;
     for (int b = 0; b < 2; b++)
-        if (cuda_status(device_event_create(&slot.moved[b]), "opening the staging buffers",
-                        error) != STATUS_OK)
-            goto failed;
+        TRY_OR(failed, cuda_status(device_event_create(&slot.moved[b]),
+                                   "opening the staging buffers", error));
     s->slot[s->slots++] = slot;
     return STATUS_OK;
 failed:

@@ -13,14 +13,11 @@ enum status device_batch_sort_open(struct device_batch_sort *b, uint64_t nnz, ui
     if (nnz > UINT32_MAX)
         return error_set(error, STATUS_MEMORY, "batches of more than 2^32 nonzeros are not sorted");
     cudaError_t code = row_sort_temporary((uint32_t)nnz, &s->temporary_bytes);
-    if (cuda_status(code, "sorting", error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, "sorting", error));
     *used += 2 * nnz * (sizeof *s->row[0] + sizeof *s->position[0]) + s->temporary_bytes;
     for (int i = 0; i < 2; i++) {
-        if (device_array_into(&s->row[i], nnz, sizeof *s->row[i], error) != STATUS_OK)
-            return error->status;
-        if (device_array_into(&s->position[i], nnz, sizeof *s->position[i], error) != STATUS_OK)
-            return error->status;
+        TRY(device_array_into(&s->row[i], nnz, sizeof *s->row[i], error));
+        TRY(device_array_into(&s->position[i], nnz, sizeof *s->position[i], error));
     }
     return device_array_into(&s->temporary, s->temporary_bytes, 1, error);
 }

@@ -114,15 +114,10 @@ enum status device_packed_tensor_open(struct device_packed_tensor *p, struct pac
     p->segments = segments ? least_of(segments, p->packed.nsegments) : 1;
     p->nbatches = (p->packed.nsegments + p->segments - 1) / p->segments;
     uint32_t size = device_packed_tensor_chunk_size(p);
-    if (build_segments(p, error) != STATUS_OK)
-        return error->status;
-    if (build_spread(p, layout, error) != STATUS_OK)
-        return error->status;
-    if (build_chunks(&p->full, device_packed_tensor_nnz(p, 0), size, error) != STATUS_OK)
-        return error->status;
-    if (build_chunks(&p->last, device_packed_tensor_nnz(p, p->nbatches - 1), size, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(build_segments(p, error));
+    TRY(build_spread(p, layout, error));
+    TRY(build_chunks(&p->full, device_packed_tensor_nnz(p, 0), size, error));
+    TRY(build_chunks(&p->last, device_packed_tensor_nnz(p, p->nbatches - 1), size, error));
     pin(p);
     return STATUS_OK;
 }

@@ -36,8 +36,7 @@ static enum status make_room(struct device_stream *s, struct device_replica_requ
                              struct error *error)
 {
     uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(&s->ordering[q->original]);
-    if (device_replica_build_bytes(s, q, &bytes, error) != STATUS_OK)
-        return error->status;
+    TRY(device_replica_build_bytes(s, q, &bytes, error));
     if (taken > 0 && (room < taken || bytes > room - taken)) {
         device_stream_vacate(s, q->original);
         taken = 0;
@@ -54,8 +53,7 @@ static enum status estimate(struct device_replicas *r, struct device_stream *s, 
     int original = find_alto(s), count = 0;
     const struct packed_tensor *alto = &s->ordering[original].packed;
     uint64_t room = device_stream_room(s), moved = 0, counting = 0;
-    if (device_rates_upload(r->staging->device, TRIAL_BYTES, &rate, error) != STATUS_OK)
-        return error->status;
+    TRY(device_rates_upload(r->staging->device, TRIAL_BYTES, &rate, error));
     for (int n = 0; n < s->order; n++)
         count += s->conflict[n] != CONFLICT_ORDERED;
     for (int n = 0; n < s->order; n++) {
@@ -67,8 +65,7 @@ static enum status estimate(struct device_replicas *r, struct device_stream *s, 
         device_replica_build_cost(&cost, s, &q, error);
         if (error->status == STATUS_MEMORY) /* this mode will have no replica */
             *error = (struct error){0};
-        if (error->status != STATUS_OK)
-            return error->status;
+        TRY(error->status);
         moved += cost.to_device + cost.to_host;
         counting = cost.counting > counting ? cost.counting : counting;
         r->choice.build_seconds += (double)alto->nnz * HANDLING_SECONDS;
@@ -97,8 +94,7 @@ enum status device_replicas_due(struct device_replicas *r, struct device_stream 
         r->wanted = false;
         return STATUS_OK;
     }
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     for (int n = 0; n < s->order; n++)
         if (s->conflict[n] != CONFLICT_ORDERED &&
             device_stream_seconds(s, n, &seconds[n], error) != STATUS_OK)
@@ -124,13 +120,10 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
                                        .staging = r->staging,
                                        .counts = counts};
     double start = clock_now();
-    if (make_room(s, &q, error) != STATUS_OK)
-        return error->status;
-    if (device_replica_build(&replica, s, &q, error) != STATUS_OK)
-        return error->status;
+    TRY(make_room(s, &q, error));
+    TRY(device_replica_build(&replica, s, &q, error));
     uint64_t size = replica.size;
-    if (device_stream_adopt(s, &replica, error) != STATUS_OK)
-        return error->status;
+    TRY(device_stream_adopt(s, &replica, error));
     r->host_bytes -= size;
     r->seconds[mode] = clock_now() - start;
     return STATUS_OK;
@@ -155,8 +148,7 @@ static enum status check_coordinates(struct device_stream *s, int original, cuda
                                             .consume = decode_only};
     if (s->ordering[original].checked)
         return STATUS_OK;
-    if (cuda_status(device_stream_pass(s, &pass, stream), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(device_stream_pass(s, &pass, stream), doing, error));
     return device_stream_check(s, original, stream, error);
 }
 
@@ -166,10 +158,9 @@ enum status device_replicas_build(struct device_replicas *r, struct device_strea
     struct device_row_counts counts = {0};
     int original = find_alto(s);
     r->wanted = false;
-    if (original >= 0 && check_coordinates(s, original, r->staging->stream, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(cudaDeviceSynchronize(), doing, error) != STATUS_OK)
-        return error->status;
+    if (original >= 0)
+        TRY(check_coordinates(s, original, r->staging->stream, error));
+    TRY(cuda_status(cudaDeviceSynchronize(), doing, error));
     for (int n = 0; n < s->order && original >= 0; n++) {
         if (s->conflict[n] == CONFLICT_ORDERED)
             continue;
@@ -178,11 +169,9 @@ enum status device_replicas_build(struct device_replicas *r, struct device_strea
             r->failed[n] = true;
             *error = (struct error){0};
         }
-        if (error->status != STATUS_OK)
-            goto done;
+        TRY_OR(done, error->status);
     }
-    if (cuda_status(cudaDeviceSynchronize(), doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(cudaDeviceSynchronize(), doing, error));
     device_stream_rearrange(s, error);
 done:
     device_row_counts_free(&counts);

@@ -51,8 +51,7 @@ static enum status bytes_for(const struct replica_map *map, uint64_t room,
                              const struct packed_tensor *original, uint64_t *bytes,
                              struct error *error)
 {
-    if (device_replica_piece_bytes(map, room, room_to_pack(original), bytes, error) != STATUS_OK)
-        return error->status;
+    TRY(device_replica_piece_bytes(map, room, room_to_pack(original), bytes, error));
     *bytes += device_segment_packer_bytes(room, original->segment_nnz);
     return STATUS_OK;
 }
@@ -76,8 +75,7 @@ static enum status choose_room(struct build *b, const struct packed_tensor *orig
     uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : original->nnz;
     b->room = original->nnz < most ? original->nnz : most;
     for (;;) {
-        if (bytes_for(&b->map, b->room, original, &bytes, error) != STATUS_OK)
-            return error->status;
+        TRY(bytes_for(&b->map, b->room, original, &bytes, error));
         if (bytes <= q->device_bytes)
             return STATUS_OK;
         if (b->room <= b->segment_nnz + 1)
@@ -149,8 +147,7 @@ static enum status cut_rows(struct build *b, struct error *error)
     const struct packed_tensor *original = original_of(b->stream, b->request);
     int mode = b->request->mode;
     struct device_row_counts own = {0}, *counts = b->request->counts ? b->request->counts : &own;
-    if (count_rows(b, counts, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, count_rows(b, counts, error));
     replica_pieces_cut(&b->pieces, counts->count[mode], original->shape.dims[mode], original->nnz,
                        b->room - b->segment_nnz, error);
 done:
@@ -167,8 +164,7 @@ static enum status find_ranges(struct build *b, struct error *error)
     b->batches.range = memory_array(o->nbatches, sizeof *b->batches.range, error);
     b->batches.count = o->nbatches;
     b->list = memory_array(o->nbatches, sizeof *b->list, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     segment_rows_of_batches(b->batches.range, &o->packed, b->request->mode, o->segments);
     return STATUS_OK;
 }
@@ -179,8 +175,7 @@ static enum status find_pieces(struct build *b, struct error *error)
     const struct packed_tensor *original = original_of(b->stream, b->request);
     if (b->room >= original->nnz)
         return replica_pieces_whole(&b->pieces, original->shape.dims[b->request->mode], error);
-    if (cut_rows(b, error) != STATUS_OK)
-        return error->status;
+    TRY(cut_rows(b, error));
     return find_ranges(b, error);
 }
 
@@ -198,13 +193,10 @@ static enum status build_piece(struct build *b, struct device_replica_piece *pie
                                struct error *error)
 {
     uint64_t before = piece->count;
-    if (device_replica_piece_begin(piece, replica_pieces_begin(&b->pieces, i), b->pieces.end[i],
-                                   &b->target, error) != STATUS_OK)
-        return error->status;
-    if (append_batches(b, i, error) != STATUS_OK)
-        return error->status;
-    if (device_replica_piece_sort(piece, error) != STATUS_OK)
-        return error->status;
+    TRY(device_replica_piece_begin(piece, replica_pieces_begin(&b->pieces, i), b->pieces.end[i],
+                                   &b->target, error));
+    TRY(append_batches(b, i, error));
+    TRY(device_replica_piece_sort(piece, error));
     bool last = i + 1 == b->pieces.count;
     uint64_t nnz = last ? piece->count : piece->count / b->segment_nnz * b->segment_nnz;
     b->appended += piece->count - before;
@@ -216,9 +208,7 @@ static enum status build_piece(struct build *b, struct device_replica_piece *pie
                                                   .line_bits = b->map.bits,
                                                   .value = device_replica_piece_values(piece),
                                                   .nnz = nnz};
-    if (device_segment_packer_run(packer, &sorted, piece->arena[1], piece->arena_bytes, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(device_segment_packer_run(packer, &sorted, piece->arena[1], piece->arena_bytes, error));
     return device_replica_piece_carry(piece, nnz, error);
 }
 
@@ -229,15 +219,11 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
     struct device_staging *staging = b->request->staging;
     struct device_replica_piece piece = {0};
     struct device_segment_packer packer = {0};
-    if (device_replica_piece_open(&piece, &b->map, b->room, least, staging->stream, error) !=
-        STATUS_OK)
-        goto done;
-    if (device_segment_packer_open(&packer, replica, host_room, b->room, staging, error) !=
-        STATUS_OK)
-        goto done;
+    TRY_OR(done,
+           device_replica_piece_open(&piece, &b->map, b->room, least, staging->stream, error));
+    TRY_OR(done, device_segment_packer_open(&packer, replica, host_room, b->room, staging, error));
     for (uint64_t i = 0; i < b->pieces.count; i++)
-        if (build_piece(b, &piece, &packer, i, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, build_piece(b, &piece, &packer, i, error));
     if (packer.done != replica->nsegments)
         error_set(error, STATUS_INTERNAL, "%s: %ju segments of %ju", doing, (uintmax_t)packer.done,
                   (uintmax_t)replica->nsegments);
@@ -301,12 +287,9 @@ enum status device_replica_build(struct packed_tensor *replica, struct device_st
     *replica = (struct packed_tensor){0};
     if (q->host_bytes < original->size) /* the replica will hardly be shorter */
         return error_set(error, STATUS_MEMORY, "%s: no host memory for it", doing);
-    if (open_build(&b, s, q, error) != STATUS_OK)
-        goto done;
-    if (find_pieces(&b, error) != STATUS_OK)
-        goto done;
-    if (open_replica(replica, original, q->mode, host_room(&b), error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_build(&b, s, q, error));
+    TRY_OR(done, find_pieces(&b, error));
+    TRY_OR(done, open_replica(replica, original, q->mode, host_room(&b), error));
     build_pieces(&b, replica, host_room(&b), error);
 done:
     close_build(&b);
@@ -334,11 +317,9 @@ static enum status cost_of_pieces(struct device_replica_cost *cost, struct build
                                   const struct device_packed_tensor *o, struct error *error)
 {
     const struct packed_tensor *original = &o->packed;
-    if (find_ranges(b, error) != STATUS_OK)
-        return error->status;
-    if (replica_pieces_guess(&b->pieces, &b->batches, original->shape.dims[b->request->mode],
-                             original->nnz, b->room - b->segment_nnz, error) != STATUS_OK)
-        return error->status;
+    TRY(find_ranges(b, error));
+    TRY(replica_pieces_guess(&b->pieces, &b->batches, original->shape.dims[b->request->mode],
+                             original->nnz, b->room - b->segment_nnz, error));
     cost->pieces = b->pieces.count;
     cost->counting =
         device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
@@ -356,8 +337,7 @@ enum status device_replica_build_cost(struct device_replica_cost *cost, struct d
     const struct packed_tensor *original = &o->packed;
     struct build b;
     *cost = (struct device_replica_cost){.pieces = 1, .to_host = original->size};
-    if (open_build(&b, s, q, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_build(&b, s, q, error));
     if (b.room >= original->nnz)
         cost->to_device = flowing_bytes(o, NULL, o->nbatches, &cost->decoded);
     else

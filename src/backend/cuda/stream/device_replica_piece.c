@@ -70,8 +70,7 @@ enum status device_replica_piece_bytes(const struct replica_map *map, uint64_t r
                                        uint64_t arena_least, uint64_t *bytes, struct error *error)
 {
     uint64_t temporary;
-    if (temporary_size(map, room, &temporary, error) != STATUS_OK)
-        return error->status;
+    TRY(temporary_size(map, room, &temporary, error));
     *bytes = 2 * arena_size(map, room, arena_least) + temporary + sizeof(uint64_t);
     return STATUS_OK;
 }
@@ -85,13 +84,10 @@ enum status device_replica_piece_open(struct device_replica_piece *p, const stru
                                        .arena_bytes = arena_size(map, room, arena_least),
                                        .stream = stream};
     for (int i = 0; i < 2; i++) {
-        if (device_array_into(&p->arena[i], p->arena_bytes, 1, error) != STATUS_OK)
-            return error->status;
+        TRY(device_array_into(&p->arena[i], p->arena_bytes, 1, error));
     }
-    if (device_array_into(&p->appended, 1, sizeof *p->appended, error) != STATUS_OK)
-        return error->status;
-    if (temporary_size(map, room, &p->temporary_bytes, error) != STATUS_OK)
-        return error->status;
+    TRY(device_array_into(&p->appended, 1, sizeof *p->appended, error));
+    TRY(temporary_size(map, room, &p->temporary_bytes, error));
     return device_array_into(&p->temporary, p->temporary_bytes, 1, error);
 }
 
@@ -121,8 +117,7 @@ enum status device_replica_piece_begin(const struct device_replica_piece *p, uin
 
 enum status device_replica_piece_sort(struct device_replica_piece *p, struct error *error)
 {
-    if (device_fetch(&p->count, p->appended, sizeof p->count, p->stream, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(device_fetch(&p->count, p->appended, sizeof p->count, p->stream, doing, error));
     if (p->count > p->room)
         return error_set(error, STATUS_INTERNAL, "%s: %ju of them, where %ju were expected", doing,
                          (uintmax_t)p->count, (uintmax_t)p->room);
@@ -146,8 +141,7 @@ enum status device_replica_piece_carry(struct device_replica_piece *p, uint64_t 
         return STATUS_OK;
     cudaError_t code = cudaMemcpyAsync(p->arena[1], emptied + first * size, left * size,
                                        cudaMemcpyDeviceToDevice, p->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     code = cudaMemcpyAsync(values_of(p, 1), values_of(p, 0) + first, left * sizeof(double),
                            cudaMemcpyDeviceToDevice, p->stream);
     p->arena[0] = p->arena[1];

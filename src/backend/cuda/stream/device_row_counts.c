@@ -54,11 +54,9 @@ static enum status open_counts(struct counting *d, struct device_row_counts *c, 
         if (!c->count[n])
             return error->status;
         device_replica_piece_map(&d->map[n], &s->layout, &s->ordering[0].packed.shape, n);
-        if (device_array_into(&d->count[n], length, sizeof *d->count[n], error) != STATUS_OK)
-            return error->status;
+        TRY(device_array_into(&d->count[n], length, sizeof *d->count[n], error));
         cudaError_t code = cudaMemsetAsync(d->count[n], 0, length * sizeof *d->count[n], stream);
-        if (cuda_status(code, doing, error) != STATUS_OK)
-            return error->status;
+        TRY(cuda_status(code, doing, error));
     }
     return STATUS_OK;
 }
@@ -85,10 +83,8 @@ enum status device_row_counts_create(struct device_row_counts *c, const bool *wa
                                             .following = DEVICE_STREAM_NOTHING,
                                             .consume = count_rows,
                                             .context = &d};
-    if (open_counts(&d, c, wanted, s, stream, error) != STATUS_OK)
-        goto done;
-    if (cuda_status(device_stream_pass(s, &pass, stream), doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_counts(&d, c, wanted, s, stream, error));
+    TRY_OR(done, cuda_status(device_stream_pass(s, &pass, stream), doing, error));
     fetch_counts(c, &d, s, stream, error);
 done:
     if (error->status != STATUS_OK)

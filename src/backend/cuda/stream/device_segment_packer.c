@@ -49,12 +49,9 @@ enum status device_segment_packer_open(struct device_segment_packer *k, struct p
         .to = to, .room = room, .segments = segments, .staging = staging};
     k->host_bytes = memory_array(segments, sizeof *k->host_bytes, error);
     k->host_offset = memory_array(segments + 1, sizeof *k->host_offset, error);
-    if (error->status != STATUS_OK)
-        return error->status;
-    if (device_array_into(&k->group, groups, sizeof *k->group, error) != STATUS_OK)
-        return error->status;
-    if (device_array_into(&k->bytes, segments, sizeof *k->bytes, error) != STATUS_OK)
-        return error->status;
+    TRY(error->status);
+    TRY(device_array_into(&k->group, groups, sizeof *k->group, error));
+    TRY(device_array_into(&k->bytes, segments, sizeof *k->bytes, error));
     return device_array_into(&k->offset, segments + 1, sizeof *k->offset, error);
 }
 
@@ -73,11 +70,8 @@ static enum status measure(struct device_segment_packer *k, const struct pack_ar
                            uint64_t segments, struct error *error)
 {
     cudaStream_t stream = k->staging->stream;
-    if (cuda_status(pack_measure(args, stream), doing, error) != STATUS_OK)
-        return error->status;
-    if (device_fetch(k->host_bytes, k->bytes, segments * sizeof *k->bytes, stream, doing, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(cuda_status(pack_measure(args, stream), doing, error));
+    TRY(device_fetch(k->host_bytes, k->bytes, segments * sizeof *k->bytes, stream, doing, error));
     k->host_offset[0] = 0;
     for (uint64_t s = 0; s < segments; s++)
         k->host_offset[s + 1] = k->host_offset[s] + k->host_bytes[s];
@@ -102,15 +96,11 @@ static enum status fetch(struct device_segment_packer *k, const struct pack_args
     struct packed_tensor *to = k->to;
     uint64_t bytes = k->host_offset[end] - k->host_offset[first];
     cudaStream_t stream = k->staging->stream;
-    if (cuda_status(cudaMemsetAsync(out, 0, bytes, stream), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(cudaMemsetAsync(out, 0, bytes, stream), doing, error));
     cudaError_t code = pack_write(args, first, end - first, k->offset, out, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     const struct device_elements packed = {out, bytes, 1};
-    if (device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error));
     for (uint64_t s = first; s < end; s++) {
         uint64_t nnz = packed_tensor_nnz(to, k->done, k->done + 1);
         to->segment[k->done++] = (struct blco_file_segment){
@@ -138,16 +128,14 @@ enum status device_segment_packer_run(struct device_segment_packer *k,
                          (uintmax_t)segments);
     if (segments == 0)
         return STATUS_OK;
-    if (measure(k, &args, segments, error) != STATUS_OK)
-        return error->status;
+    TRY(measure(k, &args, segments, error));
     for (uint64_t first = 0; first < segments; first = end) {
         for (end = first;
              end < segments && k->host_offset[end + 1] - k->host_offset[first] <= out_bytes;)
             end++;
         if (end == first)
             return error_set(error, STATUS_INTERNAL, "%s: no room for a segment", doing);
-        if (fetch(k, &args, first, end, out, error) != STATUS_OK)
-            return error->status;
+        TRY(fetch(k, &args, first, end, out, error));
     }
     return STATUS_OK;
 }

@@ -86,8 +86,7 @@ enum status device_stream_check(struct device_stream *s, int ordering, cudaStrea
     int mode = 0;
     if (o->checked)
         return STATUS_OK;
-    if (device_fetch(&mode, s->damaged, sizeof mode, stream, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(device_fetch(&mode, s->damaged, sizeof mode, stream, doing, error));
     if (mode)
         return error_set(error, STATUS_INPUT,
                          "the tensor is damaged: a coordinate beyond the length of mode %d", mode);
@@ -108,18 +107,12 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
                                             .context = &product};
     s->last_mode = mode;
     set_args(s, mode, f, args);
-    if (cuda_status(mttkrp_prepare(args), multiplying, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(cudaEventRecord(s->started[mode], stream), multiplying, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(device_mttkrp_zero(args, stream), multiplying, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(device_stream_pass(s, &pass, stream), multiplying, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(device_mttkrp_merge(args, stream), multiplying, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(cudaEventRecord(s->ended[mode], stream), multiplying, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(mttkrp_prepare(args), multiplying, error));
+    TRY(cuda_status(cudaEventRecord(s->started[mode], stream), multiplying, error));
+    TRY(cuda_status(device_mttkrp_zero(args, stream), multiplying, error));
+    TRY(cuda_status(device_stream_pass(s, &pass, stream), multiplying, error));
+    TRY(cuda_status(device_mttkrp_merge(args, stream), multiplying, error));
+    TRY(cuda_status(cudaEventRecord(s->ended[mode], stream), multiplying, error));
     return device_stream_check(s, pass.ordering, stream, error);
 }
 

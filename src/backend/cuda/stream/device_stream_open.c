@@ -25,12 +25,9 @@ static enum status allocate_workspace(struct device_stream *s,
                                       struct device_stream_workspace *workspace, uint64_t nnz,
                                       uint64_t *used, struct error *error)
 {
-    if (allocate(&workspace->value, nnz, sizeof(double), used, error) != STATUS_OK)
-        return error->status;
+    TRY(allocate(&workspace->value, nnz, sizeof(double), used, error));
     for (int w = 0; w < s->layout.words; w++)
-        if (allocate(&workspace->index[w], nnz, sizeof *workspace->index[w], used, error) !=
-            STATUS_OK)
-            return error->status;
+        TRY(allocate(&workspace->index[w], nnz, sizeof *workspace->index[w], used, error));
     for (int n = 0; n < s->order; n++)
         if (s->sorted[n])
             return device_batch_sort_open(&workspace->sort, nnz, used, error);
@@ -75,14 +72,10 @@ static enum status build_buffers(struct device_stream *s, struct error *error)
                   ? device_packed_tensor_nnz(&s->ordering[i], 0)
                   : nnz;
     for (int k = 0; k < PLAN_WORKSPACES; k++)
-        if (allocate_workspace(s, &s->workspace[k], nnz, &s->used, error) != STATUS_OK)
-            return error->status;
-    if (build_slots(s, largest_batch(s), error) != STATUS_OK)
-        return error->status;
-    if (allocate(&s->damaged, 1, sizeof *s->damaged, &s->used, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error) != STATUS_OK)
-        return error->status;
+        TRY(allocate_workspace(s, &s->workspace[k], nnz, &s->used, error));
+    TRY(build_slots(s, largest_batch(s), error));
+    TRY(allocate(&s->damaged, 1, sizeof *s->damaged, &s->used, error));
+    TRY(cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error));
     return cuda_status(cudaStreamSynchronize(NULL), doing, error);
 }
 
@@ -138,17 +131,14 @@ static enum status keep_batches(struct device_stream *s, struct error *error)
     for (int i = 0; i < s->orderings; i++)
         device_packed_tensor_drop(&s->ordering[i]);
     for (int i = 0; i < s->orderings; i++)
-        if (device_packed_tensor_keep(&s->ordering[i], room, error) != STATUS_OK)
-            return error->status;
+        TRY(device_packed_tensor_keep(&s->ordering[i], room, error));
     return STATUS_OK;
 }
 
 static enum status build(struct device_stream *s, struct error *error)
 {
-    if (build_buffers(s, error) != STATUS_OK)
-        return error->status;
-    if (keep_batches(s, error) != STATUS_OK)
-        return error->status;
+    TRY(build_buffers(s, error));
+    TRY(keep_batches(s, error));
     return cuda_status(open_streams(s), doing, error);
 }
 
@@ -172,9 +162,8 @@ static enum status take_orderings(struct device_stream *s, struct packed_tensor 
                          "bits to flow through it");
     while (s->orderings < count) {
         int i = s->orderings++;
-        if (device_packed_tensor_open(&s->ordering[i], &packed[i], &s->layout, s->batch_nnz,
-                                      error) != STATUS_OK)
-            return error->status;
+        TRY(device_packed_tensor_open(&s->ordering[i], &packed[i], &s->layout, s->batch_nnz,
+                                      error));
     }
     return STATUS_OK;
 }
@@ -190,8 +179,7 @@ enum status device_stream_open(struct device_stream *s, struct packed_tensor *pa
     s->last_mode = -1;
     memcpy(s->conflict, q->conflict, (size_t)s->order * sizeof *q->conflict);
     memcpy(s->sorted, q->sorted, (size_t)s->order * sizeof *q->sorted);
-    if (take_orderings(s, packed, count, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, take_orderings(s, packed, count, error));
     serve_modes(s);
     build(s, error);
 done:
@@ -207,10 +195,9 @@ enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *r
 {
     struct device_packed_tensor *o = &s->ordering[s->orderings++];
     int mode = replica->kind;
-    if (device_packed_tensor_open(o, replica, &s->layout, s->batch_nnz, error) != STATUS_OK)
-        goto done;
-    if (largest_batch(s) > s->slot_bytes && build_slots(s, largest_batch(s), error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_packed_tensor_open(o, replica, &s->layout, s->batch_nnz, error));
+    if (largest_batch(s) > s->slot_bytes)
+        TRY_OR(done, build_slots(s, largest_batch(s), error));
     o->checked = true;
     s->ahead = false;
     s->conflict[mode] = CONFLICT_ORDERED;

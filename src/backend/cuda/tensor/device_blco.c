@@ -47,18 +47,15 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
     const double *value = w->x->value;
     struct device_pairs *p = &w->pairs;
     struct bit_moves moves;
-    if (take_pairs(w, b->nnz, error) != STATUS_OK)
-        return error->status;
+    TRY(take_pairs(w, b->nnz, error));
     ordering_moves_create(&moves, &w->x->ordering, &b->ordering, ORDERING_LINE, 0);
     const bool same = p->key[0] == line && ordering_moves_identity(&moves, b->ordering.line_bits);
-    if (!same && cuda_status(linearise_words(line, p->key[0], b->nnz, &moves, w->stream), doing,
-                             error) != STATUS_OK)
-        return error->status;
-    if (p->payload[0] != value &&
-        cuda_status(linearise_gather(value, sizeof *value, NULL, 0, p->payload[0], p->payload_size,
-                                     b->nnz, w->stream),
-                    doing, error) != STATUS_OK)
-        return error->status;
+    if (!same)
+        TRY(cuda_status(linearise_words(line, p->key[0], b->nnz, &moves, w->stream), doing, error));
+    if (p->payload[0] != value)
+        TRY(cuda_status(linearise_gather(value, sizeof *value, NULL, 0, p->payload[0],
+                                         p->payload_size, b->nnz, w->stream),
+                        doing, error));
     int sorted = device_coo_sorted_bits(w->x, &b->ordering), bits = b->ordering.line_bits;
     if (device_pairs_sort(p, sorted, bits, w->pool, error) != STATUS_MEMORY || w->options->last)
         return error->status;
@@ -85,9 +82,7 @@ static enum status store_lines(struct device_blco *b, struct build *w, struct er
 /* pairs.payload = the positions of the nonzeros in line order. */
 static enum status sort_positions(struct device_blco *b, struct build *w, struct error *error)
 {
-    if (device_pairs_take(&w->pairs, b->nnz, device_pairs_position_size(b->nnz), w->pool, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(device_pairs_take(&w->pairs, b->nnz, device_pairs_position_size(b->nnz), w->pool, error));
     return device_coo_sort_positions(&w->pairs, w->x, &b->ordering, error);
 }
 
@@ -108,8 +103,7 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
         ordering_moves_create(&moves, NULL, &b->ordering, ORDERING_INDEX, word);
         code = linearise_gather_words(&coordinates, position, size, b->index[word], b->nnz, &moves,
                                       w->stream);
-        if (cuda_status(code, doing, error) != STATUS_OK)
-            return error->status;
+        TRY(cuda_status(code, doing, error));
     }
     b->value = device_pool_take(w->pool, b->nnz, (size_t)bytes, error);
     if (!b->value)
@@ -129,13 +123,11 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
 {
     struct ordering *o = &b->ordering;
     uint64_t nblocks;
-    if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
-        return error->status;
+    TRY(device_block_finder_count(&w->blocks, o, &nblocks, error));
     if (w->options->index_bits == 0 && !w->options->tile && nblocks > 1 &&
         b->nnz / nblocks < BLCO_FEW_NONZEROS) {
         ordering_create_lowest(o, o->kind, lowest_of(w->options), &b->shape, 128);
-        if (device_block_finder_count(&w->blocks, o, &nblocks, error) != STATUS_OK)
-            return error->status;
+        TRY(device_block_finder_count(&w->blocks, o, &nblocks, error));
     }
     b->nblocks = nblocks;
     return device_block_finder_table(&w->blocks, o, nblocks, &b->block, error);
@@ -159,14 +151,12 @@ enum status device_blco_build(struct device_blco *b, struct device_coo *x,
     struct build w = {
         .x = x, .pool = x->pool, .blocks = {.x = x}, .options = options, .stream = x->pool->stream};
     *b = (struct device_blco){.shape = x->shape, .nnz = x->nnz};
-    if (lay_out(b, options, error) != STATUS_OK)
-        return error->status;
+    TRY(lay_out(b, options, error));
     if ((lines ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
         goto done;
     w.blocks.line = lines ? w.pairs.key[0] : NULL;
     w.blocks.position = lines ? NULL : w.pairs.payload[0];
-    if (find_blocks(b, &w, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, find_blocks(b, &w, error));
     (lines ? store_lines : gather_nonzeros)(b, &w, error);
 done:
     device_block_finder_close(&w.blocks);

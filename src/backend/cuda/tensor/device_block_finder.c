@@ -47,8 +47,7 @@ enum status device_block_finder_count(struct device_block_finder *f, const struc
     if (!f->flag || !f->count)
         return error->status;
 
-    if (cuda_status(flag_blocks(f, o), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(flag_blocks(f, o), doing, error));
     return device_fetch(nblocks, f->count, sizeof *nblocks, stream_of(f), doing, error);
 }
 
@@ -58,8 +57,7 @@ static enum status find_first(struct device_block_finder *f, uint64_t *first, st
     size_t bytes = 0;
     uint64_t nnz = f->x->nnz;
     cudaError_t code = linearise_select(NULL, &bytes, f->flag, first, f->count, nnz, stream_of(f));
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     void *temporary = device_pool_take(f->x->pool, bytes, 1, error);
     if (!temporary)
         return error->status;
@@ -134,18 +132,13 @@ static enum status find_blocks(struct device_block_finder *f, const struct order
                                .host_first = memory_array(nblocks, sizeof *n.host_first, error),
                                .host_line =
                                    memory_array(nblocks, words * sizeof *n.host_line, error)};
-    if (error->status != STATUS_OK)
-        goto done;
-    if (find_first(f, n.first, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, find_first(f, n.first, error));
     cudaError_t code = cudaMemcpyAsync(n.host_first, n.first, nblocks * sizeof *n.first,
                                        cudaMemcpyDeviceToHost, stream_of(f));
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        goto done;
-    if (cuda_status(fetch_lines(f, o, &n), doing, error) != STATUS_OK)
-        goto done;
-    if (cuda_status(cudaStreamSynchronize(stream_of(f)), doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, doing, error));
+    TRY_OR(done, cuda_status(fetch_lines(f, o, &n), doing, error));
+    TRY_OR(done, cuda_status(cudaStreamSynchronize(stream_of(f)), doing, error));
     fill_table(o, f->x->nnz, n.host_first, n.host_line, nblocks, block);
 done:
     device_pool_give(pool, n.first);

@@ -34,18 +34,14 @@ static enum status draw(uint32_t *fresh, int draws, const struct device_coo *x, 
     count = device_pool_take(x->pool, MOST_DRAWS, sizeof *count, error);
     if (!count)
         goto done;
-    if (cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error) !=
-        STATUS_OK)
-        goto done;
-    if (cuda_status(cudaMemsetAsync(count, 0, MOST_DRAWS * sizeof *count, stream), doing, error) !=
-        STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error));
+    TRY_OR(done, cuda_status(cudaMemsetAsync(count, 0, MOST_DRAWS * sizeof *count, stream), doing,
+                             error));
     for (int k = 0; k < draws; k++) {
         const uint32_t last = UINT32_C(1) << k;
-        if (cuda_status(
-                tuples_count_drawn(&nonzeros, g, last / 2, last, x->nnz, bits, count + k, stream),
-                doing, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, cuda_status(tuples_count_drawn(&nonzeros, g, last / 2, last, x->nnz, bits,
+                                                    count + k, stream),
+                                 doing, error));
     }
     device_fetch(fresh, count, MOST_DRAWS * sizeof *count, stream, doing, error);
 done:
@@ -66,8 +62,7 @@ static enum status count_tuples(struct cache_tile_counts *counts,
             parts.dropped[n][k] = k == n ? 0 : TUPLES_ALL_BITS;
         parts.dropped[n][g] = (unsigned char)cache_tile_bits(r);
     }
-    if (device_fibers_count_parts(counts->sums[g], &parts, x, error) != STATUS_OK)
-        return error->status;
+    TRY(device_fibers_count_parts(counts->sums[g], &parts, x, error));
     counts->pieces[g] = counts->sums[g][g];
     counts->sums[g][g] = 0;
     return STATUS_OK;
@@ -79,16 +74,13 @@ static enum status count_all(struct cache_tile_counts *counts, const struct cach
 {
     const int draws = count_draws(x->nnz);
     memset(counts, 0, sizeof *counts);
-    if (device_fibers_count(counts->fibers, x, error) != STATUS_OK)
-        return error->status;
+    TRY(device_fibers_count(counts->fibers, x, error));
     for (int g = 0; g < x->shape.order; g++) {
         uint32_t fresh[MOST_DRAWS];
         if (!cache_tile_may(r, g))
             continue;
-        if (count_tuples(counts, r, x, g, error) != STATUS_OK)
-            return error->status;
-        if (draw(fresh, draws, x, g, error) != STATUS_OK)
-            return error->status;
+        TRY(count_tuples(counts, r, x, g, error));
+        TRY(draw(fresh, draws, x, g, error));
         counts->misses[g] = cache_tile_misses(r, fresh, draws);
     }
     return STATUS_OK;

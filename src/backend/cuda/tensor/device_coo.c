@@ -70,8 +70,7 @@ enum status device_coo_sort_positions(struct device_pairs *p, const struct devic
                                       &moves, stream);
         if (code != cudaSuccess)
             return cuda_status(code, doing, error);
-        if (device_pairs_sort(p, begin, end, x->pool, error) != STATUS_OK)
-            return error->status;
+        TRY(device_pairs_sort(p, begin, end, x->pool, error));
         position_size = p->payload_size;
     }
     return STATUS_OK;
@@ -118,10 +117,8 @@ static enum status sort_coordinates(struct device_coo *d, struct error *error)
     uint32_t *index = NULL;
     double *value = NULL;
     int size = device_pairs_position_size(d->nnz);
-    if (device_pairs_take(&pairs, d->nnz, size, d->pool, error) != STATUS_OK)
-        goto done;
-    if (device_coo_sort_positions(&pairs, d, &d->ordering, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_pairs_take(&pairs, d->nnz, size, d->pool, error));
+    TRY_OR(done, device_coo_sort_positions(&pairs, d, &d->ordering, error));
     device_pairs_give_keys(&pairs, d->pool);
     index = device_pool_take(d->pool, d->nnz, sizeof *index, error);
     if (!index)

@@ -17,13 +17,12 @@ static enum status decode(const struct device_coo *d, const struct device_decode
         uint64_t *line[PACKED_WORDS] = {d->line ? d->line + first : word[0], word[1]};
         struct unpack_coordinates_args split = {
             .layout = w->layout, .index = {word[0], word[1]}, .nnz = nnz};
-        if (device_decoder_unpack(w, s, end, line, d->value + first, error) != STATUS_OK)
-            return error->status;
+        TRY(device_decoder_unpack(w, s, end, line, d->value + first, error));
         for (int n = 0; n < d->shape.order && !d->line; n++)
             split.coordinate[n] = d->index[n] + first;
-        if (!d->line && cuda_status(unpack_coordinates_launch(&split, d->pool->stream),
-                                    "decoding the tensor on the GPU", error) != STATUS_OK)
-            return error->status;
+        if (!d->line)
+            TRY(cuda_status(unpack_coordinates_launch(&split, d->pool->stream),
+                            "decoding the tensor on the GPU", error));
         first += nnz;
     }
     return STATUS_OK;
@@ -83,16 +82,11 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
     struct packed_layout layout;
     uint64_t *word[PACKED_WORDS] = {NULL};
     device_coo_init(d, &f->shape, f->header->nnz, pool);
-    if (prepare(d, &layout, error) != STATUS_OK)
-        goto done;
-    if (open_decoder(&w, d, f, &layout, error) != STATUS_OK)
-        goto done;
-    if (take_words(d, &w, word, error) != STATUS_OK)
-        goto done;
-    if (device_decoder_send(&w, staging, error) != STATUS_OK)
-        goto done;
-    if (decode(d, &w, word, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, prepare(d, &layout, error));
+    TRY_OR(done, open_decoder(&w, d, f, &layout, error));
+    TRY_OR(done, take_words(d, &w, word, error));
+    TRY_OR(done, device_decoder_send(&w, staging, error));
+    TRY_OR(done, decode(d, &w, word, error));
     if (packed_tensor_file_norm_sq(f, &d->norm_sq, error) !=
         STATUS_OK) /* while the device decodes */
         goto done;

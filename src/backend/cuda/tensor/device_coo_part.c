@@ -39,8 +39,7 @@ static enum status open_decoder(struct selection *s, const struct blco_file *f,
     *d = (struct device_decoder){.file = f, .pool = s->pool};
     if (!decoded_layout_create(&d->layout, &f->shape))
         return error_set(error, STATUS_INTERNAL, "coordinates that do not fit into two words");
-    if (segment_rows_of_part(&d->number, &d->segments, f, part, error) != STATUS_OK)
-        return error->status;
+    TRY(segment_rows_of_part(&d->number, &d->segments, f, part, error));
     s->decoded.layout = d->layout;
     for (int n = 0; n < d->layout.order; n++) {
         s->decoded.first[n] = (uint32_t)part->first[n];
@@ -94,14 +93,12 @@ static enum status add_up(struct selection *s, uint64_t *nnz, struct error *erro
     size_t bytes = 0;
     cudaStream_t stream = s->pool->stream;
     cudaError_t code = select_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     void *temporary = device_pool_take(s->pool, bytes, 1, error);
     if (!temporary)
         return error->status;
     code = select_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, doing, error));
     device_fetch(nnz, s->count + s->tiles, sizeof *nnz, stream, doing, error);
 done:
     device_pool_give(s->pool, temporary);
@@ -113,14 +110,11 @@ static enum status count(struct selection *s, uint64_t *nnz, struct error *error
     const struct device_decoder *w = &s->decoder;
     uint64_t tile = 0;
     cudaError_t code = cudaMemsetAsync(s->count + s->tiles, 0, sizeof *s->count, s->pool->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     for (uint64_t b = 0; b < w->segments; b += w->at_once) {
-        if (decode(s, b, end_of(w, b), error) != STATUS_OK)
-            return error->status;
+        TRY(decode(s, b, end_of(w, b), error));
         code = part_count(&s->decoded, s->count + tile, s->pool->stream);
-        if (cuda_status(code, doing, error) != STATUS_OK)
-            return error->status;
+        TRY(cuda_status(code, doing, error));
         tile += tiles_of(s->decoded.nnz);
     }
     return add_up(s, nnz, error);
@@ -133,15 +127,12 @@ static enum status select_all(struct selection *s, struct device_coo *d, struct 
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
     if (!d->value)
         return error->status;
-    if (device_coo_take_indices(d, error) != STATUS_OK)
-        return error->status;
+    TRY(device_coo_take_indices(d, error));
     for (uint64_t b = 0; b < w->segments; b += w->at_once) {
-        if (decode(s, b, end_of(w, b), error) != STATUS_OK)
-            return error->status;
+        TRY(decode(s, b, end_of(w, b), error));
         cudaError_t code =
             part_select(&s->decoded, s->count + tile, d->index, d->value, s->pool->stream);
-        if (cuda_status(code, doing, error) != STATUS_OK)
-            return error->status;
+        TRY(cuda_status(code, doing, error));
         tile += tiles_of(s->decoded.nnz);
     }
     return STATUS_OK;
@@ -157,14 +148,12 @@ static enum status sum_squares(struct device_coo *d, struct error *error)
     if (!sum)
         return error->status;
     cudaError_t code = part_norm_sq(NULL, &bytes, d->value, d->nnz, sum, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, doing, error));
     temporary = device_pool_take(d->pool, bytes, 1, error);
     if (!temporary)
         goto done;
     code = part_norm_sq(temporary, &bytes, d->value, d->nnz, sum, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, doing, error));
     code = cudaMemcpyAsync(&d->norm_sq, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
     cuda_status(code, doing, error);
 done:
@@ -176,16 +165,13 @@ done:
 static enum status decode_selected(struct device_coo *d, struct selection *s,
                                    struct device_staging *staging, struct error *error)
 {
-    if (take(s, error) != STATUS_OK)
-        return error->status;
-    if (device_decoder_send(&s->decoder, staging, error) != STATUS_OK)
-        return error->status;
-    if (count(s, &d->nnz, error) != STATUS_OK)
-        return error->status;
-    if (d->nnz > 0 && select_all(s, d, error) != STATUS_OK)
-        return error->status;
-    if (d->nnz > 0 && sum_squares(d, error) != STATUS_OK)
-        return error->status;
+    TRY(take(s, error));
+    TRY(device_decoder_send(&s->decoder, staging, error));
+    TRY(count(s, &d->nnz, error));
+    if (d->nnz > 0)
+        TRY(select_all(s, d, error));
+    if (d->nnz > 0)
+        TRY(sum_squares(d, error));
     return device_decoder_finish(&s->decoder, error);
 }
 
@@ -196,8 +182,7 @@ enum status device_coo_decode_part(struct device_coo *d, const struct blco_file 
     struct selection s = {.pool = pool};
     const struct shape shape = part_shape(part);
     device_coo_init(d, &shape, 0, pool);
-    if (open_decoder(&s, f, part, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, open_decoder(&s, f, part, error));
     if (s.decoder.segments > 0)
         decode_selected(d, &s, staging, error);
 done:
@@ -216,10 +201,8 @@ enum status device_coo_touched(const struct device_coo *d, int n, unsigned char 
     uint8_t *marks = device_pool_take(d->pool, rows, sizeof *marks, error);
     if (!marks)
         return error->status;
-    if (cuda_status(cudaMemsetAsync(marks, 0, rows, stream), doing, error) != STATUS_OK)
-        goto done;
-    if (cuda_status(part_touch(d->index[n], d->nnz, marks, stream), doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(cudaMemsetAsync(marks, 0, rows, stream), doing, error));
+    TRY_OR(done, cuda_status(part_touch(d->index[n], d->nnz, marks, stream), doing, error));
     device_fetch(touched, marks, rows, stream, doing, error);
 done:
     device_pool_give(d->pool, marks);
@@ -235,10 +218,8 @@ enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *pla
         return error->status;
     cudaError_t code =
         cudaMemcpyAsync(to, place, rows * sizeof *to, cudaMemcpyHostToDevice, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        goto done;
-    if (cuda_status(part_renumber(d->index[n], d->nnz, to, stream), doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, doing, error));
+    TRY_OR(done, cuda_status(part_renumber(d->index[n], d->nnz, to, stream), doing, error));
     cuda_status(cudaStreamSynchronize(stream), doing, error);
 done:
     device_pool_give(d->pool, to);

@@ -139,8 +139,7 @@ static enum status send_coordinates(struct device_coo *d, const struct coo *x,
         if (!d->index[n])
             return error->status;
         const struct device_elements indices = {d->index[n], d->nnz, sizeof *d->index[n]};
-        if (device_staging_send(staging, &indices, copy_indices, x->index[n], error) != STATUS_OK)
-            return error->status;
+        TRY(device_staging_send(staging, &indices, copy_indices, x->index[n], error));
     }
     return STATUS_OK;
 }
@@ -240,8 +239,8 @@ static enum status send_values(struct device_coo *d, const struct coo *x,
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
     if (!d->value)
         return error->status;
-    if (!lost && send_narrow(d, x, bytes, &lost, staging, error) != STATUS_OK)
-        return error->status;
+    if (!lost)
+        TRY(send_narrow(d, x, bytes, &lost, staging, error));
     if (!lost)
         return STATUS_OK;
     const struct device_elements values = {d->value, d->nnz, sizeof *d->value};
@@ -253,8 +252,7 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
                               struct error *error)
 {
     device_coo_init(d, &x->shape, x->nnz, pool);
-    if (send_values(d, x, staging, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, send_values(d, x, staging, error));
     (d->ordering.line_bits <= 64 ? send_lines : send_coordinates)(d, x, staging, error);
 done:
     if (error->status != STATUS_OK)

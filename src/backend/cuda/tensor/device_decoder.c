@@ -30,14 +30,11 @@ static enum status fill(struct device_decoder *d, const struct packed_spread *sp
     cudaStream_t stream = d->pool->stream;
     const size_t bytes = d->segments * sizeof *d->host;
     cudaError_t code = cudaMemcpyAsync(d->segment, d->host, bytes, cudaMemcpyHostToDevice, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     code = cudaMemcpyAsync(d->spread, spread, sizeof *spread, cudaMemcpyHostToDevice, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     code = cudaMemsetAsync(d->damaged, 0, sizeof *d->damaged, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     return cuda_status(cudaStreamSynchronize(stream), doing, error); /* `spread` is the caller's */
 }
 
@@ -54,8 +51,7 @@ enum status device_decoder_open(struct device_decoder *d, uint64_t room, struct 
         d->size += s->bytes;
     }
     decoded_layout_spread(&spread, &d->layout, ORDERING_ALTO, &d->file->shape);
-    if (take(d, room, error) != STATUS_OK)
-        return error->status;
+    TRY(take(d, room, error));
     return fill(d, &spread, error);
 }
 
@@ -122,8 +118,7 @@ enum status device_decoder_send(struct device_decoder *d, struct device_staging 
                                           BLCO_SEGMENT_ALIGN};
     if (!room)
         return error->status;
-    if (device_staging_send(staging, &bytes, copy_checked, &t, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_staging_send(staging, &bytes, copy_checked, &t, error));
     if (bad < UINT64_MAX)
         error_set(error, worst.status, "%s", worst.message);
 done:
@@ -159,8 +154,7 @@ enum status device_decoder_unpack(const struct device_decoder *d, uint64_t begin
 enum status device_decoder_finish(const struct device_decoder *d, struct error *error)
 {
     int mode = 0;
-    if (device_fetch(&mode, d->damaged, sizeof mode, d->pool->stream, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(device_fetch(&mode, d->damaged, sizeof mode, d->pool->stream, doing, error));
     if (mode == 0)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT, "%s: damaged: a coordinate beyond the length of mode %d",

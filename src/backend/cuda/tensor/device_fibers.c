@@ -21,17 +21,13 @@ enum status device_fibers_count_parts(double *tuples, const struct tuples_parts 
     count = device_pool_take(x->pool, kinds, sizeof *count, error);
     if (!count)
         goto done;
-    if (cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error) !=
-        STATUS_OK)
-        goto done;
-    if (cuda_status(cudaMemsetAsync(count, 0, kinds * sizeof *count, stream), doing, error) !=
-        STATUS_OK)
-        goto done;
-    if (cuda_status(tuples_count_parts(&nonzeros, parts, skipped, x->nnz, bits, count, stream),
-                    doing, error) != STATUS_OK)
-        goto done;
-    if (device_fetch(marked, count, kinds * sizeof *count, stream, doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error));
+    TRY_OR(done,
+           cuda_status(cudaMemsetAsync(count, 0, kinds * sizeof *count, stream), doing, error));
+    TRY_OR(done,
+           cuda_status(tuples_count_parts(&nonzeros, parts, skipped, x->nnz, bits, count, stream),
+                       doing, error));
+    TRY_OR(done, device_fetch(marked, count, kinds * sizeof *count, stream, doing, error));
     for (uint64_t k = 0; k < kinds; k++)
         tuples[k] = fiber_estimate(marked[k], skipped);
 done:

@@ -22,8 +22,7 @@ static enum status number_tuples(const struct tuples_map *map, const struct devi
 {
     size_t bytes = 0;
     cudaError_t code = tuples_number(NULL, &bytes, map, pool->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     void *temporary = device_pool_take(pool, bytes, 1, error);
     if (!temporary)
         return error->status;
@@ -55,11 +54,9 @@ static enum status map_create(struct tuples_map *map, const struct device_coo *x
     struct tuples_nonzeros nonzeros = device_coo_tuples(x);
     cudaError_t code =
         cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, x->pool->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, doing, error));
     code = tuples_mark(&nonzeros, map, x->nnz, x->pool->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, doing, error));
     number_tuples(map, x->pool, error);
 done:
     if (error->status != STATUS_OK)
@@ -94,11 +91,8 @@ static enum status count_range(const struct device_coo *x, int first, int last, 
     const struct tuples_nonzeros nonzeros = device_coo_tuples(x);
     const cudaStream_t stream = x->pool->stream;
     *scale = (double)(1 << s.skipped_bits);
-    if (cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error) !=
-        STATUS_OK)
-        goto done;
-    if (cuda_status(cudaMemsetAsync(count, 0, sizeof *count, stream), doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error));
+    TRY_OR(done, cuda_status(cudaMemsetAsync(count, 0, sizeof *count, stream), doing, error));
     cuda_status(tuples_count(&nonzeros, &map, sample, x->nnz, bits, count, stream), doing, error);
 done:
     device_pool_give(x->pool, bits);
@@ -122,15 +116,12 @@ static enum status count_ranges(const struct device_coo *x, struct tuple_counts 
             if (last - first == 1 ||
                 mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last) == 0)
                 continue;
-            if (count_range(x, first, last, count + ranges, &scale[ranges], error) != STATUS_OK)
-                return error->status;
+            TRY(count_range(x, first, last, count + ranges, &scale[ranges], error));
             range[ranges++] = to;
         }
     if (ranges == 0)
         return STATUS_OK;
-    if (device_fetch(host, count, ranges * sizeof *host, x->pool->stream, doing, error) !=
-        STATUS_OK)
-        return error->status;
+    TRY(device_fetch(host, count, ranges * sizeof *host, x->pool->stream, doing, error));
     for (uint64_t i = 0; i < ranges; i++)
         *range[i] = host[i] * scale[i];
     return STATUS_OK;
@@ -147,8 +138,7 @@ enum status device_mode_groups_choose(struct mode_groups *g, const struct device
     uint32_t *count = device_pool_take(x->pool, RANGES, sizeof *count, error);
     if (!count)
         return error->status;
-    if (count_ranges(x, &tuples, count, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, count_ranges(x, &tuples, count, error));
     mode_groups_decide(g, x->shape.order, x->nnz, &tuples, &cost);
 done:
     device_pool_give(x->pool, count);
@@ -164,14 +154,12 @@ static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const st
     if (!count)
         return error->status;
     for (int k = 0; k < g->groups; k++) {
-        if (map_create(&map[k], x, g->first[k], g->first[k + 1], error) != STATUS_OK)
-            goto done;
-        if (map[k].bits && put_count(&map[k], count + k, x->pool, error) != STATUS_OK)
-            goto done;
+        TRY_OR(done, map_create(&map[k], x, g->first[k], g->first[k + 1], error));
+        if (map[k].bits)
+            TRY_OR(done, put_count(&map[k], count + k, x->pool, error));
     }
-    if (device_fetch(tuples, count, (size_t)g->groups * sizeof *count, x->pool->stream, doing,
-                     error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_fetch(tuples, count, (size_t)g->groups * sizeof *count, x->pool->stream,
+                              doing, error));
     for (int k = 0; k < g->groups; k++)
         if (mode_groups_size(g, k) == 1)
             tuples[k] = (uint32_t)x->shape.dims[g->first[k]];
@@ -213,8 +201,7 @@ static enum status reduce(struct device_coo *x, const struct mode_groups *g,
     x->value = NULL;
     to.line = reduced.line;
     set_shifts(&to, &reduced);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     cuda_status(tuples_reduce(&nonzeros, map, g->groups, &to, x->nnz, x->pool->stream), doing,
                 error);
 done:
@@ -235,8 +222,7 @@ static enum status take_tuples(struct device_coo *d, uint32_t **coordinate,
         to->line = d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
     else
         device_coo_take_indices(d, error);
-    if (error->status != STATUS_OK)
-        return error->status;
+    TRY(error->status);
     for (int n = 0; n < d->shape.order - 1; n++) {
         coordinate[n] = device_pool_keep(d->pool, d->nnz, sizeof *coordinate[n], error);
         if (!coordinate[n])
@@ -260,15 +246,12 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
         dims[n] = map->length[n];
     dims[size] = tuples;
     device_coo_init(d, SHAPE(size + 1, dims), tuples, pool);
-    if (take_tuples(d, coordinate, &to, error) != STATUS_OK)
-        return error->status;
-    if (cuda_status(tuples_list(map, &to, pool->stream), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(take_tuples(d, coordinate, &to, error));
+    TRY(cuda_status(tuples_list(map, &to, pool->stream), doing, error));
     for (int n = 0; n < size && !d->line; n++)
-        if (cuda_status(cudaMemcpyAsync(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n],
+        TRY(cuda_status(cudaMemcpyAsync(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n],
                                         cudaMemcpyDeviceToDevice, pool->stream),
-                        doing, error) != STATUS_OK)
-            return error->status;
+                        doing, error));
     return cuda_status(tuples_ones(d->value, d->nnz, pool->stream), doing, error);
 }
 
@@ -279,10 +262,8 @@ enum status device_mode_groups_apply(struct device_grouped_tensor *out, const st
     struct tuples_map map[MAX_ORDER] = {0};
     uint32_t tuples[MAX_ORDER];
     *out = (struct device_grouped_tensor){0};
-    if (map_groups(map, tuples, g, x, error) != STATUS_OK)
-        goto done;
-    if (reduce(x, g, map, tuples, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, map_groups(map, tuples, g, x, error));
+    TRY_OR(done, reduce(x, g, map, tuples, error));
     for (int k = 0; k < g->groups; k++)
         if (map[k].bits && list_tuples(&out->tuples[k], &out->coordinate[g->first[k]], &map[k],
                                        tuples[k], pool, error) != STATUS_OK)

@@ -53,8 +53,7 @@ enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
 {
     if (begin >= end || p->n < 2)
         return STATUS_OK;
-    if (take_arrays(p, 1, pool, error) != STATUS_OK)
-        return error->status;
+    TRY(take_arrays(p, 1, pool, error));
     cudaStream_t stream = pool->stream;
     size_t bytes = 0;
     cudaError_t code =

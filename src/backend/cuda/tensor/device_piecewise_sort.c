@@ -26,10 +26,8 @@ static enum status count_bins(struct piecewise_sort *s, struct error *error)
     cudaStream_t stream = s->pool->stream;
     uint64_t *count = device_pool_take(s->pool, LINE_PIECES_BINS, sizeof *count, error);
     s->bin = memory_array(LINE_PIECES_BINS, sizeof *s->bin, error);
-    if (error->status != STATUS_OK)
-        goto done;
-    if (cuda_status(line_pieces_bins(&s->x, count, stream), doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
+    TRY_OR(done, cuda_status(line_pieces_bins(&s->x, count, stream), doing, error));
     device_fetch(s->bin, count, LINE_PIECES_BINS * sizeof *s->bin, stream, doing, error);
 done:
     device_pool_give(s->pool, count);
@@ -57,10 +55,8 @@ static enum status take_room(struct piecewise_sort *s, struct error *error)
     }
     s->tiles = (s->x.nnz + SELECT_TILE - 1) / SELECT_TILE;
     cudaError_t code = select_scan(NULL, &s->bytes, NULL, s->tiles + 1, s->pool->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
-    if (device_pairs_take(&s->room, most, s->all->payload_size, s->pool, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
+    TRY(device_pairs_take(&s->room, most, s->all->payload_size, s->pool, error));
     s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error);
     if (!s->count)
         return error->status;
@@ -98,15 +94,13 @@ static enum status sort_piece(struct piecewise_sort *s, uint64_t at, uint64_t nn
                                  .payload_size = s->all->payload_size,
                                  .key = {key, s->room.key[0]},
                                  .payload = {value, s->room.payload[0]}};
-    if (device_pairs_sort(&piece, s->begin, s->end, s->pool, error) != STATUS_OK)
-        return error->status;
+    TRY(device_pairs_sort(&piece, s->begin, s->end, s->pool, error));
     if (piece.key[0] == key)
         return STATUS_OK;
     cudaStream_t stream = s->pool->stream;
     cudaError_t code =
         cudaMemcpyAsync(key, piece.key[0], nnz * sizeof *key, cudaMemcpyDeviceToDevice, stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     code = cudaMemcpyAsync(value, piece.payload[0], value_bytes, cudaMemcpyDeviceToDevice, stream);
     return cuda_status(code, doing, error);
 }
@@ -118,10 +112,8 @@ static enum status sort_pieces(struct piecewise_sort *s, struct error *error)
         end = piece_end(s, b, &nnz);
         if (nnz == 0)
             continue;
-        if (cuda_status(select_piece(s, b, end, at), doing, error) != STATUS_OK)
-            return error->status;
-        if (sort_piece(s, at, nnz, error) != STATUS_OK)
-            return error->status;
+        TRY(cuda_status(select_piece(s, b, end, at), doing, error));
+        TRY(sort_piece(s, at, nnz, error));
         at += nnz;
     }
     return STATUS_OK;
@@ -134,10 +126,8 @@ enum status device_piecewise_sort(struct device_pairs *p, const struct line_piec
     struct piecewise_sort s = {.x = *x, .pool = pool, .all = p, .begin = begin, .end = end};
     const int bin_bits = __builtin_ctz(LINE_PIECES_BINS);
     s.x.shift = end > bin_bits ? end - bin_bits : 0;
-    if (count_bins(&s, error) != STATUS_OK)
-        goto done;
-    if (take_room(&s, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, count_bins(&s, error));
+    TRY_OR(done, take_room(&s, error));
     sort_pieces(&s, error);
 done:
     device_pool_give(pool, s.temporary);

@@ -28,8 +28,7 @@ static enum status copy_table(void *device, const void *host, size_t bytes,
         return error->status;
     static const char doing[] = "copying a table to the GPU";
     cudaError_t code = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, pool->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(code, doing, error));
     return cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
 }
 
@@ -62,8 +61,7 @@ static enum status fill_tables(struct device_tensor *t, const struct chunk_block
         cudaError_t code =
             chunks_list(chunk, t->table[i].count, device + (uint64_t)i * (nblocks + 1), nblocks,
                         device_tensor_chunk_size(t, i), pool->stream);
-        if (cuda_status(code, "cutting the blocks into chunks", error) != STATUS_OK)
-            return error->status;
+        TRY(cuda_status(code, "cutting the blocks into chunks", error));
         chunk += t->table[i].count;
     }
     return STATUS_OK;
@@ -80,8 +78,7 @@ static enum status build_tables(struct device_tensor *t, const struct device_poo
         start_blocks(&t->blco, device_tensor_chunk_size(t, i),
                      host + (uint64_t)i * (t->blco.nblocks + 1));
     device = device_pool_take(pool, entries, sizeof *device, error);
-    if (copy_table(device, host, entries * sizeof *host, pool, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, copy_table(device, host, entries * sizeof *host, pool, error));
     fill_tables(t, host, device, pool, error);
 done:
     device_pool_give(pool, device);
@@ -138,16 +135,13 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
 
     static const char doing[] = "listing the rows without nonzeros";
     size_t bytes = 0;
-    if (cuda_status(empty_rows_temporary(rows, &bytes), doing, error) != STATUS_OK)
-        return error->status;
+    TRY(cuda_status(empty_rows_temporary(rows, &bytes), doing, error));
     void *temporary = device_pool_take(pool, bytes, 1, error);
     uint32_t *row = device_pool_take(pool, rows, sizeof *row, error);
-    if (error->status != STATUS_OK)
-        goto done;
+    TRY_OR(done, error->status);
     cudaError_t code =
         empty_rows_list(&args, rows, row, &t->zero_rows, temporary, bytes, pool->stream);
-    if (cuda_status(code, doing, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, cuda_status(code, doing, error));
     if (t->zero_rows > 0)
         keep_zero_rows(t, row, pool, error);
 done:
@@ -161,12 +155,9 @@ enum status device_tensor_build(struct device_tensor *t, struct device_coo *x,
 {
     const struct device_pool *pool = x->pool;
     memset(t, 0, sizeof *t);
-    if (device_blco_build(&t->blco, x, options, error) != STATUS_OK)
-        goto done;
-    if (build_bases(t, pool, error) != STATUS_OK)
-        goto done;
-    if (build_tables(t, pool, error) != STATUS_OK)
-        goto done;
+    TRY_OR(done, device_blco_build(&t->blco, x, options, error));
+    TRY_OR(done, build_bases(t, pool, error));
+    TRY_OR(done, build_tables(t, pool, error));
     if (options->kind != ORDERING_ALTO && !options->tile)
         list_zero_rows(t, options->kind, pool, error);
 done:
