@@ -13,6 +13,7 @@
 #include "formats/csv/csv_rows.h"
 #include "formats/csv/csv_text.h"
 #include "formats/tns/foreign_file.h"
+#include "formats/tns/tns_header.h"
 
 #define LEAST_WINDOW ((size_t)64 << 10)
 #define WINDOW_PART                                                                                \
@@ -53,10 +54,11 @@ static enum status check_names(const struct reader *r, struct error *error)
 {
     if (csv_columns_bytes(&r->columns) <= r->pieces->memory / NAMES_PART)
         return STATUS_OK;
-    return error_set(error, STATUS_MEMORY,
-                     "%s: the names take more than %s, half of the memory that may be used: allow "
-                     "more with --host-memory",
-                     r->text.name, NUMBER_SIZE(r->pieces->memory / NAMES_PART));
+    return error_set(
+        error, STATUS_MEMORY,
+        "%s: the names take more than %s, the part of the memory that is theirs: allow "
+        "more with --host-memory",
+        r->text.name, NUMBER_SIZE(r->pieces->memory / NAMES_PART));
 }
 
 /* Whether the file can be read from its beginning again. */
@@ -183,7 +185,7 @@ static enum status read_rows(struct reader *r, struct error *error)
     }
     if (r->handed_over + r->used == 0)
         return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.name);
-    return STATUS_OK;
+    return csv_rows_check_times(&r->rows, error);
 }
 
 /* Reads the rows now that all names have their numbers. */
@@ -275,6 +277,9 @@ bool csv_header_is_sure(const char *bytes, size_t count)
         at += UTF8_MARK_BYTES;
     at = csv_record_skip_blank(at, end);
     if (at == end || !(*at == '"' || *at == '_' || isalpha((unsigned char)*at) || *at & 0x80))
+        return false;
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    if (tns_is_sptensor(at, stop ? stop : end))
         return false;
     for (; at < end && *at != '\n'; at++) {
         const unsigned char c = (unsigned char)*at;

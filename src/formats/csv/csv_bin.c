@@ -1,14 +1,16 @@
 #include "formats/csv/csv_bin.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/number.h"
 
 #define DAY           86400
 #define MOST_DECIMALS 9
-#define MOST_WHOLE    9007199254740992.0 /* 2^53: whole numbers below are exact in a double */
+#define MOST_WHOLE    (UINT64_C(1) << 53) /* digits of bins are below */
 
 /* --- widths --- */
 
@@ -31,19 +33,55 @@ static bool parse_duration(struct csv_bin *bin, const char *text)
     return false;
 }
 
+/* A decimal number times 10^decimals: its sign, its whole part, and whether anything follows the
+ * point. */
+struct scaled {
+    bool negative, fraction;
+    uint64_t whole; /* below MOST_WHOLE */
+};
+
+/* Reads the whole text, exactly. False where it is no number, or one that is too large. */
+static bool parse_scaled(struct scaled *s, const char *text, const char *end, int decimals)
+{
+    double number, exponent = 0;
+    if (number_parse(text, end, &number) != end || !isfinite(number))
+        return false;
+    const char *digits = text + (*text == '-' || *text == '+'), *e = digits;
+    while (e < end && *e != 'e' && *e != 'E')
+        e++;
+    if (e < end)
+        number_parse(e + 1, end, &exponent);
+    const char *point = memchr(digits, '.', (size_t)(e - digits));
+    double left = (double)((point ? point : e) - digits) + exponent + decimals; /* whole digits */
+    *s = (struct scaled){.negative = *text == '-'};
+    for (const char *c = digits; c < e && s->whole < MOST_WHOLE; c++) {
+        if (c == point)
+            continue;
+        if (left-- < 1)
+            s->fraction |= *c != '0';
+        else
+            s->whole = 10 * s->whole + (uint64_t)(*c - '0');
+    }
+    for (; left >= 1 && s->whole > 0 && s->whole < MOST_WHOLE; left--)
+        s->whole *= 10;
+    return s->whole < MOST_WHOLE;
+}
+
+static int64_t round_down(const struct scaled *s)
+{
+    return s->negative ? -(int64_t)(s->whole + s->fraction) : (int64_t)s->whole;
+}
+
 static bool parse_decimal(struct csv_bin *bin, const char *text)
 {
     const char *point = strchr(text, '.');
     const size_t decimals = point ? strlen(point + 1) : 0, digits = strspn(text, "0123456789.");
-    double width;
-    if (*text == '\0' || text[digits] != '\0' || decimals > MOST_DECIMALS)
+    struct scaled width;
+    if (text[digits] != '\0' || decimals > MOST_DECIMALS)
         return false;
-    if (number_parse(text, text + digits, &width) != text + digits)
+    if (!parse_scaled(&width, text, text + digits, (int)decimals) || width.whole == 0)
         return false;
-    const double whole = round(width * pow(10, (double)decimals));
-    if (!(whole >= 1) || whole >= MOST_WHOLE)
-        return false;
-    *bin = (struct csv_bin){CSV_BIN_NUMBER, (int64_t)whole, (int)decimals};
+    *bin = (struct csv_bin){CSV_BIN_NUMBER, (int64_t)width.whole, (int)decimals};
     return true;
 }
 
@@ -109,21 +147,42 @@ static bool take(const char **at, const char *end, char c)
     return is_there;
 }
 
-/* "14:05", "14:05:59" or "14:05:59.5", or the hour alone. */
+/* The digits at *at, a part of `unit` seconds: *seconds += that part, rounded down; *any: it is
+ * more than 0. */
+static bool take_fraction(const char **at, const char *end, int64_t unit, int64_t *seconds,
+                          bool *any)
+{
+    const char *first = *at;
+    int64_t part = 0;
+    while (*at < end && is_digit(**at))
+        *any |= *(*at)++ != '0';
+    for (const char *c = *at; c > first;)
+        part = ((*--c - '0') * unit + part) / 10;
+    *seconds += part;
+    return *at > first;
+}
+
+/* "14:05:59", "14:05" or "14"; the last number may have a fraction, as "14:05.5". */
 static bool take_time(const char **at, const char *end, int64_t *seconds)
 {
-    int hour, minute = 0, second = 0;
-    if (!take_digits(at, end, 2, 0, 24, &hour))
+    int64_t unit = 3600;
+    bool after = false; /* midnight */
+    int number;
+    if (!take_digits(at, end, 2, 0, 24, &number))
         return false;
-    if (take(at, end, ':') && !take_digits(at, end, 2, 0, 59, &minute))
+    const int hour = number;
+    *seconds += hour * unit;
+    for (int most = 59; unit > 1 && take(at, end, ':'); most++) {
+        if (!take_digits(at, end, 2, 0, most, &number)) /* a leap second is number 60 */
+            return false;
+        unit /= 60;
+        *seconds += number * unit;
+        after |= number > 0;
+    }
+    if ((take(at, end, '.') || take(at, end, ',')) &&
+        !take_fraction(at, end, unit, seconds, &after))
         return false;
-    if (take(at, end, ':') && !take_digits(at, end, 2, 0, 60, &second))
-        return false;
-    if (take(at, end, '.') || take(at, end, ','))
-        while (*at < end && **at >= '0' && **at <= '9')
-            ++*at;
-    *seconds += hour * 3600 + minute * 60 + second;
-    return hour < 24 || (minute == 0 && second == 0);
+    return hour < 24 || !after;
 }
 
 /* Nothing, "Z", "+01", "+0100" or "+01:00". */
@@ -137,22 +196,26 @@ static bool take_offset(const char **at, const char *end, int64_t *seconds)
         return false;
     if (!take_digits(at, end, 2, 0, 23, &hours))
         return false;
-    take(at, end, ':');
-    if (*at < end && !take_digits(at, end, 2, 0, 59, &minutes))
+    if ((take(at, end, ':') || *at < end) && !take_digits(at, end, 2, 0, 59, &minutes))
         return false;
     *seconds += (east ? -1 : 1) * (hours * 3600 + minutes * 60);
     return true;
 }
 
-static bool parse_date(const char *at, const char *end, int64_t *seconds)
+static bool take_day(const char **at, const char *end, int year, int month, int *day)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return take_digits(at, end, 2, 1, lengths[month - 1] + (month == 2 && leap(year)), day);
+}
+
+static bool parse_date(const char *at, const char *end, int64_t *seconds)
+{
     int year, month, day;
     if (!take_digits(&at, end, 4, 0, 9999, &year) || !take(&at, end, '-'))
         return false;
     if (!take_digits(&at, end, 2, 1, 12, &month) || !take(&at, end, '-'))
         return false;
-    if (!take_digits(&at, end, 2, 1, lengths[month - 1] + (month == 2 && leap(year)), &day))
+    if (!take_day(&at, end, year, month, &day))
         return false;
     *seconds = days_of(year, month, day) * DAY;
     if (at == end)
@@ -162,15 +225,35 @@ static bool parse_date(const char *at, const char *end, int64_t *seconds)
     return take_time(&at, end, seconds) && take_offset(&at, end, seconds) && at == end;
 }
 
+bool csv_bin_is_compact(const char *text, size_t length)
+{
+    const char *at = text, *end = text + length, *point = memchr(text, '.', length);
+    int year, month = 1, day, hour, minute;
+    for (const char *c = point ? point + 1 : end; c < end; c++)
+        if (*c != '0')
+            return false;
+    end = point ? point : end;
+    if (!take_digits(&at, end, 4, 1000, 2999, &year))
+        return false;
+    if (at < end && !take_digits(&at, end, 2, 1, 12, &month))
+        return false;
+    if (at < end && !take_day(&at, end, year, month, &day))
+        return false;
+    if (at < end &&
+        (!take_digits(&at, end, 2, 0, 23, &hour) || !take_digits(&at, end, 2, 0, 59, &minute)))
+        return false;
+    return at == end;
+}
+
 /* The time in seconds since 1970, rounded down; years from 0 to 9999. */
 static bool parse_moment(const char *text, const char *end, int64_t *seconds)
 {
     const int64_t least = days_of(0, 1, 1) * DAY, most = days_of(10000, 1, 1) * DAY;
-    double number;
+    struct scaled number;
     if (!parse_date(text, end, seconds)) {
-        if (number_parse(text, end, &number) != end || !(fabs(number) < 1e12))
+        if (!parse_scaled(&number, text, end, 0))
             return false;
-        *seconds = (int64_t)floor(number);
+        *seconds = round_down(&number);
     }
     return *seconds >= least && *seconds < most;
 }
@@ -205,26 +288,27 @@ size_t csv_bin_hour(int hour, char *name)
     return (size_t)snprintf(name, CSV_BIN_ROOM, "%s %02d", days[hour / 24 % 7], hour % 24);
 }
 
-/* Decimal numbers are binned as decimals: 0.3 begins a bin of width 0.1, though in binary 0.3 / 0.1
- * is a little below 3. */
-static size_t name_number(const struct csv_bin *bin, double number, char *name)
+/* Numbers are binned as the decimals that they are: 0.3 begins a bin of width 0.1, though in binary
+ * 0.3 / 0.1 is a little below 3. */
+static size_t name_number(const struct csv_bin *bin, const struct scaled *number, char *name)
 {
-    const double scale = pow(10, bin->decimals), exact = number * scale / (double)bin->width;
-    double bins = floor(exact);
-    bins += exact - bins > 1 - 1e-9;
-    if (!(fabs(bins * (double)bin->width) < MOST_WHOLE))
-        return 0;
-    const int64_t begin = (int64_t)bins * bin->width;
-    return (size_t)snprintf(name, CSV_BIN_ROOM, "%.*f", bin->decimals, (double)begin / scale);
+    const int64_t begin = floor_to(round_down(number), bin->width);
+    const int64_t distance = begin < 0 ? -begin : begin, scale = (int64_t)pow(10, bin->decimals);
+    int length = snprintf(name, CSV_BIN_ROOM, "%s%" PRId64, begin < 0 ? "-" : "", distance / scale);
+    if (bin->decimals > 0)
+        length += snprintf(name + length, CSV_BIN_ROOM - (size_t)length, ".%0*" PRId64,
+                           bin->decimals, distance % scale);
+    return (size_t)length;
 }
 
 size_t csv_bin_name(const struct csv_bin *bin, const char *text, size_t length, char *name)
 {
     const char *end = text + length;
     int64_t seconds;
-    double number;
+    struct scaled number;
     if (bin->kind == CSV_BIN_NUMBER)
-        return number_parse(text, end, &number) == end ? name_number(bin, number, name) : 0;
+        return parse_scaled(&number, text, end, bin->decimals) ? name_number(bin, &number, name)
+                                                               : 0;
     if (!parse_moment(text, end, &seconds))
         return 0;
     if (bin->kind == CSV_BIN_TIME)

@@ -22,9 +22,15 @@ bool csv_bin_parse(struct csv_bin *bin, const char *text);
 
 /* Writes the name of the bin of the field text[0..length) to name[0..CSV_BIN_ROOM), not terminated,
  * and returns its length; 0 where the field is no date or no number. A date is one of ISO 8601, as
- * 2026-11-23, 2026-11-23T14:05 or 2026-11-23 14:05:59.5+01:00, or the seconds since 1970. A date
- * with an offset is counted in UTC. The name of a bin is its begin: a date or a number. */
+ * 2026-11-23, 2026-11-23T14:05 or 2026-11-23 14:05:59.5+01:00, or the seconds since 1970. The last
+ * number of a time may have a fraction. A date with an offset is counted in UTC. The name of a bin
+ * is its begin: a date or a number. Numbers are binned exactly; those of 2^53 units of the last
+ * digit of the width, or more, are none. */
 size_t csv_bin_name(const struct csv_bin *bin, const char *text, size_t length, char *name);
+
+/* Whether the field is a number that reads as a date without hyphens: 2026, 202611, 20261123 or
+ * 202611231405, with a year from 1000 to 2999, perhaps with .0 behind. */
+bool csv_bin_is_compact(const char *text, size_t length);
 
 #define CSV_BIN_HOURS (7 * 24)
 

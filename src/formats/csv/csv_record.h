@@ -25,6 +25,7 @@ enum csv_fault_kind {
     CSV_ZERO_BYTE, /* a name with a byte of value 0                       */
     CSV_VALUE,     /* the column of values has no number and no word for an unknown one */
     CSV_NUMBER,    /* a name that is to be ordered by number and is none  */
+    CSV_UNBINNED,  /* no number in a column that is binned by number      */
     CSV_TIME,      /* no date in a column that is binned by time          */
     CSV_UNLISTED   /* a name that the file of --order lacks               */
 };

@@ -19,6 +19,7 @@ struct section_names {
     struct name_table fresh[MAX_ORDER]; /* names that the modes' tables lack          */
     uint32_t *number[MAX_ORDER];        /* (number_room) of these in the tables; owned */
     uint64_t number_room[MAX_ORDER];
+    bool binned[MAX_ORDER]; /* a field other than those of csv_bin_is_compact, so far */
     char *copies; /* (copies_room) names of a batch that are not in the text as they are; owned */
     size_t copies_room;
 };
@@ -137,8 +138,9 @@ static bool name_of(struct batch *b, const struct csv_field *field, const char *
     char *binned = b->own->copies + b->copied;
     const size_t length = csv_bin_name(bin, name->text, name->length, binned);
     if (length == 0)
-        return set_fault(b, bin->kind == CSV_BIN_NUMBER ? CSV_NUMBER : CSV_TIME, row, n,
+        return set_fault(b, bin->kind == CSV_BIN_NUMBER ? CSV_UNBINNED : CSV_TIME, row, n,
                          (struct name){field->begin, (size_t)(field->end - field->begin)});
+    b->own->binned[n] = b->own->binned[n] || !csv_bin_is_compact(name->text, name->length);
     *name = (struct name){binned, length};
     b->copied += length;
     return true;
@@ -316,5 +318,25 @@ enum status csv_rows_read(struct csv_rows *r, const struct csv_text *t, struct c
     for (size_t i = 0; i < t->sections; i++)
         renumber(&r->own[i], c->modes, x, *used + t->section[i].first_line);
     gather(r, t, x, used);
+    return STATUS_OK;
+}
+
+enum status csv_rows_check_times(const struct csv_rows *r, struct error *error)
+{
+    const struct csv_columns *c = r->columns;
+    for (int n = 0; n < c->modes; n++) {
+        const struct csv_field *name = &c->name[c->mode[n].column];
+        const enum csv_bin_kind kind = c->mode[n].bin.kind;
+        bool binned = kind != CSV_BIN_TIME && kind != CSV_BIN_HOUR_OF_WEEK;
+        for (size_t i = 0; i < r->room; i++)
+            binned = binned || r->own[i].binned[n];
+        if (!binned)
+            return error_set(error, STATUS_INPUT,
+                             "%s: column %d (%.*s): all fields read as dates without hyphens, "
+                             "expected 2026-11-23 for 20261123; numbers that are no dates have "
+                             "bins of a width without a unit, as --bin COLUMN=3600",
+                             c->path, c->mode[n].column + 1, (int)(name->end - name->begin),
+                             name->begin);
+    }
     return STATUS_OK;
 }

@@ -23,6 +23,10 @@ struct csv_rows {
 enum status csv_rows_read(struct csv_rows *r, const struct csv_text *t, struct coo *x,
                           uint64_t *used, struct error *error);
 
+/* To be called once all rows are read. STATUS_INPUT where all fields of a bin of time are numbers
+ * that read as dates, and would be seconds of 1970. */
+enum status csv_rows_check_times(const struct csv_rows *r, struct error *error);
+
 /* Accepts an empty *r. */
 void csv_rows_free(struct csv_rows *r);
 

@@ -134,7 +134,8 @@ static enum status begin_text(struct csv_text *t, struct line_window *window, st
     t->begun = true;
     const size_t count = window->overlong ? line_reader_window_bytes(t->reader)
                                           : (size_t)(window->end - window->begin);
-    TRY(foreign_file_refuse(t->name, window->begin, count, error));
+    const bool gzip = line_reader_gzip(t->reader);
+    TRY(foreign_file_refuse(t->name, window->begin, count, gzip, error));
     if (count >= UTF8_MARK_BYTES && memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
         window->begin += UTF8_MARK_BYTES;
     return STATUS_OK;
@@ -268,6 +269,7 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
         [CSV_ZERO_BYTE] = "a byte of value 0, expected a name: text, plain or gzip",
         [CSV_VALUE] = "expected a number, or nothing for an unknown entry",
         [CSV_NUMBER] = "expected a number, by which --order can order it",
+        [CSV_UNBINNED] = "expected a number, for a bin of --bin",
         [CSV_TIME] = "expected a date as 2026-11-23T14:05, or seconds since 1970",
         [CSV_UNLISTED] = "expected a name that the file of --order lists"};
     const bool in_row = fault->kind == CSV_COLUMNS;

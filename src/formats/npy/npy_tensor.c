@@ -11,10 +11,12 @@
     (1u << NPY_I8 | 1u << NPY_I4 | 1u << NPY_I2 | 1u << NPY_I1 | 1u << NPY_U8 | 1u << NPY_U4 |     \
      1u << NPY_U2 | 1u << NPY_U1)
 
-static const struct npy_accepted indices = {INTEGERS,
-                                            "little-endian integers, as '<i8' (coordinates)"},
-                                 values = {INTEGERS | 1u << NPY_F8 | 1u << NPY_F4 | 1u << NPY_BOOL,
-                                           "little-endian numbers, as '<f8' (values)"};
+static const struct npy_accepted
+    indices = {INTEGERS, "integers, little-endian as '<i8' (coordinates): save "
+                         "the array's .astype('<i8')"},
+    values = {INTEGERS | 1u << NPY_F8 | 1u << NPY_F4 | 1u << NPY_BOOL,
+              "'<f8', '<f4' or integers, little-endian as '<i8' (values): save "
+              "the array's .astype('<f8')"};
 
 /* --- names --- */
 
@@ -100,13 +102,14 @@ static enum status check_order(const struct npy_tensor *t, struct error *error)
     const bool fits = c->cols >= 1 && c->cols <= MAX_ORDER;
     if (fits && (given == 0 || c->cols == given))
         return STATUS_OK;
-    if (c->dimensions == 2 && (given ? c->rows == given : c->rows >= 1 && c->rows <= MAX_ORDER))
+    if (c->dimensions == 2 && given && c->rows == given && !t->name[1])
         return refuse_transposed(t, error);
     if (!fits)
         return error_set(error, STATUS_INPUT,
                          "%s: shape (%" PRIu64 ", %" PRIu64 "), expected 1 to %d columns, one for "
-                         "each mode",
-                         t->name[0], c->rows, c->cols, MAX_ORDER);
+                         "each mode%s",
+                         t->name[0], c->rows, c->cols, MAX_ORDER,
+                         t->name[1] ? "" : ": save the array's .T if each row is a mode");
     return error_set(error, STATUS_INPUT,
                      "%s: %" PRIu64 " column%s, one for each mode, but %s gives %d", t->name[0],
                      c->cols, c->cols == 1 ? "" : "s", o->order_origin ? o->order_origin : "--dims",

@@ -1,6 +1,5 @@
 #include "formats/tns/foreign_file.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define STANDARD_INPUT "standard input" /* its line_reader_name() */
@@ -55,6 +54,21 @@ static enum status refuse(const char *name, const struct kind *kind, struct erro
                      kind->what, kind->tool, piped ? "" : " ", piped ? "" : name);
 }
 
+static bool begins_with(const char *bytes, size_t count, const struct kind *kind)
+{
+    return count >= kind->at + kind->length &&
+           memcmp(bytes + kind->at, kind->magic, kind->length) == 0;
+}
+
+/* Whether a CR stands where no other line end is near: twice, and without an LF but at the end. */
+static bool ends_lines_in_cr(const char *bytes, size_t count)
+{
+    const char *end = bytes + count - (count > 0);
+    const char *cr = memchr(bytes, '\r', (size_t)(end - bytes));
+    return cr && memchr(cr + 1, '\r', (size_t)(end - cr - 1)) &&
+           !memchr(bytes, '\n', (size_t)(end - bytes));
+}
+
 /* The kind of text in UTF-16 without a byte order mark, of which every other byte is 0; or NULL. */
 static const struct kind *utf16_without_mark(const char *bytes, size_t count)
 {
@@ -68,15 +82,20 @@ static const struct kind *utf16_without_mark(const char *bytes, size_t count)
     return !bytes[0] && bytes[1] && !bytes[2] && bytes[3] ? &big : NULL;
 }
 
-enum status foreign_file_refuse(const char *name, const char *bytes, size_t count,
+enum status foreign_file_refuse(const char *name, const char *bytes, size_t count, bool gzip,
                                 struct error *error)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const struct kind *kind = &kinds[i];
-        if (count >= kind->at + kind->length &&
-            memcmp(bytes + kind->at, kind->magic, kind->length) == 0)
-            return refuse(name, kind, error);
-    }
+    static const struct kind packed = {MAGIC("\x89\x42LCO"), "a .blco file compressed by gzip",
+                                       NULL, ", expected one that is not: unpack it with gzip -d"},
+                             cr = {.what = "text whose lines end in CR alone",
+                                   .advice = ", expected lines that end in LF or CR LF"};
+    if (gzip && begins_with(bytes, count, &packed))
+        return refuse(name, &packed, error);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (begins_with(bytes, count, &kinds[i]))
+            return refuse(name, &kinds[i], error);
     const struct kind *utf16 = utf16_without_mark(bytes, count);
-    return utf16 ? refuse(name, utf16, error) : STATUS_OK;
+    if (utf16)
+        return refuse(name, utf16, error);
+    return ends_lines_in_cr(bytes, count) ? refuse(name, &cr, error) : STATUS_OK;
 }

@@ -5,9 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
+#define SPTENSOR "sptensor"
+
 const struct word tns_header_words[] = {{"none", TNS_HEADER_NONE},
                                         {"dims", TNS_HEADER_DIMS},
-                                        {"sptensor", TNS_HEADER_SPTENSOR},
+                                        {SPTENSOR, TNS_HEADER_SPTENSOR},
                                         {NULL, 0}};
 
 static const char *order_origin(const struct tns_options *options)
@@ -29,6 +31,12 @@ static bool is_word(struct tns_token token, const char *word)
 {
     return (size_t)(token.end - token.begin) == strlen(word) &&
            strncasecmp(token.begin, word, strlen(word)) == 0;
+}
+
+bool tns_is_sptensor(const char *line, const char *end)
+{
+    struct tns_token token[TNS_MAX_COLUMNS];
+    return tns_tokens(line, end, token) == 1 && is_word(token[0], SPTENSOR);
 }
 
 /* Sets the form of the entries: `order` indices, which is known from `origin`. */
@@ -131,7 +139,7 @@ static enum status first_line(struct tns_head *h, const struct tns_token *token,
     uint64_t order;
     const struct tns_options *o = h->options;
     const bool header = columns == 1 && !(o->values_optional && o->ndims == 1);
-    if (columns == 1 && is_word(token[0], "sptensor")) {
+    if (columns == 1 && is_word(token[0], SPTENSOR)) {
         h->dialect = TNS_HEADER_SPTENSOR;
         h->awaited = TNS_AWAIT_ORDER;
         return STATUS_OK;

@@ -38,6 +38,9 @@ void tns_head_begin(struct tns_head *h, const char *name, const struct tns_optio
 enum status tns_head_line(struct tns_head *h, const char *line, const char *end, uint64_t number,
                           bool *is_entry, struct error *error);
 
+/* Whether [line, end) is the first text line of a header with the word `sptensor`. */
+bool tns_is_sptensor(const char *line, const char *end);
+
 /* Takes the end of the file. STATUS_INPUT if the file ends within the header or has no entries. */
 enum status tns_head_end(const struct tns_head *h, struct error *error);
 

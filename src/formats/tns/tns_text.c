@@ -70,7 +70,8 @@ static enum status begin_text(struct tns_text *t, struct line_window *window, st
     t->begun = true;
     size_t count = window->overlong ? line_reader_window_bytes(t->reader)
                                     : (size_t)(window->end - window->begin);
-    TRY(foreign_file_refuse(t->name, window->begin, count, error));
+    const bool gzip = line_reader_gzip(t->reader);
+    TRY(foreign_file_refuse(t->name, window->begin, count, gzip, error));
     if (count >= UTF8_MARK_BYTES && !window->overlong &&
         memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0) {
         window->begin += UTF8_MARK_BYTES;
