@@ -11,6 +11,7 @@
 #include "base/pace.h"
 #include "base/threads.h"
 #include "commands/options/cmd_common.h"
+#include "commands/tensor_maps.h"
 #include "commands/tensor_target.h"
 #include "commands/text_output.h"
 #include "formats/blco/blco_writer.h"
@@ -253,7 +254,9 @@ static enum status check_output(const struct settings *s, const char *path, stru
 {
     struct file_roles files = {0};
     TRY(text_output_check(&s->text, path, error));
-    tensor_target_check(path, &files, s->force, error);
+    const struct tensor_maps maps = {.in = "-", .out = path, .force = s->force};
+    if (tensor_target_check(path, &files, s->force, error) == STATUS_OK)
+        tensor_maps_check(&maps, error);
     file_roles_free(&files);
     return error->status;
 }

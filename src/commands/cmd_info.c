@@ -175,8 +175,9 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
         gather_blco(f, path, &common->tns, &progress, error);
     else
         gather_text(f, path, common, &progress, error);
-    if (error->status == STATUS_OK && f->format != TENSOR_CSV)
-        labels_find_tensor(&f->labels, path, f->x.shape.order, error);
+    if (error->status == STATUS_OK && f->format != TENSOR_CSV &&
+        labels_find_tensor(&f->labels, path, f->x.shape.order, error) == STATUS_OK)
+        labels_read(&f->labels, &f->x.shape, error);
     problem_take_unknown(&common->options.problem, f->listed.unknown);
     if (error->status == STATUS_OK && f->x.nnz > 0)
         make_plan(f, &common->options, threads, error);

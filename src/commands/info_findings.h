@@ -13,7 +13,7 @@ struct info_findings {
     enum tensor_format format;
     struct tensor_report report; /* of text and of NumPy arrays                   */
     struct tensor_names names;   /* of CSV; owned                                 */
-    struct labels labels;        /* names of modes, and the maps beside the file, unread; owned  */
+    struct labels labels;        /* names of modes, and the maps beside the file; owned          */
     struct coo_listed listed;    /* what is listed besides nonzeros               */
     uint64_t file_bytes;         /* of a .blco file, of NumPy arrays without headers */
     struct plan_tensor tensor;   /* what the plan needs to know                   */

@@ -10,7 +10,7 @@
 #include "formats/names/name_maps.h"
 
 struct tensor_maps {
-    const char *in, *out; /* paths of the tensors; borrowed                      */
+    const char *in, *out; /* paths of the tensors; "-": no maps; borrowed        */
     bool csv, force;      /* IN is CSV; what is there may be replaced            */
     struct labels names;  /* of the tensor, once they are found; owned           */
     int count;
