@@ -19,8 +19,9 @@
 struct checkpoint_about {
     struct fingerprint tensor;
     struct problem problem;      /* without the acceleration    */
-    uint64_t seed;               /* for information, as is init */
-    enum guess init;             /* how the run began           */
+    bool ridge_chosen;           /* by the held-out error, of all modes alike */
+    uint64_t seed;               /* of the random start         */
+    enum guess init;             /* how the run began, for information */
     int iterations;              /* made so far                 */
     double fit, change;          /* after the last iteration; from the one before   */
     bool has_momentum;           /* the iterations were accelerated                 */

@@ -43,15 +43,24 @@ static enum status check_unlisted(const struct checkpoint *c, const struct unlis
     return STATUS_OK;
 }
 
+static const char *holdout_text(const struct holdout *h, char text[64])
+{
+    if (h->share > 0)
+        snprintf(text, 64, "with --holdout %g:%ju", h->share, (uintmax_t)h->seed);
+    else
+        snprintf(text, 64, "without --holdout");
+    return text;
+}
+
 static enum status check_holdout(const struct checkpoint *c, const struct holdout *now,
                                  struct error *error)
 {
     const struct holdout *then = &c->about.problem.holdout;
+    char before[64], after[64];
     if (then->share == now->share && then->seed == now->seed)
         return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "%s: a checkpoint with --holdout %g:%ju, but this run has %g:%ju", c->name,
-                     then->share, (uintmax_t)then->seed, now->share, (uintmax_t)now->seed);
+    return error_set(error, STATUS_INPUT, "%s: a checkpoint of a run %s, but this run is one %s",
+                     c->name, holdout_text(then, before), holdout_text(now, after));
 }
 
 enum status checkpoint_check_run(const struct checkpoint *c, const struct problem *now,
@@ -61,6 +70,7 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
     if (then->rank != now->rank)
         return error_set(error, STATUS_INPUT, "%s: a checkpoint of rank %ju, but -r is %ju",
                          c->name, (uintmax_t)then->rank, (uintmax_t)now->rank);
+    TRY(check_unlisted(c, &now->unlisted, error));
     for (const struct problem_choice *choice = problem_choices; choice->name; choice++) {
         const char *had = problem_word(then, choice), *has = problem_word(now, choice);
         if (strcmp(had, has) != 0)
@@ -72,7 +82,6 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
         return error_set(error, STATUS_INPUT,
                          "%s: a checkpoint with --inner %d, but this run has %d", c->name,
                          problem_inner(then), problem_inner(now));
-    TRY(check_unlisted(c, &now->unlisted, error));
     TRY(check_holdout(c, &now->holdout, error));
     TRY(check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error));
     return check_modes(c, "--fix", then->rules.fixed, now->rules.fixed, error);

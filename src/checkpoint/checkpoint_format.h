@@ -68,6 +68,7 @@ struct checkpoint_header {
     uint64_t least_iteration;   /* after which it was; 0: none yet, or from before this member */
     double best_noise;          /* by how much rounding may have changed best_fit              */
     uint64_t inner;             /* struct problem; 0 or 1: one step of a mode                  */
+    uint64_t ridge_chosen;      /* 1 if the run has chosen its ridge, else 0                   */
 };
 
 /* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
@@ -90,6 +91,7 @@ struct checkpoint_header {
     X(problem.loss, loss)                                                                          \
     X(problem.solver, solver)                                                                      \
     X(problem.inner, inner)                                                                        \
+    X(ridge_chosen, ridge_chosen)                                                                  \
     X(seed, seed)                                                                                  \
     X(init, init)                                                                                  \
     X(iterations, iterations)                                                                      \
@@ -148,7 +150,7 @@ enum checkpoint_kind {
     CHECKPOINT_BEST_FACTOR = 11
 };
 
-_Static_assert(sizeof(struct checkpoint_header) == 544, "the header has no padding");
+_Static_assert(sizeof(struct checkpoint_header) == 552, "the header has no padding");
 _Static_assert(sizeof(struct checkpoint_piece) == 56, "a piece has no padding");
 
 /* The models of a checkpoint: the state, with which the next iteration begins; if that is

@@ -116,7 +116,7 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
         !precision_is_possible(h) || h->init > GUESS_NVECS || !isfinite(h->fit) ||
         !isfinite(h->change) || h->nonneg >> h->order || h->fixed >> h->order ||
         !has_possible_momentum(h) || !has_possible_best(h) || !has_possible_unlisted(h) ||
-        !has_possible_loss(h) || !has_possible_holdout(h))
+        !has_possible_loss(h) || !has_possible_holdout(h) || h->ridge_chosen > (h->holdout > 0))
         return false;
     for (uint32_t n = 0; n < MAX_ORDER; n++)
         if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))

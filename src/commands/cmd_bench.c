@@ -25,17 +25,15 @@ struct job {
     struct cmd_common common;
     const char *tensor, *json;
     int cache_tiles;               /* --cache-tiles: a mode from 1, or 0 for none */
-    const char *given_cache_tiles; /* --cache-tiles where it was given, or NULL */
+    const char *cache_tiles_given; /* "--cache-tiles", or NULL */
     struct cli_line line;
     int threads;
     struct bench_request request;
     bool to_fit;                       /* --to-fit */
     struct to_fit_request fit_request; /* of --to-fit: starts, seed, iterations, tolerance */
-    const char *only_to_fit;    /* an option that was given and goes with --to-fit only, or NULL */
-    const char *against_to_fit; /* one that does not go with it, or NULL */
-    struct bench_result result; /* of several ranks: rank 0's                  */
-    struct bench_ranks ranks;   /* where there are several                     */
-    struct to_fit fits;         /* with --to-fit, instead of these two; rank 0's */
+    struct bench_result result;        /* of several ranks: rank 0's                  */
+    struct bench_ranks ranks;          /* where there are several                     */
+    struct to_fit fits;                /* with --to-fit, instead of these two; rank 0's */
     struct outfile file;
     struct progress progress;
 };
@@ -45,14 +43,12 @@ static const struct cli_option bench_options[] = {
     {"--samples", 0, "N",
      "time each MTTKRP and iteration N times (20; MTTKRP\nup to 100 times while that takes less "
      "than 0.2 s)",
-     CLI_UNSIGNED(struct job, request.samples, 1, MAX_SAMPLES),
-     CLI_GIVEN(struct job, against_to_fit)},
-    {"--als", 0, NULL, "measure iterations of ALS only", CLI_FLAG(struct job, request.als_only),
-     CLI_GIVEN(struct job, against_to_fit)},
+     CLI_UNSIGNED(struct job, request.samples, 1, MAX_SAMPLES)},
+    {"--als", 0, NULL, "measure iterations of ALS only", CLI_FLAG(struct job, request.als_only)},
     {"--nonneg", 0, NULL, "keep all factor matrices nonnegative in ALS", CMD_NONNEG},
     {"--cache-tiles", 0, "N",
      "on a GPU, work in tiles of the L2 cache of mode N;\n0: in none (where they pay)",
-     CLI_INT(struct job, cache_tiles, 0, MAX_ORDER), CLI_GIVEN(struct job, given_cache_tiles)},
+     CLI_INT(struct job, cache_tiles, 0, MAX_ORDER), CLI_GIVEN(struct job, cache_tiles_given)},
     {"--json", 0, "FILE", "write a record with every sample", CLI_FILE(struct job, json)},
     {.name = NULL}};
 
@@ -60,20 +56,17 @@ static const struct cli_option to_fit_options[] = {
     {"--to-fit", 0, NULL,
      "measure instead how long each way of ALS takes from\nthe same starts until it is near the "
      "best fit",
-     CLI_FLAG(struct job, to_fit)},
+     CLI_FLAG(struct job, to_fit), .excludes = "--samples --als --cache-tiles --precision"},
     {"--starts", 0, "N", "N random starts, with consecutive seeds ({default})",
-     CLI_INT(struct job, fit_request.starts, 1, MAX_STARTS), .initial = "5",
-     CLI_GIVEN(struct job, only_to_fit)},
+     CLI_INT(struct job, fit_request.starts, 1, MAX_STARTS), .initial = "5", .needs = "--to-fit"},
     {"--seed", 0, "N", "seed of the first start ({default})",
-     CLI_UNSIGNED(struct job, fit_request.seed, 0, CMD_MAX_SEED), .initial = "1",
-     CLI_GIVEN(struct job, only_to_fit)},
+     CMD_SEED(struct job, fit_request.seed), .initial = "1", .needs = "--to-fit"},
     {"--iters", 'i', "N", "at most N iterations from a start ({default})",
      CLI_INT(struct job, fit_request.iterations, 1, FIT_TRACE_MOST), .initial = "3000",
-     CLI_GIVEN(struct job, only_to_fit)},
+     .needs = "--to-fit"},
     {"--tol", 0, "X",
      "end a run when the fit changes by less than X ({default});\n0: run all iterations",
-     CLI_NUMBER(struct job, fit_request.tolerance), .initial = "1e-9",
-     CLI_GIVEN(struct job, only_to_fit)},
+     CLI_NUMBER(struct job, fit_request.tolerance), .initial = "1e-9", .needs = "--to-fit"},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Benchmark", bench_options},
@@ -83,21 +76,6 @@ static const struct cli_section sections[] = {{"Benchmark", bench_options},
                                               {"Several GPUs", cmd_ranks_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
-
-/* Refuses options that do not go together. */
-static enum status check_to_fit(const struct job *job, struct error *error)
-{
-    const char *against = job->against_to_fit      ? job->against_to_fit
-                          : job->given_cache_tiles ? job->given_cache_tiles
-                                                   : job->common.precision_given;
-    if (!job->to_fit && job->only_to_fit)
-        return error_set(error, STATUS_INPUT, "%s goes with --to-fit only", job->only_to_fit);
-    if (job->to_fit && against)
-        return error_set(error, STATUS_INPUT,
-                         "%s does not go with --to-fit, which times whole runs, in each precision",
-                         against);
-    return STATUS_OK;
-}
 
 /* Opens the file of --json, before the work. */
 static enum status open_record(struct job *job, struct error *error)
@@ -118,9 +96,11 @@ static enum status prepare(struct job *job, struct error *error)
     struct error why_not = {0};
     if (job->common.options.problem.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    TRY(check_to_fit(job, error));
     TRY(machine_choose_now(&job->common, &job->request.kind, &why_not, error));
     TRY(cmd_check_parts(&job->common.ranks, job->common.gpus.count, "GPUs", error));
+    if (job->cache_tiles_given && !job->request.kind->devices)
+        return error_set(error, STATUS_INPUT, "--cache-tiles: backend %s uses no GPU",
+                         job->request.kind->name);
     const bool als_only = job->request.als_only || job->common.gpus.count > 1;
     if (job->common.options.problem.precision == POLICY_AUTO && !als_only)
         return error_set(error, STATUS_INPUT, "--precision auto needs --als");
@@ -167,6 +147,7 @@ static enum status open_tensor(struct work *w, struct error *error)
     split.csv = &job->common.csv;
     TRY(rank_tensor_open(&w->tensor, w->comm, &split, w->progress, error));
     w->tensor.rows.devices = w->devices;
+    TRY(cmd_check_grid(&job->common.ranks, w->tensor.shape.order, error));
     if (job->cache_tiles > w->tensor.shape.order)
         return error_set(error, STATUS_INPUT, "--cache-tiles: mode %d, but the tensor has %d",
                          job->cache_tiles, w->tensor.shape.order);
@@ -230,7 +211,7 @@ done:
 static enum status measure(struct job *job, struct error *error)
 {
     job->request.options = job->common.options;
-    if (job->given_cache_tiles)
+    if (job->cache_tiles_given)
         job->request.options.forced.cache_tiles = job->cache_tiles > 0 ? job->cache_tiles : -1;
     if (job->common.gpus.count > 1)
         return comm_run_team(job->common.gpus.count, measure_rank, job, error);

@@ -367,7 +367,8 @@ static enum status convert(struct settings *s, struct error *error)
     enum tensor_format from, to;
     struct progress progress;
     TRY(output_format(s, &to, error));
-    TRY(tensor_format(s->in, &s->common.csv, &from, error));
+    const struct tns_options *text = to == TENSOR_BLCO ? &s->common.tns : NULL;
+    TRY(tensor_format(s->in, &s->common.csv, text, &from, error));
     s->maps = (struct tensor_maps){
         .in = s->in, .out = s->out, .csv = from == TENSOR_CSV, .force = s->force};
     TRY(check_target(s, error));

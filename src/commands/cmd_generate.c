@@ -27,8 +27,7 @@ struct settings {
     uint64_t nnz, rank, seed;
     double scale, noise, collinearity, counts;
     const char *preset, *skew, *fibers, *runs;
-    const char *scale_given, *noise_given, *collinearity_given,
-        *counts_given; /* the option's name, or NULL */
+    const char *collinearity_given; /* the option's name, or NULL */
     bool list, force;
     struct text_output text;
 };
@@ -55,11 +54,12 @@ static const struct cli_option size_options[] = {
     {"--nnz", 0, "N", "number of nonzeros", CLI_UNSIGNED(struct settings, nnz, 1, MAX_NNZ)},
     {"--preset", 0, "NAME",
      "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them",
-     CLI_TEXT(struct settings, preset), .name_at = preset_name},
+     CLI_TEXT(struct settings, preset), .name_at = preset_name,
+     .excludes = "--dims --nnz --skew --fibers --runs --planted-rank"},
     {"--scale", 0, "X", "X times as many nonzeros as the preset has ({default})",
-     CLI_OWN(set_positive, double, struct settings, scale), .initial = "1",
-     CLI_GIVEN(struct settings, scale_given)},
-    {"--list", 0, NULL, "list the presets", CLI_FLAG(struct settings, list)},
+     CLI_OWN(set_positive, double, struct settings, scale), .initial = "1", .needs = "--preset"},
+    {"--list", 0, NULL, "list the presets", CLI_FLAG(struct settings, list),
+     .excludes = "--dims --nnz --preset --seed --header --index-base --force"},
     {.name = NULL}};
 
 static const struct cli_option skew_options[] = {
@@ -78,23 +78,24 @@ static const struct cli_option skew_options[] = {
 
 static const struct cli_option model_options[] = {
     {"--planted-rank", 0, "R", "instead of skew: a tensor of R sparse components",
-     CLI_UNSIGNED(struct settings, rank, 1, CMD_MAX_RANK)},
+     CLI_UNSIGNED(struct settings, rank, 1, CMD_MAX_RANK), .excludes = "--skew --fibers --runs"},
     {"--noise", 0, "S",
      "norm of Gaussian noise on the nonzeros, relative\nto the model's ({default})",
-     CLI_NUMBER(struct settings, noise), .initial = "0", CLI_GIVEN(struct settings, noise_given)},
+     CLI_NUMBER(struct settings, noise), .initial = "0", .needs = "--planted-rank"},
     {"--poisson", 0, "MEAN",
      "counts: Poisson numbers whose rates are the model's\nvalues, with this mean; zeros are left "
      "out",
-     CLI_OWN(set_positive, double, struct settings, counts),
-     CLI_GIVEN(struct settings, counts_given)},
+     CLI_OWN(set_positive, double, struct settings, counts), .needs = "--planted-rank",
+     .excludes = "--noise --collinearity"},
     {"--collinearity", 0, "C",
      "components that share all indices, with this cosine\nbetween any two columns: 0 to 0.9999",
-     CLI_NUMBER(struct settings, collinearity), CLI_GIVEN(struct settings, collinearity_given)},
+     CLI_NUMBER(struct settings, collinearity), CLI_GIVEN(struct settings, collinearity_given),
+     .needs = "--planted-rank"},
     {.name = NULL}};
 
 static const struct cli_option output_options[] = {
-    {"--seed", 0, "S", "seed of the random numbers ({default})",
-     CLI_UNSIGNED(struct settings, seed, 0, CMD_MAX_SEED), .initial = "1"},
+    {"--seed", 0, "S", "seed of the random numbers ({default})", CMD_SEED(struct settings, seed),
+     .initial = "1"},
     TEXT_OUTPUT_HEADER(struct settings, text),
     {"--index-base", 0, "0|1", "first index of every mode in text ({default})",
      TEXT_OUTPUT_INDEX_BASE(struct settings, text), .initial = "1"},
@@ -114,10 +115,6 @@ static enum status find_preset(const struct settings *s, struct generate_spec *s
 {
     const char *names[64];
     int count = 0;
-    if (s->common.tns.ndims || s->nnz || s->skew || s->fibers || s->runs || s->rank)
-        return error_set(
-            error, STATUS_INPUT,
-            "--preset gives the lengths, nonzeros and skew; only --scale goes with it");
     for (const struct generate_preset *p = generate_presets; p->name && count < 64; p++) {
         names[count++] = p->name;
         if (strcmp(s->preset, p->name) == 0) {
@@ -141,19 +138,6 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
                              struct error *error)
 {
     memset(spec, 0, sizeof *spec);
-    const char *of_planted = s->noise_given          ? s->noise_given
-                             : s->collinearity_given ? s->collinearity_given
-                                                     : s->counts_given;
-    if (s->scale_given && !s->preset)
-        return error_set(error, STATUS_INPUT, "%s goes with --preset only", s->scale_given);
-    if (of_planted && !s->rank)
-        return error_set(error, STATUS_INPUT, "%s goes with --planted-rank only", of_planted);
-    if (s->counts_given && (s->noise_given || s->collinearity_given))
-        return error_set(error, STATUS_INPUT, "--poisson does not go with %s",
-                         s->noise_given ? s->noise_given : s->collinearity_given);
-    if (s->rank && (s->skew || s->fibers || s->runs))
-        return error_set(error, STATUS_INPUT,
-                         "--planted-rank does not go with --skew, --fibers or --runs");
     if (s->preset)
         return find_preset(s, spec, error);
     if (!s->common.tns.ndims || !s->nnz)
@@ -290,9 +274,10 @@ static int run_command(int argc, char **argv, struct error *error)
     const char *path = NULL;
     if (!cmd_parse(&line, &cmd_generate, &settings.common, error))
         return (int)error->status;
-    if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0))
-        list_presets();
-    else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK)
+    if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0)) {
+        if (cli_no_operand(&line, error) == STATUS_OK)
+            list_presets();
+    } else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK)
         generate(&settings, path, error);
     return (int)error->status;
 }

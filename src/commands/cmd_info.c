@@ -47,7 +47,7 @@ static const struct cli_option plan_options[] = {
      CMD_GRID},
     {"--on", 0, "WHAT",
      "what the ranks are: {words}, even if\nthis machine has none (as --backend)",
-     CLI_CHOICE(struct settings, common.ranks.on, cmd_on_words)},
+     CLI_CHOICE(struct settings, common.ranks.on, cmd_on_words), .needs = "--ranks or --grid"},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {
@@ -152,12 +152,27 @@ static enum status make_plan(struct info_findings *f, const struct backend_optio
         return STATUS_OK;
     const struct rank_machine machine = info_ranks_machine(f->kind, &f->wanted, threads);
     const bool deals = f->wanted.ranks > 1 && problem_by_rows(&options->problem);
-    if (deals)
-        TRY(cmd_refuse_grid(&f->wanted, error));
     if ((deals ? info_ranks_deal : info_ranks_choose)(&f->ranks, &f->wanted, &machine, &f->census,
                                                       &f->plan, error) != STATUS_OK)
         return error->status;
     return info_ranks_plan(&f->plan, &f->ranks, f->kind, options, error);
+}
+
+/* Refuses what no run of this problem takes. */
+static enum status check_problem(const struct info_findings *f, const struct cmd_common *common,
+                                 struct error *error)
+{
+    const struct problem *p = &common->options.problem;
+    char reason[64], text[UNLISTED_TEXT];
+    if (p->loss == LOSS_POISSON)
+        snprintf(reason, sizeof reason, "--loss poisson");
+    else if (p->unlisted.weighed)
+        snprintf(reason, sizeof reason, "--unlisted %s", unlisted_text(&p->unlisted, text));
+    else if (f->listed.unknown > 0)
+        snprintf(reason, sizeof reason, "unknown entries (nan)");
+    else
+        return STATUS_OK;
+    return cmd_check_by_rows(common, reason, error);
 }
 
 static enum status gather(struct info_findings *f, const char *path, struct cmd_common *common,
@@ -165,7 +180,7 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
 {
     struct progress progress;
     TRY(machine_choose_now(common, &f->kind, NULL, error));
-    TRY(tensor_format(path, &common->csv, &f->format, error));
+    TRY(tensor_format(path, &common->csv, &common->tns, &f->format, error));
     int threads = cmd_set_threads(common->threads, 1);
     TRY(threads_start(error));
     cmd_show_progress(&progress, common);
@@ -178,6 +193,8 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
     if (error->status == STATUS_OK && f->format != TENSOR_CSV &&
         labels_find_tensor(&f->labels, path, f->x.shape.order, error) == STATUS_OK)
         labels_read(&f->labels, &f->x.shape, error);
+    if (error->status == STATUS_OK)
+        check_problem(f, common, error);
     problem_take_unknown(&common->options.problem, f->listed.unknown);
     if (error->status == STATUS_OK && f->x.nnz > 0)
         make_plan(f, &common->options, threads, error);

@@ -21,6 +21,7 @@ struct job {
     bool residuals, json, force;
     uint64_t count; /* of what is strangest; 0: the text lines are wanted */
     struct labels labels;
+    const char *labels_given; /* "--labels", or NULL */
     struct ktensor model;
     struct prediction_file file;
     bool writes; /* `file` is open */
@@ -49,24 +50,27 @@ static const struct cli_option output_options[] = {
      "name of the output (standard output, -); FILE.npy:\nan array of the values alone, FILE.gz: "
      "gzip",
      CLI_NAME(struct job, output)},
-    {"--force", 0, NULL, "replace FILE if it exists", CLI_FLAG(struct job, force)},
+    {"--force", 0, NULL, "replace FILE if it exists", CLI_FLAG(struct job, force),
+     .needs = "--output"},
     {"--labels", 0, "MODE=FILE",
      "write labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
      "for several\nmodes, separate them by commas or repeat the option;\nnone: indices "
      "(STEM.modeN.map, if it exists)",
-     CLI_OWN(set_labels, struct labels, struct job, labels)},
+     CLI_OWN(set_labels, struct labels, struct job, labels), CLI_GIVEN(struct job, labels_given)},
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
      CLI_FLAG(struct job, residuals)},
     {"--loss", 0, "WHAT",
      "with --residuals: {words}; poisson is for\ncounts, with residuals of deviance and of "
      "Pearson,\n"
      "and how likely so many counts are ({default})",
-     CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares"},
+     CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
+     .needs = "--residuals"},
     {"--count", 'n', "N",
      "with --residuals: print the N strangest entries and\nslices of each mode in place of all "
      "entries",
-     CLI_UNSIGNED(struct job, count, 1, MAX_LENGTH)},
-    {"--json", 0, NULL, "with -n: print JSON in place of tables", CLI_FLAG(struct job, json)},
+     CLI_UNSIGNED(struct job, count, 1, MAX_LENGTH), .needs = "--residuals"},
+    {"--json", 0, NULL, "with -n: print JSON in place of tables", CLI_FLAG(struct job, json),
+     .needs = "--count"},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Input", input_options},
@@ -79,16 +83,12 @@ static const struct cli_section sections[] = {{"Input", input_options},
 
 static enum status check_options(const struct job *job, struct error *error)
 {
-    if (job->count && !job->residuals)
-        return error_set(error, STATUS_INPUT, "--count is for --residuals");
-    if (job->common.options.problem.loss != LOSS_SQUARES && !job->residuals)
-        return error_set(error, STATUS_INPUT, "--loss is for --residuals");
-    if (job->json && !job->count)
-        return error_set(error, STATUS_INPUT, "--json is for --count");
     if (job->count && job->output && strcmp(job->output, "-") == 0)
         return error_set(error, STATUS_INPUT,
                          "--output: with --count, standard output has the strangest entries: "
                          "expected the name of a file");
+    if (job->output && job->labels_given && !job->count && prediction_file_is_array(job->output))
+        return error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
     if (job->output && tensor_format_named(job->output) == TENSOR_BLCO)
         return error_set(error, STATUS_INPUT,
                          "%s: the output is text or an array, expected another name than of a "

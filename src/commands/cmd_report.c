@@ -23,6 +23,7 @@ struct job {
                                          * record. Owned                          */
     char *ranks_path;                   /* STEM.ranks.json, or NULL where there is none; owned */
     uint64_t top;
+    const char *top_given; /* "--top", or NULL */
     enum view_order order[MAX_ORDER];
     struct ktensor model;
     struct labels labels;
@@ -44,13 +45,10 @@ static enum status set_ordered(const struct cli_option *o, void *to, const char 
                                struct error *error)
 {
     struct job *job = to;
-    struct error unused = {0};
     bool ordered[MAX_ORDER] = {false}, none = strcmp(text, "none") == 0;
     int most = 0;
-    if (!none && cli_modes(o->name, text, ordered, &most, &unused) != STATUS_OK)
-        return error_set(error, STATUS_INPUT,
-                         "%s: '%s', expected modes from 1 to %d, as 1,3, or none", o->name, text,
-                         MAX_ORDER);
+    if (!none && cli_modes(o->name, text, ordered, &most, error) != STATUS_OK)
+        return error_append(error, ", or none");
     for (int n = 0; n < MAX_ORDER; n++)
         job->order[n] = ordered[n] ? VIEW_ORDERED : VIEW_UNORDERED;
     return STATUS_OK;
@@ -71,7 +69,7 @@ static const struct cli_option report_options[] = {
      CLI_SETTINGS(set_ordered)},
     {"--top", 'n', "N",
      "show the N strongest entries of a long mode that has\nno curve ({default})",
-     CLI_UNSIGNED(struct job, top, 1, MAX_TOP), .initial = "10"},
+     CLI_UNSIGNED(struct job, top, 1, MAX_TOP), .initial = "10", CLI_GIVEN(struct job, top_given)},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {
@@ -155,7 +153,7 @@ static enum status read_all(struct job *job, struct error *error)
 /* What is about one model has no place on the page of several. */
 static enum status check_ranks(const struct job *job, struct error *error)
 {
-    const char *option = job->record ? "--record" : NULL;
+    const char *option = job->record ? "--record" : job->top_given;
     for (int n = 0; n < MAX_ORDER; n++)
         if (job->labels.mode[n].path || job->order[n] != VIEW_FIND_OUT)
             option = job->labels.mode[n].path ? "--labels" : "--ordered";

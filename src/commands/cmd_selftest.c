@@ -31,7 +31,7 @@ static const struct cli_option selftest_options[] = {
      "test N GPUs of this machine, all, or those with these\nnumbers, as 0,2 (all)", CMD_GPUS},
     CMD_THREADS,
     {"--verbose", 'v', NULL, "show each answer, and what was expected",
-     CLI_FLAG(struct settings, verbose), .may_differ = true},
+     CLI_FLAG(struct settings, verbose), .excludes = "--json --quiet", .may_differ = true},
     {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
     {.name = NULL}};
 
@@ -232,10 +232,6 @@ static enum status parse(struct settings *s, struct cli_line *line, struct error
     TRY(cli_parse(line, sections, s, error));
     if (s->common.help || s->common.version)
         return STATUS_OK;
-    if (s->verbose && s->json) {
-        error_set(error, STATUS_INPUT, "--verbose and --json: one of them expected");
-        return cli_hint(line, error);
-    }
     return cli_no_operand(line, error);
 }
 

@@ -42,7 +42,8 @@ static const struct cli_option top_options[] = {
     {"--unlisted", 0, "MODE=NAME",
      "instead: of the entries with this label or index that\nTENSOR does not list, those where the "
      "model is\nlargest; repeat the option for several modes",
-     CLI_OWN(set_given, struct given_indices, struct settings, given)},
+     CLI_OWN(set_given, struct given_indices, struct settings, given),
+     .excludes = "--component --mode"},
     {"--index-base", 0, "0|1", "the number of the first index ({default}, where TENSOR\nis .npy 0)",
      CMD_INDEX_BASE},
     {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
@@ -147,14 +148,6 @@ static enum status take_operands(const struct cli_line *line, const struct setti
     return cli_two_operands(line, "names", names, name, error);
 }
 
-static enum status check_options(const struct settings *s, struct error *error)
-{
-    const char *other = s->component ? "--component" : s->mode ? "--mode" : NULL;
-    if (s->given.count > 0 && other)
-        return error_set(error, STATUS_INPUT, "%s and --unlisted: expected one of the two", other);
-    return STATUS_OK;
-}
-
 static int run_command(int argc, char **argv, struct error *error)
 {
     struct cli_line line = {.argc = argc, .argv = argv};
@@ -163,10 +156,6 @@ static int run_command(int argc, char **argv, struct error *error)
     if (!cmd_parse(&line, &cmd_top, &settings.common, error))
         goto done;
     TRY_OR(done, take_operands(&line, &settings, name, error));
-    if (check_options(&settings, error) != STATUS_OK) {
-        cli_hint(&line, error);
-        goto done;
-    }
     show(&settings, name, error);
 done:
     labels_free(&settings.labels);

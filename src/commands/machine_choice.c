@@ -6,6 +6,8 @@ static enum status choose_gpus(struct machine_choice *c, struct error *error)
 {
     struct cmd_common *common = c->common;
     common->gpus = c->asked;
+    if (common->options.memory > 0 && !c->kind->devices)
+        return error_set(error, STATUS_INPUT, "--memory: backend %s uses no GPU", c->kind->name);
     TRY(cmd_find_gpus(&common->gpus, c->kind, error));
     common->options.device = common->gpus.device[0];
     return STATUS_OK;

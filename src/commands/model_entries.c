@@ -10,7 +10,7 @@
 
 enum status model_entries_format(enum tensor_format *format, const char *path, struct error *error)
 {
-    TRY(tensor_format(path, NULL, format, error));
+    TRY(tensor_format(path, NULL, NULL, format, error));
     if (*format == TENSOR_CSV)
         return error_set(
             error, STATUS_INPUT,

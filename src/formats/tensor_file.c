@@ -54,15 +54,12 @@ static enum status format_of_input(const struct csv_options *csv, enum tensor_fo
     return STATUS_OK;
 }
 
-enum status tensor_format(const char *path, const struct csv_options *csv,
-                          enum tensor_format *format, struct error *error)
+static enum status find_format(const char *path, const struct csv_options *csv,
+                               enum tensor_format *format, struct error *error)
 {
-    const char *option = csv && csv->value    ? "--value"
-                         : csv && csv->orders ? "--order"
-                         : csv && csv->bins   ? "--bin"
-                                              : NULL;
-    if (option && !csv->columns)
-        return error_set(error, STATUS_INPUT, "%s: expected --columns beside it", option);
+    if (csv && csv->columns && npy_tensor_named(path))
+        return error_set(error, STATUS_INPUT,
+                         "%s: is a NumPy array, expected CSV, to which --columns belongs", path);
     *format = csv && csv->columns ? TENSOR_CSV : npy_tensor_named(path) ? TENSOR_NPY : TENSOR_TEXT;
     if (*format == TENSOR_NPY)
         return STATUS_OK;
@@ -84,6 +81,19 @@ enum status tensor_format(const char *path, const struct csv_options *csv,
     if (*format == TENSOR_TEXT)
         *format = found;
     return STATUS_OK;
+}
+
+enum status tensor_format(const char *path, const struct csv_options *csv,
+                          const struct tns_options *text, enum tensor_format *format,
+                          struct error *error)
+{
+    TRY(find_format(path, csv, format, error));
+    const bool has_base = *format == TENSOR_TEXT || *format == TENSOR_NPY;
+    if (!text || !text->index_base_given || has_base)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s: %s is for text and NumPy arrays, but this is %s",
+                     path, text->index_base_given,
+                     *format == TENSOR_CSV ? "CSV, which has names" : "a .blco file");
 }
 
 enum tensor_format tensor_format_named(const char *path)

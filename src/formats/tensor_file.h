@@ -21,10 +21,12 @@ struct tensor_report {
 /* Finds out the kind of a file: CSV where `csv`, which may be NULL, has columns, where the name
  * ends in .csv, .tsv or one of these and .gz, or where the first text line is no line of a tensor
  * but a header. "-", standard input, is text unless there are columns. STATUS_INPUT if standard
- * input is a .blco file, which must be given by its name, or if a .blco file is given with columns.
- * A file that cannot be read counts as text; the reader of text then gives the reason. */
+ * input is a .blco file, which must be given by its name, if a .blco file or NumPy arrays are given
+ * with columns, or if `text`, which may be NULL, gives a first index to a file without indices of
+ * its own. A file that cannot be read counts as text; the reader of text then gives the reason. */
 enum status tensor_format(const char *path, const struct csv_options *csv,
-                          enum tensor_format *format, struct error *error);
+                          const struct tns_options *text, enum tensor_format *format,
+                          struct error *error);
 
 /* The kind of file to write under this name: .blco if the name ends in .blco, else text. */
 enum tensor_format tensor_format_named(const char *path);

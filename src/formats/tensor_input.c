@@ -41,7 +41,7 @@ enum status tensor_input_open(struct tensor_input *input, const char *path,
     const struct csv_source source = {.path = path, .options = csv, .text = options};
     enum tensor_format format;
     *input = (struct tensor_input){0};
-    TRY(tensor_format(path, csv, &format, error));
+    TRY(tensor_format(path, csv, options, &format, error));
     return format == TENSOR_BLCO ? open_blco(input, path, options, error)
                                  : read_text(input, &source, format == TENSOR_CSV, progress, error);
 }

@@ -84,9 +84,9 @@ enum precision precision_last(enum precision_policy policy)
 
 const struct problem_choice problem_choices[] = {
     {"precision", "precision", precision_words, offsetof(struct problem, precision)},
-    {"ridge-scale", "ridge_scale", ridge_scale_words, offsetof(struct problem, ridge_scale)},
     {"loss", "loss", loss_words, offsetof(struct problem, loss)},
     {"solver", "solver", solver_words, offsetof(struct problem, solver)},
+    {"ridge-scale", "ridge_scale", ridge_scale_words, offsetof(struct problem, ridge_scale)},
     {NULL, NULL, NULL, 0}};
 
 const char *problem_word(const struct problem *p, const struct problem_choice *c)

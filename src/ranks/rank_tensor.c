@@ -215,7 +215,7 @@ static enum status open_parts(struct rank_tensor *t, const struct rank_request *
 {
     enum tensor_format format = TENSOR_TEXT;
     if (t->comm->rank == 0)
-        tensor_format(request->path, request->csv, &format, error);
+        tensor_format(request->path, request->csv, request->tns, &format, error);
     TRY(comm_allreduce_error(t->comm, error));
     TRY(comm_bcast(t->comm, 0, &format, sizeof format, error));
     switch (format) {

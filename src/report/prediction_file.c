@@ -14,7 +14,7 @@
 #define SECTION_BYTES ((size_t)8 << 20) /* fewer text lines where labels are long */
 #define NO_LABEL      "index "          /* before the number of an index without a label */
 
-static bool ends_in_npy(const char *path)
+bool prediction_file_is_array(const char *path)
 {
     size_t length = strlen(path);
     return length > 4 && strcmp(path + length - 4, ".npy") == 0;
@@ -123,7 +123,7 @@ enum status prediction_file_open(struct prediction_file *f, const char *path,
                                  const struct prediction_form *form, struct error *error)
 {
     *f = (struct prediction_file){.form = *form, .array = {.fd = -1}};
-    if (ends_in_npy(path))
+    if (prediction_file_is_array(path))
         return outfile_open(&f->array, path, error);
     const size_t room = line_room(form);
     const uint64_t lines = least_of(SECTION_LINES, SECTION_BYTES / room + 1);

@@ -30,7 +30,10 @@ struct prediction_file {
     uint64_t room;
 };
 
-/* Begins a file: an array where `path` ends in .npy, else text, gzip where it ends in .gz, to
+/* Whether a file of this name is an array: it ends in .npy. */
+bool prediction_file_is_array(const char *path);
+
+/* Begins a file: an array as its name says, else text, gzip where it ends in .gz, to
  * standard output where it is "-". form->labels outlives *f. The caller calls prediction_file_free,
  * after a failure too. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status prediction_file_open(struct prediction_file *f, const char *path,

@@ -107,6 +107,7 @@ CHANGE(solver_of_squares, h->solver = 1)
 CHANGE(no_solver, (h->loss = 1, h->solver = 2))
 CHANGE(inner_of_newton, (h->loss = 1, h->inner = 2))
 CHANGE(much_inner, (h->loss = 1, h->solver = 1, h->inner = PROBLEM_MOST_INNER + 1))
+CHANGE(ridge_of_nothing, h->ridge_chosen = 1)
 CHANGE(mode_nonneg, h->nonneg = 8)
 CHANGE(mode_fixed, h->fixed = 8)
 CHANGE(mode_ridge, h->ridge[3] = 1)
@@ -175,6 +176,7 @@ static void test_contradictions(void **state)
                  {no_solver, "contradicts itself"},
                  {inner_of_newton, "contradicts itself"},
                  {much_inner, "contradicts itself"},
+                 {ridge_of_nothing, "contradicts itself"},
                  {mode_nonneg, "contradicts itself"},
                  {mode_fixed, "contradicts itself"},
                  {mode_ridge, "contradicts itself"},

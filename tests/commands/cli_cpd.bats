@@ -139,7 +139,7 @@ load cli_helpers
     run -0 --separate-stderr "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 2 -o x
     [ -z "$output" ]
     [ -n "$stderr" ]
-    run -0 "$BLCO" cpd "$DATA/planted.tns" -q -v -r 30 -i 2 -o x
+    run -0 "$BLCO" cpd "$DATA/planted.tns" -q -r 30 -i 2 -o x
     [ -z "$output" ]
 }
 

@@ -36,6 +36,12 @@ COLUMNS_OF=(--columns "user,item,hour")
     cmp a.tns b.tns
     cmp <(sort a.tns) <(sort c.tns)
     cmp a.mode2.map c.mode2.map
+    printf '=a,=\n2,x=1\n10,x=0\n' >signs.csv
+    "$BLCO" convert -q signs.csv signs.tns --columns "=a,=" --order "=a=number" --order "==sorted"
+    [ "$(cat signs.mode1.map signs.mode2.map)" = "$(printf '2\n10\nx=0\nx=1')" ]
+    printf 't\n20261123\n60\n' >seconds.csv # not all are dates
+    run -0 --separate-stderr "$BLCO" convert -q seconds.csv - --columns t --bin t=1d
+    [ "$output" = "$(printf '2 1\n1 1')" ]
     "$BLCO" convert -q events.csv w.tns --columns user,hour --bin hour=hour-of-week
     [ "$(wc -l <w.mode2.map)" -eq 168 ]
     [ "$(sed -n '15p;16p;168p' w.mode2.map | tr '\n' ';')" = "Mon 14;Mon 15;Sun 23;" ]
@@ -73,7 +79,7 @@ COLUMNS_OF=(--columns "user,item,hour")
     run -2 "$BLCO" convert events.csv x.tns --columns user,place
     [[ "$output" == *"--columns: no column 'place', expected one of user, item, hour, n" ]]
     run -2 "$BLCO" convert events.csv x.tns --value n
-    [[ "$output" == *"--value: expected --columns beside it" ]]
+    [[ "$output" == *"--value needs --columns; try blco convert --help" ]]
     run -2 "$BLCO" convert events.csv x.tns --columns user,item --order user
     [[ "$output" == *"--order: 'user', expected COLUMN=HOW"* ]]
     run -2 "$BLCO" convert events.csv x.tns --columns user,hour --bin hour=1w

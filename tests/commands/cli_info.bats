@@ -184,8 +184,8 @@ parts() { of grid | sed 's/,.*//; s/x/ /g'; }
 import json
 ranks = json.load(open("x.json"))["ranks"]
 assert ranks["grid"] == [1, 1] and ranks["mttkrp_seconds"] is None, ranks'
-    refused="--grid: no mode is cut where each row has a system of its own"
-    fails 2 "$refused (--unlisted, --loss poisson, --holdout, unknown entries)" info -q x.tns --grid 2x1
+    fails 2 "--grid and unknown entries (nan): no mode is cut where each row has a system of its own" \
+        info -q x.tns --grid 2x1
 }
 
 @test "ranks: the fullest rank is the one that has most nonzeros" {

@@ -193,7 +193,7 @@ counts() {
     "$BLCO" predict m x.tns --residuals --loss poisson -q -o x.npy
     grep -aq "'shape': (4, 4)" x.npy
     run "$BLCO" predict m x.tns --loss poisson
-    [[ $output == "blco predict: --loss is for --residuals"* ]]
+    [[ $output == "blco predict: --loss needs --residuals"* ]]
 }
 
 @test "generate makes counts of a model that --loss poisson finds" {
@@ -214,9 +214,9 @@ counts() {
     run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --planted-rank 2 --poisson 0
     [[ $output == "blco generate: --poisson: '0', expected a number above 0"* ]]
     run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --planted-rank 2 --poisson 2 --noise 1
-    [[ $output == "blco generate: --poisson does not go with --noise"* ]]
+    [[ $output == "blco generate: --poisson and --noise: one of them expected"* ]]
     run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --poisson 2
-    [[ $output == "blco generate: --poisson goes with --planted-rank only"* ]]
+    [[ $output == "blco generate: --poisson needs --planted-rank"* ]]
 }
 
 @test "the page of a model of counts has its likelihood" {

@@ -261,8 +261,8 @@ END
 @test "predict: options and files that are refused" {
     model
     fails 2 "two names expected, STEM and COORDS, but 1 given; try blco predict --help" predict m
-    fails 2 "--count is for --residuals; try blco predict --help" predict m x.tns -n 3
-    fails 2 "--json is for --count; try blco predict --help" predict m x.tns --residuals --json
+    fails 2 "--count needs --residuals; try blco predict --help" predict m x.tns -n 3
+    fails 2 "--json needs --count; try blco predict --help" predict m x.tns --residuals --json
     fails 2 "--output: with --count, standard output has the strangest entries" predict m x.tns --residuals -n 3 -o -
     fails 2 "y.blco: the output is text or an array" predict m x.tns -o y.blco
     fails 2 "--labels: mode 4, expected 1 to 3" predict m x.tns --labels 4=x

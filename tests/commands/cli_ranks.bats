@@ -142,10 +142,10 @@ assert ranks["grid"] == [1, 1, 1, 1] and 0 <= ranks["imbalance"] < 0.1, ranks'
         rm many.json state
         same_models one many
     done
-    refused="--grid: no mode is cut where each row has a system of its own"
-    fail_together 2 "$refused" counts.tns -r 3 --grid 3x1x1x1 --loss poisson
+    refused="no mode is cut where each row has a system of its own"
+    fail_together 2 "--grid and --loss poisson: $refused" counts.tns -r 3 --grid 3x1x1x1 --loss poisson
     sed '1s/ [^ ]*$/ nan/' x.tns >unknown.tns
-    fail_together 2 "$refused" unknown.tns -r 3 --grid 3x1x1
+    fail_together 2 "--grid and unknown entries (nan): $refused" unknown.tns -r 3 --grid 3x1x1
 }
 
 @test "every kind of input is shared out: .blco, gzip, standard input" {
@@ -185,7 +185,7 @@ assert ranks["grid"] == [1, 1, 1, 1] and 0 <= ranks["imbalance"] < 0.1, ranks'
     [ "$(grep -cE '^ +[0-3] .* [0-9.]+ s +[0-9.]+ s +[0-9.]+ s +[0-9.]+ [kMG]B$' messages)" -eq 4 ]
     # their nonzeros are all nonzeros
     [ "$(awk '$1 ~ /^[0-3]$/ && $7 == "s" { sum += $5 } END { print sum }' messages)" = "$(wc -l <x.tns)" ]
-    run processes 4 "$BLCO" cpd x.tns -q -v -r 3 -i 3 -o x
+    run processes 4 "$BLCO" cpd x.tns -q -r 3 -i 3 -o x
     [ "$status" -eq 0 ]
     [ -z "$output" ]
 }

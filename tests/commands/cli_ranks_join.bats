@@ -85,7 +85,7 @@ same sharing auto off
 same grid 2x1x1 1x2x1
 free threads 1 2
 left gpus
-free memory 1G 2G
+left memory
 free host-memory 1G 500M
 free quiet
 free verbose
@@ -119,7 +119,9 @@ some_rows() { awk -v step="$(sanitized && echo 6 || echo 1)" 'NR % step == 0'; }
         rank) base="cpd x.tns -q -i 3" ;;
         iters) base="cpd x.tns -q -r 3" ;;
         fix) base="$base --init data" ;;
-        fade | ridge-scale) base="$base --unlisted unknown" ;;
+        value | order | bin) base="$base --columns a,b" ;;
+        fade) base="$base --unlisted unknown" ;;
+        ridge-scale) base="$base --unlisted unknown --ridge 1" ;;
         early-stop) base="$base --holdout 0.1" ;;
         solver) base="$base --loss poisson" ;;
         inner) base="$base --loss poisson --solver mu" ;;
@@ -170,7 +172,7 @@ END
     refused "a.blck: not the checkpoint that rank 0 reads"
 }
 
-@test "threads, memory and what is printed may differ" {
+@test "threads, host memory and what is printed may differ" {
     begin
     "$BLCO" cpd x.tns -r 3 -q -o one
     while read -r name one other; do

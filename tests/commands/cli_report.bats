@@ -378,7 +378,7 @@ END
     fails 2 "absent" report absent
     fails 2 "r.json" report m --record r.json
     fails 2 "--ordered: '4x', " report m --ordered 4x
-    fails 2 "--ordered: '0', expected modes from 1 to 16, as 1,3, or none" report m --ordered 0
+    fails 2 "--ordered: '0', expected numbers of modes, from 1 to 16, as 1,3, or none" report m --ordered 0
     fails 2 "--ordered: mode 4, but the model has 3 modes" report m --ordered 4
     fails 2 "--top: '0', expected a whole number from 1 to 1000" report m --top 0
     fails 2 "--labels: '3', expected MODE=FILE" report m --labels 3

@@ -144,8 +144,11 @@ valid() {
         run cpd "$fluorescence" -r 2 --nowrite -q "$@"
         [ "$status" -eq 2 ] && [[ $output == "blco cpd: $expected"* ]] && [ "${#lines[@]}" -eq 1 ]
     }
-    for bad in 0 17 x "" 1: 1:x :3 -1 1,2; do
+    for bad in 0 17 x "" :3 -1 1,2; do
         refused "--split-half: '$bad', expected a mode from 1 to 16, as 1, or a mode and a seed, as 1:7" --split-half "$bad"
+    done
+    for bad in "" x 1:7; do
+        refused "--split-half: '$bad', expected a whole number from 0 to 18446744073709551614" --split-half "1:$bad"
     done
     refused "--split-half: mode 4, but the tensor has 3" --split-half 4
     refused "--init s and --split-half: a model is the start of one run" --split-half 1 --init s

@@ -197,7 +197,7 @@ near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e30
     near "$(column 1 3)" "$expected" 1e-8
     cpd x.tns -r 3 -i 2 --tol 0 --init nvecs --nowrite --checkpoint c
     cpd x.tns -r 3 -i 3 --tol 0 --nowrite --resume c
-    fails 2 "--resume and --init nvecs: both say where to start from" cpd x.tns -r 3 --init nvecs --resume c
+    fails 2 "--resume and --init: one of them expected" cpd x.tns -r 3 --init nvecs --resume c
     needs_mpirun
     processes 2 "$BLCO" cpd x.tns -r 3 -i 2 --tol 0 --init nvecs -o two 2>messages
     near "$(fit)" "$expected" 1e-8

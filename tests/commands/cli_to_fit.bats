@@ -73,13 +73,13 @@ END
 @test "to-fit: bad arguments" {
     for option in "--starts 2" "--seed 4" "-i 3" "--tol 0"; do
         # shellcheck disable=SC2086 # words
-        fails 2 " goes with --to-fit only" bench a.tns -r 2 $option
+        fails 2 " needs --to-fit" bench a.tns -r 2 $option
     done
-    fails 2 "--iters goes with --to-fit only" bench a.tns -r 2 -i 3
-    fails 2 "--als does not go with --to-fit" bench a.tns -r 2 --to-fit --als
-    fails 2 "--samples does not go with --to-fit" bench a.tns -r 2 --to-fit --samples 3
-    fails 2 "--cache-tiles does not go with --to-fit" bench a.tns -r 2 --to-fit --cache-tiles 0
-    fails 2 "--precision does not go with --to-fit" bench a.tns -r 2 --to-fit --precision single
+    fails 2 "--iters needs --to-fit" bench a.tns -r 2 -i 3
+    fails 2 "--to-fit and --als: one of them expected" bench a.tns -r 2 --to-fit --als
+    fails 2 "--to-fit and --samples: one of them expected" bench a.tns -r 2 --to-fit --samples 3
+    fails 2 "--to-fit and --cache-tiles: one of them expected" bench a.tns -r 2 --to-fit --cache-tiles 0
+    fails 2 "--to-fit and --precision: one of them expected" bench a.tns -r 2 --to-fit --precision single
     fails 2 "--iters: '65537', expected a whole number from 1 to 65536" bench a.tns -r 2 --to-fit -i 65537
     fails 2 "--starts: '0'" bench a.tns -r 2 --to-fit --starts 0
     fails 2 "--tol: '-1'" bench a.tns -r 2 --to-fit --tol -1

@@ -124,7 +124,7 @@ half() {
     check "--unlisted: '-1', expected zero, unknown, or a weight from 0 to 1" --unlisted=-1
     check "--unlisted: 'nan', expected zero, unknown, or a weight from 0 to 1" --unlisted nan
     check "--fade 1: expected less than 1" --unlisted unknown --fade 1
-    check "--ridge-scale counted: only where --unlisted is unknown or a weight" --ridge-scale counted
+    check "--ridge-scale counted: only where --unlisted is unknown or a weight" --ridge 1 --ridge-scale counted
     check "--init nvecs and --unlisted unknown: nvecs takes every entry that is not listed for a zero" \
         --unlisted unknown --init nvecs
     check "--core-consistency and --unlisted 0.5: it is known only where all entries count alike" \
@@ -147,7 +147,7 @@ half() {
     [ "$output" = "blco cpd: c.bck: a checkpoint with --unlisted unknown, but this run has 0.5" ]
     run fits -i 5 --resume c.bck --nowrite --unlisted unknown --fade 0.5
     [ "$output" = "blco cpd: c.bck: a checkpoint with --fade 0.8, but this run has 0.5" ]
-    run fits -i 5 --resume c.bck --nowrite --unlisted unknown --ridge-scale unit
+    run fits -i 5 --resume c.bck --nowrite --unlisted unknown --ridge 0 --ridge-scale unit
     [ "$output" = "blco cpd: c.bck: a checkpoint with --ridge-scale balanced, but this run has unit" ]
 }
 

@@ -51,6 +51,30 @@ static void names_and_letters_are_unique(void **state)
     each_row(has_a_name_and_a_setter);
 }
 
+static bool has_option(const struct command *c, const char *name, size_t length)
+{
+    for (const struct cli_section *s = c->sections; s->title; s++)
+        for (const struct cli_option *o = s->options; o->name; o++)
+            if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
+                return true;
+    return false;
+}
+
+static void names_options_of_its_command(const struct command *c, const struct cli_option *o)
+{
+    const char *const lists[] = {o->needs, o->excludes};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const char *at = lists[i]; at && (at = strstr(at, "--")); at += strcspn(at, " "))
+            if (!has_option(c, at, strcspn(at, " ")))
+                fail_msg("%s %s: has no option %s", c->name, o->name, at);
+}
+
+static void others_that_rows_name_are_there(void **state)
+{
+    (void)state;
+    each_row(names_options_of_its_command);
+}
+
 static void takes_its_default(const struct command *c, const struct cli_option *o)
 {
     struct error error;
@@ -142,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_letters_are_unique),
+        cmocka_unit_test(others_that_rows_name_are_there),
         cmocka_unit_test(defaults_are_taken),
         cmocka_unit_test(help_tells_the_default_and_the_words),
         cmocka_unit_test(words_are_taken),

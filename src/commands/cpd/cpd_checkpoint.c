@@ -53,8 +53,24 @@ static void fill_saving(const struct cpd_inputs *in, struct checkpoint_options *
                                     .share = is_default ? DEFAULT_SHARE : 0,
                                     .asked = &cpd_asked,
                                     .about = {.problem = s->common.options.problem,
-                                              .seed = before ? before->seed : s->seed,
+                                              .ridge_chosen = s->choose_ridge,
+                                              .seed = s->seed,
                                               .init = before ? before->init : cpd_guess(in).kind}};
+}
+
+/* What the run before has drawn or chosen is not drawn or chosen again. */
+static enum status check_chosen(const struct cpd_settings *s, const struct checkpoint_about *before,
+                                struct error *error)
+{
+    if (s->seed_given && s->seed != before->seed)
+        return error_set(error, STATUS_INPUT,
+                         "%s: a checkpoint with --seed %ju, but this run has %ju", s->resume,
+                         (uintmax_t)before->seed, (uintmax_t)s->seed);
+    if (s->choose_ridge && !before->ridge_chosen)
+        return error_set(error, STATUS_INPUT,
+                         "%s: a checkpoint of a run without --ridge auto, expected its --ridge",
+                         s->resume);
+    return STATUS_OK;
 }
 
 /* Opens the checkpoint of --resume. Momentum goes on as before, unless the user says otherwise. */
@@ -66,10 +82,11 @@ static enum status open_resume(struct cpd_inputs *in, struct error *error)
     TRY(checkpoint_open(&in->resume, in->settings.resume, comm_world_rank(), comm_world_size(),
                         error));
     TRY(checkpoint_check_run(&in->resume, problem, error));
-    if (in->settings.choose_ridge) /* the run before has chosen it */
+    TRY(check_chosen(&in->settings, &in->resume.about, error));
+    in->settings.seed = in->resume.about.seed;
+    if (in->settings.choose_ridge)
         memcpy(problem->rules.ridge, in->resume.about.problem.rules.ridge,
                sizeof problem->rules.ridge);
-    in->settings.choose_ridge = false;
     if (problem->acceleration == ACCELERATE_AUTO)
         problem->acceleration =
             in->resume.about.has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
@@ -84,6 +101,8 @@ enum status cpd_checkpoint_prepare(struct cpd_inputs *in, struct checkpoint_opti
         TRY(outfile_check(path, error));
     TRY(open_resume(in, error));
     fill_saving(in, saving);
+    if (in->settings.resume)
+        in->settings.choose_ridge = false;
     return STATUS_OK;
 }
 

@@ -99,20 +99,6 @@ static enum status check_signs(const struct cpd_inputs *in, int n, struct error 
     return STATUS_OK;
 }
 
-enum status cpd_guess_check(const struct cpd_inputs *in, const struct shape *shape,
-                            struct error *error)
-{
-    const bool *nonneg = in->settings.common.options.problem.rules.nonneg;
-    const struct shape *start = &in->start.shape;
-    if (!in->settings.init_stem)
-        return STATUS_OK;
-    TRY(check_lengths(in, shape, error));
-    for (int n = 0; n < start->order; n++)
-        if (nonneg[n] && start->dims[n] == shape->dims[n] && check_signs(in, n, error) != STATUS_OK)
-            return error->status;
-    return STATUS_OK;
-}
-
 /* Fills `why` (size) where mode n starts at random although a model was given. */
 static bool starts_at_random(const struct shape *start, int n, uint64_t length, char *why,
                              size_t size)
@@ -124,6 +110,35 @@ static bool starts_at_random(const struct shape *start, int n, uint64_t length, 
         snprintf(why, size, "has %ju row%s, the tensor %ju", (uintmax_t)rows, rows == 1 ? "" : "s",
                  (uintmax_t)length);
     return rows != length;
+}
+
+/* Refuses a seed where every mode starts from the model. */
+static enum status check_seed(const struct cpd_inputs *in, const struct shape *shape,
+                              struct error *error)
+{
+    const struct cpd_settings *s = &in->settings;
+    char why[96];
+    for (int n = 0; n < shape->order; n++)
+        if (starts_at_random(&in->start.shape, n, shape->dims[n], why, sizeof why))
+            return STATUS_OK;
+    return s->seed_given ? error_set(error, STATUS_INPUT,
+                                     "--seed %ju and --init %s: no mode starts at random",
+                                     (uintmax_t)s->seed, s->init_stem)
+                         : STATUS_OK;
+}
+
+enum status cpd_guess_check(const struct cpd_inputs *in, const struct shape *shape,
+                            struct error *error)
+{
+    const bool *nonneg = in->settings.common.options.problem.rules.nonneg;
+    const struct shape *start = &in->start.shape;
+    if (!in->settings.init_stem)
+        return STATUS_OK;
+    TRY(check_lengths(in, shape, error));
+    for (int n = 0; n < start->order; n++)
+        if (nonneg[n] && start->dims[n] == shape->dims[n] && check_signs(in, n, error) != STATUS_OK)
+            return error->status;
+    return check_seed(in, shape, error);
 }
 
 void cpd_guess_find_random(const struct cpd_inputs *in, const struct shape *shape,

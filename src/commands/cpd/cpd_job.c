@@ -17,7 +17,7 @@ struct cpals_options cpd_als_options(const struct cpd_inputs *in,
                                   .resume = s->resume ? &in->resume : NULL,
                                   .trace = s->recorded ? trace : NULL,
                                   .early_stop = s->early_stop,
-                                  .core_consistency = s->core_consistency};
+                                  .core_consistency = s->core_consistency || cpd_settings_range(s)};
 }
 
 void cpd_show_findings(struct cpd_results *results, struct progress *to)

@@ -137,10 +137,9 @@ static enum status check_tensor(struct work *w, struct error *error)
 {
     const struct cpd_inputs *in = &w->job->inputs;
     const struct rank_tensor *t = w->tensor;
+    TRY(cmd_check_grid(&in->settings.common.ranks, t->shape.order, error));
     TRY(cpd_settings_check_order(&in->settings, t->shape.order, error));
     TRY(cpd_settings_check_unknown(&in->settings, t->listed.unknown, error));
-    if (!is_alone(w) && cpd_settings_by_rows(&in->settings, t->listed.unknown))
-        TRY(cmd_refuse_grid(&in->settings.common.ranks, error));
     TRY(split_half_check(w->halves, t, error));
     TRY(cpd_guess_check(in, &t->shape, error));
     TRY(cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error));

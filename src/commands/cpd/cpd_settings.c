@@ -30,7 +30,6 @@ static enum status set_init(const struct cli_option *o, void *to, const char *te
         return error_set(error, STATUS_INPUT,
                          "%s: '', expected %s or the beginning of a model's names", o->name,
                          expected);
-    s->init_text = text;
     s->init_stem = word_find(o->words, text, strlen(text), &init) ? NULL : text;
     s->guess = (enum guess)init;
     return STATUS_OK;
@@ -48,7 +47,7 @@ static enum status set_ridge(const struct cli_option *o, void *to, const char *t
     if (s->choose_ridge)
         return STATUS_OK;
     double *ridge = s->common.options.problem.rules.ridge;
-    if (cli_mode_numbers(o->name, text, ridge, &s->most_ridge, error) != STATUS_OK)
+    if (cli_mode_numbers(o->name, text, ridge, s->ridged, &s->most_ridge, error) != STATUS_OK)
         return error_append(error, ", or %s", word_of(o->words, RIDGE_AUTO));
     return STATUS_OK;
 }
@@ -66,14 +65,11 @@ static enum status set_holdout(const struct cli_option *o, void *to, const char 
 {
     struct cpd_settings *s = to;
     struct holdout *h = &s->common.options.problem.holdout;
-    const char *colon = strchr(text, ':'), *end = text + strlen(text);
-    const char *middle = colon ? colon : end;
-    bool good = number_parse(text, middle, &h->share) == middle && middle > text && h->share > 0 &&
-                h->share < 1;
     h->seed = HOLDOUT_SEED;
-    if (good && colon)
-        good = number_parse_unsigned(colon + 1, end, &h->seed) == end && end > colon + 1;
-    if (!good)
+    const char *end = cmd_take_seed(o->name, text, &h->seed, error);
+    if (!end)
+        return error->status;
+    if (number_parse(text, end, &h->share) != end || !(h->share > 0 && h->share < 1))
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected a share between 0 and 1, as 0.1, or a share and a "
                          "seed, as 0.1:7",
@@ -86,14 +82,11 @@ static enum status set_halves(const struct cli_option *o, void *to, const char *
                               struct error *error)
 {
     struct cpd_settings *s = to;
-    const char *colon = strchr(text, ':'), *end = text + strlen(text);
-    const char *middle = colon ? colon : end;
     uint64_t mode = 0, seed = 0;
-    bool good = number_parse_unsigned(text, middle, &mode) == middle && middle > text &&
-                mode >= 1 && mode <= MAX_ORDER;
-    if (good && colon)
-        good = number_parse_unsigned(colon + 1, end, &seed) == end && end > colon + 1;
-    if (!good)
+    const char *end = cmd_take_seed(o->name, text, &seed, error);
+    if (!end)
+        return error->status;
+    if (number_parse_unsigned(text, end, &mode) != end || mode < 1 || mode > MAX_ORDER)
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected a mode from 1 to %d, as 1, or a mode and a seed, as "
                          "1:7",
@@ -163,8 +156,8 @@ static const struct cli_option model_options[] = {
      "off, momentum (fewer iterations where many are\nneeded; more memory) or auto: momentum if "
      "memory has\nroom for it ({default})",
      CMD_ACCELERATE},
-    {"--seed", 0, "N", "seed of the random start ({default})",
-     CLI_UNSIGNED(struct cpd_settings, seed, 0, CMD_MAX_SEED), .initial = "1", .used_most = true},
+    {"--seed", 0, "N", "seed of the random start ({default})", CMD_SEED(struct cpd_settings, seed),
+     .initial = "1", CLI_GIVEN(struct cpd_settings, seed_given), .used_most = true},
     {"--starts", 0, "N",
      "run from N random starts, with consecutive seeds;\nwrite the best model, show which others "
      "agree ({default})",
@@ -172,8 +165,7 @@ static const struct cli_option model_options[] = {
     {"--init", 0, "START",
      "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
      "the STEM of\na model to start from ({default})",
-     CLI_SETTINGS(set_init), .words = init_words, .initial = "random",
-     CLI_GIVEN(struct cpd_settings, init_given)},
+     CLI_SETTINGS(set_init), .words = init_words, .initial = "random"},
     {"--core-consistency", 0, NULL,
      "show the core consistency: whether each component\nhas a meaning of its own (always with a "
      "range of -r)",
@@ -191,18 +183,19 @@ static const struct cli_option model_options[] = {
      "with --unlisted: begin with zeros of weight 1, and\nmultiply that by X after each iteration; "
      "0: "
      "begin\nwithout ({default})",
-     CLI_NUMBER(struct cpd_settings, fade), .initial = "0.8"},
+     CLI_NUMBER(struct cpd_settings, fade), .initial = "0.8",
+     CLI_GIVEN(struct cpd_settings, fade_given)},
     {"--ridge-scale", 0, "HOW",
      "of --ridge: unit, balanced or counted (unit; balanced\nif unlisted entries are unknown or "
      "weighed)",
-     CLI_WORD(struct cpd_settings, ridge_scale_text, ridge_scale_words)},
+     CLI_WORD(struct cpd_settings, ridge_scale_text, ridge_scale_words), .needs = "--ridge"},
     {"--holdout", 0, "F[:SEED]",
      "leave out this share of the entries, as 0.1, and show\nhow well the model predicts them",
      CLI_SETTINGS(set_holdout)},
     {"--early-stop", 0, "K",
      "with --holdout: stop after K iterations without a\nsmaller held-out error, and write the "
      "best model",
-     CLI_INT(struct cpd_settings, early_stop, 1, MAX_ITERATIONS)},
+     CLI_INT(struct cpd_settings, early_stop, 1, MAX_ITERATIONS), .needs = "--holdout"},
     {"--split-half", 0, "MODE[:SEED]",
      "also decompose two halves of the slices of MODE,\n1, 3, ... and 2, 4, ..., or by a SEED, and "
      "show\nwhich components both have",
@@ -212,11 +205,11 @@ static const struct cli_option model_options[] = {
      .used_most = true},
     {"--solver", 0, "HOW", "with --loss poisson, the step of a row: {words}\n({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.solver, solver_words),
-     .initial = "newton"},
+     .initial = "newton", CLI_GIVEN(struct cpd_settings, solver_given)},
     {"--inner", 0, "K",
      "with --solver mu: K multiplicative steps of a mode\nbefore the next mode ({default})",
      CLI_INT(struct cpd_settings, common.options.problem.inner, 1, PROBLEM_MOST_INNER),
-     .initial = "1"},
+     .initial = "1", CLI_GIVEN(struct cpd_settings, inner_given)},
     {"--nonneg", 0, "[MODES]",
      "keep the factor matrices of these modes, as 1,3,\nnonnegative; without a list: of all modes",
      CMD_NONNEG, .used_most = true},
@@ -232,7 +225,8 @@ static const struct cli_option output_options[] = {
     {"--format", 0, "LIST", "{words}, or a list ({default})",
      CLI_WORDS(struct cpd_settings, formats, ktensor_format_words), .initial = "text",
      .used_most = true},
-    {"--nowrite", 0, NULL, "write no files", CLI_FLAG(struct cpd_settings, nowrite)},
+    {"--nowrite", 0, NULL, "write no files", CLI_FLAG(struct cpd_settings, nowrite),
+     .excludes = "--stem --format --rescue"},
     {"--rescue", 0, "DIR",
      "folder for the model if it cannot be written at STEM\n(the temporary folder)",
      CLI_NAME(struct cpd_settings, rescue)},
@@ -245,7 +239,7 @@ static const struct cli_option output_options[] = {
     {"--verbose", 'v', NULL,
      "show the memory plan, the kernels, all stages and the\ntime of each mode; with several GPUs "
      "or processes, a\ntable of them",
-     CLI_FLAG(struct cpd_settings, verbose), .may_differ = true},
+     CLI_FLAG(struct cpd_settings, verbose), .excludes = "--quiet", .may_differ = true},
     {.name = NULL}};
 
 static const struct cli_option checkpoint_options[] = {
@@ -254,9 +248,9 @@ static const struct cli_option checkpoint_options[] = {
      CLI_FILE(struct cpd_settings, checkpoint), .used_most = true},
     {"--checkpoint-every", 0, "TIME",
      "the interval: a time as 90s, 10m or 1h30m, or a\nnumber of iterations as 50i (10m)",
-     CLI_SETTINGS(set_every)},
+     CLI_SETTINGS(set_every), .needs = "--checkpoint"},
     {"--resume", 0, "FILE", "go on from the checkpoint in FILE",
-     CLI_FILE(struct cpd_settings, resume)},
+     CLI_FILE(struct cpd_settings, resume), .excludes = "--resume-if-exists --init"},
     {"--resume-if-exists", 0, "FILE", "go on from FILE if it exists, else start a new run",
      CLI_FILE(struct cpd_settings, resume_if_exists)},
     {"--time-limit", 0, "TIME",
@@ -270,7 +264,7 @@ const struct cli_section cpd_sections[] = {
     {"Machine", cmd_machine_options}, {"Several GPUs or processes", cmd_ranks_options},
     {"General", cmd_general_options}, {NULL, NULL}};
 
-static bool several_ranks(const struct cpd_settings *s)
+bool cpd_settings_range(const struct cpd_settings *s)
 {
     return s->ranks.last > s->ranks.first;
 }
@@ -279,10 +273,10 @@ static bool several_ranks(const struct cpd_settings *s)
 static enum status check_runs(const struct cpd_settings *s, struct error *error)
 {
     const int models = s->halves.mode > 0 ? 3 * s->starts : s->starts;
-    const char *several = several_ranks(s)     ? "a range of -r"
-                          : s->starts > 1      ? "--starts"
-                          : s->halves.mode > 0 ? "--split-half"
-                                               : NULL;
+    const char *several = cpd_settings_range(s) ? "a range of -r"
+                          : s->starts > 1       ? "--starts"
+                          : s->halves.mode > 0  ? "--split-half"
+                                                : NULL;
     if (!several)
         return STATUS_OK;
     if (s->init_stem)
@@ -326,8 +320,8 @@ enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct
     memory_free(s->record);
     s->record = NULL;
     if (s->record_as_given)
-        s->record = several_ranks(s) ? record_of_rank(s->record_as_given, rank, error)
-                                     : memory_text(error, "%s", s->record_as_given);
+        s->record = cpd_settings_range(s) ? record_of_rank(s->record_as_given, rank, error)
+                                          : memory_text(error, "%s", s->record_as_given);
     if (error->status != STATUS_OK || !s->base_stem)
         return error->status;
     memory_free(s->stem);
@@ -354,10 +348,9 @@ static void begin_ranks(struct cpd_settings *s)
 {
     s->common.options.problem.rank = s->ranks.first;
     s->common.options.models = models_kept(s);
-    s->common.options.spends = !several_ranks(s) && s->halves.mode == 0;
-    if (!several_ranks(s))
+    s->common.options.spends = !cpd_settings_range(s) && s->halves.mode == 0;
+    if (!cpd_settings_range(s))
         return;
-    s->core_consistency = true;
     s->base_stem = s->stem;
     s->stem = NULL;
 }
@@ -392,16 +385,13 @@ const char *cpd_settings_init_word(const struct cpd_settings *s)
 static enum status check_by_rows(const struct cpd_settings *s, const char *reason,
                                  struct error *error)
 {
-    const enum conflict conflict = s->common.options.conflict;
     const bool counts = s->common.options.problem.loss == LOSS_POISSON;
-    if (conflict != CONFLICT_AUTO && conflict != CONFLICT_ORDERED)
-        return error_set(error, STATUS_INPUT, "--conflict %s and %s: expected auto or ordered",
-                         conflict_name(conflict), reason);
+    TRY(cmd_check_by_rows(&s->common, reason, error));
     if (!s->init_stem && !s->resume && s->guess == GUESS_NVECS)
         return error_set(error, STATUS_INPUT, "--init nvecs and %s: nvecs %s", reason,
                          counts ? "is for squares"
                                 : "takes every entry that is not listed for a zero");
-    if (s->core_consistency && !several_ranks(s))
+    if (s->core_consistency)
         return error_set(error, STATUS_INPUT, "--core-consistency and %s: it is known only %s",
                          reason, counts ? "for squares" : "where all entries count alike");
     return STATUS_OK;
@@ -424,13 +414,13 @@ bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown)
 static enum status complete_loss(struct cpd_settings *s, struct error *error)
 {
     struct problem *p = &s->common.options.problem;
-    if (p->inner > 1 && p->solver != SOLVER_MU)
+    if (s->inner_given && p->solver != SOLVER_MU)
         return error_set(error, STATUS_INPUT, "--inner %d: only with --solver mu", p->inner);
+    if (s->solver_given && p->loss == LOSS_SQUARES)
+        return error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson",
+                         word_of(solver_words, (int)p->solver));
     if (p->loss == LOSS_SQUARES)
-        return p->solver == SOLVER_NEWTON
-                   ? STATUS_OK
-                   : error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson",
-                               word_of(solver_words, (int)p->solver));
+        return STATUS_OK;
     if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->choose_ridge ||
         s->ridge_scale_text)
         return error_set(error, STATUS_INPUT,
@@ -451,6 +441,9 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     if (scale)
         word_find(ridge_scale_words, scale, strlen(scale), &word);
     p->ridge_scale = (enum ridge_scale)word;
+    if (s->fade_given && !weighed)
+        return error_set(error, STATUS_INPUT,
+                         "--fade %g: only where --unlisted is unknown or a weight", s->fade);
     if (s->fade >= 1)
         return error_set(error, STATUS_INPUT, "--fade %g: expected less than 1", s->fade);
     if (!weighed && p->ridge_scale != RIDGE_UNIT)
@@ -469,9 +462,6 @@ static enum status complete_holdout(struct cpd_settings *s, struct error *error)
 {
     const struct problem *p = &s->common.options.problem;
     char reason[64];
-    if (p->holdout.share == 0 && s->early_stop > 0)
-        return error_set(error, STATUS_INPUT,
-                         "--early-stop needs entries that are held out: --holdout 0.1 expected");
     if (p->holdout.share == 0 && s->choose_ridge)
         return error_set(error, STATUS_INPUT,
                          "--ridge auto needs entries that are held out: --holdout 0.1 expected");
@@ -484,19 +474,15 @@ static enum status complete(struct cpd_settings *s, struct error *error)
 {
     if (s->ranks.first == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (s->resume && s->init_given)
-        return error_set(error, STATUS_INPUT, "--resume and %s %s: both say where to start from",
-                         s->init_given, s->init_text);
-    if (s->resume && s->resume_if_exists)
-        return error_set(error, STATUS_INPUT,
-                         "--resume and --resume-if-exists: one of them expected");
     if (s->require_converged && s->tolerance == 0)
         return error_set(error, STATUS_INPUT,
                          "--require-converged and --tol 0: such a run never converges");
     if (s->most_fixed > 0 && !s->resume && !s->init_stem)
         return error_set(error, STATUS_INPUT, "--fix needs --init STEM");
-    if ((s->every_seconds > 0 || s->every_iterations > 0) && !s->checkpoint)
-        return error_set(error, STATUS_INPUT, "--checkpoint-every needs --checkpoint FILE");
+    for (int n = 0; n < MAX_ORDER; n++)
+        if (s->ridged[n] && s->common.options.problem.rules.fixed[n])
+            return error_set(error, STATUS_INPUT,
+                             "--ridge and --fix: mode %d, expected one of them", n + 1);
     s->recorded = s->record_as_given || s->json;
     s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
     TRY(complete_loss(s, error));

@@ -28,14 +28,13 @@ struct cpd_settings {
     int check_every;              /* iterations from one check of the fit to the next; 0: none */
     uint64_t seed;                /* of the first random start                */
     int starts;                   /* of seed, seed + 1, ...                    */
-    bool core_consistency;        /* to be computed                            */
+    bool core_consistency;        /* asked for; with a range of -r it is computed anyhow */
     bool choose_ridge;            /* --ridge auto, and no checkpoint has the ridge */
     int early_stop;               /* iterations without a smaller held-out error; 0: not given */
     struct halves halves;         /* of the tensor, whose models are compared  */
     double fade;                  /* of unlisted entries                       */
     const char *ridge_scale_text; /* that of --ridge-scale, or NULL            */
-    const char *init_given;       /* "--init", or NULL                         */
-    const char *init_text;        /* its argument                              */
+    const char *fade_given, *seed_given, *solver_given, *inner_given; /* the names, or NULL */
     enum guess guess;             /* where init_stem is NULL                  */
     const char *init_stem;        /* the model to start from, or NULL          */
     const char *checkpoint;       /* the file to save checkpoints in, or NULL  */
@@ -45,6 +44,7 @@ struct cpd_settings {
     int every_iterations;         /* likewise                                  */
     double time_limit;            /* seconds; 0: none                          */
     int most_fixed, most_ridge;   /* the largest modes that these options name, or 0 */
+    bool ridged[MAX_ORDER];       /* modes that --ridge lists                  */
 };
 
 extern const struct cli_section cpd_sections[];
@@ -56,6 +56,9 @@ enum status cpd_settings_parse(struct cpd_settings *s, struct cli_line *line, st
 /* Makes `rank` the present one. With a range of -r each rank has a stem, STEM.r8, and a record,
  * NAME.r8.json for NAME.json, of its own. STATUS_MEMORY. */
 enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error);
+
+/* Whether -r gives several ranks. */
+bool cpd_settings_range(const struct cpd_settings *s);
 
 /* Whether the present rank of -r is the last one. */
 bool cpd_settings_last_rank(const struct cpd_settings *s);

@@ -160,13 +160,56 @@ enum status cli_each(struct cli_line *line, const struct cli_section *sections, 
     return STATUS_OK;
 }
 
-static enum status set_option(void *settings, const struct cli_option *o, const char *text,
+/* What cli_parse fills, and the options that were given. */
+struct parsed {
+    char *settings;
+    const struct cli_option *given[MAX_OPTIONS];
+    int count;
+    bool ends;
+};
+
+static enum status set_option(void *parsed, const struct cli_option *o, const char *text,
                               struct error *error)
 {
-    char *bytes = settings;
+    struct parsed *p = parsed;
+    bool again = false;
+    for (int i = 0; i < p->count; i++)
+        again = again || p->given[i] == o;
+    if (!again)
+        p->given[p->count++] = o;
+    p->ends = p->ends || o->ends;
     if (o->given)
-        *(const char **)(void *)(bytes + o->given) = o->name;
-    return o->set(o, bytes + o->at, text, error);
+        *(const char **)(void *)(p->settings + o->given) = o->name;
+    return o->set(o, p->settings + o->at, text, error);
+}
+
+/* The first word of `names` that names an option that was given; NULL where none does. */
+static const char *find_given(const struct parsed *p, const char *names)
+{
+    for (const char *name = names; *name; name += strspn(name, " ")) {
+        const size_t length = strcspn(name, " ");
+        for (int i = 0; i < p->count; i++)
+            if (strlen(p->given[i]->name) == length &&
+                strncmp(p->given[i]->name, name, length) == 0)
+                return p->given[i]->name;
+        name += length;
+    }
+    return NULL;
+}
+
+/* Refuses options that were given without one that they need, or beside one that they exclude. */
+static enum status check_given(const struct parsed *p, struct error *error)
+{
+    for (int i = 0; i < p->count; i++) {
+        const struct cli_option *o = p->given[i];
+        const char *other = o->excludes ? find_given(p, o->excludes) : NULL;
+        if (other)
+            return error_set(error, STATUS_INPUT, "%s and %s: one of them expected", o->name,
+                             other);
+        if (o->needs && !find_given(p, o->needs))
+            return error_set(error, STATUS_INPUT, "%s needs %s", o->name, o->needs);
+    }
+    return STATUS_OK;
 }
 
 static enum status set_defaults(const struct cli_section *sections, void *settings,
@@ -185,7 +228,12 @@ enum status cli_parse(struct cli_line *line, const struct cli_section *sections,
                       struct error *error)
 {
     TRY(set_defaults(sections, settings, error));
-    return cli_each(line, sections, set_option, settings, error);
+    struct parsed parsed = {.settings = settings};
+    if (cli_each(line, sections, set_option, &parsed, error) != STATUS_OK || parsed.ends)
+        return error->status;
+    if (check_given(&parsed, error) != STATUS_OK)
+        return cli_hint(line, error);
+    return STATUS_OK;
 }
 
 enum status cli_single_operand(const struct cli_line *line, const char *what, const char **operand,

@@ -38,6 +38,8 @@ struct cli_option {
     uint64_t least, most;          /* of a whole number                                         */
     const struct word *words;      /* that the argument may be, or NULL                         */
     const char *(*name_at)(int i); /* other names for completion: the i-th; NULL after the last */
+    const char *needs;    /* "--ranks or --grid": without one of these it is refused            */
+    const char *excludes; /* "--ranks --grid": beside one of these it is refused                */
     size_t given;    /* of a const char *, set to the name of an option that is given; 0: none  */
     bool ends;       /* nothing after this option is parsed                                     */
     bool used_most;  /* shown in the short help of a command that has many options              */
@@ -59,7 +61,8 @@ struct cli_line {
 
 /* Fills the settings: the defaults of the sections, then the options of the command line (GNU
  * style: options and operands in any order), up to --help or --version. Without these two the
- * operands of the line are set as well. STATUS_INPUT, with the hint of cli_hint. */
+ * operands of the line are set as well, and options that need or exclude others are compared with
+ * these. STATUS_INPUT, with the hint of cli_hint. */
 enum status cli_parse(struct cli_line *line, const struct cli_section *sections, void *settings,
                       struct error *error);
 

@@ -6,81 +6,95 @@
 #include "commands/options/cli_values.h"
 #include "tensor/shape.h"
 
-/* The number of a mode at the beginning of text[0..); NULL where there is none, else its end. */
-static const char *take_mode(const char *text, int *mode)
+/* The modes of a list, each once. */
+struct list {
+    const char *option, *text;
+    const char *expected; /* what the text should be  */
+    bool has[MAX_ORDER];  /* the modes so far         */
+    int mode, largest;    /* the last one, from 1; the largest so far */
+};
+
+static enum status refuse(const struct list *l, struct error *error)
 {
-    uint64_t number;
-    const char *end = number_parse_unsigned(text, text + strcspn(text, ",="), &number);
-    if (!end || end == text || number < 1 || number > MAX_ORDER)
-        return NULL;
-    *mode = (int)number;
-    return end;
+    return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", l->option, l->text, l->expected);
 }
 
-static enum status refuse(const char *option, const char *text, const char *expected,
-                          struct error *error)
+/* Takes the number of a mode at *at, which one of `separators` or the end of the text follows. */
+static enum status take_mode(struct list *l, const char **at, const char *separators,
+                             struct error *error)
 {
-    return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", option, text, expected);
+    uint64_t number;
+    const char *end = number_parse_unsigned(*at, *at + strlen(*at), &number);
+    if (!end || number < 1 || number > MAX_ORDER || !strchr(separators, *end))
+        return refuse(l, error);
+    if (l->has[number - 1])
+        return error_set(error, STATUS_INPUT, "%s: mode %d twice, expected each mode once",
+                         l->option, (int)number);
+    l->has[number - 1] = true;
+    l->mode = (int)number;
+    l->largest = l->mode > l->largest ? l->mode : l->largest;
+    *at = end;
+    return STATUS_OK;
 }
 
 enum status cli_modes(const char *option, const char *text, bool *flag, int *most,
                       struct error *error)
 {
-    bool all[MAX_ORDER] = {false};
-    int mode = 0, largest = 0;
-    for (const char *word = text;; word++) {
-        word = take_mode(word, &mode);
-        if (!word || (*word != ',' && *word))
-            return refuse(option, text, "numbers of modes, from 1 to 16, as 1,3", error);
-        all[mode - 1] = true;
-        largest = mode > largest ? mode : largest;
-        if (!*word)
+    struct list l = {
+        .option = option, .text = text, .expected = "numbers of modes, from 1 to 16, as 1,3"};
+    memcpy(l.has, flag, sizeof l.has);
+    for (const char *at = text;; at++) {
+        TRY(take_mode(&l, &at, ",", error));
+        if (!*at)
             break;
     }
-    for (int n = 0; n < MAX_ORDER; n++)
-        flag[n] = flag[n] || all[n];
-    *most = largest > *most ? largest : *most;
+    memcpy(flag, l.has, sizeof l.has);
+    *most = l.largest > *most ? l.largest : *most;
     return STATUS_OK;
 }
 
-/* *number = the one at the beginning of `text`; *end = where it ends. */
-static enum status take_number(const char *option, const char *text, double *number,
-                               const char **end, struct error *error)
+/* *number = the one at *at, which a comma or the end of the text follows. */
+static enum status take_number(const struct list *l, const char **at, double *number,
+                               struct error *error)
 {
     char word[64];
-    size_t length = strcspn(text, ",");
+    size_t length = strcspn(*at, ",");
     if (length >= sizeof word)
-        return refuse(option, text, "a number of 0 or more", error);
-    memcpy(word, text, length);
+        return refuse(l, error);
+    memcpy(word, *at, length);
     word[length] = '\0';
-    *end = text + length;
-    return cli_nonnegative(option, word, number, error);
+    *at += length;
+    return cli_nonnegative(l->option, word, number, error);
 }
 
-enum status cli_mode_numbers(const char *option, const char *text, double *value, int *most,
-                             struct error *error)
+enum status cli_mode_numbers(const char *option, const char *text, double *value, bool *listed,
+                             int *most, struct error *error)
 {
+    struct list l = {.option = option,
+                     .text = text,
+                     .expected = "a number of 0 or more, or such of modes as 1=0.5,3=0"};
     double number, all[MAX_ORDER];
-    int mode = 0, largest = 0;
     memcpy(all, value, sizeof all);
     if (!strchr(text, '=')) {
         TRY(cli_nonnegative(option, text, &number, error));
         for (int n = 0; n < MAX_ORDER; n++)
             value[n] = number;
+        memset(listed, 0, sizeof l.has);
         return STATUS_OK;
     }
-    for (const char *word = text;; word++) {
-        word = take_mode(word, &mode);
-        if (!word || *word != '=')
-            return refuse(option, text, "a number of 0 or more, or such of modes as 1=0.5,3=0",
-                          error);
-        TRY(take_number(option, word + 1, &number, &word, error));
-        all[mode - 1] = number;
-        largest = mode > largest ? mode : largest;
-        if (!*word)
+    for (const char *at = text;; at++) {
+        TRY(take_mode(&l, &at, "=", error));
+        if (!*at)
+            return refuse(&l, error);
+        at++;
+        TRY(take_number(&l, &at, &number, error));
+        all[l.mode - 1] = number;
+        if (!*at)
             break;
     }
     memcpy(value, all, sizeof all);
-    *most = largest > *most ? largest : *most;
+    for (int n = 0; n < MAX_ORDER; n++)
+        listed[n] = listed[n] || l.has[n];
+    *most = l.largest > *most ? l.largest : *most;
     return STATUS_OK;
 }

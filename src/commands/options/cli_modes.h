@@ -8,13 +8,14 @@
 
 #include "base/error.h"
 
-/* Sets the flags (MAX_ORDER) of the modes that `text` lists as 1,3. */
+/* Sets the flags (MAX_ORDER) of the modes that `text` lists as 1,3; none of these is set before. */
 enum status cli_modes(const char *option, const char *text, bool *flag, int *most,
                       struct error *error);
 
 /* Sets value (MAX_ORDER), numbers of 0 or more: all of them to the number that `text` is, or those
- * of the modes that `text` lists as 1=0.5,3=0. */
-enum status cli_mode_numbers(const char *option, const char *text, double *value, int *most,
-                             struct error *error);
+ * of the modes that `text` lists as 1=0.5,3=0. These modes are added to `listed` (MAX_ORDER), which
+ * a number alone empties. */
+enum status cli_mode_numbers(const char *option, const char *text, double *value, bool *listed,
+                             int *most, struct error *error);
 
 #endif

@@ -186,6 +186,9 @@ enum status cli_set_words(const struct cli_option *o, void *to, const char *text
         int bit;
         if (!word_find(o->words, word, length, &bit))
             return refuse_words(o, text, error);
+        if (bits & (unsigned)bit)
+            return error_set(error, STATUS_INPUT, "%s: '%.*s' twice, expected each word once",
+                             o->name, (int)length, word);
         bits |= (unsigned)bit;
         word += length;
         if (!*word)

@@ -54,11 +54,20 @@ static enum status set_host_memory(const struct cli_option *o, void *to, const c
     return STATUS_OK;
 }
 
+const char *cmd_take_seed(const char *option, const char *text, uint64_t *seed, struct error *error)
+{
+    const char *colon = strchr(text, ':');
+    if (!colon)
+        return text + strlen(text);
+    return cli_unsigned(option, colon + 1, 0, CMD_MAX_SEED, seed, error) == STATUS_OK ? colon
+                                                                                      : NULL;
+}
+
 /* Adds a setting, COLUMN=..., to list[0..*count). */
 static enum status add_setting(const struct cli_option *o, const char **list, int *count,
                                const char *text, struct error *error)
 {
-    if (!strchr(text, '=') || text[0] == '=')
+    if (!strchr(text, '='))
         return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", o->name, text, o->argument);
     if (*count == MAX_ORDER)
         return error_set(error, STATUS_INPUT, "%s: more than %d times, expected once a column",
@@ -102,13 +111,12 @@ enum status cmd_set_unlisted(const struct cli_option *o, void *to, const char *t
                              struct error *error)
 {
     struct unlisted *u = to;
-    const char *end = text + strlen(text);
+    struct error unused = {0};
     double weight;
     int word = 0;
     if (word_find(o->words, text, strlen(text), &word))
         weight = word == UNLISTED_ZERO;
-    else if (number_parse(text, end, &weight) != end || end == text ||
-             !(weight >= 0 && weight <= 1))
+    else if (cli_nonnegative(o->name, text, &weight, &unused) != STATUS_OK || weight > 1)
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected zero, unknown, or a weight from 0 to 1", o->name,
                          text);
@@ -127,15 +135,15 @@ const struct cli_option cmd_input_options[] = {
     {"--columns", 0, "LIST", "of CSV: the columns that are modes, as user,item,hour",
      CLI_NAME(struct cmd_common, csv.columns)},
     {"--value", 0, "COLUMN", "of CSV: the column of values (rows are counted)",
-     CLI_NAME(struct cmd_common, csv.value)},
+     CLI_NAME(struct cmd_common, csv.value), .needs = "--columns"},
     {"--order", 0, "COLUMN=HOW",
      "of CSV: number the names sorted, by number, or as in\na FILE of names (in order of "
      "appearance); repeatable",
-     CLI_OWN(add_order, struct csv_options, struct cmd_common, csv)},
+     CLI_OWN(add_order, struct csv_options, struct cmd_common, csv), .needs = "--columns"},
     {"--bin", 0, "COLUMN=WIDTH",
      "of CSV: bins of dates, as 15m, 1h, 1d or\nhour-of-week, or of numbers, as 10 or .5; "
      "repeatable",
-     CLI_OWN(add_bin, struct csv_options, struct cmd_common, csv)},
+     CLI_OWN(add_bin, struct csv_options, struct cmd_common, csv), .needs = "--columns"},
     {.name = NULL}};
 
 const struct cli_option cmd_machine_options[] = {
@@ -150,8 +158,8 @@ const struct cli_option cmd_machine_options[] = {
     {"--conflict", 0, "NAME", "how additions to one row are kept apart ({default}):\n{words}",
      CLI_CHOICE(struct cmd_common, options.conflict, conflict_words), .initial = "auto"},
     {"--precision", 0, "NAME", "{words} ({default});\nauto: single first, then double",
-     CLI_CHOICE(struct cmd_common, options.problem.precision, precision_words), .initial = "double",
-     CLI_GIVEN(struct cmd_common, precision_given)},
+     CLI_CHOICE(struct cmd_common, options.problem.precision, precision_words),
+     .initial = "double"},
     {"--sharing", 0, "NAME",
      "whether neighbouring modes share partial products:\n{words} ({default})",
      CLI_OWN(set_sharing, bool, struct cmd_common, options.no_sharing), .words = sharing_words,
@@ -182,7 +190,7 @@ const struct cli_option cmd_general_options[] = {
      "how long stages show progress: lines (a new text line\nat intervals), never, or auto: on a "
      "terminal one line\nthat is rewritten, elsewhere lines ({default})",
      CLI_CHOICE(struct cmd_common, progress, progress_words), .initial = "auto",
-     .may_differ = true},
+     .excludes = "--quiet", .may_differ = true},
     {"--quiet", 'q', NULL, "print nothing but results and errors",
      CLI_FLAG(struct cmd_common, quiet), .may_differ = true},
     {"--help", 'h', "[=all]", "print this help; all: every option", CLI_SETTINGS(set_help),
@@ -274,6 +282,20 @@ void cmd_print_json(const struct json *j)
 {
     if (j->error->status == STATUS_OK)
         fwrite(j->text, 1, j->used, stdout);
+}
+
+enum status cmd_check_by_rows(const struct cmd_common *common, const char *reason,
+                              struct error *error)
+{
+    const enum conflict conflict = common->options.conflict;
+    if (conflict != CONFLICT_AUTO && conflict != CONFLICT_ORDERED)
+        return error_set(error, STATUS_INPUT, "--conflict %s and %s: expected auto or ordered",
+                         conflict_name(conflict), reason);
+    if (common->ranks.modes > 0)
+        return error_set(error, STATUS_INPUT,
+                         "--grid and %s: no mode is cut where each row has a system of its own",
+                         reason);
+    return STATUS_OK;
 }
 
 uint64_t cmd_host_memory(const struct cmd_common *common)

@@ -14,9 +14,10 @@
 #include "formats/tns/tns_options.h"
 #include "tensor/value_change.h"
 
-#define CMD_MAX_RANK    1000000
-#define CMD_MAX_THREADS 4096
-#define CMD_MAX_SEED    (UINT64_MAX - 1) /* a number that does not fit is read as UINT64_MAX */
+#define CMD_MAX_RANK            1000000
+#define CMD_MAX_THREADS         4096
+#define CMD_MAX_SEED            (UINT64_MAX - 1) /* a number that does not fit is read as UINT64_MAX */
+#define CMD_SEED(owner, member) CLI_UNSIGNED(owner, member, 0, CMD_MAX_SEED)
 
 /* What the options of the tables below set. The settings of each command begin with it, so that
  * these tables and the command's own fill one struct. */
@@ -28,7 +29,6 @@ struct cmd_common {
     struct csv_options csv;         /* --columns, --value, --order, --bin */
     struct value_rule values;       /* --values                        */
     const char *backend;            /* one of backend_words; borrowed  */
-    const char *precision_given;    /* "--precision", or NULL          */
     struct backend_options options; /* options.problem.rank: 0 without --rank */
     int most_nonneg;                /* the largest mode that --nonneg lists, or 0 */
     struct cmd_ranks ranks;         /* --ranks, --grid                 */
@@ -67,6 +67,12 @@ extern const struct word cmd_unlisted_words[];
             "cores)",                                                                              \
             CLI_INT(struct cmd_common, threads, 1, CMD_MAX_THREADS), .may_differ = true            \
     }
+
+/* Reads the seed behind the colon of `text`, as that of 0.1:7, into *seed, which stays as it is
+ * where there is no colon. Returns where the rest of the text ends; NULL, with STATUS_INPUT, where
+ * the seed is none. */
+const char *cmd_take_seed(const char *option, const char *text, uint64_t *seed,
+                          struct error *error);
 
 cli_setter cmd_set_dims, cmd_set_nonneg, cmd_set_unlisted, cmd_set_values;
 
@@ -134,6 +140,11 @@ void cmd_print_json(const struct json *j);
  * else the cores that this process may run on, divided by the `sharers` processes that may run on
  * the same cores. Returns how many, at least one. */
 int cmd_set_threads(int threads, int sharers);
+
+/* Refuses --conflict and --grid where each row has a system of its own, because of `reason`: there
+ * is no MTTKRP, and no mode is cut. STATUS_INPUT. */
+enum status cmd_check_by_rows(const struct cmd_common *common, const char *reason,
+                              struct error *error);
 
 /* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_FRACTION of the available memory.
  */

@@ -20,7 +20,7 @@ enum status cmd_set_grid(const struct cli_option *o, void *to, const char *text,
 static enum status list_gpus(const struct cli_option *o, struct cmd_gpus *gpus, const char *text,
                              struct error *error)
 {
-    for (const char *at = text; *at; at += strspn(at, ",")) {
+    for (const char *at = text; *at; at += *at == ',') {
         uint64_t number;
         char word[32];
         size_t length = strcspn(at, ",");
@@ -78,8 +78,6 @@ enum status cmd_count_ranks(struct cmd_ranks *ranks, struct error *error)
         for (int n = 0; n < ranks->modes; n++)
             ranks->ranks *= ranks->parts[n];
     }
-    if (ranks->on != CMD_ON_BACKEND && ranks->ranks == 0)
-        return error_set(error, STATUS_INPUT, "--on needs --ranks or --grid");
     return cmd_check_parts(ranks, ranks->ranks, "--ranks", error);
 }
 
@@ -92,15 +90,6 @@ enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct erro
     return error_set(error, STATUS_INPUT,
                      "--grid: '%s', expected %d number%s, one for each mode of the tensor", name,
                      order, order == 1 ? "" : "s");
-}
-
-enum status cmd_refuse_grid(const struct cmd_ranks *ranks, struct error *error)
-{
-    if (ranks->modes == 0)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "--grid: no mode is cut where each row has a system of its own (--unlisted, "
-                     "--loss poisson, --holdout, unknown entries)");
 }
 
 static bool are_different(const struct cmd_gpus *gpus)

@@ -35,7 +35,7 @@ struct cmd_gpus {
 cli_setter cmd_set_grid, cmd_set_gpus;
 
 /* To be called once all options are set: without --ranks, --grid says how many ranks there are.
- * STATUS_INPUT where the two contradict each other, or where --on stands without both. */
+ * STATUS_INPUT where the two contradict each other. */
 enum status cmd_count_ranks(struct cmd_ranks *ranks, struct error *error);
 
 /* Checks that --grid, where given, is a grid of `count` ranks; `what` names the ranks in the
@@ -46,9 +46,6 @@ enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char
 
 /* Checks that --grid, where given, has a number for each mode of the tensor. STATUS_INPUT. */
 enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
-
-/* Refuses --grid where each row has a system of its own: no mode is cut. STATUS_INPUT. */
-enum status cmd_refuse_grid(const struct cmd_ranks *ranks, struct error *error);
 
 /* Sets gpus->count and gpus->device: which GPUs of this machine are meant, of which the first
  * CMD_MAX_GPUS count. A backend without GPUs gets the one number 0. STATUS_INPUT where there are no

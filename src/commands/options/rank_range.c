@@ -31,7 +31,7 @@ enum status rank_range_set(const struct cli_option *o, void *to, const char *tex
         return STATUS_OK;
     }
     if (parse_numbers(text, number) == 0 || number[0] < 1 || number[1] < number[0] ||
-        number[1] > CMD_MAX_RANK || number[2] < 1)
+        number[1] > CMD_MAX_RANK || number[2] < 1 || number[2] > CMD_MAX_RANK)
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected ranks from 1 to %d, as 1:4 or 4:32:4", o->name, text,
                          CMD_MAX_RANK);

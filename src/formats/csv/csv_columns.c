@@ -194,11 +194,21 @@ static enum status find_mode(struct csv_columns *c, const char *option, const ch
                      "%s: '%s', expected COLUMN=... with a column of --columns", option, setting);
 }
 
+static enum status refuse_twice(const struct csv_columns *c, const struct csv_mode *mode,
+                                const char *option, struct error *error)
+{
+    const struct csv_field *name = &c->name[mode->column];
+    return error_set(error, STATUS_INPUT, "%s: '%.*s' twice, expected each column once", option,
+                     shown_bytes(name), name->begin);
+}
+
 static enum status choose_bin(struct csv_columns *c, const char *setting, struct error *error)
 {
     struct csv_mode *mode;
     const char *width;
     TRY(find_mode(c, "--bin", setting, &mode, &width, error));
+    if (mode->bin.kind != CSV_BIN_NONE)
+        return refuse_twice(c, mode, "--bin", error);
     if (!csv_bin_parse(&mode->bin, width))
         return error_set(error, STATUS_INPUT,
                          "--bin: '%s', expected COLUMN=WIDTH with a width as 1h, 15m or 7d, "
@@ -220,7 +230,9 @@ static enum status choose_order(struct csv_columns *c, const char *setting, stru
         return error_set(error, STATUS_INPUT,
                          "--order: '%s', expected COLUMN=sorted, COLUMN=number or COLUMN=FILE",
                          setting);
-    mode->file = NULL;
+    if (mode->is_ordered)
+        return refuse_twice(c, mode, "--order", error);
+    mode->is_ordered = true;
     mode->order = strcmp(how, "sorted") == 0   ? CSV_SORTED
                   : strcmp(how, "number") == 0 ? CSV_BY_NUMBER
                                                : CSV_LISTED;

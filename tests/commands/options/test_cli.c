@@ -231,6 +231,7 @@ static void refuses_what_no_row_takes(void **state)
         {"--bits=host,",
          "--bits: 'host,', expected auto, cuda or host, or several of them separated "
          "by commas"},
+        {"--bits=host,cuda,host", "--bits: 'host' twice, expected each word once"},
         {"--number=10", "--number: '10', expected a whole number from 0 to 9"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -313,6 +314,44 @@ static void ends_at_what_is_wrong(void **state)
     assert_false(seen.quiet);
 }
 
+/* Each case is refused with the message, or taken where that is NULL. */
+static void compares_options_with_others(void **state)
+{
+    (void)state;
+    static const struct cli_option few[] = {
+        {"--name", 0, "TEXT", "", CLI_TEXT(struct seen, name)},
+        {"--word", 0, "WORD", "", CLI_WORD(struct seen, word, words)},
+        {"--small", 0, "N", "", CLI_INT(struct seen, small, 1, 5), .needs = "--name or --word"},
+        {"--quiet", 'q', NULL, "", CLI_FLAG(struct seen, quiet), .excludes = "--word --wordy"},
+        {.name = NULL}};
+    const struct cli_section some[] = {{"Some", few}, {"General", answers}, {NULL, NULL}};
+    static const struct {
+        char *argument[4];
+        const char *message;
+    } cases[] = {{{"--small=2"}, "--small needs --name or --word"},
+                 {{"--small=2", "--word=cuda"}, NULL},
+                 {{"--small=2", "--nam", "x", "--small=3"}, NULL},
+                 {{"-q"}, NULL},
+                 {{"--word=cuda", "-q"}, "--quiet and --word: one of them expected"},
+                 {{"--small=2", "--word=cuda", "-q"}, "--quiet and --word: one of them expected"},
+                 {{"--small=2", "--word=cuda", "-q", "-h"}, NULL},
+                 {{"--small=2", "--", "--word=cuda"}, "--small needs --name or --word"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char message[160] = "";
+        char *const *a = cases[i].argument;
+        char *argv[] = {"cpd", a[0], a[1], a[2], a[3], NULL};
+        struct error error = {0};
+        struct cli_line line = {.argv = argv};
+        struct seen seen = {0};
+        while (argv[line.argc])
+            line.argc++;
+        if (cases[i].message)
+            snprintf(message, sizeof message, "%s; try blco cpd --help", cases[i].message);
+        cli_parse(&line, some, &seen, &error);
+        assert_string_equal(error.message, message);
+    }
+}
+
 /* An error in the midst of a cluster of letters must not reach into the next command line. */
 static void parses_anew_after_an_error(void **state)
 {
@@ -384,6 +423,7 @@ int main(void)
         cmocka_unit_test(parses_options_and_operands_in_any_order),
         cmocka_unit_test(names_options_that_it_does_not_know),
         cmocka_unit_test(ends_at_what_is_wrong),
+        cmocka_unit_test(compares_options_with_others),
         cmocka_unit_test(parses_anew_after_an_error),
         cmocka_unit_test(prints_help),
         cmocka_unit_test(prints_short_help),

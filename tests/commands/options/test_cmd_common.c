@@ -40,7 +40,6 @@ static void parses_the_shared_options(void **state)
     assert_int_equal(common.tns.memory, UINT64_C(2000000000));
     assert_string_equal(common.backend, "auto");
     assert_int_equal(common.tns.index_base, 1);
-    assert_null(common.precision_given);
 }
 
 /* An error in the midst of a cluster of letters must not reach into the next command line. */

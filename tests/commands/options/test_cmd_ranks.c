@@ -49,9 +49,6 @@ static void takes_what_ranks_are(void **state)
     assert_int_equal(common.ranks.on, CMD_ON_BACKEND);
     assert_int_equal(option_give(cmd_info.sections, &common, "--on", "gpus", &error), STATUS_OK);
     assert_int_equal(common.ranks.on, CMD_ON_GPUS);
-    assert_int_equal(cmd_count_ranks(&common.ranks, &error), STATUS_INPUT);
-    assert_string_equal(error.message, "--on needs --ranks or --grid");
-    error = (struct error){0};
     assert_int_equal(option_give(cmd_info.sections, &common, "--on", "processors", &error),
                      STATUS_OK);
     assert_int_equal(common.ranks.on, CMD_ON_PROCESSORS);
