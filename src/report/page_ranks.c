@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/shell_word.h"
 #include "model/fit_text.h"
 #include "report/html.h"
 #include "report/page.h"
@@ -241,6 +242,7 @@ static void put_link(FILE *to, const char *name, const char *shown)
 static enum status put_page(FILE *to, const struct page_ranks *page, double rank,
                             struct error *error)
 {
+    char word[SHELL_WORD_ROOM(HTML_LINE)];
     char *path = NULL, *model = memory_text(error, "%s.r%.0f", page->stem, rank);
     if (!model)
         goto done;
@@ -251,7 +253,7 @@ static enum status put_page(FILE *to, const struct page_ranks *page, double rank
         put_link(to, page_file_name(path), page_file_name(model));
     } else {
         fputs("<code>blco report ", to);
-        html_text(to, model, HTML_LABEL);
+        html_text(to, shell_word(model, word, sizeof word), HTML_LINE);
         fputs("</code>", to);
     }
 done:

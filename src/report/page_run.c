@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/shell_word.h"
 #include "model/fit_text.h"
 #include "report/html.h"
 #include "report/page_entries.h"
@@ -104,6 +105,7 @@ static void put_memory(FILE *to, const struct page *page)
 static void put_command(FILE *to, const struct page *page)
 {
     const json_t *command = page_at(page, "command", NULL), *word;
+    char shown[SHELL_WORD_ROOM(HTML_LINE)];
     size_t i;
     if (!command)
         return;
@@ -112,10 +114,7 @@ static void put_command(FILE *to, const struct page *page)
     json_array_foreach(command, i, word) {
         const char *text = json_string_value(word);
         fputs("<span>", to);
-        bool quoted = text && (!*text || strpbrk(text, " \t\n\"'$*?<>|&;()\\"));
-        fputs(quoted ? "&quot;" : "", to);
-        html_text(to, text ? text : "", HTML_LINE);
-        fputs(quoted ? "&quot;" : "", to);
+        html_text(to, shell_word(text ? text : "", shown, sizeof shown), HTML_LINE);
         fputs(i + 1 < json_array_size(command) ? "</span> " : "</span>", to);
     }
     fputs("</code>", to);

@@ -48,6 +48,21 @@ COLUMNS_OF=(--columns "user,item,hour")
     [ "$(cut -d' ' -f2 w.tns | tr '\n' ' ')" = "15 16 168 " ]
 }
 
+@test "csv: the suggested command does in a shell what it says, whatever the names are" {
+    path='$(touch u) '\''; touch v #.csv'
+    printf 'a'\''; touch w;'\'',"b,""c""","d\ne"\n1,2,3\n' >"$path"
+    ln "$path" $'line\nend.csv'
+    blco() { "$BLCO" "$@"; }
+    for name in "$path" $'line\nend.csv'; do
+        run -2 --separate-stderr "$BLCO" info "$name"
+        # shellcheck disable=SC2154 # run sets stderr
+        eval "${stderr##*as in: } -q"
+        [ "$("$BLCO" info OUT.blco --json | jq -c .modes)" = '["a'\''; touch w;'\''","b,\"c\"","d\ne"]' ]
+        rm OUT.*
+        [ "$(find . -type f -printf x)" = xx ]
+    done
+}
+
 @test "csv: a tensor that is larger than memory is sorted part by part" {
     awk 'BEGIN { print "a,b"; for (i = 0; i < 60000; i++) printf "u%d,i%d\n", i * 7919 % 997, i * 104729 % 1009 }' >x.csv
     "$BLCO" convert -q x.csv x.tns --columns a,b
@@ -71,7 +86,7 @@ COLUMNS_OF=(--columns "user,item,hour")
     events
     for command in "cpd -r 2 --nowrite" info; do
         run -2 "$BLCO" $command events.csv
-        [[ "$output" == *"events.csv: is CSV with the columns user, item, hour, n, expected --columns"*"blco convert events.csv OUT.blco --columns 'user,item,hour'"* ]]
+        [[ "$output" == *"events.csv: is CSV with the columns user, item, hour, n, expected --columns"*"blco convert events.csv OUT.blco --columns user,item,hour" ]]
     done
     cp events.csv events.txt
     run -2 "$BLCO" convert events.txt x.tns

@@ -296,7 +296,7 @@ peaks() {
     [ "$(cat messages)" = "writing: o u/m.html" ]
     sound "o u/m.html" '\./m\.r[234]\.(html|mode[123]\.mat|lambda\.mat)'
     for part in '<h1>Ranks of m</h1>' 'rank 3 is suggested: the largest' '>3, <strong>suggested</strong></th>' \
-        '<a href="./m.r3.html">m.r3</a>' '<code>blco report o u/m.r4</code>' '<a href="./m.r2.mode1.mat">m.r2.mode1.mat</a>' \
+        '<a href="./m.r3.html">m.r3</a>' '<code>blco report &#39;o u/m.r4&#39;</code>' '<a href="./m.r2.mode1.mat">m.r2.mode1.mat</a>' \
         '>rank 2<' '>rank 4<' '<title>Fit against rank</title>' '<title>Core consistency against rank</title>' \
         'Starts that agree with the best' 'about 50 is doubtful' '<td class="n">2 of 2</td>'; do
         grep -qF -- "$part" "o u/m.html" || { echo "not on the page: $part" && return 1; }
@@ -305,7 +305,7 @@ peaks() {
     run ! grep -q 'Not all ranks' "o u/m.html"
     page "o u/m" -o else/where.html -q # the models are elsewhere
     sound else/where.html 'no link'
-    grep -qF '<code>blco report o u/m.r3</code>' else/where.html
+    grep -qF '<code>blco report &#39;o u/m.r3&#39;</code>' else/where.html
     cpd x.tns -q -r 2:3 -i 3 -o one
     page one -q # one start each
     sound one.html '\./one\.r[23]\..*'

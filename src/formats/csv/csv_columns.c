@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/shell_word.h"
 #include "formats/names/name_list.h"
 
 #define SHOWN_BYTES 60  /* of a name in a message     */
@@ -68,17 +69,16 @@ static int shown_bytes(const struct csv_field *name)
     return length < SHOWN_BYTES ? (int)length : SHOWN_BYTES;
 }
 
-/* The names of the first `count` columns, `between` them, cut to the room. Returns text. */
-static char *list_names(const struct csv_columns *c, int count, const char *between,
-                        char text[SHOWN_ROOM])
+/* The names of the columns, cut to the room. Returns text. */
+static char *list_names(const struct csv_columns *c, char text[SHOWN_ROOM])
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int i = 0; i < count && used + 2 * SHOWN_BYTES < SHOWN_ROOM; i++)
-        used += (size_t)snprintf(text + used, SHOWN_ROOM - used, "%s%.*s", i ? between : "",
+    for (int i = 0; i < c->count && used + 2 * SHOWN_BYTES < SHOWN_ROOM; i++)
+        used += (size_t)snprintf(text + used, SHOWN_ROOM - used, "%s%.*s", i ? ", " : "",
                                  shown_bytes(&c->name[i]), c->name[i].begin);
     if (used + 2 * SHOWN_BYTES >= SHOWN_ROOM)
-        snprintf(text + used, SHOWN_ROOM - used, "%s...", between);
+        snprintf(text + used, SHOWN_ROOM - used, ", ...");
     return text;
 }
 
@@ -110,7 +110,7 @@ static enum status find_column(const struct csv_columns *c, const char *option, 
     if (*column >= 0)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT, "%s: %s: no column '%.*s', expected one of %s", c->path,
-                     option, shown, name, list_names(c, c->count, ", ", names));
+                     option, shown, name, list_names(c, names));
 }
 
 /* Gives the column to the next slot: a mode's, or that of the values. */
@@ -257,16 +257,34 @@ static enum status list_mode(struct csv_mode *mode, struct error *error)
     return STATUS_OK;
 }
 
+#define WORD_ROOM 1024 /* of a command line */
+
+/* word = the first columns as --columns takes them, "..." where their names are long. */
+static const char *suggest_columns(const struct csv_columns *c, char word[WORD_ROOM])
+{
+    char row[WORD_ROOM], *at = row;
+    for (int i = 0; i < c->count && i < 3; i++) {
+        const size_t length = (size_t)(c->name[i].end - c->name[i].begin);
+        if (CSV_FIELD_ROOM(length) + 1 >= (size_t)(row + sizeof row - at))
+            return strcpy(word, "...");
+        if (i > 0)
+            *at++ = ',';
+        at = csv_field_write(c->name[i].begin, length, at);
+    }
+    *at = '\0';
+    return shell_word(row, word, WORD_ROOM);
+}
+
 /* No columns are named: says what the file has, and the command that reads it. */
 static enum status refuse_unnamed(const struct csv_columns *c, struct error *error)
 {
-    char names[SHOWN_ROOM], some[SHOWN_ROOM];
+    char names[SHOWN_ROOM], path[WORD_ROOM], some[WORD_ROOM];
     return error_set(
         error, STATUS_INPUT,
         "%s: is CSV with the columns %s, expected --columns to say which are the modes, "
-        "as in: blco convert %s OUT.blco --columns '%s'",
-        c->path, list_names(c, c->count, ", ", names), c->path,
-        list_names(c, c->count < 3 ? c->count : 3, ",", some));
+        "as in: blco convert %s OUT.blco --columns %s",
+        c->path, list_names(c, names), shell_word(c->path, path, sizeof path),
+        suggest_columns(c, some));
 }
 
 static enum status choose(struct csv_columns *c, const struct csv_options *options,

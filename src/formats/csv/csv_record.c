@@ -115,3 +115,21 @@ size_t csv_field_copy(const struct csv_field *field, char *to)
     }
     return (size_t)(out - to);
 }
+
+char *csv_field_write(const char *text, size_t length, char *to)
+{
+    const char *end = text + length;
+    bool plain = length == 0 || (text[0] != ' ' && end[-1] != ' ');
+    for (const char *c = text; c < end; c++)
+        plain = plain && *c != ',' && *c != '"' && *c != '\r' && *c != '\n';
+    if (plain)
+        return mempcpy(to, text, length);
+    *to++ = '"';
+    for (const char *c = text; c < end; c++) {
+        if (*c == '"')
+            *to++ = '"';
+        *to++ = *c;
+    }
+    *to++ = '"';
+    return to;
+}

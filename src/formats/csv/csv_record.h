@@ -63,4 +63,10 @@ const char *csv_record_skip_blank(const char *at, const char *end);
  * many bytes that are. */
 size_t csv_field_copy(const struct csv_field *field, char *to);
 
+/* The most bytes of a field that has a text of so many bytes: each may be a quote. */
+#define CSV_FIELD_ROOM(bytes) (2 * (bytes) + 2)
+
+/* Writes text[0..length) as a field to `to`, in quotes where it has to be; returns the end. */
+char *csv_field_write(const char *text, size_t length, char *to);
+
 #endif

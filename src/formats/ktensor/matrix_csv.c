@@ -5,30 +5,8 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "formats/csv/csv_record.h"
 #include "formats/ktensor/matrix_text.h"
-
-/* The bytes that a field of so many bytes takes at most: each may be a quote. */
-static size_t field_room(size_t length)
-{
-    return 2 * length + 2;
-}
-
-/* Writes the field to `to`, in quotes where it has to be; returns the end. */
-static char *put_field(const char *field, char *to)
-{
-    const size_t length = strlen(field);
-    const bool outside = length > 0 && (field[0] == ' ' || field[length - 1] == ' ');
-    if (!outside && !strpbrk(field, ",\"\r\n"))
-        return stpcpy(to, field);
-    *to++ = '"';
-    for (; *field; field++) {
-        if (*field == '"')
-            *to++ = '"';
-        *to++ = *field;
-    }
-    *to++ = '"';
-    return to;
-}
 
 /* The first column of a factor matrix. */
 struct column {
@@ -40,7 +18,8 @@ static char *put_index(const void *column, uint64_t row, char *text)
 {
     const struct column *c = column;
     const char *label = c->names ? labels_get(c->names, c->n, row) : NULL;
-    text = label ? put_field(label, text) : number_format_unsigned(row + 1, text);
+    text =
+        label ? csv_field_write(label, strlen(label), text) : number_format_unsigned(row + 1, text);
     *text++ = ',';
     return text;
 }
@@ -58,7 +37,8 @@ static char *put_heading(const struct column *c, char *text)
     char number[32];
     snprintf(number, sizeof number, "mode%d", c->n + 1);
     const bool named = c->names && c->names->modes.of[c->n][0];
-    return put_field(named ? c->names->modes.of[c->n] : number, text);
+    const char *heading = named ? c->names->modes.of[c->n] : number;
+    return csv_field_write(heading, strlen(heading), text);
 }
 
 /* Writes the header of a factor matrix. */
@@ -66,7 +46,7 @@ static enum status write_header(struct outfile *f, const struct column *c, uint6
                                 size_t *size, struct error *error)
 {
     const size_t component = sizeof ",component" + NUMBER_MAX_TEXT;
-    char *header = memory_array(field_room(MODE_NAME_BYTES) + 2 + rank * component, 1, error);
+    char *header = memory_array(CSV_FIELD_ROOM(MODE_NAME_BYTES) + 2 + rank * component, 1, error);
     if (!header)
         return error->status;
     char *at = put_heading(c, header);
@@ -90,7 +70,7 @@ static enum status write_factor(struct outfile *f, const struct ktensor *k, cons
                                   .separator = ',',
                                   .before = put_index,
                                   .context = c,
-                                  .room = field_room(longest) + NUMBER_MAX_TEXT + 1};
+                                  .room = CSV_FIELD_ROOM(longest) + NUMBER_MAX_TEXT + 1};
     TRY(write_header(f, c, k->rank, &position, error));
     return matrix_text_put_rows(f, &position, &m, error);
 }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/shell_word.h"
+
 #define STANDARD_INPUT "standard input" /* its line_reader_name() */
 
 struct kind {
@@ -49,9 +51,11 @@ static enum status refuse(const char *name, const struct kind *kind, struct erro
 {
     if (!kind->tool)
         return error_set(error, STATUS_INPUT, "%s: is %s%s", name, kind->what, kind->advice);
+    char word[1024];
     bool piped = strcmp(name, STANDARD_INPUT) == 0;
     return error_set(error, STATUS_INPUT, "%s: is %s" EXPECTED "%s%s%s | blco COMMAND - ...", name,
-                     kind->what, kind->tool, piped ? "" : " ", piped ? "" : name);
+                     kind->what, kind->tool, piped ? "" : " ",
+                     piped ? "" : shell_word(name, word, sizeof word));
 }
 
 static bool begins_with(const char *bytes, size_t count, const struct kind *kind)

@@ -1,0 +1,15 @@
+/* Words of command lines that a user may copy from a message or a page into a shell. */
+#ifndef BLCO_SHELL_WORD_H
+#define BLCO_SHELL_WORD_H
+
+#include <stddef.h>
+
+/* The most bytes that shell_word() writes for a text of so many bytes. */
+#define SHELL_WORD_ROOM(bytes) (4 * (bytes) + 4)
+
+/* out[0..size) = the text as one word of a command line, terminated: as it is where it has letters,
+ * digits and a few marks only, else in single quotes, or as $'...' where a character cannot be
+ * shown (printable.h). "..." where the word has no room. Returns out. */
+const char *shell_word(const char *text, char *out, size_t size);
+
+#endif
