@@ -9,7 +9,7 @@
 # If the stem has several formats, the first of npy, ktns, text and csv is read; load_blco("x", "text")
 # reads text, whose numbers R may read with an error in the last bit. load_blco("x", "text", 3) reads three
 # factor matrices. U has the names of the modes, and its matrices have those of the indices as row names,
-# where there are such. A line end inside a name is \x0a or \x0d, as in the files.
+# where there are such.
 #
 # Tensors: blco convert x.blco x.tns, and read.table("x.tns").
 #
@@ -46,11 +46,18 @@ load_names <- function(name) {
   list(modes = c(modes, rep("", order - length(modes))), names = names[seq_len(order)])
 }
 
-# The text lines of a file, NULL where there is none.
+# The names of a file, NULL where there is none. A line end inside a name is escaped (blco-csv(5)).
 .blco_map <- function(path) {
   if (!file.exists(path))
     return(NULL)
-  readLines(path, warn = FALSE, encoding = "UTF-8")
+  names <- readLines(path, warn = FALSE)
+  if (!l10n_info()[["UTF-8"]]) # else readLines has dropped the mark of UTF-8
+    names[1] <- sub("^\xef\xbb\xbf", "", names[1], useBytes = TRUE)
+  escapes <- c("\\x0a" = "\n", "\\x0d" = "\r", "\\x5c" = "\\") # the backslash comes last
+  for (escape in base::names(escapes))
+    names <- gsub(escape, escapes[[escape]], names, fixed = TRUE, useBytes = TRUE)
+  Encoding(names) <- "UTF-8"
+  names
 }
 
 # The names of modes at the end of the first page of a .blco file.

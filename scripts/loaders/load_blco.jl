@@ -5,7 +5,6 @@
 #
 # If the stem has several formats, the first of npy and text is read; load_blco("x", "text") reads text.
 # modes[n] is the name of mode n, names[n] has the names of its indices; "" and nothing where there are none.
-# A line end inside a name is \x0a or \x0d, as in the files.
 #
 # Tensors: blco convert x.blco x.tns, and readdlm("x.tns").
 #
@@ -43,8 +42,18 @@ function load_names(name::AbstractString)
     return modes, names[1:order]
 end
 
-# The text lines of a file, nothing where there is none.
-load_map(path) = isfile(path) ? readlines(path) : nothing
+# The names of a file, nothing where there is none. A line end inside a name is escaped (blco-csv(5)).
+function load_map(path)
+    isfile(path) || return nothing
+    names = readlines(path)
+    if !isempty(names) && startswith(names[1], '\ufeff')
+        names[1] = names[1][nextind(names[1], 1):end]
+    end
+    for (escape, text) in ("\\x0a" => "\n", "\\x0d" => "\r", "\\x5c" => "\\") # the backslash comes last
+        names = replace.(names, escape => text)
+    end
+    return names
+end
 
 # The names of modes at the end of the first page of a .blco file.
 function mode_names(path)

@@ -15,7 +15,7 @@ function varargout = load_blco(name, format, modes)
 % X = sptensor(subs, vals, shape).
 %
 % Names: modes{n} is the name of mode n, names{n} has the names of its indices; '' and {} where there are
-% none. A line end inside a name is \x0a or \x0d, as in the files.
+% none.
 %
 % blco-model(5) and blco-file(5) describe the files.
     if nargin < 2
@@ -213,14 +213,19 @@ function [modes, names] = load_names(name)
     modes(end + 1:order) = {''};
 end
 
-% The text lines of a file, {} where there is none.
+% The names of a file, {} where there is none. A line end inside a name is escaped (blco-csv(5)).
 function lines = load_map(path)
     lines = {};
     if ~is_file(path)
         return
     end
     text = regexprep(fileread(path), '\n$', '');
+    if strncmp(text, char([239 187 191]), 3) % the mark of UTF-8
+        text = text(4:end);
+    end
     lines = regexprep(strsplit(text, sprintf('\n'), 'CollapseDelimiters', false), '\r$', '');
+    lines = strrep(strrep(lines, '\x0a', sprintf('\n')), '\x0d', sprintf('\r'));
+    lines = strrep(lines, '\x5c', '\');
 end
 
 % The names of modes at the end of the first page of a .blco file.

@@ -14,7 +14,7 @@ A tensor is (subs, vals, shape): row i of subs (int64) has the coordinates of no
 0, vals[i] is its value, shape has the lengths of the modes. Nonzeros are in the order of the file.
 
 Names are (modes, names): modes[n] is the name of mode n, names[n] the list of the names of its indices;
-None where there are none. A line end inside a name is \\x0a or \\x0d, as in the files.
+None where there are none.
 
 A file that cannot be read raises ValueError or OSError. blco-model(5) and blco-file(5) describe the files.
 """
@@ -147,14 +147,19 @@ def load_names(name):
 
 
 def _load_map(path):
-    """The text lines of a file, or None where there is none."""
+    """The names of a file, or None where there is none."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             text = file.read()
     except FileNotFoundError:
         return None
     lines = text.removeprefix("\ufeff").split("\n")
-    return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+    return [_name_of(line.removesuffix("\r")) for line in (lines[:-1] if lines[-1] == "" else lines)]
+
+
+def _name_of(line):
+    """The name for which a text line stands (blco-csv(5)); the backslash comes last."""
+    return line.replace("\\x0a", "\n").replace("\\x0d", "\r").replace("\\x5c", "\\")
 
 
 def _mode_names(path):

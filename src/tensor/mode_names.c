@@ -2,17 +2,17 @@
 
 #include <string.h>
 
-void mode_names_set(struct mode_names *names, int n, const char *text, size_t length)
+enum status mode_names_set(struct mode_names *names, int n, const char *text, size_t length,
+                           struct error *error)
 {
     char *name = names->of[n];
-    size_t kept = strnlen(text, length);
-    if (kept >= MODE_NAME_BYTES) {
-        kept = MODE_NAME_BYTES - 1;
-        while (kept > 0 && ((unsigned char)text[kept] & 0xc0) == 0x80) /* within a character */
-            kept--;
-    }
+    if (length >= MODE_NAME_BYTES)
+        return error_set(error, STATUS_INPUT,
+                         "the name of mode %d has %zu bytes, expected %d at most", n + 1, length,
+                         MODE_NAME_BYTES - 1);
     memset(name, 0, MODE_NAME_BYTES);
-    memcpy(name, text, kept);
+    memcpy(name, text, length);
+    return STATUS_OK;
 }
 
 bool mode_names_any(const struct mode_names *names)

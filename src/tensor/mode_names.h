@@ -14,9 +14,10 @@ struct mode_names {
     char of[MAX_ORDER][MODE_NAME_BYTES]; /* "": the mode has no name */
 };
 
-/* Gives mode n the name text[0..length), cut after a whole character of UTF-8 if it is too long,
- * and before a byte of value 0. */
-void mode_names_set(struct mode_names *names, int n, const char *text, size_t length);
+/* Gives mode n the name text[0..length), which has no byte of value 0. STATUS_INPUT where it has
+ * MODE_NAME_BYTES or more. */
+enum status mode_names_set(struct mode_names *names, int n, const char *text, size_t length,
+                           struct error *error);
 
 /* Whether any mode has a name. */
 bool mode_names_any(const struct mode_names *names);

@@ -182,3 +182,11 @@ END2
     "$BLCO" convert -q events.csv used.tns --columns user,item
     [ "$(head -n 1 used.tns | wc -w)" -eq 3 ]
 }
+
+@test "names: the line of the page keeps a spreadsheet from computing names" {
+    printf 'a,b\n=cmd|x,1\n"@y, z",1\nplain=,1\n-3,1\n' >x.csv
+    "$BLCO" cpd -q x.csv --columns a,b -r 1 -i 1 --backend host -o STEM --format csv
+    eval "$(mandoc -T utf8 "$ROOT/man/blco-cpd.1" | grep -o 'sed -E .*')"
+    [ "$(cut -d, -f1 sheet.csv)" = "$(printf "a\n'=cmd|x\n\"'@y\nplain=\n'-3")" ]
+    [ "$(cut -d, -f1 STEM.mode1.csv | sed -n '2p;5p')" = "$(printf '=cmd|x\n-3')" ]
+}

@@ -82,6 +82,10 @@ named_files() {
     "$BLCO" cpd -q --backend host events.blco -r 1 -o m --format csv
     "$BLCO" cpd -q --backend host "$DATA/planted.tns" -r 1 -o planted
     printf 'user item time\nann|bob|cem|dora\ntea, green|coffee|cake\n2026-11-23|2026-11-24\n' >expected
+    # a mark of UTF-8 that begins a name, line ends inside names, and what looks like one that is escaped
+    printf 'user,"it\nem"\n"\xef\xbb\xbfann","C:\\x0a"\n"b\nc\rd",\\\nann,\\x5cx0d\n' >hostile.csv
+    "$BLCO" convert -q hostile.csv hostile.tns --columns $'user,"it\nem"'
+    printf 'user it\nem\n\xef\xbb\xbfann|b\nc\rd|ann\nC:\\x0a|\\|\\x5cx0d\n' >hostile
 }
 
 @test "load_blco.py and load_blco.m: names of models and of tensors" {
@@ -90,8 +94,10 @@ named_files() {
     for name in events.blco text.tns m; do
         loaded_by_python names $name | diff expected -
     done
+    loaded_by_python names hostile.tns | diff hostile -
     [ -z "$(loaded_by_python names planted)" ]
     octave_is_there
+    loaded_by_octave names hostile.tns | diff hostile -
     for name in events.blco text.tns m; do
         loaded_by_octave names $name | diff expected -
     done
@@ -103,6 +109,7 @@ named_files() {
     for name in events.blco text.tns m; do
         loaded_by_r names $name | diff expected -
     done
+    loaded_by_r names hostile.tns | diff hostile -
     [ -z "$(loaded_by_r names planted)" ]
     "$BLCO" cpd -q --backend host events.blco -r 2 -o m --format text,npy,ktns,csv
     loaded_by_r models m | sed 's/[ |]*$//' | diff expected -

@@ -214,10 +214,9 @@ static enum status finish(struct reader *r, struct error *error)
 static void give_names(struct reader *r, struct tensor_names *names)
 {
     names->order = r->columns.modes;
+    names->modes = r->columns.mode_names;
     for (int n = 0; n < names->order; n++) {
         struct csv_mode *mode = &r->columns.mode[n];
-        const struct csv_field *name = &r->columns.name[mode->column];
-        mode_names_set(&names->modes, n, name->begin, (size_t)(name->end - name->begin));
         names->index[n] = mode->names;
         mode->names = (struct name_table){0};
     }

@@ -136,8 +136,9 @@ static enum status add_mode(struct csv_columns *c, const struct csv_field *field
     if (c->modes == MAX_ORDER)
         error_set(error, STATUS_INPUT, "--columns: more than %d columns, expected 1 to %d",
                   MAX_ORDER, MAX_ORDER);
-    else
-        find_column(c, "--columns", name, length, &mode->column, error);
+    else if (find_column(c, "--columns", name, length, &mode->column, error) == STATUS_OK &&
+             mode_names_set(&c->mode_names, c->modes, name, length, error) != STATUS_OK)
+        error_prefix(error, "%s: ", c->path);
     memory_free(name);
     TRY(error->status);
     c->modes++;

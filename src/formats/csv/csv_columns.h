@@ -7,6 +7,7 @@
 #include "formats/csv/csv_options.h"
 #include "formats/csv/csv_record.h"
 #include "formats/names/name_table.h"
+#include "tensor/mode_names.h"
 
 enum csv_order { CSV_APPEARANCE, CSV_SORTED, CSV_BY_NUMBER, CSV_LISTED };
 
@@ -29,6 +30,7 @@ struct csv_columns {
     struct csv_format format;
     int modes, value; /* value: the column of values, or -1 */
     struct csv_mode mode[MAX_ORDER];
+    struct mode_names mode_names; /* of the columns that are modes */
 };
 
 /* Reads the header of the file `path` at `begin`, which ends before `end`. The caller calls

@@ -7,6 +7,20 @@
 #include "base/number.h"
 #include "formats/csv/csv_record.h"
 #include "formats/ktensor/matrix_text.h"
+#include "formats/names/name_list.h"
+
+/* The most bytes that a name of so many bytes takes. */
+#define NAME_ROOM(bytes) CSV_FIELD_ROOM(NAME_ESCAPE *(bytes))
+
+/* Writes the name, which is as in `.map` files, so that a row is one text line. The field is made
+ * of the escaped name behind it, which it does not reach before that is read. */
+static char *put_name(const char *name, char *to)
+{
+    const size_t length = strlen(name);
+    char *escaped = to + NAME_ESCAPE * length + 2;
+    const char *end = name_escape((struct name){name, length}, escaped);
+    return csv_field_write(escaped, (size_t)(end - escaped), to);
+}
 
 /* The first column of a factor matrix. */
 struct column {
@@ -18,8 +32,7 @@ static char *put_index(const void *column, uint64_t row, char *text)
 {
     const struct column *c = column;
     const char *label = c->names ? labels_get(c->names, c->n, row) : NULL;
-    text =
-        label ? csv_field_write(label, strlen(label), text) : number_format_unsigned(row + 1, text);
+    text = label ? put_name(label, text) : number_format_unsigned(row + 1, text);
     *text++ = ',';
     return text;
 }
@@ -37,8 +50,7 @@ static char *put_heading(const struct column *c, char *text)
     char number[32];
     snprintf(number, sizeof number, "mode%d", c->n + 1);
     const bool named = c->names && c->names->modes.of[c->n][0];
-    const char *heading = named ? c->names->modes.of[c->n] : number;
-    return csv_field_write(heading, strlen(heading), text);
+    return put_name(named ? c->names->modes.of[c->n] : number, text);
 }
 
 /* Writes the header of a factor matrix. */
@@ -46,7 +58,7 @@ static enum status write_header(struct outfile *f, const struct column *c, uint6
                                 size_t *size, struct error *error)
 {
     const size_t component = sizeof ",component" + NUMBER_MAX_TEXT;
-    char *header = memory_array(CSV_FIELD_ROOM(MODE_NAME_BYTES) + 2 + rank * component, 1, error);
+    char *header = memory_array(NAME_ROOM(MODE_NAME_BYTES) + 2 + rank * component, 1, error);
     if (!header)
         return error->status;
     char *at = put_heading(c, header);
@@ -70,7 +82,7 @@ static enum status write_factor(struct outfile *f, const struct ktensor *k, cons
                                   .separator = ',',
                                   .before = put_index,
                                   .context = c,
-                                  .room = CSV_FIELD_ROOM(longest) + NUMBER_MAX_TEXT + 1};
+                                  .room = NAME_ROOM(longest) + NUMBER_MAX_TEXT + 1};
     TRY(write_header(f, c, k->rank, &position, error));
     return matrix_text_put_rows(f, &position, &m, error);
 }

@@ -9,8 +9,8 @@
 
 /* Writes factor matrix n to file[n]: the header has the name of the mode, or "mode1", and the
  * components, "component1", ...; the first column has the names of the indices, or their numbers
- * from 1. Names are as in `.map` files, quoted where they have to be. The file after them has the
- * components and their weights. `names` may be NULL. STATUS_OUTPUT, STATUS_MEMORY. */
+ * from 1. Names are as in `.map` files (name_list.h), quoted where they have to be. The file after
+ * them has the components and their weights. `names` may be NULL. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status matrix_csv_write(struct outfile *file, const struct ktensor *k,
                              const struct labels *names, struct error *error);
 

@@ -13,11 +13,9 @@
 #include "formats/tns/foreign_file.h"
 #include "formats/tns/line_reader.h"
 
-#define LONGEST ((size_t)1 << 20) /* bytes of a label */
-
 /* Bytes that are read at a time: the longest text line, and one more, which shows whether that line
  * is the last. */
-#define WINDOW (UTF8_MARK_BYTES + LONGEST + sizeof "\r\n")
+#define WINDOW (UTF8_MARK_BYTES + NAME_ESCAPE * NAME_LONGEST + sizeof "\r\n")
 
 /* --- the option --- */
 
@@ -95,11 +93,11 @@ static enum status make_room(struct label_file *f, struct mode_labels *m, uint64
     return STATUS_OK;
 }
 
-static enum status refuse_long(const struct label_file *f, struct error *error)
+static enum status refuse_long(const struct label_file *f, uint64_t line, struct error *error)
 {
     return error_set(error, STATUS_INPUT,
                      "%s:%" PRIu64 ": a label of more than %zu bytes, expected a shorter one",
-                     f->name, f->lines + 1, LONGEST);
+                     f->name, line, NAME_LONGEST);
 }
 
 /* Takes the text line [begin, end) without its line end. Labels beyond the mode's length are only
@@ -107,23 +105,17 @@ static enum status refuse_long(const struct label_file *f, struct error *error)
 static enum status take_line(struct label_file *f, struct mode_labels *m, const char *begin,
                              const char *end, struct error *error)
 {
-    if (f->lines == 0 && end - begin >= UTF8_MARK_BYTES &&
-        memcmp(begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
-        begin += UTF8_MARK_BYTES;
-    if (end > begin && end[-1] == '\r')
-        end--;
-    size_t length = (size_t)(end - begin);
-    if (length > LONGEST)
-        return refuse_long(f, error);
     f->lines++;
-    if (memchr(begin, 0, length))
+    if (memchr(begin, 0, (size_t)(end - begin)))
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": a byte of value 0, expected a label: text, plain or gzip",
                          f->name, f->lines);
     if (f->lines > m->count)
         return STATUS_OK;
+    const size_t length = name_of_line(begin, end, f->lines == 1, m->text + f->used);
+    if (length > NAME_LONGEST)
+        return refuse_long(f, f->lines, error);
     m->first[f->lines - 1] = f->used;
-    memcpy(m->text + f->used, begin, length);
     m->text[f->used + length] = '\0';
     f->used += length + 1;
     return STATUS_OK;
@@ -134,7 +126,7 @@ static enum status take_window(struct label_file *f, struct mode_labels *m,
                                const struct line_window *window, struct error *error)
 {
     if (window->overlong)
-        return refuse_long(f, error);
+        return refuse_long(f, f->lines + 1, error);
     uint64_t bytes = (uint64_t)(window->end - window->begin);
     if (f->lines < m->count)
         TRY(make_room(f, m, bytes, error));
@@ -235,8 +227,13 @@ static enum status read_mode_names(struct labels *l, const char *log, const char
     TRY(find_file(&m.path, log, stem, name_maps_suffix(NAME_MAPS_MODES, suffix), error));
     if (m.path)
         TRY_OR(done, read_file(&m, (uint64_t)order, "mode", error));
-    for (uint64_t n = 0; n < m.count; n++)
-        mode_names_set(&l->modes, (int)n, m.text + m.first[n], strlen(m.text + m.first[n]));
+    for (uint64_t n = 0; n < m.count; n++) {
+        const char *name = m.text + m.first[n];
+        if (mode_names_set(&l->modes, (int)n, name, strlen(name), error) != STATUS_OK) {
+            error_prefix(error, "%s: ", m.path);
+            break;
+        }
+    }
 done:
     free_mode(&m);
     return error->status;
@@ -284,14 +281,15 @@ static enum status take_mode(struct mode_labels *m, struct name_table *names, st
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < names->count; i++)
-        bytes += name_escaped(name_table_get(names, i)) + 1;
+        bytes += name_table_get(names, i).length + 1;
     m->first = memory_array(names->count, sizeof *m->first, error);
     m->text = memory_array(bytes, 1, error);
     TRY(error->status);
     char *at = m->text;
     for (uint32_t i = 0; i < names->count; i++) {
+        const struct name name = name_table_get(names, i);
         m->first[i] = (uint64_t)(at - m->text);
-        at = name_escape(name_table_get(names, i), at);
+        at = mempcpy(at, name.text, name.length);
         *at++ = '\0';
     }
     m->count = names->count;

@@ -44,17 +44,15 @@ enum status labels_find(struct labels *l, const char *stem, int order, struct er
 enum status labels_find_tensor(struct labels *l, const char *path, int order, struct error *error);
 
 /* Reads the files of a tensor or a model of this shape, plain or gzip ("-": standard input). Labels
- * may have any byte but 0; a \r before the end of a text line, and UTF-8's mark before the first
- * label, are no part of a label. STATUS_INPUT, with file and text line in the message, where a file
- * cannot be read or the number of its labels is not the length of its mode, and where *l has a mode
- * that the shape does not have; STATUS_MEMORY. */
+ * may have any byte but 0, and stand in the files as name_list.h says. STATUS_INPUT, with file and
+ * text line in the message, where a file cannot be read or the number of its labels is not the
+ * length of its mode, and where *l has a mode that the shape does not have; STATUS_MEMORY. */
 enum status labels_read(struct labels *l, const struct shape *shape, struct error *error);
 
-/* Takes the names of CSV over, as the text lines of `.map` files have them; *names is empty
- * afterwards, and *l was. STATUS_MEMORY. */
+/* Takes the names of CSV over; *names is empty afterwards, and *l was. STATUS_MEMORY. */
 enum status labels_take(struct labels *l, struct tensor_names *names, struct error *error);
 
-/* The label of index i (from 0) of mode n (from 0), as the file has it: not printable, perhaps not
+/* The label of index i (from 0) of mode n (from 0), with any line ends: not printable, perhaps not
  * UTF-8. NULL where the mode has no labels or the label is empty. */
 const char *labels_get(const struct labels *l, int n, uint64_t i);
 

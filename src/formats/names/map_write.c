@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "formats/names/name_list.h"
+#include "formats/tns/foreign_file.h"
 
 #define PIECE ((size_t)1 << 20) /* bytes handed over at a time, at least */
 
@@ -23,15 +24,15 @@ bool map_exists(const struct labels *names, int i)
 /* A function that takes the text of a file piece by piece. */
 typedef enum status taker(void *context, const char *piece, size_t size, struct error *error);
 
-/* Copies text line k of file i to `to`; returns the end of the copy. */
+/* Copies text line k of file i to `to`; returns the end of the copy. Readers skip one mark of UTF-8
+ * before the first name. */
 static char *put_line(const struct labels *names, int i, uint64_t k, char *to)
 {
-    if (i == NAME_MAPS_MODES) {
-        const char *name = names->modes.of[k];
-        to = name_escape((struct name){name, strlen(name)}, to);
-    } else {
-        to = stpcpy(to, names->mode[i].text + names->mode[i].first[k]);
-    }
+    const char *name =
+        i == NAME_MAPS_MODES ? names->modes.of[k] : names->mode[i].text + names->mode[i].first[k];
+    if (k == 0 && strncmp(name, UTF8_MARK, UTF8_MARK_BYTES) == 0)
+        to = stpcpy(to, UTF8_MARK);
+    to = name_escape((struct name){name, strlen(name)}, to);
     *to++ = '\n';
     return to;
 }
@@ -41,9 +42,8 @@ static enum status each_piece(const struct labels *names, int i, taker *take, vo
                               struct error *error)
 {
     const uint64_t lines = i == NAME_MAPS_MODES ? (uint64_t)names->order : names->mode[i].count;
-    const size_t longest =
-        i == NAME_MAPS_MODES ? NAME_ESCAPE * MODE_NAME_BYTES : labels_longest(names, i);
-    char *piece = memory_array(PIECE + longest + 1, 1, error);
+    const size_t longest = i == NAME_MAPS_MODES ? MODE_NAME_BYTES : labels_longest(names, i);
+    char *piece = memory_array(PIECE + UTF8_MARK_BYTES + NAME_ESCAPE * longest + 1, 1, error);
     if (!piece)
         return error->status;
     char *at = piece;

@@ -10,48 +10,52 @@
 /* Bytes read at a time: the longest text line, with all that may be at its ends, and one more. */
 #define WINDOW (UTF8_MARK_BYTES + 4 * NAME_LONGEST + sizeof "\r\n")
 
-/* --- line ends inside names --- */
+/* --- bytes that files have in another way --- */
 
-#define NEWLINE "\\x0a"
-#define RETURN  "\\x0d"
+static const struct escape {
+    char byte, text[NAME_ESCAPE + 1];
+} escapes[] = {{'\n', "\\x0a"}, {'\r', "\\x0d"}, {'\\', "\\x5c"}};
 
-size_t name_escaped(struct name name)
+#define ESCAPES (sizeof escapes / sizeof *escapes)
+
+/* The escape that begins [at, end), or NULL. */
+static const struct escape *escape_at(const char *at, const char *end)
 {
-    size_t bytes = name.length;
-    for (size_t i = 0; i < name.length; i++)
-        if (name.text[i] == '\n' || name.text[i] == '\r')
-            bytes += NAME_ESCAPE - 1;
-    return bytes;
+    for (size_t i = 0; i < ESCAPES && end - at >= NAME_ESCAPE; i++)
+        if (memcmp(at, escapes[i].text, NAME_ESCAPE) == 0)
+            return &escapes[i];
+    return NULL;
 }
 
 char *name_escape(struct name name, char *to)
 {
-    for (size_t i = 0; i < name.length; i++) {
-        const char c = name.text[i];
-        if (c == '\n' || c == '\r') {
-            memcpy(to, c == '\n' ? NEWLINE : RETURN, NAME_ESCAPE);
-            to += NAME_ESCAPE;
-        } else {
-            *to++ = c;
-        }
+    const char *end = name.text + name.length;
+    for (const char *at = name.text; at < end; at++) {
+        const struct escape *escape = NULL;
+        for (size_t i = 0; i < ESCAPES; i++)
+            if (*at == escapes[i].byte && (*at != '\\' || escape_at(at, end)))
+                escape = &escapes[i];
+        if (escape)
+            to = stpcpy(to, escape->text);
+        else
+            *to++ = *at;
     }
     return to;
 }
 
-size_t name_unescape(char *text, size_t length)
+size_t name_of_line(const char *begin, const char *end, bool first, char *to)
 {
-    char *to = text;
-    for (size_t i = 0; i < length; i++) {
-        const bool room = length - i >= NAME_ESCAPE;
-        const bool newline = room && memcmp(text + i, NEWLINE, NAME_ESCAPE) == 0;
-        if (newline || (room && memcmp(text + i, RETURN, NAME_ESCAPE) == 0)) {
-            *to++ = newline ? '\n' : '\r';
-            i += NAME_ESCAPE - 1;
-        } else {
-            *to++ = text[i];
-        }
+    char *name = to;
+    if (first && end - begin >= UTF8_MARK_BYTES && memcmp(begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
+        begin += UTF8_MARK_BYTES;
+    if (end > begin && end[-1] == '\r')
+        end--;
+    while (begin < end) {
+        const struct escape *escape = *begin == '\\' ? escape_at(begin, end) : NULL;
+        *to++ = escape ? escape->byte : *begin;
+        begin += escape ? NAME_ESCAPE : 1;
     }
-    return (size_t)(to - text);
+    return (size_t)(to - name);
 }
 
 /* --- reading --- */
@@ -66,18 +70,12 @@ static enum status take_name(struct list *l, struct name_table *t, const char *b
                              const char *end, struct error *error)
 {
     uint32_t number;
-    if (l->lines++ == 0 && end - begin >= UTF8_MARK_BYTES &&
-        memcmp(begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
-        begin += UTF8_MARK_BYTES;
-    if (end > begin && end[-1] == '\r')
-        end--;
-    size_t length = (size_t)(end - begin);
-    if (memchr(begin, 0, length))
+    l->lines++;
+    const size_t length = name_of_line(begin, end, l->lines == 1, l->text);
+    if (memchr(l->text, 0, length))
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": a byte of value 0, expected a name: text, plain or gzip",
                          l->name, l->lines);
-    memcpy(l->text, begin, length);
-    length = name_unescape(l->text, length);
     if (length > NAME_LONGEST)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": a name of %zu bytes, expected %zu at most", l->name,

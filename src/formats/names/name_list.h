@@ -1,5 +1,6 @@
 /* Lists of names in text files, one on each text line: `.map` files, which are also what --labels
- * reads. A line end inside a name stands as \x0a or \x0d in the file. */
+ * reads. In a file \x0a, \x0d and \x5c stand for a newline, a carriage return and a backslash; all
+ * other bytes stand for themselves, also other backslashes. */
 #ifndef BLCO_NAME_LIST_H
 #define BLCO_NAME_LIST_H
 
@@ -12,13 +13,13 @@ enum status name_list_read(struct name_table *t, const char *path, struct error 
 
 #define NAME_ESCAPE 4 /* the most bytes that a byte of a name takes in a file */
 
-/* The bytes that the name takes in a file, without a line end. */
-size_t name_escaped(struct name name);
-
-/* Copies the name to `to` as files have it; returns the end of the copy. */
+/* Copies the name to `to` as files have it; returns the end of the copy. A backslash of the name is
+ * written as \x5c only where it would be read as something else. */
 char *name_escape(struct name name, char *to);
 
-/* Makes text[0..length), a text line of a file, the name that it stands for. Returns its length. */
-size_t name_unescape(char *text, size_t length);
+/* to = the name for which [begin, end), a text line of a file without its newline, stands. A \r at
+ * its end is no part of the name; nor is, of the first line of a file, UTF-8's mark. Returns the
+ * name's length, which is no more than that of the line. */
+size_t name_of_line(const char *begin, const char *end, bool first, char *to);
 
 #endif

@@ -35,7 +35,7 @@ static void keeps_names(void **state)
     struct mode_names modes = {{""}};
     struct blco_file f;
     struct error error = {0};
-    mode_names_set(&modes, 1, "hour", 4);
+    mode_names_set(&modes, 1, "hour", 4, &error);
     assert_int_equal(blco_file_open(&f, write_named(&modes), &error), STATUS_OK);
     assert_int_equal(f.header->version, BLCO_FORMAT_VERSION);
     assert_memory_equal(f.modes, &modes, sizeof modes);
@@ -55,7 +55,8 @@ static void refuses_wrong_names(void **state)
     } wrong[] = {
         {2, 0, 'x'}, {3, 2 * MODE_NAME_BYTES, 'x'}, {3, 5, 'x'}, {3, MODE_NAME_BYTES - 1, 'x'}};
     struct mode_names modes = {{""}};
-    mode_names_set(&modes, 0, "user", 4);
+    struct error error = {0};
+    mode_names_set(&modes, 0, "user", 4, &error);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         size_t size;
         const char *path = write_named(wrong[i].version == 2 ? NULL : &modes);

@@ -191,6 +191,24 @@ static void shows_columns_where_none_are_named(void **state)
     free_result(&r);
 }
 
+static void refuses_long_names_of_modes(void **state)
+{
+    (void)state;
+    char text[600], columns[MODE_NAME_BYTES + 1] = "";
+    for (size_t length = MODE_NAME_BYTES - 1; length <= MODE_NAME_BYTES; length++) {
+        memset(columns, 'm', length);
+        snprintf(text, sizeof text, "%s,%s,o%s\n1,2,3\n", columns + 1, columns, columns);
+        const struct csv_options options = {.columns = columns};
+        struct result r = read_text(text, &options, &usual);
+        if (length < MODE_NAME_BYTES)
+            assert_string_equal(r.names.modes.of[0], columns);
+        else
+            assert_non_null(strstr(
+                r.error.message, "x.csv: the name of mode 1 has 128 bytes, expected 127 at most"));
+        free_result(&r);
+    }
+}
+
 /* Rows of names that repeat, some with quotes, separators and line ends inside. */
 static char *random_rows(int rows)
 {
@@ -282,6 +300,7 @@ int main(void)
         cmocka_unit_test(reads_unknown_values),
         cmocka_unit_test(explains_bad_rows),
         cmocka_unit_test(shows_columns_where_none_are_named),
+        cmocka_unit_test(refuses_long_names_of_modes),
         cmocka_unit_test(does_not_depend_on_sizes_or_threads),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -26,7 +26,7 @@ static struct labels some_names(const char *first, const char *second)
         const struct name name = {text[i], strlen(text[i])};
         name_table_add(&from.index[0], name, name_hash(name.text, name.length), &number, &error);
     }
-    mode_names_set(&from.modes, 0, "who, \"when\"", 11);
+    mode_names_set(&from.modes, 0, "who, \"when\"", 11, &error);
     assert_int_equal(labels_take(&names, &from, &error), STATUS_OK);
     names.order = 2;
     return names;
@@ -70,6 +70,7 @@ static void test_names_are_found_again(void **state)
     assert_true(model_same_bits(&k, &back));
     assert_int_equal(ktensor_find_labels(&found, scratch_path("m"), 2, &error), STATUS_OK);
     assert_int_equal(labels_read(&found, &back.shape, &error), STATUS_OK);
+    assert_string_equal(labels_get(&found, 0, 0), "an\nn");
     assert_string_equal(labels_get(&found, 0, 1), "bob \"b\", c");
     assert_null(labels_get(&found, 1, 0));
     assert_string_equal(found.modes.of[0], "who, \"when\"");
@@ -78,6 +79,29 @@ static void test_names_are_found_again(void **state)
     labels_free(&names);
     ktensor_free(&back);
     ktensor_free(&k);
+}
+
+/* A name that the struct has no room for is not cut. */
+static void test_long_mode_names_are_refused(void **state)
+{
+    (void)state;
+    char text[MODE_NAME_BYTES + 2];
+    for (size_t length = MODE_NAME_BYTES - 1; length <= MODE_NAME_BYTES; length++) {
+        struct labels found = {0};
+        struct error error = {0};
+        memset(text, 'm', length);
+        strcpy(text + length, "\n");
+        scratch_text("m.modes.map", text);
+        const enum status status = ktensor_find_labels(&found, scratch_path("m"), 1, &error);
+        if (status == STATUS_OK)
+            assert_int_equal(strlen(found.modes.of[0]), length);
+        else
+            assert_non_null(
+                strstr(error.message,
+                       "m.modes.map: the name of mode 1 has 128 bytes, expected 127 at most"));
+        assert_int_equal(status, length < MODE_NAME_BYTES ? STATUS_OK : STATUS_INPUT);
+        labels_free(&found);
+    }
 }
 
 /* A model without names takes the names of the older model away, but not a user's maps. */
@@ -193,7 +217,9 @@ static void test_csv_of_others(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {TEST(test_names_are_found_again), TEST(test_older_names_go),
+    const struct CMUnitTest tests[] = {TEST(test_names_are_found_again),
+                                       TEST(test_long_mode_names_are_refused),
+                                       TEST(test_older_names_go),
                                        TEST(test_names_of_a_tensor_stay),
                                        TEST(test_every_allocation_may_fail),
                                        TEST(test_csv_of_others)};

@@ -12,7 +12,8 @@
 #include <isa-l/igzip_lib.h>
 
 #include "base/memory.h"
-#include "formats/names/labels.h"
+#include "formats/names/map_write.h"
+#include "formats/names/name_list.h"
 #include "support/scratch.h"
 
 /* --- the option --- */
@@ -121,6 +122,58 @@ static void test_files(void **state)
     LABELS("\xef\xbb\xbfM\xc3\xbcnchen\n\xef\xbb\xbfx\n\xff\xfe\x1b[0m\n", "M\xc3\xbcnchen",
            "\xef\xbb\xbfx", "\xff\xfe\x1b[0m");
     LABELS("\xef\xbb\xbf\r\n", NULL);
+    LABELS("x\\x0ay\nC:\\x5cx0a\n\\\\x0d\r\n\\x5c\\x5cx5c\\x0\n\\n\\x41\\x0A\\", "x\ny", "C:\\x0a",
+           "\\\r", "\\\\x5c\\x0", "\\n\\x41\\x0A\\");
+}
+
+/* The k-th name of those made of these pieces, no two of which are alike; `name` has its length and
+ * text. */
+static struct name hostile_name(unsigned k, char *name)
+{
+    static const char *const pieces[] = {"\\", "x0a",          "x0d", "x5c", "\n",
+                                         "\r", "\xef\xbb\xbf", "x",   "0",   "a"};
+    char *end = name;
+    *end = '\0';
+    for (k++; k > 0; k = (k - 1) / 10)
+        end = stpcpy(end, pieces[(k - 1) % 10]);
+    return (struct name){name, (size_t)(end - name)};
+}
+
+/* Whatever bytes a name has, labels and --order read it as it was written. */
+static void test_any_name_is_read_as_written(void **state)
+{
+    (void)state;
+    struct tensor_names from = {.order = 1};
+    struct labels names = {0}, back;
+    struct name_table listed = {0};
+    struct outfile file;
+    struct error error = {0};
+    char name[64];
+    uint32_t number;
+    for (unsigned k = 0; k < 11110; k++) {
+        const struct name some = hostile_name(6 + k, name); /* the first one is a mark of UTF-8 */
+        name_table_add(&from.index[0], some, name_hash(some.text, some.length), &number, &error);
+    }
+    const uint32_t count = from.index[0].count;
+    assert_in_range(count, 10000, 11110); /* some are alike, as "\\" "x" "0" "a" and "\\" "x0a" */
+    assert_int_equal(labels_take(&names, &from, &error), STATUS_OK);
+    const char *path = scratch_path("m");
+    assert_int_equal(outfile_open(&file, path, &error), STATUS_OK);
+    assert_int_equal(map_write(&file, &names, 0, &error), STATUS_OK);
+    assert_int_equal(outfile_commit(&file, &error), STATUS_OK);
+    assert_int_equal(read_labels(&back, path, count, &error), STATUS_OK);
+    assert_int_equal(name_list_read(&listed, path, &error), STATUS_OK);
+    assert_int_equal(listed.count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *written = labels_get(&names, 0, i);
+        const struct name list = name_table_get(&listed, i);
+        assert_string_equal(labels_get(&back, 1, i), written);
+        assert_int_equal(list.length, strlen(written));
+        assert_memory_equal(list.text, written, list.length);
+    }
+    name_table_free(&listed);
+    labels_free(&back);
+    labels_free(&names);
 }
 
 /* A gzip file of the bytes, which the caller frees; *count = its bytes. */
@@ -282,6 +335,8 @@ int main(void)
         cmocka_unit_test(test_option),
         cmocka_unit_test(test_option_refused),
         cmocka_unit_test_setup_teardown(test_files, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_any_name_is_read_as_written, scratch_make,
+                                        scratch_remove),
         cmocka_unit_test_setup_teardown(test_gzip, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_windows, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_longest_label, scratch_make, scratch_remove),
