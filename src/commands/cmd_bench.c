@@ -81,7 +81,7 @@ static const struct cli_section sections[] = {{"Benchmark", bench_options},
 static enum status open_record(struct job *job, struct error *error)
 {
     struct file_roles files = {0};
-    file_roles_add(&files, FILE_TENSOR_READ, job->tensor, error);
+    file_roles_add_tensor(&files, job->tensor, &job->common.csv, error);
     file_roles_add(&files, FILE_RECORD, job->json, error);
     file_roles_check(&files, error);
     file_roles_free(&files);

@@ -356,7 +356,7 @@ done:
 static enum status check_target(const struct settings *s, struct error *error)
 {
     struct file_roles files = {0};
-    file_roles_add(&files, FILE_TENSOR_READ, s->in, error);
+    file_roles_add_tensor(&files, s->in, &s->common.csv, error);
     tensor_target_check(s->out, &files, s->force, error);
     file_roles_free(&files);
     return error->status;
@@ -369,8 +369,10 @@ static enum status convert(struct settings *s, struct error *error)
     TRY(output_format(s, &to, error));
     const struct tns_options *text = to == TENSOR_BLCO ? &s->common.tns : NULL;
     TRY(tensor_format(s->in, &s->common.csv, text, &from, error));
-    s->maps = (struct tensor_maps){
-        .in = s->in, .out = s->out, .csv = from == TENSOR_CSV, .force = s->force};
+    s->maps = (struct tensor_maps){.in = s->in,
+                                   .out = s->out,
+                                   .csv = from == TENSOR_CSV ? &s->common.csv : NULL,
+                                   .force = s->force};
     TRY(check_target(s, error));
     TRY(tensor_maps_check(&s->maps, error));
     cmd_set_threads(s->common.threads, 1);

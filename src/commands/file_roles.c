@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "formats/names/name_maps.h"
 #include "formats/npy/npy_tensor.h"
 
 static const struct {
@@ -17,6 +18,7 @@ static const struct {
              [FILE_RECORD_READ] = {NULL, "the record that is read"},
              [FILE_RANKS_READ] = {NULL, "the table of ranks that is read"},
              [FILE_LABELS_READ] = {NULL, "a file of labels that is read"},
+             [FILE_ORDER_READ] = {NULL, "a file of --order"},
              [FILE_MODEL] = {"the model's file", "a file of the model"},
              [FILE_LOCK] = {"the lock", "the lock of the model's files"},
              [FILE_CHECKPOINT] = {"the checkpoint", "the checkpoint"},
@@ -30,20 +32,26 @@ static bool is_output(enum file_role role)
     return words[role].subject != NULL;
 }
 
+/* Adds the file `path`, which is taken over. */
+static void add(struct file_roles *f, enum file_role role, char *path, struct error *error)
+{
+    if (memory_resize(&f->file, (size_t)f->count + 1, sizeof *f->file, error) == STATUS_OK)
+        f->file[f->count++] = (struct file_with_role){role, path};
+    else
+        memory_free(path);
+}
+
 /* Adds a tensor in NumPy arrays, which are several files. */
 static void add_arrays(struct file_roles *f, enum file_role role, const char *path,
                        struct error *error)
 {
     char *name[2] = {NULL, NULL};
-    TRY_OR(done, npy_tensor_paths(path, name, error));
-    for (int i = 0; i < 2 && name[i]; i++) {
-        f->role[f->count] = role;
-        f->path[f->count++] = name[i];
-        name[i] = NULL;
-    }
-done:
-    memory_free(name[0]);
-    memory_free(name[1]);
+    npy_tensor_paths(path, name, error);
+    for (int i = 0; i < 2; i++)
+        if (error->status == STATUS_OK && name[i])
+            add(f, role, name[i], error);
+        else
+            memory_free(name[i]);
 }
 
 void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
@@ -55,9 +63,33 @@ void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
         add_arrays(f, role, path, error);
         return;
     }
-    f->role[f->count] = role;
-    f->path[f->count] = memory_text(error, "%s", path);
-    f->count += error->status == STATUS_OK;
+    char *copy = memory_text(error, "%s", path);
+    if (copy)
+        add(f, role, copy, error);
+}
+
+void file_roles_add_order(struct file_roles *f, const struct csv_options *csv, struct error *error)
+{
+    for (int i = 0; i < csv->orders; i++)
+        for (const char *sign = strchr(csv->order[i], '='); sign; sign = strchr(sign + 1, '='))
+            if (strcmp(sign, "=sorted") != 0 && strcmp(sign, "=number") != 0)
+                file_roles_add(f, FILE_ORDER_READ, sign + 1, error);
+}
+
+void file_roles_add_tensor(struct file_roles *f, const char *path, const struct csv_options *csv,
+                           struct error *error)
+{
+    file_roles_add(f, FILE_TENSOR_READ, path, error);
+    file_roles_add_order(f, csv, error);
+    char *stem = csv->columns || strcmp(path, "-") == 0 || error->status != STATUS_OK
+                     ? NULL
+                     : name_maps_stem(path, error);
+    for (int i = 0; stem && i < NAME_MAPS; i++) {
+        char *map = name_maps_path(stem, i, error);
+        file_roles_add(f, FILE_LABELS_READ, map, error);
+        memory_free(map);
+    }
+    memory_free(stem);
 }
 
 void file_roles_add_stem(struct file_roles *f, enum file_role role, const char *stem,
@@ -117,38 +149,50 @@ static bool same_place(const struct place *a, const struct place *b)
 static bool may_be_one(enum file_role a, enum file_role b)
 {
     return !is_output(b) || (a == FILE_MODEL && b == FILE_MODEL) ||
-           (a == FILE_START_READ && b == FILE_MODEL) ||
+           ((a == FILE_START_READ || a == FILE_LABELS_READ) && b == FILE_MODEL) ||
            (a == FILE_CHECKPOINT_READ && b == FILE_CHECKPOINT);
 }
 
-/* Refuses output i, which is the same file as k. */
-static enum status refuse(const struct file_roles *f, int i, int k, struct error *error)
+/* Refuses an output, which is the same file as another one. */
+static enum status refuse(const struct file_with_role *output, const struct file_with_role *other,
+                          struct error *error)
 {
-    const char *path = strcmp(f->path[i], "-") == 0 ? "on standard output" : f->path[i];
-    const char *other = strcmp(f->path[k], "-") == 0 ? "standard input" : f->path[k];
-    bool one_name = strcmp(path, other) == 0;
-    return error_set(error, STATUS_INPUT, "%s %s is %s%s%s", words[f->role[i]].subject, path,
-                     words[f->role[k]].object, one_name ? "" : ", ", one_name ? "" : other);
+    const char *path = strcmp(output->path, "-") == 0 ? "on standard output" : output->path;
+    const char *name = strcmp(other->path, "-") == 0 ? "standard input" : other->path;
+    bool one_name = strcmp(path, name) == 0;
+    return error_set(error, STATUS_INPUT, "%s %s is %s%s%s", words[output->role].subject, path,
+                     words[other->role].object, one_name ? "" : ", ", one_name ? "" : name);
+}
+
+static enum status check(const struct file_roles *f, struct place *place, struct error *error)
+{
+    for (int i = 0; i < f->count; i++)
+        place[i] = find_place(f->file[i].path, f->file[i].role, error);
+    TRY(error->status);
+    for (int i = 0; i < f->count; i++)
+        for (int k = 0; k < i; k++) {
+            int first = f->file[k].role <= f->file[i].role ? k : i, second = i + k - first;
+            if (same_place(&place[i], &place[k]) &&
+                !may_be_one(f->file[first].role, f->file[second].role))
+                return refuse(&f->file[second], &f->file[first], error);
+        }
+    return STATUS_OK;
 }
 
 enum status file_roles_check(const struct file_roles *f, struct error *error)
 {
-    struct place place[FILE_ROLES_ROOM];
-    for (int i = 0; i < f->count; i++)
-        place[i] = find_place(f->path[i], f->role[i], error);
     TRY(error->status);
-    for (int i = 0; i < f->count; i++)
-        for (int k = 0; k < i; k++) {
-            int first = f->role[k] <= f->role[i] ? k : i, second = i + k - first;
-            if (same_place(&place[i], &place[k]) && !may_be_one(f->role[first], f->role[second]))
-                return refuse(f, second, first, error);
-        }
-    return STATUS_OK;
+    struct place *place = memory_array((size_t)f->count, sizeof *place, error);
+    if (place)
+        check(f, place, error);
+    memory_free(place);
+    return error->status;
 }
 
 void file_roles_free(struct file_roles *f)
 {
     for (int i = 0; i < f->count; i++)
-        memory_free(f->path[i]);
+        memory_free(f->file[i].path);
+    memory_free(f->file);
     *f = (struct file_roles){0};
 }

@@ -3,6 +3,7 @@
 #define BLCO_FILE_ROLES_H
 
 #include "base/error.h"
+#include "formats/csv/csv_options.h"
 #include "formats/ktensor/ktensor_io.h"
 
 /* Inputs first. */
@@ -14,6 +15,7 @@ enum file_role {
     FILE_RECORD_READ,
     FILE_RANKS_READ, /* the table of several ranks */
     FILE_LABELS_READ,
+    FILE_ORDER_READ, /* the names of --order */
     FILE_MODEL,
     FILE_LOCK, /* of the stem of the model */
     FILE_CHECKPOINT,
@@ -23,12 +25,14 @@ enum file_role {
     FILE_TENSOR
 };
 
-#define FILE_ROLES_ROOM (2 * (KTENSOR_MOST_FILES + 1) + MAX_ORDER + 9)
+struct file_with_role {
+    enum file_role role;
+    char *path; /* owned */
+};
 
 struct file_roles {
     int count;
-    enum file_role role[FILE_ROLES_ROOM];
-    char *path[FILE_ROLES_ROOM]; /* owned */
+    struct file_with_role *file; /* (count) owned */
 };
 
 /* Add a file to *f, which begins as zeros; "-" is standard input or output. The second adds all
@@ -39,6 +43,14 @@ void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
                     struct error *error);
 void file_roles_add_stem(struct file_roles *f, enum file_role role, const char *stem,
                          struct error *error);
+
+/* Adds the tensor that is read, and with it the files of --order and the maps beside the tensor. */
+void file_roles_add_tensor(struct file_roles *f, const char *path, const struct csv_options *csv,
+                           struct error *error);
+
+/* Adds the files of --order. Where COLUMN=FILE has several equals signs, what follows each of them
+ * counts as a file. */
+void file_roles_add_order(struct file_roles *f, const struct csv_options *csv, struct error *error);
 
 /* Refuses an output that is an input or another output, by whatever names: through ., links,
  * folders that are mounted twice, standard input and output. A run may replace the model that it

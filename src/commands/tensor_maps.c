@@ -37,6 +37,8 @@ static enum status check_target(const struct tensor_maps *m, const char *map, st
 {
     struct file_roles files = {0};
     file_roles_add(&files, FILE_TENSOR_READ, m->in, error);
+    if (m->csv)
+        file_roles_add_order(&files, m->csv, error);
     tensor_target_check(map, &files, m->force, error);
     file_roles_free(&files);
     return error->status;

@@ -6,13 +6,15 @@
 #include <stdbool.h>
 
 #include "base/outfile.h"
+#include "formats/csv/csv_options.h"
 #include "formats/names/labels.h"
 #include "formats/names/name_maps.h"
 
 struct tensor_maps {
-    const char *in, *out; /* paths of the tensors; "-": no maps; borrowed        */
-    bool csv, force;      /* IN is CSV; what is there may be replaced            */
-    struct labels names;  /* of the tensor, once they are found; owned           */
+    const char *in, *out;          /* paths of the tensors; "-": no maps; borrowed */
+    const struct csv_options *csv; /* of IN; NULL: IN is no CSV; borrowed       */
+    bool force;                    /* what is there may be replaced             */
+    struct labels names;           /* of the tensor, once they are found; owned */
     int count;
     struct outfile file[NAME_MAPS]; /* (count) under hidden names; owned */
 };

@@ -135,6 +135,36 @@ refused_cpd() {
     sha256sum --quiet -c before
 }
 
+@test "files of --order, and maps beside the tensor, are inputs" {
+    printf 'a,b\nx,y\nx,z\n' >x.csv
+    printf 'z\ny\n' >m.mode2.map
+    ln -s m.mode2.map soft
+    cp m.mode2.map before
+    csv=(x.csv --columns a,b --order a=sorted --order b=m.mode2.map)
+    fails 2 "the model's file ./m.mode2.map is a file of --order, m.mode2.map" cpd -q "${csv[@]}" -r 1 --backend host -o ./m
+    fails 2 "the output m.mode2.map is a file of --order" convert -q "${csv[@]}" m.blco --force
+    ln m.mode2.map o.tns
+    fails 2 "the output o.tns is a file of --order, m.mode2.map" convert -q "${csv[@]}" o.tns --force
+    for option in --record --checkpoint; do
+        fails 2 "the ${option#--} soft is a file of --order, m.mode2.map" cpd -q "${csv[@]}" -r 1 --backend host --nowrite $option soft
+    done
+    fails 2 "the record m.mode2.map is a file of --order" bench -q "${csv[@]}" -r 1 --backend host --json m.mode2.map
+    cmp before m.mode2.map
+    "$BLCO" convert -q "${csv[@]}" n.tns
+    for map in n.mode1.map n.modes.map; do
+        cp $map before
+        fails 2 "the record $map is a file of labels that is read" cpd -q n.tns -r 1 --backend host -o m --record $map
+        fails 2 "the record $map is a file of labels that is read" bench -q n.tns -r 1 --backend host --json $map
+        ln -f $map o.tns
+        fails 2 "the output o.tns is a file of labels that is read, $map" convert -q n.tns o.tns --force
+        cmp before $map
+    done
+    # the maps of the model and of a copy have the same names: they may stay
+    "$BLCO" cpd -q n.tns -r 1 --backend host
+    "$BLCO" convert -q n.tns ./n.blco --force
+    cmp before n.modes.map
+}
+
 @test "a run may replace the model that it starts from and the checkpoint that it resumes" {
     cp "$DATA/ucb-admissions.tns" x.tns
     args=(x.tns -r 2 -q --backend host --tol 0)

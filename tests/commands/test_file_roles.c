@@ -27,7 +27,7 @@ static enum status check(enum file_role a, const char *a_path, enum file_role b,
 }
 
 /* Of each two roles: two inputs may be one file, and so may a checkpoint that is read and one that
- * is written, and the start and the model. */
+ * is written, and the start, or names that are read, and the model. */
 static void test_every_pair(void **state)
 {
     (void)state;
@@ -37,8 +37,9 @@ static void test_every_pair(void **state)
     for (enum file_role a = FILE_TENSOR_READ; a <= FILE_TENSOR; a++)
         for (enum file_role b = a; b <= FILE_TENSOR; b++) {
             int allowed =
-                b <= FILE_LABELS_READ || (a == FILE_CHECKPOINT_READ && b == FILE_CHECKPOINT) ||
-                (a == FILE_START_READ && b == FILE_MODEL) || (a == FILE_MODEL && b == FILE_MODEL);
+                b <= FILE_ORDER_READ || (a == FILE_CHECKPOINT_READ && b == FILE_CHECKPOINT) ||
+                (a == FILE_START_READ && b == FILE_MODEL) ||
+                (a == FILE_LABELS_READ && b == FILE_MODEL) || (a == FILE_MODEL && b == FILE_MODEL);
             const enum status expected = allowed ? STATUS_OK : STATUS_INPUT;
             assert_int_equal(check(a, path, b, path, &error), expected);
             assert_int_equal(check(b, path, a, path, &error), expected);

@@ -44,7 +44,7 @@ enum status cpd_output_check(const struct cpd_settings *s, struct error *error)
     struct file_roles files = {0};
     char *lock = s->nowrite ? NULL : memory_text(error, "%s.lock", s->stem);
     char *ranks = cpd_ranks_file_name(s, error);
-    file_roles_add(&files, FILE_TENSOR_READ, s->tensor, error);
+    file_roles_add_tensor(&files, s->tensor, &s->common.csv, error);
     file_roles_add(&files, FILE_CHECKPOINT_READ, s->resume, error);
     file_roles_add_stem(&files, FILE_START_READ, s->init_stem, error);
     file_roles_add_stem(&files, FILE_MODEL, s->nowrite ? NULL : s->stem, error);
