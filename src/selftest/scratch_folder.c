@@ -2,6 +2,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +18,52 @@ static void remove_made(void)
 {
     scratch_folder_remove(made);
 }
+
+/* --- signals that end the process --- */
+
+static const int fatal[] = {SIGINT, SIGTERM, SIGHUP};
+static int arrived[2]; /* a pipe: a byte for each signal */
+
+static void on_signal(int number)
+{
+    const unsigned char byte = (unsigned char)number;
+    const int before = errno;
+    if (write(arrived[1], &byte, 1) < 0)
+        _exit(128 + number);
+    errno = before;
+}
+
+/* Removes the folder when a signal comes, and ends the process as if it had no handler. Other
+ * threads may still write to the folder. */
+static void *wait_for_signal(void *unused)
+{
+    unsigned char number;
+    char path[SCRATCH_ROOM];
+    (void)unused;
+    while (read(arrived[0], &number, 1) != 1)
+        ;
+    memcpy(path, made, sizeof path);
+    for (int tries = 0; tries < 1000 && access(path, F_OK) == 0; tries++)
+        scratch_folder_remove(path);
+    signal(number, SIG_DFL);
+    raise(number);
+    return NULL;
+}
+
+/* A signal that is ignored stays so. Where no thread can be started, a signal leaves the folder. */
+static void catch_signals(void)
+{
+    pthread_t thread;
+    struct sigaction now, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    if (pipe2(arrived, O_CLOEXEC) != 0 || pthread_create(&thread, NULL, wait_for_signal, NULL) != 0)
+        return;
+    pthread_detach(thread);
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        if (sigaction(fatal[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaction(fatal[i], &action, NULL);
+}
+
+/* --- the folder --- */
 
 enum status scratch_folder_make(char *path, struct error *error)
 {
@@ -30,6 +79,8 @@ enum status scratch_folder_make(char *path, struct error *error)
         path[0] = '\0';
     else if (atexit(remove_made) == 0)
         memcpy(made, path, SCRATCH_ROOM);
+    if (made[0])
+        catch_signals();
     return error->status;
 }
 

@@ -38,6 +38,22 @@ lines() { grep -c "^$1  " <<<"$output"; }
     grep -q '^      order 3, rank 16, atomic, mode 2: relative error: [0-9.e-]*, expected at most 1e-12$' <<<"$output"
 }
 
+@test "selftest: a signal leaves no folder" {
+    mkdir folder
+    for signal in TERM HUP; do
+        TMPDIR=$PWD/folder "$BLCO" selftest --backend host >/dev/null &
+        for _ in {1..200}; do
+            [ -z "$(find folder -type f)" ] || break # a file is being written
+            sleep .01
+        done
+        kill -s $signal $!
+        status=0
+        wait $! || status=$?
+        [ "$status" -eq $((128 + $(kill -l $signal))) ]
+        [ -z "$(ls -A folder)" ]
+    done
+}
+
 @test "selftest: a folder in which nothing can be made" {
     TMPDIR=$PWD/none fails 5 "none: no folder can be made there" selftest
 }
