@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/map_guard.h"
@@ -83,6 +85,18 @@ static void ignore_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* A parent that wants it, as the Python module does, names itself in BLCO_PARENT: its end, even by
+ * SIGKILL, ends blco as SIGTERM does. */
+static void end_with_parent(void)
+{
+    const char *parent = getenv("BLCO_PARENT");
+    if (!parent)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (strtol(parent, NULL, 10) != getppid()) /* it has ended already */
+        raise(SIGTERM);
+}
+
 /* Whether standard output is a pipe of which the reader has gone. */
 static bool reader_has_gone(void)
 {
@@ -101,6 +115,7 @@ int main(int argc, char **argv)
 {
     occupy_standard_streams();
     ignore_signals();
+    end_with_parent();
     memory_return_freed();
     if (argc < 2) {
         command_usage(stderr);

@@ -1,6 +1,8 @@
 """The module blco of a wheel, in the environment that the wheel is installed in. tests/scripts/python.bats runs
 one class after the other, each where the packages are that it needs. DATA is the folder of example tensors."""
+import fcntl
 import inspect
+import itertools
 import json
 import os
 import signal
@@ -150,6 +152,90 @@ class TestModel(Module):
             self.assertIn("</html>", file.read())
         self.assertTrue(model._repr_html_().startswith("<iframe srcdoc=") and "<script" not in model._repr_html_())
 
+    def small(self, *shape, **options):
+        return blco.Model(np.ones(2), [np.full((length, 2), length) for length in shape], **options)
+
+    def files(self):
+        return sorted(os.listdir(self.folder.name))
+
+    def test_save_replaces_an_older_model(self):
+        arrays = [f"m.{part}.npy" for part in ("lambda", "mode1", "mode2")]
+        blco.cpd((self.coords, self.values), 2, iters=2, stem=self.path("m"), format="text,csv,ktns", **HOST)
+        for name in ("m.html", "n.mode3.npy"):
+            open(self.path(name), "w").close()
+        self.small(3, 2, 4, names=[["a", "b", "c"], None, None], modes=["x", "y", "z"], record={"a": 1}).save(self.path("m"))
+        self.assertEqual(self.files(), sorted([*arrays, "m.mode3.npy", "m.mode1.map", "m.modes.map", "m.json", "m.html", "n.mode3.npy"]))
+        self.small(3, 2).save(self.path("m"))
+        self.assertEqual(self.files(), sorted([*arrays, "m.html", "n.mode3.npy"]))
+
+    def test_save_refuses_what_is_of_others(self):
+        def refused(message, stem="m", names=("a", "b")):
+            before = self.files()
+            with self.assertRaises(blco.OutputError) as caught:
+                self.small(2, 2, names=[names, None]).save(self.path(stem))
+            self.assertIn(message, str(caught.exception))
+            self.assertEqual(self.files(), before)
+
+        refused("cannot be written: No such file or directory", "none/m")
+        with open(self.path("m.mode1.map"), "w") as file:  # the user's
+            file.write("a\nc\n")
+        refused("m.mode1.map: exists and is not of a model")
+        self.small(2, 2, names=[["a", "c"], None]).save(self.path("m"))
+        open(self.path("m.tns"), "w").close()
+        refused("m.mode1.map: is for the names of ")
+        os.mkdir(self.path("d.mode2.npy"))
+        refused("d.mode2.npy: cannot be written: it is not a regular file", "d")
+        with open(self.path("l.lock"), "w") as lock:
+            lock.write("blco, process 5 on host h\n")
+            lock.flush()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            refused("l.lock: cannot be written: blco, process 5 on host h writes files of this stem", "l")
+        with self.assertRaises(ValueError):
+            self.small(2, 2, names=[["a\0", "b"], None]).save(self.path("z"))
+
+    def test_save_that_is_killed_leaves_one_model(self):
+        """Stopped after each file in turn: the program finds the new model whole, and who writes next completes it."""
+        unlink, left = blco._files._unlink, None
+
+        def stop_at_last(path):
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            unlink(path)
+
+        self.addCleanup(setattr, blco._files, "_unlink", unlink)
+        for stop in range(8):
+            blco._files._unlink = unlink
+            self.small(3, 2, 4).save(self.path("m"))
+            blco._files._unlink, left = stop_at_last, stop
+            with self.assertRaises(KeyboardInterrupt):
+                self.small(5, 6).save(self.path("m"))
+            blco._files._unlink = unlink
+            self.assertEqual(len(json.loads(run_program("top", self.path("m"), "--json"))["components"][0]["modes"]), 2)
+            if stop % 2:
+                self.small(7, 8, 9).save(self.path("m"))
+            else:
+                run_program("cpd", f"{DATA}/planted.tns", "-q", "-r1", "-i1", "--backend=host", "--format=npy", "-o", self.path("m"))
+            self.assertEqual(self.files(), ["m.lambda.npy", *(f"m.mode{n}.npy" for n in (1, 2, 3))])
+
+    def test_any_name_is_read_as_written(self):
+        pieces = ["\\", "x0a", "x0d", "x5c", "\n", "\r", "\ufeff", "x", "0", "a", "\udcff"]
+        names = ["\ufeffx", *{"".join(some) for some in itertools.product(pieces, repeat=3)} - {"\ufeffx"}]
+        self.small(len(names), 1, names=[names, None], modes=["m\n\\x0a", ""]).save(self.path("m"))
+        self.assertEqual(blco._files.read_map(self.path("m.mode1.map")), names)
+        self.assertEqual(blco._files.read_map(self.path("m.modes.map")), ["m\n\\x0a", ""])
+        for text in ("x\ny", "C:\\x0a", "\ufeff"):
+            with open(self.path("x.csv"), "w", encoding="utf-8", newline="") as file:
+                file.write(f'a,b\n"{text}",1\nother,2\n')
+            model = blco.cpd(self.path("x.csv"), 1, columns="a,b", iters=1, **HOST)
+            self.assertEqual(list(model.names[0]), [text, "other"])
+            model.save(self.path("y"))
+            entries = json.loads(run_program("top", self.path("y"), "--json"))["components"][0]["modes"][0]["entries"]
+            self.assertEqual({entry["label"] for entry in entries}, {text, "other"})
+            run_program("convert", self.path("x.csv"), self.path("t.tns"), "-q", "--force", "--columns=a,b")
+            run_program("top", self.path("y"), self.path("t.tns"), "-q", "--unlisted", f"a={text}")
+
     def test_stem_keeps_the_files(self):
         blco.cpd((self.coords, self.values), 2, iters=2, stem=self.path("kept"), format="text", **HOST)
         self.assertTrue({"kept.mode1.mat", "kept.mode1.npy", "kept.lambda.mat"} <= set(os.listdir(self.folder.name)))
@@ -180,6 +266,53 @@ class TestModel(Module):
         script = "import sys, blco; assert not {'pandas', 'scipy', 'sparse', 'pyttb'} & set(sys.modules)"
         subprocess.run([sys.executable, "-c", script], check=True)
 
+    def start(self, script, **environment):
+        return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True,
+                                env={**os.environ, **environment},
+                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell may ignore it
+
+    def wait_for(self, condition):
+        for _ in range(600):
+            if condition():
+                return
+            time.sleep(.1)
+        self.fail("does not happen within a minute")
+
+    def test_interrupted_before_the_first_iteration(self):
+        os.mkfifo(self.path("x.tns"))
+        for call in ("cpd({!r}, 2, backend='host')", "info({!r})"):
+            process = self.start("import blco\ntry:\n    blco." + call.format(self.path("x.tns")) +
+                                 "\nexcept KeyboardInterrupt:\n    print('interrupted')\n")
+            with open(self.path("x.tns"), "w"):  # the program reads
+                process.send_signal(signal.SIGINT)
+                output, _ = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, output), (0, "interrupted\n"))
+
+    def test_ends_with_python(self):
+        script = (f"import blco\nblco.cpd({DATA + '/planted.tns'!r}, 4, iters=100000000, tol=0, backend='host', "
+                  f"checkpoint={self.path('c')!r}, checkpoint_every='1i')\n")
+
+        def computes():  # a process that names the checkpoint
+            for entry in os.listdir("/proc"):
+                try:
+                    with open(f"/proc/{entry}/cmdline", "rb") as file:
+                        if f"--checkpoint={self.path('c')}".encode() in file.read():
+                            return True
+                except OSError:
+                    pass
+            return False
+
+        os.mkdir(self.path("temporary"))
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+            process = self.start(script, TMPDIR=self.path("temporary"))
+            self.wait_for(lambda: os.path.exists(self.path("c")))
+            self.assertTrue(computes() and os.listdir(self.path("temporary")))
+            process.send_signal(number)
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, -number)
+            self.wait_for(lambda: not computes() and not os.listdir(self.path("temporary")))
+            os.unlink(self.path("c"))
+
     def test_interrupted(self):
         script = textwrap.dedent(f"""
             import sys, warnings, numpy as np, blco
@@ -188,12 +321,8 @@ class TestModel(Module):
                              checkpoint_every="1i")
             print(model.stop, len(model.weights), model.record["result"]["iterations"])
             """)
-        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True,
-                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell may ignore it
-        for _ in range(600):
-            if os.path.exists(self.path("c")):
-                break
-            time.sleep(.1)
+        process = self.start(script)
+        self.wait_for(lambda: os.path.exists(self.path("c")))
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
         stop, rank, iterations = output.split()
@@ -239,6 +368,30 @@ class TestPandas(Module):
         with self.assertRaises(TypeError):
             blco.cpd(frame, 2)
 
+    def test_columns_are_as_strict_as_those_of_csv(self):
+        import pandas
+
+        frame = pandas.DataFrame({"u": ["a", "b"], "i": ["c", "d"], "n": [1, 2], "e": ["", "x"], "o" * 128: [1, 2]})
+        twice = pandas.concat([frame, frame[["u"]]], axis=1)
+        cases = [
+            (frame, {"columns": ["u", "u"]}, "column 'u' is asked for twice"),
+            (frame, {"columns": ["u", "n"], "value": "n"}, "column 'n' is asked for twice"),
+            (twice, {"columns": ["u", "i"]}, "columns 1 and 6 have the name 'u', expected one such column"),
+            (twice, {"columns": ["i"], "value": "u"}, "columns 1 and 6 have the name 'u', expected one such column"),
+            (frame, {"columns": []}, "columns: 0 columns, expected 1 to 16"),
+            (frame, {"columns": ["e", "u"]}, "column 'e': row 0 is empty, expected a name"),
+            (frame, {"columns": ["u", "o" * 128]}, "the name of mode 2 has more than 127 bytes"),
+        ]
+        for x, columns, message in cases:
+            for order in ({}, {"order": {"u": "sorted"}}):
+                with self.assertRaises(ValueError) as caught:
+                    blco.cpd(x, 1, **columns, **order, **HOST)
+                self.assertTrue(message in str(caught.exception) or (order and "e" in columns["columns"]))
+        model = blco.cpd(frame, 1, columns='"u",i', value="n", iters=2, **HOST)
+        self.assertEqual((model.modes, [list(names) for names in model.names]), (["u", "i"], [["a", "b"], ["c", "d"]]))
+        with self.assertRaises(KeyError):
+            blco.cpd(frame, 1, columns="u,x", **HOST)
+
     def test_rows_are_counted(self):
         import pandas
 
@@ -270,7 +423,7 @@ class TestPandas(Module):
         self.assertEqual(blco.info(frame, columns=["user", "time"], bin={"time": "1d"})["lengths"], [4, 2])
         odd = pandas.DataFrame({'a,"b"': ['x"y', "p;q", "p;q"], "c;d": ["1,2", "3\n4", "1,2"], "n": [1, None, 2.5]})
         model = blco.cpd(odd, 1, columns=['a,"b"', "c;d"], value="n", order={"c;d": "sorted"}, iters=2, **HOST)
-        self.assertEqual([list(names) for names in model.names], [['x"y', "p;q"], ["1,2", "3\\x0a4"]])
+        self.assertEqual([list(names) for names in model.names], [['x"y', "p;q"], ["1,2", "3\n4"]])
         self.assertEqual(model.modes, ['a,"b"', "c;d"])
         self.assertEqual(blco.info(odd, columns=['a,"b"', "c;d"], value="n", order={"c;d": "sorted"})["unknown"], 1)
         with self.assertRaises(blco.InputError) as caught:

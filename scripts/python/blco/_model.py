@@ -5,13 +5,11 @@ from __future__ import annotations
 import html
 import json
 import os
-import tempfile
 from typing import Any, Sequence
 
 import numpy as np
 
-from . import _program
-from ._tensor import write_names
+from . import _files, _program
 
 CHUNK = 1 << 22  # numbers that predict() makes at a time
 
@@ -129,15 +127,14 @@ class Model:
 
     def save(self, stem: str | os.PathLike[str]) -> None:
         """Writes STEM.modeN.npy, STEM.lambda.npy, STEM.json, the record, and of modes with names
-        STEM.modeN.map and STEM.modes.map for commands of blco. Existing files are replaced."""
-        stem = os.fspath(stem)
-        for n, factor in enumerate(self._arrays, 1):
-            np.save(f"{stem}.mode{n}.npy", np.ascontiguousarray(factor, dtype=np.float64))
-        np.save(f"{stem}.lambda.npy", np.asarray(self.weights, dtype=np.float64))
+        STEM.modeN.map and STEM.modes.map for commands of blco. They replace the files of an older model
+        together, as those of the program do: blco-model(5)."""
+        arrays = [*((f"mode{n}", factor) for n, factor in enumerate(self._arrays, 1)), ("lambda", self.weights)]
+        files: dict[str, np.ndarray | bytes] = {
+            f"{part}.npy": np.ascontiguousarray(array, dtype=np.float64) for part, array in arrays}
         if self.record:
-            with open(f"{stem}.json", "w", encoding="utf-8") as file:
-                json.dump(self.record, file)
-        write_names(stem, self.modes, self.names)
+            files["json"] = json.dumps(self.record).encode()
+        _files.write(os.fspath(stem), {**files, **_files.name_maps(self.modes, self.names)})
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Writes the page of `blco report`, one file of HTML."""
@@ -145,10 +142,9 @@ class Model:
             file.write(self._page())
 
     def _run(self, command: str, words: list[str]) -> _program.Result:
-        with tempfile.TemporaryDirectory(prefix="blco-") as folder:
-            stem = f"{folder}/model"
-            self.save(stem)
-            result = _program.run(command, [stem, *words], hide=folder + "/")
+        with _program.Folder() as folder:
+            self.save(folder.path + "model")
+            result = _program.run(command, [folder.path + "model", *words], pass_fds=folder.fds, hide=folder.path)
         if result.status:
             raise result.error()
         return result

@@ -10,8 +10,10 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Iterable, Sequence
 
 from . import _notebook
@@ -58,6 +60,31 @@ _ERRORS = {kind.status: kind for kind in (InputError, MemoryLimitError, Numerica
 INTERRUPTED = (129, 130, 143)
 
 
+class Folder:
+    """A temporary folder for a `with` block. Should this process be killed, a shell removes it, once the programs that
+    inherited `fds` have ended, too: then its standard input ends without the line that says that all is well."""
+
+    def __enter__(self) -> Folder:
+        self._folder = tempfile.TemporaryDirectory(prefix="blco-")
+        self.path = self._folder.name + "/"
+        try:
+            self._shell = subprocess.Popen(["/bin/sh", "-c", 'read -r _ || rm -rf -- "$0"', self._folder.name], cwd="/",
+                                           stdin=subprocess.PIPE, start_new_session=True)
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        return self
+
+    @property
+    def fds(self) -> list[int]:
+        return [self._shell.stdin.fileno()] if self._shell.stdin else []
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._shell.communicate(b"\n")
+        self._folder.cleanup()
+
+
 def program() -> str:
     """The path of the program: that of this package, else the one that PATH has."""
     own = Path(__file__).parent / "bin" / "blco"
@@ -94,18 +121,21 @@ class Result:
 def run(command: str, arguments: Sequence[str], *, progress: bool = False, pass_fds: Iterable[int] = (),
         hide: str = "") -> Result:
     """Runs a command of blco to its end. Ctrl-C ends the program as a signal does: blco cpd finishes its
-    iteration and writes its model; a second Ctrl-C ends it at once. `hide`, the name of a temporary folder
+    iteration and writes its model; a second Ctrl-C ends it at once. Where it then prints no result, Ctrl-C is
+    KeyboardInterrupt as ever. The program ends when this process does. `hide`, the name of a temporary folder
     with a slash, is left out of messages."""
     words = [program(), command, *arguments] + ([] if progress else ["-q"])
     bar = _notebook.new_bar() if progress else None
     master, slave = _terminal(wide=bar is not None) if progress else (-1, subprocess.PIPE)
-    environment = {**os.environ, "TERM": os.environ.get("TERM") or "xterm"} if progress else None
+    environment = {**os.environ, "BLCO_PARENT": str(os.getpid())}
+    if progress:
+        environment["TERM"] = environment.get("TERM") or "xterm"
     with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave,
                           pass_fds=tuple(pass_fds), start_new_session=True) as process:
-        if progress:
-            os.close(slave)
-        reader = _Reader(process, master, hide, bar)
         try:
+            if progress:
+                os.close(slave)
+            reader = _Reader(process, master, hide, bar)
             status = reader.read()
         finally:
             if bar:
@@ -114,6 +144,8 @@ def run(command: str, arguments: Sequence[str], *, progress: bool = False, pass_
                 os.close(master)
             if process.poll() is None:
                 process.kill()
+    if reader.asked and status and not reader.output:
+        raise KeyboardInterrupt
     prefix = f"blco {command}: "
     lines = [line[len(prefix):] for line in reader.errors if line.startswith(prefix)]
     return Result(status if status >= 0 else 128 - status, reader.output, lines[-1] if lines else reader.last)
@@ -136,6 +168,7 @@ class _Reader:
         self.process, self.terminal, self.hide, self.bar = process, terminal, hide, bar
         self.output, self.last = b"", ""
         self.errors: list[str] = []
+        self.asked = False  # by Ctrl-C, for the end
         self._chunks: list[bytes] = []
         self._line = b""
         self._selector = selectors.DefaultSelector()
@@ -145,7 +178,6 @@ class _Reader:
         self._selector.register(self._stderr, selectors.EVENT_READ)
 
     def read(self) -> int:
-        asked = False
         while True:
             try:
                 while self._selector.get_map():
@@ -154,10 +186,10 @@ class _Reader:
                 status = self.process.wait()
                 break
             except KeyboardInterrupt:
-                if asked:
+                if self.asked:
                     self.process.kill()
                     raise
-                asked = True
+                self.asked = True
                 self.process.send_signal(signal.SIGINT)
         self._end_line(b"")
         self._selector.close()

@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from . import _program
+from ._files import read_map
 from ._model import Model
 from ._tensor import Tensor
 
@@ -89,12 +90,8 @@ def _read(record: dict[str, Any], stem: str, tensor: Tensor) -> Model:
 
 def _labels(path: str, count: int) -> list[str] | None:
     """The labels that a model keeps beside its files, where they are as many as its rows."""
-    try:
-        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-            labels = file.read().removesuffix("\n").split("\n")
-    except FileNotFoundError:
-        return None
-    return labels if len(labels) == count else None
+    labels = read_map(path)
+    return labels if labels is not None and len(labels) == count else None
 
 
 def info(x: Any, *, columns: Sequence[str] | None = None, value: str | None = None, **options: Any) -> dict[str, Any]:

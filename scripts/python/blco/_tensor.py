@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import os
-import tempfile
 from types import TracebackType
 from typing import Any, BinaryIO, Iterator, Sequence
 
 import numpy as np
 
+from ._files import name_maps
+from ._program import Folder
+
 CHUNK = 1 << 16  # rows of an array that are copied at a time, so few that they stay in a cache
 MAX_ORDER = 16
+MOST_NAME = 127  # bytes of the name of a mode
 NARROW = {"i": "u1 u2 u4", "u": "u1 u2 u4", "f": "u1 u2 f4"}  # types of fewer bytes, for each kind of an array's type
 
 
@@ -26,8 +29,8 @@ class Tensor:
         self.modes: list[str] | None = None  # names of the modes
         self.shape: tuple[int, ...] | None = None  # of arrays that know theirs
         self.path, self.folder = "", ""
-        self.fds: list[int] = []
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder = Folder()
+        self._memory: list[int] = []  # descriptors of files in memory
         self._coords: list[np.ndarray] = []
         self._values: np.ndarray | None = None
         self._frame: Any = None  # that goes to the program as CSV
@@ -38,7 +41,7 @@ class Tensor:
             self.path = os.fspath(x)
             self.options = _of_csv(columns, value)
         elif columns is not None:
-            self._take_frame(x, list(columns), value, as_text)
+            self._take_frame(x, _list_of(columns), value, as_text)
         else:
             self._take_arrays(x)
 
@@ -48,9 +51,18 @@ class Tensor:
         if not hasattr(frame, "columns") or not hasattr(frame, "loc"):
             raise TypeError(f"columns: of {type(frame).__name__}, expected a pandas DataFrame or the name of a file")
         used = [*columns, *([] if value is None else [value])]
-        for name in used:
-            if name not in frame.columns:
+        if not 1 <= len(columns) <= MAX_ORDER:
+            raise ValueError(f"columns: {len(columns)} columns, expected 1 to {MAX_ORDER}")
+        for i, name in enumerate(used):
+            places = [n for n, other in enumerate(frame.columns, 1) if other == name]
+            if not places:
                 raise KeyError(f"no column {name!r}: the DataFrame has {', '.join(map(str, frame.columns))}")
+            if len(places) > 1:
+                raise ValueError(f"columns {places[0]} and {places[1]} have the name {name!r}, expected one such column")
+            if name in used[:i]:
+                raise ValueError(f"column {name!r} is asked for twice, expected another one")
+            if i < len(columns) and len(str(name).encode("utf-8", "surrogatepass")) > MOST_NAME:
+                raise ValueError(f"the name of mode {i + 1} has more than {MOST_NAME} bytes: {name!r}")
         if as_text:
             self._frame, self.options = frame[used], _of_csv(columns, value)
             return
@@ -63,6 +75,8 @@ class Tensor:
             codes, found = pandas.factorize(frame[name], sort=bool(in_order))
             if len(codes) and codes.min() < 0:
                 raise ValueError(f"column {name!r}: row {int(np.argmin(codes))} has no value")
+            if (empty := np.asarray(found, dtype=object) == "").any():
+                raise ValueError(f"column {name!r}: row {int(np.argmax(codes == empty.argmax()))} is empty, expected a name")
             self._coords.append(codes)
             self.names.append(pandas.Index(found, name=name))
         self.shape = tuple(max(len(found), 1) for found in self.names)
@@ -103,8 +117,7 @@ class Tensor:
         return {**own, **{name: value for name, value in options.items() if value is not None}}
 
     def __enter__(self) -> Tensor:
-        self._folder = tempfile.TemporaryDirectory(prefix="blco-")
-        self.folder = self._folder.name + "/"
+        self.folder = self._folder.__enter__().path
         if self._coords or self._frame is not None:
             try:
                 self._write()
@@ -115,21 +128,27 @@ class Tensor:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        for fd in self.fds:
+        for fd in self._memory:
             os.close(fd)
-        self.fds = []
-        if self._folder:
-            self._folder.cleanup()
+        self._memory = []
+        self._folder.__exit__(kind, error, trace)
+
+    @property
+    def fds(self) -> list[int]:
+        """What the program inherits."""
+        return self._folder.fds + self._memory
 
     def write_names(self) -> None:
         """The names of a DataFrame beside the arrays, so that the program gives them to the model's files."""
         if self.names is not None:
-            write_names(self.folder + "coords", self.modes, self.names)
+            for suffix, text in name_maps(self.modes, self.names).items():
+                with open(f"{self.folder}coords.{suffix}", "wb") as file:
+                    file.write(text)
 
     def _write(self) -> None:
         if self._frame is not None:
             self.path, fd = self._make("frame.csv")
-            with open(fd, "w", encoding="utf-8", newline="", closefd=False) as text:
+            with open(fd, "w", encoding="utf-8", errors="surrogateescape", newline="", closefd=False) as text:
                 self._frame.to_csv(text, index=False, quoting=csv.QUOTE_NONNUMERIC)
             return
         coords = self._coords
@@ -158,23 +177,9 @@ class Tensor:
     def _make(self, name: str) -> tuple[str, int]:
         """A file in memory, empty: its path for the program, and its descriptor."""
         path, fd = self.folder + name, os.memfd_create(name)
-        self.fds.append(fd)
+        self._memory.append(fd)
         os.symlink(f"/proc/self/fd/{fd}", path)
         return path, fd
-
-
-def write_names(stem: str, modes: Sequence[Any] | None, names: Sequence[Any] | None) -> None:
-    """STEM.modes.map and STEM.modeN.map, in which the program finds the names of modes and of their indices."""
-    files = {f"{stem}.mode{n}.map": some for n, some in enumerate(names or [], 1) if some is not None}
-    if modes is not None:
-        files[f"{stem}.modes.map"] = modes
-    for path, some in files.items():
-        with open(path, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.writelines(_escaped(str(name)) + "\n" for name in some)
-
-
-def _escaped(name: str) -> str:
-    return name.replace("\n", "\\x0a").replace("\r", "\\x0d").replace("\0", " ")
 
 
 def _of_csv(columns: Sequence[str] | None, value: str | None) -> dict[str, Any]:
@@ -182,6 +187,11 @@ def _of_csv(columns: Sequence[str] | None, value: str | None) -> dict[str, Any]:
     if columns is None:
         return {}
     return {"columns": columns if isinstance(columns, str) else ",".join(map(_quoted, columns)), "value": value}
+
+
+def _list_of(columns: Sequence[str]) -> list[str]:
+    """The columns, also where they are one text, as in --columns."""
+    return next(csv.reader([columns], strict=True), []) if isinstance(columns, str) else list(columns)
 
 
 def _quoted(name: Any) -> str:
