@@ -14,7 +14,7 @@ load cli_helpers
 }
 
 @test "--progress takes three words, by every command that shows progress" {
-    "$BLCO" generate -q x.tns --dims 30x20x10 --nnz 2000 --progress lines
+    "$BLCO" generate x.tns --dims 30x20x10 --nnz 2000 --progress lines
     for kind in auto lines never; do
         "$BLCO" convert x.tns x.blco --force --progress $kind
         "$BLCO" info x.tns --progress $kind >/dev/null
