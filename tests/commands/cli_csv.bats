@@ -49,6 +49,7 @@ COLUMNS_OF=(--columns "user,item,hour")
 }
 
 @test "csv: the suggested command does in a shell what it says, whatever the names are" {
+    # shellcheck disable=SC2016 # nothing is to expand
     path='$(touch u) '\''; touch v #.csv'
     printf 'a'\''; touch w;'\'',"b,""c""","d\ne"\n1,2,3\n' >"$path"
     ln "$path" $'line\nend.csv'

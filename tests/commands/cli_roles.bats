@@ -140,7 +140,7 @@ refused_cpd() {
     printf 'z\ny\n' >m.mode2.map
     ln -s m.mode2.map soft
     cp m.mode2.map before
-    csv=(x.csv --columns a,b --order a=sorted --order b=m.mode2.map)
+    csv=(x.csv --columns "a,b" --order a=sorted --order b=m.mode2.map)
     fails 2 "the model's file ./m.mode2.map is a file of --order, m.mode2.map" cpd -q "${csv[@]}" -r 1 --backend host -o ./m
     fails 2 "the output m.mode2.map is a file of --order" convert -q "${csv[@]}" m.blco --force
     ln m.mode2.map o.tns
