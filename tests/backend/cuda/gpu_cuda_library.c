@@ -11,8 +11,6 @@
 
 #include <cmocka.h>
 
-#include "backend/cuda/dense/cublas_library.h"
-#include "backend/cuda/dense/cusolver_library.h"
 #include "backend/cuda/runtime/cuda_library.h"
 #include "support/gpu_arrays.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "backend/cuda/runtime/cuda_fault.h"
+#include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
 #include "backend/cuda/runtime/device_rates.h"

@@ -2,8 +2,6 @@
 
 #include <pthread.h>
 
-#include "backend/cuda/comm/nccl_engine.h"
-#include "backend/cuda/comm/peer_engine.h"
 #include "base/memory.h"
 
 struct device_comm {
@@ -35,14 +33,6 @@ static void *connect_gpus(void *context)
     return NULL;
 }
 
-/* From here on every rank connects, even if another step of it fails. */
-static void begin(struct device_comm *d)
-{
-    d->connecting = pthread_create(&d->thread, NULL, connect_gpus, d) == 0;
-    if (!d->connecting)
-        connect_gpus(d);
-}
-
 enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
                              struct error *error)
 {
@@ -57,7 +47,10 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
     d->host = host;
     TRY_OR(done, comm_allgather(host, &device, sizeof device, devices, error));
     TRY_OR(done, open_engine(d, &places, error));
-    begin(d);
+    /* From here on every rank connects, even if another step of it fails. */
+    d->connecting = pthread_create(&d->thread, NULL, connect_gpus, d) == 0;
+    if (!d->connecting)
+        connect_gpus(d);
     *c = d;
 done:
     if (error->status != STATUS_OK) {

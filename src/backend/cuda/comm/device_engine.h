@@ -1,10 +1,11 @@
-/* What connects the GPUs of the ranks: peer memory (peer_engine.h) or NCCL (nccl_engine.h). Only
- * device_comm.c calls these functions; those of device_comm.h with the same names say what they do.
- */
+/* What connects the GPUs of the ranks: peer memory or NCCL. Only device_comm.c calls these
+ * functions; those of device_comm.h with the same names say what they do. Implemented in
+ * peer_engine.c and nccl_engine.c. */
 #ifndef BLCO_DEVICE_ENGINE_H
 #define BLCO_DEVICE_ENGINE_H
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "comm/comm.h"
@@ -55,5 +56,19 @@ struct device_engine {
      * connected and none has aborted. leaving: the process ends soon. */
     void (*close)(void *state, bool connected, bool leaving);
 };
+
+/* GPUs of one process that see each other's memory: each GPU reads what it needs from the others'
+ * arrays, and adds in the order of the ranks. Streams wait for each other by events; the ranks,
+ * which are threads, meet on the host only to know that these are recorded. Connecting takes
+ * milliseconds. */
+extern const struct device_engine peer_engine;
+
+/* Whether this rank's GPU sees the memory of all others, within one process. False for too many
+ * ranks, and where the variable NCCL_P2P_DISABLE is 1, by which machines are told from which GPUs
+ * cannot be read although they say so. */
+bool peer_engine_serves(const struct device_places *places);
+
+/* GPUs of one process or of several, by NCCL. Connecting takes half a second. */
+extern const struct device_engine nccl_engine;
 
 #endif

@@ -1,4 +1,4 @@
-#include "backend/cuda/comm/peer_engine.h"
+#include "backend/cuda/comm/device_engine.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -68,15 +68,6 @@ static void stop(struct peer_end *e)
     e->has_stopped = true;
 }
 
-static void free_team(struct peer_team *team)
-{
-    for (int k = 0; k < PEERS_MOST; k++) {
-        device_event_destroy(team->rank[k].ready);
-        device_event_destroy(team->rank[k].done);
-    }
-    memory_free(team);
-}
-
 static void close_end(void *state, bool connected, bool leaving)
 {
     struct peer_end *e = state;
@@ -84,8 +75,13 @@ static void close_end(void *state, bool connected, bool leaving)
     (void)leaving;
     stop(e);
     device_free(e->room);
-    if (atomic_fetch_sub(&e->team->users, 1) == 1)
-        free_team(e->team);
+    if (atomic_fetch_sub(&e->team->users, 1) > 1)
+        return;
+    for (int k = 0; k < PEERS_MOST; k++) {
+        device_event_destroy(e->team->rank[k].ready);
+        device_event_destroy(e->team->rank[k].done);
+    }
+    memory_free(e->team);
 }
 
 /* Rank 0 makes what all share. Either all ranks have it afterwards, or none. */

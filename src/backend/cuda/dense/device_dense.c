@@ -1,8 +1,9 @@
+/* To cuBLAS a row-major matrix is its transpose: A = M W is computed as A\' = W\' M\'. */
 #include "backend/cuda/dense/device_dense.h"
 
-#include "backend/cuda/dense/device_dense_extrapolate.h"
-#include "backend/cuda/dense/device_dense_inverse.h"
-#include "backend/cuda/dense/device_dense_wide.h"
+#include <float.h>
+
+#include "backend/cuda/runtime/cuda_library.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
@@ -11,6 +12,361 @@
 #include "kernels/dense/dense_apply.h"
 #include "kernels/dense/dense_nonneg.h"
 #include "kernels/dense/dense_sums.h"
+#include "lapack/symmetric_eigen.h"
+
+/* A = M W and A' A by cuBLAS, for rows that are too long for dense_apply. */
+struct wide {
+    const struct cublas_library *cublas;
+    cublasHandle_t blas; /* owned */
+    cudaStream_t stream;
+    uint64_t rank, ld;
+    enum precision precision;
+    uint64_t parts; /* of a panel of rows: each has a Gram of its own, so that they fill the GPU  */
+    uint64_t part_rows; /* rows of a part */
+    double *padded_w;   /* (R x ld): W and zeros; device, owned                               */
+    double *grams;      /* (parts x R x R); device, owned                                     */
+    double *m, *a;      /* (parts * part_rows x ld) each: a panel as doubles; NULL in double
+                         * precision; device, owned */
+};
+
+#define PANEL_BYTES                                                                                \
+    ((uint64_t)32 << 20) /* of doubles: A's panel is still in the L2 cache for its Gram */
+#define TILE       64    /* about what cuBLAS gives one thread block of C     */
+#define GRAM_TILES 512   /* such thread blocks that fill any GPU              */
+#define MOST_PARTS 128
+
+/* For work on `stream`. The caller closes *w, also after a failure. STATUS_MEMORY; STATUS_INPUT
+ * without cuBLAS. */
+static enum status wide_open(struct wide *w, uint64_t rank, uint64_t ld, enum precision precision,
+                             cudaStream_t stream, struct error *error)
+{
+    const uint64_t tiles = (rank + TILE - 1) / TILE;
+    const uint64_t parts = GRAM_TILES / (tiles * tiles);
+    *w = (struct wide){.stream = stream, .rank = rank, .ld = ld, .precision = precision};
+    w->parts = parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : parts;
+    w->part_rows = PANEL_BYTES / (sizeof(double) * ld * w->parts) + 1;
+
+    const uint64_t panel = w->parts * w->part_rows * ld;
+    w->cublas = cublas_library(error);
+    if (!w->cublas)
+        return error->status;
+    TRY(cublas_status(memory_hook_fails() ? CUBLAS_STATUS_ALLOC_FAILED
+                                          : w->cublas->create(&w->blas),
+                      "starting cuBLAS", error));
+    TRY(device_array_into(&w->padded_w, rank * ld, sizeof *w->padded_w, error));
+    TRY(cuda_status(cudaMemset(w->padded_w, 0, rank * ld * sizeof(double)), "room for W", error));
+    TRY(cuda_status(cudaStreamSynchronize(NULL), "room for W", error));
+    TRY(device_array_into(&w->grams, w->parts * rank * rank, sizeof *w->grams, error));
+    if (precision == PRECISION_DOUBLE)
+        return STATUS_OK;
+    TRY(device_array_into(&w->m, panel, sizeof *w->m, error));
+    return device_array_into(&w->a, panel, sizeof *w->a, error);
+}
+
+static void wide_close(struct wide *w)
+{
+    if (w->blas)
+        w->cublas->destroy(w->blas);
+    device_free(w->padded_w);
+    device_free(w->grams);
+    device_free(w->m);
+    device_free(w->a);
+    *w = (struct wide){0};
+}
+
+/* Grams += A' A of a panel of `rows` rows, the k-th part of it into the k-th Gram. */
+static enum status add_grams(struct wide *w, const double *a, uint64_t rows, struct error *error)
+{
+    const double one = 1;
+    const int rank = (int)w->rank, ld = (int)w->ld;
+    const uint64_t full = rows / w->part_rows, rest = rows % w->part_rows;
+    const long long step = (long long)(w->part_rows * w->ld);
+    if (full)
+        TRY(cublas_status(w->cublas->dgemm_strided_batched(
+                              w->blas, CUBLAS_OP_N, CUBLAS_OP_T, rank, rank, (int)w->part_rows,
+                              &one, a, ld, step, a, ld, step, &one, w->grams, rank,
+                              (long long)(w->rank * w->rank), (int)full),
+                          "Gram", error));
+    if (!rest)
+        return STATUS_OK;
+    const double *last = a + full * w->part_rows * w->ld;
+    return cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_T, rank, rank, (int)rest,
+                                          &one, last, ld, last, ld, &one,
+                                          w->grams + full * w->rank * w->rank, rank),
+                         "Gram", error);
+}
+
+/* Rows [first, first + count) of A = those of M, times W. *a_panel = these rows of A as doubles. */
+static enum status solve_panel(struct wide *w, const struct device_dense_rows *rows, uint64_t first,
+                               uint64_t count, const double **a_panel, struct error *error)
+{
+    const bool single = w->precision == PRECISION_SINGLE;
+    const double one = 1, zero = 0;
+    const int ld = (int)w->ld;
+    const uint64_t from = first * w->ld, entries = count * w->ld;
+    const double *in = single ? w->m : (const double *)rows->m + from;
+    double *out = single ? w->a : (double *)rows->a + from;
+    *a_panel = out;
+    if (single)
+        TRY(cuda_status(dense_widen((const float *)rows->m + from, w->m, entries, w->stream),
+                        "widening M", error));
+    TRY(cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_N, ld, (int)count,
+                                       (int)w->rank, &one, w->padded_w, ld, in, ld, &zero, out, ld),
+                      "solve", error));
+    if (!single)
+        return STATUS_OK;
+    return cuda_status(dense_narrow(w->a, (float *)rows->a + from, entries, w->stream),
+                       "narrowing A", error);
+}
+
+/* *a_panel = rows [first, first + count) of A as doubles. */
+static enum status load_panel(struct wide *w, const struct device_dense_rows *rows, uint64_t first,
+                              uint64_t count, const double **a_panel, struct error *error)
+{
+    const bool single = w->precision == PRECISION_SINGLE;
+    const uint64_t from = first * w->ld;
+    *a_panel = single ? w->a : (const double *)rows->a + from;
+    if (!single)
+        return STATUS_OK;
+    return cuda_status(dense_widen((const float *)rows->a + from, w->a, count * w->ld, w->stream),
+                       "widening A", error);
+}
+
+/* Panel after panel, each with its Gram: solved, or with M NULL only loaded. */
+static enum status by_panels(struct wide *w, const struct device_dense_rows *rows,
+                             struct error *error)
+{
+    const uint64_t panel = w->parts * w->part_rows;
+    const size_t bytes = w->parts * w->rank * w->rank * sizeof(double);
+    TRY(cublas_status(w->cublas->set_stream(w->blas, w->stream), "cuBLAS", error));
+    TRY(cuda_status(cudaMemsetAsync(w->grams, 0, bytes, w->stream), "Gram", error));
+    for (uint64_t first = 0; first < rows->count; first += panel) {
+        const uint64_t left = rows->count - first, n = left < panel ? left : panel;
+        const double *a;
+        if ((rows->m ? solve_panel : load_panel)(w, rows, first, n, &a, error) != STATUS_OK)
+            return error->status;
+        TRY(add_grams(w, a, n, error));
+    }
+    return cuda_status(
+        dense_sum_grams(w->grams, (uint32_t)w->parts, (uint32_t)w->rank, rows->raw, w->stream),
+        "Gram", error);
+}
+
+/* A = M W, where `matrix` (R x R, device) is W, and raw = A' A, for later work on the stream. */
+static enum status wide_solve(struct wide *w, const struct device_dense_rows *rows,
+                              const double *matrix, struct error *error)
+{
+    const size_t row = w->rank * sizeof(double), padded = w->ld * sizeof(double);
+    cudaError_t code = cudaMemcpy2DAsync(w->padded_w, padded, matrix, row, row, w->rank,
+                                         cudaMemcpyDeviceToDevice, w->stream);
+    TRY(cuda_status(code, "padding W", error));
+    return by_panels(w, rows, error);
+}
+
+/* raw = A' A; rows->m is not used, and A is only read. */
+static enum status wide_gram(struct wide *w, const struct device_dense_rows *rows,
+                             struct error *error)
+{
+    const struct device_dense_rows of_a = {.a = rows->a, .count = rows->count, .raw = rows->raw};
+    return by_panels(w, &of_a, error);
+}
+
+/* The R x R work of an update: V = the Hadamard product of the other modes' Grams, and W, by which
+ * M is multiplied, by Cholesky, or where V is ill-conditioned by V's eigenvectors. All arrays are
+ * in device memory, but for host_flags and host_v; all are owned. */
+struct inverse {
+    uint32_t rank;
+    enum precision precision; /* of factors and M                                */
+    double *v, *factor;       /* (R x R) each                                    */
+    double *values;           /* (R): eigenvalues                                */
+    int *flags;               /* enum dense_inverse_status, cuSOLVER's info      */
+    int *host_flags;          /* (2), pinned                                     */
+    bool by_eigenvectors;     /* after W, M is multiplied by V's eigenvectors, in factor */
+    struct dense_halt halt;   /* stops later steps where nothing waits; code: of the last W */
+    const struct cusolver_library *cusolver; /* NULL where R is small                    */
+    cusolverDnHandle_t solver;               /* likewise                                 */
+    double *work;                            /* (work_size) for cuSOLVER                 */
+    int work_size;
+    double *host_v; /* (R x R + R): V and its eigenvalues, for small R; host; NULL at first */
+};
+
+#define LOWER CUBLAS_FILL_MODE_LOWER
+
+static const char inverting[] = "the inverse of V";
+
+/* Where the flags are in their array. */
+enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
+
+/* Loads and starts cuSOLVER, which takes long and is needed only for large R. */
+static enum status open_solver(struct inverse *d, struct error *error)
+{
+    const int n = (int)d->rank;
+    int cholesky = 0, inverse = 0, eigen = 0;
+    d->cusolver = cusolver_library(error);
+    if (!d->cusolver)
+        return error->status;
+    TRY(cusolver_status(memory_hook_fails() ? CUSOLVER_STATUS_ALLOC_FAILED
+                                            : d->cusolver->create(&d->solver),
+                        "starting cuSOLVER", error));
+    TRY(cusolver_status(d->cusolver->dpotrf_room(d->solver, LOWER, n, d->factor, n, &cholesky),
+                        "Cholesky", error));
+    TRY(cusolver_status(d->cusolver->dpotri_room(d->solver, LOWER, n, d->factor, n, &inverse),
+                        "inverse", error));
+    TRY(cusolver_status(d->cusolver->dsyevd_room(d->solver, CUSOLVER_EIG_MODE_VECTOR, LOWER, n,
+                                                 d->factor, n, d->values, &eigen),
+                        "eigendecomposition", error));
+    d->work_size = cholesky > inverse ? cholesky : inverse;
+    if (eigen > d->work_size)
+        d->work_size = eigen;
+    return device_array_into(&d->work, (uint64_t)d->work_size + 1, sizeof *d->work, error);
+}
+
+/* The caller closes *d, also after a failure. STATUS_MEMORY; STATUS_INPUT where R is large and
+ * there is no cuSOLVER. */
+static enum status inverse_open(struct inverse *d, uint32_t rank, enum precision precision,
+                                struct error *error)
+{
+    const uint64_t entries = (uint64_t)rank * rank;
+    *d = (struct inverse){.rank = rank, .precision = precision};
+    TRY(device_array_into(&d->v, entries, sizeof *d->v, error));
+    TRY(device_array_into(&d->factor, entries, sizeof *d->factor, error));
+    TRY(device_array_into(&d->values, rank, sizeof *d->values, error));
+    TRY(device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error));
+    d->host_flags = device_pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
+    if (!d->host_flags)
+        return error->status;
+    return rank > DENSE_INVERSE_SMALL ? open_solver(d, error) : STATUS_OK;
+}
+
+/* Accepts a zeroed one. */
+static void inverse_close(struct inverse *d)
+{
+    if (d->solver)
+        d->cusolver->destroy(d->solver);
+    device_free(d->v);
+    device_free(d->factor);
+    device_free(d->values);
+    device_free(d->flags);
+    device_free(d->work);
+    device_pinned_free(d->host_flags);
+    memory_free(d->host_v);
+    *d = (struct inverse){0};
+}
+
+/* V is inverted where that costs few digits of A V = M: multiplying M by an explicit inverse has a
+ * relative error of cond(V) eps. Otherwise M is multiplied by V's eigenvectors, which keeps A V
+ * close to M for any condition. */
+static double least_pivot(const struct inverse *d)
+{
+    return d->precision == PRECISION_SINGLE ? 1e-4 : 1e-6;
+}
+
+/* Eigenvalues up to this times the largest are rounding errors: of V, or of M and A as floats. */
+static double eigenvalue_tolerance(const struct inverse *d)
+{
+    return d->rank * (d->precision == PRECISION_SINGLE ? (double)FLT_EPSILON : DBL_EPSILON);
+}
+
+/* Copies the flags to the host; waits for the stream. */
+static enum status fetch_flags(struct inverse *d, cudaStream_t stream, struct error *error)
+{
+    return device_fetch(d->host_flags, d->flags, FLAG_COUNT * sizeof(int), stream, inverting,
+                        error);
+}
+
+/* W by cuSOLVER's Cholesky decomposition. */
+static enum status invert_large(struct inverse *d, const struct dense_modes *modes, double ridge,
+                                double *w, cudaStream_t stream, struct error *error)
+{
+    const int n = (int)d->rank;
+    int *flag = d->flags + FLAG_STATUS, *info = d->flags + FLAG_INFO;
+    TRY(cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error));
+    TRY(cuda_status(dense_inverse_hadamard(modes, ridge, d->v, d->factor, stream),
+                    "Hadamard product", error));
+    TRY(cusolver_status(
+        d->cusolver->dpotrf(d->solver, LOWER, n, d->factor, n, d->work, d->work_size, info),
+        "Cholesky", error));
+    TRY(cuda_status(
+        dense_inverse_check(d->v, d->factor, d->rank, least_pivot(d), info, flag, stream),
+        "Cholesky", error));
+    TRY(cusolver_status(
+        d->cusolver->dpotri(d->solver, LOWER, n, d->factor, n, d->work, d->work_size, info),
+        "inverse", error));
+    return cuda_status(dense_inverse_finish(modes, d->factor, flag, w, stream), inverting, error);
+}
+
+static enum status invert_small(struct inverse *d, const struct dense_modes *modes, double ridge,
+                                double *w, cudaStream_t stream, struct error *error)
+{
+    return cuda_status(dense_inverse_small(modes, ridge, least_pivot(d), d->v, w,
+                                           d->flags + FLAG_STATUS, d->halt, stream),
+                       inverting, error);
+}
+
+/* factor, values = eigenvectors and eigenvalues of factor, by cuSOLVER. Waits for the stream. */
+static enum status decompose_large(struct inverse *d, cudaStream_t stream, struct error *error)
+{
+    const int n = (int)d->rank;
+    TRY(cusolver_status(d->cusolver->set_stream(d->solver, stream), "cuSOLVER", error));
+    TRY(cusolver_status(d->cusolver->dsyevd(d->solver, CUSOLVER_EIG_MODE_VECTOR, LOWER, n,
+                                            d->factor, n, d->values, d->work, d->work_size,
+                                            d->flags + FLAG_INFO),
+                        "eigendecomposition", error));
+    TRY(fetch_flags(d, stream, error));
+    if (d->host_flags[FLAG_INFO] == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_NUMERICAL,
+                     "the eigendecomposition of the Grams' product does not converge");
+}
+
+/* The same by LAPACK on the host: for a small V, loading cuSOLVER would take longer than the rest
+ * of a short run. Waits for the stream. */
+static enum status decompose_small(struct inverse *d, cudaStream_t stream, struct error *error)
+{
+    const uint64_t n = d->rank, bytes = n * n * sizeof(double);
+    if (!d->host_v)
+        d->host_v = memory_array(n * n + n, sizeof *d->host_v, error);
+    if (!d->host_v)
+        return error->status;
+    double *values = d->host_v + n * n;
+    TRY(device_fetch(d->host_v, d->factor, bytes, stream, inverting, error));
+    TRY(symmetric_eigen(d->host_v, n, values, error));
+    cudaError_t code = cudaMemcpyAsync(d->factor, d->host_v, bytes, cudaMemcpyHostToDevice, stream);
+    TRY(cuda_status(code, inverting, error));
+    code = cudaMemcpyAsync(d->values, values, n * sizeof *values, cudaMemcpyHostToDevice, stream);
+    return cuda_status(code, inverting, error);
+}
+
+/* W from the eigendecomposition of the V that is in d->v. */
+static enum status decompose(struct inverse *d, const struct dense_modes *modes, double *w,
+                             cudaStream_t stream, struct error *error)
+{
+    const bool is_large = d->rank > DENSE_INVERSE_SMALL;
+    TRY(cuda_status(dense_inverse_equilibrate(d->v, d->rank, d->factor, stream),
+                    "eigendecomposition", error));
+    if ((is_large ? decompose_large : decompose_small)(d, stream, error) != STATUS_OK)
+        return error->status;
+    return cuda_status(dense_inverse_eigenvectors(modes, d->v, d->factor, d->values,
+                                                  eigenvalue_tolerance(d), w, stream),
+                       "eigenvectors", error);
+}
+
+/* w (R x R, device) = W as device_dense_inverse says. Waits for the stream, unless there is a halt.
+ * STATUS_NUMERICAL where the eigendecomposition does not converge; errors of lapack_library. */
+static enum status find_inverse(struct inverse *d, const struct dense_modes *modes, double ridge,
+                                double *w, cudaStream_t stream, struct error *error)
+{
+    const bool is_large = d->rank > DENSE_INVERSE_SMALL;
+    d->halt.code++;
+    d->by_eigenvectors = false;
+    if ((is_large ? invert_large : invert_small)(d, modes, ridge, w, stream, error) != STATUS_OK)
+        return error->status;
+    if (d->halt.halt)
+        return STATUS_OK;
+    TRY(fetch_flags(d, stream, error));
+    d->by_eigenvectors = d->host_flags[FLAG_STATUS] == DENSE_INVERSE_SINGULAR;
+    return d->by_eigenvectors ? decompose(d, modes, w, stream, error) : STATUS_OK;
+}
 
 #define PANEL_ROWS 65536 /* that are multiplied by the eigenvectors at a time */
 
@@ -24,9 +380,9 @@ struct device_dense {
     enum precision precision;
 
     /* used on the stream of passes */
-    int wide;                         /* rows are too long for dense_apply */
-    struct device_dense_wide by_blas; /* where wide                    */
-    uint32_t processors;              /* multiprocessors of the device */
+    int wide;            /* rows are too long for dense_apply */
+    struct wide by_blas; /* where wide                    */
+    uint32_t processors; /* multiprocessors of the device */
     uint32_t solve_blocks, inner_blocks;
     double *partial;    /* results of solve_blocks or inner_blocks thread blocks; device, owned */
     double *inner;      /* (R): diagonal of M' A of the last solve; device, owned               */
@@ -35,9 +391,11 @@ struct device_dense {
                                               * it is used */
     int turn;                                /* the one recorded last */
     struct device_dense_rows solved;         /* those of the last solve; raw is not used */
-    struct device_dense_extrapolate extrapolate;
+    uint32_t extrapolate_blocks;             /* thread blocks of an extrapolation, where not wide */
+    double
+        *extrapolate_partial; /* their results; NULL until it is opened, or wide; device, owned */
 
-    struct device_dense_inverse inverse; /* used on the side stream */
+    struct inverse inverse; /* used on the side stream */
     double *system; /* of dense_nonneg_prepare; NULL where no mode is nonnegative; device, owned */
 };
 
@@ -50,8 +408,7 @@ static enum status open_passes(struct device_dense *d, struct error *error)
     d->processors = (uint32_t)multiprocessors;
     d->inner_blocks = d->processors * INNER_BLOCKS;
     if (d->wide) {
-        TRY(device_dense_wide_open(&d->by_blas, d->rank, d->ld, d->precision, d->place.pass,
-                                   error));
+        TRY(wide_open(&d->by_blas, d->rank, d->ld, d->precision, d->place.pass, error));
     } else {
         TRY(cuda_status(dense_apply_blocks(device, d->ld, d->precision, &d->solve_blocks),
                         "the solve's kernel", error));
@@ -80,7 +437,7 @@ enum status device_dense_open(struct device_dense **opened, const struct device_
     d->precision = precision;
     d->wide = ld > DENSE_SOLVE_LD;
     TRY_OR(failed, open_passes(d, error));
-    TRY_OR(failed, device_dense_inverse_open(&d->inverse, d->rank, precision, error));
+    TRY_OR(failed, inverse_open(&d->inverse, d->rank, precision, error));
     *opened = d;
     return STATUS_OK;
 failed:
@@ -92,9 +449,9 @@ void device_dense_close(struct device_dense *d)
 {
     if (!d)
         return;
-    device_dense_wide_close(&d->by_blas);
-    device_dense_inverse_close(&d->inverse);
-    device_dense_extrapolate_close(&d->extrapolate);
+    wide_close(&d->by_blas);
+    inverse_close(&d->inverse);
+    device_free(d->extrapolate_partial);
     for (int i = 0; i < DEVICE_DENSE_PASSES; i++)
         device_event_destroy(d->passed[i]);
     device_free(d->partial);
@@ -118,7 +475,7 @@ bool device_dense_singular(const struct device_dense *d)
 enum status device_dense_inverse(struct device_dense *d, const struct dense_modes *modes,
                                  double ridge, double *w, struct error *error)
 {
-    return device_dense_inverse_compute(&d->inverse, modes, ridge, w, d->place.side, error);
+    return find_inverse(&d->inverse, modes, ridge, w, d->place.side, error);
 }
 
 /* *streams = those of a pass that begins now, with the event that is recorded after it. */
@@ -149,7 +506,7 @@ static enum status multiply(struct device_dense *d, const struct device_dense_ro
                             struct error *error)
 {
     if (d->wide) {
-        TRY(device_dense_wide_solve(&d->by_blas, rows, w, error));
+        TRY(wide_solve(&d->by_blas, rows, w, error));
         return join(streams, error);
     }
     const struct dense_apply_args args = {.m = rows->m,
@@ -166,24 +523,14 @@ static enum status multiply(struct device_dense *d, const struct device_dense_ro
     return cuda_status(dense_apply(&args, d->precision, streams), "solve", error);
 }
 
-/* The rows of A = (M W) Q', by way of `panel`, which has room for them; Q' is d->inverse.factor. */
-static enum status multiply_panel(struct device_dense *d, const struct device_dense_rows *rows,
-                                  const double *w, void *panel, struct error *error)
-{
-    const struct dense_streams alone = {d->place.pass, d->place.pass, NULL};
-    const struct device_dense_rows first = {rows->m, panel, rows->count, rows->raw};
-    const struct device_dense_rows second = {panel, rows->a, rows->count, rows->raw};
-    TRY(multiply(d, &first, w, &alone, error));
-    return multiply(d, &second, d->inverse.factor, &alone, error);
-}
-
-/* A = (M W) Q', panel by panel of rows. */
+/* A = (M W) Q', panel by panel of rows; Q' is d->inverse.factor. */
 static enum status multiply_twice(struct device_dense *d, const struct device_dense_rows *rows,
                                   const double *w, const struct dense_streams *streams,
                                   struct error *error)
 {
     const uint64_t row_bytes = d->ld * precision_bytes(d->precision);
     const cudaStream_t stream = d->place.pass;
+    const struct dense_streams alone = {stream, stream, NULL};
     void *panel;
     cudaError_t code = memory_hook_fails()
                            ? cudaErrorMemoryAllocation
@@ -191,13 +538,15 @@ static enum status multiply_twice(struct device_dense *d, const struct device_de
     TRY(cuda_status(code, "solve", error));
     for (uint64_t i = 0; i < rows->count; i += PANEL_ROWS) {
         const uint64_t left = rows->count - i;
-        const struct device_dense_rows some = {.m = (const char *)rows->m + i * row_bytes,
-                                               .a = (char *)rows->a + i * row_bytes,
-                                               .count = left < PANEL_ROWS ? left : PANEL_ROWS,
-                                               .raw = rows->raw};
-        if (multiply_panel(d, &some, w, panel, error) != STATUS_OK)
-            break;
+        const uint64_t count = left < PANEL_ROWS ? left : PANEL_ROWS;
+        const struct device_dense_rows first = {(const char *)rows->m + i * row_bytes, panel, count,
+                                                rows->raw};
+        const struct device_dense_rows second = {panel, (char *)rows->a + i * row_bytes, count,
+                                                 rows->raw};
+        TRY_OR(done, multiply(d, &first, w, &alone, error));
+        TRY_OR(done, multiply(d, &second, d->inverse.factor, &alone, error));
     }
+done:
     cudaFreeAsync(panel, stream);
     TRY(error->status);
     TRY(device_dense_gram(d, rows, error));
@@ -262,10 +611,36 @@ enum status device_dense_apply_nonneg(struct device_dense *d, const struct devic
     return join(&streams, error);
 }
 
+static const char extrapolating[] = "extrapolation";
+
 enum status device_dense_open_extrapolate(struct device_dense *d, struct error *error)
 {
-    return device_dense_extrapolate_open(&d->extrapolate, d->place.device, d->ld, d->precision,
-                                         d->wide ? &d->by_blas : NULL, error);
+    if (d->wide)
+        return STATUS_OK;
+    TRY(cuda_status(
+        dense_extrapolate_blocks(d->place.device, d->ld, d->precision, &d->extrapolate_blocks),
+        extrapolating, error));
+    const uint64_t most = d->extrapolate_blocks > MAX_ORDER ? d->extrapolate_blocks : MAX_ORDER;
+    return device_array_into(&d->extrapolate_partial, most * dense_apply_partial(d->ld),
+                             sizeof *d->extrapolate_partial, error);
+}
+
+/* S = Y of all modes, and raw = Y'Y, by cuBLAS. */
+static enum status extrapolate_wide(struct device_dense *d,
+                                    const struct dense_extrapolate_args *args, double *raw,
+                                    const struct dense_streams *streams, struct error *error)
+{
+    const uint64_t square = (uint64_t)args->rank * args->rank;
+    const uint64_t row_bytes = args->ld * precision_bytes(d->precision);
+    TRY(cuda_status(dense_extrapolate(args, d->precision, streams->pass), extrapolating, error));
+    for (int n = 0; n < args->modes; n++) {
+        const struct dense_extrapolate_mode *mode = &args->mode[n];
+        const struct device_dense_rows rows = {.a = (char *)mode->s + mode->first * row_bytes,
+                                               .count = mode->count,
+                                               .raw = raw + (uint64_t)n * square};
+        TRY(wide_gram(&d->by_blas, &rows, error));
+    }
+    return cuda_status(dense_streams_join(streams), extrapolating, error);
 }
 
 enum status device_dense_extrapolate(struct device_dense *d,
@@ -277,7 +652,11 @@ enum status device_dense_extrapolate(struct device_dense *d,
     args.ld = (uint32_t)d->ld;
     args.rank = d->rank;
     TRY(next_pass(d, &streams, error));
-    return device_dense_extrapolate_rows(&d->extrapolate, &args, raw, &streams, error);
+    if (d->wide)
+        return extrapolate_wide(d, &args, raw, &streams, error);
+    return cuda_status(dense_extrapolate_gram(&args, d->precision, d->extrapolate_partial,
+                                              d->extrapolate_blocks, raw, &streams),
+                       extrapolating, error);
 }
 
 enum status device_dense_extrapolated(struct device_dense *d,
@@ -286,14 +665,14 @@ enum status device_dense_extrapolated(struct device_dense *d,
 {
     struct dense_extrapolate_args args = *asked;
     args.rank = d->rank;
-    return cuda_status(dense_extrapolated_norms(&args, raw, d->place.side), "extrapolation", error);
+    return cuda_status(dense_extrapolated_norms(&args, raw, d->place.side), extrapolating, error);
 }
 
 enum status device_dense_gram(struct device_dense *d, const struct device_dense_rows *rows,
                               struct error *error)
 {
     if (d->wide)
-        return device_dense_wide_gram(&d->by_blas, rows, error);
+        return wide_gram(&d->by_blas, rows, error);
     const struct dense_apply_args args = {.m = rows->a,
                                           .rows = rows->count,
                                           .ld = (uint32_t)d->ld,

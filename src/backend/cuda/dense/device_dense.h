@@ -15,13 +15,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend/cuda/dense/device_dense_rows.h"
 #include "base/error.h"
 #include "kernels/dense/dense_extrapolate.h"
 #include "kernels/dense/dense_inverse.h"
 #include "numerics/precision.h"
 
 struct device_dense; /* library handles and arrays */
+
+/* The rows of M and of a factor matrix A that a pass of the dense steps works on. Device pointers.
+ */
+struct device_dense_rows {
+    const void *m; /* (count x ld)                                                  */
+    void *a;       /* (count x ld), not M; its columns R to ld become zero          */
+    uint64_t count;
+    double *raw; /* (R x R) = A' A, which is there when the side stream gets there; the next pass
+                  * must wait for that                                              */
+};
 
 #define DEVICE_DENSE_PASSES 256 /* whose events device_dense_passed keeps */
 

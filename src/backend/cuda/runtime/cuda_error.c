@@ -1,8 +1,37 @@
 #include "backend/cuda/runtime/cuda_error.h"
 
-#include <stdbool.h>
+#include <stdatomic.h>
 
-#include "backend/cuda/runtime/cuda_fault.h"
+static atomic_long countdown = -1;
+static atomic_bool fired, lasts, is_set;
+static atomic_int failure;
+
+void cuda_fault_set(long k, cudaError_t code, bool lasting)
+{
+    atomic_store(&is_set, false);
+    atomic_store(&fired, false);
+    atomic_store(&lasts, lasting);
+    atomic_store(&failure, (int)code);
+    atomic_store(&countdown, k);
+    atomic_store(&is_set, k >= 0);
+}
+
+bool cuda_fault_fired(void)
+{
+    return atomic_load(&fired);
+}
+
+/* Counts an answer of the GPU, and returns it or its replacement. */
+static cudaError_t answer_of(cudaError_t answer)
+{
+    if (!atomic_load_explicit(&is_set, memory_order_relaxed))
+        return answer;
+    long left = atomic_fetch_sub(&countdown, 1);
+    if (left > 0 || (left < 0 && !atomic_load(&lasts)))
+        return answer;
+    atomic_store(&fired, true);
+    return (cudaError_t)atomic_load(&failure);
+}
 
 /* Errors after which every call of the process fails and all of its device memory is lost: "the
  * process must be terminated and relaunched" (CUDA Runtime API, cudaError_t), or the GPU itself is
@@ -34,7 +63,7 @@ static bool is_lasting(cudaError_t code)
 enum status cuda_status(cudaError_t code, const char *what, struct error *error)
 {
     int device = 0;
-    code = cuda_fault_answer(code);
+    code = answer_of(code);
     if (code == cudaSuccess)
         return STATUS_OK;
     (void)cudaGetLastError();
