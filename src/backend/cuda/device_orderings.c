@@ -5,7 +5,6 @@
 #include "backend/cuda/device_part.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
-#include "backend/cuda/tensor/device_cache_tiles.h"
 #include "backend/cuda/tensor/device_coo.h"
 #include "backend/cuda/tensor/device_fibers.h"
 #include "backend/cuda/tensor/device_mode_groups.h"

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/tensor/device_block_finder.h"
 #include "backend/cuda/tensor/device_pairs.h"
-#include "backend/cuda/tensor/device_piecewise_sort.h"
 #include "base/memory.h"
 #include "kernels/tensor/linearise.h"
 #include "tensor/ordering_moves.h"
@@ -16,9 +14,13 @@ struct build {
     struct device_coo *x;
     const struct device_pool *pool; /* x's */
     struct device_pairs pairs;      /* lines and values, or keys and positions */
-    struct device_block_finder blocks;
     const struct device_blco_options *options;
     cudaStream_t stream;
+
+    /* Of the sorted nonzeros: */
+    const uint64_t *line; /* pairs.key[0], or NULL where pairs.payload[0] has positions in x    */
+    uint8_t *flag;        /* (nnz): the first nonzero of a block; device, owned             */
+    uint64_t *count;      /* (1) device, owned                                              */
 };
 
 /* pairs = room for lines and values: x's own arrays if options->last. */
@@ -61,7 +63,7 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
         return error->status;
     const struct line_pieces_nonzeros x = {line, value, b->nnz, moves, 0};
     *error = (struct error){0};
-    return device_piecewise_sort(p, &x, sorted, bits, w->pool, error);
+    return device_pairs_sort_pieces(p, &x, sorted, bits, w->pool, error);
 }
 
 /* b->index = the lines as indices, in place. */
@@ -118,19 +120,139 @@ static int lowest_of(const struct device_blco_options *options)
     return options->lowest ? *options->lowest : -1;
 }
 
+static const char cutting[] = "cutting the tensor into blocks";
+
+static bool is_cut(const struct ordering *o)
+{
+    return o->cut < o->line_bits;
+}
+
+/* *nblocks = how many blocks the ordering's cut makes; w->flag says where they begin. Waits for the
+ * stream. STATUS_MEMORY. */
+static enum status count_blocks(struct build *w, const struct ordering *o, uint64_t *nblocks,
+                                struct error *error)
+{
+    const uint64_t nnz = w->x->nnz;
+    cudaError_t code;
+    *nblocks = nnz > 0;
+    if (!is_cut(o))
+        return STATUS_OK;
+    if (!w->flag)
+        w->flag = device_pool_take(w->pool, nnz, sizeof *w->flag, error);
+    if (!w->count)
+        w->count = device_pool_take(w->pool, 1, sizeof *w->count, error);
+    if (!w->flag || !w->count)
+        return error->status;
+
+    if (w->line) {
+        code = linearise_flag_lines(w->line, o->cut, w->flag, w->count, nnz, w->stream);
+    } else {
+        struct linearise_coordinates coordinates = device_coo_coordinates(w->x);
+        uint32_t above[MAX_ORDER];
+        for (int n = 0; n < o->order; n++)
+            above[n] = (uint32_t)(((UINT64_C(1) << o->mode_bits[n]) - 1) & ~o->field[n].mask);
+        code = linearise_flag_coordinates(&coordinates, above, w->pairs.payload[0],
+                                          w->pairs.payload_size, w->flag, w->count, nnz, w->stream);
+    }
+    TRY(cuda_status(code, cutting, error));
+    return device_fetch(nblocks, w->count, sizeof *nblocks, w->stream, cutting, error);
+}
+
+/* first (nblocks, device) = the first nonzero of each block. */
+static enum status find_first(struct build *w, uint64_t *first, struct error *error)
+{
+    size_t bytes = 0;
+    const uint64_t nnz = w->x->nnz;
+    cudaError_t code = linearise_select(NULL, &bytes, w->flag, first, w->count, nnz, w->stream);
+    TRY(cuda_status(code, cutting, error));
+    void *temporary = device_pool_take(w->pool, bytes, 1, error);
+    if (!temporary)
+        return error->status;
+    code = linearise_select(temporary, &bytes, w->flag, first, w->count, nnz, w->stream);
+    device_pool_give(w->pool, temporary);
+    return cuda_status(code, cutting, error);
+}
+
+/* host (words of a line x nblocks) = the lines of the nonzeros `first` (nblocks, device). line and
+ * at (nblocks x 8 bytes, device): scratch. Asynchronous. */
+static cudaError_t fetch_lines(struct build *w, const struct ordering *o, const uint64_t *first,
+                               uint64_t nblocks, uint64_t *line, void *at, uint64_t *host)
+{
+    struct linearise_coordinates coordinates = device_coo_coordinates(w->x);
+    int size = w->line ? (int)sizeof *w->line : w->pairs.payload_size;
+    const void *from = w->line ? (const void *)w->line : w->pairs.payload[0];
+    cudaError_t code = linearise_gather(from, size, first, sizeof *first, w->line ? line : at, size,
+                                        nblocks, w->stream);
+    for (int word = 0; code == cudaSuccess && 64 * word < o->line_bits; word++) {
+        struct bit_moves moves;
+        ordering_moves_create(&moves, NULL, o, ORDERING_LINE, word);
+        if (!w->line)
+            code = linearise_gather_words(&coordinates, at, size, line, nblocks, &moves, w->stream);
+        if (code == cudaSuccess)
+            code = cudaMemcpyAsync(host + (uint64_t)word * nblocks, line, nblocks * sizeof *line,
+                                   cudaMemcpyDeviceToHost, w->stream);
+    }
+    return code;
+}
+
+/* block (nblocks), zeroed = the table of the blocks that count_blocks has found. Waits for the
+ * stream. STATUS_MEMORY. */
+static enum status fill_table(struct build *w, const struct ordering *o, uint64_t nblocks,
+                              struct blco_block *block, struct error *error)
+{
+    const struct device_pool *pool = w->pool;
+    const uint64_t nnz = w->x->nnz, words = (uint64_t)(o->line_bits + 63) / 64;
+    uint64_t *first = device_pool_take(pool, nblocks, sizeof *first, error);
+    uint64_t *line = device_pool_take(pool, nblocks, sizeof *line, error);
+    void *at = device_pool_take(pool, nblocks, sizeof(uint64_t), error);
+    uint64_t *host_first = memory_array(nblocks, sizeof *host_first, error);
+    uint64_t *host_line = memory_array(nblocks, words * sizeof *host_line, error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, find_first(w, first, error));
+    cudaError_t code = cudaMemcpyAsync(host_first, first, nblocks * sizeof *first,
+                                       cudaMemcpyDeviceToHost, w->stream);
+    TRY_OR(done, cuda_status(code, cutting, error));
+    TRY_OR(done,
+           cuda_status(fetch_lines(w, o, first, nblocks, line, at, host_line), cutting, error));
+    TRY_OR(done, cuda_status(cudaStreamSynchronize(w->stream), cutting, error));
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < nblocks; i++) {
+        uint64_t own[MAX_LINE_WORDS];
+        for (int word = 0; 64 * word < o->line_bits; word++)
+            own[word] = host_line[(uint64_t)word * nblocks + i];
+        block[i].first = host_first[i];
+        block[i].count = (i + 1 < nblocks ? host_first[i + 1] : nnz) - host_first[i];
+        ordering_base(o, own, block[i].base);
+    }
+done:
+    device_pool_give(pool, first);
+    device_pool_give(pool, line);
+    device_pool_give(pool, at);
+    memory_free(host_first);
+    memory_free(host_line);
+    return error->status;
+}
+
 /* Chooses between one and two index words and cuts the nonzeros into blocks. */
 static enum status find_blocks(struct device_blco *b, struct build *w, struct error *error)
 {
     struct ordering *o = &b->ordering;
     uint64_t nblocks;
-    TRY(device_block_finder_count(&w->blocks, o, &nblocks, error));
+    TRY(count_blocks(w, o, &nblocks, error));
     if (w->options->index_bits == 0 && !w->options->tile && nblocks > 1 &&
         b->nnz / nblocks < BLCO_FEW_NONZEROS) {
         ordering_create_lowest(o, o->kind, lowest_of(w->options), &b->shape, 128);
-        TRY(device_block_finder_count(&w->blocks, o, &nblocks, error));
+        TRY(count_blocks(w, o, &nblocks, error));
     }
     b->nblocks = nblocks;
-    return device_block_finder_table(&w->blocks, o, nblocks, &b->block, error);
+    b->block = memory_zeros(nblocks, sizeof *b->block, error);
+    if (!b->block)
+        return error->status;
+    if (is_cut(o))
+        return fill_table(w, o, nblocks, b->block, error);
+    if (nblocks > 0)
+        b->block->count = w->x->nnz;
+    return STATUS_OK;
 }
 
 static enum status lay_out(struct device_blco *b, const struct device_blco_options *options,
@@ -148,18 +270,17 @@ enum status device_blco_build(struct device_blco *b, struct device_coo *x,
                               const struct device_blco_options *options, struct error *error)
 {
     const bool lines = x->line != NULL;
-    struct build w = {
-        .x = x, .pool = x->pool, .blocks = {.x = x}, .options = options, .stream = x->pool->stream};
+    struct build w = {.x = x, .pool = x->pool, .options = options, .stream = x->pool->stream};
     *b = (struct device_blco){.shape = x->shape, .nnz = x->nnz};
     TRY(lay_out(b, options, error));
     if ((lines ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
         goto done;
-    w.blocks.line = lines ? w.pairs.key[0] : NULL;
-    w.blocks.position = lines ? NULL : w.pairs.payload[0];
+    w.line = lines ? w.pairs.key[0] : NULL;
     TRY_OR(done, find_blocks(b, &w, error));
     (lines ? store_lines : gather_nonzeros)(b, &w, error);
 done:
-    device_block_finder_close(&w.blocks);
+    device_pool_give(w.pool, w.flag);
+    device_pool_give(w.pool, w.count);
     device_pairs_give(&w.pairs, w.pool);
     if (error->status != STATUS_OK) {
         (void)cudaStreamSynchronize(w.stream);

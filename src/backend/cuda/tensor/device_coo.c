@@ -4,6 +4,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "kernels/tensor/linearise.h"
+#include "kernels/tensor/part.h"
 #include "tensor/ordering_moves.h"
 
 static const char doing[] = "sorting the nonzeros";
@@ -142,6 +143,62 @@ enum status device_coo_sort(struct device_coo *d, struct error *error)
         return error->status;
     d->sorted = true;
     return STATUS_OK;
+}
+
+static const char dividing[] = "decoding a part of the tensor on the GPU";
+
+enum status device_coo_touched(const struct device_coo *d, int n, unsigned char *touched,
+                               uint64_t rows, struct error *error)
+{
+    cudaStream_t stream = d->pool->stream;
+    uint8_t *marks = device_pool_take(d->pool, rows, sizeof *marks, error);
+    if (!marks)
+        return error->status;
+    TRY_OR(done, cuda_status(cudaMemsetAsync(marks, 0, rows, stream), dividing, error));
+    TRY_OR(done, cuda_status(part_touch(d->index[n], d->nnz, marks, stream), dividing, error));
+    device_fetch(touched, marks, rows, stream, dividing, error);
+done:
+    device_pool_give(d->pool, marks);
+    return error->status;
+}
+
+enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *place, uint64_t rows,
+                                struct error *error)
+{
+    cudaStream_t stream = d->pool->stream;
+    uint32_t *to = device_pool_take(d->pool, rows, sizeof *to, error);
+    if (!to)
+        return error->status;
+    cudaError_t code =
+        cudaMemcpyAsync(to, place, rows * sizeof *to, cudaMemcpyHostToDevice, stream);
+    TRY_OR(done, cuda_status(code, dividing, error));
+    TRY_OR(done, cuda_status(part_renumber(d->index[n], d->nnz, to, stream), dividing, error));
+    cuda_status(cudaStreamSynchronize(stream), dividing, error);
+done:
+    device_pool_give(d->pool, to);
+    return error->status;
+}
+
+enum status device_coo_linearise(struct device_coo *d, const struct shape *shape,
+                                 struct error *error)
+{
+    struct bit_moves moves;
+    d->shape = *shape;
+    ordering_common(&d->ordering, shape);
+    if (d->ordering.line_bits > 64 || d->nnz == 0)
+        return STATUS_OK;
+    d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
+    if (!d->line)
+        return error->status;
+    const struct linearise_coordinates coordinates = device_coo_coordinates(d);
+    ordering_moves_create(&moves, NULL, &d->ordering, ORDERING_LINE, 0);
+    cudaError_t code =
+        linearise_gather_words(&coordinates, NULL, 0, d->line, d->nnz, &moves, d->pool->stream);
+    for (int n = 0; n < d->shape.order; n++) {
+        device_pool_give(d->pool, d->index[n]);
+        d->index[n] = NULL;
+    }
+    return cuda_status(code, dividing, error);
 }
 
 void device_coo_free(struct device_coo *d)

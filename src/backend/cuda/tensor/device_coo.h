@@ -1,6 +1,5 @@
 /* The nonzeros in device memory: copied or decoded once, sorted once; every ordering is built from
- * them. Implemented in device_coo.c, device_coo_upload.c, device_coo_decode.c and
- * device_coo_part.c. */
+ * them. Implemented in device_coo.c, device_coo_upload.c and device_coo_decode.c. */
 #ifndef BLCO_DEVICE_COO_H
 #define BLCO_DEVICE_COO_H
 

@@ -1,102 +1,437 @@
 #include "backend/cuda/tensor/device_coo.h"
 
+#include <omp.h>
+#include <string.h>
+
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/tensor/device_decoder.h"
 #include "base/memory.h"
 #include "formats/blco/decoded_layout.h"
 #include "formats/blco/packed_tensor.h"
+#include "formats/blco/segment_pack.h"
+#include "formats/blco/segment_rows.h"
+#include "kernels/packed/unpack.h"
+#include "kernels/tensor/part.h"
 
-/* Decodes all segments, some at a time: to lines, or to words, which become coordinates. */
-static enum status decode(const struct device_coo *d, const struct device_decoder *w,
-                          uint64_t *const *word, struct error *error)
-{
-    uint64_t first = 0;
-    for (uint64_t s = 0; s < w->segments; s += w->at_once) {
-        uint64_t end = w->segments - s < w->at_once ? w->segments : s + w->at_once;
-        uint64_t nnz = device_decoder_nnz(w, s, end);
-        uint64_t *line[PACKED_WORDS] = {d->line ? d->line + first : word[0], word[1]};
-        struct unpack_coordinates_args split = {
-            .layout = w->layout, .index = {word[0], word[1]}, .nnz = nnz};
-        TRY(device_decoder_unpack(w, s, end, line, d->value + first, error));
-        for (int n = 0; n < d->shape.order && !d->line; n++)
-            split.coordinate[n] = d->index[n] + first;
-        if (!d->line)
-            TRY(cuda_status(unpack_coordinates_launch(&split, d->pool->stream),
-                            "decoding the tensor on the GPU", error));
-        first += nnz;
-    }
-    return STATUS_OK;
-}
+#define DECODER_NNZ (1 << 22) /* nonzeros that are decoded at a time, at most */
 
-/* Takes the arrays of nonzeros, and sets the layout to which the file is decoded. */
-static enum status prepare(struct device_coo *d, struct packed_layout *layout, struct error *error)
+/* Segments of a .blco file, which are copied to device memory as they are and decoded there, some
+ * at a time. */
+struct decoder {
+    const struct blco_file *file;   /* borrowed                                               */
+    const struct device_pool *pool; /* of the arrays; borrowed                                */
+    struct packed_layout layout;    /* of the words to which nonzeros are decoded             */
+    uint64_t *number;               /* (segments) their numbers in the file, ascending; owned */
+    uint64_t segments;
+    uint64_t at_once;               /* segments that are decoded at a time                    */
+    uint64_t size;                  /* bytes of all segments                                  */
+    struct unpack_segment *host;    /* (segments); owned                                      */
+    struct unpack_segment *segment; /* (segments); device, owned                              */
+    struct packed_spread *spread;   /* (1); device, owned                                     */
+    int *damaged;                   /* (1); device, owned                                     */
+    uint8_t *bytes;                 /* device, owned                                          */
+};
+
+_Static_assert(DECODER_NNZ >= BLCO_SEGMENT_NNZ, "a segment is decoded at a time");
+
+static const char doing[] = "decoding the tensor on the GPU";
+
+/* Takes room and fills the tables. The caller has set d->file, pool, layout, number and segments;
+ * the other members are 0. *d owns `number` from now on, after a failure too. The segments' room
+ * has at least `room` bytes. The caller closes *d, after a failure too. STATUS_MEMORY. */
+static enum status decoder_open(struct decoder *d, uint64_t room, struct error *error)
 {
-    d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
-    if (!d->value)
+    const struct device_pool *pool = d->pool;
+    struct packed_spread spread;
+    d->at_once = DECODER_NNZ / d->file->header->segment_nnz;
+    d->host = memory_array(d->segments, sizeof *d->host, error);
+    if (!d->host)
         return error->status;
-    if (d->ordering.line_bits <= 64) {
-        decoded_layout_of_line(layout, &d->ordering, &d->shape);
-        d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
+    for (uint64_t k = 0; k < d->segments; k++) {
+        const struct blco_file_segment *s = &d->file->segment[d->number[k]];
+        d->host[k] = (struct unpack_segment){d->size, s->ngroups};
+        d->size += s->bytes;
+    }
+    decoded_layout_spread(&spread, &d->layout, ORDERING_ALTO, &d->file->shape);
+    d->bytes = device_pool_take(pool, d->size > room ? d->size : room, 1, error);
+    if (!d->bytes)
         return error->status;
-    }
-    (void)decoded_layout_create(layout, &d->shape);
-    return device_coo_take_indices(d, error);
+    d->segment = device_pool_take(pool, d->segments, sizeof *d->segment, error);
+    d->spread = device_pool_take(pool, 1, sizeof *d->spread, error);
+    d->damaged = device_pool_take(pool, 1, sizeof *d->damaged, error);
+    TRY(error->status);
+    cudaError_t code = cudaMemcpyAsync(d->segment, d->host, d->segments * sizeof *d->host,
+                                       cudaMemcpyHostToDevice, pool->stream);
+    TRY(cuda_status(code, doing, error));
+    code = cudaMemcpyAsync(d->spread, &spread, sizeof spread, cudaMemcpyHostToDevice, pool->stream);
+    TRY(cuda_status(code, doing, error));
+    code = cudaMemsetAsync(d->damaged, 0, sizeof *d->damaged, pool->stream);
+    TRY(cuda_status(code, doing, error));
+    return cuda_status(cudaStreamSynchronize(pool->stream), doing, error); /* `spread` is read */
 }
 
-static enum status take_words(const struct device_coo *d, const struct device_decoder *w,
-                              uint64_t **word, struct error *error)
+/* The state of sending the segments. The staging cuts them into parts without regard to segments.
+ */
+struct sending {
+    const struct decoder *decoder;
+    uint8_t *room; /* (threads x the file's most_bytes): a segment of each thread; owned */
+    uint64_t *bad; /* the first segment that is damaged                                  */
+    struct error *worst;
+};
+
+/* The decoder's segment with this byte. */
+static uint64_t segment_at(const struct decoder *d, uint64_t byte)
 {
-    uint64_t most = device_decoder_nnz(w, 0, w->at_once < w->segments ? w->at_once : w->segments);
-    for (int i = 0; i < PACKED_WORDS && !d->line; i++) {
-        word[i] = device_pool_take(d->pool, most, sizeof *word[i], error);
-        if (!word[i])
-            return error->status;
+    uint64_t low = 0, high = d->segments;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        *(d->host[middle].offset <= byte ? &low : &high) = middle;
     }
-    return STATUS_OK;
+    return low;
 }
 
-/* Opens a decoder of all segments. */
-static enum status open_decoder(struct device_decoder *w, const struct device_coo *d,
-                                const struct blco_file *f, const struct packed_layout *layout,
+/* device_staging_write: reads and checks the segments that have bytes in this part of the array,
+ * and copies these bytes; a segment in two parts is read for both. Parts are handed out in order,
+ * and each is checked whatever other threads find, so that always the same damaged segment, the
+ * first, is reported. */
+static bool copy_checked(const void *from, uint64_t first, uint64_t count, void *to)
+{
+    const struct sending *t = from;
+    const struct decoder *d = t->decoder;
+    uint64_t at = first * BLCO_SEGMENT_ALIGN, end = (first + count) * BLCO_SEGMENT_ALIGN;
+    uint64_t k = segment_at(d, at);
+    struct error own = {0};
+    uint8_t *bytes = t->room + (uint64_t)omp_get_thread_num() * d->file->most_bytes;
+    for (char *out = to; at < end; k++) {
+        uint64_t within = at - d->host[k].offset;
+        uint64_t next = k + 1 < d->segments ? d->host[k + 1].offset : d->size;
+        uint64_t some = (next < end ? next : end) - at;
+        if (blco_file_segment(d->file, d->number[k], d->layout.line_bits, bytes, &own) != STATUS_OK)
+            break;
+        memcpy(out, bytes + within, some);
+        out += some;
+        at += some;
+    }
+    if (own.status == STATUS_OK)
+        return true;
+#pragma omp critical(device_decoder_bad)
+    if (k < *t->bad) {
+        *t->bad = k;
+        *t->worst = own;
+    }
+    return false;
+}
+
+/* Copies the segments to the device, and checks them on the way. STATUS_INPUT where one is damaged;
+ * the message is about the first. */
+static enum status decoder_send(struct decoder *d, struct device_staging *staging,
                                 struct error *error)
 {
-    uint64_t segments = f->header->nsegments;
-    uint64_t room = d->nnz * sizeof *d->line; /* the same size as the sort takes afterwards */
-    *w = (struct device_decoder){.file = f,
-                                 .pool = d->pool,
-                                 .layout = *layout,
-                                 .number = memory_array(segments, sizeof *w->number, error),
-                                 .segments = segments};
-    if (!w->number)
+    uint64_t bad = UINT64_MAX;
+    struct error worst = {0};
+    uint8_t *room = memory_array((uint64_t)staging->most, d->file->most_bytes, error);
+    const struct sending t = {d, room, &bad, &worst};
+    const struct device_elements bytes = {d->bytes, d->size / BLCO_SEGMENT_ALIGN,
+                                          BLCO_SEGMENT_ALIGN};
+    if (!room)
         return error->status;
-    for (uint64_t s = 0; s < segments; s++)
-        w->number[s] = s;
-    return device_decoder_open(w, room, error);
+    TRY_OR(done, device_staging_send(staging, &bytes, copy_checked, &t, error));
+    if (bad < UINT64_MAX)
+        error_set(error, worst.status, "%s", worst.message);
+done:
+    memory_free(room);
+    return error->status;
 }
 
+/* One more than the last of the segments that are decoded together from `begin` on. */
+static uint64_t decoder_end(const struct decoder *d, uint64_t begin)
+{
+    return d->segments - begin < d->at_once ? d->segments : begin + d->at_once;
+}
+
+/* The number of nonzeros of the decoder's segments [begin, end). Every segment of the file but the
+ * last is full. */
+static uint64_t decoder_nnz(const struct decoder *d, uint64_t begin, uint64_t end)
+{
+    if (begin >= end)
+        return 0;
+    uint64_t last = d->number[end - 1];
+    return (end - 1 - begin) * d->file->header->segment_nnz +
+           blco_file_nnz(d->file, last, last + 1);
+}
+
+/* Decodes the segments [begin, end), at most d->at_once, to words (word[1] only where the layout
+ * has two) and values, device arrays with room for their nonzeros. Asynchronous. */
+static enum status decoder_unpack(const struct decoder *d, uint64_t begin, uint64_t end,
+                                  uint64_t *const *word, double *value, struct error *error)
+{
+    const struct unpack_args args = {.layout = d->layout,
+                                     .spread = d->spread,
+                                     .bytes = d->bytes,
+                                     .segment = d->segment + begin,
+                                     .segment_nnz = (uint32_t)d->file->header->segment_nnz,
+                                     .nnz = decoder_nnz(d, begin, end),
+                                     .index = {word[0], word[1]},
+                                     .value = value,
+                                     .damaged = d->damaged};
+    return cuda_status(unpack_launch(&args, d->pool->stream), doing, error);
+}
+
+/* Waits for the decoding. STATUS_INPUT where it found a coordinate beyond its mode. */
+static enum status decoder_finish(const struct decoder *d, struct error *error)
+{
+    int mode = 0;
+    TRY(device_fetch(&mode, d->damaged, sizeof mode, d->pool->stream, doing, error));
+    if (mode == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s: damaged: a coordinate beyond the length of mode %d",
+                     d->file->name, mode);
+}
+
+/* No copy may be queued. Accepts an empty one. */
+static void decoder_close(struct decoder *d)
+{
+    if (d->pool) {
+        device_pool_give(d->pool, d->bytes);
+        device_pool_give(d->pool, d->segment);
+        device_pool_give(d->pool, d->spread);
+        device_pool_give(d->pool, d->damaged);
+    }
+    memory_free(d->host);
+    memory_free(d->number);
+    *d = (struct decoder){0};
+}
+
+/* To lines where they have at most 64 bits, or to words, which become coordinates. */
 enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error)
 {
-    struct device_decoder w = {0};
-    struct packed_layout layout;
-    uint64_t *word[PACKED_WORDS] = {NULL};
+    const uint64_t segments = f->header->nsegments;
+    struct decoder w = {.file = f, .pool = pool, .segments = segments};
+    uint64_t *word[PACKED_WORDS] = {NULL}, first = 0;
     device_coo_init(d, &f->shape, f->header->nnz, pool);
-    TRY_OR(done, prepare(d, &layout, error));
-    TRY_OR(done, open_decoder(&w, d, f, &layout, error));
-    TRY_OR(done, take_words(d, &w, word, error));
-    TRY_OR(done, device_decoder_send(&w, staging, error));
-    TRY_OR(done, decode(d, &w, word, error));
-    if (packed_tensor_file_norm_sq(f, &d->norm_sq, error) !=
-        STATUS_OK) /* while the device decodes */
+    d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);
+    if (!d->value)
         goto done;
-    device_decoder_finish(&w, error);
+    if (d->ordering.line_bits <= 64) {
+        decoded_layout_of_line(&w.layout, &d->ordering, &d->shape);
+        d->line = device_pool_take(pool, d->nnz, sizeof *d->line, error);
+        TRY_OR(done, error->status);
+    } else {
+        (void)decoded_layout_create(&w.layout, &d->shape);
+        TRY_OR(done, device_coo_take_indices(d, error));
+    }
+    w.number = memory_array(segments, sizeof *w.number, error);
+    if (!w.number)
+        goto done;
+    for (uint64_t s = 0; s < segments; s++)
+        w.number[s] = s;
+    /* room: the same size as the sort takes afterwards */
+    TRY_OR(done, decoder_open(&w, d->nnz * sizeof *d->line, error));
+    for (int i = 0; i < PACKED_WORDS && !d->line; i++) {
+        word[i] =
+            device_pool_take(pool, decoder_nnz(&w, 0, decoder_end(&w, 0)), sizeof *word[i], error);
+        if (!word[i])
+            goto done;
+    }
+    TRY_OR(done, decoder_send(&w, staging, error));
+    for (uint64_t s = 0; s < segments; s += w.at_once) {
+        const uint64_t end = decoder_end(&w, s), nnz = decoder_nnz(&w, s, end);
+        uint64_t *line[PACKED_WORDS] = {d->line ? d->line + first : word[0], word[1]};
+        struct unpack_coordinates_args split = {
+            .layout = w.layout, .index = {word[0], word[1]}, .nnz = nnz};
+        TRY_OR(done, decoder_unpack(&w, s, end, line, d->value + first, error));
+        for (int n = 0; n < d->shape.order && !d->line; n++)
+            split.coordinate[n] = d->index[n] + first;
+        if (!d->line)
+            TRY_OR(done,
+                   cuda_status(unpack_coordinates_launch(&split, pool->stream), doing, error));
+        first += nnz;
+    }
+    /* while the device decodes */
+    TRY_OR(done, packed_tensor_file_norm_sq(f, &d->norm_sq, error));
+    decoder_finish(&w, error);
 done:
     if (error->status != STATUS_OK)
         (void)cudaStreamSynchronize(pool->stream);
     for (int i = 0; i < PACKED_WORDS; i++)
         device_pool_give(pool, word[i]);
-    device_decoder_close(&w);
+    decoder_close(&w);
+    if (error->status != STATUS_OK)
+        device_coo_free(d);
+    return error->status;
+}
+
+static const char decoding[] = "decoding a part of the tensor on the GPU";
+
+/* What selecting the nonzeros of a part takes beside the result. */
+struct selection {
+    const struct device_pool *pool;
+    struct decoder decoder;
+    struct part_nonzeros decoded; /* the nonzeros that are decoded at present                */
+    uint64_t *word[PACKED_WORDS]; /* (nonzeros decoded at a time) each; device, owned        */
+    double *value;                /* likewise                                                */
+    uint64_t tiles;               /* of SELECT_TILE nonzeros at most                           */
+    uint64_t *count;              /* (tiles + 1): of the part's nonzeros; device, owned      */
+};
+
+static uint64_t tiles_of(uint64_t nnz)
+{
+    return (nnz + SELECT_TILE - 1) / SELECT_TILE;
+}
+
+/* The segments that may have nonzeros of the part. */
+static enum status open_part(struct selection *s, const struct blco_file *f,
+                             const struct part *part, struct error *error)
+{
+    struct decoder *d = &s->decoder;
+    *d = (struct decoder){.file = f, .pool = s->pool};
+    if (!decoded_layout_create(&d->layout, &f->shape))
+        return error_set(error, STATUS_INTERNAL, "coordinates that do not fit into two words");
+    TRY(segment_rows_of_part(&d->number, &d->segments, f, part, error));
+    s->decoded.layout = d->layout;
+    for (int n = 0; n < d->layout.order; n++) {
+        s->decoded.first[n] = (uint32_t)part->first[n];
+        s->decoded.rows[n] = (uint32_t)part->here.dims[n];
+    }
+    return decoder_open(d, 0, error);
+}
+
+/* Room for the nonzeros that are decoded at a time, and the counts. */
+static enum status take_selection(struct selection *s, struct error *error)
+{
+    const struct decoder *w = &s->decoder;
+    uint64_t most = decoder_nnz(w, 0, decoder_end(w, 0));
+    for (uint64_t b = 0; b < w->segments; b += w->at_once)
+        s->tiles += tiles_of(decoder_nnz(w, b, decoder_end(w, b)));
+    s->value = device_pool_take(s->pool, most, sizeof *s->value, error);
+    if (!s->value)
+        return error->status;
+    s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error);
+    if (!s->count)
+        return error->status;
+    for (int i = 0; i < s->decoded.layout.words; i++) {
+        s->word[i] = device_pool_take(s->pool, most, sizeof *s->word[i], error);
+        if (!s->word[i])
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+/* Decodes segments [begin, end); s->decoded are their nonzeros. */
+static enum status decode_some(struct selection *s, uint64_t begin, uint64_t end,
+                               struct error *error)
+{
+    s->decoded.nnz = decoder_nnz(&s->decoder, begin, end);
+    s->decoded.index[0] = s->word[0];
+    s->decoded.index[1] = s->word[1];
+    s->decoded.value = s->value;
+    return decoder_unpack(&s->decoder, begin, end, s->word, s->value, error);
+}
+
+/* The counts become the places where the tiles' nonzeros begin; *nnz = the part's nonzeros. */
+static enum status add_up(struct selection *s, uint64_t *nnz, struct error *error)
+{
+    size_t bytes = 0;
+    cudaStream_t stream = s->pool->stream;
+    cudaError_t code = select_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
+    TRY(cuda_status(code, decoding, error));
+    void *temporary = device_pool_take(s->pool, bytes, 1, error);
+    if (!temporary)
+        return error->status;
+    code = select_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
+    TRY_OR(done, cuda_status(code, decoding, error));
+    device_fetch(nnz, s->count + s->tiles, sizeof *nnz, stream, decoding, error);
+done:
+    device_pool_give(s->pool, temporary);
+    return error->status;
+}
+
+static enum status count(struct selection *s, uint64_t *nnz, struct error *error)
+{
+    const struct decoder *w = &s->decoder;
+    uint64_t tile = 0;
+    cudaError_t code = cudaMemsetAsync(s->count + s->tiles, 0, sizeof *s->count, s->pool->stream);
+    TRY(cuda_status(code, decoding, error));
+    for (uint64_t b = 0; b < w->segments; b += w->at_once) {
+        TRY(decode_some(s, b, decoder_end(w, b), error));
+        code = part_count(&s->decoded, s->count + tile, s->pool->stream);
+        TRY(cuda_status(code, decoding, error));
+        tile += tiles_of(s->decoded.nnz);
+    }
+    return add_up(s, nnz, error);
+}
+
+static enum status select_all(struct selection *s, struct device_coo *d, struct error *error)
+{
+    const struct decoder *w = &s->decoder;
+    uint64_t tile = 0;
+    d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
+    if (!d->value)
+        return error->status;
+    TRY(device_coo_take_indices(d, error));
+    for (uint64_t b = 0; b < w->segments; b += w->at_once) {
+        TRY(decode_some(s, b, decoder_end(w, b), error));
+        cudaError_t code =
+            part_select(&s->decoded, s->count + tile, d->index, d->value, s->pool->stream);
+        TRY(cuda_status(code, decoding, error));
+        tile += tiles_of(s->decoded.nnz);
+    }
+    return STATUS_OK;
+}
+
+/* d->norm_sq is set when the stream gets there. */
+static enum status sum_squares(struct device_coo *d, struct error *error)
+{
+    size_t bytes = 0;
+    cudaStream_t stream = d->pool->stream;
+    void *temporary = NULL;
+    double *sum = device_pool_take(d->pool, 1, sizeof *sum, error);
+    if (!sum)
+        return error->status;
+    cudaError_t code = part_norm_sq(NULL, &bytes, d->value, d->nnz, sum, stream);
+    TRY_OR(done, cuda_status(code, decoding, error));
+    temporary = device_pool_take(d->pool, bytes, 1, error);
+    if (!temporary)
+        goto done;
+    code = part_norm_sq(temporary, &bytes, d->value, d->nnz, sum, stream);
+    TRY_OR(done, cuda_status(code, decoding, error));
+    code = cudaMemcpyAsync(&d->norm_sq, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
+    cuda_status(code, decoding, error);
+done:
+    device_pool_give(d->pool, temporary);
+    device_pool_give(d->pool, sum);
+    return error->status;
+}
+
+/* The nonzeros are decoded twice, some at a time: to be counted, so that the arrays have no more
+ * room than they need, and to be selected. */
+enum status device_coo_decode_part(struct device_coo *d, const struct blco_file *f,
+                                   const struct part *part, struct device_staging *staging,
+                                   const struct device_pool *pool, struct error *error)
+{
+    struct selection s = {.pool = pool};
+    const struct shape shape = part_shape(part);
+    device_coo_init(d, &shape, 0, pool);
+    TRY_OR(done, open_part(&s, f, part, error));
+    if (s.decoder.segments == 0)
+        goto done;
+    TRY_OR(done, take_selection(&s, error));
+    TRY_OR(done, decoder_send(&s.decoder, staging, error));
+    TRY_OR(done, count(&s, &d->nnz, error));
+    if (d->nnz > 0)
+        TRY_OR(done, select_all(&s, d, error));
+    if (d->nnz > 0)
+        TRY_OR(done, sum_squares(d, error));
+    decoder_finish(&s.decoder, error);
+done:
+    if (error->status != STATUS_OK)
+        (void)cudaStreamSynchronize(pool->stream);
+    for (int i = 0; i < PACKED_WORDS; i++)
+        device_pool_give(pool, s.word[i]);
+    device_pool_give(pool, s.value);
+    device_pool_give(pool, s.count);
+    decoder_close(&s.decoder);
     if (error->status != STATUS_OK)
         device_coo_free(d);
     return error->status;

@@ -64,15 +64,6 @@ done:
     return error->status;
 }
 
-/* The map's number of tuples, into *count on the device. */
-static enum status put_count(const struct tuples_map *map, uint32_t *count,
-                             const struct device_pool *pool, struct error *error)
-{
-    return cuda_status(cudaMemcpyAsync(count, map->before + map->words, sizeof *count,
-                                       cudaMemcpyDeviceToDevice, pool->stream),
-                       doing, error);
-}
-
 /* *count (device) = how many tuples of x's modes [first, last) are in a sample of all possible
  * tuples; each counted tuple stands for *scale tuples. */
 static enum status count_range(const struct device_coo *x, int first, int last, uint32_t *count,
@@ -155,8 +146,11 @@ static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const st
         return error->status;
     for (int k = 0; k < g->groups; k++) {
         TRY_OR(done, map_create(&map[k], x, g->first[k], g->first[k + 1], error));
-        if (map[k].bits)
-            TRY_OR(done, put_count(&map[k], count + k, x->pool, error));
+        if (!map[k].bits)
+            continue;
+        cudaError_t code = cudaMemcpyAsync(count + k, map[k].before + map[k].words, sizeof *count,
+                                           cudaMemcpyDeviceToDevice, x->pool->stream);
+        TRY_OR(done, cuda_status(code, doing, error));
     }
     TRY_OR(done, device_fetch(tuples, count, (size_t)g->groups * sizeof *count, x->pool->stream,
                               doing, error));
@@ -210,30 +204,6 @@ done:
     return error->status;
 }
 
-/* The arrays of d, which has a nonzero for each tuple of the map, and of the tuples' coordinates,
- * all on the device; *to says where they are. */
-static enum status take_tuples(struct device_coo *d, uint32_t **coordinate,
-                               struct tuples_target *to, struct error *error)
-{
-    d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
-    if (!d->value)
-        return error->status;
-    if (d->ordering.line_bits <= 64)
-        to->line = d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
-    else
-        device_coo_take_indices(d, error);
-    TRY(error->status);
-    for (int n = 0; n < d->shape.order - 1; n++) {
-        coordinate[n] = device_pool_keep(d->pool, d->nnz, sizeof *coordinate[n], error);
-        if (!coordinate[n])
-            return error->status;
-        to->index[n] = coordinate[n];
-    }
-    to->index[d->shape.order - 1] = d->index[d->shape.order - 1];
-    set_shifts(to, d);
-    return STATUS_OK;
-}
-
 /* The tuples of one mode group as a tensor, and their coordinates. */
 static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
                                const struct tuples_map *map, uint32_t tuples,
@@ -246,7 +216,22 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
         dims[n] = map->length[n];
     dims[size] = tuples;
     device_coo_init(d, SHAPE(size + 1, dims), tuples, pool);
-    TRY(take_tuples(d, coordinate, &to, error));
+    d->value = device_pool_take(pool, tuples, sizeof *d->value, error);
+    if (!d->value)
+        return error->status;
+    if (d->ordering.line_bits <= 64)
+        to.line = d->line = device_pool_take(pool, tuples, sizeof *d->line, error);
+    else
+        device_coo_take_indices(d, error);
+    TRY(error->status);
+    for (int n = 0; n < size; n++) {
+        coordinate[n] = device_pool_keep(pool, tuples, sizeof *coordinate[n], error);
+        if (!coordinate[n])
+            return error->status;
+        to.index[n] = coordinate[n];
+    }
+    to.index[size] = d->index[size];
+    set_shifts(&to, d);
     TRY(cuda_status(tuples_list(map, &to, pool->stream), doing, error));
     for (int n = 0; n < size && !d->line; n++)
         TRY(cuda_status(cudaMemcpyAsync(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n],

@@ -1,6 +1,7 @@
 #include "backend/cuda/tensor/device_pairs.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
+#include "base/memory.h"
 #include "kernels/tensor/linearise.h"
 
 static const char doing[] = "sorting the nonzeros";
@@ -72,4 +73,131 @@ enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
 int device_pairs_position_size(uint64_t nnz)
 {
     return nnz <= UINT32_MAX ? 4 : 8;
+}
+
+#define PIECES 8 /* about */
+
+static const char piecewise[] = "sorting the nonzeros in pieces";
+
+struct piecewise_sort {
+    struct line_pieces_nonzeros x;
+    const struct device_pool *pool;
+    struct device_pairs *all;
+    struct device_pairs room; /* for the fullest piece; owned                          */
+    uint64_t *bin;            /* (LINE_PIECES_BINS), host: nonzeros of each; owned     */
+    uint64_t *count;          /* (tiles + 1), device: nonzeros of the piece; owned     */
+    uint64_t tiles;
+    void *temporary; /* (bytes), device: of the scan; owned                            */
+    size_t bytes;
+    int begin, end; /* the bits that are sorted by                                    */
+};
+
+static enum status count_bins(struct piecewise_sort *s, struct error *error)
+{
+    cudaStream_t stream = s->pool->stream;
+    uint64_t *count = device_pool_take(s->pool, LINE_PIECES_BINS, sizeof *count, error);
+    s->bin = memory_array(LINE_PIECES_BINS, sizeof *s->bin, error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, cuda_status(line_pieces_bins(&s->x, count, stream), piecewise, error));
+    device_fetch(s->bin, count, LINE_PIECES_BINS * sizeof *s->bin, stream, piecewise, error);
+done:
+    device_pool_give(s->pool, count);
+    return error->status;
+}
+
+/* One more than the last bin of the piece that begins with bin `first`; *nnz = its nonzeros. */
+static uint32_t piece_end(const struct piecewise_sort *s, uint32_t first, uint64_t *nnz)
+{
+    uint32_t bin = first;
+    *nnz = 0;
+    do
+        *nnz += s->bin[bin++];
+    while (bin < LINE_PIECES_BINS && *nnz + s->bin[bin] <= s->x.nnz / PIECES);
+    return bin;
+}
+
+/* Room for the fullest piece. */
+static enum status take_room(struct piecewise_sort *s, struct error *error)
+{
+    uint64_t most = 0, nnz;
+    for (uint32_t b = 0; b < LINE_PIECES_BINS;) {
+        b = piece_end(s, b, &nnz);
+        most = nnz > most ? nnz : most;
+    }
+    s->tiles = (s->x.nnz + SELECT_TILE - 1) / SELECT_TILE;
+    cudaError_t code = select_scan(NULL, &s->bytes, NULL, s->tiles + 1, s->pool->stream);
+    TRY(cuda_status(code, piecewise, error));
+    TRY(device_pairs_take(&s->room, most, s->all->payload_size, s->pool, error));
+    s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error);
+    if (!s->count)
+        return error->status;
+    s->temporary = device_pool_take(s->pool, s->bytes, 1, error);
+    return error->status;
+}
+
+static void *value_at(const struct device_pairs *p, uint64_t i)
+{
+    return (char *)p->payload[0] + i * (uint64_t)p->payload_size;
+}
+
+/* Selects the nonzeros of bins [first, end) to the pairs from `at` on. */
+static cudaError_t select_piece(struct piecewise_sort *s, uint32_t first, uint32_t end, uint64_t at)
+{
+    cudaStream_t stream = s->pool->stream;
+    cudaError_t code = line_pieces_count(&s->x, first, end, s->count, stream);
+    if (code != cudaSuccess)
+        return code;
+    code = select_scan(s->temporary, &s->bytes, s->count, s->tiles, stream);
+    if (code != cudaSuccess)
+        return code;
+    return line_pieces_select(&s->x, first, end, s->count, s->all->key[0] + at,
+                              value_at(s->all, at), s->all->payload_size, stream);
+}
+
+/* Sorts the `nnz` pairs from `at` on, where they are. */
+static enum status sort_piece(struct piecewise_sort *s, uint64_t at, uint64_t nnz,
+                              struct error *error)
+{
+    uint64_t *key = s->all->key[0] + at;
+    void *value = value_at(s->all, at);
+    size_t value_bytes = nnz * (size_t)s->all->payload_size;
+    struct device_pairs piece = {.n = nnz,
+                                 .payload_size = s->all->payload_size,
+                                 .key = {key, s->room.key[0]},
+                                 .payload = {value, s->room.payload[0]}};
+    TRY(device_pairs_sort(&piece, s->begin, s->end, s->pool, error));
+    if (piece.key[0] == key)
+        return STATUS_OK;
+    cudaStream_t stream = s->pool->stream;
+    cudaError_t code =
+        cudaMemcpyAsync(key, piece.key[0], nnz * sizeof *key, cudaMemcpyDeviceToDevice, stream);
+    TRY(cuda_status(code, piecewise, error));
+    code = cudaMemcpyAsync(value, piece.payload[0], value_bytes, cudaMemcpyDeviceToDevice, stream);
+    return cuda_status(code, piecewise, error);
+}
+
+enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_pieces_nonzeros *x,
+                                     int begin, int end, const struct device_pool *pool,
+                                     struct error *error)
+{
+    struct piecewise_sort s = {.x = *x, .pool = pool, .all = p, .begin = begin, .end = end};
+    const int bin_bits = __builtin_ctz(LINE_PIECES_BINS);
+    uint64_t at = 0, nnz;
+    s.x.shift = end > bin_bits ? end - bin_bits : 0;
+    TRY_OR(done, count_bins(&s, error));
+    TRY_OR(done, take_room(&s, error));
+    for (uint32_t b = 0, last; b < LINE_PIECES_BINS; b = last) {
+        last = piece_end(&s, b, &nnz);
+        if (nnz == 0)
+            continue;
+        TRY_OR(done, cuda_status(select_piece(&s, b, last, at), piecewise, error));
+        TRY_OR(done, sort_piece(&s, at, nnz, error));
+        at += nnz;
+    }
+done:
+    device_pool_give(pool, s.temporary);
+    device_pool_give(pool, s.count);
+    device_pairs_give(&s.room, pool);
+    memory_free(s.bin);
+    return error->status;
 }

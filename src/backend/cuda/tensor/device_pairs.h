@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "backend/cuda/runtime/device_memory.h"
+#include "kernels/tensor/line_pieces.h"
 
 /* Keys, each with its payload. The pairs are in [0]; [1] is the room that sorting takes. */
 struct device_pairs {
@@ -30,6 +31,16 @@ void device_pairs_give_keys(struct device_pairs *p, const struct device_pool *po
 /* Sorts by bits [begin, end) of the keys; stable. STATUS_MEMORY leaves the pairs as they were. */
 enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
                               const struct device_pool *pool, struct error *error);
+
+/* Sorts nonzeros by their lines in pieces, where the device has no room to sort all at once: key[0]
+ * and payload[0] of p (nnz pairs) become the moved lines and the values of x, sorted by bits
+ * [begin, end) of the lines; nonzeros with equal bits keep the order of x. Bits from `end` on are
+ * zero in all lines. Device memory while it runs: about an eighth of the pairs, or as much as the
+ * nonzeros of the fullest of LINE_PIECES_BINS bins take. STATUS_MEMORY leaves the pairs undefined.
+ */
+enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_pieces_nonzeros *x,
+                                     int begin, int end, const struct device_pool *pool,
+                                     struct error *error);
 
 /* Bytes of a nonzero's position among nnz: 4 or 8. */
 int device_pairs_position_size(uint64_t nnz);

@@ -14,22 +14,11 @@
 #define FINEST_CHUNK   64                  /* of a small tensor            */
 #define SMALL_TENSOR   (UINT64_C(1) << 20) /* has fewer nonzeros than that */
 
+static const char copying[] = "copying a table to the GPU";
+
 uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table)
 {
     return (uint32_t)(t->blco.nnz < SMALL_TENSOR ? FINEST_CHUNK : SMALLEST_CHUNK) << table;
-}
-
-/* Copies `bytes` of the host to `device`; does nothing if that is NULL because it could not be
- * taken. Waits, so that the host's array may be freed. */
-static enum status copy_table(void *device, const void *host, size_t bytes,
-                              const struct device_pool *pool, struct error *error)
-{
-    if (!device)
-        return error->status;
-    static const char doing[] = "copying a table to the GPU";
-    cudaError_t code = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, pool->stream);
-    TRY(cuda_status(code, doing, error));
-    return cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
 }
 
 /* at[k] = the first chunk and the first nonzero of block k where chunks have at most `size`
@@ -78,7 +67,9 @@ static enum status build_tables(struct device_tensor *t, const struct device_poo
         start_blocks(&t->blco, device_tensor_chunk_size(t, i),
                      host + (uint64_t)i * (t->blco.nblocks + 1));
     device = device_pool_take(pool, entries, sizeof *device, error);
-    TRY_OR(done, copy_table(device, host, entries * sizeof *host, pool, error));
+    if (!device)
+        goto done;
+    TRY_OR(done, device_send(device, host, entries * sizeof *host, pool->stream, copying, error));
     fill_tables(t, host, device, pool, error);
 done:
     device_pool_give(pool, device);
@@ -107,21 +98,11 @@ static enum status build_bases(struct device_tensor *t, const struct device_pool
     for (uint64_t k = 0; k < b->nblocks; k++)
         memcpy(base + k * MAX_ORDER, b->block[k].base, MAX_ORDER * sizeof *base);
     t->base = device_pool_keep(pool, b->nblocks * MAX_ORDER, sizeof *base, error);
-    copy_table(t->base, base, b->nblocks * MAX_ORDER * sizeof *base, pool, error);
+    if (t->base)
+        device_send(t->base, base, b->nblocks * MAX_ORDER * sizeof *base, pool->stream, copying,
+                    error);
     memory_free(base);
     return error->status;
-}
-
-/* Keeps the list in `row`, an array for all rows, in an array of its true size. */
-static enum status keep_zero_rows(struct device_tensor *t, const uint32_t *row,
-                                  const struct device_pool *pool, struct error *error)
-{
-    t->zero_row = device_pool_keep(pool, t->zero_rows, sizeof *row, error);
-    if (!t->zero_row)
-        return error->status;
-    return cuda_status(cudaMemcpyAsync(t->zero_row, row, t->zero_rows * sizeof *row,
-                                       cudaMemcpyDeviceToDevice, pool->stream),
-                       "keeping the rows without nonzeros", error);
 }
 
 /* One list of rows serves every table: the ends of longer chunks are among those of the shortest.
@@ -142,8 +123,15 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
     cudaError_t code =
         empty_rows_list(&args, rows, row, &t->zero_rows, temporary, bytes, pool->stream);
     TRY_OR(done, cuda_status(code, doing, error));
-    if (t->zero_rows > 0)
-        keep_zero_rows(t, row, pool, error);
+    if (t->zero_rows == 0)
+        goto done;
+    /* `row` has room for all rows; what is kept has its true size */
+    t->zero_row = device_pool_keep(pool, t->zero_rows, sizeof *row, error);
+    if (!t->zero_row)
+        goto done;
+    code = cudaMemcpyAsync(t->zero_row, row, t->zero_rows * sizeof *row, cudaMemcpyDeviceToDevice,
+                           pool->stream);
+    cuda_status(code, "keeping the rows without nonzeros", error);
 done:
     device_pool_give(pool, row);
     device_pool_give(pool, temporary);

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "backend/cuda/tensor/device_coo.h"
-#include "backend/cuda/tensor/device_piecewise_sort.h"
+#include "backend/cuda/tensor/device_pairs.h"
 #include "support/gpu_pool.h"
 #include "support/naive.h"
 #include "tensor/ordering_moves.h"
@@ -60,7 +60,7 @@ static void check_tensor(const struct coo *x)
             int begin = device_coo_sorted_bits(&d, &o);
             sort_at_once(&at_once, &nonzeros, begin, o.line_bits, size);
             ok(device_pairs_take(&pieces, d.nnz, size, &pool, &error), &error);
-            ok(device_piecewise_sort(&pieces, &nonzeros, begin, o.line_bits, &pool, &error),
+            ok(device_pairs_sort_pieces(&pieces, &nonzeros, begin, o.line_bits, &pool, &error),
                &error);
             compare(&at_once, &pieces);
             device_pairs_give(&at_once, &pool);
