@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "backend/cuda/mttkrp/device_tiles.h"
+#include "backend/cuda/mttkrp/device_mttkrp.h"
 #include "support/gpu_pool.h"
 
 /* The factor matrices of a model on the device, and M full of NaN. */

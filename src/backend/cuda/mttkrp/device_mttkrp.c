@@ -230,15 +230,6 @@ static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_arg
     return device_mttkrp_zero(args, stream);
 }
 
-/* The tiles are made ready for rows of another length first, as of another precision. */
-static enum status run_tiles(struct device_mttkrp *w, const struct device_factors *f,
-                             cudaStream_t stream, struct error *error)
-{
-    if (w->tiles.vectors != f->vectors)
-        TRY(device_tiles_prepare(&w->tiles, f->vectors, w->pool, error));
-    return device_tiles_run(&w->tiles, f, stream, error);
-}
-
 enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
                                       const struct device_factors *f, cudaStream_t stream,
                                       struct error *error)
@@ -246,27 +237,16 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
     const struct device_mttkrp_variant *v = &w->variant[variant];
     static const char doing[] = "MTTKRP";
     struct mttkrp_args args;
-    if (v->tiled)
-        return run_tiles(w, f, stream, error);
+    if (v->tiled) { /* made ready for rows of another length first, as of another precision */
+        if (w->tiles.vectors != f->vectors)
+            TRY(device_tiles_prepare(&w->tiles, f->vectors, w->pool, error));
+        return device_tiles_run(&w->tiles, f, stream, error);
+    }
     set_args(w, v, f, &args);
     TRY(cuda_status(set_gathers(w, v->fused, f, &args, stream), doing, error));
     TRY(cuda_status(zero_m(w, &args, stream), doing, error));
     TRY(cuda_status(mttkrp_launch(&args, stream), doing, error));
     return cuda_status(device_mttkrp_merge(&args, stream), doing, error);
-}
-
-/* Loads every variant's kernel, so that no trial's time includes the loading. */
-static enum status load_kernels(const struct device_mttkrp *w, const struct device_factors *f,
-                                struct error *error)
-{
-    for (int v = 0; v < w->variants; v++) {
-        struct mttkrp_args args;
-        if (w->variant[v].tiled)
-            continue;
-        set_args(w, &w->variant[v], f, &args);
-        TRY(cuda_status(mttkrp_prepare(&args), "loading the kernels", error));
-    }
-    return STATUS_OK;
 }
 
 void device_mttkrp_retry(struct device_mttkrp *w)
@@ -278,30 +258,30 @@ void device_mttkrp_retry(struct device_mttkrp *w)
 
 static const char timing[] = "timing MTTKRP";
 
-/* Takes the time of the previous trial; waits if that has not ended. */
-static enum status finish_trial(struct device_mttkrp *w, struct error *error)
-{
-    const int trial = w->timed;
-    double seconds;
-    w->timed = -1;
-    TRY(cuda_status(device_event_seconds(w->start, w->stop, &seconds), timing, error));
-    if (w->best_seconds == 0 || seconds < w->best_seconds) {
-        w->best_seconds = seconds;
-        w->best = trial;
-    }
-    return STATUS_OK;
-}
-
 enum status device_mttkrp_run(struct device_mttkrp *w, const struct device_factors *f,
                               cudaStream_t stream, struct error *error)
 {
-    if (w->timed >= 0)
-        TRY(finish_trial(w, error));
+    if (w->timed >= 0) { /* the time of the previous trial; waits if that has not ended */
+        const int before = w->timed;
+        double seconds;
+        w->timed = -1;
+        TRY(cuda_status(device_event_seconds(w->start, w->stop, &seconds), timing, error));
+        if (w->best_seconds == 0 || seconds < w->best_seconds) {
+            w->best_seconds = seconds;
+            w->best = before;
+        }
+    }
     /* Call k tries variant k - 1: the first call only warms up. */
     int trial = w->variants > 1 && w->calls > 0 && w->calls <= w->variants ? w->calls - 1 : -1;
     w->calls++;
-    if (w->calls == 1 && trial < 0)
-        TRY(load_kernels(w, f, error));
+    /* All kernels are loaded first, so that no trial's time includes the loading. */
+    for (int v = 0; w->calls == 1 && trial < 0 && v < w->variants; v++) {
+        struct mttkrp_args args;
+        if (w->variant[v].tiled)
+            continue;
+        set_args(w, &w->variant[v], f, &args);
+        TRY(cuda_status(mttkrp_prepare(&args), "loading the kernels", error));
+    }
     if (trial < 0)
         return device_mttkrp_run_variant(w, w->best, f, stream, error);
 

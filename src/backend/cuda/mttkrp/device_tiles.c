@@ -1,4 +1,4 @@
-#include "backend/cuda/mttkrp/device_tiles.h"
+#include "backend/cuda/mttkrp/device_mttkrp.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/tensor/device_pairs.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "kernels/mttkrp/tile_sums.h"
 
@@ -34,21 +35,15 @@ static double end_of_span(const struct cuts *c)
     return c->cost * (c->ended + 1) / c->spans;
 }
 
-/* Nonzeros of the next chunk, of a tile that has so many left. */
-static uint64_t next_chunk(const struct cuts *c, uint64_t left)
-{
-    const double room = end_of_span(c) - c->done;
-    const uint64_t steps = room > 0 ? (uint64_t)(room / SPAN_STEP) + 1 : 1;
-    uint64_t count = c->ended + 1 == c->spans ? left : steps * SPAN_STEP;
-    count = count < left ? count : left;
-    return count < MOST_NONZEROS ? count : MOST_NONZEROS;
-}
-
 static void cut_tile(struct cuts *c, const struct blco_block *tile, uint32_t number)
 {
     c->done += TILE_COST;
     for (uint64_t at = 0; at < tile->count;) {
-        const uint64_t count = next_chunk(c, tile->count - at);
+        const double room = end_of_span(c) - c->done;
+        const uint64_t steps = room > 0 ? (uint64_t)(room / SPAN_STEP) + 1 : 1;
+        const uint64_t left = tile->count - at;
+        uint64_t count = c->ended + 1 == c->spans ? left : steps * SPAN_STEP;
+        count = least_of(least_of(count, left), MOST_NONZEROS);
         c->chunk[c->chunks++] = (struct mttkrp_chunk){
             .first = tile->first + at, .count = (uint32_t)count, .block = number};
         at += count;
@@ -58,8 +53,8 @@ static void cut_tile(struct cuts *c, const struct blco_block *tile, uint32_t num
     }
 }
 
-static enum status cuts_create(struct cuts *c, const struct device_blco *b, uint32_t spans,
-                               struct error *error)
+static enum status make_cuts(struct cuts *c, const struct device_blco *b, uint32_t spans,
+                             struct error *error)
 {
     const uint64_t most = b->nblocks + spans + b->nnz / MOST_NONZEROS;
     *c = (struct cuts){.spans = spans, .cost = (double)b->nnz + TILE_COST * (double)b->nblocks};
@@ -74,12 +69,6 @@ static enum status cuts_create(struct cuts *c, const struct device_blco *b, uint
     return STATUS_OK;
 }
 
-static void cuts_free(struct cuts *c)
-{
-    memory_free(c->chunk);
-    memory_free(c->span);
-}
-
 /* *to = a copy of a table of the host; waits, so that that may be freed. */
 static enum status keep(void *to, const void *from, uint64_t count, size_t size,
                         const struct device_pool *pool, struct error *error)
@@ -88,18 +77,7 @@ static enum status keep(void *to, const void *from, uint64_t count, size_t size,
     if (!copy)
         return error->status;
     memcpy(to, &copy, sizeof copy);
-    TRY(cuda_status(cudaMemcpyAsync(copy, from, count * size, cudaMemcpyHostToDevice, pool->stream),
-                    doing, error));
-    return cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
-}
-
-static enum status keep_cuts(struct device_tiles *t, const struct cuts *c,
-                             const struct device_pool *pool, struct error *error)
-{
-    struct tiles_args *a = &t->args;
-    a->mttkrp.chunks = c->chunks;
-    TRY(keep(&a->mttkrp.chunk, c->chunk, c->chunks, sizeof *c->chunk, pool, error));
-    return keep(&a->span, c->span, (uint64_t)a->spans + 1, sizeof *c->span, pool, error);
+    return device_send(copy, from, count * size, pool->stream, doing, error);
 }
 
 /* The number of each run's first partial sum, from how many each run has. */
@@ -155,23 +133,15 @@ done:
     return error->status;
 }
 
-static enum status count_spans(struct device_tiles *t, struct error *error)
-{
-    int device, processors;
-    const uint32_t panels = tiles_panels(t->vectors);
-    TRY(cuda_status(cudaGetDevice(&device), doing, error));
-    TRY(device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error));
-    t->args.spans = (uint32_t)processors > panels ? (uint32_t)processors / panels : 1;
-    return STATUS_OK;
-}
-
 enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
                                  const struct device_pool *pool, struct error *error)
 {
     const struct device_blco *b = &t->tensor->blco;
     struct tiles_args *a = &t->args;
     struct cuts cuts = {0};
+    int device, processors;
     device_tiles_free(t);
+    const uint32_t panels = tiles_panels(vectors);
     device_tensor_args(t->tensor, 0, t->mode, &a->mttkrp);
     a->mttkrp.chunk = NULL;
     t->vectors = a->mttkrp.vectors = vectors;
@@ -179,9 +149,13 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
     a->tiled_modes = b->ordering.tile.modes;
     for (int k = 0; k < a->tiled_modes; k++)
         a->tiled_rows[k] = b->shape.dims[b->ordering.tile.mode[k]];
-    TRY_OR(done, count_spans(t, error));
-    TRY_OR(done, cuts_create(&cuts, b, a->spans, error));
-    TRY_OR(done, keep_cuts(t, &cuts, pool, error));
+    TRY_OR(done, cuda_status(cudaGetDevice(&device), doing, error));
+    TRY_OR(done, device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error));
+    a->spans = (uint32_t)processors > panels ? (uint32_t)processors / panels : 1;
+    TRY_OR(done, make_cuts(&cuts, b, a->spans, error));
+    a->mttkrp.chunks = cuts.chunks;
+    TRY_OR(done, keep(&a->mttkrp.chunk, cuts.chunk, cuts.chunks, sizeof *cuts.chunk, pool, error));
+    TRY_OR(done, keep(&a->span, cuts.span, (uint64_t)a->spans + 1, sizeof *cuts.span, pool, error));
     TRY_OR(done, number_partials(t, pool, error));
     TRY_OR(done, sort_partials(t, pool, error));
     a->partial = device_pool_keep(pool, t->args.partials, vectors * (size_t)VECTOR_BYTES, error);
@@ -189,7 +163,8 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
         goto done;
     cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
 done:
-    cuts_free(&cuts);
+    memory_free(cuts.chunk);
+    memory_free(cuts.span);
     if (error->status != STATUS_OK) {
         (void)cudaStreamSynchronize(pool->stream);
         device_tiles_free(t);
