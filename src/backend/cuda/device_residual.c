@@ -5,7 +5,6 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
-#include "backend/cuda/stream/device_stream_residual.h"
 #include "base/memory.h"
 
 static const char doing[] = "the residual";

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "backend/cuda/stream/device_batch_sort.h"
+#include "backend/cuda/stream/device_stream.h"
 #include "plan/plan.h"
 #include "support/gpu_arrays.h"
 
@@ -78,12 +78,12 @@ static void check_order(const struct batch *b, int bits, const uint32_t *positio
     free(seen);
 }
 
-static void check_batch(const struct device_batch_sort *sort, const struct batch *b, int bits)
+static void check_batch(const struct row_sort *sort, const struct batch *b, int bits)
 {
     struct mttkrp_args args = {.index = {b->index[0], b->index[1]}, .output = b->field};
     uint32_t *position = malloc(b->nnz * sizeof *position);
     assert_non_null(position);
-    good(device_batch_sort_run(sort, &args, b->nnz, NULL));
+    good(row_sort_launch(sort, &args, b->nnz, NULL));
     good(cudaMemcpy(position, args.position, b->nnz * sizeof *position, cudaMemcpyDeviceToHost));
     check_order(b, bits, position);
     free(position);
@@ -95,7 +95,7 @@ static void test_orders(void **state)
     (void)state;
     static const uint32_t sizes[] = {1, 2, 50, 2048, 2049, 70001, 1 << 20, 3000017};
     static const int bits[] = {0, 1, 7, 8, 15, 16, 17, 23, 24, 31, 32};
-    struct device_batch_sort sort;
+    struct row_sort sort;
     struct error error = {0};
     uint64_t used = 0, seed = 1;
     assert_int_equal(device_batch_sort_open(&sort, 3000017, &used, &error), STATUS_OK);
@@ -117,7 +117,7 @@ static void test_memory(void **state)
 {
     (void)state;
     for (uint64_t nnz = 1; nnz < 1 << 25; nnz += nnz / 2 + 1) {
-        struct device_batch_sort sort;
+        struct row_sort sort;
         struct error error = {0};
         uint64_t used = 5;
         assert_int_equal(device_batch_sort_open(&sort, nnz, &used, &error), STATUS_OK);
@@ -130,7 +130,7 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     for (long k = 0; k < 5; k++) {
-        struct device_batch_sort sort;
+        struct row_sort sort;
         struct error error = {0};
         uint64_t used = 0;
         memory_hook_set(k);
@@ -138,7 +138,7 @@ static void test_failing_allocations(void **state)
         memory_hook_set(-1);
         device_batch_sort_close(&sort);
     }
-    struct device_batch_sort sort;
+    struct row_sort sort;
     struct error error = {0};
     uint64_t used = 0;
     assert_int_equal(device_batch_sort_open(&sort, UINT64_C(1) << 33, &used, &error),

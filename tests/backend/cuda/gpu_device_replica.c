@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "backend/cuda/stream/device_replica_build.h"
+#include "backend/cuda/stream/device_replica.h"
 #include "formats/blco/decoded_layout.h"
 #include "support/gpu_arrays.h"
 #include "support/packed_tensors.h"

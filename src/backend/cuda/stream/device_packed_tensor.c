@@ -70,10 +70,18 @@ static enum status build_chunks(struct device_chunk_table *table, uint64_t n, ui
     return error->status;
 }
 
-/* The part of the segment table that the kernels read. */
-static enum status build_segments(struct device_packed_tensor *p, struct error *error)
+enum status device_packed_tensor_open(struct device_packed_tensor *p, struct packed_tensor *packed,
+                                      const struct packed_layout *layout, uint64_t batch_nnz,
+                                      struct error *error)
 {
-    uint64_t count = p->packed.nsegments;
+    struct packed_spread spread;
+    *p = (struct device_packed_tensor){.packed = *packed};
+    *packed = (struct packed_tensor){0};
+    uint64_t segments = batch_nnz / p->packed.segment_nnz;
+    p->segments = segments ? least_of(segments, p->packed.nsegments) : 1;
+    p->nbatches = (p->packed.nsegments + p->segments - 1) / p->segments;
+    const uint32_t size = device_packed_tensor_chunk_size(p);
+    const uint64_t count = p->packed.nsegments;
     struct unpack_segment *segment = memory_zeros(count, sizeof *segment, error);
     for (uint64_t i = 0; segment && i < count; i++) {
         segment[i].offset = p->packed.segment[i].offset;
@@ -81,44 +89,19 @@ static enum status build_segments(struct device_packed_tensor *p, struct error *
     }
     p->segment = to_device(segment, count, sizeof *segment, error);
     memory_free(segment);
-    return error->status;
-}
-
-static enum status build_spread(struct device_packed_tensor *p, const struct packed_layout *layout,
-                                struct error *error)
-{
-    struct packed_spread spread;
+    TRY(error->status);
     decoded_layout_spread(&spread, layout, p->packed.kind, &p->packed.shape);
     p->spread = to_device(&spread, 1, sizeof spread, error);
-    return error->status;
-}
-
-/* Lets the copy engine read the packed bytes where they are; without that, copies are slower. */
-static void pin(struct device_packed_tensor *p)
-{
-    if (memory_hook_fails())
-        return;
-    if (cudaHostRegister(p->packed.bytes, p->packed.size, cudaHostRegisterDefault) == cudaSuccess)
-        p->pinned = true;
-    else
-        (void)cudaGetLastError();
-}
-
-enum status device_packed_tensor_open(struct device_packed_tensor *p, struct packed_tensor *packed,
-                                      const struct packed_layout *layout, uint64_t batch_nnz,
-                                      struct error *error)
-{
-    *p = (struct device_packed_tensor){.packed = *packed};
-    *packed = (struct packed_tensor){0};
-    uint64_t segments = batch_nnz / p->packed.segment_nnz;
-    p->segments = segments ? least_of(segments, p->packed.nsegments) : 1;
-    p->nbatches = (p->packed.nsegments + p->segments - 1) / p->segments;
-    uint32_t size = device_packed_tensor_chunk_size(p);
-    TRY(build_segments(p, error));
-    TRY(build_spread(p, layout, error));
+    TRY(error->status);
     TRY(build_chunks(&p->full, device_packed_tensor_nnz(p, 0), size, error));
     TRY(build_chunks(&p->last, device_packed_tensor_nnz(p, p->nbatches - 1), size, error));
-    pin(p);
+    /* The copy engine may read the packed bytes where they are; without that, copies are slower. */
+    if (memory_hook_fails())
+        return STATUS_OK;
+    p->pinned =
+        cudaHostRegister(p->packed.bytes, p->packed.size, cudaHostRegisterDefault) == cudaSuccess;
+    if (!p->pinned)
+        (void)cudaGetLastError();
     return STATUS_OK;
 }
 

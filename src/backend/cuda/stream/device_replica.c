@@ -4,7 +4,6 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_rates.h"
-#include "backend/cuda/stream/device_replica_build.h"
 #include "base/clock.h"
 #include "base/progress.h"
 #include "tensor/ordering.h"
@@ -23,26 +22,6 @@ static int find_alto(const struct device_stream *s)
         if (s->ordering[i].packed.kind == ORDERING_ALTO)
             return i;
     return -1;
-}
-
-static uint64_t resident_bytes(const struct device_packed_tensor *o)
-{
-    return device_packed_tensor_at(o, o->nresident) - device_packed_tensor_at(o, 0);
-}
-
-/* q->device_bytes = the device memory for building. Batches of the original that stay on the device
- * are freed first where all nonzeros do not fit beside them. */
-static enum status make_room(struct device_stream *s, struct device_replica_request *q,
-                             struct error *error)
-{
-    uint64_t bytes, room = device_stream_room(s), taken = resident_bytes(&s->ordering[q->original]);
-    TRY(device_replica_build_bytes(s, q, &bytes, error));
-    if (taken > 0 && (room < taken || bytes > room - taken)) {
-        device_stream_vacate(s, q->original);
-        taken = 0;
-    }
-    q->device_bytes = room - taken;
-    return STATUS_OK;
 }
 
 /* Estimates how long building all replicas takes, and how long the part of each replica that flows
@@ -108,7 +87,8 @@ bool device_replicas_decided(const struct device_replicas *r)
     return !r->wanted || r->choice.sweeps > 1;
 }
 
-/* STATUS_MEMORY: the mode gets no replica. */
+/* Batches of the original that stay on the device are freed first where all nonzeros do not fit
+ * beside them. STATUS_MEMORY: the mode gets no replica. */
 static enum status build_one(struct device_replicas *r, struct device_stream *s, int original,
                              int mode, struct device_row_counts *counts, struct error *error)
 {
@@ -120,7 +100,15 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
                                        .staging = r->staging,
                                        .counts = counts};
     double start = clock_now();
-    TRY(make_room(s, &q, error));
+    const struct device_packed_tensor *o = &s->ordering[original];
+    uint64_t bytes, room = device_stream_room(s);
+    uint64_t taken = device_packed_tensor_at(o, o->nresident) - device_packed_tensor_at(o, 0);
+    TRY(device_replica_build_bytes(s, &q, &bytes, error));
+    if (taken > 0 && (room < taken || bytes > room - taken)) {
+        device_stream_vacate(s, original);
+        taken = 0;
+    }
+    q.device_bytes = room - taken;
     TRY(device_replica_build(&replica, s, &q, error));
     uint64_t size = replica.size;
     TRY(device_stream_adopt(s, &replica, error));
@@ -138,28 +126,20 @@ static cudaError_t decode_only(void *context, const struct device_packed_tensor 
     return device_stream_workspace_ready(workspace);
 }
 
-/* Checks alto's coordinates, unless a sweep has done that. */
-static enum status check_coordinates(struct device_stream *s, int original, cudaStream_t stream,
-                                     struct error *error)
-{
-    const struct device_stream_pass pass = {.ordering = original,
-                                            .following = original,
-                                            .precision = s->precision,
-                                            .consume = decode_only};
-    if (s->ordering[original].checked)
-        return STATUS_OK;
-    TRY(cuda_status(device_stream_pass(s, &pass, stream), doing, error));
-    return device_stream_check(s, original, stream, error);
-}
-
 enum status device_replicas_build(struct device_replicas *r, struct device_stream *s,
                                   struct error *error)
 {
     struct device_row_counts counts = {0};
     int original = find_alto(s);
     r->wanted = false;
-    if (original >= 0)
-        TRY(check_coordinates(s, original, r->staging->stream, error));
+    if (original >= 0 && !s->ordering[original].checked) { /* no sweep has done that */
+        const struct device_stream_pass pass = {.ordering = original,
+                                                .following = original,
+                                                .precision = s->precision,
+                                                .consume = decode_only};
+        TRY(cuda_status(device_stream_pass(s, &pass, r->staging->stream), doing, error));
+        TRY(device_stream_check(s, original, r->staging->stream, error));
+    }
     TRY(cuda_status(cudaDeviceSynchronize(), doing, error));
     for (int n = 0; n < s->order && original >= 0; n++) {
         if (s->conflict[n] == CONFLICT_ORDERED)

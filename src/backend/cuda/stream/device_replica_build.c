@@ -1,11 +1,11 @@
-#include "backend/cuda/stream/device_replica_build.h"
+#include "backend/cuda/stream/device_replica.h"
 
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/stream/device_packed_tensor.h"
 #include "backend/cuda/stream/device_replica_piece.h"
-#include "backend/cuda/stream/device_segment_packer.h"
 #include "base/memory.h"
 #include "formats/blco/segment_rows.h"
 #include "plan/replica_pieces.h"
@@ -17,6 +17,8 @@ static const char doing[] = "building an ordering on the GPU";
 struct build {
     struct device_stream *stream;
     const struct device_replica_request *request;
+    const struct device_packed_tensor *flowing; /* the stream's ordering to build from */
+    const struct packed_tensor *original;       /* what of it is in host memory        */
     struct replica_map map;
     uint64_t segment_nnz;
     uint64_t room;               /* nonzeros of a replica piece, and the rest of the previous */
@@ -26,18 +28,6 @@ struct build {
     struct batch_rows batches; /* owned; empty: each can have all rows                    */
     uint64_t *list;            /* (batches): those that the present pass takes; owned */
 };
-
-static const struct device_packed_tensor *flowing_of(const struct device_stream *s,
-                                                     const struct device_replica_request *q)
-{
-    return &s->ordering[q->original];
-}
-
-static const struct packed_tensor *original_of(const struct device_stream *s,
-                                               const struct device_replica_request *q)
-{
-    return &flowing_of(s, q)->packed;
-}
 
 /* Device memory that packing a segment's nonzeros takes at most. */
 static uint64_t room_to_pack(const struct packed_tensor *original)
@@ -60,7 +50,7 @@ enum status device_replica_build_bytes(const struct device_stream *s,
                                        const struct device_replica_request *q, uint64_t *bytes,
                                        struct error *error)
 {
-    const struct packed_tensor *original = original_of(s, q);
+    const struct packed_tensor *original = &s->ordering[q->original].packed;
     struct replica_map map;
     device_replica_piece_map(&map, &s->layout, &original->shape, q->mode);
     return bytes_for(&map, original->nnz, original, bytes, error);
@@ -68,10 +58,10 @@ enum status device_replica_build_bytes(const struct device_stream *s,
 
 /* b->room = as many nonzeros as the device has room for: all, or those of a replica piece and of an
  * unfinished segment. */
-static enum status choose_room(struct build *b, const struct packed_tensor *original,
-                               struct error *error)
+static enum status choose_room(struct build *b, struct error *error)
 {
     const struct device_replica_request *q = b->request;
+    const struct packed_tensor *original = b->original;
     uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : original->nnz;
     b->room = original->nnz < most ? original->nnz : most;
     for (;;) {
@@ -98,53 +88,31 @@ static cudaError_t append(void *context, const struct device_packed_tensor *o, u
     return replica_append(&batch, &b->map, &b->target, workspace->product);
 }
 
-/* Appends the nonzeros of a replica piece, from all batches that can have some. */
-static enum status append_batches(struct build *b, uint64_t piece, struct error *error)
-{
-    const struct device_replica_request *q = b->request;
-    struct device_stream_pass pass = {.ordering = q->original,
-                                      .following = DEVICE_STREAM_NOTHING,
-                                      .consume = append,
-                                      .context = b};
-    if (b->batches.range) {
-        pass.batch = b->list;
-        pass.batches = replica_pieces_batches(&b->pieces, piece, &b->batches, b->list);
-    }
-    return cuda_status(device_stream_pass(b->stream, &pass, q->staging->stream), doing, error);
-}
-
-/* The modes whose rows are to be counted: this one, and every other one that will need counts, if
- * there is memory for all of these. */
-static void choose_counts(const struct build *b, bool *wanted)
-{
-    const struct device_replica_request *q = b->request;
-    const struct device_stream *s = b->stream;
-    for (int n = 0; n < s->order; n++)
-        wanted[n] = n == q->mode || (q->counts && s->conflict[n] != CONFLICT_ORDERED);
-    uint64_t bytes = device_row_counts_bytes(s, wanted);
-    if (bytes > q->device_bytes || bytes > q->host_bytes / COUNTS_PART)
-        for (int n = 0; n < s->order; n++)
-            wanted[n] = n == q->mode;
-}
-
+/* Counts the rows of this mode, and of every other one that will need counts, if there is memory
+ * for all of these. */
 static enum status count_rows(const struct build *b, struct device_row_counts *counts,
                               struct error *error)
 {
     const struct device_replica_request *q = b->request;
+    struct device_stream *s = b->stream;
     bool wanted[MAX_ORDER];
     if (counts->count[q->mode])
         return STATUS_OK;
-    choose_counts(b, wanted);
-    if (device_row_counts_bytes(b->stream, wanted) > q->device_bytes)
+    for (int n = 0; n < s->order; n++)
+        wanted[n] = n == q->mode || (q->counts && s->conflict[n] != CONFLICT_ORDERED);
+    const uint64_t bytes = device_row_counts_bytes(s, wanted);
+    if (bytes > q->device_bytes || bytes > q->host_bytes / COUNTS_PART)
+        for (int n = 0; n < s->order; n++)
+            wanted[n] = n == q->mode;
+    if (device_row_counts_bytes(s, wanted) > q->device_bytes)
         return error_set(error, STATUS_MEMORY, "%s: no room for a count of each row", doing);
-    return device_row_counts_create(counts, wanted, b->stream, q->original, q->staging->stream,
-                                    error);
+    return device_row_counts_create(counts, wanted, s, q->original, q->staging->stream, error);
 }
 
 /* Replica pieces by the rows' counts. */
 static enum status cut_rows(struct build *b, struct error *error)
 {
-    const struct packed_tensor *original = original_of(b->stream, b->request);
+    const struct packed_tensor *original = b->original;
     int mode = b->request->mode;
     struct device_row_counts own = {0}, *counts = b->request->counts ? b->request->counts : &own;
     TRY_OR(done, count_rows(b, counts, error));
@@ -160,23 +128,13 @@ done:
 /* The rows that each batch can have, and room for a list of batches. */
 static enum status find_ranges(struct build *b, struct error *error)
 {
-    const struct device_packed_tensor *o = flowing_of(b->stream, b->request);
+    const struct device_packed_tensor *o = b->flowing;
     b->batches.range = memory_array(o->nbatches, sizeof *b->batches.range, error);
     b->batches.count = o->nbatches;
     b->list = memory_array(o->nbatches, sizeof *b->list, error);
     TRY(error->status);
     segment_rows_of_batches(b->batches.range, &o->packed, b->request->mode, o->segments);
     return STATUS_OK;
-}
-
-/* One replica piece of all rows where there is room for that, else pieces by the rows' counts. */
-static enum status find_pieces(struct build *b, struct error *error)
-{
-    const struct packed_tensor *original = original_of(b->stream, b->request);
-    if (b->room >= original->nnz)
-        return replica_pieces_whole(&b->pieces, original->shape.dims[b->request->mode], error);
-    TRY(cut_rows(b, error));
-    return find_ranges(b, error);
 }
 
 static void close_build(struct build *b)
@@ -186,36 +144,40 @@ static void close_build(struct build *b)
     memory_free(b->list);
 }
 
-/* Sorts the nonzeros of replica piece i, and packs its whole segments to the host; the last piece
- * also packs its rest. */
+/* Appends the nonzeros of replica piece i, from all batches that can have some, sorts them, and
+ * packs the whole segments to the host; the last piece also packs its rest. */
 static enum status build_piece(struct build *b, struct device_replica_piece *piece,
                                struct device_segment_packer *packer, uint64_t i,
                                struct error *error)
 {
+    const struct device_replica_request *q = b->request;
     uint64_t before = piece->count;
+    struct device_stream_pass pass = {.ordering = q->original,
+                                      .following = DEVICE_STREAM_NOTHING,
+                                      .consume = append,
+                                      .context = b};
+    if (b->batches.range) {
+        pass.batch = b->list;
+        pass.batches = replica_pieces_batches(&b->pieces, i, &b->batches, b->list);
+    }
     TRY(device_replica_piece_begin(piece, replica_pieces_begin(&b->pieces, i), b->pieces.end[i],
                                    &b->target, error));
-    TRY(append_batches(b, i, error));
+    TRY(cuda_status(device_stream_pass(b->stream, &pass, q->staging->stream), doing, error));
     TRY(device_replica_piece_sort(piece, error));
     bool last = i + 1 == b->pieces.count;
     uint64_t nnz = last ? piece->count : piece->count / b->segment_nnz * b->segment_nnz;
     b->appended += piece->count - before;
-    if (last && b->appended != original_of(b->stream, b->request)->nnz)
+    if (last && b->appended != b->original->nnz)
         return error_set(error, STATUS_INPUT,
                          "the tensor is damaged: its nonzeros are out of order");
-    const struct device_sorted_nonzeros sorted = {.line = device_replica_piece_lines(piece),
-                                                  .words = b->map.words,
-                                                  .line_bits = b->map.bits,
-                                                  .value = device_replica_piece_values(piece),
-                                                  .nnz = nnz};
-    TRY(device_segment_packer_run(packer, &sorted, piece->arena[1], piece->arena_bytes, error));
+    TRY(device_segment_packer_run(packer, piece, nnz, error));
     return device_replica_piece_carry(piece, nnz, error);
 }
 
 static enum status build_pieces(struct build *b, struct packed_tensor *replica, uint64_t host_room,
                                 struct error *error)
 {
-    uint64_t least = room_to_pack(original_of(b->stream, b->request));
+    uint64_t least = room_to_pack(b->original);
     struct device_staging *staging = b->request->staging;
     struct device_replica_piece piece = {0};
     struct device_segment_packer packer = {0};
@@ -234,38 +196,17 @@ done:
     return error->status;
 }
 
-/* A replica without segments yet, with room for `room` packed bytes. */
-static enum status open_replica(struct packed_tensor *replica, const struct packed_tensor *original,
-                                int mode, uint64_t room, struct error *error)
-{
-    *replica = (struct packed_tensor){.shape = original->shape,
-                                      .nnz = original->nnz,
-                                      .kind = mode,
-                                      .segment_nnz = original->segment_nnz,
-                                      .nsegments = original->nsegments};
-    replica->segment = memory_array(replica->nsegments, sizeof *replica->segment, error);
-    if (!replica->segment)
-        return error->status;
-    replica->bytes = memory_pages(room, error);
-    return error->status;
-}
-
-/* Host memory that q->counts take. */
-static uint64_t counts_held(const struct build *b)
-{
-    bool held[MAX_ORDER];
-    for (int n = 0; n < b->stream->order; n++)
-        held[n] = b->request->counts && b->request->counts->count[n];
-    return device_row_counts_bytes(b->stream, held);
-}
-
 /* Most bytes that the packed replica takes; pages that it does not fill are never touched. */
 static uint64_t host_room(const struct build *b)
 {
-    const struct packed_tensor *original = original_of(b->stream, b->request);
+    const struct packed_tensor *original = b->original;
+    const struct device_row_counts *counts = b->request->counts;
     int line_bits = ordering_line_bits(&original->shape);
     uint64_t most = packed_size_at_most(line_bits, original->nnz, original->segment_nnz);
-    uint64_t held = counts_held(b), all = b->request->host_bytes;
+    bool counted[MAX_ORDER];
+    for (int n = 0; n < b->stream->order; n++)
+        counted[n] = counts && counts->count[n];
+    uint64_t held = device_row_counts_bytes(b->stream, counted), all = b->request->host_bytes;
     uint64_t left = all > held ? all - held : 0;
     return most < left ? most : left;
 }
@@ -273,24 +214,43 @@ static uint64_t host_room(const struct build *b)
 static enum status open_build(struct build *b, struct device_stream *s,
                               const struct device_replica_request *q, struct error *error)
 {
-    const struct packed_tensor *original = original_of(s, q);
-    *b = (struct build){.stream = s, .request = q, .segment_nnz = original->segment_nnz};
-    device_replica_piece_map(&b->map, &s->layout, &original->shape, q->mode);
-    return choose_room(b, original, error);
+    const struct device_packed_tensor *flowing = &s->ordering[q->original];
+    *b = (struct build){.stream = s,
+                        .request = q,
+                        .flowing = flowing,
+                        .original = &flowing->packed,
+                        .segment_nnz = flowing->packed.segment_nnz};
+    device_replica_piece_map(&b->map, &s->layout, &flowing->packed.shape, q->mode);
+    return choose_room(b, error);
 }
 
 enum status device_replica_build(struct packed_tensor *replica, struct device_stream *s,
                                  const struct device_replica_request *q, struct error *error)
 {
-    const struct packed_tensor *original = original_of(s, q);
+    const struct packed_tensor *original = &s->ordering[q->original].packed;
     struct build b;
     *replica = (struct packed_tensor){0};
     if (q->host_bytes < original->size) /* the replica will hardly be shorter */
         return error_set(error, STATUS_MEMORY, "%s: no host memory for it", doing);
     TRY_OR(done, open_build(&b, s, q, error));
-    TRY_OR(done, find_pieces(&b, error));
-    TRY_OR(done, open_replica(replica, original, q->mode, host_room(&b), error));
-    build_pieces(&b, replica, host_room(&b), error);
+    if (b.room >= original->nnz) { /* one piece of all rows */
+        TRY_OR(done, replica_pieces_whole(&b.pieces, original->shape.dims[q->mode], error));
+    } else {
+        TRY_OR(done, cut_rows(&b, error));
+        TRY_OR(done, find_ranges(&b, error));
+    }
+    *replica = (struct packed_tensor){.shape = original->shape,
+                                      .nnz = original->nnz,
+                                      .kind = q->mode,
+                                      .segment_nnz = original->segment_nnz,
+                                      .nsegments = original->nsegments};
+    replica->segment = memory_array(replica->nsegments, sizeof *replica->segment, error);
+    if (!replica->segment)
+        goto done;
+    const uint64_t room = host_room(&b);
+    replica->bytes = memory_pages(room, error);
+    TRY_OR(done, error->status);
+    build_pieces(&b, replica, room, error);
 done:
     close_build(&b);
     if (error->status != STATUS_OK)
@@ -333,7 +293,7 @@ static enum status cost_of_pieces(struct device_replica_cost *cost, struct build
 enum status device_replica_build_cost(struct device_replica_cost *cost, struct device_stream *s,
                                       const struct device_replica_request *q, struct error *error)
 {
-    const struct device_packed_tensor *o = flowing_of(s, q);
+    const struct device_packed_tensor *o = &s->ordering[q->original];
     const struct packed_tensor *original = &o->packed;
     struct build b;
     *cost = (struct device_replica_cost){.pieces = 1, .to_host = original->size};

@@ -1,12 +1,12 @@
 /* A replica piece on the device: the nonzeros of consecutive rows of mode n, selected from the
- * decoded batches of a streamed tensor and sorted along the line of the ordering `mode n`. */
+ * decoded batches of a streamed tensor, sorted along the line of the ordering `mode n`, and packed
+ * into segments of a packed tensor in host memory. */
 #ifndef BLCO_DEVICE_REPLICA_PIECE_H
 #define BLCO_DEVICE_REPLICA_PIECE_H
 
-#include <cuda_runtime.h>
-
+#include "backend/cuda/runtime/device_staging.h"
 #include "backend/cuda/stream/device_stream.h"
-#include "base/error.h"
+#include "kernels/packed/pack.h"
 #include "kernels/packed/replica.h"
 #include "tensor/ordering.h"
 
@@ -57,8 +57,38 @@ enum status device_replica_piece_sort(struct device_replica_piece *p, struct err
 enum status device_replica_piece_carry(struct device_replica_piece *p, uint64_t first,
                                        struct error *error);
 
-/* The lines (count x map.words) and the values (count). */
-const void *device_replica_piece_lines(const struct device_replica_piece *p);
-const double *device_replica_piece_values(const struct device_replica_piece *p);
+/* Packs sorted nonzeros. */
+struct device_segment_packer {
+    struct packed_tensor *to;       /* has room for all segments; borrowed                  */
+    uint64_t done;                  /* its first `done` segments are packed                 */
+    uint64_t room;                  /* bytes that to->bytes holds                           */
+    uint64_t segments;              /* that are packed at a time, at most                   */
+    struct packed_group *group;     /* (segments x groups of a segment); device, owned    */
+    uint32_t *bytes;                /* (segments); device, owned                          */
+    uint64_t *offset;               /* (segments + 1); device, owned                      */
+    uint32_t *host_bytes;           /* (segments); owned                                  */
+    uint64_t *host_offset;          /* (segments + 1); owned                              */
+    struct device_staging *staging; /* borrowed                                       */
+};
+
+/* Bytes of device memory that packing `nnz` nonzeros at a time takes, beside the room `out` for
+ * packed bytes; and bytes that `out` needs at least: one segment's. */
+uint64_t device_segment_packer_bytes(uint64_t nnz, uint64_t segment_nnz);
+uint64_t device_segment_packer_least(uint64_t segment_nnz);
+
+/* For at most nnz nonzeros at a time, packed into *to, whose segment table has been allocated and
+ * whose `room` bytes are filled from to->size on. Both *to and the staging must outlive *k. The
+ * caller closes *k, also after a failure. STATUS_MEMORY. */
+enum status device_segment_packer_open(struct device_segment_packer *k, struct packed_tensor *to,
+                                       uint64_t room, uint64_t nnz, struct device_staging *staging,
+                                       struct error *error);
+void device_segment_packer_close(struct device_segment_packer *k);
+
+/* Packs the first nnz nonzeros of a sorted piece, by way of the piece's free arena. They are whole
+ * segments, but the tensor's last segment may be shorter. All is done when it returns. Checksums
+ * are left 0. STATUS_MEMORY where to->bytes has no room for the segments. */
+enum status device_segment_packer_run(struct device_segment_packer *k,
+                                      const struct device_replica_piece *piece, uint64_t nnz,
+                                      struct error *error);
 
 #endif

@@ -1,4 +1,4 @@
-#include "backend/cuda/stream/device_row_counts.h"
+#include "backend/cuda/stream/device_replica.h"
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
@@ -39,53 +39,38 @@ static cudaError_t count_rows(void *context, const struct device_packed_tensor *
     return code;
 }
 
-/* Room for the counts of the wanted modes on both sides; on the device, zeros. */
-static enum status open_counts(struct counting *d, struct device_row_counts *c, const bool *wanted,
-                               const struct device_stream *s, cudaStream_t stream,
-                               struct error *error)
+enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,
+                                     struct device_stream *s, int original, cudaStream_t stream,
+                                     struct error *error)
 {
-    *d = (struct counting){.order = s->order};
+    struct counting d = {.order = s->order};
+    const struct device_stream_pass pass = {.ordering = original,
+                                            .following = DEVICE_STREAM_NOTHING,
+                                            .consume = count_rows,
+                                            .context = &d};
     for (int n = 0; n < s->order; n++) {
-        uint64_t length = lengths(s)[n];
+        const uint64_t length = lengths(s)[n];
         if (!wanted[n])
             continue;
         memory_free(c->count[n]);
         c->count[n] = memory_array(length, sizeof *c->count[n], error);
         if (!c->count[n])
-            return error->status;
-        device_replica_piece_map(&d->map[n], &s->layout, &s->ordering[0].packed.shape, n);
-        TRY(device_array_into(&d->count[n], length, sizeof *d->count[n], error));
-        cudaError_t code = cudaMemsetAsync(d->count[n], 0, length * sizeof *d->count[n], stream);
-        TRY(cuda_status(code, doing, error));
+            goto done;
+        device_replica_piece_map(&d.map[n], &s->layout, &s->ordering[0].packed.shape, n);
+        TRY_OR(done, device_array_into(&d.count[n], length, sizeof *d.count[n], error));
+        cudaError_t code = cudaMemsetAsync(d.count[n], 0, length * sizeof *d.count[n], stream);
+        TRY_OR(done, cuda_status(code, doing, error));
     }
-    return STATUS_OK;
-}
-
-static enum status fetch_counts(struct device_row_counts *c, const struct counting *d,
-                                const struct device_stream *s, cudaStream_t stream,
-                                struct error *error)
-{
-    for (int n = 0; n < d->order; n++)
-        if (d->count[n] && cuda_status(cudaMemcpyAsync(c->count[n], d->count[n],
-                                                       lengths(s)[n] * sizeof *c->count[n],
-                                                       cudaMemcpyDeviceToHost, stream),
-                                       doing, error) != STATUS_OK)
-            return error->status;
-    return cuda_status(cudaStreamSynchronize(stream), doing, error);
-}
-
-enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,
-                                     struct device_stream *s, int original, cudaStream_t stream,
-                                     struct error *error)
-{
-    struct counting d;
-    const struct device_stream_pass pass = {.ordering = original,
-                                            .following = DEVICE_STREAM_NOTHING,
-                                            .consume = count_rows,
-                                            .context = &d};
-    TRY_OR(done, open_counts(&d, c, wanted, s, stream, error));
     TRY_OR(done, cuda_status(device_stream_pass(s, &pass, stream), doing, error));
-    fetch_counts(c, &d, s, stream, error);
+    for (int n = 0; n < s->order; n++) {
+        if (!wanted[n])
+            continue;
+        cudaError_t code =
+            cudaMemcpyAsync(c->count[n], d.count[n], lengths(s)[n] * sizeof *c->count[n],
+                            cudaMemcpyDeviceToHost, stream);
+        TRY_OR(done, cuda_status(code, doing, error));
+    }
+    cuda_status(cudaStreamSynchronize(stream), doing, error);
 done:
     if (error->status != STATUS_OK)
         (void)cudaDeviceSynchronize(); /* batches may still be counted */

@@ -1,6 +1,6 @@
 /* MTTKRP of a tensor that is larger than the device: packed orderings in host memory flow through
  * a few slots in device memory, batch after batch, and are decoded there. Implemented in
- * device_stream_open.c, device_stream_pass.c and device_stream.c.
+ * device_stream_open.c and device_stream.c.
  *
  * A copy stream fills the slots ahead. Decoding and MTTKRP of the batches alternate between
  * workspaces: decoding has precedence, so that the next batch is decoded in time, and the next
@@ -15,8 +15,9 @@
 #include <stdbool.h>
 
 #include "backend/cuda/mttkrp/device_mttkrp.h"
-#include "backend/cuda/stream/device_batch_sort.h"
 #include "backend/cuda/stream/device_packed_tensor.h"
+#include "kernels/mttkrp/row_sort.h"
+#include "kernels/residual/residual.h"
 #include "numerics/precision.h"
 #include "plan/plan.h"
 
@@ -34,8 +35,18 @@ struct device_stream_workspace {
     cudaEvent_t done;     /* its batch is multiplied, and the workspace is free  */
     uint64_t *index[PACKED_WORDS]; /* (nonzeros of a batch) each: decoded; device, owned */
     void *value;                   /* the same, with room for doubles                    */
-    struct device_batch_sort sort; /* where a mode needs it */
+    struct row_sort sort;          /* where a mode needs it; all arrays: device, owned */
 };
+
+/* What sorting batches of at most nnz nonzeros by output row takes (row_sort.h). Along the alto
+ * line the nonzeros of a row are too far apart to be in one chunk, but many are in one batch: in a
+ * sorted batch, a row takes about one atomic addition, instead of one for nearly each nonzero. Adds
+ * the bytes of device memory, at most PLAN_SORT_BYTES (plan.h) a nonzero and a few kilobytes, to
+ * *used. The caller closes *s, also after a failure; device_batch_sort_close accepts a zeroed one.
+ * STATUS_MEMORY. */
+enum status device_batch_sort_open(struct row_sort *s, uint64_t nnz, uint64_t *used,
+                                   struct error *error);
+void device_batch_sort_close(struct row_sort *s);
 
 /* Queues work on batch b of an ordering, decoded in a workspace: work that reads the nonzeros goes
  * into workspace->product after device_stream_workspace_ready, work before that into
@@ -114,6 +125,13 @@ void device_stream_close(struct device_stream *s);
  * and returns STATUS_INPUT where a coordinate is not below its mode's length. */
 enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct device_factors *f,
                                  cudaStream_t stream, struct error *error);
+
+/* Adds the sums of residual_nonzeros for every batch to sum (PLAN_WORKSPACES x RESIDUAL_BLOCKS,
+ * device). args has the weights, the rows of each mode's factor matrix, and the sizes; the other
+ * members are set here. Asynchronous. */
+enum status device_stream_residual(struct device_stream *s, const struct residual_args *args,
+                                   struct double_double *sum, cudaStream_t stream,
+                                   struct error *error);
 
 /* The place of mode n's row number in the decoded index. */
 struct mttkrp_field device_stream_field(const struct device_stream *s, int n);

@@ -7,8 +7,35 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
+#include "backend/cuda/stream/device_packed_tensor.h"
 #include "formats/blco/decoded_layout.h"
 #include "tensor/ordering.h"
+
+enum status device_batch_sort_open(struct row_sort *s, uint64_t nnz, uint64_t *used,
+                                   struct error *error)
+{
+    *s = (struct row_sort){0};
+    if (nnz > UINT32_MAX)
+        return error_set(error, STATUS_MEMORY, "batches of more than 2^32 nonzeros are not sorted");
+    cudaError_t code = row_sort_temporary((uint32_t)nnz, &s->temporary_bytes);
+    TRY(cuda_status(code, "sorting", error));
+    *used += 2 * nnz * (sizeof *s->row[0] + sizeof *s->position[0]) + s->temporary_bytes;
+    for (int i = 0; i < 2; i++) {
+        TRY(device_array_into(&s->row[i], nnz, sizeof *s->row[i], error));
+        TRY(device_array_into(&s->position[i], nnz, sizeof *s->position[i], error));
+    }
+    return device_array_into(&s->temporary, s->temporary_bytes, 1, error);
+}
+
+void device_batch_sort_close(struct row_sort *s)
+{
+    for (int i = 0; i < 2; i++) {
+        device_free(s->row[i]);
+        device_free(s->position[i]);
+    }
+    device_free(s->temporary);
+    *s = (struct row_sort){0};
+}
 
 static const char doing[] = "streaming the tensor";
 
@@ -18,20 +45,6 @@ static enum status allocate(void *array, uint64_t count, uint64_t size, uint64_t
 {
     *used += count * size;
     return device_array_into(array, count, size, error);
-}
-
-/* The arrays for a batch of nnz nonzeros, and for sorting it where a mode needs that. */
-static enum status allocate_workspace(struct device_stream *s,
-                                      struct device_stream_workspace *workspace, uint64_t nnz,
-                                      uint64_t *used, struct error *error)
-{
-    TRY(allocate(&workspace->value, nnz, sizeof(double), used, error));
-    for (int w = 0; w < s->layout.words; w++)
-        TRY(allocate(&workspace->index[w], nnz, sizeof *workspace->index[w], used, error));
-    for (int n = 0; n < s->order; n++)
-        if (s->sorted[n])
-            return device_batch_sort_open(&workspace->sort, nnz, used, error);
-    return STATUS_OK;
 }
 
 /* Bytes of the largest batch. */
@@ -67,53 +80,47 @@ static enum status build_slots(struct device_stream *s, uint64_t bytes, struct e
 static enum status build_buffers(struct device_stream *s, struct error *error)
 {
     uint64_t nnz = 0;
+    bool sorts = false;
     for (int i = 0; i < s->orderings; i++)
         nnz = device_packed_tensor_nnz(&s->ordering[i], 0) > nnz
                   ? device_packed_tensor_nnz(&s->ordering[i], 0)
                   : nnz;
-    for (int k = 0; k < PLAN_WORKSPACES; k++)
-        TRY(allocate_workspace(s, &s->workspace[k], nnz, &s->used, error));
+    for (int n = 0; n < s->order; n++)
+        sorts |= s->sorted[n];
+    for (int k = 0; k < PLAN_WORKSPACES; k++) {
+        struct device_stream_workspace *w = &s->workspace[k];
+        TRY(allocate(&w->value, nnz, sizeof(double), &s->used, error));
+        for (int i = 0; i < s->layout.words; i++)
+            TRY(allocate(&w->index[i], nnz, sizeof *w->index[i], &s->used, error));
+        if (sorts)
+            TRY(device_batch_sort_open(&w->sort, nnz, &s->used, error));
+    }
     TRY(build_slots(s, largest_batch(s), error));
     TRY(allocate(&s->damaged, 1, sizeof *s->damaged, &s->used, error));
     TRY(cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error));
     return cuda_status(cudaStreamSynchronize(NULL), doing, error);
 }
 
-static cudaError_t open_workspace(struct device_stream_workspace *workspace)
+static enum status open_streams(struct device_stream *s, struct error *error)
 {
-    cudaError_t code = device_queue_create(&workspace->stream, QUEUE_FIRST);
-    if (code != cudaSuccess)
-        return code;
-    if ((code = device_queue_create(&workspace->product, QUEUE_LAST)) != cudaSuccess)
-        return code;
-    if ((code = device_event_create(&workspace->ready)) != cudaSuccess)
-        return code;
-    return device_event_create(&workspace->done);
-}
-
-static cudaError_t open_streams(struct device_stream *s)
-{
-    cudaError_t code = device_queue_create(&s->copy, QUEUE_NORMAL);
-    if (code != cudaSuccess)
-        return code;
-    if ((code = device_event_create(&s->begun)) != cudaSuccess)
-        return code;
+    TRY(cuda_status(device_queue_create(&s->copy, QUEUE_NORMAL), doing, error));
+    TRY(cuda_status(device_event_create(&s->begun), doing, error));
     for (int n = 0; n < s->order; n++) {
-        if ((code = device_event_create_timed(&s->started[n])) != cudaSuccess)
-            return code;
-        if ((code = device_event_create_timed(&s->ended[n])) != cudaSuccess)
-            return code;
+        TRY(cuda_status(device_event_create_timed(&s->started[n]), doing, error));
+        TRY(cuda_status(device_event_create_timed(&s->ended[n]), doing, error));
     }
-    for (int k = 0; k < PLAN_WORKSPACES; k++)
-        if ((code = open_workspace(&s->workspace[k])) != cudaSuccess)
-            return code;
+    for (int k = 0; k < PLAN_WORKSPACES; k++) {
+        struct device_stream_workspace *w = &s->workspace[k];
+        TRY(cuda_status(device_queue_create(&w->stream, QUEUE_FIRST), doing, error));
+        TRY(cuda_status(device_queue_create(&w->product, QUEUE_LAST), doing, error));
+        TRY(cuda_status(device_event_create(&w->ready), doing, error));
+        TRY(cuda_status(device_event_create(&w->done), doing, error));
+    }
     for (int k = 0; k < PLAN_SLOTS; k++) {
-        if ((code = device_event_create(&s->slot[k].arrived)) != cudaSuccess)
-            return code;
-        if ((code = device_event_create(&s->slot[k].emptied)) != cudaSuccess)
-            return code;
+        TRY(cuda_status(device_event_create(&s->slot[k].arrived), doing, error));
+        TRY(cuda_status(device_event_create(&s->slot[k].emptied), doing, error));
     }
-    return cudaSuccess;
+    return STATUS_OK;
 }
 
 uint64_t device_stream_room(const struct device_stream *s)
@@ -135,13 +142,6 @@ static enum status keep_batches(struct device_stream *s, struct error *error)
     return STATUS_OK;
 }
 
-static enum status build(struct device_stream *s, struct error *error)
-{
-    TRY(build_buffers(s, error));
-    TRY(keep_batches(s, error));
-    return cuda_status(open_streams(s), doing, error);
-}
-
 /* Computes each mode from the ordering of its kind, or from alto. */
 static void serve_modes(struct device_stream *s)
 {
@@ -151,21 +151,6 @@ static void serve_modes(struct device_stream *s)
             if (s->ordering[i].packed.kind == kind)
                 s->serves[n] = i;
     }
-}
-
-static enum status take_orderings(struct device_stream *s, struct packed_tensor *packed, int count,
-                                  struct error *error)
-{
-    if (!decoded_layout_create(&s->layout, &packed[0].shape))
-        return error_set(error, STATUS_MEMORY,
-                         "the tensor is too large for the GPU, and its coordinates take too many "
-                         "bits to flow through it");
-    while (s->orderings < count) {
-        int i = s->orderings++;
-        TRY(device_packed_tensor_open(&s->ordering[i], &packed[i], &s->layout, s->batch_nnz,
-                                      error));
-    }
-    return STATUS_OK;
 }
 
 enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
@@ -179,9 +164,21 @@ enum status device_stream_open(struct device_stream *s, struct packed_tensor *pa
     s->last_mode = -1;
     memcpy(s->conflict, q->conflict, (size_t)s->order * sizeof *q->conflict);
     memcpy(s->sorted, q->sorted, (size_t)s->order * sizeof *q->sorted);
-    TRY_OR(done, take_orderings(s, packed, count, error));
+    if (!decoded_layout_create(&s->layout, &packed[0].shape)) {
+        error_set(error, STATUS_MEMORY,
+                  "the tensor is too large for the GPU, and its coordinates take too many bits to "
+                  "flow through it");
+        goto done;
+    }
+    while (s->orderings < count) {
+        const int i = s->orderings++;
+        TRY_OR(done, device_packed_tensor_open(&s->ordering[i], &packed[i], &s->layout,
+                                               s->batch_nnz, error));
+    }
     serve_modes(s);
-    build(s, error);
+    TRY_OR(done, build_buffers(s, error));
+    TRY_OR(done, keep_batches(s, error));
+    open_streams(s, error);
 done:
     for (int i = s->orderings; i < count; i++)
         packed_tensor_free(&packed[i]);
