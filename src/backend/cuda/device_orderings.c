@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "backend/cuda/device_part.h"
+#include "backend/backend_kind.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/tensor/device_coo.h"
@@ -13,6 +13,207 @@
 #include "plan/fiber_choice.h"
 #include "plan/tile_choice.h"
 #include "ranks/mode_nonzeros.h"
+
+/* Segments are chosen by lines of the file's directory, which nothing has checked. Since each rank
+ * checks the segments that it reads, a wrong line shows as a wrong number of nonzeros of all ranks.
+ */
+static enum status check_all_read(const struct device_coo *d, const struct tensor_source *source,
+                                  double *norm_sq, struct error *error)
+{
+    double sum[] = {(double)d->nnz, *norm_sq};
+    uint64_t nnz = source->file->header->nnz;
+    TRY(comm_allreduce_sum(source->ranks->all, sum, 2, error));
+    *norm_sq = sum[1];
+    if ((uint64_t)sum[0] == nnz)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s: damaged: %.0f nonzeros, expected %ju",
+                     source->file->name, sum[0], (uintmax_t)nnz);
+}
+
+/* Divides the rows of mode n, by which rows each rank has nonzeros in. */
+static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, int n,
+                               struct error *error)
+{
+    uint64_t rows = r->range.here.dims[n];
+    if (!rank_rows_compares(r, n))
+        return rank_rows_divide_mode(r, n, NULL, error);
+    unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
+    if (!touched)
+        return error->status;
+    if (d->nnz > 0)
+        TRY_OR(done, device_coo_touched(d, n, touched, rows, error));
+    rank_rows_divide_mode(r, n, touched, error);
+done:
+    memory_free(touched);
+    return error->status;
+}
+
+/* Every rank calls this once, however often it opens a backend. No rank could try again after a
+ * failure: the others would be elsewhere. */
+static enum status divide(const struct device_coo *d, const struct tensor_source *source,
+                          struct error *error)
+{
+    struct rank_rows *r = source->ranks;
+    r->norm_sq = d->norm_sq;
+    TRY(check_all_read(d, source, &r->norm_sq, error));
+    for (int n = 0; n < d->shape.order; n++)
+        TRY(divide_rows(d, r, n, error));
+    return STATUS_OK;
+}
+
+/* Gives the nonzeros the numbers of the rows that are here. */
+static enum status renumber(struct device_coo *d, const struct rank_rows *r, int n,
+                            struct error *error)
+{
+    uint64_t rows = r->range.here.dims[n];
+    if (!r->mode[n].row || d->nnz == 0)
+        return STATUS_OK;
+    uint32_t *place = memory_array(rows, sizeof *place, error);
+    if (!place)
+        return error->status;
+    rank_rows_places(r, n, place);
+    device_coo_renumber(d, n, place, rows, error);
+    memory_free(place);
+    return error->status;
+}
+
+/* Decodes the part of source->ranks from source->file, divides the rows among the ranks unless they
+ * are divided already, and numbers the nonzeros by the rows that are here. *norm_sq = ||X||^2 of
+ * all ranks. Otherwise as device_coo_decode. STATUS_INPUT, also where the parts of all ranks
+ * together lack nonzeros; STATUS_MEMORY; and errors of other ranks. */
+static enum status device_part_read(struct device_coo *d, const struct tensor_source *source,
+                                    double *norm_sq, struct device_staging *staging,
+                                    const struct device_pool *pool, struct error *error)
+{
+    struct rank_rows *r = source->ranks;
+    TRY(device_coo_decode_part(d, source->file, &r->range, staging, pool, error));
+    if (!r->divided && divide(d, source, error) != STATUS_OK) {
+        comm_abort(r->all, error);
+        goto done;
+    }
+    *norm_sq = r->norm_sq;
+    for (int n = 0; n < d->shape.order; n++)
+        TRY_OR(done, renumber(d, r, n, error));
+    const struct shape here = part_shape(&r->part);
+    device_coo_linearise(d, &here, error);
+done:
+    if (error->status != STATUS_OK)
+        device_coo_free(d);
+    return error->status;
+}
+
+/* Alto, loaded from the file or packed. */
+static enum status pack_alto(struct packed_tensor *p, const struct tensor_source *source,
+                             const struct plan *plan, struct progress *progress,
+                             struct error *error)
+{
+    return source->file ? packed_tensor_load(p, source->file, progress, error)
+                        : packed_tensor_build(p, source->x, ORDERING_ALTO, plan_segment_nnz(plan),
+                                              progress, error);
+}
+
+/* Prepares for replicas, which the device builds in host memory beside alto. */
+static void expect_replicas(struct device_orderings *o, struct device_staging *staging)
+{
+    const struct plan_request *r = &o->plan.request;
+    uint64_t alto = o->stream.ordering[0].packed.size, budget = r->host_budget;
+    o->replicas = (struct device_replicas){.wanted = o->plan.replicate,
+                                           .at_once = r->forced.replicas_at_once,
+                                           .choice.iterations = r->iterations,
+                                           .host_bytes = budget > alto ? budget - alto : 0,
+                                           .staging = staging};
+}
+
+/* Packs the orderings of modes for which the GPU had no room, from the coordinates x. */
+static enum status pack_replicas(struct device_orderings *o, const struct coo *x,
+                                 struct progress *progress, struct error *error)
+{
+    struct device_stream *stream = &o->stream;
+    const uint64_t segment_nnz = stream->ordering[0].packed.segment_nnz;
+    double start = clock_now();
+    for (int n = 0; n < x->shape.order; n++) {
+        struct packed_tensor packed = {0};
+        if (!o->replicas.failed[n])
+            continue;
+        TRY(packed_tensor_build(&packed, x, n, segment_nnz, progress, error));
+        TRY(device_stream_adopt(stream, &packed, error));
+        o->replicas.failed[n] = false;
+        o->seconds.replica[n] = clock_lap(&start);
+    }
+    return device_stream_rearrange(stream, error);
+}
+
+/* The orderings that the modes must have from the first iteration on: the GPU builds them, and the
+ * host where the GPU has too little room and the nonzeros are in host memory, or fit there. */
+static enum status build_replicas(struct device_orderings *o, const struct tensor_source *source,
+                                  struct progress *progress, struct error *error)
+{
+    struct coo read = {0};
+    int failed = 0;
+    if (o->plan.replicas == 0)
+        return STATUS_OK;
+    TRY(device_replicas_build(&o->replicas, &o->stream, error));
+    memcpy(o->seconds.replica, o->replicas.seconds, sizeof o->seconds.replica);
+    for (int n = o->shape.order - 1; n >= 0; n--)
+        failed = o->replicas.failed[n] ? n + 1 : failed;
+    if (failed == 0)
+        return STATUS_OK;
+    if (source->file && !plan_can_unpack(&o->plan.request))
+        return error_set(
+            error, STATUS_MEMORY,
+            "there is not enough memory, of the GPU or of the host, for an ordering of "
+            "mode %d",
+            failed);
+    if (source->file)
+        TRY(blco_file_read(source->file, &read, progress, error));
+    pack_replicas(o, source->file ? &read : source->x, progress, error);
+    coo_free(&read);
+    return error->status;
+}
+
+/* Opens the stream from alto. Modes that are to be ordered are served by it until they have their
+ * orderings. */
+static enum status open_stream(struct device_orderings *o, struct packed_tensor *alto,
+                               struct error *error)
+{
+    const struct plan *plan = &o->plan;
+    enum conflict conflict[MAX_ORDER];
+    const struct device_stream_request request = {.conflict = conflict,
+                                                  .sorted = plan->sorted,
+                                                  .batch_nnz = plan->batch_nnz,
+                                                  .bytes = plan->flow_bytes + plan->resident_bytes,
+                                                  .precision = plan->request.precision};
+    for (int n = 0; n < o->shape.order; n++)
+        conflict[n] = plan->conflict[n] == CONFLICT_ORDERED ? CONFLICT_REGISTER : plan->conflict[n];
+    return device_stream_open(&o->stream, alto, 1, &request, error);
+}
+
+/* Opens o->stream as o->plan, which is streamed, says, and fills o->seconds. What fits stays on the
+ * device. A file whose segments are larger than the plan's batches is unpacked. STATUS_MEMORY. */
+static enum status device_orderings_stream(struct device_orderings *o,
+                                           const struct tensor_source *source,
+                                           struct device_staging *staging,
+                                           struct progress *progress, struct error *error)
+{
+    struct tensor_source from = *source;
+    struct packed_tensor alto = {0};
+    struct coo read = {0};
+    double start = clock_now();
+    if (source->file && !plan_takes_packed(&o->plan)) {
+        TRY(blco_file_read(source->file, &read, progress, error));
+        from = (struct tensor_source){.x = &read};
+    }
+    pack_alto(&alto, &from, &o->plan, progress, error);
+    coo_free(&read);
+    TRY(error->status);
+    o->seconds.alto = clock_lap(&start);
+    if (source->file)
+        o->norm_sq = packed_tensor_norm_sq(&alto);
+    TRY(open_stream(o, &alto, error));
+    o->seconds.upload = clock_lap(&start);
+    expect_replicas(o, staging);
+    return build_replicas(o, source, progress, error);
+}
 
 /* Memory for a build is taken at once up to this size, and up to this part of the budget. */
 #define RESERVE_MOST  (UINT64_C(1) << 30)

@@ -1,6 +1,5 @@
 /* From nonzeros to the orderings of a sweep: in device memory, with mode groups or without, or
- * packed in host memory, from where they are streamed. Implemented in device_orderings.c and
- * device_orderings_streamed.c. */
+ * packed in host memory, from where they are streamed. */
 #ifndef BLCO_DEVICE_ORDERINGS_H
 #define BLCO_DEVICE_ORDERINGS_H
 
@@ -45,12 +44,6 @@ struct device_orderings {
 enum status device_orderings_build(struct device_orderings *o, const struct tensor_source *source,
                                    const struct plan *plan, struct device_staging *staging,
                                    struct progress *progress, struct error *error);
-
-/* Opens o->stream as o->plan, which is streamed, says, and fills o->seconds. What fits stays on the
- * device. A file whose segments are larger than the plan's batches is unpacked. STATUS_MEMORY. */
-enum status device_orderings_stream(struct device_orderings *o, const struct tensor_source *source,
-                                    struct device_staging *staging, struct progress *progress,
-                                    struct error *error);
 
 /* Waits for the device. Accepts an empty one. */
 void device_orderings_free(struct device_orderings *o);

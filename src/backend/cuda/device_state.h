@@ -1,9 +1,8 @@
 /* The state of the CUDA backend, and the operations of an iteration. Implemented in backend_cuda.c
- * (opening and closing), device_model.c (loading a model), device_store.c (storing it),
- * device_update.c (the steps of an iteration), device_row_update.c (those where each row has its
- * own system), device_row_weights.c (what such a model weighs at the start), device_momentum.c (the
- * start of the next one), device_residual.c (the residual) and device_precision.c (from single
- * precision to double). */
+ * (opening and closing), device_model.c (loading a model, widening and storing it), device_update.c
+ * (the steps of an iteration), device_row_update.c (those where each row has its own system),
+ * device_momentum.c (the start of the next one) and device_residual.c (the residual, and values at
+ * coordinates). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
