@@ -4,10 +4,8 @@
  * on the side stream during the next MTTKRP. */
 #include "backend/backend_kind.h"
 
-#include <cuda_runtime.h>
 #include <math.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +16,6 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
 #include "backend/cuda/runtime/device_rates.h"
-#include "base/error.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "kernels/mttkrp/mttkrp.h"
@@ -59,23 +56,17 @@ static enum status device_available(struct error *error)
     return has_code(count) ? STATUS_OK : error_set(error, STATUS_INPUT, too_old);
 }
 
-static cudaError_t wake(int device, const atomic_bool *unwanted)
+/* As `wake` in struct backend_kind: makes the GPU's context and loads the first kernel, in two
+ * steps. */
+static enum status device_wake(int device, const atomic_bool *unwanted, struct error *error)
 {
     /* Any kernel will do: an architecture that this binary has no code for shows here. */
     struct mttkrp_args args = {.vectors = 1};
     cudaError_t code = cudaSetDevice(device);
-    if (code != cudaSuccess)
-        return code;
-    code = cudaFree(NULL); /* makes the context, where choosing the GPU has not done so */
-    if (code != cudaSuccess || atomic_load(unwanted))
-        return code;
-    return mttkrp_prepare(&args);
-}
-
-/* As `wake` there: makes the GPU's context and loads the first kernel, in two steps. */
-static enum status device_wake(int device, const atomic_bool *unwanted, struct error *error)
-{
-    cudaError_t code = wake(device, unwanted);
+    if (code == cudaSuccess)
+        code = cudaFree(NULL); /* makes the context, where choosing the GPU has not done so */
+    if (code == cudaSuccess && !atomic_load(unwanted))
+        code = mttkrp_prepare(&args);
     (void)cudaGetLastError();
     if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction)
         return error_set(error, STATUS_INPUT, too_old);
@@ -200,48 +191,13 @@ static enum status open_dense(struct device_state *s, enum precision precision, 
     return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, error) : STATUS_OK;
 }
 
-static enum status open_tensor(struct device_state *s, const struct tensor_source *source,
-                               const struct plan *plan, struct progress *progress,
-                               struct error *error)
-{
-    TRY(device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error));
-    return source->file ? backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error)
-                        : STATUS_OK;
-}
-
-/* All that depends on the precisions that factor matrices may have. */
-static enum status open_model(struct device_state *s, const struct problem *problem,
-                              struct error *error)
-{
-    const enum precision first = precision_first(problem->precision);
-    const enum precision last = precision_last(problem->precision);
-    s->sweep.factors.wide_values = first != last;
-    TRY(open_small_matrices(s, error));
-    TRY(open_dense(s, last, error));
-    if (first != last)
-        TRY(open_dense(s, first, error));
-    s->dense = s->dense_of[last];
-    return STATUS_OK;
-}
-
-static enum status open_all(struct device_state *s, const struct tensor_source *source,
-                            const struct plan *plan, const struct problem *problem,
-                            struct progress *progress, struct error *error)
-{
-    TRY(device_use(s->device, error));
-    TRY(open_streams(s, error));
-    TRY(open_tensor(s, source, plan, progress, error));
-    TRY(open_model(s, problem, error));
-    TRY(device_ranks_open(&s->ranks, source->ranks, s->device, error));
-    TRY(device_row_update_open(s, problem, source, error));
-    return plan->request.momentum ? device_momentum_open(s, error) : STATUS_OK;
-}
-
 static enum status open_device(void **state, const struct tensor_source *source,
                                const struct plan *plan, const struct backend_options *options,
                                struct progress *progress, struct error *error)
 {
     const struct problem *problem = &options->problem;
+    const enum precision first = precision_first(problem->precision);
+    const enum precision last = precision_last(problem->precision);
     struct device_state *s = memory_zeros(1, sizeof *s, error);
     *state = NULL;
     if (!s)
@@ -251,13 +207,27 @@ static enum status open_device(void **state, const struct tensor_source *source,
     s->rank = problem->rank;
     s->ld = plan->request.row_bytes / precision_bytes(plan->request.precision);
     s->rules = problem->rules;
-    if (open_all(s, source, plan, problem, progress, error) != STATUS_OK) {
-        comm_abort(source->ranks->all, error); /* GPUs that wait for this one then end their work */
-        close_device(s);
-        return error->status;
-    }
+    TRY_OR(failed, device_use(s->device, error));
+    TRY_OR(failed, open_streams(s, error));
+    TRY_OR(failed, device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error));
+    if (source->file)
+        TRY_OR(failed, backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error));
+    s->sweep.factors.wide_values = first != last;
+    TRY_OR(failed, open_small_matrices(s, error));
+    TRY_OR(failed, open_dense(s, last, error));
+    if (first != last)
+        TRY_OR(failed, open_dense(s, first, error));
+    s->dense = s->dense_of[last];
+    TRY_OR(failed, device_ranks_open(&s->ranks, source->ranks, s->device, error));
+    TRY_OR(failed, device_row_update_open(s, problem, source, error));
+    if (plan->request.momentum)
+        TRY_OR(failed, device_momentum_open(s, error));
     *state = s;
     return STATUS_OK;
+failed:
+    comm_abort(source->ranks->all, error); /* GPUs that wait for this one then end their work */
+    close_device(s);
+    return error->status;
 }
 
 /* An early MTTKRP does not count as part of the operations before it. An event that is already

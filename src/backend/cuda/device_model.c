@@ -45,54 +45,26 @@ enum status device_state_widen(void *state, struct error *error)
     return STATUS_OK;
 }
 
-/* The Gram of a factor matrix, from the rows that this rank solves. */
-static enum status make_gram(struct device_state *s, int n, struct error *error)
+/* The norms and the Gram of factor matrix n: from `carried`, or one, and the Gram of this rank's
+ * rows. norm (R) is scratch. */
+static enum status load_norms(struct device_state *s, int n, const struct carried *carried,
+                              double *norm, struct error *error)
 {
+    const uint64_t square = s->rank * s->rank;
     const struct mode_rows *rows = &s->ranks.ranks->mode[n];
     const struct device_dense_rows own = {
         .a = device_state_row(s, s->sweep.factors.factor[n], rows->first),
         .count = rows->count,
         .raw = s->model.gram[n]};
-    return device_dense_gram(s->dense, &own, error);
-}
-
-/* Sums the Grams over all ranks. If another rank fails, these sums never end, so nothing may wait
- * for the stream before device_ranks_wait. */
-static enum status sum_grams(struct device_state *s, struct error *error)
-{
-    for (int n = 0; n < s->order; n++)
-        TRY(device_ranks_sum(&s->ranks, s->model.gram[n], s->model.gram[n], s->rank * s->rank,
-                             s->stream, error));
-    return device_ranks_wait(&s->ranks, s->stream, error);
-}
-
-/* norm (R) = the inverse of mode n's scales; one without `carried`. */
-static void norms_of(const struct device_state *s, int n, const struct carried *carried,
-                     double *norm)
-{
     for (uint64_t r = 0; r < s->rank; r++)
         norm[r] = carried ? 1 / carried->scale[(uint64_t)n * s->rank + r] : 1;
-}
-
-/* Queues the Gram of factor matrix n: from `carried`, or of this rank's rows. */
-static enum status load_gram(struct device_state *s, int n, const struct carried *carried,
-                             struct error *error)
-{
-    const uint64_t square = s->rank * s->rank;
-    if (!carried)
-        return make_gram(s, n, error);
-    return cuda_status(cudaMemcpyAsync(s->model.gram[n], carried->gram + (uint64_t)n * square,
-                                       square * sizeof *s->model.gram[n], cudaMemcpyHostToDevice,
-                                       s->stream),
-                       "the Grams", error);
-}
-
-/* The norms and the Gram of factor matrix n. norm (R) is scratch. */
-static enum status load_norms(struct device_state *s, int n, const struct carried *carried,
-                              double *norm, struct error *error)
-{
-    norms_of(s, n, carried, norm);
-    TRY(load_gram(s, n, carried, error));
+    if (carried)
+        TRY(cuda_status(cudaMemcpyAsync(s->model.gram[n], carried->gram + (uint64_t)n * square,
+                                        square * sizeof *s->model.gram[n], cudaMemcpyHostToDevice,
+                                        s->stream),
+                        "the Grams", error));
+    else
+        TRY(device_dense_gram(s->dense, &own, error));
     cudaError_t code = cudaMemcpyAsync(s->model.norm[n], norm, s->rank * sizeof *norm,
                                        cudaMemcpyHostToDevice, s->stream);
     TRY(cuda_status(code, "the factors", error));
@@ -160,28 +132,31 @@ static enum status upload_normal(struct device_state *s, int n, uint64_t seed, s
     return error->status;
 }
 
-static enum status load_rows(struct device_state *s, int n, const struct model_source *from,
-                             struct error *error)
-{
-    if (from->k)
-        return upload_rows(s, n, from->k->factor[n], error);
-    return from->init == KTENSOR_RANDOM ? make_rows(s, n, from->seed, error)
-                                        : upload_normal(s, n, from->seed, error);
-}
-
 /* All factor matrices with their norms and Grams. norm (R) is scratch. */
 static enum status load_modes(struct device_state *s, const struct model_source *from, double *norm,
                               struct error *error)
 {
     for (int n = 0; n < s->order; n++) {
-        TRY(load_rows(s, n, from, error));
+        if (from->k)
+            TRY(upload_rows(s, n, from->k->factor[n], error));
+        else if (from->init == KTENSOR_RANDOM)
+            TRY(make_rows(s, n, from->seed, error));
+        else
+            TRY(upload_normal(s, n, from->seed, error));
         if (s->rows.counts)
             TRY(device_row_update_sum_columns(s, n, s->sweep.factors.factor[n], s->rows.sum[n],
                                               error));
         TRY(load_norms(s, n, from->carried, norm, error));
         device_sweep_changed(&s->sweep, n);
     }
-    return from->carried ? STATUS_OK : sum_grams(s, error);
+    if (from->carried)
+        return STATUS_OK;
+    /* If another rank fails, these sums never end, so nothing may wait for the stream before
+     * device_ranks_wait. */
+    for (int n = 0; n < s->order; n++)
+        TRY(device_ranks_sum(&s->ranks, s->model.gram[n], s->model.gram[n], s->rank * s->rank,
+                             s->stream, error));
+    return device_ranks_wait(&s->ranks, s->stream, error);
 }
 
 /* The model that is loaded is not normalised: norms are one, Grams are those of its columns.
@@ -303,23 +278,18 @@ enum status device_state_weights(void *state, double *lambda, struct error *erro
     return fetch_weights(s, lambda, error);
 }
 
-static enum status save_mode(struct device_state *s, int n, double *rows, struct carried *carried,
-                             struct error *error)
-{
-    const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
-    TRY(fetch_scales(s, n, carried->scale + (uint64_t)n * s->rank, error));
-    TRY(fetch_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error));
-    return device_factor_download(&s->staging, &a, rows, NULL, error);
-}
-
 enum status device_state_save(void *state, struct ktensor *k, struct carried *carried,
                               struct error *error)
 {
     struct device_state *s = state;
     TRY(wait_for_model(s, error));
     TRY(fetch_weights(s, k->lambda, error));
-    for (int n = 0; n < s->order; n++)
-        TRY(save_mode(s, n, k->factor[n], carried, error));
+    for (int n = 0; n < s->order; n++) {
+        const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
+        TRY(fetch_scales(s, n, carried->scale + (uint64_t)n * s->rank, error));
+        TRY(fetch_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error));
+        TRY(device_factor_download(&s->staging, &a, k->factor[n], NULL, error));
+    }
     return STATUS_OK;
 }
 
@@ -333,15 +303,6 @@ static enum status find_form(const struct device_state *s, int n, const struct m
     return STATUS_OK;
 }
 
-static enum status store_mode(struct device_state *s, int n, const struct model_form *form,
-                              double *room, double *rows, struct error *error)
-{
-    const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
-    struct column_form of;
-    TRY(find_form(s, n, form, room, &of, error));
-    return device_factor_download_form(&s->staging, &a, rows, &of, error);
-}
-
 enum status device_state_store(void *state, const struct model_form *form, struct ktensor *k,
                                struct error *error)
 {
@@ -350,9 +311,13 @@ enum status device_state_store(void *state, const struct model_form *form, struc
     double *room = memory_array(4, s->rank * sizeof *room, error);
     if (!room)
         return error->status;
-    for (int n = 0; n < s->order; n++)
-        if (store_mode(s, n, form, room, k->factor[n], error) != STATUS_OK)
-            break;
+    for (int n = 0; n < s->order; n++) {
+        const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
+        struct column_form of;
+        TRY_OR(done, find_form(s, n, form, room, &of, error));
+        TRY_OR(done, device_factor_download_form(&s->staging, &a, k->factor[n], &of, error));
+    }
+done:
     memory_free(room);
     return error->status;
 }
@@ -401,23 +366,6 @@ done:
     return error->status;
 }
 
-/* scale (R) = what M's columns are multiplied by to be those of unit columns of the other modes.
- * one (R): scratch. */
-static enum status fetch_scales_of_m(const struct device_state *s, int mode, double *scale,
-                                     double *one, struct error *error)
-{
-    for (uint64_t r = 0; r < s->rank; r++)
-        scale[r] = 1;
-    for (int n = 0; n < s->order; n++) {
-        if (n == mode)
-            continue;
-        TRY(fetch_scales(s, n, one, error));
-        for (uint64_t r = 0; r < s->rank; r++)
-            scale[r] *= one[r];
-    }
-    return STATUS_OK;
-}
-
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error)
 {
     struct device_state *s = state;
@@ -427,7 +375,16 @@ enum status device_state_fetch(void *state, int mode, double *m, struct error *e
     double *scale = memory_array(2, s->rank * sizeof *scale, error);
     if (!scale)
         return error->status;
-    TRY_OR(done, fetch_scales_of_m(s, mode, scale, scale + s->rank, error));
+    double *one = scale + s->rank;
+    for (uint64_t r = 0; r < s->rank; r++)
+        scale[r] = 1;
+    for (int n = 0; n < s->order; n++) { /* as of unit columns of the other modes */
+        if (n == mode)
+            continue;
+        TRY_OR(done, fetch_scales(s, n, one, error));
+        for (uint64_t r = 0; r < s->rank; r++)
+            scale[r] *= one[r];
+    }
     const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.m);
     device_factor_download(&s->staging, &a, m, scale, error);
 done:

@@ -102,25 +102,6 @@ void device_momentum_drop(struct device_state *s)
     device_state_drop_m(s);
 }
 
-/* Queues the decision on the side stream; `steps`: `stream` waits for it. lambda moves to
- * s->model.lambda, since the norms will be those of Y. */
-static enum status queue_decision(struct device_state *s, int mode, const struct momentum *before,
-                                  double epsilon, bool steps, struct error *error)
-{
-    const struct dense_momentum_fit fit = {.before = *before,
-                                           .terms = &s->scalars->fit,
-                                           .norm_sq = s->sweep.orderings.norm_sq,
-                                           .epsilon = epsilon,
-                                           .ridge = s->rules.ridge[mode],
-                                           .lambda = s->model.norm[mode],
-                                           .rank = (uint32_t)s->rank};
-    cudaError_t code = dense_momentum_decide(&fit, &s->scalars->momentum, s->model.lambda,
-                                             &s->scalars->halt, s->side);
-    if (cuda_status(code, doing, error) != STATUS_OK || !steps)
-        return error->status;
-    return cuda_status(device_queue_follow(s->stream, s->side, s->momentum.decided), doing, error);
-}
-
 /* The step, for every mode that has a previous factor matrix. Each rank makes the Grams of the rows
  * that it solves; they are summed. */
 static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
@@ -182,9 +163,20 @@ enum status device_momentum_queue(struct device_state *s, int mode, const struct
                                   double epsilon, struct error *error)
 {
     const bool steps = !momentum_is_plain(before->sweeps + 1);
-    TRY(queue_decision(s, mode, before, epsilon, steps, error));
+    const struct dense_momentum_fit fit = {.before = *before,
+                                           .terms = &s->scalars->fit,
+                                           .norm_sq = s->sweep.orderings.norm_sq,
+                                           .epsilon = epsilon,
+                                           .ridge = s->rules.ridge[mode],
+                                           .lambda = s->model.norm[mode],
+                                           .rank = (uint32_t)s->rank};
+    /* lambda moves to s->model.lambda, since the norms will be those of Y. */
+    TRY(cuda_status(dense_momentum_decide(&fit, &s->scalars->momentum, s->model.lambda,
+                                          &s->scalars->halt, s->side),
+                    doing, error));
     if (!steps)
         return STATUS_OK;
+    TRY(cuda_status(device_queue_follow(s->stream, s->side, s->momentum.decided), doing, error));
     TRY(queue_step(s, error));
     begin_step(s);
     s->momentum.prepared = STEP_BEGUN;
@@ -201,23 +193,16 @@ bool device_momentum_take(struct device_state *s)
     return true;
 }
 
-/* Keeps lambda in s->model.lambda, since the norms will be those of Y. */
-static enum status keep_lambda(struct device_state *s, struct error *error)
-{
-    if (s->model.last_mode < 0)
-        return STATUS_OK;
-    return cuda_status(cudaMemcpyAsync(s->model.lambda, s->model.norm[s->model.last_mode],
-                                       s->rank * sizeof *s->model.lambda, cudaMemcpyDeviceToDevice,
-                                       s->stream),
-                       doing, error);
-}
-
 enum status device_momentum_step(struct device_state *s, const struct momentum_step *step,
                                  struct error *error)
 {
     device_state_drop_m(s);
     if (step->now != 0) {
-        TRY(keep_lambda(s, error));
+        if (s->model.last_mode >= 0) /* lambda is kept, since the norms will be those of Y */
+            TRY(cuda_status(cudaMemcpyAsync(s->model.lambda, s->model.norm[s->model.last_mode],
+                                            s->rank * sizeof *s->model.lambda,
+                                            cudaMemcpyDeviceToDevice, s->stream),
+                            doing, error));
         TRY(device_send(&s->scalars->momentum.step, step, sizeof *step, s->stream, doing, error));
         TRY(queue_step(s, error));
     }

@@ -81,9 +81,9 @@ static enum status renumber(struct device_coo *d, const struct rank_rows *r, int
  * are divided already, and numbers the nonzeros by the rows that are here. *norm_sq = ||X||^2 of
  * all ranks. Otherwise as device_coo_decode. STATUS_INPUT, also where the parts of all ranks
  * together lack nonzeros; STATUS_MEMORY; and errors of other ranks. */
-static enum status device_part_read(struct device_coo *d, const struct tensor_source *source,
-                                    double *norm_sq, struct device_staging *staging,
-                                    const struct device_pool *pool, struct error *error)
+static enum status read_part(struct device_coo *d, const struct tensor_source *source,
+                             double *norm_sq, struct device_staging *staging,
+                             const struct device_pool *pool, struct error *error)
 {
     struct rank_rows *r = source->ranks;
     TRY(device_coo_decode_part(d, source->file, &r->range, staging, pool, error));
@@ -100,28 +100,6 @@ done:
     if (error->status != STATUS_OK)
         device_coo_free(d);
     return error->status;
-}
-
-/* Alto, loaded from the file or packed. */
-static enum status pack_alto(struct packed_tensor *p, const struct tensor_source *source,
-                             const struct plan *plan, struct progress *progress,
-                             struct error *error)
-{
-    return source->file ? packed_tensor_load(p, source->file, progress, error)
-                        : packed_tensor_build(p, source->x, ORDERING_ALTO, plan_segment_nnz(plan),
-                                              progress, error);
-}
-
-/* Prepares for replicas, which the device builds in host memory beside alto. */
-static void expect_replicas(struct device_orderings *o, struct device_staging *staging)
-{
-    const struct plan_request *r = &o->plan.request;
-    uint64_t alto = o->stream.ordering[0].packed.size, budget = r->host_budget;
-    o->replicas = (struct device_replicas){.wanted = o->plan.replicate,
-                                           .at_once = r->forced.replicas_at_once,
-                                           .choice.iterations = r->iterations,
-                                           .host_bytes = budget > alto ? budget - alto : 0,
-                                           .staging = staging};
 }
 
 /* Packs the orderings of modes for which the GPU had no room, from the coordinates x. */
@@ -171,10 +149,11 @@ static enum status build_replicas(struct device_orderings *o, const struct tenso
     return error->status;
 }
 
-/* Opens the stream from alto. Modes that are to be ordered are served by it until they have their
- * orderings. */
-static enum status open_stream(struct device_orderings *o, struct packed_tensor *alto,
-                               struct error *error)
+/* Opens o->stream as o->plan, which is streamed, says, and fills o->seconds. What fits stays on the
+ * device. A file whose segments are larger than the plan's batches is unpacked. STATUS_MEMORY. */
+static enum status open_streamed(struct device_orderings *o, const struct tensor_source *source,
+                                 struct device_staging *staging, struct progress *progress,
+                                 struct error *error)
 {
     const struct plan *plan = &o->plan;
     enum conflict conflict[MAX_ORDER];
@@ -183,35 +162,34 @@ static enum status open_stream(struct device_orderings *o, struct packed_tensor 
                                                   .batch_nnz = plan->batch_nnz,
                                                   .bytes = plan->flow_bytes + plan->resident_bytes,
                                                   .precision = plan->request.precision};
-    for (int n = 0; n < o->shape.order; n++)
-        conflict[n] = plan->conflict[n] == CONFLICT_ORDERED ? CONFLICT_REGISTER : plan->conflict[n];
-    return device_stream_open(&o->stream, alto, 1, &request, error);
-}
-
-/* Opens o->stream as o->plan, which is streamed, says, and fills o->seconds. What fits stays on the
- * device. A file whose segments are larger than the plan's batches is unpacked. STATUS_MEMORY. */
-static enum status device_orderings_stream(struct device_orderings *o,
-                                           const struct tensor_source *source,
-                                           struct device_staging *staging,
-                                           struct progress *progress, struct error *error)
-{
-    struct tensor_source from = *source;
     struct packed_tensor alto = {0};
     struct coo read = {0};
     double start = clock_now();
-    if (source->file && !plan_takes_packed(&o->plan)) {
+    const bool unpacks = source->file && !plan_takes_packed(plan);
+    if (unpacks)
         TRY(blco_file_read(source->file, &read, progress, error));
-        from = (struct tensor_source){.x = &read};
-    }
-    pack_alto(&alto, &from, &o->plan, progress, error);
+    if (source->file && !unpacks)
+        packed_tensor_load(&alto, source->file, progress, error);
+    else
+        packed_tensor_build(&alto, unpacks ? &read : source->x, ORDERING_ALTO,
+                            plan_segment_nnz(plan), progress, error);
     coo_free(&read);
     TRY(error->status);
     o->seconds.alto = clock_lap(&start);
     if (source->file)
         o->norm_sq = packed_tensor_norm_sq(&alto);
-    TRY(open_stream(o, &alto, error));
+    /* Modes that are to be ordered are served by alto until they have their orderings. */
+    for (int n = 0; n < o->shape.order; n++)
+        conflict[n] = plan->conflict[n] == CONFLICT_ORDERED ? CONFLICT_REGISTER : plan->conflict[n];
+    TRY(device_stream_open(&o->stream, &alto, 1, &request, error));
     o->seconds.upload = clock_lap(&start);
-    expect_replicas(o, staging);
+    /* Replicas, which the device builds, stand in host memory beside alto. */
+    const uint64_t packed = o->stream.ordering[0].packed.size, budget = plan->request.host_budget;
+    o->replicas = (struct device_replicas){.wanted = plan->replicate,
+                                           .at_once = plan->request.forced.replicas_at_once,
+                                           .choice.iterations = plan->request.iterations,
+                                           .host_bytes = budget > packed ? budget - packed : 0,
+                                           .staging = staging};
     return build_replicas(o, source, progress, error);
 }
 
@@ -260,14 +238,6 @@ static enum status finish(cudaStream_t stream, double *start, double *seconds, s
     return status;
 }
 
-/* Makes building faster; not done where there is no room for it. */
-static enum status presort(struct device_coo *x, struct error *error)
-{
-    if (device_coo_sort(x, error) == STATUS_MEMORY)
-        *error = (struct error){0};
-    return error->status;
-}
-
 /* The orderings that are built from one tensor. */
 struct wanted_orderings {
     struct device_tensor *alto;    /* NULL: not wanted                */
@@ -279,11 +249,14 @@ struct wanted_orderings {
     struct backend_seconds *seconds; /* of the steps */
 };
 
-/* The kinds of the orderings to build: alto, then those of modes; that in which x is sorted comes
- * last and is x itself. Returns how many. */
-static int list_orderings(int *kind, const struct wanted_orderings *w, const struct device_coo *x)
+/* Builds the wanted orderings from x, which is used up: alto, then those of modes; that in which x
+ * is sorted comes last and is x itself. */
+static enum status build_orderings(const struct wanted_orderings *w, struct device_coo *x,
+                                   struct progress *progress, struct error *error)
 {
-    int count = 0;
+    cudaStream_t stream = x->pool->stream;
+    int kind[MAX_ORDER + 1], count = 0;
+    double start = clock_now();
     if (w->alto)
         kind[count++] = ORDERING_ALTO;
     for (int n = 0; n < x->shape.order; n++)
@@ -291,18 +264,10 @@ static int list_orderings(int *kind, const struct wanted_orderings *w, const str
             kind[count++] = n;
     if (w->mode[x->ordering.kind])
         kind[count++] = x->ordering.kind;
-    return count;
-}
-
-/* Builds the wanted orderings from x, which is used up. */
-static enum status build_orderings(const struct wanted_orderings *w, struct device_coo *x,
-                                   struct progress *progress, struct error *error)
-{
-    cudaStream_t stream = x->pool->stream;
-    int kind[MAX_ORDER + 1], count = list_orderings(kind, w, x);
-    double start = clock_now();
-    if (count > 1)
-        TRY_OR(done, presort(x, error));
+    /* Sorting x first makes building faster; not done where there is no room for it. */
+    if (count > 1 && device_coo_sort(x, error) == STATUS_MEMORY)
+        *error = (struct error){0};
+    TRY_OR(done, error->status);
     TRY_OR(done, finish(stream, &start, &w->seconds->presort, error));
     for (int i = 0; i < count; i++) {
         const bool is_alto = kind[i] == ORDERING_ALTO;
@@ -380,12 +345,6 @@ static enum status build_modes(struct device_orderings *o, struct device_coo *x,
     return build_orderings(&wanted, x, progress, error);
 }
 
-static enum status build_decided(struct device_orderings *o, struct device_coo *x,
-                                 struct progress *progress, struct error *error)
-{
-    return build_modes(o, x, o->sweep.ordered, progress, error);
-}
-
 /* Orderings of the tuples of one group, and room for its products. */
 static enum status build_tuples(struct device_orderings *o, int group, struct device_coo *tuples,
                                 struct error *error)
@@ -419,7 +378,7 @@ static enum status build_shared(struct device_orderings *o, struct device_coo *x
     TRY_OR(done, device_mode_groups_apply(&grouped, groups, x, error));
     memcpy(o->coordinate, grouped.coordinate, sizeof o->coordinate);
     memset(grouped.coordinate, 0, sizeof grouped.coordinate);
-    TRY_OR(done, build_decided(o, x, progress, error));
+    TRY_OR(done, build_modes(o, x, o->sweep.ordered, progress, error));
     for (int g = 0; g < groups->groups; g++)
         if (mode_groups_size(groups, g) > 1 &&
             build_tuples(o, g, &grouped.tuples[g], error) != STATUS_OK)
@@ -437,7 +396,7 @@ static enum status upload(struct device_orderings *o, struct device_coo *coo,
 {
     double start = clock_now();
     if (source->parts)
-        device_part_read(coo, source, &o->norm_sq, staging, &o->pool, error);
+        read_part(coo, source, &o->norm_sq, staging, &o->pool, error);
     else if (source->file)
         device_coo_decode(coo, source->file, staging, &o->pool, error);
     else
@@ -506,24 +465,10 @@ static enum status build_once(struct device_orderings *o, const struct tensor_so
         goto done;
     if (first)
         TRY_OR(done, choose_groups(o, &coo, error));
-    (o->sweep.grouped ? build_shared : build_decided)(o, &coo, progress, error);
-done:
-    device_coo_free(&coo);
-    return error->status;
-}
-
-/* The ordering of mode n, from the nonzeros that this rank needs for it. */
-static enum status build_dealt_mode(struct device_orderings *o, int n, const struct coo *x,
-                                    struct device_staging *staging, struct progress *progress,
-                                    struct error *error)
-{
-    bool only[MAX_ORDER] = {false};
-    struct device_coo coo = {0};
-    double start = clock_now();
-    only[n] = true;
-    TRY_OR(done, device_coo_upload(&coo, x, staging, &o->pool, error));
-    TRY_OR(done, finish(staging->stream, &start, &o->seconds.upload, error));
-    build_modes(o, &coo, only, progress, error);
+    if (o->sweep.grouped)
+        build_shared(o, &coo, progress, error);
+    else
+        build_modes(o, &coo, o->sweep.ordered, progress, error);
 done:
     device_coo_free(&coo);
     return error->status;
@@ -536,13 +481,20 @@ static enum status build_dealt(struct device_orderings *o, const struct tensor_s
                                struct error *error)
 {
     for (int n = 0; n < o->shape.order && error->status == STATUS_OK; n++) {
-        struct coo taken;
+        struct coo taken; /* the nonzeros that this rank needs for the mode */
+        struct device_coo coo = {0};
+        bool only[MAX_ORDER] = {false};
         double start = clock_now();
+        only[n] = true;
         mode_nonzeros_take(&taken, source->ranks, n, source->x, error);
         o->seconds.upload += clock_now() - start;
         o->nnz = n == 0 ? taken.nnz : o->nnz;
-        if (taken.nnz > 0)
-            build_dealt_mode(o, n, &taken, staging, progress, error);
+        start = clock_now();
+        if (taken.nnz > 0 &&
+            device_coo_upload(&coo, &taken, staging, &o->pool, error) == STATUS_OK &&
+            finish(staging->stream, &start, &o->seconds.upload, error) == STATUS_OK)
+            build_modes(o, &coo, only, progress, error);
+        device_coo_free(&coo);
         coo_free(&taken);
     }
     return error->status;
@@ -589,7 +541,7 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
         device_pool_trim(&o->pool);
     }
     if (o->plan.streamed)
-        TRY_OR(done, device_orderings_stream(o, source, staging, progress, error));
+        TRY_OR(done, open_streamed(o, source, staging, progress, error));
     if (plan->request.group)
         o->seconds.grouping = clock_now() - start - backend_build_seconds(&o->seconds);
 done:

@@ -14,8 +14,7 @@ static const char valuing[] = "the model's values";
 
 /* weight (R, host) = lambda over the norms of all modes' columns: what the products of the factor
  * matrices' entries are multiplied by. Waits. */
-static enum status device_values_weights(struct device_state *s, double *weight,
-                                         struct error *error)
+static enum status fetch_weights(struct device_state *s, double *weight, struct error *error)
 {
     double *norm = memory_array(s->rank, sizeof *norm, error);
     if (!norm)
@@ -33,76 +32,50 @@ done:
     return error->status;
 }
 
-/* Device arrays for a part of the coordinates, and the weights. */
-struct room {
-    uint32_t *index; /* (order x PART) */
-    double *value;   /* (PART)         */
-    double *weight;  /* (R)            */
-};
-
-static enum status take_room(struct room *room, const struct device_state *s, uint64_t part,
-                             struct error *error)
-{
-    TRY(device_array_into(&room->index, (uint64_t)s->order * part, sizeof *room->index, error));
-    TRY(device_array_into(&room->value, part, sizeof *room->value, error));
-    return device_array_into(&room->weight, s->rank, sizeof *room->weight, error);
-}
-
-/* Of coordinates [first, first + count). */
-static enum status find_part(struct device_state *s, const struct room *room, const struct coo *at,
-                             uint64_t first, uint64_t count, double *value, struct error *error)
-{
-    const struct device_factors *f = &s->sweep.factors;
-    struct model_values_args args = {.order = s->order,
-                                     .count = count,
-                                     .weight = room->weight,
-                                     .rank = (uint32_t)s->rank,
-                                     .vectors = f->vectors,
-                                     .precision = f->precision,
-                                     .value = room->value};
-    for (int n = 0; n < s->order; n++) {
-        uint32_t *to = room->index + (uint64_t)n * count;
-        args.index[n] = to;
-        args.rows[n] = f->factor[n];
-        TRY(cuda_status(cudaMemcpyAsync(to, at->index[n] + first, count * sizeof *to,
-                                        cudaMemcpyHostToDevice, s->stream),
-                        valuing, error));
-    }
-    TRY(cuda_status(model_values(&args, s->stream), valuing, error));
-    return device_fetch(value + first, room->value, count * sizeof *value, s->stream, valuing,
-                        error);
-}
-
 enum status device_state_values(void *state, const struct coo *at, double *value,
                                 struct error *error)
 {
     struct device_state *s = state;
-    struct room room = {0};
+    const struct device_factors *f = &s->sweep.factors;
     const uint64_t part = least_of(at->nnz, PART);
+    uint32_t *index = NULL;                 /* (order x part), device */
+    double *values = NULL, *weights = NULL; /* (part), (R); device    */
     double *weight = memory_array(s->rank, sizeof *weight, error);
     if (!weight)
         return error->status;
     TRY_OR(done, device_use(s->device, error));
     TRY_OR(done, device_state_wait(s, error));
-    TRY_OR(done, device_values_weights(s, weight, error));
-    TRY_OR(done, take_room(&room, s, part, error));
-    TRY_OR(done,
-           device_send(room.weight, weight, s->rank * sizeof *weight, s->stream, valuing, error));
-    for (uint64_t first = 0; first < at->nnz; first += part)
-        TRY_OR(done, find_part(s, &room, at, first, least_of(part, at->nnz - first), value, error));
+    TRY_OR(done, fetch_weights(s, weight, error));
+    TRY_OR(done, device_array_into(&index, (uint64_t)s->order * part, sizeof *index, error));
+    TRY_OR(done, device_array_into(&values, part, sizeof *values, error));
+    TRY_OR(done, device_array_into(&weights, s->rank, sizeof *weights, error));
+    TRY_OR(done, device_send(weights, weight, s->rank * sizeof *weight, s->stream, valuing, error));
+    struct model_values_args args = {.order = s->order,
+                                     .weight = weights,
+                                     .rank = (uint32_t)s->rank,
+                                     .vectors = f->vectors,
+                                     .precision = f->precision,
+                                     .value = values};
+    for (uint64_t first = 0; first < at->nnz; first += part) {
+        const uint64_t count = args.count = least_of(part, at->nnz - first);
+        for (int n = 0; n < s->order; n++) {
+            uint32_t *to = index + (uint64_t)n * count;
+            args.index[n] = to;
+            args.rows[n] = f->factor[n];
+            TRY_OR(done, cuda_status(cudaMemcpyAsync(to, at->index[n] + first, count * sizeof *to,
+                                                     cudaMemcpyHostToDevice, s->stream),
+                                     valuing, error));
+        }
+        TRY_OR(done, cuda_status(model_values(&args, s->stream), valuing, error));
+        TRY_OR(done, device_fetch(value + first, values, count * sizeof *value, s->stream, valuing,
+                                  error));
+    }
 done:
-    device_free(room.index);
-    device_free(room.value);
-    device_free(room.weight);
+    device_free(index);
+    device_free(values);
+    device_free(weights);
     memory_free(weight);
     return error->status;
-}
-
-void device_state_ridge(void *state, double ridge)
-{
-    struct device_state *s = state;
-    for (int n = 0; n < s->order; n++)
-        s->rules.ridge[n] = ridge;
 }
 
 static const char doing[] = "the residual";
@@ -214,7 +187,7 @@ enum status device_state_residual(void *state, struct backend_residual *r, struc
     device_state_drop_m(s);
     r->norm_sq = s->sweep.orderings.norm_sq;
     r->unlisted = s->rows.count.weight;
-    TRY(device_values_weights(s, r->weight, error));
+    TRY(fetch_weights(s, r->weight, error));
     for (int n = 0; n < s->order; n++)
         TRY(add_gram(s, n, r->gram[n], error));
     return s->sweep.is_empty ? STATUS_OK : sum_nonzeros(s, r, error);

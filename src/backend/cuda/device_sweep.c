@@ -95,16 +95,6 @@ void device_sweep_close(struct device_sweep *s)
     memset(s, 0, sizeof *s);
 }
 
-static void tell_streamed(const struct device_orderings *o, int mode,
-                          struct backend_mttkrp_kernel *kernel)
-{
-    const size_t size = sizeof kernel->name;
-    device_stream_describe(&o->stream, mode, kernel->name, size);
-    device_replicas_describe(&o->replicas, mode, kernel->name, size);
-    kernel->chosen = device_replicas_decided(&o->replicas);
-    kernel->bus_bytes = device_stream_bytes(&o->stream, mode);
-}
-
 void device_sweep_kernel(const struct device_sweep *s, int mode,
                          struct backend_mttkrp_kernel *kernel)
 {
@@ -114,7 +104,10 @@ void device_sweep_kernel(const struct device_sweep *s, int mode,
     if (s->is_empty)
         return;
     if (o->plan.streamed) {
-        tell_streamed(o, mode, kernel);
+        device_stream_describe(&o->stream, mode, name, sizeof kernel->name);
+        device_replicas_describe(&o->replicas, mode, name, sizeof kernel->name);
+        kernel->chosen = device_replicas_decided(&o->replicas);
+        kernel->bus_bytes = device_stream_bytes(&o->stream, mode);
         return;
     }
     const int group = mode_groups_of(&o->sweep.groups, mode);
@@ -210,20 +203,6 @@ static enum status run_streamed(struct device_sweep *s, int mode, cudaStream_t s
     return device_stream_mttkrp(&o->stream, mode, &s->factors, stream, error);
 }
 
-static enum status run_step(struct device_sweep *s, const struct sweep_step *step, int mode,
-                            cudaStream_t stream, struct error *error)
-{
-    switch (step->action) {
-    case SWEEP_PRODUCTS:
-        return make_products(s, step->group, stream, error);
-    case SWEEP_REDUCED:
-        return run_reduced(s, step->group, stream, error);
-    case SWEEP_TUPLES:
-        return run_within(s, step->group, mode, stream, error);
-    }
-    return STATUS_OK;
-}
-
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error)
 {
@@ -234,9 +213,20 @@ enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t s
     if (s->orderings.plan.streamed)
         return run_streamed(s, mode, stream, error);
     struct sweep_steps steps = sweep_steps(&s->orderings.sweep, mode);
-    for (int i = 0; i < steps.count; i++)
-        TRY_OR(done, run_step(s, &steps.step[i], mode, stream, error));
-done:
+    for (int i = 0; i < steps.count && error->status == STATUS_OK; i++) {
+        const int group = steps.step[i].group;
+        switch (steps.step[i].action) {
+        case SWEEP_PRODUCTS:
+            make_products(s, group, stream, error);
+            break;
+        case SWEEP_REDUCED:
+            run_reduced(s, group, stream, error);
+            break;
+        case SWEEP_TUPLES:
+            run_within(s, group, mode, stream, error);
+            break;
+        }
+    }
     if (error->status != STATUS_OK)
         sweep_restart(&s->orderings.sweep);
     return error->status;

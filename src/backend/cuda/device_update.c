@@ -16,28 +16,21 @@
 
 static const char weighing[] = "weighing the model on the GPU";
 
-/* Zeros of rows [first, end) of factor matrix n. */
-static enum status lift_rows(struct device_state *s, int n, uint64_t first, uint64_t end,
-                             struct error *error)
-{
-    const struct row_lift_args args = {.a = device_state_row(s, s->sweep.factors.factor[n], first),
-                                       .rows = end - first,
-                                       .vectors = s->sweep.factors.vectors,
-                                       .rank = (uint32_t)s->rank,
-                                       .precision = s->sweep.factors.precision,
-                                       .sum = s->rows.sum[n],
-                                       .share = POISSON_LIFT /
-                                                (double)s->ranks.ranks->part.whole.dims[n]};
-    return cuda_status(row_lift_zeros(&args, s->stream), weighing, error);
-}
-
 /* Zeros of factor matrix n, which no step of counts leaves, become a small part of the mean of
  * their column; between stripes may be rows that are none (row_deal.h), and stay zero. */
 static enum status lift_zeros(struct device_state *s, int n, struct error *error)
 {
     const struct mode_rows *rows = &s->ranks.ranks->mode[n];
     const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
-    TRY(lift_rows(s, n, rows->first, rows->first + rows->count, error));
+    const struct row_lift_args args = {
+        .a = device_state_row(s, s->sweep.factors.factor[n], rows->first),
+        .rows = rows->count,
+        .vectors = s->sweep.factors.vectors,
+        .rank = (uint32_t)s->rank,
+        .precision = s->sweep.factors.precision,
+        .sum = s->rows.sum[n],
+        .share = POISSON_LIFT / (double)s->ranks.ranks->part.whole.dims[n]};
+    TRY(cuda_status(row_lift_zeros(&args, s->stream), weighing, error));
     TRY(device_ranks_gather(&s->ranks, n, &a, s->stream, error));
     device_sweep_changed(&s->sweep, n);
     return device_row_update_sum_columns(s, n, s->sweep.factors.factor[n], s->rows.sum[n], error);
@@ -73,28 +66,17 @@ static enum status put_lambda(struct device_state *s, const double *lambda, stru
     return device_send(s->model.lambda, lambda, s->rank * sizeof *lambda, s->side, weighing, error);
 }
 
-/* By what the weights of the model as it stands are to be multiplied. */
-static enum status find_scale(struct device_state *s, int mode, double *scale, struct error *error)
-{
-    struct device_row_scalars sums;
-    TRY(device_row_update_values(s, mode, error));
-    TRY(device_ranks_before_wait(&s->ranks, s->stream, error));
-    TRY(device_fetch(&sums, &s->scalars->rows, sizeof sums, s->stream, weighing, error));
-    *scale = s->rows.counts ? s->rows.null.total / (sums.model + sums.totals.model)
-                            : sqrt(s->sweep.orderings.norm_sq / sums.totals.model);
-    return STATUS_OK;
-}
-
 /* The weights of a model that was only loaded say nothing of its size: lambda is multiplied so that
  * the model's listed entries have the norm of the tensor's; of counts, so that the entries that
  * count have their total. From a pass over the ordering of `mode`; waits. Does nothing where that
  * is done. STATUS_MEMORY, and failures of other ranks. */
-static enum status device_row_weights_fit(struct device_state *s, int mode, struct error *error)
+static enum status fit_weights(struct device_state *s, int mode, struct error *error)
 {
     const size_t row = s->rank * sizeof(double);
     if (s->model.last_mode >= 0 || s->model.weights_fit)
         return STATUS_OK;
-    double scale, *lambda = memory_array(1, row, error);
+    struct device_row_scalars sums;
+    double *lambda = memory_array(1, row, error);
     if (!lambda)
         return error->status;
     for (int n = 0; s->rows.counts && n < s->order; n++)
@@ -105,7 +87,11 @@ static enum status device_row_weights_fit(struct device_state *s, int mode, stru
     TRY_OR(done, device_fetch(lambda, s->model.lambda, row, s->side, weighing, error));
     TRY_OR(done, scale_columns(s, lambda, error));
     TRY_OR(done, put_lambda(s, lambda, error));
-    TRY_OR(done, find_scale(s, mode, &scale, error));
+    TRY_OR(done, device_row_update_values(s, mode, error));
+    TRY_OR(done, device_ranks_before_wait(&s->ranks, s->stream, error));
+    TRY_OR(done, device_fetch(&sums, &s->scalars->rows, sizeof sums, s->stream, weighing, error));
+    const double scale = s->rows.counts ? s->rows.null.total / (sums.model + sums.totals.model)
+                                        : sqrt(s->sweep.orderings.norm_sq / sums.totals.model);
     for (uint64_t r = 0; isfinite(scale) && r < s->rank; r++)
         lambda[r] *= scale;
     put_lambda(s, lambda, error);
@@ -137,7 +123,7 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     if (s->sweep.orderings.plan.streamed)
         TRY(device_ranks_before_wait(&s->ranks, s->stream, error));
     if (s->rows.on)
-        TRY(device_row_weights_fit(s, mode, error));
+        TRY(fit_weights(s, mode, error));
     if (s->rows.on)
         return device_row_update_solve(s, mode, error);
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
@@ -304,25 +290,19 @@ enum status device_state_update(void *state, int mode, struct error *error)
     return queue_update(s, mode, error);
 }
 
-/* Sets events->swept, the event after the sweep. */
-static enum status record_sweep(struct device_events *events, cudaStream_t stream,
-                                struct error *error)
-{
-    events->swept = events->end;
-    if (events->swept)
-        return STATUS_OK;
-    events->turn ^= 1;
-    events->swept = events->spare[events->turn];
-    return cuda_status(cudaEventRecord(events->swept, stream), "MTTKRP", error);
-}
-
 /* Queues the first MTTKRP of the next sweep, unless it is streamed: if no sweep follows, the wait
  * for it would be long. */
 static enum status begin_next_sweep(struct device_state *s, struct error *error)
 {
+    struct device_events *events = &s->events;
     if (s->ahead.careful > 0 || s->sweep.orderings.plan.streamed)
         return STATUS_OK;
-    TRY(record_sweep(&s->events, s->stream, error));
+    events->swept = events->end; /* the event after the sweep */
+    if (!events->swept) {
+        events->turn ^= 1;
+        events->swept = events->spare[events->turn];
+        TRY(cuda_status(cudaEventRecord(events->swept, s->stream), "MTTKRP", error));
+    }
     TRY(device_state_queue_mttkrp(s, mode_rules_first(&s->rules, s->order), error));
     s->m_early = true;
     return STATUS_OK;
@@ -362,15 +342,6 @@ static enum status queue_end(struct device_state *s, int mode, const struct mome
     return begin_next_sweep(s, error);
 }
 
-static enum status read_fit_of_rows(const struct device_state *s, int mode,
-                                    const struct momentum *m, struct backend_fit *fit,
-                                    struct error *error)
-{
-    TRY(device_row_update_fit(s, mode, fit, error));
-    backend_fit_decide(fit, m);
-    return STATUS_OK;
-}
-
 /* *fit from the scalars in s->result. */
 static enum status read_fit(const struct device_state *s, int mode, const struct momentum *m,
                             struct backend_fit *fit, struct error *error)
@@ -379,8 +350,11 @@ static enum status read_fit(const struct device_state *s, int mode, const struct
     if (r->bad)
         return error_set(error, STATUS_NUMERICAL,
                          "mode %d: the factor has an entry that is not finite", r->bad);
-    if (s->rows.on)
-        return read_fit_of_rows(s, mode, m, fit, error);
+    if (s->rows.on) {
+        TRY(device_row_update_fit(s, mode, fit, error));
+        backend_fit_decide(fit, m);
+        return STATUS_OK;
+    }
     const struct fit_terms terms = {.norm_sq = s->sweep.orderings.norm_sq,
                                     .inner = r->fit.inner,
                                     .model_sq = r->fit.model_sq,
@@ -423,4 +397,11 @@ enum status device_state_extrapolate(void *state, const struct momentum_step *st
     TRY(device_use(s->device, error));
     TRY(device_state_wait(s, error));
     return device_momentum_step(s, step, error);
+}
+
+void device_state_ridge(void *state, double ridge)
+{
+    struct device_state *s = state;
+    for (int n = 0; n < s->order; n++)
+        s->rules.ridge[n] = ridge;
 }
