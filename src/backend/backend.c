@@ -133,36 +133,24 @@ void backend_likelihood(const struct backend *b, double fit, double *deviance,
     *log_likelihood = counts ? s->null.perfect - half : 0;
 }
 
-/* Every fit to counts is from a pass over the nonzeros. */
-static enum status find_fit_of_counts(struct backend *b, double *value, struct error *error)
-{
-    const int mode = mode_rules_last(&b->options.problem.rules, b->order);
-    struct backend_fit fit;
-    TRY(b->seam->ops->fit(b->seam->state, mode, NULL, &fit, error));
-    *value = fit.value;
-    return STATUS_OK;
-}
-
-static enum status find_residual(struct backend *b, double *fit, struct error *error)
-{
-    struct seam *s = b->seam;
-    struct backend_residual r;
-    if (b->options.problem.loss == LOSS_POISSON)
-        return find_fit_of_counts(b, fit, error);
-    TRY(backend_residual_create(&r, b->order, b->options.problem.rank, error));
-    TRY_OR(done, s->ops->residual(s->state, &r, error));
-    backend_residual_fit(&r, b->ranks->all, fit, error);
-done:
-    backend_residual_free(&r);
-    return error->status;
-}
-
 enum status backend_residual(struct backend *b, double *fit, struct error *error)
 {
-    struct operation_clock *clock = &b->seam->clock;
-    TRY(operation_begin(clock, OP_RESIDUAL, error));
-    TRY(find_residual(b, fit, error));
-    return operation_end(clock, OP_RESIDUAL, 0, error);
+    struct seam *s = b->seam;
+    TRY(operation_begin(&s->clock, OP_RESIDUAL, error));
+    if (b->options.problem.loss == LOSS_POISSON) { /* every fit is from a pass over the nonzeros */
+        struct backend_fit of_counts;
+        TRY(s->ops->fit(s->state, mode_rules_last(&b->options.problem.rules, b->order), NULL,
+                        &of_counts, error));
+        *fit = of_counts.value;
+    } else {
+        struct backend_residual r;
+        TRY(backend_residual_create(&r, b->order, b->options.problem.rank, error));
+        if (s->ops->residual(s->state, &r, error) == STATUS_OK)
+            backend_residual_fit(&r, b->ranks->all, fit, error);
+        backend_residual_free(&r);
+        TRY(error->status);
+    }
+    return operation_end(&s->clock, OP_RESIDUAL, 0, error);
 }
 
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)
@@ -188,20 +176,16 @@ void backend_built(struct backend *b, struct backend_built *built)
     b->seam->ops->built(b->seam->state, built);
 }
 
-static enum status queue_mttkrps(struct backend *b, int mode, uint64_t count, struct error *error)
-{
-    for (uint64_t i = 0; i < count; i++)
-        TRY(backend_mttkrp(b, mode, error));
-    return operation_wait(&b->seam->clock, error);
-}
-
 enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, double *seconds,
                                 struct error *error)
 {
     struct operation_clock *clock = &b->seam->clock;
     TRY(operation_wait(clock, error));
     clock->sample = seconds;
-    queue_mttkrps(b, mode, count, error);
+    for (uint64_t i = 0; i < count && error->status == STATUS_OK; i++)
+        backend_mttkrp(b, mode, error);
+    if (error->status == STATUS_OK)
+        operation_wait(clock, error);
     clock->sample = NULL;
     return error->status;
 }

@@ -3,6 +3,7 @@
 #ifndef BLCO_BACKEND_KIND_H
 #define BLCO_BACKEND_KIND_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +11,6 @@
 #include "backend/backend_fit.h"
 #include "ranks/count_null.h"
 #include "ranks/rank_rows.h"
-#include "backend/backend_residual.h"
 #include "backend/column_form.h"
 #include "backend/operation_times.h"
 #include "base/error.h"
@@ -227,5 +227,32 @@ double backend_build_seconds(const struct backend_seconds *seconds);
  * nonzeros in memory, which it has scaled (value_scale.h), with NULL for `file`; `open` calls it
  * for nonzeros in the .blco file `file`. */
 enum status backend_check_norm(double norm_sq, const char *file, struct error *error);
+
+/* A device that a thread makes ready while the caller reads a tensor. Zeroed where nothing has
+ * begun. The struct must not move between begin and end. */
+struct backend_wake {
+    const struct backend_kind *kind;
+    int device;
+    bool running;         /* the thread has not been joined       */
+    atomic_bool unwanted; /* the device is not needed any more    */
+    struct error error;   /* the thread's, until it is joined     */
+    pthread_t thread;
+};
+
+/* Starts a thread that makes the device ready; for the host backend, does nothing. The caller calls
+ * backend_wake_end. */
+void backend_wake_begin(struct backend_wake *w, const struct backend_kind *kind, int device);
+
+/* Waits until the device is ready; a second call returns the same. STATUS_OK for a zeroed *w.
+ * Errors of `wake` in struct backend_kind. */
+enum status backend_wake_wait(struct backend_wake *w, struct error *error);
+
+/* Ends the thread after the step in which it is. Accepts a zeroed *w, and one that has been waited
+ * for. */
+void backend_wake_end(struct backend_wake *w);
+
+/* Makes the device ready and waits for it; for the host backend, does nothing. Errors of `wake` in
+ * struct backend_kind. */
+enum status backend_wake_now(const struct backend_kind *kind, int device, struct error *error);
 
 #endif

@@ -10,46 +10,28 @@
 #include "base/memory.h"
 #include "ranks/model_arrange.h"
 
-/* Whether updates of mode n keep entries at a floor that is written as zero. */
-static bool has_floor(const struct backend *b, int n)
-{
-    const struct problem *p = &b->options.problem;
-    return p->rules.nonneg[n] && !p->rules.fixed[n] && p->loss == LOSS_SQUARES;
-}
-
-/* Called before another model is loaded. */
-static void forget_model(struct backend *b, const struct model_source *from)
-{
-    struct seam *s = b->seam;
-    s->last = (struct last_operation){.op = OP_LOAD};
-    for (int n = 0; n < b->order; n++) {
-        s->floors.may[n] = from->carried && has_floor(b, n);
-        s->floors.precision[n] = from->precision;
-    }
-    b->precision = from->precision;
-}
-
-static enum status load_timed(struct backend *b, const struct model_source *from,
-                              struct error *error)
-{
-    struct seam *s = b->seam;
-    forget_model(b, from);
-    TRY(operation_begin(&s->clock, OP_LOAD, error));
-    TRY(s->ops->load(s->state, from, error));
-    return operation_end(&s->clock, OP_LOAD, 0, error);
-}
-
 /* The weights are divided by 2^exponent, as the tensor is; those of a random model are 1. */
 static enum status load(struct backend *b, struct model_source from, struct error *error)
 {
-    const uint64_t rank = b->options.problem.rank;
-    double *lambda = memory_array(rank, sizeof *lambda, error);
+    const struct problem *p = &b->options.problem;
+    struct seam *s = b->seam;
+    double *lambda = memory_array(p->rank, sizeof *lambda, error);
     if (!lambda)
         return error->status;
-    for (uint64_t r = 0; r < rank; r++)
-        lambda[r] = ldexp(from.k ? from.k->lambda[r] : 1, -b->seam->exponent);
+    for (uint64_t r = 0; r < p->rank; r++)
+        lambda[r] = ldexp(from.k ? from.k->lambda[r] : 1, -s->exponent);
     from.lambda = lambda;
-    load_timed(b, &from, error);
+    s->last = (struct last_operation){.op = OP_LOAD};
+    for (int n = 0; n < b->order; n++) {
+        s->floors.may[n] =
+            from.carried && p->rules.nonneg[n] && !p->rules.fixed[n] && p->loss == LOSS_SQUARES;
+        s->floors.precision[n] = from.precision;
+    }
+    b->precision = from.precision;
+    TRY_OR(done, operation_begin(&s->clock, OP_LOAD, error));
+    TRY_OR(done, s->ops->load(s->state, &from, error));
+    operation_end(&s->clock, OP_LOAD, 0, error);
+done:
     memory_free(lambda);
     return error->status;
 }

@@ -25,12 +25,6 @@ static void plan_with(bool momentum, struct plan *plan, const struct plan_reques
     }
 }
 
-/* Whether both plans hold the tensor in the same orderings at the same place. */
-static bool holds_alike(const struct plan *a, const struct plan *b)
-{
-    return a->streamed == b->streamed && plan_orderings(a) == plan_orderings(b);
-}
-
 enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          const struct plan_tensor *tensor, const struct backend_options *options,
                          struct error *error)
@@ -42,23 +36,12 @@ enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
     if (options->problem.acceleration == ACCELERATE_AUTO) {
         struct plan plain;
         plan_with(false, &plain, &request, options);
-        if (!plan->fits || !holds_alike(plan, &plain))
+        /* momentum, unless the tensor is held in fewer orderings, or elsewhere, because of it */
+        if (!plan->fits || plan->streamed != plain.streamed ||
+            plan_orderings(plan) != plan_orderings(&plain))
             *plan = plain;
     }
     return STATUS_OK;
-}
-
-/* *other = the plan for `rank` within the budgets of *plan. */
-static enum status plan_at(struct plan *other, const struct backend_kind *kind,
-                           const struct plan *plan, const struct backend_options *options,
-                           uint64_t rank, struct error *error)
-{
-    const struct plan_request *r = &plan->request;
-    struct backend_options with = *options;
-    with.problem.rank = rank;
-    with.memory = r->budget;
-    with.host_memory = r->can_stream ? r->host_budget : r->budget;
-    return backend_plan(other, kind, &r->tensor, &with, error);
 }
 
 /* STATUS_MEMORY: what does not fit, and the largest rank that would. */
@@ -66,10 +49,14 @@ static enum status refuse(const struct backend_kind *kind, const struct plan *pl
                           const struct backend_options *options, struct error *error)
 {
     uint64_t fits = 0, too_large = options->problem.rank;
+    const struct plan_request *r = &plan->request;
+    struct backend_options with = *options; /* within the budgets of this plan */
     struct plan other;
+    with.memory = r->budget;
+    with.host_memory = r->can_stream ? r->host_budget : r->budget;
     while (too_large - fits > 1) {
-        uint64_t rank = fits + (too_large - fits) / 2;
-        TRY(plan_at(&other, kind, plan, options, rank, error));
+        const uint64_t rank = with.problem.rank = fits + (too_large - fits) / 2;
+        TRY(backend_plan(&other, kind, &r->tensor, &with, error));
         *(other.fits ? &fits : &too_large) = rank;
     }
     char obstacle[256], remedy[96] = "no lower rank would fit";
@@ -156,40 +143,24 @@ done:
     return comm_end_phase(t->comm, error);
 }
 
-static enum status begin(struct backend *b, const struct backend_kind *kind,
-                         const struct rank_tensor *t, const struct backend_options *options,
-                         struct error *error)
-{
-    *b = (struct backend){.kind = kind,
-                          .options = *options,
-                          .order = t->shape.order,
-                          .precision = precision_last(options->problem.precision)};
-    b->seam = memory_zeros(1, sizeof *b->seam, error);
-    if (!b->seam)
-        return error->status;
-    b->seam->ops = kind->ops;
-    b->seam->last.op = OP_OPEN;
-    return STATUS_OK;
-}
-
-/* Unknown entries need systems of rows, which the caller must ask for (struct unlisted). */
-static enum status refuse_unknown(const struct backend *b, const struct rank_tensor *t,
-                                  struct error *error)
-{
-    if (t->listed.unknown == 0 || b->options.problem.unlisted.weighed)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "the tensor has %llu unknown entr%s (nan), which only blco cpd takes",
-                     (unsigned long long)t->listed.unknown, t->listed.unknown == 1 ? "y" : "ies");
-}
-
 enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                             struct rank_tensor *t, const struct backend_options *options,
                             struct progress *progress, struct error *error)
 {
     struct comm *all = t->comm; /* *t is empty after a read that fails */
-    if (begin(b, kind, t, options, error) == STATUS_OK)
-        refuse_unknown(b, t, error);
+    const uint64_t unknown = t->listed.unknown;
+    *b = (struct backend){.kind = kind,
+                          .options = *options,
+                          .order = t->shape.order,
+                          .precision = precision_last(options->problem.precision)};
+    b->seam = memory_zeros(1, sizeof *b->seam, error);
+    if (b->seam)
+        *b->seam = (struct seam){.ops = kind->ops, .last.op = OP_OPEN};
+    /* Unknown entries need systems of rows, which the caller must ask for (struct unlisted). */
+    if (b->seam && unknown > 0 && !options->problem.unlisted.weighed)
+        error_set(error, STATUS_INPUT,
+                  "the tensor has %llu unknown entr%s (nan), which only blco cpd takes",
+                  (unsigned long long)unknown, unknown == 1 ? "y" : "ies");
     if (comm_end_phase(all, error) != STATUS_OK) /* plan_and_read needs every rank */
         goto done;
     plan_and_read(b, t, progress, error);

@@ -2,7 +2,7 @@
 #ifndef BLCO_MACHINE_CHOICE_H
 #define BLCO_MACHINE_CHOICE_H
 
-#include "backend/backend_wake.h"
+#include "backend/backend_kind.h"
 #include "commands/options/cmd_common.h"
 
 struct machine_choice {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/backend_wake.h"
+#include "backend/backend_kind.h"
 #include "base/threads.h"
 #include "comm/comm_world.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "backend/backend_wake.h"
+#include "backend/backend_kind.h"
 
 static int devices;
 static CUresult (*get_state)(CUdevice device, unsigned *flags, int *active);

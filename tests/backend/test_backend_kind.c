@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "backend/backend_wake.h"
+#include "backend/backend_kind.h"
 
 static atomic_bool may_end, has_begun;
 static atomic_int woken_device, calls;
