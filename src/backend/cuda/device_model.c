@@ -11,19 +11,6 @@
 #include "kernels/dense/dense_widen.h"
 #include "problem/initial_guess.h"
 
-/* Widens factor matrix n, which needs more room than before, and so goes through M. */
-static enum status widen(struct device_state *s, int n, struct error *error)
-{
-    const struct device_factors *f = &s->sweep.factors;
-    const uint64_t rows = f->shape.dims[n], bytes = device_row_bytes(s->rank, PRECISION_DOUBLE);
-    static const char doing[] = "widening a factor matrix";
-    cudaError_t code = dense_widen_rows(f->factor[n], s->ld, f->m, bytes / sizeof(double), rows,
-                                        s->rank, s->stream);
-    TRY(cuda_status(code, doing, error));
-    code = cudaMemcpyAsync(f->factor[n], f->m, rows * bytes, cudaMemcpyDeviceToDevice, s->stream);
-    return cuda_status(code, doing, error);
-}
-
 void device_state_set_precision(struct device_state *s, enum precision precision)
 {
     const uint64_t bytes = device_row_bytes(s->rank, precision);
@@ -33,14 +20,25 @@ void device_state_set_precision(struct device_state *s, enum precision precision
     device_state_forget(s);
 }
 
-/* Queued work ends before anything changes. */
+/* Queued work ends before anything changes. A wide factor matrix needs more room than before, and
+ * so goes through M. */
 enum status device_state_widen(void *state, struct error *error)
 {
     struct device_state *s = state;
+    const struct device_factors *f = &s->sweep.factors;
+    const uint64_t bytes = device_row_bytes(s->rank, PRECISION_DOUBLE);
+    static const char doing[] = "widening a factor matrix";
     TRY(device_use(s->device, error));
     TRY(device_state_wait(s, error));
-    for (int n = 0; n < s->order; n++)
-        TRY(widen(s, n, error));
+    for (int n = 0; n < s->order; n++) {
+        const uint64_t rows = f->shape.dims[n];
+        cudaError_t code = dense_widen_rows(f->factor[n], s->ld, f->m, bytes / sizeof(double), rows,
+                                            s->rank, s->stream);
+        TRY(cuda_status(code, doing, error));
+        code =
+            cudaMemcpyAsync(f->factor[n], f->m, rows * bytes, cudaMemcpyDeviceToDevice, s->stream);
+        TRY(cuda_status(code, doing, error));
+    }
     device_state_set_precision(s, PRECISION_DOUBLE);
     return STATUS_OK;
 }

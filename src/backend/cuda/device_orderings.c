@@ -14,22 +14,6 @@
 #include "plan/tile_choice.h"
 #include "ranks/mode_nonzeros.h"
 
-/* Segments are chosen by lines of the file's directory, which nothing has checked. Since each rank
- * checks the segments that it reads, a wrong line shows as a wrong number of nonzeros of all ranks.
- */
-static enum status check_all_read(const struct device_coo *d, const struct tensor_source *source,
-                                  double *norm_sq, struct error *error)
-{
-    double sum[] = {(double)d->nnz, *norm_sq};
-    uint64_t nnz = source->file->header->nnz;
-    TRY(comm_allreduce_sum(source->ranks->all, sum, 2, error));
-    *norm_sq = sum[1];
-    if ((uint64_t)sum[0] == nnz)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT, "%s: damaged: %.0f nonzeros, expected %ju",
-                     source->file->name, sum[0], (uintmax_t)nnz);
-}
-
 /* Divides the rows of mode n, by which rows each rank has nonzeros in. */
 static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, int n,
                                struct error *error)
@@ -54,8 +38,15 @@ static enum status divide(const struct device_coo *d, const struct tensor_source
                           struct error *error)
 {
     struct rank_rows *r = source->ranks;
-    r->norm_sq = d->norm_sq;
-    TRY(check_all_read(d, source, &r->norm_sq, error));
+    const uint64_t nnz = source->file->header->nnz;
+    double sum[] = {(double)d->nnz, d->norm_sq};
+    TRY(comm_allreduce_sum(r->all, sum, 2, error));
+    r->norm_sq = sum[1];
+    /* Segments are chosen by lines of the file's directory, which nothing has checked. Since each
+     * rank checks the segments that it reads, a wrong line shows as a wrong number of nonzeros. */
+    if ((uint64_t)sum[0] != nnz)
+        return error_set(error, STATUS_INPUT, "%s: damaged: %.0f nonzeros, expected %ju",
+                         source->file->name, sum[0], (uintmax_t)nnz);
     for (int n = 0; n < d->shape.order; n++)
         TRY(divide_rows(d, r, n, error));
     return STATUS_OK;

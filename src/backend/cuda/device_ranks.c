@@ -6,18 +6,6 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_queue.h"
 
-/* The communicator of the GPUs that have the same range of mode n. */
-static enum status open_peers(struct device_ranks *r, int n, int device, struct error *error)
-{
-    struct comm *peers = r->ranks->mode[n].peers;
-    if (peers == r->ranks->all)
-        r->peers[n] = r->all;
-    if (r->peers[n] || peers->size == 1)
-        return STATUS_OK;
-    TRY(device_comm_init(&r->peers[n], peers, device, error));
-    return device_comm_wait(r->peers[n], error);
-}
-
 enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ranks, int device,
                               struct error *error)
 {
@@ -31,8 +19,16 @@ enum status device_ranks_open(struct device_ranks *r, const struct rank_rows *ra
     if (!r->all)
         TRY(device_comm_init(&r->all, ranks->all, device, error));
     TRY(device_comm_wait(r->all, error));
-    for (int n = 0; n < ranks->part.whole.order; n++)
-        TRY(open_peers(r, n, device, error));
+    for (int n = 0; n < ranks->part.whole.order;
+         n++) { /* GPUs that have the same range of mode n */
+        struct comm *peers = ranks->mode[n].peers;
+        if (peers == ranks->all)
+            r->peers[n] = r->all;
+        if (r->peers[n] || peers->size == 1)
+            continue;
+        TRY(device_comm_init(&r->peers[n], peers, device, error));
+        TRY(device_comm_wait(r->peers[n], error));
+    }
     return STATUS_OK;
 }
 
@@ -110,19 +106,15 @@ static enum status move(struct device_ranks *r, int n, collective *call,
     return end(r, stream, error);
 }
 
-/* The first row of the room for this rank's stripe. */
-static uint64_t own_room(const struct mode_rows *m)
-{
-    return m->row ? m->first : (uint64_t)m->peers->rank * m->stripe;
-}
-
 static struct device_stripes stripes_of(const struct device_ranks *r, int n,
                                         const struct device_matrix *a)
 {
     const struct mode_rows *m = &r->ranks->mode[n];
     uint64_t row_bytes = a->ld * precision_bytes(a->precision);
+    /* the first row of the room for this rank's stripe */
+    uint64_t own = m->row ? m->first : (uint64_t)m->peers->rank * m->stripe;
     return (struct device_stripes){.numbers = a->entries,
-                                   .own = (char *)a->entries + own_room(m) * row_bytes,
+                                   .own = (char *)a->entries + own * row_bytes,
                                    .stripe = m->stripe * a->ld,
                                    .precision = a->precision};
 }

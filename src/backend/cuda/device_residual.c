@@ -1,6 +1,8 @@
 /* The residual on the device: thread blocks sum over nonzeros and rows, and the host adds their
  * sums. */
 #include "backend/cuda/device_state.h"
+
+#include "backend/cuda/device_orderings.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"

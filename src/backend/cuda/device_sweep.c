@@ -189,30 +189,24 @@ static enum status run_within(struct device_sweep *s, int group, int mode, cudaS
     return device_mttkrp_run(&s->within[mode], &f, stream, error);
 }
 
-/* From alto, until it pays to build orderings of the modes. */
-static enum status run_streamed(struct device_sweep *s, int mode, cudaStream_t stream,
-                                struct error *error)
-{
-    struct device_orderings *o = &s->orderings;
-    bool due;
-    TRY(device_replicas_due(&o->replicas, &o->stream, mode, &due, error));
-    if (due)
-        TRY(device_replicas_build(&o->replicas, &o->stream, error));
-    if (due)
-        memcpy(o->seconds.replica, o->replicas.seconds, sizeof o->seconds.replica);
-    return device_stream_mttkrp(&o->stream, mode, &s->factors, stream, error);
-}
-
 enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t stream,
                                 struct error *error)
 {
+    struct device_orderings *o = &s->orderings;
     if (s->is_empty)
         return cuda_status(
             cudaMemsetAsync(s->factors.m, 0, s->factors.shape.dims[mode] * row_bytes(s), stream),
             "MTTKRP", error);
-    if (s->orderings.plan.streamed)
-        return run_streamed(s, mode, stream, error);
-    struct sweep_steps steps = sweep_steps(&s->orderings.sweep, mode);
+    if (o->plan.streamed) { /* from alto, until it pays to build orderings of the modes */
+        bool due;
+        TRY(device_replicas_due(&o->replicas, &o->stream, mode, &due, error));
+        if (due)
+            TRY(device_replicas_build(&o->replicas, &o->stream, error));
+        if (due)
+            memcpy(o->seconds.replica, o->replicas.seconds, sizeof o->seconds.replica);
+        return device_stream_mttkrp(&o->stream, mode, &s->factors, stream, error);
+    }
+    struct sweep_steps steps = sweep_steps(&o->sweep, mode);
     for (int i = 0; i < steps.count && error->status == STATUS_OK; i++) {
         const int group = steps.step[i].group;
         switch (steps.step[i].action) {
@@ -228,6 +222,6 @@ enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t s
         }
     }
     if (error->status != STATUS_OK)
-        sweep_restart(&s->orderings.sweep);
+        sweep_restart(&o->sweep);
     return error->status;
 }

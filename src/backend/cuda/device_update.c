@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "backend/cuda/device_state.h"
+#include "backend/backend_fit.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"

@@ -84,24 +84,20 @@ static void close_end(void *state, bool connected, bool leaving)
     memory_free(e->team);
 }
 
-/* Rank 0 makes what all share. Either all ranks have it afterwards, or none. */
-static enum status share_team(struct peer_end *e, struct error *error)
-{
-    struct comm *host = e->host;
-    if (host->rank == 0)
-        e->team = memory_zeros(1, sizeof *e->team, error);
-    TRY(comm_allreduce_error(host, error));
-    if (host->rank == 0)
-        atomic_store(&e->team->users, host->size);
-    return comm_bcast(host, 0, &e->team, sizeof e->team, error);
-}
-
 static enum status open_end(void *state, const struct device_places *places, struct error *error)
 {
     struct peer_end *e = state;
-    e->host = places->host;
+    struct comm *host = e->host = places->host;
     memcpy(e->device, places->device, (size_t)e->host->size * sizeof *e->device);
-    if (share_team(e, error) != STATUS_OK && e->host->rank == 0)
+    /* Rank 0 makes what all share. Either all ranks have it afterwards, or none. */
+    if (host->rank == 0)
+        e->team = memory_zeros(1, sizeof *e->team, error);
+    TRY_OR(done, comm_allreduce_error(host, error));
+    if (host->rank == 0)
+        atomic_store(&e->team->users, host->size);
+    comm_bcast(host, 0, &e->team, sizeof e->team, error);
+done:
+    if (error->status != STATUS_OK && host->rank == 0)
         memory_free(e->team);
     return error->status;
 }

@@ -98,34 +98,13 @@ static enum status measure_rows(struct rate_timer *t, row_launcher launch, void 
     return STATUS_OK;
 }
 
-/* The rates of mode n, by the first `rows` rows of a table. */
-static enum status measure_mode(struct rate_timer *t, int n, void *table, uint64_t rows,
-                                struct backend_rates *rates, struct error *error)
-{
-    double rate;
-    TRY(measure_rows(t, peak_gather, table, rows, &rate, error));
-    rates->gather_bytes_per_second[n] = rate * (double)t->request->row_bytes;
-    return measure_rows(t, peak_atomic, table, rows, &rates->atomic_rows_per_second[n], error);
-}
-
-/* The rate of rows that L1 of each multiprocessor holds. */
-static enum status measure_cache(struct rate_timer *t, void *table, uint64_t most,
-                                 struct backend_rates *rates, struct error *error)
-{
-    const uint64_t row = t->request->vectors * VECTOR_BYTES;
-    const uint64_t rows = least_of(most, BACKEND_CACHED_BYTES / row);
-    double rate;
-    TRY(measure_rows(t, peak_gather, table, rows > 0 ? rows : 1, &rate, error));
-    rates->cache_bytes_per_second = rate * (double)t->request->row_bytes;
-    return STATUS_OK;
-}
-
 /* Gathers from and adds to a table as long as the longest mode, or as half of the free memory
  * holds. */
 static enum status measure_modes(struct rate_timer *t, struct backend_rates *rates,
                                  struct error *error)
 {
     const struct device_rates_request *request = t->request;
+    double rate;
     uint64_t row = request->vectors * VECTOR_BYTES, most = t->free_bytes / 2 / row, longest = 1;
     for (int n = 0; n < request->shape->order; n++)
         longest = request->shape->dims[n] > longest ? request->shape->dims[n] : longest;
@@ -135,10 +114,16 @@ static enum status measure_modes(struct rate_timer *t, struct backend_rates *rat
         return error->status;
     cudaError_t code = peak_fill(table, longest * request->vectors, request->precision, t->stream);
     TRY_OR(done, step(code, error));
-    TRY_OR(done, measure_cache(t, table, longest, rates, error));
+    /* rows that L1 of each multiprocessor holds */
+    const uint64_t cached = least_of(longest, BACKEND_CACHED_BYTES / row);
+    TRY_OR(done, measure_rows(t, peak_gather, table, cached > 0 ? cached : 1, &rate, error));
+    rates->cache_bytes_per_second = rate * (double)request->row_bytes;
     for (int n = 0; n < request->shape->order; n++) {
-        uint64_t rows = request->shape->dims[n] < longest ? request->shape->dims[n] : longest;
-        TRY_OR(done, measure_mode(t, n, table, rows, rates, error));
+        const uint64_t rows = least_of(request->shape->dims[n], longest);
+        TRY_OR(done, measure_rows(t, peak_gather, table, rows, &rate, error));
+        rates->gather_bytes_per_second[n] = rate * (double)request->row_bytes;
+        TRY_OR(done,
+               measure_rows(t, peak_atomic, table, rows, &rates->atomic_rows_per_second[n], error));
     }
 done:
     device_free(table);

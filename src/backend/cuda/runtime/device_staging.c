@@ -52,15 +52,6 @@ enum status device_staging_open(struct device_staging *s, int device, cudaStream
     return open_slot(s, error);
 }
 
-/* Opens as many slots as pay for an array of `bytes`, or as there is memory for. */
-static void open_slots(struct device_staging *s, uint64_t bytes)
-{
-    struct error ignored = {0};
-    while (s->slots < s->most && bytes / SLOT_WORTH >= (uint64_t)s->slots)
-        if (open_slot(s, &ignored) != STATUS_OK)
-            s->most = s->slots;
-}
-
 /* The state of a transfer, of all threads. */
 struct transfer {
     int number; /* of the device */
@@ -72,23 +63,21 @@ struct transfer {
     int code;             /* the first error                            */
 };
 
-/* Elements of a part. */
-static uint64_t part_of(uint64_t count, size_t size, int slots)
-{
-    uint64_t even = count / ((uint64_t)slots * SLOT_PARTS), most = DEVICE_STAGING_BYTES / size;
-    uint64_t least = SMALLEST_PART / size + 1;
-    uint64_t part = even > least ? even : least;
-    return part < most ? part : most;
-}
-
 static struct transfer begin_transfer(struct device_staging *s, const struct device_elements *e)
 {
-    open_slots(s, e->count * e->size);
+    const uint64_t most = DEVICE_STAGING_BYTES / e->size, least = SMALLEST_PART / e->size + 1;
+    struct error ignored = {0};
+    /* as many slots as pay for the array, or as there is memory for */
+    while (s->slots < s->most && e->count * e->size / SLOT_WORTH >= (uint64_t)s->slots)
+        if (open_slot(s, &ignored) != STATUS_OK)
+            s->most = s->slots;
+    const uint64_t even = e->count / ((uint64_t)s->slots * SLOT_PARTS);
+    const uint64_t part = even > least ? even : least;
     return (struct transfer){.number = s->device,
                              .stream = s->stream,
                              .device = e->array,
                              .count = e->count,
-                             .part = part_of(e->count, e->size, s->slots),
+                             .part = part < most ? part : most,
                              .size = e->size};
 }
 

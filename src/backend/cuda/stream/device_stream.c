@@ -166,13 +166,6 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct device_stre
 
 static const char doing[] = "streaming the tensor";
 
-/* The ordering of the mode that is likely to be next: of the next mode, as in a sweep, or of the
- * same mode where it was asked for twice. */
-static int expected_ordering(const struct device_stream *s, int mode)
-{
-    return s->serves[mode == s->last_mode ? mode : (mode + 1) % s->order];
-}
-
 struct mttkrp_field device_stream_field(const struct device_stream *s, int n)
 {
     return (struct mttkrp_field){.word = s->layout.mode[n].word,
@@ -257,8 +250,10 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
     static const char multiplying[] = "MTTKRP of a streamed tensor";
     struct product product = {.sorted = s->sorted[mode]};
     struct mttkrp_args *args = &product.args;
+    /* likely: the next mode, as in a sweep, or the same one where it was asked for twice */
+    const int next = mode == s->last_mode ? mode : (mode + 1) % s->order;
     const struct device_stream_pass pass = {.ordering = s->serves[mode],
-                                            .following = expected_ordering(s, mode),
+                                            .following = s->serves[next],
                                             .precision = s->precision,
                                             .consume = run_mttkrp,
                                             .context = &product};
