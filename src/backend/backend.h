@@ -129,8 +129,8 @@ void backend_likelihood(const struct backend *b, double fit, double *deviance,
                         double *log_likelihood);
 
 /* *fit = the fit of the model as it stands, from a pass over the nonzeros, to all digits
- * (backend_residual.h). On a GPU in single precision, it is that of the tensor rounded to floats.
- * STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
+ * (struct backend_residual). On a GPU in single precision, it is that of the tensor rounded to
+ * floats. STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, double *fit, struct error *error);
 
 /* value[i] = the model's value at the coordinates of entry i of `at` (value has at->nnz entries),
