@@ -41,16 +41,16 @@ void ridge_search_note(struct ridge_search *s, double ridge, double held)
     const bool first = s->count == 0, better = held < BETTER * s->least;
     s->ridge[s->count] = ridge;
     s->held[s->count++] = held;
-    if (!first && better)
-        s->step += s->direction;
-    if (first || better) {
+    if (held < s->least) {
         s->best = ridge;
         s->least = held;
-    } else if (s->count == 2) {
-        s->direction = -1;
-    } else {
-        s->ended = true;
     }
+    if (better && !first)
+        s->step += s->direction;
+    else if (s->count == 2)
+        s->direction = -1;
+    else if (!first)
+        s->ended = true;
     if (s->least < s->enough)
         s->ended = true;
 }

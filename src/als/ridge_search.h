@@ -1,6 +1,6 @@
 /* Chooses a ridge by the held-out errors of runs with some ridges: 1 and 3 times powers of ten, one
- * after the other upwards, or else downwards, as long as the error becomes smaller and is more than
- * a thousandth of the values. */
+ * after the other upwards, or else downwards, as long as the error becomes smaller by a thousandth
+ * and is more than a thousandth of the values. The ridge of the least error is chosen. */
 #ifndef BLCO_RIDGE_SEARCH_H
 #define BLCO_RIDGE_SEARCH_H
 
@@ -18,7 +18,8 @@ struct ridge_search {
     double best;                /* the ridge with the least held-out error so far   */
     double least;               /* that error                                       */
     double enough;              /* a held-out error below this is small enough      */
-    int step;                   /* the place of `best` among all ridges: 0 for 1, 1 for 3 */
+    int step;                   /* the place, among all ridges, of the one from which the search
+                                 * goes on: 0 for 1, 1 for 3                             */
     int direction;              /* 1: upwards, -1: downwards                        */
     bool ended;                 /* no other ridge is to be tried                    */
 };

@@ -94,10 +94,38 @@ static void test_enough(void **state)
     assert_true(s.best == .03);
 }
 
+/* Errors that fall by too little end the search; yet the least of them counts. */
+static void test_least(void **state)
+{
+    (void)state;
+    static const struct {
+        double at_1, at_3, at_10, at_third; /* errors of the ridges 1, 3, 10 and .3 */
+        int count;
+        double best, least;
+    } of[] = {{1, .9999, 2, 2, 3, 3, .9999},
+              {1, 2, 2, .9995, 3, .3, .9995},
+              {1, .9997, 2, .9996, 3, .3, .9996},
+              {1, .5, .4999, 2, 3, 10, .4999}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct ridge_search s;
+        double ridge;
+        ridge_search_begin(&s, RIDGE_BALANCED, 1, 3);
+        while (ridge_search_next(&s, &ridge))
+            ridge_search_note(&s, ridge,
+                              ridge < 1    ? of[i].at_third
+                              : ridge == 1 ? of[i].at_1
+                              : ridge == 3 ? of[i].at_3
+                                           : of[i].at_10);
+        assert_int_equal(s.count, of[i].count);
+        assert_true(s.best == of[i].best && s.least == of[i].least);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walks), cmocka_unit_test(test_begins_by_size),
-        cmocka_unit_test(test_breakdowns), cmocka_unit_test(test_enough)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_walks),
+                                       cmocka_unit_test(test_begins_by_size),
+                                       cmocka_unit_test(test_breakdowns),
+                                       cmocka_unit_test(test_enough), cmocka_unit_test(test_least)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
