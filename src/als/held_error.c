@@ -32,10 +32,9 @@ static void add_squares(double *sum, double x, double m)
 static void add_counts(double *sum, double x, double m, double count)
 {
     const double deviance = 2 * poisson_misfit(x, m);
-    int sign;
     sum[DEVIANCES] += deviance;
     sum[DEVIANCES_SQ] += deviance * deviance;
-    sum[PERFECT] += (count > 0 ? count * log(count) : 0) - count - lgamma_r(count + 1, &sign);
+    sum[PERFECT] += poisson_perfect(count);
 }
 
 /* The standard error of the mean of numbers with these sums of squares and this mean. */

@@ -142,10 +142,35 @@ static enum status make_room(struct job *job, uint64_t entries, struct error *er
     return STATUS_OK;
 }
 
+static enum residual_kind kind_of(const struct job *job)
+{
+    return job->common.options.problem.loss == LOSS_POISSON ? RESIDUAL_POISSON
+                                                            : RESIDUAL_DIFFERENCE;
+}
+
+static enum status refuse_negative(const struct job *job, const struct coo *piece,
+                                   struct error *error)
+{
+    uint64_t i = 0;
+    while (i < piece->nnz && !(piece->value[i] < 0))
+        i++;
+    if (i == piece->nnz)
+        return STATUS_OK;
+    error_set(error, STATUS_INPUT,
+              "%s: the value %g is negative; --loss poisson is for counts (at coordinates",
+              job->coordinates, piece->value[i]);
+    for (int n = 0; n < piece->shape.order; n++)
+        error_append(error, " %ju",
+                     (uintmax_t)piece->index[n][i] + (uintmax_t)job->common.tns.index_base);
+    return error_append(error, ")");
+}
+
 static enum status take(void *context, struct coo *piece, struct error *error)
 {
     struct job *job = context;
     TRY(make_room(job, piece->nnz, error));
+    if (kind_of(job) == RESIDUAL_POISSON)
+        TRY(refuse_negative(job, piece, error));
     ktensor_at(job->value, &job->model, piece);
     if (job->writes)
         TRY(prediction_file_append(&job->file, piece, job->value, error));
@@ -230,12 +255,6 @@ done:
         top_entries_free(&slices[n]);
     json_free(&j);
     return error->status;
-}
-
-static enum residual_kind kind_of(const struct job *job)
-{
-    return job->common.options.problem.loss == LOSS_POISSON ? RESIDUAL_POISSON
-                                                            : RESIDUAL_DIFFERENCE;
 }
 
 static enum status open_outputs(struct job *job, struct error *error)

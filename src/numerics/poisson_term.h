@@ -134,4 +134,27 @@ ROUNDED_FUNCTION double poisson_misfit(double x, double m)
     return x > 0 ? x * poisson_excess(rate / x, (rate - x) / x) : m;
 }
 
+/* The log-likelihood of a count x whose rate is x itself: x log x - x - log gamma(x + 1); 0 where x
+ * is 0. These terms grow with x and cancel. Stirling's series gives their sum from 16 on; where x
+ * is smaller, log gamma(x + 1) follows from log gamma(y + 1), with y = x + n, by the product of x +
+ * 1 to y. */
+ROUNDED_FUNCTION double poisson_perfect(double x)
+{
+    double y = x, product = 1;
+    if (!(x > 0))
+        return 0;
+    while (y < 16) {
+        y += 1;
+        product *= y;
+    }
+    const double z = 1 / y, q = z * z;
+    double series = 1.0 / 1188;
+    series = series * q - 1.0 / 1680;
+    series = series * q + 1.0 / 1260;
+    series = series * q - 1.0 / 360;
+    series = series * q + 1.0 / 12;
+    const double of_y = -series * z - log(2 * 3.14159265358979323846 * y) / 2;
+    return y == x ? of_y : of_y + log(product) - (y * log(y) - y) + (x * log(x) - x);
+}
+
 #endif

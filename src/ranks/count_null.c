@@ -7,6 +7,7 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "formats/blco/blco_pieces.h"
+#include "numerics/poisson_term.h"
 
 #define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
 #define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
@@ -15,7 +16,7 @@
 struct sums {
     double total;             /* of x           */
     double log_sum;           /* of x log x     */
-    double log_gamma;         /* of log gamma(x + 1), of the tensor's own values */
+    double perfect;           /* struct count_null, of the tensor's own values */
     double known;             /* how many values are known */
     uint64_t negative, first; /* how many values are negative; the first of them */
 };
@@ -25,7 +26,6 @@ static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
     struct sums s = {.first = UINT64_MAX};
     for (uint64_t i = first; i < last; i++) {
         const double value = x->value[i];
-        int sign;
         if (isnan(value))
             continue;
         s.known++;
@@ -35,7 +35,7 @@ static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
         } else if (value > 0) {
             s.total += value;
             s.log_sum += value * log(value);
-            s.log_gamma += lgamma_r(ldexp(value, exponent) + 1, &sign);
+            s.perfect += poisson_perfect(ldexp(value, exponent));
         }
     }
     return s;
@@ -54,7 +54,7 @@ static enum status sum_all(struct sums *sum, const struct coo *x, int exponent, 
     for (uint64_t k = 0; k < pieces; k++) {
         sum->total += of[k].total;
         sum->log_sum += of[k].log_sum;
-        sum->log_gamma += of[k].log_gamma;
+        sum->perfect += of[k].perfect;
         sum->known += of[k].known;
         sum->negative += of[k].negative;
         sum->first = least_of(sum->first, of[k].first);
@@ -208,9 +208,9 @@ static enum status find_from(struct count_null *null, struct tally *t, double li
 {
     struct sums s = t->sums;
     TRY(refuse_negative(t, error));
-    double sums[] = {s.total, s.log_sum, s.log_gamma, s.known, listed};
+    double sums[] = {s.total, s.log_sum, s.perfect, s.known, listed};
     TRY(comm_allreduce_sum(t->rows->all, sums, 5, error));
-    s.total = sums[0], s.log_sum = sums[1], s.log_gamma = sums[2], s.known = sums[3];
+    s.total = sums[0], s.log_sum = sums[1], s.perfect = sums[2], s.known = sums[3];
     if (!(s.total > 0))
         return error_set(error, STATUS_INPUT, "all counts are zero");
     null->mean = mean_of(&s, &t->rows->part.whole, sums[4], w->weighed ? w->unlisted : 1);
@@ -221,8 +221,7 @@ static enum status find_from(struct count_null *null, struct tally *t, double li
     if (!(null->deviance > LEAST * s.total))
         null->deviance = s.total;
     null->total = s.total;
-    null->perfect =
-        ldexp(s.log_sum + s.total * (w->exponent * M_LN2 - 1), w->exponent) - s.log_gamma;
+    null->perfect = s.perfect;
     return STATUS_OK;
 }
 

@@ -20,16 +20,16 @@ int residual_numbers(enum residual_kind kind)
 
 double residual_of(enum residual_kind kind, double value, double model)
 {
-    if (kind == RESIDUAL_DIFFERENCE || isnan(value))
+    if (kind == RESIDUAL_DIFFERENCE || isnan(value - model))
         return value - model;
-    return copysign(sqrt(2 * poisson_misfit(value, model)), value - model);
+    const double rate = poisson_rate(model);
+    return copysign(sqrt(2 * poisson_misfit(value, rate)), value - rate);
 }
 
 /* exp(-m) m^x / gamma(x + 1), from the misfit, so that nothing cancels where x is near m. */
 static double density(double x, double m)
 {
-    int sign;
-    return exp(x * log(x) - x - poisson_misfit(x, m) - lgamma_r(x + 1, &sign));
+    return exp(poisson_perfect(x) - poisson_misfit(x, m));
 }
 
 /* The normal distribution, with a correction for its skewness (N. M. Temme, *The asymptotic
@@ -78,6 +78,10 @@ void residual_fill(enum residual_kind kind, double value, double model, double *
     number[0] = residual_of(kind, value, model);
     if (kind == RESIDUAL_DIFFERENCE)
         return;
-    number[1] = (value - model) / sqrt(poisson_rate(model));
-    number[2] = poisson_upper_tail(value, model);
+    number[1] = number[2] = number[0];
+    if (isnan(number[0]))
+        return;
+    const double rate = poisson_rate(model);
+    number[1] = (value - rate) / sqrt(rate);
+    number[2] = poisson_upper_tail(value, rate);
 }

@@ -4,10 +4,10 @@
 
 /* Difference: value less model. Poisson: the values are counts and the model's are rates; the
  * residual is that of the deviance, the root of what the entry adds to it, with the sign of the
- * difference. */
+ * difference. A rate that is not positive, or too small, counts as in numerics/poisson_term.h. */
 enum residual_kind { RESIDUAL_DIFFERENCE, RESIDUAL_POISSON };
 
-/* NaN where the value is unknown (NaN). */
+/* NaN where the value is unknown (NaN). Poisson: the value is not negative. */
 double residual_of(enum residual_kind kind, double value, double model);
 
 /* The numbers that are shown of a residual. Of counts: the residual, that of Pearson, (x - m) /

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "numerics/poisson_term.h"
 #include "report/decimals.h"
 #include "report/label_show.h"
 #include "report/text_table.h"
@@ -14,14 +15,19 @@
 const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
 {
     const uint64_t unknown = r->entries - r->known;
-    char left[64] = "";
+    char left[64] = "", raised[80] = "";
     if (unknown > 0)
         snprintf(left, sizeof left, "; %ju without a value", (uintmax_t)unknown);
+    if (r->raised > 0)
+        snprintf(raised, sizeof raised, "; %ju rate%s of 0 or less count%s as %g",
+                 (uintmax_t)r->raised, r->raised == 1 ? "" : "s", r->raised == 1 ? "s" : "",
+                 POISSON_LEAST_RATE);
     if (r->known == 0)
         snprintf(text, RESIDUAL_TEXT, "no residuals%s", left);
     else
-        snprintf(text, RESIDUAL_TEXT, "RMSE %.6g, MAE %.6g of %ju residual%s%s", residuals_rmse(r),
-                 residuals_mae(r), (uintmax_t)r->known, r->known == 1 ? "" : "s", left);
+        snprintf(text, RESIDUAL_TEXT, "RMSE %.6g, MAE %.6g of %ju residual%s%s%s",
+                 residuals_rmse(r), residuals_mae(r), (uintmax_t)r->known, r->known == 1 ? "" : "s",
+                 left, raised);
     return text;
 }
 

@@ -15,7 +15,7 @@ struct residual_view {
     int index_base; /* the number that the first index is shown as */
 };
 
-#define RESIDUAL_TEXT 160
+#define RESIDUAL_TEXT 224
 
 /* text = number, root mean square and mean magnitude of the residuals, in one sentence. Returns
  * text. */

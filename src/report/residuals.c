@@ -51,6 +51,7 @@ static void add_all(struct residuals *r, const struct coo *x, const double *mode
             r->squares += residual * residual;
             r->absolutes += fabs(residual);
             r->known++;
+            r->raised += r->kind == RESIDUAL_POISSON && model[i] <= 0;
         }
     }
 }

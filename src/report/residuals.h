@@ -28,6 +28,7 @@ struct residuals {
     struct shape shape;
     uint64_t entries;          /* so far                                        */
     uint64_t known;            /* of these, entries that have a residual        */
+    uint64_t raised;           /* of these, counts whose rate is 0 or less      */
     double squares, absolutes; /* sums over the residuals                       */
     struct slice_residuals slice[MAX_ORDER];
     uint64_t strangest;          /* how many strange entries are wanted           */

@@ -196,6 +196,27 @@ counts() {
     [[ $output == "blco predict: --loss needs --residuals"* ]]
 }
 
+@test "predict counts rates of 0 or less as 1e-100, says so, and refuses negative counts" {
+    printf '1\n' >m.lambda.mat
+    printf '%s\n' 1 0 -1 >m.mode1.mat
+    printf '%s\n' 2 2 >m.mode2.mat
+    printf '1 1 2\n2 1 0\n2 2 3\n3 1 0\n3 2 3\n1 2 nan\n' >x.tns
+    run --separate-stderr "$BLCO" predict m x.tns --residuals --loss poisson
+    [[ $output != *-nan* && $(grep -c nan <<<"$output") -eq 1 ]]
+    [[ $stderr == *"of 5 residuals; 1 without a value; 4 rates of 0 or less count as 1e-100" ]]
+    awk '$3 <= 0 && !($4 ^ 2 < 1e-90 && $6 == 1 || $4 > 36 && $6 < 1e-290) { exit 1 }' <<<"$output"
+    printf '1 1 2\n2 2 -3\n' >x.tns
+    run "$BLCO" predict -q m x.tns --residuals --loss poisson -o lines
+    [ "$status" -eq 2 ] && [ ! -e lines ]
+    [ "$output" = "blco predict: x.tns: the value -3 is negative; --loss poisson is for counts (at coordinates 2 2)" ]
+}
+
+@test "the log-likelihood of huge counts does not cancel" {
+    printf '1 1 1 1e15\n' >x.tns
+    "$BLCO" cpd x.tns -r 1 --backend host -q --loss poisson --nowrite --record r.json
+    near "$(number log_likelihood r.json)" -18.188326730660015 1e-12
+}
+
 @test "generate makes counts of a model that --loss poisson finds" {
     "$BLCO" generate -q counts.tns --dims 20,25,30 --nnz 9000 --planted-rank 3 --poisson 4
     "$BLCO" generate -q model.tns --dims 20,25,30 --nnz 9000 --planted-rank 3

@@ -43,6 +43,32 @@ static void test_misfit(void **state)
     assert_true(isfinite(poisson_misfit(3, 0)) && poisson_misfit(3, 0) > 600);
 }
 
+/* Computed with 50 digits, of 1e300 with 800. */
+static void test_perfect(void **state)
+{
+    (void)state;
+    static const struct {
+        double x, perfect;
+    } of[] = {{1e-3, -0.0073313616806987676422},
+              {.5, -0.72579135264472743236},
+              {1, -1},
+              {15.999, -2.3104096246818126187},
+              {16, -2.3104405502441730011},
+              {17.5, -2.3548003606111213767},
+              {1e3, -4.3728995060262968242},
+              {1e6, -7.8266938955201431272},
+              {1e10, -12.431863998183234495},
+              {1e15, -18.188326730660015455},
+              {1e18, -21.642204370151083898},
+              {1e300, -346.30670248231152537}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const double found = poisson_perfect(of[i].x);
+        if (!(fabs(found - of[i].perfect) < 2e-14 * fmax(1, fabs(of[i].perfect))))
+            fail_msg("x %g: %.17g, expected %.17g", of[i].x, found, of[i].perfect);
+    }
+    assert_true(poisson_perfect(0) == 0 && fabs(poisson_perfect(1e-300)) < 1e-14);
+}
+
 static void test_terms(void **state)
 {
     (void)state;
@@ -57,6 +83,8 @@ static void test_terms(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_misfit), cmocka_unit_test(test_terms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_misfit),
+                                       cmocka_unit_test(test_perfect),
+                                       cmocka_unit_test(test_terms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,6 +96,24 @@ static void test_scaled(void **state)
     coo_free(&x);
 }
 
+/* Computed with 50 digits: -log(2 pi x) / 2 - 1 / (12 x) of each. */
+static void test_huge_counts(void **state)
+{
+    (void)state;
+    struct coo x = counts(30);
+    struct error error = {0};
+    struct count_null null;
+    const struct count_weights w = {.exponent = 0};
+    double expected = 0;
+    for (uint64_t i = 0; i < x.nnz; i++) {
+        x.value[i] = i % 2 ? 1e15 : 9007199254740991;
+        expected -= i % 2 ? 18.188326730660015 : 19.287338818043223;
+    }
+    assert_int_equal(find(&null, &x, &w, &error), STATUS_OK);
+    assert_true(fabs(null.perfect / expected - 1) < 1e-14);
+    coo_free(&x);
+}
+
 /* Equal rates, of the entries that count. */
 static void test_weighed(void **state)
 {
@@ -199,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_huge_counts),
         cmocka_unit_test(test_weighed),
         cmocka_unit_test(test_independent),
         cmocka_unit_test_setup_teardown(test_file, scratch_make, scratch_remove),

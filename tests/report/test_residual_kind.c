@@ -77,10 +77,29 @@ static void test_numbers(void **state)
     assert_true(isnan(residual_of(RESIDUAL_POISSON, NAN, 4)));
 }
 
+/* A rate of 0 or less counts as the least rate, 1e-100. */
+static void test_impossible_rates(void **state)
+{
+    (void)state;
+    static const double rates[] = {0, -5, 1e-200, -INFINITY};
+    const double deviance = 2 * (1e-100 - 3 + 3 * (log(3) + 100 * log(10)));
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        double none[RESIDUAL_NUMBERS], three[RESIDUAL_NUMBERS];
+        residual_fill(RESIDUAL_POISSON, 0, rates[i], none);
+        assert_true(fabs(none[0]) < 1e-49 && fabs(none[1]) < 1e-49 && none[2] == 1);
+        residual_fill(RESIDUAL_POISSON, 3, rates[i], three);
+        assert_true(fabs(three[0] - sqrt(deviance)) < 1e-12);
+        assert_true(fabs(three[1] / 3e50 - 1) < 1e-12 && three[2] >= 0 && three[2] < 1e-299);
+    }
+    double unknown[RESIDUAL_NUMBERS];
+    residual_fill(RESIDUAL_POISSON, 3, NAN, unknown);
+    assert_true(isnan(unknown[0]) && isnan(unknown[1]) && isnan(unknown[2]));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_upper_tail),
-                                       cmocka_unit_test(test_large_counts),
-                                       cmocka_unit_test(test_numbers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_upper_tail), cmocka_unit_test(test_large_counts),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_impossible_rates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
