@@ -7,16 +7,21 @@
 enum status fit_trust_check(struct fit_trust *t, struct backend *b, bool due, double tolerance,
                             struct backend_fit *fit, struct error *error)
 {
-    double exact;
+    const double value = fit->value;
     bool drowned = tolerance > 0 && fit->noise > NOISE_PART * tolerance;
     t->blind = fit_is_blind(fit->noise, b->precision);
     if (!due && !drowned && !t->blind)
         return STATUS_OK;
-    TRY(backend_residual(b, &exact, error));
+    TRY(backend_residual(b, fit, error));
     t->checks++;
-    t->error = fmax(t->error, fabs(fit->value - exact));
-    *fit = backend_fit_exact(fit, exact, b->precision);
+    t->error = fmax(t->error, fabs(value - fit->value));
     return STATUS_OK;
+}
+
+void fit_trust_take(struct fit_trust *t, const struct backend_fit *fit)
+{
+    t->noise = fmax(fit->noise, fit->written);
+    t->exact = fit->exact;
 }
 
 void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double change,
@@ -27,6 +32,5 @@ void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double c
         t->falls++;
         t->fall = fmax(t->fall, fall);
     }
-    t->noise = fit->noise;
-    t->exact = fit->exact;
+    fit_trust_take(t, fit);
 }

@@ -63,6 +63,14 @@ enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struc
     return keep_best(run, result->trust.blind, error);
 }
 
+/* *fit, of the model as it stands, takes the place of that of the last iteration. */
+static void take_fit(struct run *run, const struct backend_fit *fit)
+{
+    run->result->fit = fit->value;
+    fit_trust_take(&run->result->trust, fit);
+    fit_trace_correct(run->options->trace, fit->value);
+}
+
 /* Replaces the fit of the model by that from the residual, as fit_trust_check does. */
 static enum status check_fit(struct run *run, bool due, double tolerance, struct error *error)
 {
@@ -72,10 +80,7 @@ static enum status check_fit(struct run *run, bool due, double tolerance, struct
         return STATUS_OK;
     TRY(fit_trust_check(&result->trust, run->b, due, tolerance, &fit, error));
     result->change += fit.value - result->fit;
-    result->fit = fit.value;
-    result->trust.noise = fit.noise;
-    result->trust.exact = fit.exact;
-    fit_trace_correct(run->options->trace, fit.value);
+    take_fit(run, &fit);
     return STATUS_OK;
 }
 
@@ -117,10 +122,23 @@ static enum status end_momentum(struct run *run, struct error *error)
         return STATUS_OK;
     TRY(fit_trust_check(&result->trust, run->b, false, 0, &fit, error));
     result->change = fit.value - result->fit;
-    result->fit = fit.value;
     result->violation = fit.violation;
-    result->trust.exact = fit.exact;
-    fit_trace_correct(run->options->trace, fit.value);
+    take_fit(run, &fit);
+    return STATUS_OK;
+}
+
+/* Where unlisted entries still faded in the last sweep, the fit becomes that of the problem itself.
+ * What the sweep violated was another problem. */
+static enum status end_fading(struct run *run, struct error *error)
+{
+    const struct unlisted_count count = problem_count(&run->b->options.problem, -1);
+    struct backend_fit fit = {.value = run->result->fit};
+    if (!run->fading)
+        return STATUS_OK;
+    backend_weigh(run->b, &count);
+    TRY(backend_residual(run->b, &fit, error));
+    run->result->violation = NAN;
+    take_fit(run, &fit);
     return STATUS_OK;
 }
 
@@ -134,9 +152,7 @@ static enum status take_best(struct run *run, struct error *error)
     result->last_fit = result->fit;
     result->fit = run->best.of.fit;
     result->best_iteration = run->best.of.iteration;
-    result->trust.noise = run->best.by_held
-                              ? run->best.of.noise
-                              : backend_fit_exact_noise(result->fit, run->b->precision);
+    result->trust.noise = run->best.of.noise;
     if (!run->best.by_held)
         result->trust.exact = true;
     return best_model_restore(&run->best, run->b, error);
@@ -147,6 +163,7 @@ enum status run_end_sweeps(struct run *run, struct error *error)
     struct cpals_result *result = run->result;
     const struct held_out *held = run->options->held;
     TRY(end_momentum(run, error));
+    TRY(end_fading(run, error));
     if (run->options->check_every > 0)
         TRY(check_fit(run, true, 0, error));
     if (held)

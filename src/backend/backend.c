@@ -133,20 +133,24 @@ void backend_likelihood(const struct backend *b, double fit, double *deviance,
     *log_likelihood = counts ? s->null.perfect - half : 0;
 }
 
-enum status backend_residual(struct backend *b, double *fit, struct error *error)
+enum status backend_residual(struct backend *b, struct backend_fit *fit, struct error *error)
 {
     struct seam *s = b->seam;
+    const struct problem *problem = &b->options.problem;
     TRY(operation_begin(&s->clock, OP_RESIDUAL, error));
-    if (b->options.problem.loss == LOSS_POISSON) { /* every fit is from a pass over the nonzeros */
+    if (problem->loss == LOSS_POISSON) { /* every fit is from a pass over the nonzeros */
         struct backend_fit of_counts;
-        TRY(s->ops->fit(s->state, mode_rules_last(&b->options.problem.rules, b->order), NULL,
-                        &of_counts, error));
-        *fit = of_counts.value;
+        TRY(s->ops->fit(s->state, mode_rules_last(&problem->rules, b->order), NULL, &of_counts,
+                        error));
+        *fit = backend_fit_exact(fit, of_counts.value, 0, b->precision);
+        fit->written = of_counts.noise;
     } else {
         struct backend_residual r;
-        TRY(backend_residual_create(&r, b->order, b->options.problem.rank, error));
-        if (s->ops->residual(s->state, &r, error) == STATUS_OK)
-            backend_residual_fit(&r, b->ranks->all, fit, error);
+        double value, model_size;
+        TRY(backend_residual_create(&r, b->order, problem->rank, error));
+        if (s->ops->residual(s->state, &r, error) == STATUS_OK &&
+            backend_residual_fit(&r, b->ranks->all, &value, &model_size, error) == STATUS_OK)
+            *fit = backend_fit_exact(fit, value, model_size / r.norm_sq, b->precision);
         backend_residual_free(&r);
         TRY(error->status);
     }

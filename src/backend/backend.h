@@ -128,10 +128,10 @@ double backend_mean_count(const struct backend *b);
 void backend_likelihood(const struct backend *b, double fit, double *deviance,
                         double *log_likelihood);
 
-/* *fit = the fit of the model as it stands, from a pass over the nonzeros, to all digits
- * (struct backend_residual). On a GPU in single precision, it is that of the tensor rounded to
- * floats. STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
-enum status backend_residual(struct backend *b, double *fit, struct error *error);
+/* *fit becomes that of the model as it stands, from a pass over the nonzeros, to all digits
+ * (struct backend_residual, backend_fit_exact). On a GPU in single precision, it is that of the
+ * tensor rounded to floats. STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
+enum status backend_residual(struct backend *b, struct backend_fit *fit, struct error *error);
 
 /* value[i] = the model's value at the coordinates of entry i of `at` (value has at->nnz entries),
  * whose indices are rows that are here; its values are not read. Between an update and the next

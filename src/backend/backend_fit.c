@@ -45,13 +45,17 @@ void backend_fit_decide(struct backend_fit *fit, const struct momentum *m)
     fit->step = momentum_next(&fit->momentum, fit->objective, fit->noise);
 }
 
-double backend_fit_exact_noise(double fit, enum precision precision)
+/* By how much rounding may have changed a fit from the residual, with factor matrices of this
+ * precision: they are rounded when the model is written, and a GPU rounds the tensor's values. Such
+ * errors are random; if they change the model by d, a residual of the norm r becomes one of
+ * sqrt(r^2 + d^2). */
+static double exact_noise(double fit, enum precision precision)
 {
     const double d = precision == PRECISION_SINGLE ? FLT_EPSILON / 2 : 0;
     return fmax(hypot(1 - fit, d) - (1 - fit), DBL_EPSILON);
 }
 
-struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value,
+struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value, double size,
                                      enum precision precision)
 {
     const double of_norm = 1 - value;
@@ -59,7 +63,8 @@ struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value
     exact.value = exact.objective = value;
     if (fit->penalty > 0)
         exact.objective = 1 - sqrt(of_norm * of_norm + fit->penalty);
-    exact.noise = backend_fit_exact_noise(value, precision);
+    exact.noise = exact_noise(value, precision);
+    exact.written = FIT_ROUNDINGS * DBL_EPSILON * sqrt(size);
     exact.exact = true;
     if (fit->momentum.undecided)
         backend_fit_decide(&exact, &fit->momentum);
@@ -109,27 +114,31 @@ done:
     return error->status;
 }
 
-/* ||Y||^2 = w' (G_1 * ... * G_N) w, from the upper triangles of whole Grams. */
-static struct double_double model_sq(const struct backend_residual *r)
+/* ||Y||^2 = w' (G_1 * ... * G_N) w, from the upper triangles of whole Grams; *size = the sum of the
+ * magnitudes of its terms. */
+static struct double_double model_sq(const struct backend_residual *r, double *size)
 {
     struct double_double sum = {0, 0};
+    *size = 0;
     for (uint64_t i = 0; i < r->rank; i++)
         for (uint64_t j = i; j < r->rank; j++) {
             struct double_double term = two_product(r->weight[i], r->weight[j]);
             for (int n = 0; n < r->order; n++)
                 term = dd_product(term, r->gram[n][i * r->rank + j]);
             sum = dd_add(sum, dd_times(term, i == j ? 1 : 2));
+            *size += fabs(term.high) * (i == j ? 1 : 2);
         }
     return sum;
 }
 
 enum status backend_residual_fit(struct backend_residual *r, struct comm *c, double *fit,
-                                 struct error *error)
+                                 double *model_size, struct error *error)
 {
     TRY(sum_ranks(c, &r->nonzeros, 1, error));
     for (int n = 0; n < r->order; n++)
         TRY(sum_ranks(c, r->gram[n], r->rank * r->rank, error));
-    struct double_double residual_sq = dd_add(r->nonzeros, dd_times(model_sq(r), r->unlisted));
+    struct double_double residual_sq =
+        dd_add(r->nonzeros, dd_times(model_sq(r, model_size), r->unlisted));
     if (!isfinite(residual_sq.high))
         return error_set(error, STATUS_NUMERICAL, "the squared residual is %g", residual_sq.high);
     *fit = fit_of_residual(residual_sq.high, r->norm_sq);

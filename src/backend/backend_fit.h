@@ -19,6 +19,8 @@
 struct backend_fit {
     double value;
     double noise;             /* by how much rounding may have changed `value`, about           */
+    double written;           /* by how much rounding of the model that is written may change an
+                               * exact `value`, about; 0: no more than `noise`                */
     double objective;         /* the fit with the last step's ridge counted in (struct fit_numbers);
                                * a GPU counts it only with momentum                             */
     double penalty;           /* the ridge's part of ||X - Y||^2 / ||X||^2 there                 */
@@ -46,15 +48,10 @@ enum status backend_fit_of_counts(struct backend_fit *fit, double deviance, doub
 /* Decides on the next sweep, where *m is the state after the sweep before; NULL: no momentum. */
 void backend_fit_decide(struct backend_fit *fit, const struct momentum *m);
 
-/* By how much rounding may have changed a fit from the residual, with factor matrices of this
- * precision: they are rounded when the model is written, and a GPU rounds the tensor's values. Such
- * errors are random; if they change the model by d, a residual of the norm r becomes one of
- * sqrt(r^2 + d^2). */
-double backend_fit_exact_noise(double fit, enum precision precision);
-
 /* *fit with the exact `value`, from the residual of factor matrices of this precision; if *fit was
- * blind, decides with that. */
-struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value,
+ * blind, decides with that. The terms of ||Y||^2 have magnitudes of the sum `size` ||X||^2: of
+ * components that cancel each other, each is rounded when the model is written. */
+struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value, double size,
                                      enum precision precision);
 
 /* The fit from the residual itself, ||X - Y||^2, from a pass over the nonzeros in twice the digits
@@ -93,9 +90,10 @@ enum status backend_residual_create(struct backend_residual *r, int order, uint6
 /* Accepts an empty one. */
 void backend_residual_free(struct backend_residual *r);
 
-/* *fit = the fit, from the *r of all ranks of c, which this changes. Every rank calls it and gets
- * the same bits. STATUS_NUMERICAL where the residual is not finite; errors of comm_allgather. */
+/* *fit = the fit, from the *r of all ranks of c, which this changes; *model_size = the sum of the
+ * magnitudes of the terms of ||Y||^2. Every rank calls it and gets the same bits. STATUS_NUMERICAL
+ * where the residual is not finite; errors of comm_allgather. */
 enum status backend_residual_fit(struct backend_residual *r, struct comm *c, double *fit,
-                                 struct error *error);
+                                 double *model_size, struct error *error);
 
 #endif

@@ -46,15 +46,17 @@ ROUNDED_FUNCTION double fit_of_residual(double residual_sq, double norm_sq)
 }
 
 /* The noise of ||X - Y||^2 where each row has a system of its own. That is the sum of the misfits
- * of listed entries, whose magnitudes have the sum `size`, and of the weight of unlisted ones times
- * ||Y||^2, which is of a model that was rounded (`epsilon`) after the misfits were summed; `common`
- * is the size of this second part. */
-ROUNDED_FUNCTION double fit_noise_of_rows(const struct fit_squares *s, double size, double common,
-                                          double epsilon)
+ * of listed entries, whose magnitudes have the sum `size`, and of `weight`, that of unlisted ones,
+ * times ||Y||^2, whose terms have magnitudes of the sum `model_size`. Both are of a model that was
+ * rounded (`epsilon`) after the misfits were summed: of terms that cancel, each was. */
+ROUNDED_FUNCTION double fit_noise_of_rows(const struct fit_squares *s, double size, double weight,
+                                          double model_size, double epsilon)
 {
-    double rounded = FIT_ROUNDINGS * epsilon * sqrt(s->norm_sq);
+    double largest = model_size > s->norm_sq ? model_size : s->norm_sq;
+    double rounded = FIT_ROUNDINGS * epsilon * sqrt(largest);
     double of_misfits = rounded * (2 * sqrt(s->residual_sq > 0 ? s->residual_sq : 0) + rounded);
-    return of_misfits + FIT_ROUNDINGS * (DBL_EPSILON * size + (DBL_EPSILON + 2 * epsilon) * common);
+    return of_misfits +
+           FIT_ROUNDINGS * (DBL_EPSILON * size + (DBL_EPSILON + 2 * epsilon) * weight * model_size);
 }
 
 /* The noise of the fit follows from that of ||X - Y||^2 by the derivative, or, where the residual

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "selftest/known_tensors.h"
+#include "support/naive_rows.h"
 #include "support/rank_runs.h"
 #include "support/small_tensors.h"
 
@@ -197,6 +198,61 @@ static void test_note(void **state)
     }
 }
 
+/* The fit of a tensor that lists all cells, from the residual of each. */
+static double fit_by_cells(const struct coo *x, const struct ktensor *k)
+{
+    uint32_t at[MAX_ORDER];
+    long double residual = 0, norm = 0;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        coo_coordinates(x, i, at);
+        const long double off = x->value[i] - naive_model_value(k, at);
+        residual += off * off;
+        norm += (long double)x->value[i] * x->value[i];
+    }
+    return (double)(1 - sqrtl(residual / norm));
+}
+
+/* Fixed columns that are nearly the same give weights that cancel: when they are written, each is
+ * rounded. The noise that is told covers that. */
+static void test_cancelling_weights(void **state)
+{
+    use_ranks(state);
+    static const uint64_t dims[] = {6, 5, 7};
+    struct error error = {0};
+    struct coo x;
+    uint64_t seed = 3;
+    assert_int_equal(coo_create(&x, SHAPE(3, dims), 210, &error), STATUS_OK);
+    for (uint32_t e = 0; e < 210; e++) {
+        x.index[0][e] = e / 35;
+        x.index[1][e] = e / 7 % 5;
+        x.index[2][e] = e % 7;
+        x.value[e] = (double)(1 + naive_random(&seed) % 1000);
+    }
+    for (int c = 0; c < 12; c++) {
+        struct backend_options machine = {
+            .problem = {.rank = 3, .rules.fixed = {false, c % 2 == 1, true}}};
+        const struct cpals_options options = {.max_iterations = 2, .check_every = c >= 4};
+        struct cpals_result result;
+        struct ktensor start, *k = &start;
+        if (c >= 8)
+            machine.problem.unlisted = (struct unlisted){.weighed = true};
+        assert_int_equal(ktensor_create(k, &x.shape, 3, &error), STATUS_OK);
+        ktensor_randomise(k, KTENSOR_RANDOM, 5);
+        for (int n = 1; n < 3; n++)
+            for (uint64_t i = 0; i < dims[n]; i++) {
+                double *row = k->factor[n] + 3 * i;
+                row[1] = row[0] + (c / 2 % 2 ? 1e-4 : 1e-6) * row[1];
+            }
+        assert_int_equal(run_from(&x, k, &machine, &options, &result, &error), STATUS_OK);
+        const double off = fabs(result.fit - fit_by_cells(&x, k));
+        if (!(off <= result.trust.noise))
+            fail_msg("case %d: fit %.17g is off by %.3g, noise %.3g, weight %.3g", c, result.fit,
+                     off, result.trust.noise, k->lambda[0]);
+        ktensor_free(k);
+    }
+    coo_free(&x);
+}
+
 static void test_allocation_fails(void **state)
 {
     use_ranks(state);
@@ -221,6 +277,7 @@ int main(void)
         ON_RANKS(test_sound),
         ON_RANKS(test_dead),
         ON_RANKS(test_fall),
+        ON_RANKS(test_cancelling_weights),
         cmocka_unit_test(test_note),
         ON_RANKS_OF(test_allocation_fails, backend_host, 1),
     };

@@ -485,6 +485,33 @@ static void test_streamed(void **state)
         }
 }
 
+/* A run that ends while unlisted entries fade tells the deviance of the problem. */
+static void test_ends_fading(void **state)
+{
+    use_ranks(state);
+    static const uint64_t dims[] = {9, 8, 7};
+    static const double weights[] = {0, .05};
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 150, 5, 0);
+    make_counts(&x, 3);
+    for (int c = 0; c < 4; c++) {
+        struct backend_options options = options_of(2, c < 2 ? SOLVER_NEWTON : SOLVER_MU);
+        const struct cpals_options als = {.max_iterations = 3};
+        struct ktensor k;
+        options.problem.unlisted =
+            (struct unlisted){.weighed = true, .weight = weights[c % 2], .fade = .8};
+        const struct cpals_result result = run_random(&x, &options, 4, &als, &k);
+        struct naive_rows m = rows_of(&k);
+        const double expected = 2 * (double)naive_poisson_deviance(&m, &x, weights[c % 2]);
+        if (!(fabs(result.deviance / expected - 1) < 1e-10))
+            fail_msg("case %d: deviance %.15g, expected %.15g", c, result.deviance, expected);
+        assert_true(isnan(result.violation));
+        naive_rows_free(&m);
+        ktensor_free(&k);
+    }
+    coo_free(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_reference),
@@ -497,6 +524,7 @@ int main(void)
                                        ON_RANKS(test_zeros),
                                        ON_RANKS(test_scale),
                                        ON_RANKS(test_refused),
+                                       ON_RANKS(test_ends_fading),
                                        ON_FLOW(test_reference, IN_BATCHES),
                                        ON_FLOW(test_oracle, IN_MANY_BATCHES),
                                        ON_FLOW(test_oracle, IN_PART),

@@ -361,6 +361,51 @@ static void test_fading(void **state)
     coo_free(&x);
 }
 
+/* 1 - ||X - Y|| / ||X||, where cells that are not listed are zeros of this weight. */
+static double fit_of_weight(const struct coo *x, const struct ktensor *k, long double weight)
+{
+    uint32_t at[MAX_ORDER] = {0};
+    long double residual = 0, norm = 0;
+    for (at[0] = 0; at[0] < x->shape.dims[0]; at[0]++)
+        for (at[1] = 0; at[1] < x->shape.dims[1]; at[1]++)
+            for (at[2] = 0; at[2] < x->shape.dims[2]; at[2]++)
+                residual += weight * naive_model_value(k, at) * naive_model_value(k, at);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, at);
+        const long double value = x->value[i], model = naive_model_value(k, at);
+        residual += (value - model) * (value - model) - weight * model * model;
+        norm += value * value;
+    }
+    return (double)(1 - sqrtl(residual / norm));
+}
+
+/* The fit of a run that ends while unlisted entries fade is that of the problem all the same. */
+static void test_ends_fading(void **state)
+{
+    use_ranks(state);
+    static const double weights[] = {0, .01};
+    struct ktensor planted, k;
+    struct coo x;
+    some_cells(&x, &planted, .3);
+    for (int c = 0; c < 6; c++) {
+        struct backend_options options = {.problem =
+                                              weighed(3, weights[c % 2], 1e-6, RIDGE_BALANCED)};
+        struct fit_trace trace = {0};
+        const struct cpals_options als = {
+            .max_iterations = 1 + c, .check_every = c / 3, .trace = &trace};
+        options.problem.unlisted.fade = .8;
+        const struct cpals_result result = run_random(&x, &options, 2, &als, &k);
+        const double expected = fit_of_weight(&x, &k, weights[c % 2]);
+        if (!(fabs(result.fit - expected) < 1e-9))
+            fail_msg("case %d: fit %.12f, of the model %.12f", c, result.fit, expected);
+        assert_true(trace.fit[trace.count - 1] == result.fit && result.trust.noise < 1e-12);
+        fit_trace_free(&trace);
+        ktensor_free(&k);
+    }
+    ktensor_free(&planted);
+    coo_free(&x);
+}
+
 /* A row and a whole slice without listed entries are zero. */
 static void test_empty_rows(void **state)
 {
@@ -429,6 +474,7 @@ int main(void)
                                        ON_RANKS(test_nonneg),
                                        ON_RANKS(test_exact_fits),
                                        ON_RANKS(test_fading),
+                                       ON_RANKS(test_ends_fading),
                                        ON_RANKS(test_empty_rows),
                                        ON_FLOW(test_oracle, IN_MANY_BATCHES),
                                        ON_FLOW(test_oracle, IN_PART),

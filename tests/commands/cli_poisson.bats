@@ -85,7 +85,8 @@ counts() {
         counts $how -i 5 --tol 0 -o m --resume c.bck --record m.json
         near "$(number fit m.json)" "$(number fit r.json)" 1e-12
         near "$(number log_likelihood m.json)" "$(number log_likelihood r.json)" 1e-7
-        grep -q '"kkt_violation": [0-9]' r.json
+        # while zeros fade, what an iteration violates is another problem
+        [ "$(grep -c '"kkt_violation": [0-9]' r.json)" -eq "$([ "$how" ] && echo 0 || echo 1)" ]
         [ "$(grep -c kkt_violation m.json)" -eq 0 ]
         "$BLCO" report m -q
         grep -q 'Log-likelihood' m.html

@@ -38,6 +38,24 @@ half() {
     done
 }
 
+@test "a run that ends while zeros fade tells the fit of the known entries" {
+    printf '1 1 1 3\n2 1 2 1\n2 2 1 4\n3 3 3 2\n1 2 3 5\n3 1 1 2\n' >a.tns
+    for how in "-i 3" "-i 3 --checkpoint c.bck" "-i 3 --resume c.bck" "-i 1000000000 --fade 0.999999 --time-limit 1s" "-i 3 --loss poisson"; do
+        cpd a.tns -r 1 --backend host -q --unlisted unknown $how --record r.json -o m
+        "$BLCO" predict m a.tns --residuals -q >lines
+        if [[ $how == *poisson ]]; then
+            found=$(number deviance r.json)
+            expected=$(awk '{ d += 2 * ($5 - $4 + $4 * log($4 / $5)) } END { printf "%.12g", d }' \
+                <(paste -d ' ' a.tns <(cut -d ' ' -f 4 lines)))
+        else
+            found=$(number fit r.json)
+            expected=$(awk '{ r += $5 * $5; x += ($4 + $5) ^ 2 } END { printf "%.12g", 1 - sqrt(r / x) }' lines)
+        fi
+        near "$found" "$expected" 1e-9
+        rm -f r.json m.*
+    done
+}
+
 @test "a weight of 1 is zero, word for word" {
     fits -i 5 --tol 0 -o zero
     fits -i 5 --tol 0 --unlisted 1 -o one

@@ -281,7 +281,7 @@ static struct fit_squares squares_of(const struct device_state *s, int mode)
     struct fit_squares squares = {.norm_sq = norm_sq, .penalty = penalty(s, mode)};
     squares.residual_sq = r->rows.totals.misfit + weight * r->fit.model_sq;
     squares.noise_sq =
-        fit_noise_of_rows(&squares, r->rows.totals.size, weight * r->fit.model_size, epsilon);
+        fit_noise_of_rows(&squares, r->rows.totals.size, weight, r->fit.model_size, epsilon);
     return squares;
 }
 

@@ -1,4 +1,4 @@
-/* The two parts of the residual (backend_residual.h) that the host computes: a sum over the
+/* The two parts of the residual (backend_fit.h) that the host computes: a sum over the
  * nonzeros, and the Grams of factor matrices. Sums do not depend on the number of threads. */
 #ifndef BLCO_HOST_RESIDUAL_H
 #define BLCO_HOST_RESIDUAL_H

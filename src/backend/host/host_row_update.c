@@ -220,7 +220,7 @@ void host_row_update_squares(const struct host_state *h, int mode, double model_
     const double epsilon = backend_fit_epsilon(h->ranks->part.whole.dims[mode], h->model.precision);
     s->norm_sq = h->norm_sq;
     s->residual_sq = t->misfit + weight * model_sq;
-    s->noise_sq = fit_noise_of_rows(s, t->size, weight * model_size, epsilon);
+    s->noise_sq = fit_noise_of_rows(s, t->size, weight, model_size, epsilon);
     s->penalty = penalty(h, mode);
 }
 
