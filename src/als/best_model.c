@@ -12,8 +12,10 @@ static void copy_checkpoint(struct best_model *best, const struct backend *b,
     if (which != CHECKPOINT_STATE) /* k has that already */
         ktensor_copy_rows(best->k, &from->model[which].rows);
     carried_copy(&best->carried, &from->model[which].carried, b->order, about->problem.rank);
-    best->of = (struct model_score){about->best_iteration, about->best_fit, about->best_held,
-                                    about->best_noise};
+    best->of = (struct model_score){.iteration = about->best_iteration,
+                                    .fit = about->best_fit,
+                                    .held = about->best_held,
+                                    .noise = about->best_noise};
 }
 
 enum status best_model_create(struct best_model *best, const struct backend *b, struct ktensor *k,
@@ -46,12 +48,12 @@ enum status best_model_note(struct best_model *best, struct backend *b,
     return STATUS_OK;
 }
 
-bool best_model_is_better(const struct best_model *best, const struct model_score *score,
-                          double noise)
+bool best_model_is_better(const struct best_model *best, const struct model_score *score)
 {
     if (best->of.iteration == 0)
         return false;
-    return best->by_held ? best->of.held < score->held : best->of.fit > score->fit + noise;
+    return best->by_held ? best->of.held < score->held
+                         : best->of.fit - best->of.noise > score->fit + score->noise;
 }
 
 enum status best_model_restore(const struct best_model *best, struct backend *b,

@@ -1,9 +1,9 @@
-/* A copy of the best model of a run so far, kept while the next sweep could lose it: if the fit of
- * a sweep is blind (fit_is_blind), the fit may fall by about its noise, and sweeps with or without
- * momentum do not regain it by themselves. A run that stops early goes by the held-out error, which
- * any sweep may make larger. The copy is in the run's own ktensor, which is not
- * needed before the end; beside it are the scales and Grams of backend_save. Every rank keeps its
- * own rows. */
+/* A copy of the best model of a run so far, kept while the next sweep could lose it: where the fit
+ * of a sweep is blind (fit_is_blind) or its systems are ill-conditioned (backend_fit_may_fall), the
+ * fit may fall, and sweeps with or without momentum do not regain it by themselves. A run that
+ * stops early goes by the held-out error, which any sweep may make larger. The copy is in the run's
+ * own ktensor, which is not needed before the end; beside it are the scales and Grams of
+ * backend_save. Every rank keeps its own rows. */
 #ifndef BLCO_BEST_MODEL_H
 #define BLCO_BEST_MODEL_H
 
@@ -16,6 +16,7 @@ struct model_score {
     double fit;
     double held;  /* the held-out error; 0 where nothing is held out */
     double noise; /* by how much rounding may have changed the fit   */
+    bool exact;   /* the fit is from the residual                    */
 };
 
 struct best_model {
@@ -42,9 +43,8 @@ enum status best_model_note(struct best_model *best, struct backend *b,
                             const struct model_score *score, bool copy, struct error *error);
 
 /* Whether the copy is better than a model with this score, where that goes by the fit by more than
- * noise. */
-bool best_model_is_better(const struct best_model *best, const struct model_score *score,
-                          double noise);
+ * the noise of both. */
+bool best_model_is_better(const struct best_model *best, const struct model_score *score);
 
 /* The copy becomes the backend's model. Errors of backend_resume. */
 enum status best_model_restore(const struct best_model *best, struct backend *b,

@@ -14,8 +14,11 @@ bool run_changed_little(const struct run *run)
 
 static struct model_score score_of(const struct cpals_result *result)
 {
-    return (struct model_score){result->iterations, result->fit, result->held.value,
-                                result->trust.noise};
+    return (struct model_score){.iteration = result->iterations,
+                                .fit = result->fit,
+                                .held = result->held.value,
+                                .noise = result->trust.noise,
+                                .exact = result->trust.exact};
 }
 
 /* As best_model_note, where the next sweep may make the fit worse, or always where the held-out
@@ -60,7 +63,11 @@ enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struc
         return STATUS_OK;
     }
     momentum_note(&run->momentum, run_changed_little(run));
-    return keep_best(run, result->trust.blind, error);
+    int may_fall = result->trust.blind ||
+                   backend_fit_may_fall(fit, run->b->options.problem.rank, run->b->precision);
+    TRY(comm_allreduce_max(run->b->ranks->all, &may_fall,
+                           error)); /* not all machines find the same condition */
+    return keep_best(run, may_fall, error);
 }
 
 /* *fit, of the model as it stands, takes the place of that of the last iteration. */
@@ -147,14 +154,13 @@ static enum status take_best(struct run *run, struct error *error)
 {
     struct cpals_result *result = run->result;
     const struct model_score score = score_of(result);
-    if (!best_model_is_better(&run->best, &score, result->trust.noise))
+    if (!best_model_is_better(&run->best, &score))
         return STATUS_OK;
     result->last_fit = result->fit;
     result->fit = run->best.of.fit;
     result->best_iteration = run->best.of.iteration;
     result->trust.noise = run->best.of.noise;
-    if (!run->best.by_held)
-        result->trust.exact = true;
+    result->trust.exact = run->best.of.exact;
     return best_model_restore(&run->best, run->b, error);
 }
 

@@ -5,6 +5,9 @@
 
 #include "base/memory.h"
 
+#define SAFE     16  /* times what rounding moves a model by, about             */
+#define NEAR_CUT 100 /* times the eigenvalues that count as zero, beside the largest */
+
 double backend_fit_epsilon(uint64_t rows, enum precision precision)
 {
     return precision == PRECISION_SINGLE ? FLT_EPSILON / sqrt((double)rows) : DBL_EPSILON;
@@ -20,7 +23,8 @@ enum status backend_fit_of(struct backend_fit *fit, const struct fit_squares *s,
     *fit = (struct backend_fit){.value = numbers.value,
                                 .noise = numbers.noise,
                                 .objective = numbers.objective,
-                                .penalty = s->penalty / s->norm_sq};
+                                .penalty = s->penalty / s->norm_sq,
+                                .reciprocal = 1};
     return STATUS_OK;
 }
 
@@ -33,8 +37,22 @@ enum status backend_fit_of_counts(struct backend_fit *fit, double deviance, doub
     *fit = (struct backend_fit){.value = numbers.value,
                                 .noise = numbers.noise,
                                 .objective = numbers.objective,
+                                .reciprocal = 1,
                                 .exact = true};
     return STATUS_OK;
+}
+
+/* Of a model Y, the errors of V, about R epsilon, move the model that solves A V = M by about
+ * R epsilon ||Y|| / v, where v is V's least eigenvalue, and the rounding of A moves it by epsilon
+ * ||Y|| / sqrt(v). From a residual r at its minimum this leads to one of sqrt(r^2 + moved^2). Where
+ * v is so small that the next V may be cut off, a sweep may lose more. */
+bool backend_fit_may_fall(const struct backend_fit *fit, uint64_t rank, enum precision precision)
+{
+    const double v = fit->reciprocal, r = fmax(1 - fit->value, 0);
+    const double epsilon = precision == PRECISION_SINGLE ? FLT_EPSILON : DBL_EPSILON;
+    const double moved = SAFE * ((double)rank * DBL_EPSILON / v + epsilon / sqrt(v));
+    return v < NEAR_CUT * (double)rank * epsilon ||
+           hypot(r, moved) - r > fmax(fit->noise, fit_slack(precision));
 }
 
 void backend_fit_decide(struct backend_fit *fit, const struct momentum *m)

@@ -24,6 +24,8 @@ struct backend_fit {
     double objective;         /* the fit with the last step's ridge counted in (struct fit_numbers);
                                * a GPU counts it only with momentum                             */
     double penalty;           /* the ridge's part of ||X - Y||^2 / ||X||^2 there                 */
+    double reciprocal;        /* the least reciprocal condition number of a V that the sweep solved
+                               * with, about; 0: a V was cut off; 1: there was none           */
     double violation;         /* of a model of counts: the largest |min(a, g)| over the entries a of
                                * the factor matrices, with their weights, and their gradients g, as
                                * the updates found them; 0 at a minimum (Karush, Kuhn, Tucker) */
@@ -44,6 +46,10 @@ enum status backend_fit_of(struct backend_fit *fit, const struct fit_squares *s,
 /* The same from the deviance of a model of counts (fit_of_deviance). */
 enum status backend_fit_of_counts(struct backend_fit *fit, double deviance, double null,
                                   double size, int mode, struct error *error);
+
+/* Whether rounding may lower the fit of another sweep from here on by more than the noise of this
+ * one: its systems, of `rank` unknowns, are ill-conditioned (the sweep's `reciprocal`). */
+bool backend_fit_may_fall(const struct backend_fit *fit, uint64_t rank, enum precision precision);
 
 /* Decides on the next sweep, where *m is the state after the sweep before; NULL: no momentum. */
 void backend_fit_decide(struct backend_fit *fit, const struct momentum *m);

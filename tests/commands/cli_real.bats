@@ -29,3 +29,18 @@ decomposes() {
     printf '%s\n' 33588.1024 23381.6020 21188.3014 | paste - x.lambda.mat |
         while read -r expected got; do near "$got" "$expected" 5e-2; done
 }
+
+# 8 x 3 x 3 x 7 values near a model of rank 10: late iterations may fall, though no fit is blind.
+@test "the model is that of the best iteration" {
+    tensor momentum_fall2
+    for i in 390 540 547; do
+        for accelerate in momentum off; do
+            "$BLCO" cpd "$TENSOR" --dims 8,3,3,7 -r 10 --seed 394887 -i $i --tol 0 --nowrite -q \
+                --accelerate $accelerate --check-every 1 --record r.json
+            python3 -c 'import json, sys
+r = json.load(open("r.json"))
+sys.exit(r["result"]["fit"] < max(r["trace"]["fit"]) - 1e-8)'
+            rm r.json
+        done
+    done
+}

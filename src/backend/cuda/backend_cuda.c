@@ -139,6 +139,7 @@ static enum status open_streams(struct device_state *s, struct error *error)
     static const char doing[] = "a stream";
     TRY(cuda_status(device_queue_create(&s->stream, QUEUE_LAST), doing, error));
     TRY(cuda_status(device_queue_create(&s->side, QUEUE_FIRST), doing, error));
+    s->solve.reciprocal = 1;
     TRY(cuda_status(device_event_create(&s->solve.ready), doing, error));
     for (int i = 0; i < 2; i++)
         TRY(cuda_status(device_event_create_timed(&s->events.spare[i]), doing, error));

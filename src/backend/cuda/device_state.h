@@ -58,12 +58,13 @@ struct device_model {
     double *norm[MAX_ORDER]; /* (R), of the columns of the factor matrix                         */
 };
 
-/* Results of the steps of an update; device, owned. */
+/* Results of the steps of an update. Arrays are in device memory, and owned. */
 struct device_solve {
     double *inverse;   /* (R x R): A_n = M inverse                            */
     double *raw;       /* (R x R): A_n' A_n before normalisation              */
     double *inner;     /* (R): diagonal of M' A, of the rows of all ranks     */
     cudaEvent_t ready; /* on `side`: `inverse` is there                       */
+    double reciprocal; /* struct backend_fit, since the last fit              */
 };
 
 /* Timed events on `stream`. */

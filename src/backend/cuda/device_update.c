@@ -143,6 +143,7 @@ static enum status queue_inverse(struct device_state *s, int mode, int last, str
     else if (s->ahead.running || device_ranks_before_wait(&s->ranks, s->side, error) == STATUS_OK)
         device_dense_inverse(s->dense, &modes, ridge, s->solve.inverse, error);
     TRY(error->status);
+    s->solve.reciprocal = fmin(s->solve.reciprocal, device_dense_reciprocal(s->dense));
     return cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), "V", error);
 }
 
@@ -385,7 +386,10 @@ enum status device_state_fit(void *state, int mode, const struct momentum *m,
         s->model.weights_fit = true;
     if (m && !s->rows.on && s->result->momentum.state.undecided)
         device_momentum_drop(s);
-    return read_fit(s, mode, m, fit, error);
+    TRY(read_fit(s, mode, m, fit, error));
+    fit->reciprocal = s->solve.reciprocal;
+    s->solve.reciprocal = 1;
+    return STATUS_OK;
 }
 
 enum status device_state_extrapolate(void *state, const struct momentum_step *step,

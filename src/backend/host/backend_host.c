@@ -122,6 +122,7 @@ static enum status create_solve(struct host_solve *s, const struct host_model *m
                                 struct error *error)
 {
     const uint64_t row = model->rank * sizeof(double), longest = shape_longest(&model->shape);
+    s->reciprocal = 1;
     s->v = memory_array(model->rank, row, error);
     s->m = memory_array(longest, model->rank * precision_bytes(model->precision), error);
     s->row = memory_array(1, row, error);

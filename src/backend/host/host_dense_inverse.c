@@ -95,11 +95,12 @@ static enum status invert_factors(const struct lapack_library *lapack, struct ho
     return STATUS_OK;
 }
 
-/* factor[0] = V^+ by eigendecomposition, by way of factor[1]; V is destroyed. */
-static enum status pseudoinverse(struct host_dense_inverse *p, double *v, double epsilon,
-                                 struct error *error)
+/* factor[0] = V^+ by eigendecomposition, by way of factor[1]; V is destroyed. Zeros of d (R) are
+ * those of columns that are zero, which cut off nothing. */
+static enum status pseudoinverse(struct host_dense_inverse *p, double *v, const double *d,
+                                 double epsilon, struct error *error)
 {
-    uint64_t rank = p->rank;
+    uint64_t rank = p->rank, zeros = 0;
     double *w = memory_array(rank, sizeof *w, error);
     if (!w || symmetric_eigen(v, rank, w, error) != STATUS_OK)
         goto done;
@@ -117,6 +118,9 @@ static enum status pseudoinverse(struct host_dense_inverse *p, double *v, double
     host_dense_multiply(&product, false);
     p->factors = 1;
     p->rank_of_v = kept;
+    for (uint64_t r = 0; r < rank; r++)
+        zeros += d[r] == 0;
+    p->reciprocal = kept > 0 && kept + zeros >= rank ? w[rank - kept] / w[rank - 1] : 0;
 done:
     memory_free(w);
     return error->status;
@@ -133,23 +137,22 @@ static void equilibrate(double *v, double *d, uint64_t rank)
             v[i * rank + j] = v[i * rank + j] * d[i] * d[j];
 }
 
-/* p = V^+ of the equilibrated V. */
-static enum status invert(struct host_dense_inverse *p, double *v, enum precision precision,
-                          struct error *error)
+/* p = V^+ of the V that d has equilibrated. */
+static enum status invert(struct host_dense_inverse *p, double *v, const double *d,
+                          enum precision precision, struct error *error)
 {
     const double epsilon = precision == PRECISION_SINGLE ? (double)FLT_EPSILON : DBL_EPSILON;
     const uint64_t rank = p->rank;
     const struct lapack_library *lapack = lapack_library(error);
-    double reciprocal;
     if (!lapack)
         return error->status;
     memcpy(p->factor[0], v, rank * rank * sizeof *v);
-    TRY(factorise(lapack, p->factor[0], rank, &reciprocal, error));
+    TRY(factorise(lapack, p->factor[0], rank, &p->reciprocal, error));
     /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so a V that
      * passes has no eigenvalue that the pseudoinverse would drop. */
-    if (reciprocal > (double)rank * (double)rank * epsilon)
-        return invert_factors(lapack, p, reciprocal > WELL_CONDITIONED, v, error);
-    return pseudoinverse(p, v, epsilon, error);
+    if (p->reciprocal > (double)rank * (double)rank * epsilon)
+        return invert_factors(lapack, p, p->reciprocal > WELL_CONDITIONED, v, error);
+    return pseudoinverse(p, v, d, epsilon, error);
 }
 
 enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, uint64_t rank,
@@ -164,7 +167,7 @@ enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, u
         p->factor[f] = memory_array(rank, rank * sizeof **p->factor, error);
     TRY_OR(done, error->status);
     equilibrate(v, d, rank);
-    TRY_OR(done, invert(p, v, precision, error));
+    TRY_OR(done, invert(p, v, d, precision, error));
     host_dense_inverse_scale(p, d, d); /* the zeros of d are those of V^+, where rounding may be */
 done:
     memory_free(d);

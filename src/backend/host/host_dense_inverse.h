@@ -14,6 +14,7 @@ struct host_dense_inverse {
     uint64_t rank_of_v; /* R, or fewer where V is singular                          */
     int factors;        /* 1 or 2                                                   */
     double *factor[2];  /* (R x R) each; owned; factor[1] counts if factors is 2 */
+    double reciprocal;  /* of V's condition number, about: 0 where V was cut off    */
 };
 
 /* *p = V^+ of symmetric positive semidefinite V (R x R, destroyed): by Cholesky, or, where V is not

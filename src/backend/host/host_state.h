@@ -48,6 +48,7 @@ struct host_solve {
                            * doubles; NULL where there are no other ranks, or the entries are
                            * doubles                                                            */
     double inner, inner_size; /* <X, model>; the sum of its terms' magnitudes                   */
+    double reciprocal;        /* struct backend_fit, since the last fit                         */
 };
 
 /* What the systems of rows need (host_row_update.h), where each row has its own. */

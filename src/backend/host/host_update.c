@@ -92,6 +92,9 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
     if (create_solver(h, mode, &solver, error) != STATUS_OK)
         return error_prefix(error, "mode %d: ", mode + 1);
 
+    if (!solver.is_nonneg)
+        s->reciprocal = fmin(s->reciprocal, solver.inverse.reciprocal);
+
     /* the factor and M of the longest mode are equally long: they are swapped */
     bool swap = !solver.is_nonneg && model->shape.dims[mode] == shape_longest(&model->shape);
     void *a = swap ? s->m : f->entries;
@@ -209,6 +212,8 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
     if (h->systems.on)
         host_row_update_squares(h, mode, terms.model_sq, terms.model_size, &squares);
     TRY(backend_fit_of(value, &squares, mode + 1, error));
+    value->reciprocal = h->solve.reciprocal;
+    h->solve.reciprocal = 1;
     backend_fit_decide(value, m);
     return STATUS_OK;
 }

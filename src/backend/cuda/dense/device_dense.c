@@ -2,6 +2,7 @@
 #include "backend/cuda/dense/device_dense.h"
 
 #include <float.h>
+#include <math.h>
 
 #include "backend/cuda/runtime/cuda_library.h"
 #include "backend/cuda/runtime/cuda_error.h"
@@ -173,7 +174,7 @@ static enum status wide_gram(struct wide *w, const struct device_dense_rows *row
 
 /* The R x R work of an update: V = the Hadamard product of the other modes' Grams, and W, by which
  * M is multiplied, by Cholesky, or where V is ill-conditioned by V's eigenvectors. All arrays are
- * in device memory, but for host_flags and host_v; all are owned. */
+ * in device memory, but for those named host; all are owned. */
 struct inverse {
     uint32_t rank;
     enum precision precision; /* of factors and M                                */
@@ -182,6 +183,8 @@ struct inverse {
     int *flags;               /* enum dense_inverse_status, cuSOLVER's info      */
     int *host_flags;          /* (2), pinned                                     */
     bool by_eigenvectors;     /* after W, M is multiplied by V's eigenvectors, in factor */
+    double reciprocal;        /* then: of V's condition number; 0 where V was cut off */
+    double *host_values;      /* (2 R): eigenvalues, and V's diagonal; host              */
     struct dense_halt halt;   /* stops later steps where nothing waits; code: of the last W */
     const struct cusolver_library *cusolver; /* NULL where R is small                    */
     cusolverDnHandle_t solver;               /* likewise                                 */
@@ -235,6 +238,9 @@ static enum status inverse_open(struct inverse *d, uint32_t rank, enum precision
     d->host_flags = device_pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
     if (!d->host_flags)
         return error->status;
+    d->host_values = memory_array(2 * (uint64_t)rank, sizeof *d->host_values, error);
+    if (!d->host_values)
+        return error->status;
     return rank > DENSE_INVERSE_SMALL ? open_solver(d, error) : STATUS_OK;
 }
 
@@ -250,6 +256,7 @@ static void inverse_close(struct inverse *d)
     device_free(d->work);
     device_pinned_free(d->host_flags);
     memory_free(d->host_v);
+    memory_free(d->host_values);
     *d = (struct inverse){0};
 }
 
@@ -337,6 +344,30 @@ static enum status decompose_small(struct inverse *d, cudaStream_t stream, struc
     return cuda_status(code, inverting, error);
 }
 
+/* d->reciprocal, from the eigenvalues. A column that is zero cuts off nothing. Waits for the
+ * stream. */
+static enum status find_reciprocal(struct inverse *d, cudaStream_t stream, struct error *error)
+{
+    const uint64_t n = d->rank;
+    double *values = d->host_values, *diagonal = values + n, largest = 0, least = INFINITY;
+    uint64_t kept = 0, zeros = 0;
+    cudaError_t code = cudaMemcpy2DAsync(diagonal, sizeof *diagonal, d->v, (n + 1) * sizeof *d->v,
+                                         sizeof *d->v, n, cudaMemcpyDeviceToHost, stream);
+    TRY(cuda_status(code, inverting, error));
+    TRY(device_fetch(values, d->values, n * sizeof *values, stream, inverting, error));
+    for (uint64_t r = 0; r < n; r++)
+        largest = fmax(largest, values[r]);
+    for (uint64_t r = 0; r < n; r++) {
+        zeros += diagonal[r] == 0;
+        if (values[r] > eigenvalue_tolerance(d) * largest) {
+            kept++;
+            least = fmin(least, values[r]);
+        }
+    }
+    d->reciprocal = kept > 0 && kept + zeros >= n ? least / largest : 0;
+    return STATUS_OK;
+}
+
 /* W from the eigendecomposition of the V that is in d->v. */
 static enum status decompose(struct inverse *d, const struct dense_modes *modes, double *w,
                              cudaStream_t stream, struct error *error)
@@ -346,6 +377,7 @@ static enum status decompose(struct inverse *d, const struct dense_modes *modes,
                     "eigendecomposition", error));
     if ((is_large ? decompose_large : decompose_small)(d, stream, error) != STATUS_OK)
         return error->status;
+    TRY(find_reciprocal(d, stream, error));
     return cuda_status(dense_inverse_eigenvectors(modes, d->v, d->factor, d->values,
                                                   eigenvalue_tolerance(d), w, stream),
                        "eigenvectors", error);
@@ -470,6 +502,11 @@ bool device_dense_run_ahead(struct device_dense *d, int *halt)
 bool device_dense_singular(const struct device_dense *d)
 {
     return d->inverse.by_eigenvectors;
+}
+
+double device_dense_reciprocal(const struct device_dense *d)
+{
+    return d->inverse.by_eigenvectors ? d->inverse.reciprocal : 1;
 }
 
 enum status device_dense_inverse(struct device_dense *d, const struct dense_modes *modes,

@@ -59,6 +59,10 @@ bool device_dense_run_ahead(struct device_dense *d, int *halt);
 /* Whether the last device_dense_inverse that waited found V too ill-conditioned to be inverted. */
 bool device_dense_singular(const struct device_dense *d);
 
+/* About the reciprocal condition number of the last V: 0 where eigenvalues counted as zero, beside
+ * those of columns that are zero; 1 where V could be inverted. */
+double device_dense_reciprocal(const struct device_dense *d);
+
 /* On the side stream, w (R x R, device) = diag(prod over m != mode of 1/norm_m) V^+, by which
  * device_dense_apply multiplies, where V = Hadamard product over m != mode of gram_m, plus ridge on
  * the diagonal: by Cholesky. Where V is ill-conditioned, w becomes the first half of that product,
