@@ -33,13 +33,9 @@ void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor
 {
     if (dropped == 0)
         return;
-    if (dropped == COO_NOT_KNOWN)
-        findings_add(f, FINDING_DROPPED_ZEROS, false,
-                     "%s does not say whether zeros that were listed are left out", tensor);
-    else
-        findings_add(f, FINDING_DROPPED_ZEROS, true,
-                     "%s was made without %ju zero%s that %s listed", tensor, (uintmax_t)dropped,
-                     dropped == 1 ? "" : "s", dropped == 1 ? "was" : "were");
+    findings_add(f, FINDING_DROPPED_ZEROS, true, "%s was made without %ju zero%s that %s listed",
+                 tensor, (uintmax_t)dropped, dropped == 1 ? "" : "s",
+                 dropped == 1 ? "was" : "were");
     findings_advise(f, "blco convert --keep-zeros keeps them");
 }
 

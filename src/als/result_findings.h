@@ -11,7 +11,7 @@
 /* Whether a decomposition says little: one mode only, or a mode shorter than the rank. */
 void find_in_shape(struct findings *f, const struct shape *shape, const struct problem *problem);
 
-/* Where listed zeros count: how many (or COO_NOT_KNOWN) the file of this name lacks. */
+/* Where listed zeros count: how many the file of this name lacks. */
 void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor);
 
 /* Where unlisted entries are unknown: slices of modes that are not fixed in which nothing is known,

@@ -22,9 +22,7 @@
     "BCPT\r\n\x1a" /* damaged by a transfer as text */
 #define CHECKPOINT_MAGIC_BYTES 8
 #define CHECKPOINT_BYTE_ORDER  UINT32_C(0x01020304)
-#define CHECKPOINT_VERSION     5 /* version 4 ends before unlisted ... */
-#define CHECKPOINT_BEST_SINCE  4 /* ... and version 3 before best_fit  */
-#define CHECKPOINT_OLDEST      2 /* that is read: it ends at header_crc */
+#define CHECKPOINT_VERSION     5
 #define CHECKPOINT_PAGE        4096
 
 struct checkpoint_header {

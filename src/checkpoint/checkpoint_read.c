@@ -38,11 +38,10 @@ static enum status check_version(const struct checkpoint *c, struct error *error
     if (h->byte_order == __builtin_bswap32(CHECKPOINT_BYTE_ORDER))
         return error_set(error, STATUS_INPUT,
                          "%s: written by a machine with another byte order than this one", c->name);
-    if (h->byte_order == CHECKPOINT_BYTE_ORDER &&
-        (h->version < CHECKPOINT_OLDEST || h->version > CHECKPOINT_VERSION))
+    if (h->byte_order == CHECKPOINT_BYTE_ORDER && h->version != CHECKPOINT_VERSION)
         return error_set(error, STATUS_INPUT,
-                         "%s: version %u of the format, but this blco reads versions %d to %d",
-                         c->name, h->version, CHECKPOINT_OLDEST, CHECKPOINT_VERSION);
+                         "%s: version %u of the format, but this blco reads version %d only",
+                         c->name, h->version, CHECKPOINT_VERSION);
     if (h->byte_order != CHECKPOINT_BYTE_ORDER || h->header_crc != checkpoint_page_crc(h))
         return damaged(c, "the header's checksum is wrong", error);
     if (h->file_bytes > c->map.size)
@@ -51,53 +50,48 @@ static enum status check_version(const struct checkpoint *c, struct error *error
     return STATUS_OK;
 }
 
-/* Version 2 has zeros there. */
 static bool has_possible_momentum(const struct checkpoint_header *h)
 {
     const uint32_t all = CHECKPOINT_MOMENTUM | CHECKPOINT_EXTRAPOLATED | CHECKPOINT_REJECTED;
-    if (h->version == CHECKPOINT_OLDEST || !(h->momentum & CHECKPOINT_MOMENTUM))
+    if (!(h->momentum & CHECKPOINT_MOMENTUM))
         return h->momentum == 0;
     return !(h->momentum & ~all) && h->momentum != all && h->momentum_t >= 1 &&
            isfinite(h->momentum_t) && isfinite(h->momentum_objective) && h->momentum_noise >= 0 &&
            isfinite(h->momentum_noise) && h->restarts <= h->iterations;
 }
 
-/* Whether the precision is one of the version, with a possible number of single iterations. */
+/* Whether the precision is known, with a possible number of single iterations. */
 static bool precision_is_possible(const struct checkpoint_header *h)
 {
     bool is_auto = h->precision == CHECKPOINT_AUTO_SINGLE || h->precision == CHECKPOINT_AUTO_DOUBLE;
     if (!is_auto)
         return h->precision <= CHECKPOINT_SINGLE && h->single_iterations == 0;
-    return h->version > CHECKPOINT_OLDEST && h->single_iterations <= h->iterations &&
+    return h->single_iterations <= h->iterations &&
            (h->precision == CHECKPOINT_AUTO_DOUBLE || h->single_iterations == h->iterations);
 }
 
-/* Older versions have zeros there. */
 static bool has_possible_best(const struct checkpoint_header *h)
 {
     return h->best_iteration <= h->iterations && isfinite(h->best_fit) &&
            h->best_precision <= PRECISION_SINGLE && h->best_noise >= 0 &&
-           (h->best_iteration > 0 || (h->best_fit == 0 && h->best_precision == 0)) &&
-           (h->best_iteration == 0 || h->version >= CHECKPOINT_BEST_SINCE);
+           (h->best_iteration > 0 || (h->best_fit == 0 && h->best_precision == 0));
 }
 
-/* Older versions have zeros there. */
 static bool has_possible_unlisted(const struct checkpoint_header *h)
 {
     bool weighs = h->weighed == 1 && h->unlisted >= 0 && h->unlisted <= 1 && h->fade >= 0 &&
                   h->fade < 1 && h->ridge_scale <= RIDGE_COUNTED;
     bool plain = h->weighed == 0 && h->unlisted == 0 && h->fade == 0 && h->ridge_scale == 0;
-    return plain || (weighs && h->version == CHECKPOINT_VERSION);
+    return plain || weighs;
 }
 
-/* Older versions have zeros there. */
 static bool has_possible_holdout(const struct checkpoint_header *h)
 {
     bool held = h->holdout > 0 && h->holdout < 1 && h->held >= 0 && h->best_held >= 0 &&
                 h->least_held >= 0 && h->least_iteration <= h->iterations;
     bool none = h->holdout == 0 && h->holdout_seed == 0 && h->held == 0 && h->best_held == 0 &&
                 h->least_held == 0 && h->least_iteration == 0;
-    return none || (held && h->version == CHECKPOINT_VERSION);
+    return none || held;
 }
 
 static bool has_possible_loss(const struct checkpoint_header *h)

@@ -191,7 +191,7 @@ static enum status open_blco(struct blco_file *f, struct settings *s, struct err
 {
     TRY(blco_file_open(f, s->in, error));
     const uint64_t dropped = f->listed.dropped;
-    if (s->keep_zeros && dropped > 0 && dropped != COO_NOT_KNOWN) {
+    if (s->keep_zeros && dropped > 0) {
         error_set(error, STATUS_INPUT,
                   "%s: %ju zeros were dropped when it was written: convert its text with "
                   "--keep-zeros",

@@ -302,7 +302,7 @@ static void show_listed(const struct info_findings *f)
 {
     const uint64_t dropped = f->listed.dropped;
     printf("zeros        %ju", (uintmax_t)info_zeros(f));
-    if (f->format == TENSOR_BLCO && dropped > 0 && dropped != COO_NOT_KNOWN)
+    if (f->format == TENSOR_BLCO && dropped > 0)
         printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
     printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
 }

@@ -32,7 +32,7 @@ uint64_t info_nonzeros(const struct info_findings *f)
 static void put_listed(struct json *j, const struct info_findings *f)
 {
     json_put_unsigned(j, "zeros", info_zeros(f));
-    if (f->format == TENSOR_BLCO && f->listed.dropped != COO_NOT_KNOWN)
+    if (f->format == TENSOR_BLCO)
         json_put_unsigned(j, "dropped_zeros", f->listed.dropped);
     json_put_unsigned(j, "unknown", f->listed.unknown);
 }

@@ -22,18 +22,14 @@ static void put_finding(FILE *to, const json_t *finding)
 
 void page_findings(FILE *to, const struct page *page)
 {
-    const json_t *findings = page_at(page, "findings", NULL);
-    const json_t *list = findings ? findings : page_at(page, "notes", NULL), *item;
+    const json_t *findings = page_at(page, "findings", NULL), *finding;
     size_t i;
-    if (json_array_size(list) == 0)
+    if (json_array_size(findings) == 0)
         return;
     fputs("<h3>Warnings and advice</h3>\n<ul>", to);
-    json_array_foreach(list, i, item) {
+    json_array_foreach(findings, i, finding) {
         fputs("<li>", to);
-        if (findings)
-            put_finding(to, item);
-        else
-            put_text(to, json_string_value(item));
+        put_finding(to, finding);
         fputs("</li>\n", to);
     }
     fputs("</ul>\n", to);

@@ -14,8 +14,7 @@ void page_style(FILE *to);
 /* What was run and its fit: a table of facts, and the findings. */
 void page_run(FILE *to, const struct page *page);
 
-/* A list of the findings of the record; of an older record, which has none, a list of its notes.
- * Nothing where it has neither. */
+/* A list of the findings of the record; nothing where it has none. */
 void page_findings(FILE *to, const struct page *page);
 
 /* A plot of the distance to the best fit after each iteration, by powers of ten; nothing where the

@@ -49,9 +49,8 @@ void coo_free(struct coo *x);
 struct coo_listed {
     uint64_t unknown; /* of its entries, those whose value is NaN                       */
     uint64_t zeros;   /* of its entries, those whose value is 0                         */
-    uint64_t dropped; /* zeros that were listed and that cleaning has dropped, or COO_NOT_KNOWN */
+    uint64_t dropped; /* zeros that were listed and that cleaning has dropped */
 };
-#define COO_NOT_KNOWN UINT64_MAX
 
 /* Counts the unknown entries and the zeros of x by all OpenMP threads; `dropped` is 0. An x
  * without an array of values lists nothing. */

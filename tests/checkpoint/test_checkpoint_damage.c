@@ -82,20 +82,16 @@ CHANGE(directory_behind, h->directory_offset = UINT64_MAX - 7)
 CHANGE(no_iterations, h->iterations = 0)
 CHANGE(many_iterations, h->iterations = UINT64_MAX)
 CHANGE(newer, h->version = 6)
-CHANGE(oldest, h->version = 2)
 CHANGE(single_of_single, h->single_iterations = 1)
 CHANGE(no_precision, h->precision = 4)
-CHANGE(auto_of_version_2, (h->version = 2, h->precision = CHECKPOINT_AUTO_DOUBLE))
 CHANGE(still_single, h->precision = CHECKPOINT_AUTO_SINGLE)
 CHANGE(many_single, (h->precision = CHECKPOINT_AUTO_DOUBLE, h->single_iterations = 13))
-CHANGE(older, h->version = 1)
+CHANGE(older, h->version = 4)
 CHANGE(weighed_twice, h->weighed = 2)
 CHANGE(heavy_zeros, (h->weighed = 1, h->unlisted = 1.5))
 CHANGE(fades_up, (h->weighed = 1, h->fade = 1))
-CHANGE(weighed_of_version_4, (h->version = 4, h->weighed = 1))
 CHANGE(weight_of_nothing, h->unlisted = 0.5)
 CHANGE(no_ridge_scale, (h->weighed = 1, h->ridge_scale = 3))
-CHANGE(version_4, h->version = 4)
 CHANGE(all_held, h->holdout = 1)
 CHANGE(nothing_held, h->holdout = 0)
 CHANGE(negative_error, h->held = -1)
@@ -120,7 +116,6 @@ CHANGE(piece_of_mode, p[2].mode = 9)
 CHANGE(unknown_piece, p[2].kind = 99)
 CHANGE(newer_piece, p[2].version = 2)
 CHANGE(no_momentum, h->momentum = CHECKPOINT_EXTRAPOLATED)
-CHANGE(old_momentum, (h->version = 2, h->momentum = CHECKPOINT_MOMENTUM))
 CHANGE(both_ends, h->momentum |= CHECKPOINT_EXTRAPOLATED | CHECKPOINT_REJECTED)
 CHANGE(more_momentum, h->momentum |= 8)
 CHANGE(small_t, h->momentum_t = 0.5)
@@ -129,7 +124,6 @@ CHANGE(negative_noise, h->momentum_noise = -1)
 CHANGE(many_restarts, h->restarts = 13)
 CHANGE(many_changes, h->small_changes = 13)
 CHANGE(one_model, h->momentum = CHECKPOINT_MOMENTUM)
-CHANGE(third, h->version = 3)
 CHANGE(later_best, h->best_iteration = 13)
 CHANGE(fit_without_best, h->best_iteration = 0)
 CHANGE(no_best_fit, h->best_fit = NAN)
@@ -143,7 +137,6 @@ static void test_contradictions(void **state)
     struct example e;
     example_create(&e, 3, 2);
     assert_reads(change(&e, nothing), &e);
-    assert_reads(change(&e, oldest), &e);
     static const struct {
         void (*to)(struct checkpoint_header *, struct checkpoint_piece *);
         const char *why;
@@ -158,17 +151,15 @@ static void test_contradictions(void **state)
                  {directory_behind, "contradicts itself"},
                  {no_iterations, "contradicts itself"},
                  {many_iterations, "contradicts itself"},
-                 {newer, "version 6 of the format, but this blco reads versions 2 to 5"},
-                 {older, "version 1 of the format, but this blco reads versions 2 to 5"},
+                 {newer, "version 6 of the format, but this blco reads version 5 only"},
+                 {older, "version 4 of the format, but this blco reads version 5 only"},
                  {single_of_single, "contradicts itself"},
                  {no_precision, "contradicts itself"},
-                 {auto_of_version_2, "contradicts itself"},
                  {still_single, "contradicts itself"},
                  {many_single, "contradicts itself"},
                  {weighed_twice, "contradicts itself"},
                  {heavy_zeros, "contradicts itself"},
                  {fades_up, "contradicts itself"},
-                 {weighed_of_version_4, "contradicts itself"},
                  {weight_of_nothing, "contradicts itself"},
                  {no_ridge_scale, "contradicts itself"},
                  {no_loss, "contradicts itself"},
@@ -197,11 +188,10 @@ static void test_momentum(void **state)
 {
     (void)state;
     static void (*const wrong[])(struct checkpoint_header *, struct checkpoint_piece *) = {
-        no_momentum,  old_momentum,   both_ends,     more_momentum, small_t,
+        no_momentum,  both_ends,      more_momentum, small_t,
         no_objective, negative_noise, many_restarts, many_changes};
     struct example e;
     example_create(&e, 3, 2);
-    assert_reads(change(&e, oldest), &e);
     assert_refused(change(&e, no_momentum), "contradicts itself");
     example_extrapolate(&e);
     assert_reads(change(&e, nothing), &e);
@@ -211,12 +201,12 @@ static void test_momentum(void **state)
     example_free(&e);
 }
 
-/* Held-out entries, which version 4 does not know. */
+/* Held-out entries. */
 static void test_holdout(void **state)
 {
     (void)state;
     static void (*const wrong[])(struct checkpoint_header *, struct checkpoint_piece *) = {
-        version_4, all_held, nothing_held, negative_error, no_error, negative_least, least_to_come};
+        all_held, nothing_held, negative_error, no_error, negative_least, least_to_come};
     struct example e;
     example_create(&e, 3, 2);
     e.about.problem.holdout = (struct holdout){.2, 77};
@@ -230,15 +220,14 @@ static void test_holdout(void **state)
     example_free(&e);
 }
 
-/* A copy of the best model, which version 3 does not know. */
+/* A copy of the best model. */
 static void test_best(void **state)
 {
     (void)state;
     static void (*const wrong[])(struct checkpoint_header *, struct checkpoint_piece *) = {
-        third, later_best, fit_without_best, no_best_fit, best_precision};
+        later_best, fit_without_best, no_best_fit, best_precision};
     struct example e;
     example_create(&e, 3, 2);
-    assert_reads(change(&e, third), &e);
     for (int extrapolated = 0; extrapolated < 2; extrapolated++) {
         if (extrapolated)
             example_extrapolate(&e);

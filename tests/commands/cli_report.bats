@@ -261,7 +261,7 @@ peaks() {
     printf 'ktensor\n2\n2 30\n2\n1 0\nmatrix\n2\n2 2\n0 0\n0 0\nmatrix\n2\n30 2\n' >z.ktns
     for ((i = 0; i < 30; i++)); do echo 3 1e-320; done >>z.ktns
     printf '{"record": "cpd", "tensor": {"lengths": [2, 30]}, "options": {"rank": 2}, "result": 7, "seconds": {"stages": {"a": "b"}},
-        "notes": [3], "command": {}, "trace": {"fit": [null, 0.5, "x"]}, "starts": [1, 2]}' >z.json
+        "findings": [3], "command": {}, "trace": {"fit": [null, 0.5, "x"]}, "starts": [1, 2]}' >z.json
     page z
     page z.ktns -o lines.html --ordered 2
     sound z.html && sound lines.html
@@ -344,20 +344,6 @@ peaks() {
     done
     echo '{' >h.ranks.json
     fails 2 "h.ranks.json:2:1: not JSON" report h
-}
-
-@test "an older record, which has notes and no findings, still makes a page" {
-    cpd "$DATA/ucb-admissions.tns" -r 3 -q -o m --record m.json
-    python3 - <<'END' || skip "python3 is not installed"
-import json
-r = json.load(open("m.json"))
-del r["findings"]
-r["notes"] = ["warning: an older <note>"]
-json.dump(r, open("m.json", "w"))
-END
-    page m
-    sound m.html
-    grep -qF '<li>warning: an older &lt;note&gt;</li>' m.html
 }
 
 @test "the page can go to standard output" {

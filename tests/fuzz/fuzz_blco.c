@@ -29,7 +29,7 @@ static void repair(struct blco_file_header *h, uint8_t *bytes, size_t size)
 {
     memcpy(h->magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
     h->byte_order = BLCO_BYTE_ORDER;
-    h->version = h->version % 8 == BLCO_FORMAT_OLDEST ? BLCO_FORMAT_OLDEST : BLCO_FORMAT_VERSION;
+    h->version = BLCO_FORMAT_VERSION;
     h->file_bytes = size;
     h->data_offset = BLCO_PAGE;
     h->directory_offset = blco_round_up(BLCO_PAGE + h->data_bytes, BLCO_PAGE);

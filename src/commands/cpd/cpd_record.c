@@ -309,16 +309,6 @@ static void put_findings(struct json *j, const struct findings *f)
     json_end(j);
 }
 
-/* The findings as the text lines of the terminal. */
-static void put_notes(struct json *j, const struct findings *f)
-{
-    char text[FINDING_TEXT];
-    json_put_array(j, "notes");
-    for (size_t i = 0; i < f->count; i++)
-        json_put_string(j, NULL, finding_text(&f->finding[i], text));
-    json_end(j);
-}
-
 static void put_files(struct json *j, const struct ktensor_files *files)
 {
     json_put_array(j, "files");
@@ -352,7 +342,6 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     put_seconds(j, r);
     put_memory(j, r);
     put_findings(j, &r->findings);
-    put_notes(j, &r->findings);
     put_files(j, &r->files);
     json_end(j);
 }

@@ -53,16 +53,11 @@ static enum status check_version(const struct blco_file *f, struct error *error)
     if (h->byte_order == __builtin_bswap32(BLCO_BYTE_ORDER))
         return error_set(error, STATUS_INPUT,
                          "%s: written by a machine with another byte order than this one", f->name);
-    if (h->byte_order == BLCO_BYTE_ORDER && h->version > BLCO_FORMAT_VERSION)
+    if (h->byte_order == BLCO_BYTE_ORDER && h->version != BLCO_FORMAT_VERSION)
         return error_set(error, STATUS_INPUT,
-                         "%s: version %u of the format, but this blco reads versions %d to %d only",
-                         f->name, h->version, BLCO_FORMAT_OLDEST, BLCO_FORMAT_VERSION);
-    if (h->byte_order == BLCO_BYTE_ORDER && h->version >= 1 && h->version < BLCO_FORMAT_OLDEST)
-        return error_set(error, STATUS_INPUT,
-                         "%s: version %u of the format, which this blco no longer reads: convert "
-                         "it again from its text",
-                         f->name, h->version);
-    if (h->byte_order != BLCO_BYTE_ORDER || h->version == 0 || h->header_crc != page_crc(f->page))
+                         "%s: version %u of the format, but this blco reads version %d only",
+                         f->name, h->version, BLCO_FORMAT_VERSION);
+    if (h->byte_order != BLCO_BYTE_ORDER || h->header_crc != page_crc(f->page))
         return error_set(error, STATUS_INPUT, "%s: damaged: the header's checksum is wrong",
                          f->name);
     if (h->file_bytes > f->in.size)
@@ -84,8 +79,7 @@ static enum status check_names(const struct blco_file *f, struct error *error)
     for (uint32_t n = 0; n < MAX_ORDER; n++) {
         const char *name = f->modes->of[n];
         const size_t length = strnlen(name, MODE_NAME_BYTES);
-        const bool fits = n < h->order && h->version != BLCO_FORMAT_OLDEST;
-        if (length == MODE_NAME_BYTES || (length > 0 && !fits) ||
+        if (length == MODE_NAME_BYTES || (length > 0 && n >= h->order) ||
             !all_zero(name + length, MODE_NAME_BYTES - length))
             return error_set(error, STATUS_INPUT,
                              "%s: damaged: the name of mode %u in the header is not in order",
@@ -104,9 +98,7 @@ static enum status check_unused(const struct blco_file *f, struct error *error)
     if (!zero)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: a field of the header that is not used is not 0", f->name);
-    const size_t end =
-        h->version == BLCO_FORMAT_OLDEST ? offsetof(struct blco_file_header, unknown) : sizeof *h;
-    if (!all_zero(f->page + end, BLCO_NAMES_OFFSET - end))
+    if (!all_zero(f->page + sizeof *h, BLCO_NAMES_OFFSET - sizeof *h))
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the first page is not 0 after the header", f->name);
     if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
@@ -135,14 +127,11 @@ static enum status check_tensor(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Takes what the file lists besides nonzeros from the header; files of version 2 have no such
- * entries. */
+/* Takes what the file lists besides nonzeros from the header. */
 static enum status check_listed(struct blco_file *f, struct error *error)
 {
     const struct blco_file_header *h = f->header;
     f->listed = (struct coo_listed){h->unknown, h->zeros, h->dropped};
-    if (h->version == BLCO_FORMAT_OLDEST)
-        f->listed = (struct coo_listed){.dropped = COO_NOT_KNOWN};
     if (f->listed.unknown > h->nnz || f->listed.zeros > h->nnz - f->listed.unknown)
         return error_set(
             error, STATUS_INPUT,

@@ -14,7 +14,7 @@ struct blco_file {
     const char *name; /* for messages; not owned */
     struct infile in;
     struct shape shape;
-    struct coo_listed listed;                /* `dropped` is COO_NOT_KNOWN in a file of version 2 */
+    struct coo_listed listed;
     char *page;                              /* (BLCO_PAGE) the first page; owned          */
     char *tail;                              /* of the file, from the end of the data; owned */
     const struct blco_file_header *header;   /* in page                                    */

@@ -27,7 +27,6 @@
 #define BLCO_MAGIC_BYTES    8
 #define BLCO_BYTE_ORDER     UINT32_C(0x01020304)
 #define BLCO_FORMAT_VERSION 3
-#define BLCO_FORMAT_OLDEST  2 /* that is read: it ends at header_crc and has no names of modes */
 #define BLCO_PAGE           4096
 
 /* The names of the modes, struct mode_names, end the first page; zeros where there are none. */
@@ -51,7 +50,7 @@ struct blco_file_header {
     uint64_t header_crc; /* of the first page, with 0 in place of this field */
     uint64_t unknown;    /* of the nonzeros, those whose value is NaN                         */
     uint64_t zeros;      /* of the nonzeros, those whose value is 0                           */
-    uint64_t dropped;    /* zeros of the input that are not in the file, or COO_NOT_KNOWN     */
+    uint64_t dropped;    /* zeros of the input that are not in the file                       */
 };
 
 struct blco_file_segment {

@@ -112,31 +112,6 @@ static void test_widths_of_lines(void **state)
     }
 }
 
-/* A file of version 2, as blco wrote before: the same bytes, without the header's last fields. */
-static void test_version_2(void **state)
-{
-    (void)state;
-    struct coo x, got;
-    struct external_sort_report report;
-    struct error error;
-    struct blco_file f;
-    size_t size;
-    naive_random_coo(&x, &(struct shape){3, {40, 50, 60}}, 5000, 1, 0);
-    assert_int_equal(write_blco(&x, scratch_path("x.blco"), &report, &error), STATUS_OK);
-    char *bytes = file_bytes(scratch_path("x.blco"), &size);
-    header_of(bytes)->version = 2;
-    sign(bytes, size);
-    const char *path = scratch_file("old.blco", bytes, size);
-    assert_int_equal(read_blco(&got, path, &error), STATUS_OK);
-    assert_sorted_as(&got, &x);
-    assert_int_equal(blco_file_open(&f, path, &error), STATUS_OK);
-    assert_true(f.listed.unknown == 0 && f.listed.zeros == 0 && f.listed.dropped == COO_NOT_KNOWN);
-    blco_file_close(&f);
-    coo_free(&got);
-    coo_free(&x);
-    free(bytes);
-}
-
 static void test_many_segments_whatever_the_threads(void **state)
 {
     (void)state;
@@ -328,7 +303,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many_segments_whatever_the_threads, scratch_make,
                                         scratch_remove),
         cmocka_unit_test_setup_teardown(test_bytes_a_nonzero, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_version_2, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_no_nonzeros, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_bytes_of_a_file, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_allocation_failures, scratch_make, scratch_remove),

@@ -140,10 +140,6 @@ static void test_listed(void **state)
                 assert_refused(bytes, size, "damaged");
                 *number = before;
             }
-        h->version = 2;
-        sign(bytes, size);
-        if (counts[c][0] + counts[c][1] > 0)
-            assert_refused(bytes, size, "the first page is not 0 after the header");
         free(bytes);
     }
 }
