@@ -3,7 +3,7 @@
 #   model <- load_blco("x")           # the model with the stem x
 #   model$lambda                      # its R weights
 #   model$U[[1]]["ann", ]             # a row of the factor matrix of mode 1, by name or by number from 1
-#   found <- load_names("x.blco")     # the names of a tensor, or of a model ("x")
+#   found <- load_names("x.tns")      # the names of a tensor, or of a model ("x")
 #   found$modes[1]; found$names[[1]]  # of mode 1, and of its indices
 #
 # If the stem has several formats, the first of npy, ktns, text and csv is read; load_blco("x", "text")
@@ -33,14 +33,11 @@ load_blco <- function(stem, format = NULL, modes = 0) {
 }
 
 load_names <- function(name) {
-  stem <- sub("\\.(blco|tns|tns\\.gz|ktns)$", "", name)
+  if (endsWith(name, ".blco"))
+    stop(name, ": make text of it first: blco convert ", name, " ", sub("blco$", "tns", name))
+  stem <- sub("\\.(tns|tns\\.gz|ktns)$", "", name)
   .blco_refuse_replacement(paste0(stem, ".lock"))
   modes <- .blco_map(paste0(stem, ".modes.map"))
-  if (endsWith(name, ".blco")) {
-    own <- .blco_mode_names(name)
-    if (any(own != ""))
-      modes <- own
-  }
   names <- lapply(1:16, function(n) .blco_map(sprintf("%s.mode%d.map", stem, n)))
   order <- max(length(modes), which(!vapply(names, is.null, NA)))
   list(modes = c(modes, rep("", order - length(modes))), names = names[seq_len(order)])
@@ -58,20 +55,6 @@ load_names <- function(name) {
     names <- gsub(escape, escapes[[escape]], names, fixed = TRUE, useBytes = TRUE)
   Encoding(names) <- "UTF-8"
   names
-}
-
-# The names of modes at the end of the first page of a .blco file.
-.blco_mode_names <- function(path) {
-  page <- readBin(path, "raw", 4096)
-  if (length(page) < 4096 || !identical(page[1:8], as.raw(c(137, 66, 76, 67, 79, 13, 10, 26))))
-    stop(path, ": is no .blco file")
-  order <- as.integer(page[81])
-  vapply(seq_len(order), function(n) {
-    bytes <- page[4096 - 128 * (17 - n) + 1:128]
-    name <- rawToChar(bytes[seq_len(match(as.raw(0), bytes, 129) - 1)])
-    Encoding(name) <- "UTF-8"
-    name
-  }, "")
 }
 
 # Refuses a model whose files are being replaced: some may be old and some new (blco-model(5)).

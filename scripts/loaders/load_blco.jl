@@ -1,7 +1,7 @@
 # Reads the files of blco into Julia. Copy this file to wherever you need it, and include("load_blco.jl").
 #
 #   lambda, U = load_blco("x")               # the model with the stem x: U[1] is the factor matrix of mode 1
-#   modes, names = load_names("x")           # the names of a model, or of a tensor ("x.blco")
+#   modes, names = load_names("x")           # the names of a model, or of a tensor ("x.tns")
 #
 # If the stem has several formats, the first of npy and text is read; load_blco("x", "text") reads text.
 # modes[n] is the name of mode n, names[n] has the names of its indices; "" and nothing where there are none.
@@ -29,13 +29,11 @@ function load_blco(stem::AbstractString, format::AbstractString = "")
 end
 
 function load_names(name::AbstractString)
-    stem = replace(name, r"\.(blco|tns|tns\.gz)$" => "")
+    endswith(name, ".blco") &&
+        error("$name: make text of it first: blco convert $name $(name[1:(end - 5)]).tns")
+    stem = replace(name, r"\.(tns|tns\.gz)$" => "")
     refuse_replacement(stem * ".lock")
     modes = something(load_map(stem * ".modes.map"), String[])
-    if endswith(name, ".blco")
-        own = mode_names(name)
-        any(!isempty, own) && (modes = own)
-    end
     names = Any[load_map(string(stem, ".mode", n, ".map")) for n in 1:16]
     order = max(length(modes), something(findlast(!isnothing, names), 0))
     append!(modes, fill("", order - length(modes)))
@@ -53,16 +51,6 @@ function load_map(path)
         names = replace.(names, escape => text)
     end
     return names
-end
-
-# The names of modes at the end of the first page of a .blco file.
-function mode_names(path)
-    page = open(file -> read(file, 4096), path)
-    length(page) == 4096 && page[1:8] == UInt8[137, 66, 76, 67, 79, 13, 10, 26] || error("$path: is no .blco file")
-    return map(1:Int(page[81])) do n
-        bytes = page[(4097 - 128 * (17 - n)):(4096 - 128 * (16 - n))]
-        String(bytes[1:(something(findfirst(iszero, bytes), 129) - 1)])
-    end
 end
 
 # Refuses a model whose files are being replaced: some may be old and some new (blco-model(5)).

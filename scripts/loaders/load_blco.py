@@ -229,8 +229,8 @@ def _read_header(path, file):
     dims, header_crc = rest[:16], rest[16]
     if byte_order != 0x01020304:
         raise ValueError(f"{path}: has the byte order of another kind of machine")
-    if version not in (2, 3):
-        raise ValueError(f"{path}: version {version}, expected 2 or 3")
+    if version != 3:
+        raise ValueError(f"{path}: version {version}, expected 3")
     zeroed = page[: HEADER.size - 8] + bytes(8) + page[HEADER.size :]
     if _crc64(zeroed) != header_crc:
         raise ValueError(f"{path}: the header is damaged")

@@ -1,4 +1,4 @@
-% As loaded.py, of load_blco.m. Usage: octave loaded.m LOADERS models STEM | tensor FILE.blco TEXT.tns |
+% As loaded.py, of load_blco.m. Usage: octave loaded.m LOADERS models STEM | names NAME |
 % refuse NAME
 arguments = argv();
 addpath(arguments{1});
@@ -11,12 +11,6 @@ switch arguments{2}
             assert(isequal(lambda, lambda2) && isequal(U, U2) && numel(lambda) > 0 && numel(U) > 0);
         end
         arrays = [{lambda}, U];
-    case 'tensor'
-        [subs, vals, shape] = load_blco(names{1});
-        text = load('-ascii', names{2});
-        assert(isequal(text(:, 1:end - 1), subs) && isequal(text(:, end), vals));
-        assert(all(max(subs, [], 1) <= shape) && numel(vals) > 0);
-        arrays = {subs, vals, shape};
     case 'names'
         [modes, of] = load_blco(names{1}, 'names');
         disp(strjoin(modes, ' '));
