@@ -3,10 +3,10 @@ load cli_helpers
 
 # completed WORD...: what bash offers for the last word of this command line, in order, on one line.
 completed() {
-    bash -c '
+    PATH=$(dirname "$BLCO"):$PATH bash -c '
         source <("$BLCO" completion bash)
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-        [ "$(complete -p blco)" = "complete -F _blco blco" ] || exit 1
+        [ "$(complete -p blco)" = "complete -o filenames -F _blco blco" ] || exit 1
         _blco
         [ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' bash "$@" | LC_ALL=C sort | paste -sd' '
 }
@@ -99,7 +99,7 @@ offers() {
 @test "completion: bash completes file names by their endings" {
     mkdir folder 'a folder'
     touch x.tns x.tns.gz x.blco x.txt 'a tensor.tns' run.ck
-    offers "a folder a tensor.tns folder x.blco x.tns x.tns.gz" blco cpd ''
+    offers "a folder/ a tensor.tns folder/ x.blco x.tns x.tns.gz" blco cpd ''
     offers "x.blco x.tns x.tns.gz" blco info -q x
     offers "x.tns x.tns.gz" blco convert x.blco x.t
 }
@@ -107,9 +107,9 @@ offers() {
 @test "completion: bash completes files, folders and stems of options" {
     mkdir folder
     touch x.tns run.ck random.mode1.mat
-    offers "folder random.mode1.mat run.ck x.tns" blco cpd --resume ''
+    offers "folder/ random.mode1.mat run.ck x.tns" blco cpd --resume ''
     offers "run.ck" blco cpd x.tns --checkpoint ru
-    offers "folder" blco cpd x.tns --rescue ''
+    offers "folder/" blco cpd x.tns --rescue ''
     offers "random random" blco cpd x.tns --init ra # the word and the stem
     offers "nvecs" blco cpd x.tns --init nv
 }
@@ -119,13 +119,13 @@ offers() {
     touch one.map two.map
     for command in top predict compare report; do
         [[ $("$BLCO" "$command" --help=all) == *--labels* ]] || continue
-        offers "folder one.map two.map" blco "$command" a --labels 1 =
+        offers "folder/ one.map two.map" blco "$command" a --labels 1 =
         offers "one.map" blco "$command" a --labels 1 = o
         offers "one.map" blco "$command" a --labels = 1 = o # as bash takes --labels=1=o apart
         offers "two.map" blco "$command" a --labels 1 = one.map,2 = t
         offers "" blco "$command" a --labels o # a mode is expected first
     done
-    offers "folder" blco top a --labels 1 = f # and not an option of another word
+    offers "folder/" blco top a --labels 1 = f # and not an option of another word
     offers "--labels" blco top a --labels 1 = one.map --lab
 }
 
@@ -134,6 +134,21 @@ in_fish() {
     local got
     got=$(fish --no-config -c 'source blco.fish; complete -C $argv[1]' "$2" | cut -f1 | LC_ALL=C sort | paste -sd' ')
     [ "$got" = "$1" ] || { echo "$2: '$got', expected '$1'" && return 1; }
+}
+
+@test "completion: words, for programs: one each line, with a tab and what they mean" {
+    [ "$("$BLCO" completion words cpd --iter)" = "$(printf -- '--iters\tat most N iterations (50; 200 with --unlisted or --loss poisson)')" ]
+    [ "$("$BLCO" completion words cpd x.tns --backend=c)" = --backend=cuda ]
+    [ "$("$BLCO" completion words cpd x.tns --backend = c)" = cuda ]
+    [ "$("$BLCO" completion words '' sel | cut -f1)" = selftest ]
+    [ "$("$BLCO" completion words | cut -f1)" = "$("$BLCO" completion words '' | cut -f1)" ]
+    mkdir home && touch home/x.tns home/.hidden.tns
+    [ "$(HOME=$PWD/home "$BLCO" completion words cpd '~/')" = '~/x.tns' ]
+    [ "$("$BLCO" completion words cpd home/.)" = home/.hidden.tns ]
+    touch $'two\nlines.tns' && [ "$("$BLCO" completion words cpd two)" = "" ]
+    [ "$("$BLCO" completion words cpd none/)" = "" ]
+    long=$(printf '%9000s' '' | tr ' ' x)
+    [ "$("$BLCO" completion words cpd "$long")" = "" ]
 }
 
 @test "completion: fish completes commands, options, words and files" {
@@ -174,9 +189,9 @@ in_fish() {
 @test "completion: bash completes the stems of models" {
     mkdir folder
     touch a.mode1.mat a.mode2.mat a.lambda.mat b.r4.mode1.npy folder/c.mode1.mat c.ktns a.tns a.json
-    offers "a b.r4 c.ktns folder" blco compare ''
-    offers "a b.r4 c.ktns folder" blco compare a ''
-    offers "a a.tns b.r4 c.ktns folder" blco predict ''
+    offers "a b.r4 c.ktns folder/" blco compare ''
+    offers "a b.r4 c.ktns folder/" blco compare a ''
+    offers "a a.tns b.r4 c.ktns folder/" blco predict ''
     offers "a.tns" blco predict b.r4 a.
     offers "b.r4" blco report b
     offers "folder/c" blco report folder/
@@ -209,7 +224,7 @@ in_zsh() {
     zsh -f -c '
         zmodload zsh/zpty
         zpty shell "PS1= TERM=dumb zsh -f -i"
-        zpty -w shell "fpath=($PWD \$fpath); autoload -Uz compinit; compinit -u -D; blco() { print -r -- \$* >called; exit }; bindkey \"^I\" complete-word; zstyle \":completion:*\" list-prompt \"\""
+        zpty -w shell "PATH='$(dirname "$BLCO")':\$PATH; fpath=($PWD \$fpath); autoload -Uz compinit; compinit -u -D; blco() { print -r -- \$* >called; exit }; bindkey \"^I\" complete-word; zstyle \":completion:*\" list-prompt \"\""
         zpty -w -n shell "blco $1"$'"'\\n'"'
         for ((i = 0; i < 100; i++)); do
             zpty -r -t shell output >/dev/null
@@ -225,8 +240,8 @@ in_zsh() {
     "$BLCO" completion zsh >_blco
     touch tensor.tns tensor.txt
     in_zsh $'selft\t--backend hos\t' "selftest --backend host"
-    in_zsh $'cpd ten\t--time\t2h' "cpd tensor.tns --time-limit=2h"
-    in_zsh $'cpd --precis\tdou\t -r 3' "cpd --precision=double -r 3"
+    in_zsh $'cpd ten\t--time\t2h' "cpd tensor.tns --time-limit 2h"
+    in_zsh $'cpd --precis\tdou\t -r 3' "cpd --precision double -r 3"
     mkdir models
     touch models/old.mode1.mat models/old.mode2.mat other.mode1.npy
     in_zsh $'report oth\t-q' "report other -q"

@@ -26,8 +26,13 @@ fails() {
 # choices: "COMMAND OPTION WORD...", a text line for each option whose argument is one of some words or a
 # list of them, as the option tables say.
 choices() {
-    "$BLCO" completion fish |
-        sed -nE "s/.*__blco_command ([a-z]+)'.* -l ([a-z-]+) -x -a '(\(__blco_list )?([a-z0-9 -]+)\)?' -d.*/\1 \2 \4/p"
+    local command option words
+    "$BLCO" completion json | jq -r '.commands[] | .name as $c | .options[] |
+        select(.argument and (.argument | test("^(STEM|START|FILE|DIR|MODE=FILE|\\[.*)$") | not)) | "\($c) \(.name)"' |
+        while read -r command option; do
+            words=$("$BLCO" completion words "$command" "--$option" '' | paste -sd' ')
+            [ -z "$words" ] || echo "$command $option $words"
+        done
 }
 
 # cpd ARGUMENT...: blco cpd, its messages kept in the file messages, what it prints to standard output in
