@@ -9,8 +9,6 @@
 #include "bench/bench.h"
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
-#include "bench/to_fit.h"
-#include "bench/to_fit_show.h"
 #include "comm/comm_team.h"
 #include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
@@ -19,7 +17,6 @@
 #include "record/run_record.h"
 
 #define MAX_SAMPLES 1000000
-#define MAX_STARTS  1000
 
 struct job {
     struct cmd_common common;
@@ -29,11 +26,8 @@ struct job {
     struct cli_line line;
     int threads;
     struct bench_request request;
-    bool to_fit;                       /* --to-fit */
-    struct to_fit_request fit_request; /* of --to-fit: starts, seed, iterations, tolerance */
-    struct bench_result result;        /* of several ranks: rank 0's                  */
-    struct bench_ranks ranks;          /* where there are several                     */
-    struct to_fit fits;                /* with --to-fit, instead of these two; rank 0's */
+    struct bench_result result; /* of several ranks: rank 0's                  */
+    struct bench_ranks ranks;   /* where there are several                     */
     struct outfile file;
     struct progress progress;
 };
@@ -52,30 +46,10 @@ static const struct cli_option bench_options[] = {
     {"--json", 0, "FILE", "write a record with every sample", CLI_FILE(struct job, json)},
     {.name = NULL}};
 
-static const struct cli_option to_fit_options[] = {
-    {"--to-fit", 0, NULL,
-     "measure instead how long each way of ALS takes from\nthe same starts until it is near the "
-     "best fit",
-     CLI_FLAG(struct job, to_fit), .excludes = "--samples --als --cache-tiles --precision"},
-    {"--starts", 0, "N", "N random starts, with consecutive seeds ({default})",
-     CLI_INT(struct job, fit_request.starts, 1, MAX_STARTS), .initial = "5", .needs = "--to-fit"},
-    {"--seed", 0, "N", "seed of the first start ({default})",
-     CMD_SEED(struct job, fit_request.seed), .initial = "1", .needs = "--to-fit"},
-    {"--iters", 'i', "N", "at most N iterations from a start ({default})",
-     CLI_INT(struct job, fit_request.iterations, 1, FIT_TRACE_MOST), .initial = "3000",
-     .needs = "--to-fit"},
-    {"--tol", 0, "X",
-     "end a run when the fit changes by less than X ({default});\n0: run all iterations",
-     CLI_NUMBER(struct job, fit_request.tolerance), .initial = "1e-9", .needs = "--to-fit"},
-    {.name = NULL}};
-
-static const struct cli_section sections[] = {{"Benchmark", bench_options},
-                                              {"Time to the best fit", to_fit_options},
-                                              {"Input", cmd_input_options},
-                                              {"Machine", cmd_machine_options},
-                                              {"Several GPUs", cmd_ranks_options},
-                                              {"General", cmd_general_options},
-                                              {NULL, NULL}};
+static const struct cli_section sections[] = {
+    {"Benchmark", bench_options},     {"Input", cmd_input_options},
+    {"Machine", cmd_machine_options}, {"Several GPUs", cmd_ranks_options},
+    {"General", cmd_general_options}, {NULL, NULL}};
 
 /* Opens the file of --json, before the work. */
 static enum status open_record(struct job *job, struct error *error)
@@ -112,15 +86,6 @@ static enum status prepare(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static struct to_fit_request to_fit_request(const struct job *job)
-{
-    struct to_fit_request request = job->fit_request;
-    request.kind = job->request.kind;
-    request.options = job->common.options;
-    request.repeats = TO_FIT_REPEATS;
-    return request;
-}
-
 /* What one rank works with. */
 struct work {
     struct job *job;
@@ -154,21 +119,6 @@ static enum status open_tensor(struct work *w, struct error *error)
     return STATUS_OK;
 }
 
-/* With --to-fit. Rank 0's answer is the job's. */
-static enum status measure_fits(struct work *w, struct error *error)
-{
-    struct to_fit fits;
-    struct to_fit_request of = to_fit_request(w->job);
-    of.options.device = w->request.options.device;
-    of.tensor = &w->tensor;
-    to_fit_measure(&fits, &of, w->progress, error);
-    if (w->comm->rank == 0)
-        w->job->fits = fits;
-    else
-        to_fit_free(&fits);
-    return error->status;
-}
-
 static enum status measure_bench(struct work *w, struct error *error)
 {
     struct bench_ranks ranks = {0};
@@ -200,7 +150,7 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
                      .request = job->request,
                      .progress = c->rank == 0 ? &job->progress : NULL};
     TRY_OR(done, open_tensor(&w, error));
-    (job->to_fit ? measure_fits : measure_bench)(&w, error);
+    measure_bench(&w, error);
 done:
     rank_tensor_close(&w.tensor);
     if (w.devices)
@@ -232,13 +182,8 @@ static enum status write_record(struct job *job, struct error *error)
     json_put_object(&j, NULL);
     run_record_machine(&j, "bench", job->line.argv, job->request.kind, job->common.options.device,
                        job->threads);
-    if (job->to_fit) {
-        const struct to_fit_request request = to_fit_request(job);
-        to_fit_record(&j, job->tensor, &request, &job->fits);
-    } else {
-        bench_record(&j, job->tensor, &job->request, &job->result,
-                     job->ranks.ranks > 0 ? &job->ranks : NULL);
-    }
+    bench_record(&j, job->tensor, &job->request, &job->result,
+                 job->ranks.ranks > 0 ? &job->ranks : NULL);
     json_end(&j);
     TRY_OR(done, error->status);
     TRY_OR(done, outfile_write(&job->file, j.text, j.used, error));
@@ -251,19 +196,14 @@ done:
 static void show_tensor(const struct job *job)
 {
     const struct backend_options *options = &job->common.options;
-    const struct shape *shape = job->to_fit        ? &job->fits.shape
-                                : job->ranks.ranks ? &job->ranks.shape
-                                                   : &job->result.shape;
-    uint64_t nnz = job->to_fit        ? job->fits.nnz
-                   : job->ranks.ranks ? job->ranks.nnz
-                                      : job->result.nnz;
+    const struct shape *shape = job->ranks.ranks ? &job->ranks.shape : &job->result.shape;
+    uint64_t nnz = job->ranks.ranks ? job->ranks.nnz : job->result.nnz;
     cmd_print_tensor(job->tensor);
     printf("lengths      ");
     cmd_print_lengths(shape);
-    printf("\nnonzeros     %ju\nrank         %ju", (uintmax_t)nnz,
-           (uintmax_t)options->problem.rank);
-    if (!job->to_fit)
-        printf(", %s precision", word_of(precision_words, (int)options->problem.precision));
+    printf("\nnonzeros     %ju\nrank         %ju, %s precision", (uintmax_t)nnz,
+           (uintmax_t)options->problem.rank,
+           word_of(precision_words, (int)options->problem.precision));
     if (mode_rules_any(options->problem.rules.nonneg))
         printf(", nonnegative");
     printf("\n");
@@ -287,13 +227,6 @@ static enum status show_machine(const struct job *job, struct error *error)
 
 static void show_tables(const struct job *job)
 {
-    if (job->to_fit) {
-        printf("runs         at most %d iterations, tolerance %g, seeds from %ju\n",
-               job->fit_request.iterations, job->fit_request.tolerance,
-               (uintmax_t)job->fit_request.seed);
-        to_fit_table(stdout, &job->fits);
-        return;
-    }
     printf("verified by  %s\n", job->result.reference);
     bench_table(stdout, &job->result);
     if (job->ranks.ranks > 0)
@@ -314,8 +247,7 @@ static enum status run(struct job *job, struct error *error)
     TRY_OR(done, prepare(job, error));
     TRY_OR(done, measure(job, error));
     TRY_OR(done, write_record(job, error));
-    if (!job->to_fit)
-        progress_done(&job->progress, "done");
+    progress_done(&job->progress, "done");
     show(job, error);
 done:
     progress_clear(&job->progress);
@@ -333,22 +265,19 @@ done:
     outfile_discard(&job.file);
     bench_free(&job.result);
     bench_ranks_free(&job.ranks);
-    to_fit_free(&job.fits);
     return (int)error->status;
 }
 
 const struct command cmd_bench = {
     .name = "bench",
     .summary = "measure MTTKRP and ALS against what the machine can do",
-    .usage = "Usage: blco bench TENSOR -r RANK [OPTION]...\n       blco bench TENSOR -r RANK "
-             "--to-fit [--starts N] [-i N] [OPTION]...\n\nMeasures MTTKRP for each mode and each "
-             "conflict resolution (or that of\n--conflict), and iterations of ALS, against limits "
-             "of the machine that are\nmeasured in the same run. Results are verified before they "
-             "are timed. On\nseveral GPUs, iterations of ALS only, with a table of the GPUs.\nWith "
-             "--to-fit, measures how many seconds and iterations each way of ALS takes\nfrom the "
-             "same starts until the fit is within 1e-3, 1e-4 and 1e-6 of the best.\nTENSOR is text "
-             "(.tns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, or -\nfor text from "
-             "standard input.\n",
+    .usage = "Usage: blco bench TENSOR -r RANK [OPTION]...\n\n"
+             "Measures MTTKRP for each mode and each conflict resolution (or that of\n"
+             "--conflict), and iterations of ALS, against limits of the machine that are\n"
+             "measured in the same run. Results are verified before they are timed. On\n"
+             "several GPUs, iterations of ALS only, with a table of the GPUs.\n"
+             "TENSOR is text (.tns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, or -\n"
+             "for text from standard input.\n",
     .ending = "\nExit status: 0 done, 1 a result is wrong, 2 usage or input, 3 memory,\n4 "
               "numerical breakdown, 5 output. More in blco-bench(1).\n",
     .sections = sections,

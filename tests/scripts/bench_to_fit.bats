@@ -67,37 +67,78 @@ END
 
 @test "bench-to-fit: files and made tensors are measured" {
     command -v python3 >/dev/null || skip "python3 is not installed"
-    run -0 --separate-stderr "$ROOT/scripts/bench-to-fit" -r 2,3 --records records "$DATA/planted.tns" collinear-50 \
-        -- --backend host -t 1 -q --starts 2 -i 4 --tol 0
-    [ "$(ls records)" = $'collinear-50-r5.json\ncollinear-50-r6.json\nplanted-r2.json\nplanted-r3.json' ]
-    [ "$(grep -cE '^\| planted \| [23] \| plain, double \| ' <<<"$output")" -eq 2 ]
-    [ "$(grep -cE '^\| collinear-50 \| [56] \| plain, double \| ' <<<"$output")" -eq 2 ]
+    run -0 --separate-stderr "$ROOT/scripts/bench-to-fit" -r 3 --starts 1 --records records "$DATA/planted.tns" collinear-50 \
+        -- --backend host -t 1 -i 4 --tol 0
+    [ "$(ls records)" = $'collinear-50-r5.json\ncollinear-50-r6.json\nplanted-r3.json' ]
+    [ "$(grep -cE '^\| planted \| 3 \| plain, double \| ' <<<"$output")" -eq 1 ]
+    [ "$(grep -cE '^\| collinear-50 \| [56] \| momentum, double \| ' <<<"$output")" -eq 2 ]
     run -0 "$ROOT/scripts/bench-to-fit" --summary records/planted-r3.json
     grep -qF '| planted | 3 | plain, double | ' <<<"$output"
 }
 
+@test "bench-to-fit: a run is what blco cpd makes from the same seed" {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    "$ROOT/scripts/bench-to-fit" -r 4 --starts 2 --records records "$DATA/planted.tns" -- -i 60 --tol 0 --backend host -t 2
+    for seed in 1 2; do
+        cpd "$DATA/planted.tns" -r 4 -i 60 --tol 0 --accelerate off --seed "$seed" --check-every 1000 --nowrite --backend host -t 2 \
+            --record cpd.json
+        python3 - records/planted-r4.json cpd.json "$seed" <<'END'
+import json, sys
+r, cpd, seed = json.load(open(sys.argv[1])), json.load(open(sys.argv[2])), int(sys.argv[3])
+way = r["to_fit"]["ways"][0]
+run = next(run for run in way["runs"] if run["seed"] == seed)
+best = r["to_fit"]["best"][seed - 1]
+assert way["name"] == "plain, double" and run["fit"] == cpd["result"]["fit"] and run["iterations"] == 60
+assert best == max(run["fit"] for way in r["to_fit"]["ways"] for run in way["runs"] if run["seed"] == seed)
+for level, iterations, seconds in zip(r["to_fit"]["levels"], run["reached_iterations"], run["reached_seconds"]):
+    fits = cpd["trace"]["fit"]
+    expected = next((i for i, fit in enumerate(fits, 1) if fit >= best - level), None)
+    assert iterations == expected, (run, expected)
+    assert seconds is None if expected is None else 0 < seconds <= run["seconds"], run
+END
+    done
+}
+
+@test "bench-to-fit: a run whose last fit was off by more than a level never reaches it" {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    mkdir bin
+    # shellcheck disable=SC2016 # the program that is made expands them
+    printf '%s\n' '#!/bin/bash' 'case "$*" in *auto*|*single*) exit 2 ;; esac' \
+        'while [ "$1" != --record ]; do shift; done; cp "$RECORD" "$2"' >bin/blco
+    chmod +x bin/blco
+    echo '{"record": "cpd", "tensor": {"name": "x.tns"}, "options": {"rank": 2}, "processor": "Chip", "threads": 1,
+        "result": {"fit": 0.9, "iterations": 3, "checks": 1, "checks_off_by": 5e-4, "stop": "converged"},
+        "trace": {"fit": [0.5, 0.8995, 0.9], "seconds": [1, 2, 3]}}' >x.json
+    touch x.tns
+    BLCO=$PWD/bin/blco RECORD=$PWD/x.json "$ROOT/scripts/bench-to-fit" -r 2 --starts 1 --records records x.tns
+    [ "$(jq -c '.to_fit.ways[].runs[] | [.reached_iterations, .reached_seconds, .off_by]' records/x-r2.json)" = \
+        $'[[2,null,null],[2,null,null],0.0005]\n[[2,null,null],[2,null,null],0.0005]' ]
+}
+
 @test "bench-to-fit: all tensors of the list; one that does not fit is left out" {
     command -v python3 >/dev/null || skip "python3 is not installed"
-    made_up x 4
     mkdir bin
     # shellcheck disable=SC2016 # the program that is made expands them
     printf '%s\n' '#!/bin/bash' 'echo "$*" >>"$CALLS"' \
-        'case "$*" in bench*sparse-8*) exit 3 ;; generate*) exit 0 ;; esac' \
-        'while [ "$1" != --json ]; do shift; done; cp "$RECORD" "$2"' >bin/blco
+        'case "$*" in cpd*sparse-8*) exit 3 ;; generate*) exit 0 ;; esac' \
+        'while [ "$1" != --record ]; do shift; done; cp "$RECORD" "$2"' >bin/blco
     chmod +x bin/blco
+    echo '{"record": "cpd", "tensor": {"name": "x.tns"}, "options": {"rank": 2}, "processor": "Chip", "threads": 1,
+        "result": {"fit": 0.9, "iterations": 2, "checks": 0, "stop": "converged"},
+        "trace": {"fit": [0.5, 0.9], "seconds": [1, 2]}}' >x.json
     export CALLS=$PWD/calls RECORD=$PWD/x.json
-    BLCO=$PWD/bin/blco run -0 --separate-stderr "$ROOT/scripts/bench-to-fit" -- --starts 4
+    BLCO=$PWD/bin/blco run -0 --separate-stderr "$ROOT/scripts/bench-to-fit" --starts 2 -- --sharing off
     [ "$(grep -c '^generate ' calls)" -eq 7 ]
-    [ "$(grep -c '^bench .* --to-fit -r .* --starts 4$' calls)" -eq 12 ]
+    [ "$(grep -c '^cpd .* --precision double --accelerate momentum .* --sharing off$' calls)" -eq 20 ]
     # shellcheck disable=SC2154 # run sets stderr
     [ "$(grep -c '^bench-to-fit: does not fit into memory, no record: sparse-8, rank ' <<<"$stderr")" -eq 2 ]
-    grep -q '^| quick, double | all | 40 | ' <<<"$output"
+    grep -q '^| momentum, double | all | 20 | ' <<<"$output"
 }
 
 @test "bench-to-fit: bad arguments" {
     command -v python3 >/dev/null || skip "python3 is not installed"
     echo '{' >broken.json
-    for arguments in "--summary" "--summary absent.json" "--summary broken.json" "--other" "-r" "no-such-preset"; do
+    for arguments in "--summary" "--summary absent.json" "--summary broken.json" "--other" "-r" "no-such-preset" "--starts 0"; do
         # shellcheck disable=SC2086 # words
         run -1 --separate-stderr "$ROOT/scripts/bench-to-fit" $arguments
         [ -z "$output" ]
