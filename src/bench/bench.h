@@ -4,6 +4,7 @@
 #define BLCO_BENCH_H
 
 #include "backend/backend.h"
+#include "bench/bench_reference.h"
 #include "bench/bench_statistics.h"
 #include "ranks/rank_tensor.h"
 
@@ -59,8 +60,7 @@ struct bench_result {
     uint64_t nnz, rank;
     enum precision precision; /* in which a run begins: that of what was measured */
     struct backend_rates rates;
-    char reference[64]; /* what results were compared with, "the host"                 */
-    int resolutions;    /* how many were tried                                         */
+    int resolutions;                                       /* how many were tried */
     struct bench_resolution resolution[BENCH_RESOLUTIONS]; /* (resolutions) */
     struct bench_als als;
     double communication; /* mean seconds of an iteration in which rows and sums moved        */

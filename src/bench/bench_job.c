@@ -1,7 +1,5 @@
 #include "bench/bench_job.h"
 
-#include <string.h>
-
 #define SEED 1
 
 enum status bench_check(const struct bench_job *job, struct backend *b, int mode,
@@ -16,7 +14,7 @@ enum status bench_check(const struct bench_job *job, struct backend *b, int mode
         return error_set(error, STATUS_INTERNAL,
                          "mode %d, %s: the result is wrong: it differs by %.1e from that of %s, "
                          "expected %.1e at most",
-                         mode + 1, conflict_name(conflict), s->difference, job->reference.name,
+                         mode + 1, conflict_name(conflict), s->difference, BENCH_REFERENCE,
                          tolerance);
     return STATUS_OK;
 }
@@ -26,9 +24,8 @@ enum status bench_prepare_check(struct bench_job *job, struct error *error)
     const struct bench_request *q = job->request;
     TRY(ktensor_create_part(&job->start, &q->tensor->rows.part, q->options.problem.rank, error));
     ktensor_randomise(&job->start, KTENSOR_RANDOM, SEED);
-    TRY(bench_reference_create(&job->reference, q, &job->start, job->progress, error));
-    memcpy(job->result->reference, job->reference.name, sizeof job->result->reference);
-    return STATUS_OK;
+    progress_update(job->progress, -1, "reference: %s", BENCH_REFERENCE);
+    return bench_reference_create(&job->reference, q->tensor, &job->start, error);
 }
 
 enum status bench_open(struct bench_job *job, struct backend *b,

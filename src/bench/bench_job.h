@@ -5,7 +5,6 @@
 #define BLCO_BENCH_JOB_H
 
 #include "bench/bench.h"
-#include "bench/bench_reference.h"
 
 #define BENCH_STAGE "measuring"
 
@@ -18,8 +17,9 @@ struct bench_job {
     struct bench_reference reference;
 };
 
-/* Fills job->start, a random model, and job->reference, the right MTTKRPs for it. The rank's rows
- * must be divided (rank_rows.h). bench_run frees both. Errors as bench_reference_create. */
+/* Fills job->start, a random model, and job->reference, rows of the right MTTKRPs for it. The
+ * rank's rows must be divided (rank_rows.h). bench_run frees both. Errors as
+ * bench_reference_create. */
 enum status bench_prepare_check(struct bench_job *job, struct error *error);
 
 /* Opens a backend for a measurement; calls bench_prepare_check if that divided the rank's rows. The

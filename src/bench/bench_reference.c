@@ -1,120 +1,267 @@
 #include "bench/bench_reference.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "formats/blco/segment_rows.h"
 
-#define HOST_PRODUCTS (UINT64_C(1) << 29) /* nonzeros x rank, at most, for the host to be quick */
+#define PIECE  (UINT64_C(1) << 20) /* nonzeros of a piece, which has sums of its own */
+#define FILTER 4096                /* entries of a table that rules out most rows    */
 
-/* How the reference is computed: by a backend of this kind, or, if that is NULL, by some rows. */
-struct maker {
-    const struct backend_kind *kind;
-    struct backend_options options;
+/* The nonzeros, loaded a piece at a time. */
+struct pieces {
+    const struct tensor_input *input;
+    const struct rank_rows *ranks; /* NULL, unless a rank takes its part from the file      */
+    uint32_t *place[MAX_ORDER];    /* (rows of the range): see rank_rows_places; owned  */
+    bool *wanted;     /* (pieces) whether a piece may have nonzeros of the part; owned */
+    uint64_t nnz;     /* of all pieces, before the part is taken from them             */
+    uint64_t length;  /* nonzeros of a piece; of a file, those of whole segments       */
+    struct coo room;  /* where a piece of a file is decoded; owned; otherwise empty    */
+    struct coo piece; /* the piece loaded last; not owned                              */
 };
 
-static enum status choose(struct maker *s, const struct bench_request *request, struct error *error)
+/* The sums of a mode. */
+struct mode_sums {
+    uint8_t filter[FILTER]; /* [i % FILTER] is 1 where row i may be wanted          */
+    double *part;           /* (rows x R): sums of this piece; owned                */
+    double *product;        /* (R); owned                                          */
+};
+
+static enum status find_places(struct pieces *p, struct error *error)
 {
-    const struct tensor_input *input = &request->tensor->input;
-    const struct backend_kind *kind = request->kind;
-    const struct plan_tensor tensor = input_for_plan(input);
-    bool atomic_only = request->options.conflict == CONFLICT_ATOMIC;
-    struct plan plan = {0};
-    *s = (struct maker){.kind = kind, .options = request->options};
-    s->options.problem.precision = POLICY_DOUBLE;
-    s->options.no_sharing = true;
-    s->options.conflict = atomic_only ? CONFLICT_REGISTER : CONFLICT_ATOMIC;
-    if (strcmp(kind->name, backend_host.name) == 0)
-        return STATUS_OK;
-    TRY(backend_plan(&plan, kind, &tensor, &s->options, error));
-    bool soon = tensor.nnz <= HOST_PRODUCTS / s->options.problem.rank;
-    if (input->unread || (plan.streamed && !soon)) {
-        s->kind = NULL;
-    } else if (!plan.fits || soon) {
-        s->kind = &backend_host;
-        s->options.conflict = CONFLICT_AUTO;
+    for (int n = 0; p->ranks && n < p->piece.shape.order; n++) {
+        p->place[n] = memory_array(p->ranks->range.here.dims[n], sizeof *p->place[n], error);
+        if (!p->place[n])
+            return error->status;
+        rank_rows_places(p->ranks, n, p->place[n]);
     }
     return STATUS_OK;
 }
 
-static void name_it(struct bench_reference *f, const struct maker *s)
+/* Marks the pieces with a segment that may have nonzeros of the part; others are never loaded. */
+static enum status find_wanted(struct pieces *p, struct error *error)
 {
-    if (!s->kind)
-        snprintf(f->name, sizeof f->name, "sampled rows on the host");
-    else if (s->options.conflict == CONFLICT_AUTO)
-        snprintf(f->name, sizeof f->name, "the host");
-    else
-        snprintf(f->name, sizeof f->name, "%s on %s", conflict_name(s->options.conflict),
-                 s->kind->name);
-}
-
-static enum status compute(struct bench_reference *f, const struct maker *s, const struct coo *x,
-                           const struct ktensor *start, struct progress *progress,
-                           struct error *error)
-{
-    struct backend b = {0};
-    for (int n = 0; n < f->shape.order; n++) {
-        f->m[n] = memory_array(f->shape.dims[n], f->rank * sizeof(double), error);
-        if (!f->m[n])
-            return error->status;
-    }
-    TRY_OR(done, backend_open(&b, s->kind, x, &s->options, progress, error));
-    TRY_OR(done, backend_load(&b, start, error));
-    for (int n = 0; n < f->shape.order; n++) {
-        TRY_OR(done, backend_mttkrp(&b, n, error));
-        TRY_OR(done, backend_fetch(&b, n, f->m[n], error));
-    }
-done:
-    backend_close(&b);
+    const struct blco_file *f = &p->input->file;
+    uint64_t *number, count, segments = p->length / f->header->segment_nnz;
+    if (!p->ranks)
+        return STATUS_OK;
+    TRY(segment_rows_of_part(&number, &count, f, &p->ranks->range, error));
+    p->wanted = memory_zeros(p->nnz / p->length + 1, sizeof *p->wanted, error);
+    for (uint64_t k = 0; p->wanted && k < count; k++)
+        p->wanted[number[k] / segments] = true;
+    memory_free(number);
     return error->status;
 }
 
-enum status bench_reference_create(struct bench_reference *f, const struct bench_request *request,
-                                   const struct ktensor *start, struct progress *progress,
-                                   struct error *error)
+static enum status pieces_open(struct pieces *p, const struct rank_tensor *t, struct error *error)
 {
-    struct maker maker;
-    const struct rank_tensor *t = request->tensor;
-    *f = (struct bench_reference){.shape = part_shape(&t->rows.part),
-                                  .rank = request->options.problem.rank};
-    TRY(choose(&maker, request, error));
-    f->other = memory_array(shape_longest(&f->shape), f->rank * sizeof *f->other, error);
-    if (!f->other)
-        return error->status;
-    name_it(f, &maker);
-    progress_update(progress, -1, "reference: %s", f->name);
-    if (!maker.kind)
-        return bench_reference_rows_create(&f->sample, t, start, error);
-    return compute(f, &maker, &t->input.x, start, progress, error);
+    const struct tensor_input *input = &t->input;
+    *p = (struct pieces){.input = input,
+                         .nnz = input->x.nnz,
+                         .length = PIECE,
+                         .piece.shape = part_shape(&t->rows.part)};
+    if (!input->unread)
+        return STATUS_OK;
+    uint64_t segment = input->file.header->segment_nnz;
+    p->ranks = t->comm->size > 1 ? &t->rows : NULL;
+    p->nnz = input->file.header->nnz;
+    p->length = segment * (segment < PIECE ? PIECE / segment : 1);
+    uint64_t room = p->length < p->nnz ? p->length : p->nnz;
+    TRY(coo_create(&p->room, &input->file.shape, room, error));
+    TRY(find_places(p, error));
+    return find_wanted(p, error);
 }
 
-/* Adds the squared differences of two arrays, and the squares of the expected one, to the sums. */
-static void compare_rows(const double *got, const double *expected, uint64_t entries,
-                         double *difference_sq, double *norm_sq)
+static void pieces_close(struct pieces *p)
 {
-    double d_sq = 0, e_sq = 0;
-#pragma omp parallel for schedule(static) reduction(+ : d_sq, e_sq)
-    for (uint64_t i = 0; i < entries; i++) {
-        double d = got[i] - expected[i];
-        d_sq += d * d;
-        e_sq += expected[i] * expected[i];
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(p->place[n]);
+    memory_free(p->wanted);
+    coo_free(&p->room);
+}
+
+/* Keeps the piece's nonzeros that lie in the rank's ranges, with the numbers of the rows here. */
+static void take_part(struct pieces *p)
+{
+    const struct part *range = &p->ranks->range;
+    struct coo *x = &p->piece;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        bool inside = true;
+        for (int n = 0; n < x->shape.order && inside; n++)
+            inside = x->index[n][i] - range->first[n] < range->here.dims[n];
+        for (int n = 0; n < x->shape.order && inside; n++)
+            x->index[n][kept] = p->place[n][x->index[n][i] - range->first[n]];
+        if (inside)
+            x->value[kept++] = x->value[i];
     }
-    *difference_sq += d_sq;
-    *norm_sq += e_sq;
+    x->nnz = kept;
+}
+
+static enum status decode_piece(struct pieces *p, uint64_t i, struct error *error)
+{
+    const struct blco_file *f = &p->input->file;
+    uint64_t segments = p->length / f->header->segment_nnz, all = f->header->nsegments;
+    uint64_t begin = i * segments, end = begin + segments < all ? begin + segments : all;
+    memcpy(p->piece.index, p->room.index, sizeof p->piece.index);
+    p->piece.value = p->room.value;
+    if (p->wanted && !p->wanted[i]) {
+        p->piece.nnz = 0;
+        return STATUS_OK;
+    }
+    TRY(blco_file_decode(f, begin, end, &p->room, error));
+    if (p->ranks)
+        take_part(p);
+    return STATUS_OK;
+}
+
+/* Loads piece i into p->piece. */
+static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error)
+{
+    const struct coo *x = &p->input->x;
+    uint64_t first = i * p->length;
+    p->piece.nnz = p->nnz - first < p->length ? p->nnz - first : p->length;
+    if (p->input->unread)
+        return decode_piece(p, i, error);
+    for (int n = 0; n < x->shape.order; n++)
+        p->piece.index[n] = x->index[n] + first;
+    p->piece.value = x->value + first;
+    return STATUS_OK;
+}
+
+/* The place of `row` in s->row[n]; s->rows[n] where the row is not there. */
+static uint64_t place_of(const struct bench_reference *s, int n, uint32_t row)
+{
+    uint64_t i = 0;
+    while (i < s->rows[n] && s->row[n][i] < row)
+        i++;
+    return i < s->rows[n] && s->row[n][i] == row ? i : s->rows[n];
+}
+
+static void insert(struct bench_reference *s, int n, uint32_t row)
+{
+    uint64_t i = s->rows[n];
+    if (place_of(s, n, row) < s->rows[n])
+        return;
+    for (; i > 0 && s->row[n][i - 1] > row; i--)
+        s->row[n][i] = s->row[n][i - 1];
+    s->row[n][i] = row;
+    s->rows[n]++;
+}
+
+/* Chooses the rows of some nonzeros, evenly spread; none from a piece without nonzeros here. */
+static enum status choose_rows(struct bench_reference *s, struct pieces *p, struct error *error)
+{
+    uint64_t loaded = UINT64_MAX;
+    for (uint64_t k = 0; k < BENCH_REFERENCE_NNZ; k++) {
+        uint64_t i = k * p->nnz / BENCH_REFERENCE_NNZ, piece = i / p->length;
+        if (piece != loaded)
+            TRY(pieces_load(p, piece, error));
+        loaded = piece;
+        uint64_t at = i - piece * p->length;
+        for (int n = 0; n < s->shape.order && p->piece.nnz > 0; n++)
+            insert(s, n, p->piece.index[n][at % p->piece.nnz]);
+    }
+    return STATUS_OK;
+}
+
+/* part (R) += value * elementwise product of the other modes' rows. product (R) is scratch. */
+static void add_nonzero(const struct coo *x, uint64_t i, int mode, const struct ktensor *k,
+                        double *product, double *part)
+{
+    for (uint64_t r = 0; r < k->rank; r++)
+        product[r] = x->value[i];
+    for (int n = 0; n < x->shape.order; n++) {
+        const double *row = k->factor[n] + (uint64_t)x->index[n][i] * k->rank;
+        for (uint64_t r = 0; n != mode && r < k->rank; r++)
+            product[r] *= row[r];
+    }
+    for (uint64_t r = 0; r < k->rank; r++)
+        part[r] += product[r];
+}
+
+static void add_piece(struct bench_reference *s, const struct coo *x, int mode,
+                      const struct ktensor *k, struct mode_sums *sums)
+{
+    uint64_t entries = s->rows[mode] * s->rank;
+    memset(sums->part, 0, entries * sizeof *sums->part);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint32_t row = x->index[mode][i];
+        uint64_t place = sums->filter[row % FILTER] ? place_of(s, mode, row) : s->rows[mode];
+        if (place < s->rows[mode])
+            add_nonzero(x, i, mode, k, sums->product, sums->part + place * s->rank);
+    }
+    for (uint64_t i = 0; i < entries; i++)
+        s->m[mode][i] += sums->part[i];
+}
+
+static enum status allocate(struct bench_reference *s, struct mode_sums *sums, struct error *error)
+{
+    for (int n = 0; n < s->shape.order; n++) {
+        s->m[n] = memory_zeros(s->rows[n], s->rank * sizeof *s->m[n], error);
+        sums[n].part = memory_array(s->rows[n], s->rank * sizeof *sums->part, error);
+        sums[n].product = memory_array(s->rank, sizeof *sums->product, error);
+        if (!s->m[n] || !sums[n].part || !sums[n].product)
+            return error->status;
+        memset(sums[n].filter, 0, sizeof sums[n].filter);
+        for (uint64_t i = 0; i < s->rows[n]; i++)
+            sums[n].filter[s->row[n][i] % FILTER] = 1;
+    }
+    return STATUS_OK;
+}
+
+/* One thread sums all rows of a mode, in the order of the nonzeros, so that the sums do not depend
+ * on the number of threads. */
+static enum status add_pieces(struct bench_reference *s, struct pieces *p, const struct ktensor *k,
+                              struct mode_sums *sums, struct error *error)
+{
+    for (uint64_t i = 0; i * p->length < p->nnz; i++) {
+        TRY(pieces_load(p, i, error));
+#pragma omp parallel for schedule(dynamic)
+        for (int n = 0; n < s->shape.order; n++)
+            add_piece(s, &p->piece, n, k, &sums[n]);
+    }
+    return STATUS_OK;
+}
+
+enum status bench_reference_create(struct bench_reference *s, const struct rank_tensor *t,
+                                   const struct ktensor *k, struct error *error)
+{
+    struct pieces p = {0};
+    *s = (struct bench_reference){.shape = part_shape(&t->rows.part), .rank = k->rank};
+    struct mode_sums *sums = memory_zeros((size_t)s->shape.order, sizeof *sums, error);
+    if (!sums)
+        return error->status;
+    s->other = memory_array(shape_longest(&s->shape), s->rank * sizeof *s->other, error);
+    if (!s->other)
+        goto done;
+    TRY_OR(done, pieces_open(&p, t, error));
+    TRY_OR(done, choose_rows(s, &p, error));
+    TRY_OR(done, allocate(s, sums, error));
+    add_pieces(s, &p, k, sums, error);
+done:
+    for (int n = 0; n < s->shape.order; n++) {
+        memory_free(sums[n].part);
+        memory_free(sums[n].product);
+    }
+    memory_free(sums);
+    pieces_close(&p);
+    return error->status;
 }
 
 enum status bench_reference_compare(const struct bench_reference *f, struct backend *b, int mode,
                                     double *difference, struct error *error)
 {
-    const struct bench_reference_rows *s = &f->sample;
     double difference_sq = 0, norm_sq = 0;
     TRY(backend_fetch(b, mode, f->other, error));
-    if (f->m[mode])
-        compare_rows(f->other, f->m[mode], f->shape.dims[mode] * f->rank, &difference_sq, &norm_sq);
-    for (uint64_t i = 0; i < s->rows[mode]; i++)
-        compare_rows(f->other + s->row[mode][i] * f->rank, s->m[mode] + i * f->rank, f->rank,
-                     &difference_sq, &norm_sq);
+    for (uint64_t i = 0; i < f->rows[mode]; i++)
+        for (uint64_t r = 0; r < f->rank; r++) {
+            const double expected = f->m[mode][i * f->rank + r];
+            const double d = f->other[f->row[mode][i] * f->rank + r] - expected;
+            difference_sq += d * d;
+            norm_sq += expected * expected;
+        }
     *difference = difference_sq == 0 ? 0 : sqrt(difference_sq / norm_sq);
     return STATUS_OK;
 }
@@ -131,9 +278,8 @@ double bench_tolerance(enum precision precision, enum conflict conflict, uint64_
 
 void bench_reference_free(struct bench_reference *f)
 {
-    for (int n = 0; n < f->shape.order; n++)
+    for (int n = 0; n < MAX_ORDER; n++)
         memory_free(f->m[n]);
     memory_free(f->other);
-    bench_reference_rows_free(&f->sample);
-    memset(f, 0, sizeof *f);
+    *f = (struct bench_reference){0};
 }

@@ -38,9 +38,8 @@ static struct bench_result empty_result(const struct bench_request *request)
                                  .precision = precision_first(problem->precision)};
 }
 
-/* Refuses at once what cannot be measured. A rank alone reads the nonzeros, so that a reference can
- * be computed from all of them, unless they flow from their file or the host has no room for them.
- */
+/* Refuses at once what cannot be measured. A rank alone reads the nonzeros once for all backends,
+ * unless they flow from their file or the host has no room for them. */
 static enum status prepare(const struct bench_request *q, struct progress *progress,
                            struct error *error)
 {

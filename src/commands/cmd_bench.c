@@ -227,7 +227,7 @@ static enum status show_machine(const struct job *job, struct error *error)
 
 static void show_tables(const struct job *job)
 {
-    printf("verified by  %s\n", job->result.reference);
+    printf("verified by  %s\n", BENCH_REFERENCE);
     bench_table(stdout, &job->result);
     if (job->ranks.ranks > 0)
         bench_table_ranks(stdout, &job->ranks, job->result.shape.order);

@@ -53,8 +53,8 @@ static enum status counting_mttkrp(void *state, int mode, struct error *error)
 static enum status wrong_fetch(void *state, int mode, double *m, struct error *error)
 {
     enum status status = backend_host.ops->fetch(state, mode, m, error);
-    if (mode == wrong_mode)
-        m[0] *= 1 + wrong_by;
+    for (uint64_t i = 0; mode == wrong_mode && i < 13 * 5; i++) /* the shortest mode has 13 rows */
+        m[i] *= 1 + wrong_by;
     return status;
 }
 
@@ -181,8 +181,6 @@ static void test_one_resolution(void **state)
         assert_int_equal(r.resolutions, 1);
         assert_int_equal(r.resolution[0].conflict, c);
         assert_true(r.resolution[0].mode[2].measured);
-        assert_string_equal(r.reference,
-                            c == CONFLICT_ATOMIC ? "register on host" : "atomic on host");
         bench_free(&r);
     }
     coo_free(&x);
@@ -219,7 +217,6 @@ static void test_wrong_results(void **state)
     struct coo x;
     struct bench_result r;
     make_tensor(&x);
-    pretender.name = "pretender"; /* its reference comes from the real host */
     for (wrong_mode = 0; wrong_mode < 3; wrong_mode++)
         for (int i = 0; i < 2; i++) {
             struct error error = {0};
@@ -228,7 +225,7 @@ static void test_wrong_results(void **state)
             char mode[] = {'m', 'o', 'd', 'e', ' ', (char)('1' + wrong_mode), '\0'};
             assert_non_null(strstr(error.message, mode));
             assert_non_null(strstr(error.message, "the result is wrong"));
-            assert_non_null(strstr(error.message, "from that of the host"));
+            assert_non_null(strstr(error.message, "from that of sampled rows on the host"));
             bench_free(&r);
         }
     coo_free(&x);
@@ -291,7 +288,6 @@ static void test_streamed(void **state)
         assert_int_equal(status, wrong_mode < 0 ? STATUS_OK : STATUS_INTERNAL);
         assert_true(whole.tensor.input.unread);
         if (wrong_mode < 0) {
-            assert_string_equal(r.reference, "sampled rows on the host");
             assert_true(r.als.built.plan.streamed && r.als.own.mode[2].difference < 1e-12);
             assert_false(r.resolution[0].mode[0].measured);
             assert_true(r.resolution[3].mode[0].measured);

@@ -40,7 +40,7 @@ static enum status fetch(void *state, int mode, double *m, struct error *error)
 static int set_up(void **state)
 {
     pretender = backend_host;
-    pretender.name = "pretender"; /* its reference comes from the real host */
+    pretender.name = "pretender";
     pretender.rates = known_rates;
     operations = *backend_host.ops;
     operations.fetch = fetch;

@@ -21,7 +21,7 @@ setup_file() {
     done
     grep -qx 'lengths      20 x 25 x 30' table
     grep -qx 'rank         4, double precision' table
-    grep -qx 'verified by  atomic on host' table
+    grep -qx 'verified by  sampled rows on the host' table
     grep -qE '^ALS iteration: median [0-9.]+ ms .*2 iterations' table
     grep -qE '^  sum  +([0-9.]+ *){5}$' table
     [ "$(tail -n +10 table | awk 'length > 100')" = "" ]
@@ -33,7 +33,7 @@ setup_file() {
     [ "$(grep -c ' register ' table)" -eq 4 ] # three modes, and the heading of the building times
     run -1 grep -E 'ordered|hierarchical' table
     bench "$DATA/planted.tns" -r 4 --conflict atomic
-    grep -qx 'verified by  register on host' table
+    grep -qx 'verified by  sampled rows on the host' table
 }
 
 @test "modes that are too long for private copies, and memory for one copy only" {

@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include "bench/bench_reference_rows.h"
+#include "bench/bench_reference.h"
 #include "support/blco_files.h"
 #include "support/whole_tensors.h"
 #include "support/scratch.h"
 
 /* The rows are those of the whole M. */
-static void check_rows(const struct bench_reference_rows *s, const struct coo *x,
+static void check_rows(const struct bench_reference *s, const struct coo *x,
                        const struct ktensor *k)
 {
     for (int n = 0; n < x->shape.order; n++) {
@@ -44,7 +44,7 @@ static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
     struct coo x;
     struct ktensor k;
     struct external_sort_report report;
-    struct bench_reference_rows s;
+    struct bench_reference s;
     struct error error = {0};
     naive_random_coo(&x, SHAPE(order, dims), nnz, 3, 1);
     assert_int_equal(ktensor_create(&k, SHAPE(order, dims), 5, &error), STATUS_OK);
@@ -53,17 +53,17 @@ static void check_tensor(int order, const uint64_t *dims, uint64_t nnz)
 
     struct whole whole;
     whole_of(&whole, &x);
-    assert_int_equal(bench_reference_rows_create(&s, &whole.tensor, &k, &error), STATUS_OK);
+    assert_int_equal(bench_reference_create(&s, &whole.tensor, &k, &error), STATUS_OK);
     check_rows(&s, &x, &k);
     close_whole(&whole);
-    bench_reference_rows_free(&s);
-    bench_reference_rows_free(&s);
+    bench_reference_free(&s);
+    bench_reference_free(&s);
 
     open_whole(&whole, scratch_path("x.blco"));
-    assert_int_equal(bench_reference_rows_create(&s, &whole.tensor, &k, &error), STATUS_OK);
+    assert_int_equal(bench_reference_create(&s, &whole.tensor, &k, &error), STATUS_OK);
     assert_true(whole.tensor.input.unread);
     check_rows(&s, &x, &k);
-    bench_reference_rows_free(&s);
+    bench_reference_free(&s);
     close_whole(&whole);
     ktensor_free(&k);
     coo_free(&x);
@@ -100,14 +100,14 @@ static void test_failures(void **state)
     open_whole(&whole, scratch_path("x.blco"));
     int failures = 0;
     for (long i = 0, fired = 1; fired; i++) {
-        struct bench_reference_rows s;
+        struct bench_reference s;
         error = (struct error){0};
         memory_hook_set(i);
-        enum status status = bench_reference_rows_create(&s, &whole.tensor, &k, &error);
+        enum status status = bench_reference_create(&s, &whole.tensor, &k, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
-        bench_reference_rows_free(&s);
+        bench_reference_free(&s);
         failures += (int)fired;
     }
     assert_true(failures >= 10);
@@ -116,12 +116,12 @@ static void test_failures(void **state)
     size_t size;
     char *bytes = file_bytes(scratch_path("x.blco"), &size);
     bytes[BLCO_PAGE + 20] ^= 1;
-    struct bench_reference_rows s;
+    struct bench_reference s;
     const char *path = scratch_file("bad.blco", bytes, size);
     error = (struct error){0};
     open_whole(&whole, path);
-    assert_int_equal(bench_reference_rows_create(&s, &whole.tensor, &k, &error), STATUS_INPUT);
-    bench_reference_rows_free(&s);
+    assert_int_equal(bench_reference_create(&s, &whole.tensor, &k, &error), STATUS_INPUT);
+    bench_reference_free(&s);
     close_whole(&whole);
     free(bytes);
     ktensor_free(&k);
