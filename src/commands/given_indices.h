@@ -3,7 +3,7 @@
 #define BLCO_GIVEN_INDICES_H
 
 #include "formats/names/labels.h"
-#include "report/unlisted_slice.h"
+#include "report/unlisted_best.h"
 
 struct given_indices {
     const char *option; /* its name, for messages; borrowed */

@@ -55,6 +55,8 @@ enum status top_unlisted(const struct top_unlisted *t, struct error *error)
     if (format == TENSOR_NPY)
         tns.index_base = npy_tensor_index_base(&tns);
     TRY(given_indices_find(&slice, &t->given, t->labels, tns.index_base, error));
+    if (unlisted_slice_check(&slice, error) != STATUS_OK)
+        return error_prefix(error, "%s: ", t->given.option);
     TRY_OR(done, read_slice(&slice, t, &tns, format, &progress, error));
     progress_stage(&progress, "searching");
     TRY_OR(done, unlisted_best_find(&best, t->model, &slice, t->count, &progress, error));

@@ -8,17 +8,106 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "base/vector_clones.h"
-#include "report/unlisted_modes.h"
 
-#define MORE_ROOM  64  /* candidates beside twice those that are wanted          */
-#define UPDATE_GAP 256 /* indices of the first free mode between two reports of progress */
+#define MORE_ROOM  64    /* candidates beside twice those that are wanted                   */
+#define BLOCK      64    /* rows of the longest mode that are multiplied together            */
+#define AT_ONCE    256   /* blocks that a thread takes                                       */
+#define UPDATE_GAP 65536 /* blocks between two reports of progress                           */
+#define ROUNDING   1e-12 /* what rounding may add to a value, relative to the norms of rows */
 
+/* --- the slice --- */
+
+#define FIRST_ROOM 64
+
+static bool has(const struct unlisted_slice *s, const struct coo *x, uint64_t i)
+{
+    for (int n = 0; n < x->shape.order; n++)
+        if (s->given[n] && x->index[n][i] != s->index[n])
+            return false;
+    return true;
+}
+
+static enum status make_room(struct unlisted_slice *s, struct error *error)
+{
+    if (s->count < s->room)
+        return STATUS_OK;
+    const uint64_t room = s->room ? 2 * s->room : FIRST_ROOM;
+    TRY(memory_resize(&s->listed, room, sizeof *s->listed, error));
+    s->room = room;
+    return STATUS_OK;
+}
+
+enum status unlisted_slice_note(struct unlisted_slice *s, const struct coo *x, struct error *error)
+{
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        if (!has(s, x, i))
+            continue;
+        TRY(make_room(s, error));
+        struct cell *cell = &s->listed[s->count++];
+        *cell = (struct cell){{0}};
+        coo_coordinates(x, i, cell->index);
+    }
+    return STATUS_OK;
+}
+
+/* Any order will do. */
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct cell));
+}
+
+void unlisted_slice_sort(struct unlisted_slice *s)
+{
+    if (s->count > 0)
+        qsort(s->listed, s->count, sizeof *s->listed, compare);
+}
+
+bool unlisted_slice_lists(const struct unlisted_slice *s, const struct cell *cell)
+{
+    return s->count > 0 && bsearch(cell, s->listed, s->count, sizeof *s->listed, compare);
+}
+
+void unlisted_slice_free(struct unlisted_slice *s)
+{
+    memory_free(s->listed);
+    s->listed = NULL;
+    s->count = s->room = 0;
+}
+
+static uint64_t entries_of(const struct unlisted_slice *s)
+{
+    uint64_t entries = 1;
+    for (int n = 0; n < s->shape.order; n++)
+        if (!s->given[n] && __builtin_mul_overflow(entries, s->shape.dims[n], &entries))
+            return UINT64_MAX;
+    return entries;
+}
+
+enum status unlisted_slice_check(const struct unlisted_slice *s, struct error *error)
+{
+    const uint64_t entries = entries_of(s);
+    if (entries > UNLISTED_MOST)
+        return error_set(
+            error, STATUS_INPUT,
+            "more than %ju entries have these indices: give the index of a further mode",
+            (uintmax_t)UNLISTED_MOST);
+    return STATUS_OK;
+}
+
+/* --- what is looked at --- */
+
+/* Blocks: for each combination of indices of the free modes but the longest one, BLOCK rows of the
+ * longest one. */
 struct search {
+    const struct ktensor *k;
     const struct unlisted_slice *slice;
-    struct unlisted_modes modes; /* owned */
-    uint64_t wanted, room;
-    struct progress *progress;
-    double threshold; /* no smaller value is wanted any more */
+    double *given;         /* (R) the product of lambda and the rows of given indices; owned */
+    int longest;           /* of the modes without a given index                             */
+    uint64_t row_blocks;   /* of the longest mode                                            */
+    double *rows;          /* (row_blocks x R x BLOCK): its rows, as columns; owned          */
+    double *norm;          /* (row_blocks) of the longest row of each block; owned           */
+    uint64_t wanted, room; /* candidates                                                     */
+    double threshold;      /* no smaller value is wanted any more                            */
 };
 
 /* Of one thread. */
@@ -27,11 +116,10 @@ struct finder {
     struct cell cell;
     struct best_entry *entry; /* (search->room) candidates; owned */
     uint64_t count;
-    double *product; /* (free modes x R); owned */
+    double *product; /* (R) of `given` and the rows of all free modes but the longest; owned */
+    double norm;     /* of `product` */
     double threshold;
 };
-
-/* --- candidates --- */
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -48,15 +136,12 @@ static int compare_entries(const void *a, const void *b)
 static void keep_best(struct finder *f)
 {
     struct search *s = f->search;
-    double all;
     qsort(f->entry, f->count, sizeof *f->entry, compare_entries);
     f->count = least_of(f->count, s->wanted);
     if (f->count < s->wanted)
         return;
-    f->threshold = fmax(f->threshold, f->entry[f->count - 1].value);
 #pragma omp critical(unlisted_best)
-    s->threshold = all = fmax(s->threshold, f->threshold);
-    f->threshold = all;
+    f->threshold = s->threshold = fmax(s->threshold, f->entry[f->count - 1].value);
 }
 
 static void offer(struct finder *f, double value)
@@ -68,72 +153,116 @@ static void offer(struct finder *f, double value)
     f->entry[f->count++] = (struct best_entry){f->cell, value};
 }
 
-/* --- the search --- */
+static double norm_of(const double *row, uint64_t rank)
+{
+    double sum = 0;
+    for (uint64_t r = 0; r < rank; r++)
+        sum += row[r] * row[r];
+    return sqrt(sum) * (1 + ROUNDING);
+}
 
-/* value[j] = the sum over r of p[r] bundle[r][j]. */
-VECTOR_CLONES static void multiply(double *value, const double *p, const double *bundle,
+/* Sets the indices of the free modes but the longest, and the product of their rows. */
+static void set_combination(struct finder *f, uint64_t combination)
+{
+    const struct ktensor *k = f->search->k;
+    memcpy(f->product, f->search->given, k->rank * sizeof *f->product);
+    for (int n = k->shape.order; n-- > 0;) {
+        if (f->search->slice->given[n] || n == f->search->longest)
+            continue;
+        const uint64_t i = combination % k->shape.dims[n];
+        combination /= k->shape.dims[n];
+        f->cell.index[n] = (uint32_t)i;
+        for (uint64_t r = 0; r < k->rank; r++)
+            f->product[r] *= k->factor[n][i * k->rank + r];
+    }
+    f->norm = norm_of(f->product, k->rank);
+}
+
+/* value[j] = the sum over r of p[r] rows[r][j]. */
+VECTOR_CLONES static void multiply(double *value, const double *p, const double *rows,
                                    uint64_t rank)
 {
-    memset(value, 0, BUNDLE * sizeof *value);
+    memset(value, 0, BLOCK * sizeof *value);
     for (uint64_t r = 0; r < rank; r++)
-        for (int j = 0; j < BUNDLE; j++)
-            value[j] += p[r] * bundle[r * BUNDLE + (uint64_t)j];
+        for (int j = 0; j < BLOCK; j++)
+            value[j] += p[r] * rows[r * BLOCK + (uint64_t)j];
 }
 
-/* All indices of the last free mode. */
-static void scan(struct finder *f, const double *p)
+/* Looks at all entries of a block of rows. */
+static void scan(struct finder *f, uint64_t b)
 {
-    const struct unlisted_modes *m = &f->search->modes;
-    const struct free_mode *mode = &m->mode[m->count - 1];
-    const double norm = free_mode_norm(p, m->rank);
-    double value[BUNDLE];
-    for (uint64_t b = 0; b < m->last.bundles; b++) {
-        if (norm * m->last.norm[b] < f->threshold)
-            return;
-        multiply(value, p, m->last.bundle + b * m->rank * BUNDLE, m->rank);
-        const uint64_t first = b * BUNDLE, rows = least_of(BUNDLE, mode->length - first);
-        for (uint64_t j = 0; j < rows; j++)
-            if (value[j] >= f->threshold && value[j] != 0) {
-                f->cell.index[mode->n] = m->last.index[first + j];
-                offer(f, value[j]);
-            }
-    }
-}
-
-/* Goes on with index i of free mode d, p being the product of the rows before. */
-static void descend(struct finder *f, int d, uint64_t i, const double *p)
-{
-    const struct unlisted_modes *m = &f->search->modes;
-    const struct free_mode *mode = &m->mode[d];
-    double *product = f->product + (uint64_t)d * m->rank;
-    for (uint64_t r = 0; r < m->rank; r++)
-        product[r] = p[r] * mode->rows[i * m->rank + r];
-    if (free_mode_bound(product, mode + 1, m->rank) < f->threshold)
+    const struct search *s = f->search;
+    const uint64_t first = b * BLOCK;
+    const uint64_t rows = least_of(BLOCK, s->k->shape.dims[s->longest] - first);
+    double value[BLOCK];
+    if (f->norm * s->norm[b] < f->threshold)
         return;
-    f->cell.index[mode->n] = (uint32_t)i;
-    if (d + 2 == m->count) {
-        scan(f, product);
-        return;
-    }
-    for (uint64_t next = 0; next < mode[1].length; next++)
-        descend(f, d + 1, next, product);
+    multiply(value, f->product, s->rows + first * s->k->rank, s->k->rank);
+    for (uint64_t j = 0; j < rows; j++)
+        if (value[j] >= f->threshold && value[j] != 0) {
+            f->cell.index[s->longest] = (uint32_t)(first + j);
+            offer(f, value[j]);
+        }
 }
 
-/* Index k, in descending order of bounds, of the first free mode. */
-static void take_outer(struct finder *f, uint64_t k)
+static void search_all(struct search *s, struct finder *finder, int threads,
+                       struct progress *progress)
 {
-    struct search *s = f->search;
-    const struct unlisted_modes *m = &s->modes;
-    double threshold;
+    const uint64_t rows = s->row_blocks;
+    const uint64_t blocks = entries_of(s->slice) / s->k->shape.dims[s->longest] * rows;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (uint64_t first = 0; first < blocks; first += AT_ONCE) {
+        struct finder *f = &finder[omp_get_thread_num()];
 #pragma omp critical(unlisted_best)
-    threshold = s->threshold;
-    f->threshold = fmax(f->threshold, threshold);
-    if (m->outer[k].bound < f->threshold)
-        return;
-    descend(f, 0, m->outer[k].index, m->given);
-    if (omp_get_thread_num() == 0 && k % UPDATE_GAP == 0)
-        progress_update(s->progress, (double)k / (double)m->mode[0].length, "%ju of %ju indices",
-                        (uintmax_t)k, (uintmax_t)m->mode[0].length);
+        f->threshold = s->threshold;
+        for (uint64_t b = first; b < first + AT_ONCE && b < blocks; b++) {
+            if (b == first || b % rows == 0)
+                set_combination(f, b / rows);
+            scan(f, b % rows);
+        }
+        if (omp_get_thread_num() == 0 && first % UPDATE_GAP == 0)
+            progress_update(progress, (double)first / (double)blocks, "%ju of %ju blocks",
+                            (uintmax_t)first, (uintmax_t)blocks);
+    }
+}
+
+/* --- before and after --- */
+
+/* Whether the model may differ from 0 in the slice. */
+static bool multiply_given(struct search *s)
+{
+    const struct ktensor *k = s->k;
+    bool any = false;
+    for (uint64_t r = 0; r < k->rank; r++) {
+        s->given[r] = k->lambda[r];
+        for (int n = 0; n < k->shape.order; n++)
+            if (s->slice->given[n])
+                s->given[r] *= k->factor[n][s->slice->index[n] * k->rank + r];
+        any = any || s->given[r] != 0;
+    }
+    return any;
+}
+
+static enum status search_create(struct search *s, struct error *error)
+{
+    const struct ktensor *k = s->k;
+    s->longest = -1;
+    for (int n = 0; n < k->shape.order; n++)
+        if (!s->slice->given[n] && (s->longest < 0 || k->shape.dims[n] > k->shape.dims[s->longest]))
+            s->longest = n;
+    s->row_blocks = (k->shape.dims[s->longest] + BLOCK - 1) / BLOCK;
+    s->given = memory_array(k->rank, sizeof *s->given, error);
+    s->norm = memory_zeros(s->row_blocks, sizeof *s->norm, error);
+    s->rows = memory_zeros(s->row_blocks * k->rank, BLOCK * sizeof *s->rows, error);
+    TRY(error->status);
+    for (uint64_t i = 0; i < k->shape.dims[s->longest]; i++) {
+        const double *row = k->factor[s->longest] + i * k->rank;
+        const uint64_t b = i / BLOCK;
+        s->norm[b] = fmax(s->norm[b], norm_of(row, k->rank));
+        for (uint64_t r = 0; r < k->rank; r++)
+            s->rows[(b * k->rank + r) * BLOCK + i % BLOCK] = row[r];
+    }
+    return STATUS_OK;
 }
 
 static enum status make_finders(struct finder *finder, int threads, struct search *s,
@@ -142,26 +271,12 @@ static enum status make_finders(struct finder *finder, int threads, struct searc
     for (int t = 0; t < threads; t++) {
         struct finder *f = &finder[t];
         f->search = s;
-        f->threshold = -INFINITY;
         memcpy(f->cell.index, s->slice->index, sizeof f->cell.index);
         f->entry = memory_array(s->room, sizeof *f->entry, error);
-        f->product =
-            memory_array((uint64_t)s->modes.count * s->modes.rank, sizeof *f->product, error);
+        f->product = memory_array(s->k->rank, sizeof *f->product, error);
         TRY(error->status);
     }
     return STATUS_OK;
-}
-
-static void run(struct search *s, struct finder *finder, int threads)
-{
-    const struct unlisted_modes *m = &s->modes;
-    if (m->count == 1) {
-        scan(&finder[0], m->given);
-        return;
-    }
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (uint64_t k = 0; k < m->mode[0].length; k++)
-        take_outer(&finder[omp_get_thread_num()], k);
 }
 
 /* The best of the candidates of all threads. */
@@ -187,18 +302,18 @@ enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor 
                                const struct unlisted_slice *slice, uint64_t wanted,
                                struct progress *progress, struct error *error)
 {
-    struct search s = {.slice = slice, .progress = progress, .threshold = -INFINITY};
+    struct search s = {.k = k, .slice = slice, .threshold = -INFINITY};
     const int threads = omp_get_max_threads();
     struct finder *finder = memory_zeros((uint64_t)threads, sizeof *finder, error);
     *best = (struct unlisted_best){0};
     if (!finder)
         return error->status;
-    if (unlisted_modes_create(&s.modes, k, slice, error) != STATUS_OK || s.modes.zero)
-        goto done;
-    s.wanted = least_of(wanted, unlisted_modes_entries(&s.modes));
+    s.wanted = least_of(wanted, entries_of(slice));
     s.room = 2 * s.wanted + MORE_ROOM;
+    if (search_create(&s, error) != STATUS_OK || !multiply_given(&s))
+        goto done;
     TRY_OR(done, make_finders(finder, threads, &s, error));
-    run(&s, finder, threads);
+    search_all(&s, finder, threads, progress);
     join(best, &s, finder, threads, error);
 done:
     for (int t = 0; t < threads; t++) {
@@ -206,7 +321,9 @@ done:
         memory_free(finder[t].product);
     }
     memory_free(finder);
-    unlisted_modes_free(&s.modes);
+    memory_free(s.given);
+    memory_free(s.norm);
+    memory_free(s.rows);
     return error->status;
 }
 

@@ -1,11 +1,45 @@
 /* The entries of a slice that a tensor does not list and where a model has its largest values:
- * recommendations, links that may come. */
+ * recommendations, links that may come. A slice has the entries with given indices in some modes.
+ */
 #ifndef BLCO_UNLISTED_BEST_H
 #define BLCO_UNLISTED_BEST_H
 
+#include <stdbool.h>
+
 #include "base/progress.h"
 #include "model/ktensor.h"
-#include "report/unlisted_slice.h"
+#include "tensor/coo.h"
+
+/* Where an entry is, from 0; modes beyond the order are 0. */
+struct cell {
+    uint32_t index[MAX_ORDER];
+};
+
+/* Begins with shape and indices, all else zero. */
+struct unlisted_slice {
+    struct shape shape;
+    bool given[MAX_ORDER];     /* whether the slice has one index of a mode */
+    uint32_t index[MAX_ORDER]; /* of these modes */
+    struct cell *listed;       /* (count; room) the tensor's entries in the slice; owned */
+    uint64_t count, room;
+};
+
+#define UNLISTED_MOST UINT64_C(10000000000) /* entries of a slice that are looked at */
+
+/* STATUS_INPUT where the slice has more than UNLISTED_MOST entries. */
+enum status unlisted_slice_check(const struct unlisted_slice *s, struct error *error);
+
+/* Notes those entries of x that are in the slice. STATUS_MEMORY. */
+enum status unlisted_slice_note(struct unlisted_slice *s, const struct coo *x, struct error *error);
+
+/* After the last entry, before the first question. */
+void unlisted_slice_sort(struct unlisted_slice *s);
+
+/* Whether the tensor lists the entry, which is in the slice. */
+bool unlisted_slice_lists(const struct unlisted_slice *s, const struct cell *cell);
+
+/* Accepts a zeroed one. */
+void unlisted_slice_free(struct unlisted_slice *s);
 
 struct best_entry {
     struct cell cell;
@@ -19,16 +53,11 @@ struct unlisted_best {
 };
 
 /* *best = the `wanted` entries of the slice with the largest values, or all if it has fewer.
- * Where the model is 0, an entry is left out. The slice is sorted, and some mode has no given
- * index.
- *
- * The search is exact. It goes through the combinations of indices of all such modes but the
- * longest, those first that may have the largest values, and leaves out combinations that cannot
- * have a value large enough: bounds come from the extremes of columns, in the longest mode from the
- * norms of rows. At worst it computes the model at every entry of the slice. By all OpenMP threads,
- * whose number does not change the result. Beside the result it takes memory for a copy of the
- * longest mode's factor matrix. The caller frees *best, which is empty on failure. STATUS_MEMORY.
- */
+ * Where the model is 0, an entry is left out. The slice is sorted, some mode has no given index,
+ * and unlisted_slice_check has passed. The model is computed at every entry, but for blocks of rows
+ * of the longest mode whose norms show that no value is large enough. By all OpenMP threads, whose
+ * number does not change the result. Beside the result it takes memory for a copy of the longest
+ * mode's factor matrix. The caller frees *best, which is empty on failure. STATUS_MEMORY. */
 enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor *k,
                                const struct unlisted_slice *slice, uint64_t wanted,
                                struct progress *progress, struct error *error);

@@ -255,6 +255,9 @@ END
     refuses "$DATA/events.csv: is CSV, expected indices" "$DATA/events.csv" --unlisted 1=1
     refuses "data/planted.tns:" "$DATA/planted.tns" --unlisted 1=1
     refuses "absent.tns: No such file or directory" absent.tns --unlisted 1=1
+    { printf 'ktensor\n3\n1 100000 100001\n1\n1\n'; for length in 1 100000 100001; do
+        printf 'matrix\n2\n%s 1\n' $length; yes 1 | head -n $length; done; } >long.ktns
+    fails 2 "--unlisted: more than 10000000000 entries have these indices: give the index of a further mode" top long absent.tns --unlisted 1=1
 }
 
 @test "top: options that are refused" {

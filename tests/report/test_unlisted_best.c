@@ -149,7 +149,7 @@ static void test_all_entries(void **state)
     omp_set_num_threads(threads);
 }
 
-/* 2e8 entries, of which bounds must leave out nearly all, or this takes long. */
+/* 2e8 entries. */
 static void test_long_modes(void **state)
 {
     (void)state;
@@ -175,6 +175,26 @@ static void test_long_modes(void **state)
     unlisted_slice_free(&s);
     ktensor_free(&k);
     coo_free(&x);
+}
+
+/* No more than 10^10 entries are looked at. */
+static void test_too_many(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t dims[3];
+        bool given;
+        enum status expected;
+    } cases[] = {{{9, 100000, 100000}, true, STATUS_OK},
+                 {{9, 100000, 100001}, true, STATUS_INPUT},
+                 {{2, 100000, 100000}, false, STATUS_INPUT},
+                 {{MAX_LENGTH, MAX_LENGTH, MAX_LENGTH}, false, STATUS_INPUT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct unlisted_slice s = {.shape = *SHAPE(3, cases[i].dims),
+                                         .given = {cases[i].given}};
+        struct error error = {0};
+        assert_int_equal(unlisted_slice_check(&s, &error), cases[i].expected);
+    }
 }
 
 static void test_failing_allocations(void **state)
@@ -208,8 +228,8 @@ static void test_failing_allocations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_entries),
-                                       cmocka_unit_test(test_long_modes),
-                                       cmocka_unit_test(test_failing_allocations)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_entries), cmocka_unit_test(test_long_modes),
+        cmocka_unit_test(test_too_many), cmocka_unit_test(test_failing_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
