@@ -18,7 +18,6 @@
 #include "formats/external_sort.h"
 #include "formats/tensor_writer.h"
 #include "generate/generate.h"
-#include "generate/generate_parse.h"
 
 #define WRITER_PART 8 /* the writer has 1 / WRITER_PART of the memory */
 
@@ -171,33 +170,48 @@ static void list_presets(void)
 struct output {
     const char *path;
     uint64_t nnz;
+    struct tensor_writer writer; /* of a skewed tensor */
     struct line_writer_report report;
     struct progress progress;
 };
 
+static enum status count(void *context, struct coo *piece, struct error *error)
+{
+    struct output *out = context;
+    out->nnz += piece->nnz;
+    return error->status;
+}
+
 static enum status append(void *context, struct coo *piece, struct error *error)
 {
-    return tensor_writer_append(context, piece, error);
+    struct output *out = context;
+    out->nnz += piece->nnz;
+    return tensor_writer_append(&out->writer, piece, error);
 }
 
 static enum status write_skewed(const struct settings *s, const struct generate_spec *spec,
                                 struct output *out, struct error *error)
 {
-    struct tensor_writer writer;
     const uint64_t memory = cmd_host_memory(&s->common);
     const struct tensor_write_options options = {s->text.options, memory / WRITER_PART};
-    const struct generate_run run = {.seed = s->seed,
-                                     .memory = memory - options.memory,
-                                     .take = append,
-                                     .context = &writer,
-                                     .progress = &out->progress};
-    out->nnz = spec->nnz;
+    struct generate_run run = {.seed = s->seed,
+                               .memory = memory - options.memory,
+                               .take = count,
+                               .context = out,
+                               .progress = &out->progress};
     progress_stage(&out->progress, "writing %s", out->path);
-    TRY_OR(done, tensor_writer_open(&writer, out->path, &spec->shape, spec->nnz, &options, error));
+    /* this header says how many nonzeros follow: they are made twice */
+    if (options.text.header == TNS_HEADER_SPTENSOR &&
+        generate_skewed(spec, &run, error) != STATUS_OK)
+        return error->status;
+    const uint64_t nnz = out->nnz > 0 ? out->nnz : spec->nnz;
+    TRY_OR(done, tensor_writer_open(&out->writer, out->path, &spec->shape, nnz, &options, error));
+    out->nnz = 0;
+    run.take = append;
     TRY_OR(done, generate_skewed(spec, &run, error));
-    tensor_writer_commit(&writer, &out->report, error);
+    tensor_writer_commit(&out->writer, &out->report, error);
 done:
-    tensor_writer_free(&writer);
+    tensor_writer_free(&out->writer);
     return error->status;
 }
 

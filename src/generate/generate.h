@@ -1,7 +1,7 @@
 /* Synthetic sparse tensors: skewed like measured data, or with a planted low-rank model. The same
  * arguments give the same tensor whatever the number of threads.
  *
- * Implemented in generate_skewed.c, generate_planted.c and generate_presets.c. */
+ * Implemented in generate_spec.c, generate_skewed.c and generate_planted.c. */
 #ifndef BLCO_GENERATE_H
 #define BLCO_GENERATE_H
 
@@ -21,8 +21,8 @@ struct generate_skew {
     double exponent[MAX_ORDER]; /* Zipf exponent of each mode's indices: 0 (uniform) to
                                    GENERATE_MOST_SKEW, or GENERATE_EVEN */
 
-    /* The fiber pool: the indices of some modes come together, in one of `pool` combinations that
-     * are drawn beforehand, the fibers of the pool. The pool sets how many fibers of the tensor are
+    /* The fiber pool: the indices of some modes come together, in one of `pool` random
+     * combinations, the fibers of the pool. The pool sets how many fibers of the tensor are
      * nonempty and how full they are. */
     uint64_t pool;        /* number of fibers; 0: no pool                      */
     uint32_t pool_modes;  /* bit n: the fibers fix mode n's index              */
@@ -52,6 +52,23 @@ struct generate_preset {
  * is NULL. */
 extern const struct generate_preset generate_presets[];
 
+/* Each function parses the argument of the option of its name into spec->skew; spec->shape.order
+ * must be set. STATUS_INPUT with a message that says what was expected. */
+
+/* "0.5,even,1": each mode's Zipf exponent. */
+enum status generate_parse_skew(const char *text, struct generate_spec *spec, struct error *error);
+
+/* "100000:3,4:1.5": size of the fiber pool, its modes and perhaps its Zipf exponent. */
+enum status generate_parse_fibers(const char *text, struct generate_spec *spec,
+                                  struct error *error);
+
+/* "2:0.5:4" or "2:0.5:4:scattered": the mode of the runs, which fraction of the nonzeros they have,
+ * and their mean length. */
+enum status generate_parse_runs(const char *text, struct generate_spec *spec, struct error *error);
+
+/* STATUS_INPUT if the spec makes no sense or asks for more nonzeros than the tensor has places. */
+enum status generate_check(const struct generate_spec *spec, struct error *error);
+
 #define GENERATE_PIECE 65536 /* every piece but the last has a multiple of so many nonzeros */
 
 /* How a skewed tensor is made and handed over. */
@@ -63,11 +80,11 @@ struct generate_run {
     struct progress *progress; /* may be NULL          */
 };
 
-/* Makes exactly spec->nnz distinct nonzeros, in the order of the alto line, and hands them over
- * piece after piece. Values are small counts, half of them 1. The nonzeros are made part by part;
- * neither the memory nor the number of threads changes the tensor. STATUS_INPUT if the spec makes
- * no sense or asks for more nonzeros than the tensor has places; STATUS_MEMORY, also if run->memory
- * is too little for the fiber pool or a part; errors of run->take. */
+/* Makes distinct nonzeros in the order of the alto line and hands them over piece after piece: as
+ * many as spec->nnz says, or of more than 262144 nonzeros nearly as many: the deviation is random
+ * and below 1 %. Values are small counts, half of them 1. Neither the memory nor the number of
+ * threads changes the tensor; the less memory, the more often its nonzeros are drawn. STATUS_INPUT
+ * as generate_check; STATUS_MEMORY, also if run->memory is too little; errors of run->take. */
 enum status generate_skewed(const struct generate_spec *spec, const struct generate_run *run,
                             struct error *error);
 
@@ -78,7 +95,7 @@ struct generate_plant {
     double noise;   /* norm of the noise on the nonzeros, relative to the model's            */
     bool collinear; /* instead of sparse components: dense ones on the same indices ...       */
     double collinearity; /* ... the cosine of any two columns of a factor matrix: 0 to
-                          * COLLINEAR_MOST                                                        */
+                          * 0.9999                                                                */
     double counts; /* instead of the model's values: Poisson counts whose rates are these values,
                     * multiplied so that they have this mean; counts of 0 are left out. 0: not  */
 };

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/random_normal.h"
 #include "base/random_stream.h"
-#include "generate/collinear_columns.h"
-#include "generate/coordinate_keys.h"
 #include "generate/permutation.h"
-#include "generate/poisson_draw.h"
+#include "generate/place_sort.h"
 #include "model/ktensor.h"
+#include "tensor/ordering_moves.h"
 
 /* Random streams: the first of the two numbers that name a stream. Those of the modes' factor
  * matrices count upwards from 0. */
@@ -18,7 +18,9 @@
 #define STREAM_SUPPORT   (UINT64_MAX - 1 - MAX_ORDER)
 #define STREAM_COLLINEAR (STREAM_SUPPORT - MAX_ORDER)
 #define STREAM_COUNTS    (STREAM_COLLINEAR - 1 - MAX_ORDER)
+#define AT_ONCE          32  /* a mean of counts that is drawn at once; others are sums of such */
 #define MOST_COUNTS      1e6 /* the largest mean of counts */
+#define COLLINEAR_MOST   0.9999 /* columns of a larger cosine are the same but for rounding */
 
 /* The fraction of the core's places that are nonzero. From random starts ALS seldom finds
  * components that hardly overlap; with this overlap it finds most of them. */
@@ -28,7 +30,7 @@
  * mode are the core; a component has side[n] of mode n's, and all combinations of them are its
  * support. */
 struct supports {
-    struct key_layout layout;
+    struct shape shape;
     uint64_t core[MAX_ORDER]; /* number of each mode's indices that are in the core   */
     uint64_t side[MAX_ORDER]; /* number of each mode's indices that one component has */
     uint64_t places;          /* of one support: the product of its sides             */
@@ -75,16 +77,16 @@ static void fit_box(const uint64_t *dims, int order, double most, uint64_t *side
             side[n]++;
 }
 
-static enum status check_plant(const struct generate_plant *plant, double places,
-                               struct error *error)
+static enum status check_plant(const struct generate_plant *plant, struct error *error)
 {
+    const uint64_t places = place_count(&plant->shape);
     if (plant->rank < 1 || plant->nnz < plant->rank || plant->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros of rank %ju, expected %ju to %ju",
                          (uintmax_t)plant->nnz, (uintmax_t)plant->rank, (uintmax_t)plant->rank,
                          (uintmax_t)MAX_NNZ);
-    if ((double)plant->nnz > places)
-        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %.0f cells only",
-                         (uintmax_t)plant->nnz, places);
+    if (plant->nnz > places)
+        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
+                         (uintmax_t)plant->nnz, (uintmax_t)places);
     if (!(plant->noise >= 0 && isfinite(plant->noise)))
         return error_set(error, STATUS_INPUT, "noise %g, expected 0 or more", plant->noise);
     if (!(plant->collinearity >= 0 && plant->collinearity <= COLLINEAR_MOST))
@@ -128,8 +130,8 @@ static void plan_overlapping_supports(struct supports *s, const struct generate_
 static enum status plan_supports(struct supports *s, const struct generate_plant *plant,
                                  uint64_t memory, struct error *error)
 {
-    TRY(key_layout_create(&s->layout, &plant->shape, error));
-    TRY(check_plant(plant, (double)key_layout_places(&s->layout), error));
+    s->shape = plant->shape;
+    TRY(check_plant(plant, error));
     if (!plant->collinear)
         plan_overlapping_supports(s, plant);
     else
@@ -145,8 +147,14 @@ static enum status plan_supports(struct supports *s, const struct generate_plant
         factors += (double)plant->shape.dims[n] * (double)plant->rank;
         most = fmax(most, plant->collinear ? (double)s->core[n] * (double)plant->rank : 0);
     }
-    return coordinate_keys_check_memory(plant->shape.order, listed,
-                                        (factors + most) * sizeof(double), memory, error);
+    double needed = (factors + most) * sizeof(double) +
+                    listed * ((double)coo_bytes(plant->shape.order, 1) + PLACE_SORT_BYTES);
+    char takes[NUMBER_SIZE_TEXT], may[NUMBER_SIZE_TEXT];
+    if (needed > (double)memory)
+        return error_set(error, STATUS_MEMORY,
+                         "%.0f nonzeros take %s of memory to make, %s may be used", listed,
+                         number_size(number_whole(needed), takes), number_size(memory, may));
+    return STATUS_OK;
 }
 
 /* The indices of a mode that a component has: the first side[n] of a permutation of the core. */
@@ -160,7 +168,7 @@ static struct mode_support mode_support_create(const struct supports *s, int mod
 {
     uint64_t stream = STREAM_SUPPORT + (uint64_t)mode;
     return (struct mode_support){
-        permutation_create(s->layout.shape.dims[mode], random_stream_at(seed, stream, UINT64_MAX)),
+        permutation_create(s->shape.dims[mode], random_stream_at(seed, stream, UINT64_MAX)),
         permutation_create(s->core[mode], random_stream_at(seed, stream, component))};
 }
 
@@ -188,6 +196,61 @@ static void set_factor(struct ktensor *k, const struct supports *s, int mode, ui
                 factor[support_index(&m, i) * k->rank + r] =
                     -log(random_inner(random_next(&stream)));
         }
+    }
+}
+
+static double inner(const double *x, const double *y, uint64_t rows)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < rows; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+/* Subtracts from column r its projection on the columns before it, which are orthonormal. */
+static void make_orthogonal(double *a, uint64_t rows, uint64_t r)
+{
+    double *x = a + r * rows;
+    for (uint64_t s = 0; s < r; s++) {
+        const double *q = a + s * rows;
+        double part = inner(x, q, rows);
+        for (uint64_t i = 0; i < rows; i++)
+            x[i] -= part * q[i];
+    }
+}
+
+/* Random orthonormal columns (Gram and Schmidt, twice: L. Giraud, J. Langou, M. Rozloznik, On the
+ * loss of orthogonality in the Gram-Schmidt orthogonalization process, 2005). */
+static void orthonormal_columns(double *a, uint64_t rows, uint64_t count, uint64_t seed,
+                                uint64_t stream)
+{
+    for (uint64_t r = 0; r < count; r++) {
+        double *x = a + r * rows;
+        for (uint64_t i = 0; i < rows; i++)
+            x[i] = random_normal(seed, stream, r * rows + i);
+        make_orthogonal(a, rows, r);
+        make_orthogonal(a, rows, r);
+        double norm = sqrt(inner(x, x, rows));
+        for (uint64_t i = 0; i < rows; i++)
+            x[i] /= norm;
+    }
+}
+
+/* a (count x rows) = columns of unit norm, one after the other, any two of which have this cosine;
+ * rows >= count. A = Q G^(1/2), with the Gram G = (1 - cosine) I + cosine 1 1'. Its root is
+ * own I + common 1 1'. */
+static void collinear_columns(double *a, uint64_t rows, uint64_t count, double cosine,
+                              uint64_t seed, uint64_t stream)
+{
+    double own = sqrt(1 - cosine), all = sqrt(1 - cosine + (double)count * cosine);
+    double common = (all - own) / (double)count;
+    orthonormal_columns(a, rows, count, seed, stream);
+    for (uint64_t i = 0; i < rows; i++) {
+        double sum = 0;
+        for (uint64_t r = 0; r < count; r++)
+            sum += a[r * rows + i];
+        for (uint64_t r = 0; r < count; r++)
+            a[r * rows + i] = own * a[r * rows + i] + common * sum;
     }
 }
 
@@ -221,33 +284,34 @@ static enum status set_factors(struct ktensor *k, const struct supports *s,
     return STATUS_OK;
 }
 
-/* Lists the places of all supports; a place in several supports is listed several times. */
-static void list_supports(const struct supports *s, uint64_t seed, struct coordinate_keys *keys)
+/* Lists the places of all supports in x; a place in several supports is listed several times. */
+static void list_supports(const struct supports *s, uint64_t seed, struct coo *x)
 {
     for (uint64_t r = 0; r < s->count; r++) {
         struct mode_support m[MAX_ORDER];
-        for (int n = 0; n < s->layout.shape.order; n++)
+        for (int n = 0; n < s->shape.order; n++)
             m[n] = mode_support_create(s, n, r, seed);
 #pragma omp parallel for schedule(static)
         for (uint64_t j = 0; j < s->places; j++) {
-            uint64_t coordinate[MAX_ORDER], rest = j;
-            for (int n = 0; n < s->layout.shape.order; n++) {
-                coordinate[n] = support_index(&m[n], rest % s->side[n]);
+            uint64_t rest = j;
+            for (int n = 0; n < s->shape.order; n++) {
+                x->index[n][r * s->places + j] = (uint32_t)support_index(&m[n], rest % s->side[n]);
                 rest /= s->side[n];
             }
-            coordinate_keys_set(keys, r * s->places + j, key_pack(&s->layout, coordinate));
         }
     }
 }
 
-static enum status find_places(const struct supports *s, uint64_t seed,
-                               struct coordinate_keys *keys, struct error *error)
+/* *x = the places of all supports, in lexicographic order. STATUS_MEMORY. */
+static enum status find_places(struct coo *x, const struct supports *s, uint64_t seed,
+                               struct error *error)
 {
-    TRY(coordinate_keys_create(keys, s->count * s->places, error));
-    list_supports(s, seed, keys);
-    TRY(coordinate_keys_sort(keys, s->layout.bits, error));
-    coordinate_keys_unique(keys);
-    return STATUS_OK;
+    struct ordering natural;
+    ordering_natural(&natural, &s->shape);
+    TRY(coo_create(x, &s->shape, s->count * s->places, error));
+    list_supports(s, seed, x);
+    TRY(place_sort(x, &natural, error));
+    return coo_resize(x, x->nnz, error);
 }
 
 /* x(i) = sum_r prod_n A_n(i_n, r) */
@@ -275,6 +339,30 @@ static void add_noise(struct coo *x, double noise, uint64_t seed)
         x->value[i] += scale * random_normal(seed, STREAM_NOISE, i);
 }
 
+/* The least k at which the sum of the probabilities of 0 to k is above a uniform number
+ * (inversion). Rounding may leave that sum below the number for ever; then the probabilities have
+ * vanished. */
+static double draw_small(struct random_stream *stream, double mean)
+{
+    const double uniform = random_uniform(random_next(stream));
+    double k = 0, probability = exp(-mean), sum = probability;
+    while (sum <= uniform && sum + probability > sum) {
+        k++;
+        probability *= mean / k;
+        sum += probability;
+    }
+    return k;
+}
+
+/* A Poisson variable of this mean, 0 or more; takes time in proportion to the mean. */
+static double draw_poisson(struct random_stream *stream, double mean)
+{
+    double count = 0;
+    for (; mean > AT_ONCE; mean -= AT_ONCE)
+        count += draw_small(stream, AT_ONCE);
+    return count + draw_small(stream, mean);
+}
+
 /* Replaces the values of x by counts (struct generate_plant), and drops those that are 0.
  * STATUS_INPUT where all are. */
 static enum status draw_counts(struct coo *x, double mean, uint64_t seed, struct error *error)
@@ -287,7 +375,7 @@ static enum status draw_counts(struct coo *x, double mean, uint64_t seed, struct
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < x->nnz; i++) {
         struct random_stream stream = random_stream_at(seed, STREAM_COUNTS, i);
-        x->value[i] = poisson_draw(&stream, scale * x->value[i]);
+        x->value[i] = draw_poisson(&stream, scale * x->value[i]);
     }
     for (uint64_t i = 0; i < x->nnz; i++) {
         if (x->value[i] == 0)
@@ -306,14 +394,12 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
                              uint64_t memory, struct progress *progress, struct error *error)
 {
     struct supports supports;
-    struct coordinate_keys keys = {0};
     struct ktensor model = {0};
     *x = (struct coo){0};
     TRY(plan_supports(&supports, plant, memory, error));
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
-    TRY_OR(done, find_places(&supports, seed, &keys, error));
+    TRY_OR(done, find_places(x, &supports, seed, error));
     TRY_OR(done, ktensor_create(&model, &plant->shape, plant->rank, error));
-    TRY_OR(done, coordinate_keys_to_coo(&keys, &supports.layout, x, error));
     TRY_OR(done, set_factors(&model, &supports, plant, seed, error));
     set_values(&model, x);
     if (plant->noise > 0)
@@ -324,6 +410,5 @@ done:
     if (error->status != STATUS_OK)
         coo_free(x);
     ktensor_free(&model);
-    coordinate_keys_free(&keys);
     return error->status;
 }

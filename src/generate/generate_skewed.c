@@ -1,287 +1,592 @@
+/* Nonzeros are drawn by number: draw i is the same whoever makes it, and may be made again. A
+ * census first finds how many draws give as many different places as were asked for. Then all draws
+ * are made, and their places sorted along the alto line; where memory does not hold them all, once
+ * for each range of the line. */
 #include "generate/generate.h"
 
 #include <math.h>
 #include <omp.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "generate/generate_plan.h"
-#include "generate/key_set.h"
+#include "base/random_stream.h"
+#include "base/uint128.h"
+#include "generate/permutation.h"
+#include "generate/place_sort.h"
 
-#define LEAST_YIELD      (1.0 / 128) /* new places a draw; with fewer, no more draws are made */
-#define PARTS_PER_THREAD 8           /* made at a time: evens out parts of uneven cost        */
+#define WINDOW      16384 /* draws of one random stream, which one thread makes in a row */
+#define ZIPF_STEPS  1024
+#define ZIPF_EXACT  16
+#define SAMPLE      (1 << 18)   /* places that are counted; of more, a random sample           */
+#define LEAST_YIELD (1.0 / 128) /* new places a draw; with fewer, the rest is drawn evenly    */
+#define FULL        (1.0 / 512) /* as few new places: nearly every place of the tensor is drawn */
 
-static enum status check_size(const struct generate_spec *spec, struct error *error)
-{
-    struct key_layout layout;
-    TRY(key_layout_create(&layout, &spec->shape, error));
-    if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
-        return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
-                         (uintmax_t)spec->nnz, (uintmax_t)MAX_NNZ);
-    coordinate_key places = key_layout_places(&layout);
-    if (places < spec->nnz)
-        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
-                         (uintmax_t)spec->nnz, (uintmax_t)places);
-    return STATUS_OK;
-}
+/* Random streams: the first of the two numbers that name a stream. */
+enum { STREAM_SKEWED, STREAM_SPREAD, STREAM_FIBERS, STREAM_LABELS };
 
-static enum status check_skew(const struct generate_spec *spec, struct error *error)
-{
-    const struct generate_skew *s = &spec->skew;
-    for (int n = 0; n < spec->shape.order; n++)
-        if (s->exponent[n] != GENERATE_EVEN &&
-            !(s->exponent[n] >= 0 && s->exponent[n] <= GENERATE_MOST_SKEW))
-            return error_set(error, STATUS_INPUT, "skew: Zipf exponent %g, expected 0 to %g",
-                             s->exponent[n], GENERATE_MOST_SKEW);
-    if (s->pool > MAX_NNZ || (s->pool > 0 && s->pool_modes == 0) ||
-        (uint64_t)s->pool_modes >> spec->shape.order != 0)
-        return error_set(error, STATUS_INPUT,
-                         "fibers: expected up to %ju combinations of some of the %d modes",
-                         (uintmax_t)MAX_NNZ, spec->shape.order);
-    if (!(s->pool_exponent >= 0 && s->pool_exponent <= GENERATE_MOST_SKEW))
-        return error_set(error, STATUS_INPUT, "fibers: Zipf exponent %g, expected 0 to %g",
-                         s->pool_exponent, GENERATE_MOST_SKEW);
-    if (!(s->run_fraction >= 0 && s->run_fraction <= 1))
-        return error_set(error, STATUS_INPUT, "runs: fraction %g, expected 0 to 1",
-                         s->run_fraction);
-    if (s->run_fraction > 0 && (s->run_mode < 0 || s->run_mode >= spec->shape.order))
-        return error_set(error, STATUS_INPUT, "runs: mode %d, expected 1 to %d", s->run_mode + 1,
-                         spec->shape.order);
-    if (s->run_fraction > 0 && !(s->run_length >= 1 && isfinite(s->run_length)))
-        return error_set(error, STATUS_INPUT, "runs: length %g, expected 1 or more", s->run_length);
-    return STATUS_OK;
-}
+/* --- one draw --- */
 
-/* --- one part --- */
-
-/* The memory in which a thread makes a part. */
-struct worker {
-    struct part_sampler *sampler;
-    struct key_set set;
+/* Ranks from 0 to length - 1: k comes with a probability in proportion to the integral of
+ * x^-exponent from k + 1 to k + 2. */
+struct zipf {
+    uint64_t length;
+    double exponent;
+    double quantile[ZIPF_STEPS + 1]; /* x, of each step of the probability */
 };
 
-/* The most draws of one round for a part of `count` nonzeros. */
-static uint64_t most_draws(uint64_t count)
+/* The x above which are 1 - u of the integral from 1 to the length + 1. */
+static double zipf_quantile(const struct zipf *z, double u)
 {
-    return count + count / 2 + 128;
+    const double slope = 1 - z->exponent, end = (double)z->length + 1;
+    if (fabs(slope) < 1e-9)
+        return exp(u * log(end));
+    return pow(1 + u * (pow(end, slope) - 1), 1 / slope);
 }
 
-/* Draws until the part has part->count distinct places, or until hardly any new ones come because
- * the frequent indices are used up. */
-static void draw_distinct(struct worker *w, uint64_t number, const struct planned_part *part)
+static void zipf_create(struct zipf *z, uint64_t length, double exponent)
 {
-    struct key_set *set = &w->set;
-    double yield = part->yield;
-    for (uint64_t round = 0; set->count < part->count && yield > LEAST_YIELD; round++) {
-        double needed = (double)(part->count - set->count) / yield * (round ? 1.1 : 1.005) + 16;
-        uint64_t draws = most_draws(part->count), before = set->count;
-        if (needed < (double)draws)
-            draws = (uint64_t)needed;
-        part_sampler_draw(w->sampler, round, number, set->drawn, set->scratch, draws);
-        key_set_add(set, draws, part->line_bits);
-        yield = (double)(set->count - before) / (double)draws;
-    }
-    key_set_thin(set, part->count);
+    z->length = length;
+    z->exponent = exponent;
+    for (int i = 0; exponent > 0 && i <= ZIPF_STEPS; i++)
+        z->quantile[i] = zipf_quantile(z, (double)i / ZIPF_STEPS);
 }
 
-/* Lists all places of a part that has few. Returns their number. */
-static uint64_t list_places(const struct part_sampler *p, coordinate_key *key)
+/* Linear between the steps, but for the last ones, where a steep tail is far from linear. */
+static uint64_t zipf_draw(const struct zipf *z, struct random_stream *stream)
 {
-    const struct alto_keys *line = &p->sampler->line;
-    uint64_t count = 1;
-    key[0] = 0;
-    for (int n = 0; n < line->alto.order; n++) {
-        const struct index_range *range = &p->range[n];
-        for (uint64_t i = range->length; i-- > 0;)
-            for (uint64_t k = 0; k < count; k++)
-                key[i * count + k] = key[k] | alto_keys_position(line, n, range->begin + i);
-        count *= range->length;
+    const uint64_t bits = random_next(stream);
+    if (z->exponent <= 0)
+        return (uint64_t)((uint128)bits * z->length >> 64);
+    const double u = random_uniform(bits) * ZIPF_STEPS;
+    const int step = (int)u;
+    const double x =
+        step >= ZIPF_STEPS - ZIPF_EXACT
+            ? zipf_quantile(z, u / ZIPF_STEPS)
+            : z->quantile[step] + (u - step) * (z->quantile[step + 1] - z->quantile[step]);
+    const uint64_t rank = (uint64_t)x - 1;
+    return rank < z->length ? rank : z->length - 1;
+}
+
+struct drawer {
+    const struct generate_spec *spec; /* not owned */
+    uint64_t seed;
+    struct zipf zipf[MAX_ORDER], fiber; /* of the indices of each mode; of the fibers of the pool */
+    struct permutation label[MAX_ORDER]; /* from ranks to indices: which indices are the frequent
+                                            ones */
+    double run_start; /* probability that a draw starts a run                    */
+    double run_decay; /* log of the probability that a run goes on                    */
+};
+
+/* *d is zeroed. */
+static void drawer_create(struct drawer *d, const struct generate_spec *spec, uint64_t seed)
+{
+    const struct generate_skew *s = &spec->skew;
+    d->spec = spec;
+    d->seed = seed;
+    zipf_create(&d->fiber, s->pool, s->pool_exponent);
+    for (int n = 0; n < spec->shape.order; n++) {
+        zipf_create(&d->zipf[n], spec->shape.dims[n], s->exponent[n]);
+        d->label[n] = permutation_create(spec->shape.dims[n],
+                                         random_stream_at(seed, STREAM_LABELS, (uint64_t)n));
     }
+    if (s->run_fraction > 0) {
+        const double runs = s->run_fraction / s->run_length;
+        d->run_start = runs / (runs + 1 - s->run_fraction);
+        d->run_decay = log1p(-1 / s->run_length);
+    }
+}
+
+static bool is_pooled(const struct drawer *d, int mode)
+{
+    return d->spec->skew.pool > 0 && d->spec->skew.pool_modes >> mode & 1;
+}
+
+static bool is_even(const struct drawer *d, int mode)
+{
+    return d->spec->skew.exponent[mode] == GENERATE_EVEN;
+}
+
+/* The index of mode n in draw number `draw`, independent of the other modes. Of an even mode, the
+ * first draws, as many as there are nonzeros, go through the indices in order. */
+static uint32_t draw_index(const struct drawer *d, int n, uint64_t draw,
+                           struct random_stream *stream)
+{
+    const uint64_t length = d->spec->shape.dims[n], rank = zipf_draw(&d->zipf[n], stream);
+    if (is_even(d, n) && draw < d->spec->nnz)
+        return (uint32_t)((uint128)draw * length / d->spec->nnz);
+    return (uint32_t)permutation_apply(&d->label[n], rank);
+}
+
+/* The indices of the pooled modes: those of a fiber of the pool, which its number gives. Indices of
+ * an even mode are used one after the other. */
+static void draw_fiber(const struct drawer *d, uint32_t *index, struct random_stream *stream)
+{
+    if (d->spec->skew.pool == 0)
+        return;
+    const uint64_t fiber = zipf_draw(&d->fiber, stream);
+    struct random_stream own = random_stream_at(d->seed, STREAM_FIBERS, fiber);
+    for (int n = 0; n < d->spec->shape.order; n++) {
+        if (!is_pooled(d, n))
+            continue;
+        uint64_t rank = zipf_draw(&d->zipf[n], &own);
+        if (is_even(d, n))
+            rank = (uint64_t)((uint128)fiber * d->spec->shape.dims[n] / d->spec->skew.pool);
+        index[n] = (uint32_t)permutation_apply(&d->label[n], rank);
+    }
+}
+
+/* The length of the next run: 1 where the draw starts none. */
+static uint64_t draw_run(const struct drawer *d, struct random_stream *stream)
+{
+    if (d->run_start <= 0 || random_uniform(random_next(stream)) >= d->run_start ||
+        d->spec->skew.run_length <= 1)
+        return 1;
+    const double more = log(random_inner(random_next(stream))) / d->run_decay;
+    return more < WINDOW ? 1 + (uint64_t)more : WINDOW;
+}
+
+/* x[0..count) = the first draws of a window. */
+static void draw_window(const struct drawer *d, uint64_t window, uint64_t count, struct coo *x)
+{
+    const struct generate_skew *s = &d->spec->skew;
+    struct random_stream stream = random_stream_at(d->seed, STREAM_SKEWED, window);
+    uint32_t index[MAX_ORDER];
+    for (uint64_t at = 0; at < count;) {
+        const uint64_t run = draw_run(d, &stream);
+        draw_fiber(d, index, &stream);
+        for (int n = 0; n < x->shape.order; n++)
+            if (!is_pooled(d, n))
+                index[n] = draw_index(d, n, window * WINDOW + at, &stream);
+        for (uint64_t i = 0; i < run && at < count; i++, at++) {
+            uint32_t *along = &index[s->run_mode];
+            if (i > 0 && (s->run_scattered || is_even(d, s->run_mode)))
+                *along = draw_index(d, s->run_mode, window * WINDOW + at, &stream);
+            else if (i > 0)
+                *along = *along + 1 < x->shape.dims[s->run_mode] ? *along + 1 : 0;
+            for (int n = 0; n < x->shape.order; n++)
+                x->index[n][at] = index[n];
+        }
+    }
+}
+
+/* x[0..count) = the first draws of a window of places that are all equally likely. */
+static void spread_window(const struct drawer *d, uint64_t window, uint64_t count, struct coo *x)
+{
+    struct random_stream stream = random_stream_at(d->seed, STREAM_SPREAD, window);
+    for (uint64_t i = 0; i < count; i++)
+        for (int n = 0; n < x->shape.order; n++)
+            x->index[n][i] = (uint32_t)((uint128)random_next(&stream) * x->shape.dims[n] >> 64);
+}
+
+/* How many draws there are: skewed ones, then evenly spread ones. */
+struct draws {
+    uint64_t skewed, spread;
+};
+
+static uint64_t windows_of(uint64_t draws)
+{
+    return (draws + WINDOW - 1) / WINDOW;
+}
+
+/* *x = the draws of window number `window` of them all, of which the spread ones come last. */
+static void make_window(const struct drawer *d, const struct draws *draws, uint64_t window,
+                        struct coo *x)
+{
+    const uint64_t skewed = windows_of(draws->skewed);
+    const uint64_t own = window < skewed ? window : window - skewed;
+    const uint64_t left = (window < skewed ? draws->skewed : draws->spread) - own * WINDOW;
+    x->nnz = left < WINDOW ? left : WINDOW;
+    (window < skewed ? draw_window : spread_window)(d, own, x->nnz, x);
+}
+
+/* A number that is always the same for the same place, but otherwise random. */
+static uint64_t hash_place(const struct drawer *d, const struct coo *x, uint64_t i)
+{
+    uint64_t hash = random_mix(d->seed);
+    for (int n = 0; n < x->shape.order; n++)
+        hash = random_mix(hash ^ x->index[n][i]);
+    return hash;
+}
+
+/* --- memory --- */
+
+/* What each thread makes windows in: (threads) tensors of WINDOW places without values. */
+struct workshop {
+    int threads;
+    struct coo *window; /* owned, as are the arrays */
+};
+
+static void workshop_free(struct workshop *w)
+{
+    for (int t = 0; w->window && t < w->threads; t++)
+        coo_free(&w->window[t]);
+    memory_free(w->window);
+}
+
+static enum status workshop_create(struct workshop *w, const struct shape *shape,
+                                   struct error *error)
+{
+    *w = (struct workshop){.threads = omp_get_max_threads()};
+    w->window = memory_zeros((size_t)w->threads, sizeof *w->window, error);
+    for (int t = 0; w->window && t < w->threads; t++)
+        if (coo_create(&w->window[t], shape, WINDOW, error) != STATUS_OK)
+            break;
+    return error->status;
+}
+
+/* --- how many draws --- */
+
+/* The places among the draws, or of more than SAMPLE nonzeros a random sample of them: those whose
+ * hash is at most `most`. A table with open addressing that all threads fill. */
+struct census {
+    uint64_t most;
+    double every;    /* a sampled place stands for so many            */
+    uint64_t target; /* of sampled places                             */
+    uint64_t slots;  /* a power of two, four times the target or more */
+    uint64_t *hash;  /* (slots) of a place; 0: none; owned            */
+    uint64_t *first; /* (slots) the first draw of the place; owned    */
+};
+
+static uint64_t census_slots(uint64_t nnz)
+{
+    uint64_t slots = 256;
+    while (slots < 4 * (nnz < SAMPLE ? nnz : SAMPLE))
+        slots *= 2;
+    return slots;
+}
+
+static void census_free(struct census *c)
+{
+    memory_free(c->hash);
+    memory_free(c->first);
+}
+
+static enum status census_create(struct census *c, uint64_t nnz, struct error *error)
+{
+    *c = (struct census){.most = UINT64_MAX, .every = 1, .target = nnz, .slots = census_slots(nnz)};
+    if (nnz > SAMPLE) {
+        c->every = (double)nnz / SAMPLE;
+        c->most = (uint64_t)(0x1p64 / c->every);
+        c->target = SAMPLE;
+    }
+    c->hash = memory_zeros(c->slots, sizeof *c->hash, error);
+    c->first = c->hash ? memory_array(c->slots, sizeof *c->first, error) : NULL;
+    if (c->first)
+        memset(c->first, 0xff, c->slots * sizeof *c->first);
+    return error->status;
+}
+
+static void census_add(struct census *c, uint64_t hash, uint64_t draw)
+{
+    uint64_t slot = random_mix(hash) & (c->slots - 1);
+    if (hash > c->most)
+        return;
+    hash += hash == 0;
+    for (;; slot = (slot + 1) & (c->slots - 1)) {
+        uint64_t found = __atomic_load_n(&c->hash[slot], __ATOMIC_RELAXED);
+        if (found == 0 && __atomic_compare_exchange_n(&c->hash[slot], &found, hash, false,
+                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            break;
+        if (found == hash)
+            break;
+    }
+    uint64_t first = __atomic_load_n(&c->first[slot], __ATOMIC_RELAXED);
+    while (draw < first && !__atomic_compare_exchange_n(&c->first[slot], &first, draw, false,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+/* Moves the first draws of all places to the front of c->first; the census is over then. Returns
+ * their number. */
+static uint64_t census_list(struct census *c)
+{
+    uint64_t count = 0;
+    for (uint64_t slot = 0; slot < c->slots; slot++)
+        if (c->hash[slot] != 0)
+            c->first[count++] = c->first[slot];
     return count;
 }
 
-/* Adds the places that are missing, spread evenly over the free ones. */
-static void fill_up(struct worker *w, uint64_t number, const struct planned_part *part)
+static uint64_t census_count(const struct census *c)
 {
-    struct key_set *set = &w->set;
-    const struct part_sampler *p = w->sampler;
-    if (set->count == part->count)
-        return;
-    if (alto_box_places(&p->sampler->layout, &p->part->box) <= 2 * part->count) {
-        key_set_fill(set, list_places(p, set->drawn), part->line_bits, part->count);
-        return;
-    }
-    for (uint64_t round = 0; set->count < part->count; round++) {
-        uint64_t draws = part->count - set->count + (part->count - set->count) / 4 + 16;
-        part_sampler_spread(p, round, number, set->drawn, draws);
-        key_set_fill(set, draws, part->line_bits, part->count);
-    }
+    uint64_t count = 0;
+#pragma omp parallel for schedule(static) reduction(+ : count)
+    for (uint64_t slot = 0; slot < c->slots; slot++)
+        count += c->hash[slot] != 0;
+    return count;
 }
 
-static enum status make_part(struct worker *w, const struct sampler *s, uint64_t number,
-                             const struct planned_part *part, struct error *error)
+/* Adds the draws from number *made of their kind on, and moves *made behind them. */
+static void census_draws(struct census *c, const struct drawer *d, const struct workshop *shop,
+                         struct draws *draws, bool spread, uint64_t count)
 {
-    struct sampler_part place = planned_part_expand(s, part);
-    TRY(key_set_clear(&w->set, part->count + most_draws(part->count), error));
-    part_sampler_open(w->sampler, s, &place);
-    draw_distinct(w, number, part);
-    fill_up(w, number, part);
-    return STATUS_OK;
-}
-
-/* Writes the nonzeros of a part to x, from nonzero `at` on. Values are counts: 1 with probability
- * 1/2, 2 with 1/4, and so on, always the same for the same place. */
-static void put_part(const struct key_set *set, const struct sampler *s, struct coo *x, uint64_t at)
-{
-    uint64_t salt = random_mix(s->seed);
-    for (uint64_t i = 0; i < set->count; i++) {
-        coordinate_key key = alto_keys_key(&s->line, set->key[i]);
-        for (int n = 0; n < x->shape.order; n++)
-            x->index[n][at + i] = (uint32_t)key_coordinate(&s->layout, key, n);
-        uint64_t bits = random_mix((uint64_t)key ^ random_mix((uint64_t)(key >> 64) + salt));
-        x->value[at + i] = 1 + __builtin_ctzll(bits | UINT64_C(1) << 62);
+    const uint64_t before = spread ? draws->spread : draws->skewed;
+    *(spread ? &draws->spread : &draws->skewed) += count;
+    const uint64_t skewed = windows_of(draws->skewed);
+    const uint64_t first = (spread ? skewed : 0) + before / WINDOW;
+    const uint64_t last = spread ? skewed + windows_of(draws->spread) : skewed;
+#pragma omp parallel for schedule(dynamic) num_threads(shop->threads)
+    for (uint64_t w = first; w < last; w++) {
+        struct coo *x = &shop->window[omp_get_thread_num()];
+        make_window(d, draws, w, x);
+        for (uint64_t i = w == first ? before % WINDOW : 0; i < x->nnz; i++) {
+            const uint64_t own = spread ? draws->skewed + (w - skewed) * WINDOW : w * WINDOW;
+            census_add(c, hash_place(d, x, i), own + i);
+        }
     }
 }
 
-/* --- all parts --- */
+static int compare_numbers(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* *draws = how many draws give spec->nnz places. Where hardly any new places come, since the
+ * frequent indices are used up, the others are spread. */
+static enum status count_draws(const struct drawer *d, const struct workshop *shop,
+                               struct draws *draws, struct error *error)
+{
+    struct census c;
+    uint64_t found = 0;
+    double yield = 1;
+    bool spread = false;
+    *draws = (struct draws){0, 0};
+    TRY_OR(done, census_create(&c, d->spec->nnz, error));
+    while (found < c.target && !(spread && c.every > 1 && yield < FULL)) {
+        const uint64_t before = found;
+        const double most = 2 * (double)c.target * c.every;
+        const double wanted = (double)(c.target - found) * c.every / fmax(yield, 1e-6) * 1.1 + 16;
+        const uint64_t count = (uint64_t)fmin(wanted, most);
+        census_draws(&c, d, shop, draws, spread, count);
+        found = census_count(&c);
+        yield = (double)(found - before) * c.every / (double)count;
+        if (!spread && yield < LEAST_YIELD) {
+            spread = true;
+            yield = 1;
+        }
+    }
+    if (census_list(&c) > c.target) {
+        qsort(c.first, found, sizeof *c.first, compare_numbers);
+        const uint64_t all = c.first[c.target]; /* the draw that would be one place too many */
+        draws->spread = all > draws->skewed ? all - draws->skewed : 0;
+        draws->skewed = all < draws->skewed ? all : draws->skewed;
+    }
+done:
+    census_free(&c);
+    return error->status;
+}
+
+/* --- all nonzeros --- */
 
 struct maker {
-    const struct sampler *sampler;
-    const struct generate_plan *plan;
-    struct worker *worker; /* (threads); owned */
-    int threads;
-    struct coo x;    /* nonzeros that wait to be passed on; x.nnz is the room; owned */
-    uint64_t filled; /* nonzeros in x                                                */
+    const struct drawer *drawer;
+    struct workshop shop;
+    struct draws draws;
+    struct line_encoder alto;
+    struct coo x;         /* places that wait to be handed over; x.nnz is the room; owned */
+    uint64_t filled;      /* places in x                                                  */
+    uint64_t first, last; /* keys of the range of the line that is made                   */
+    uint64_t *key;        /* (threads x WINDOW) of places of windows; owned               */
+    uint64_t *upper;      /* (threads x WINDOW); owned                                    */
 };
 
 static void maker_free(struct maker *m)
 {
-    for (int t = 0; m->worker && t < m->threads; t++) {
-        memory_free(m->worker[t].sampler);
-        key_set_free(&m->worker[t].set);
-    }
-    memory_free(m->worker);
+    workshop_free(&m->shop);
+    line_encoder_free(&m->alto);
     coo_free(&m->x);
+    memory_free(m->key);
+    memory_free(m->upper);
 }
 
-/* Allocates for all threads, each with a few parts, or fewer parts where `memory` is less. */
-static enum status maker_create(struct maker *m, const struct sampler *s,
-                                const struct generate_plan *plan, uint64_t memory,
+/* Bytes for each place of x, and for what threads make windows in. */
+static double place_bytes(int order)
+{
+    return (double)coo_bytes(order, 1) + PLACE_SORT_BYTES;
+}
+
+static double window_bytes(int order)
+{
+    return omp_get_max_threads() * (double)WINDOW * ((double)coo_bytes(order, 1) + 16);
+}
+
+static enum status check_memory(const struct generate_spec *spec, uint64_t memory,
                                 struct error *error)
 {
-    *m = (struct maker){.sampler = s, .plan = plan, .threads = omp_get_max_threads()};
-    double entry = 4.0 * s->layout.shape.order + 8, threads = m->threads;
-    double largest = (double)plan->largest;
-    double fixed =
-        threads * (3 * 2.5 * sizeof(coordinate_key) * largest + sizeof *m->worker->sampler) +
-        (double)s->pool.position.count * 24 + (double)plan->room * sizeof *plan->part;
-    double least = fixed + entry * (GENERATE_PIECE + largest);
-    if (least > (double)memory)
+    const int order = spec->shape.order;
+    const double places = fmin(2 * ((double)spec->nnz + WINDOW), 6.0 * GENERATE_PIECE);
+    const double needed = fmax(window_bytes(order) + places * place_bytes(order),
+                               16.0 * (double)census_slots(spec->nnz));
+    if (needed > (double)memory)
         return error_set(error, STATUS_MEMORY,
                          "%s of memory are needed to make the tensor, %s may be used",
-                         NUMBER_SIZE(number_whole(least)), NUMBER_SIZE(memory));
-    double room = GENERATE_PIECE + threads * PARTS_PER_THREAD * largest;
-    double fit = ((double)memory - fixed) / entry;
-    m->worker = memory_zeros((size_t)m->threads, sizeof *m->worker, error);
-    if (!m->worker)
-        return error->status;
-    for (int t = 0; t < m->threads; t++) {
-        m->worker[t].sampler = memory_zeros(1, sizeof *m->worker[t].sampler, error);
-        if (!m->worker[t].sampler)
-            return error->status;
-    }
-    return coo_create(&m->x, &s->layout.shape, (uint64_t)(room < fit ? room : fit), error);
-}
-
-/* Makes parts [first, last), for which x has room. */
-static enum status make_parts(struct maker *m, uint64_t first, uint64_t last, struct error *error)
-{
-    const struct planned_part *part = m->plan->part;
-    struct error worst = {0};
-#pragma omp parallel for schedule(dynamic) num_threads(m->threads)
-    for (uint64_t i = first; i < last; i++) {
-        struct worker *w = &m->worker[omp_get_thread_num()];
-        struct error own = {0};
-        if (part[i].count == 0)
-            continue;
-        if (make_part(w, m->sampler, i, &part[i], &own) != STATUS_OK) {
-#pragma omp critical(generate_skewed)
-            error_set(&worst, own.status, "%s", own.message);
-            continue;
-        }
-        put_part(&w->set, m->sampler, &m->x, m->filled + part[i].first - part[first].first);
-    }
-    if (worst.status != STATUS_OK)
-        return error_set(error, worst.status, "%s", worst.message);
-    m->filled += part[last - 1].first + part[last - 1].count - part[first].first;
+                         NUMBER_SIZE(number_whole(needed)), NUMBER_SIZE(memory));
     return STATUS_OK;
 }
 
-/* Hands over all nonzeros, or multiples of GENERATE_PIECE, and keeps the rest. */
-static enum status hand_over(struct maker *m, const struct generate_run *run, bool all,
+/* With room for all draws, or for as many as the memory holds. */
+static enum status maker_create(struct maker *m, uint64_t memory, struct error *error)
+{
+    const struct shape *shape = &m->drawer->spec->shape;
+    const double all = (double)(m->draws.skewed + m->draws.spread + 2 * WINDOW);
+    const double fit = ((double)memory - window_bytes(shape->order)) / place_bytes(shape->order);
+    struct ordering alto;
+    ordering_create(&alto, ORDERING_ALTO, shape, 64);
+    TRY(line_encoder_create(&m->alto, &alto, error));
+    m->key = memory_array((size_t)m->shop.threads * WINDOW, sizeof *m->key, error);
+    m->upper =
+        m->key ? memory_array((size_t)m->shop.threads * WINDOW, sizeof *m->upper, error) : NULL;
+    if (!m->upper)
+        return error->status;
+    return coo_create(&m->x, shape, (uint64_t)fmin(all, fit), error);
+}
+
+/* key[0..count) = the upper 64 bits of the lines of places [first, first + count) of x. */
+static void line_keys(const struct maker *m, const struct coo *x, uint64_t first, uint64_t count,
+                      uint64_t *key, uint64_t *upper)
+{
+    const int bits = m->alto.ordering.line_bits, top = bits > 64 ? (bits - 1) / 64 : 0;
+    line_encoder_words(&m->alto, x, top > 0 ? top - 1 : 0, first, count, key);
+    if (top == 0)
+        return;
+    const int of_upper = bits - 64 * top; /* 1 to 64 */
+    line_encoder_words(&m->alto, x, top, first, count, upper);
+    for (uint64_t i = 0; i < count; i++)
+        key[i] = of_upper == 64 ? upper[i] : key[i] >> of_upper | upper[i] << (64 - of_upper);
+}
+
+/* Adds the places of a window that are in the range; there is room. */
+static void add_window(struct maker *m, uint64_t window)
+{
+    const int thread = omp_get_thread_num();
+    struct coo *x = &m->shop.window[thread];
+    uint64_t *key = m->key + (size_t)thread * WINDOW, kept = 0, at;
+    make_window(m->drawer, &m->draws, window, x);
+    line_keys(m, x, 0, x->nnz, key, m->upper + (size_t)thread * WINDOW);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        if (key[i] >= m->first && key[i] <= m->last)
+            key[kept++] = i; /* kept <= i: a key that was read */
+#pragma omp atomic capture
+    {
+        at = m->filled;
+        m->filled += kept;
+    }
+    for (int n = 0; n < x->shape.order; n++)
+        for (uint64_t k = 0; k < kept; k++)
+            m->x.index[n][at + k] = x->index[n][key[k]];
+}
+
+static uint64_t key_at(const struct maker *m, uint64_t i)
+{
+    uint64_t key, upper;
+    line_keys(m, &m->x, i, 1, &key, &upper);
+    return key;
+}
+
+/* Sorts the places in x and drops repeated ones. Where more than half of the room stays taken, the
+ * range ends earlier from now on: the upper half of the places goes. */
+static enum status tidy(struct maker *m, struct error *error)
+{
+    struct coo x = m->x; /* borrows the arrays */
+    x.nnz = m->filled;
+    TRY(place_sort(&x, &m->alto.ordering, error));
+    m->filled = x.nnz;
+    if (m->filled <= m->x.nnz / 2)
+        return STATUS_OK;
+    uint64_t middle = m->filled / 2;
+    const uint64_t key = key_at(m, middle);
+    while (middle > 0 && key_at(m, middle - 1) == key)
+        middle--;
+    if (middle == 0 || key_at(m, middle - 1) < m->first)
+        return error_set(error, STATUS_MEMORY,
+                         "more than %s of memory are needed to make the tensor",
+                         NUMBER_SIZE(coo_bytes(m->x.shape.order, m->x.nnz)));
+    m->filled = middle;
+    m->last = key_at(m, middle - 1);
+    return STATUS_OK;
+}
+
+/* Fills x with all places of the range that begins at m->first, in order. */
+static enum status make_range(struct maker *m, struct error *error)
+{
+    const uint64_t windows = windows_of(m->draws.skewed) + windows_of(m->draws.spread);
+    m->last = UINT64_MAX;
+    for (uint64_t w = 0; w < windows;) {
+        const uint64_t room = (m->x.nnz - m->filled) / WINDOW;
+        const uint64_t end = w + room < windows ? w + room : windows;
+        if (end < windows && (room == 0 || m->x.nnz - m->filled < m->x.nnz / 4)) {
+            TRY(tidy(m, error));
+            continue;
+        }
+#pragma omp parallel for schedule(dynamic) num_threads(m->shop.threads)
+        for (uint64_t i = w; i < end; i++)
+            add_window(m, i);
+        w = end;
+    }
+    struct coo x = m->x;
+    x.nnz = m->filled;
+    place_sort(&x, &m->alto.ordering, error);
+    m->filled = x.nnz;
+    return error->status;
+}
+
+/* Gives the first `count` places their values and hands them over. Values are counts: 1 with
+ * probability 1/2, 2 with 1/4, and so on. */
+static enum status hand_over(struct maker *m, const struct generate_run *run, uint64_t count,
                              struct error *error)
 {
     struct coo piece = m->x; /* borrows the arrays */
-    piece.nnz = all ? m->filled : m->filled / GENERATE_PIECE * GENERATE_PIECE;
-    if (piece.nnz == 0)
-        return STATUS_OK;
-    uint64_t passed = piece.nnz, left = m->filled - passed;
-    TRY(run->take(run->context, &piece, error));
+    piece.nnz = count;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t bits = random_mix(hash_place(m->drawer, &piece, i));
+        piece.value[i] = 1 + __builtin_ctzll(bits | UINT64_C(1) << 62);
+    }
+    if (count > 0)
+        TRY(run->take(run->context, &piece, error));
     for (int n = 0; n < m->x.shape.order; n++)
-        memmove(m->x.index[n], m->x.index[n] + passed, left * sizeof *m->x.index[n]);
-    memmove(m->x.value, m->x.value + passed, left * sizeof *m->x.value);
-    m->filled = left;
+        memmove(m->x.index[n], m->x.index[n] + count, (m->filled - count) * sizeof *m->x.index[n]);
+    m->filled -= count;
     return STATUS_OK;
 }
 
-static enum status make_all(struct maker *m, const struct generate_run *run, uint64_t nnz,
-                            struct error *error)
+/* Makes and hands over one range of the line after the other. */
+static enum status make_all(struct maker *m, const struct generate_run *run, struct error *error)
 {
     uint64_t done = 0;
-    for (uint64_t i = 0; i < m->plan->count;) {
-        uint64_t first = i, room = m->x.nnz - m->filled, begun = 0;
-        while (i < m->plan->count && begun + m->plan->part[i].count <= room)
-            begun += m->plan->part[i++].count;
-        TRY(make_parts(m, first, i, error));
-        TRY(hand_over(m, run, i == m->plan->count, error));
-        done += begun;
-        progress_update(run->progress, (double)done / (double)nnz, "%.1f million nonzeros",
-                        (double)done / 1e6);
+    for (bool all = false; !all; m->first = m->last + 1) {
+        TRY(make_range(m, error));
+        all = m->last == UINT64_MAX;
+        const uint64_t count = all ? m->filled : m->filled / GENERATE_PIECE * GENERATE_PIECE;
+        TRY(hand_over(m, run, count, error));
+        done += count;
+        progress_update(run->progress, fmin((double)done / (double)m->drawer->spec->nnz, 1),
+                        "%.1f million nonzeros", (double)done / 1e6);
     }
-    return STATUS_OK;
-}
-
-static enum status check_pool(const struct generate_spec *spec, uint64_t memory,
-                              struct error *error)
-{
-    double pool = (double)fiber_pool_count(spec) * FIBER_POOL_BYTES;
-    if (pool > (double)memory)
-        return error_set(error, STATUS_MEMORY,
-                         "the combinations of fibers take %s of memory, %s may be used",
-                         NUMBER_SIZE(number_whole(pool)), NUMBER_SIZE(memory));
     return STATUS_OK;
 }
 
 enum status generate_skewed(const struct generate_spec *spec, const struct generate_run *run,
                             struct error *error)
 {
-    struct generate_plan plan = {0};
     struct maker maker = {0};
-    TRY(check_size(spec, error));
-    TRY(check_skew(spec, error));
-    TRY(check_pool(spec, run->memory, error));
-    struct sampler *sampler = memory_zeros(1, sizeof *sampler, error);
-    if (!sampler)
+    TRY(generate_check(spec, error));
+    TRY(check_memory(spec, run->memory, error));
+    struct drawer *drawer = memory_zeros(1, sizeof *drawer, error);
+    if (!drawer)
         return error->status;
-    TRY_OR(done, sampler_create(sampler, spec, run->seed, error));
-    TRY_OR(done, generate_plan_create(&plan, sampler, spec->nnz, error));
-    TRY_OR(done, maker_create(&maker, sampler, &plan, run->memory, error));
-    make_all(&maker, run, spec->nnz, error);
+    drawer_create(drawer, spec, run->seed);
+    maker.drawer = drawer;
+    TRY_OR(done, workshop_create(&maker.shop, &spec->shape, error));
+    TRY_OR(done, count_draws(drawer, &maker.shop, &maker.draws, error));
+    TRY_OR(done, maker_create(&maker, run->memory, error));
+    make_all(&maker, run, error);
 done:
     maker_free(&maker);
-    generate_plan_free(&plan);
-    sampler_free(sampler);
-    memory_free(sampler);
+    memory_free(drawer);
     return error->status;
 }

@@ -40,9 +40,9 @@ load cli_helpers
 }
 
 @test "a tensor that fits into no memory is made within the limit" {
-    "$BLCO" generate x.blco -q --force --preset vast --scale 0.3 -t 2 --host-memory 32M
+    "$BLCO" generate x.blco -q --force --preset vast --scale 0.1 -t 2 --host-memory 32M
     command -v /usr/bin/time >/dev/null || skip "no time(1)"
-    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" generate y.blco -q --force --preset vast --scale 0.3 -t 2 --host-memory 32M
+    run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" generate y.blco -q --force --preset vast --scale 0.1 -t 2 --host-memory 32M
     peak=$stderr
     run -0 --separate-stderr /usr/bin/time -f %M "$BLCO" --version # what the program and its libraries take
     [[ $BLCO == *asan* || $BLCO == *tsan* ]] || [ $((peak - stderr)) -lt 42000 ]
@@ -121,11 +121,10 @@ load cli_helpers
         fails 2 "--runs: '$runs', expected" generate x.tns "${size[@]}" --runs $runs
     done
     fails 2 "--header: 'x', expected none, dims or sptensor" generate x.tns "${size[@]}" --header x
-    fails 2 "150 bits for an index, at most 128" generate x.tns --dims 1000000000x1000000000x1000000000x1000000000x1000000000 --nnz 3
+    "$BLCO" generate wide.tns -q --dims 1000000000x1000000000x1000000000x1000000000x1000000000 --nnz 3 && [ "$(wc -l <wide.tns)" -eq 3 ]
     fails 3 "TB of memory to make" generate x.tns --dims 4294967295,4294967295 --nnz 100000000000 --planted-rank 2
     fails 3 "of memory to make, 2.00 MB may be used" generate x.tns --dims 60,50,40 --nnz 100000 --planted-rank 3 --host-memory 2M
     fails 3 "MB of memory are needed to make the tensor, 875 kB may be used" generate x.tns --preset chicago --host-memory 1M
-    fails 3 "the combinations of fibers take" generate x.blco --preset reddit --host-memory 1G
     fails 2 "--header is for text, but x.blco is not" generate x.blco "${size[@]}" --header dims
     fails 2 "--index-base is for text, but x.blco is not" generate x.blco "${size[@]}" --index-base 0
     fails 5 "none/x.tns: cannot be written" generate none/x.tns "${size[@]}" -q

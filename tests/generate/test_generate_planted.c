@@ -182,7 +182,7 @@ static void unfolding_squares(const struct coo *x, int mode, double *product_sq,
 static void test_collinear(void **state)
 {
     (void)state;
-    static const double cosines[] = {0, 0.5, 0.95};
+    static const double cosines[] = {0, 0.5, 0.95, 0.9999};
     static const struct generate_plant shapes[] = {
         {{3, {12, 9, 10}}, 1080, 4, 0, false, 0, 0},  {{3, {40, 30, 20}}, 1000, 5, 0, false, 0, 0},
         {{4, {6, 5, 7, 8}}, 1680, 5, 0, false, 0, 0}, {{2, {20, 30}}, 300, 3, 0, false, 0, 0},
@@ -225,6 +225,39 @@ static void test_collinear_noise(void **state)
     check_near(sqrt(noise / coo_norm_sq(&x)), 0.05, 0.001);
     coo_free(&x);
     coo_free(&y);
+}
+
+/* Counts: at the places of the model, each number as often as Poisson variables with the model's
+ * values for their rates have it, within five standard deviations. */
+static void test_counts(void **state)
+{
+    (void)state;
+    static const double means[] = {0.03, 1, 7.5, 33, 100};
+    for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
+        struct generate_plant of = {{3, {30, 25, 20}}, 4000, 1, 0, false, 0, 0};
+        struct coo x = planted(&of, 6);
+        of.counts = means[m];
+        struct coo y = planted(&of, 6);
+        double sum = 0;
+        for (uint64_t i = 0; i < x.nnz; i++)
+            sum += x.value[i];
+        for (int k = 1; k < 300; k++) {
+            double found = 0, expected = 0;
+            for (uint64_t i = 0; i < y.nnz; i++)
+                found += y.value[i] == k;
+            for (uint64_t i = 0; i < x.nnz; i++) {
+                const double rate = means[m] * (double)x.nnz / sum * x.value[i];
+                expected += exp(k * log(rate) - rate - lgamma(k + 1.0));
+            }
+            if (!(fabs(found - expected) <= 5 * sqrt(expected) + 3))
+                fail_msg("mean %g: %d drawn %g times, expected %g", means[m], k, found, expected);
+        }
+        for (uint64_t i = 0; i < y.nnz; i++)
+            assert_true(y.value[i] >= 1 && y.value[i] == floor(y.value[i]));
+        assert_true(y.nnz <= x.nnz);
+        coo_free(&x);
+        coo_free(&y);
+    }
 }
 
 static void test_refused(void **state)
@@ -273,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_planted_noise),
         cmocka_unit_test(test_collinear),
         cmocka_unit_test(test_collinear_noise),
+        cmocka_unit_test(test_counts),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_allocation_failures),
     };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "generate/generate_parse.h"
+#include "generate/generate.h"
 
 typedef enum status parse(const char *text, struct generate_spec *spec, struct error *error);
 

@@ -1,0 +1,261 @@
+/* What a skewed tensor is to be: the options that say it, presets, and what is refused. */
+#include "generate/generate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "generate/place_sort.h"
+
+/* Parses the number at *text, which `separator` or the end must follow, and moves *text past the
+ * separator. False if there is no such number. */
+static bool take_number(const char **text, char separator, double *value)
+{
+    const char *rest = number_parse(*text, *text + strlen(*text), value);
+    if (!rest || (*rest && *rest != separator) || !isfinite(*value))
+        return false;
+    *text = *rest ? rest + 1 : rest;
+    return true;
+}
+
+static bool take_count(const char **text, const char *separators, uint64_t *value)
+{
+    const char *rest = number_parse_unsigned(*text, *text + strlen(*text), value);
+    if (!rest || !*rest || !strchr(separators, *rest) || *value == UINT64_MAX)
+        return false; /* UINT64_MAX stands for all larger numbers */
+    *text = rest + 1;
+    return true;
+}
+
+/* "0.5,even,1" */
+enum status generate_parse_skew(const char *text, struct generate_spec *spec, struct error *error)
+{
+    const char *rest = text;
+    for (int n = 0; n < spec->shape.order; n++) {
+        size_t word = strcspn(rest, ",");
+        bool last = n == spec->shape.order - 1;
+        if (word == 4 && strncmp(rest, "even", word) == 0) {
+            spec->skew.exponent[n] = GENERATE_EVEN;
+            rest += rest[word] ? word + 1 : word;
+        } else if (!take_number(&rest, ',', &spec->skew.exponent[n]) ||
+                   spec->skew.exponent[n] < 0) {
+            break;
+        }
+        bool more = rest[0] || rest[-1] == ',';
+        if (more == last)
+            break;
+        if (last)
+            return STATUS_OK;
+    }
+    return error_set(error, STATUS_INPUT,
+                     "--skew: '%s', expected %d Zipf exponents of 0 or more, or `even`, as "
+                     "0.5,even,1",
+                     text, spec->shape.order);
+}
+
+/* Parses "100000:3,4:1.5" into the members of *skew; false if the text is nothing such. */
+static bool take_fibers(const char *rest, uint64_t order, struct generate_skew *skew)
+{
+    skew->pool_modes = 0;
+    if (!take_count(&rest, ":", &skew->pool) || skew->pool == 0)
+        return false;
+    for (bool more = true; more;) {
+        uint64_t mode = 0;
+        const char *end = number_parse_unsigned(rest, rest + strlen(rest), &mode);
+        if (!end || mode < 1 || mode > order || skew->pool_modes >> (mode - 1) & 1)
+            return false;
+        skew->pool_modes |= UINT32_C(1) << (mode - 1);
+        more = *end == ',';
+        rest = more ? end + 1 : end;
+    }
+    if (*rest != ':')
+        return *rest == '\0';
+    rest++;
+    return take_number(&rest, '\0', &skew->pool_exponent);
+}
+
+enum status generate_parse_fibers(const char *text, struct generate_spec *spec, struct error *error)
+{
+    if (!take_fibers(text, (uint64_t)spec->shape.order, &spec->skew))
+        return error_set(
+            error, STATUS_INPUT,
+            "--fibers: '%s', expected the number of combinations, different modes from 1 to %d "
+            "and perhaps a Zipf exponent, as 100000:1,2:0.5",
+            text, spec->shape.order);
+    return STATUS_OK;
+}
+
+/* Likewise "2:0.5:4" or "2:0.5:4:scattered". */
+static bool take_runs(const char *rest, uint64_t order, struct generate_skew *skew)
+{
+    uint64_t mode = 0;
+    if (!take_count(&rest, ":", &mode) || mode < 1 || mode > order)
+        return false;
+    skew->run_mode = (int)mode - 1;
+    if (!take_number(&rest, ':', &skew->run_fraction))
+        return false;
+    if (!take_number(&rest, ':', &skew->run_length))
+        return false;
+    if (skew->run_fraction < 0 || skew->run_fraction > 1 || skew->run_length < 1)
+        return false;
+    skew->run_scattered = strcmp(rest, "scattered") == 0;
+    return skew->run_scattered || (*rest == '\0' && rest[-1] != ':');
+}
+
+enum status generate_parse_runs(const char *text, struct generate_spec *spec, struct error *error)
+{
+    if (!take_runs(text, (uint64_t)spec->shape.order, &spec->skew))
+        return error_set(error, STATUS_INPUT,
+                         "--runs: '%s', expected a mode from 1 to %d, a fraction from 0 to 1, a "
+                         "mean length of 1 or more and perhaps `scattered`, as 2:0.5:4",
+                         text, spec->shape.order);
+    return STATUS_OK;
+}
+
+static enum status check_skew(const struct generate_spec *spec, struct error *error)
+{
+    const struct generate_skew *s = &spec->skew;
+    for (int n = 0; n < spec->shape.order; n++)
+        if (s->exponent[n] != GENERATE_EVEN &&
+            !(s->exponent[n] >= 0 && s->exponent[n] <= GENERATE_MOST_SKEW))
+            return error_set(error, STATUS_INPUT, "skew: Zipf exponent %g, expected 0 to %g",
+                             s->exponent[n], GENERATE_MOST_SKEW);
+    if (s->pool > MAX_NNZ || (s->pool > 0 && s->pool_modes == 0) ||
+        (uint64_t)s->pool_modes >> spec->shape.order != 0)
+        return error_set(error, STATUS_INPUT,
+                         "fibers: expected up to %ju combinations of some of the %d modes",
+                         (uintmax_t)MAX_NNZ, spec->shape.order);
+    if (!(s->pool_exponent >= 0 && s->pool_exponent <= GENERATE_MOST_SKEW))
+        return error_set(error, STATUS_INPUT, "fibers: Zipf exponent %g, expected 0 to %g",
+                         s->pool_exponent, GENERATE_MOST_SKEW);
+    if (!(s->run_fraction >= 0 && s->run_fraction <= 1))
+        return error_set(error, STATUS_INPUT, "runs: fraction %g, expected 0 to 1",
+                         s->run_fraction);
+    if (s->run_fraction > 0 && (s->run_mode < 0 || s->run_mode >= spec->shape.order))
+        return error_set(error, STATUS_INPUT, "runs: mode %d, expected 1 to %d", s->run_mode + 1,
+                         spec->shape.order);
+    if (s->run_fraction > 0 && !(s->run_length >= 1 && isfinite(s->run_length)))
+        return error_set(error, STATUS_INPUT, "runs: length %g, expected 1 or more", s->run_length);
+    return STATUS_OK;
+}
+
+enum status generate_check(const struct generate_spec *spec, struct error *error)
+{
+    const uint64_t places = place_count(&spec->shape);
+    if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
+        return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
+                         (uintmax_t)spec->nnz, (uintmax_t)MAX_NNZ);
+    if (places < spec->nnz)
+        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
+                         (uintmax_t)spec->nnz, (uintmax_t)places);
+    return check_skew(spec, error);
+}
+
+#define EVEN    GENERATE_EVEN
+#define MODE(n) (UINT32_C(1) << (n))
+
+/* Lengths and numbers of nonzeros are the published ones. The exponents were fitted to the
+ * published numbers of nonempty fibers and slices; those of the last three are guesses. */
+const struct generate_preset generate_presets[] = {
+    {"nips",
+     {{4, {2482, 2862, 14036, 17}},
+      3101609,
+      {.exponent = {0.1, 0.65, 1.0, 0.2},
+       .pool = 5600,
+       .pool_modes = MODE(0) | MODE(1) | MODE(3),
+       .pool_exponent = 0.4}}},
+    {"uber",
+     {{4, {183, 24, 1140, 1717}},
+      3309490,
+      {.exponent = {0.1, 0.35, 0.85, 0.85},
+       .pool = 100000,
+       .pool_modes = MODE(2) | MODE(3),
+       .pool_exponent = 1.0,
+       .run_mode = 0,
+       .run_fraction = 0.2,
+       .run_length = 2}}},
+    {"chicago",
+     {{4, {6186, 24, 77, 32}},
+      5330673,
+      {.exponent = {0.05, 0.25, 0.4, 0.9}, .run_mode = 0, .run_fraction = 0.1, .run_length = 2}}},
+    {"vast",
+     {{3, {165427, 11374, 2}},
+      26021945,
+      {.exponent = {0.42, 0.3, 4.0}, .run_mode = 0, .run_fraction = 0.6, .run_length = 6}}},
+    {"darpa",
+     {{3, {22476, 22476, 23776223}},
+      28436033,
+      {.exponent = {1.0, 1.0, EVEN},
+       .pool = 400000,
+       .pool_modes = MODE(0) | MODE(1),
+       .pool_exponent = 0.9,
+       .run_mode = 2,
+       .run_fraction = 0.5,
+       .run_length = 4}}},
+    {"enron",
+     {{4, {6066, 5699, 244268, 1176}},
+      54202099,
+      {.exponent = {0.75, 0.6, 0.95, 0.2},
+       .pool = 4300000,
+       .pool_modes = MODE(0) | MODE(2),
+       .pool_exponent = 0.6,
+       .run_mode = 1,
+       .run_fraction = 0.5,
+       .run_length = 3,
+       .run_scattered = true}}},
+    {"nell2",
+     {{3, {12092, 9184, 28818}},
+      76879419,
+      {.exponent = {0.45, 0.85, 0.48},
+       .pool = 32000000,
+       .pool_modes = MODE(0) | MODE(2),
+       .pool_exponent = 0.65}}},
+    {"fb-m",
+     {{3, {23344784, 23344784, 166}},
+      99546551,
+      {.exponent = {0.3, 0.75, 0.9},
+       .run_mode = 1,
+       .run_fraction = 0.7,
+       .run_length = 4,
+       .run_scattered = true}}},
+    {"flickr",
+     {{4, {319686, 28153045, 1607191, 731}},
+      112890310,
+      {.exponent = {0.7, EVEN, 0.85, 0.3},
+       .pool = 28153045,
+       .pool_modes = MODE(0) | MODE(1) | MODE(3),
+       .pool_exponent = 0.42}}},
+    {"delicious",
+     {{4, {532924, 17262471, 2480308, 1443}},
+      140126181,
+      {.exponent = {0.5, 0.6, 0.85, 0.3},
+       .pool = 50000000,
+       .pool_modes = MODE(0) | MODE(1) | MODE(3),
+       .pool_exponent = 0.2}}},
+    {"nell1",
+     {{3, {2902330, 2143368, 25495389}},
+      143599552,
+      {.exponent = {0.6, 0.6, 0.6},
+       .pool = 40000000,
+       .pool_modes = MODE(0) | MODE(1),
+       .pool_exponent = 0.5}}},
+    {"amazon", /* reviewer, product, word: a review's words come together */
+     {{3, {4821207, 1774269, 1805187}},
+      1741809018,
+      {.exponent = {0.5, 0.6, 0.9},
+       .pool = 34000000,
+       .pool_modes = MODE(0) | MODE(1),
+       .pool_exponent = 0.3}}},
+    {"patents", /* year, term, term: half of a year's pairs of terms occur in other years, too */
+     {{3, {46, 239172, 239172}},
+      3596640708,
+      {.exponent = {0.1, 0.5, 0.5}, .run_mode = 0, .run_fraction = 0.5, .run_length = 4}}},
+    {"reddit", /* user, forum, word: a user's words in one forum */
+     {{3, {8211298, 176962, 8116559}},
+      4687474081,
+      {.exponent = {0.6, 0.9, 0.95},
+       .pool = 60000000,
+       .pool_modes = MODE(0) | MODE(1),
+       .pool_exponent = 0.5}}},
+    {0},
+};
