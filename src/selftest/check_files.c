@@ -68,9 +68,10 @@ done:
     return error->status;
 }
 
-enum status check_tensor_files(const struct selftest_place *p, struct verdict *f,
+enum status check_tensor_files(const struct selftest_place *p, int which, struct verdict *f,
                                struct error *error)
 {
+    (void)which;
     static const char *const names[] = {"tensor.tns", "tensor.tns.gz", "tensor.blco"};
     struct coo x;
     TRY_OR(done, make_sorted(&x, error));
@@ -111,9 +112,10 @@ done:
     return error->status;
 }
 
-enum status check_model_files(const struct selftest_place *p, struct verdict *f,
+enum status check_model_files(const struct selftest_place *p, int which, struct verdict *f,
                               struct error *error)
 {
+    (void)which;
     static const struct shape shape = {3, {70, 1, 40}};
     struct ktensor k;
     TRY(ktensor_create(&k, &shape, 5, error));

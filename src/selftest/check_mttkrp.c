@@ -138,46 +138,27 @@ done:
     return error->status;
 }
 
-static enum status check_cases(const struct selftest_place *p, const struct ways *ways,
-                               struct verdict *f, struct error *error)
+/* Every case with every conflict resolution, or streamed in several ways. */
+enum status check_mttkrp(const struct selftest_place *p, int which, struct verdict *f,
+                         struct error *error)
 {
-    for (int i = 0; i < ways->cases; i++)
-        TRY(check_case(p, &cases[i], ways, f, error));
-    return STATUS_OK;
-}
-
-/* Every case with every conflict resolution. */
-static enum status check_mttkrp(const struct selftest_place *p, enum precision_policy precision,
-                                struct verdict *f, struct error *error)
-{
-    struct ways ways = {.precision = precision, .cases = CASES};
-    for (int c = CONFLICT_AUTO; c <= CONFLICT_ATOMIC; c++)
-        ways.way[ways.count++].conflict = (enum conflict)c;
-    return check_cases(p, &ways, f, error);
-}
-
-enum status check_mttkrp_double(const struct selftest_place *p, struct verdict *f,
-                                struct error *error)
-{
-    return check_mttkrp(p, POLICY_DOUBLE, f, error);
-}
-
-enum status check_mttkrp_single(const struct selftest_place *p, struct verdict *f,
-                                struct error *error)
-{
-    return check_mttkrp(p, POLICY_SINGLE, f, error);
-}
-
-enum status check_mttkrp_streamed(const struct selftest_place *p, struct verdict *f,
-                                  struct error *error)
-{
-    static const struct ways ways = {
-        .precision = POLICY_DOUBLE,
+    static const struct ways all = {.cases = CASES,
+                                    .count = 5,
+                                    .way = {{.conflict = CONFLICT_AUTO},
+                                            {.conflict = CONFLICT_ORDERED},
+                                            {.conflict = CONFLICT_HIERARCHICAL},
+                                            {.conflict = CONFLICT_REGISTER},
+                                            {.conflict = CONFLICT_ATOMIC}}};
+    static const struct ways streamed = {
         .cases = SHORT_CASES,
         .count = 4,
         .way = {{CONFLICT_AUTO, {.streamed = true, .one_copy = true}},
                 {CONFLICT_AUTO, {.streamed = true, .replicas_at_once = true}},
                 {CONFLICT_ORDERED, {.streamed = true}},
                 {CONFLICT_REGISTER, {.streamed = true}}}};
-    return check_cases(p, &ways, f, error);
+    struct ways ways = which == MTTKRP_STREAMED ? streamed : all;
+    ways.precision = which == MTTKRP_SINGLE ? POLICY_SINGLE : POLICY_DOUBLE;
+    for (int i = 0; i < ways.cases; i++)
+        TRY(check_case(p, &cases[i], &ways, f, error));
+    return STATUS_OK;
 }

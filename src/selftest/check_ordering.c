@@ -27,8 +27,10 @@ static void compare_blocks(const struct blco *b, struct verdict *f)
     }
 }
 
-enum status check_ordering(const struct selftest_place *p, struct verdict *f, struct error *error)
+enum status check_ordering(const struct selftest_place *p, int which, struct verdict *f,
+                           struct error *error)
 {
+    (void)which;
     (void)p;
     static const struct shape shape = {3, {4, 4, 4}};
     static const struct blco_options options = {.kind = ORDERING_ALTO, .index_bits = 5};

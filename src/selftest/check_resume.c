@@ -42,8 +42,10 @@ static void compare(const struct selftest_place *p, struct verdict *f,
     verdict_same_model(f, &in_two->model, &in_one->model, tolerance, "model after resuming");
 }
 
-enum status check_resume(const struct selftest_place *p, struct verdict *f, struct error *error)
+enum status check_resume(const struct selftest_place *p, int which, struct verdict *f,
+                         struct error *error)
 {
+    (void)which;
     static const struct shape shape = {3, {60, 52, 90}};
     struct coo x = {0};
     struct ktensor start = {0};

@@ -14,22 +14,23 @@
 
 static const struct {
     const char *name;
-    selftest_check *run;
+    selftest_function *run;
+    int which;
     unsigned where;
 } checks[] = {
-    {"orderings (BLCO paper, figure 6)", check_ordering, NO_BACKEND},
-    {"tensor files: text, gzip, .blco", check_tensor_files, NO_BACKEND | FILES},
-    {"model files: text, npy, ktns", check_model_files, NO_BACKEND | FILES},
-    {"MTTKRP, double precision", check_mttkrp_double, ALONE},
-    {"MTTKRP, single precision", check_mttkrp_single, ALONE},
-    {"MTTKRP of a streamed tensor", check_mttkrp_streamed, DEVICE},
-    {"2x2 matrix multiplication, rank 1", check_multiplication, ALONE | TOGETHER},
-    {"2x2 matrix multiplication, rank 7", check_strassen, ALONE | TOGETHER},
-    {"superdiagonal, ranks 1 to 4", check_superdiagonal, ALONE | TOGETHER},
-    {"planted models, dense", check_planted_dense, ALONE | TOGETHER},
-    {"planted model, sparse", check_planted_sparse, ALONE | TOGETHER},
-    {"counts, Poisson loss", check_counts, ALONE | TOGETHER},
-    {"resumed from a checkpoint", check_resume, ALONE | TOGETHER | FILES},
+    {"orderings (BLCO paper, figure 6)", check_ordering, 0, NO_BACKEND},
+    {"tensor files: text, gzip, .blco", check_tensor_files, 0, NO_BACKEND | FILES},
+    {"model files: text, npy, ktns", check_model_files, 0, NO_BACKEND | FILES},
+    {"MTTKRP, double precision", check_mttkrp, MTTKRP_DOUBLE, ALONE},
+    {"MTTKRP, single precision", check_mttkrp, MTTKRP_SINGLE, ALONE},
+    {"MTTKRP of a streamed tensor", check_mttkrp, MTTKRP_STREAMED, DEVICE},
+    {"2x2 matrix multiplication, rank 1", check_runs, RUNS_MULTIPLICATION, ALONE | TOGETHER},
+    {"2x2 matrix multiplication, rank 7", check_runs, RUNS_STRASSEN, ALONE | TOGETHER},
+    {"superdiagonal, ranks 1 to 4", check_runs, RUNS_SUPERDIAGONAL, ALONE | TOGETHER},
+    {"planted models, dense", check_runs, RUNS_DENSE, ALONE | TOGETHER},
+    {"planted model, sparse", check_runs, RUNS_SPARSE, ALONE | TOGETHER},
+    {"counts, Poisson loss", check_runs, RUNS_COUNTS, ALONE | TOGETHER},
+    {"resumed from a checkpoint", check_resume, 0, ALONE | TOGETHER | FILES},
 };
 
 #define CHECKS ((int)(sizeof checks / sizeof *checks))
@@ -81,7 +82,7 @@ static enum status run_check(struct selftest *t, int number, const struct selfte
     const double start = clock_now();
     struct verdict f = {.shown = t->verbose ? t->out : NULL};
     const char *wrong = f.wrong;
-    checks[number].run(p, &f, error);
+    checks[number].run(p, checks[number].which, &f, error);
     if (error->status == STATUS_OK && f.left_out[0]) {
         if (place_compares(p))
             tell_left_out(t, number, where, f.left_out);

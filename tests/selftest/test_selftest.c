@@ -234,7 +234,7 @@ static void test_not_streamed(void **state)
     struct verdict f = {0};
     struct error error = {0};
     const struct selftest_place place = {.kind = &backend_host};
-    assert_int_equal(check_mttkrp_streamed(&place, &f, &error), STATUS_MEMORY);
+    assert_int_equal(check_mttkrp(&place, MTTKRP_STREAMED, &f, &error), STATUS_MEMORY);
 }
 
 static void test_no_folder(void **state)
@@ -289,8 +289,14 @@ static void test_verdict(void **state)
 static void test_allocation_failures(void **state)
 {
     (void)state;
-    static selftest_check *const checks[] = {check_ordering, check_model_files, check_superdiagonal,
-                                             check_counts, check_resume};
+    static const struct {
+        selftest_function *run;
+        int which;
+    } checks[] = {{check_ordering, 0},
+                  {check_model_files, 0},
+                  {check_runs, RUNS_SUPERDIAGONAL},
+                  {check_runs, RUNS_COUNTS},
+                  {check_resume, 0}};
     struct error none = {0};
     const struct selftest_place place = {
         .kind = &backend_host, .comm = comm_self(&none), .folder = scratch_folder};
@@ -301,7 +307,7 @@ static void test_allocation_failures(void **state)
             struct verdict f = {0};
             struct error error = {0};
             memory_hook_set(k);
-            enum status status = checks[i](&place, &f, &error);
+            enum status status = checks[i].run(&place, checks[i].which, &f, &error);
             fired = memory_hook_fired();
             memory_hook_set(-1);
             assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
