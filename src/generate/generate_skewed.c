@@ -17,9 +17,9 @@
 #include "generate/permutation.h"
 #include "generate/place_sort.h"
 
-#define WINDOW      16384 /* draws of one random stream, which one thread makes in a row */
-#define ZIPF_STEPS  1024
-#define ZIPF_EXACT  16
+#define WINDOW      16384       /* draws of one random stream, which one thread makes in a row */
+#define ZIPF_STEPS  1024        /* of a table of quantiles                        */
+#define ZIPF_EXACT  16          /* of them, the last ones: computed without it    */
 #define SAMPLE      (1 << 18)   /* places that are counted; of more, a random sample           */
 #define LEAST_YIELD (1.0 / 128) /* new places a draw; with fewer, the rest is drawn evenly    */
 #define FULL        (1.0 / 512) /* as few new places: nearly every place of the tensor is drawn */
@@ -37,7 +37,7 @@ struct zipf {
     double quantile[ZIPF_STEPS + 1]; /* x, of each step of the probability */
 };
 
-/* The x above which are 1 - u of the integral from 1 to the length + 1. */
+/* The x up to which the integral has a share u of that from 1 to the length + 1. */
 static double zipf_quantile(const struct zipf *z, double u)
 {
     const double slope = 1 - z->exponent, end = (double)z->length + 1;

@@ -376,7 +376,7 @@ struct plan_tensor file_for_plan(const struct blco_file *file)
                                 .segment_nnz = file->header->segment_nnz};
 }
 
-struct plan_tensor input_for_plan(const struct tensor_input *input)
+static struct plan_tensor input_for_plan(const struct tensor_input *input)
 {
     return input->unread ? file_for_plan(&input->file)
                          : (struct plan_tensor){.shape = input->x.shape,

@@ -85,9 +85,8 @@ void rank_tensor_take_hash(struct rank_tensor *t);
  */
 struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t, bool by_rows);
 
-/* The tensor of an open .blco file, or that of an open input, as a plan for one rank sees it. */
+/* The tensor of an open .blco file as a plan for one rank sees it. */
 struct plan_tensor file_for_plan(const struct blco_file *file);
-struct plan_tensor input_for_plan(const struct tensor_input *input);
 
 /* Frees the nonzeros, or closes their file; grid, part and rows stay. */
 void rank_tensor_free_nonzeros(struct rank_tensor *t);
