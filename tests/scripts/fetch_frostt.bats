@@ -14,7 +14,7 @@ files() {
     gzip -c "$DATA/matmul-2x2x2.tns" >served/matrix-multiplication/matmul_2-2-2.tns.gz
 }
 
-# serve [--whole]: starts the server, whose requests go into the file log.
+# serve [OPTION]: starts the server, whose requests go into the file log.
 serve() {
     : >log
     "$ROOT/tests/support/range_server" "$PWD/served" "$PWD/log" "$@" 3>&- &
@@ -105,6 +105,24 @@ fetch() {
     fetch matmul_2-2-2
     [ "$status" -eq 0 ]
     cmp matmul_2-2-2.tns.gz served/matrix-multiplication/matmul_2-2-2.tns.gz
+}
+
+@test "fetch-frostt: a length from a server is a number or is refused, and never a command" {
+    files
+    local length
+    # shellcheck disable=SC2016 # what a shell would run
+    for length in '0+PATH[$(touch${IFS}touched)]' 12bytes 1e3 9999999999999999999; do
+        serve "--length=$length"
+        fetch matmul_2-2-2
+        [ "$status" -eq 1 ]
+        [[ $output == "fetch-frostt: $FROSTT_URL/"*": the server gives a length of $length, expected a number of bytes" ]]
+        [ ! -e touched ]
+        kill "$server"
+    done
+    # Zeros in front do not make a number octal.
+    serve --length=00"$(stat -c %s served/matrix-multiplication/matmul_2-2-2.tns.gz)"
+    fetch matmul_2-2-2
+    [ "$status" -eq 0 ]
 }
 
 @test "fetch-frostt: a damaged file, one of another order, one that is not there" {
