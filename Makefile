@@ -1,7 +1,8 @@
-# blco: `make` builds build/blco, with the CUDA backend where nvcc is at hand (CUDA=0 leaves it out), and
-# build/blco-mpi.so where mpicc is at hand (MPI=0 leaves it out).
+# blco: `make` builds build/blco, with the CUDA backend where nvcc works (CUDA=0 leaves it out), and
+# build/blco-mpi.so where mpicc does (MPI=0 leaves it out). At its end it says what was left out, and why.
 #
 #   make                 build/blco; CFLAGS, LDFLAGS and NVCCFLAGS come after our own flags
+#   make HERE=1          the same for the GPU of this machine only; without one no code for GPUs
 #   make check           all tests that need no GPU
 #   make test T=NAME     builds and runs one test: a program (T=test_plan) or a bats file (T=cli_cpd)
 #   make debug           build/debug/blco, without optimisation, for a debugger (host backend only)
@@ -23,14 +24,35 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 NVCC    ?= $(shell command -v nvcc)
-CUDA    ?= $(if $(NVCC),1,0)
 MPICC   ?= $(shell command -v mpicc)
-MPI     ?= $(if $(MPICC),1,0)
 VERSION := 0.1.0
 COMMIT  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
+# Why a part of the program is left out; nothing where it is built. A compiler may be there without its header.
+HASH    := \#
+COMMA   := ,
+FAILS    = $(shell echo '$(HASH)include <$2>' | $1 - >/dev/null 2>&1 || echo it)
+GPUS     = $(shell nvidia-smi -L 2>/dev/null | grep '^GPU ')
+NO_CUDA  = $(if $(NVCC),$(if $(HERE),$(if $(GPUS),,nvidia-smi shows none in this machine))$(if \
+             $(call FAILS,$(NVCC) -x cu -E,cuda_runtime.h), $(NVCC) does not compile a file with cuda_runtime.h),no nvcc is on the PATH)
+NO_MPI   = $(if $(MPICC),$(if $(call FAILS,$(MPICC) -x c -fsyntax-only,mpi.h),$(MPICC) does not compile a file \
+             with mpi.h$(COMMA) which libopenmpi-dev or libmpich-dev has),no mpicc is on the PATH)
+ifdef HERE
+  ARCH ?= native
+endif
+ifdef MPI
+  NO_MPI := $(if $(filter 1,$(MPI)),,MPI=$(MPI) was given)
+endif
+ifdef CUDA
+  NO_CUDA := $(if $(filter 1,$(CUDA)),,CUDA=$(CUDA) was given)
+else ifdef VARIANT
+  NO_CUDA := $(if $(filter-out cuda,$(VARIANT)),VARIANT=$(VARIANT) was given)
+endif
+NO_CUDA := $(strip $(NO_CUDA))
+NO_MPI  := $(strip $(NO_MPI))
+
 # VARIANT is set by targets such as asan and debug only; objects of each variant live apart.
-VARIANT ?= $(if $(filter 1,$(CUDA)),cuda,host)
+VARIANT ?= $(if $(NO_CUDA),host,cuda)
 O       := build/$(VARIANT)
 
 CC       := gcc
@@ -153,7 +175,7 @@ endif
 
 # The plugin that makes ranks of processes; a process on its own never loads MPI. The plugin uses the
 # program's functions, which EXPORT shows to the plugin.
-PLUGIN         := $(if $(filter 1,$(MPI)),$O/blco-mpi.so)
+PLUGIN         := $(if $(NO_MPI),,$O/blco-mpi.so)
 PLUGIN_OBJECTS := $(patsubst %.c,$O/%.o,$(wildcard src/comm/mpi/*.c))
 EXPORT         := -rdynamic
 MPI_TESTS      := $(patsubst %.c,$O/%,$(shell find tests -name 'mpi_*.c'))
@@ -168,6 +190,9 @@ all: blco
 blco: $O/blco $(PLUGIN)
 	$(if $(PLUGIN),,rm -f build/blco-mpi.so $O/blco-mpi.so)
 	install -m 755 $^ build
+	$(if $(NO_CUDA),echo 'left out: GPUs ($(NO_CUDA))')
+	$(if $(NO_MPI),echo 'left out: MPI ($(NO_MPI))')
+	$(if $(HERE),echo 'built for this machine; what nvcc can build for all GPUs: make')
 
 .PHONY: program
 program: $O/blco $(PLUGIN)
@@ -341,7 +366,6 @@ deb: blco
 
 # The program of the wheel looks for libraries in the wheel, and in the wheels of NVIDIA beside it. An
 # RPATH, unlike a RUNPATH, also serves the libraries of these libraries.
-COMMA        := ,
 NVIDIA_LIBS  := cu13/lib cublas/lib cusolver/lib nccl/lib
 WHEEL_RPATH  := $$ORIGIN/../lib$(subst $() ,,$(NVIDIA_LIBS:%=:$$ORIGIN/../../nvidia/%))
 

@@ -37,6 +37,34 @@ of_program() { grep -E '^(OMPI_CC|[^ ]*(gcc|cc|mpicc)) '; }
     done
 }
 
+# stub NAME: a program that runs the shell commands of standard input.
+stub() { { echo '#!/bin/sh' && cat; } >"$1" && chmod +x "$1"; }
+
+@test "make: a compiler without its header leaves its part out, and make says so at its end" {
+    stub mpicc <<<'exec gcc -nostdinc "$@"'
+    stub nvcc <<<'exit 1'
+    run -0 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T -u MPI -u CUDA make --no-print-directory -n -B -C "$ROOT" MPICC="$PWD/mpicc" NVCC="$PWD/nvcc" blco
+    [[ $output != *"-o build/host/blco-mpi.so"* ]]
+    [[ ${lines[-2]} == "echo 'left out: GPUs ($PWD/nvcc does not compile a file with cuda_runtime.h)'" ]]
+    [[ ${lines[-1]} == "echo 'left out: MPI ($PWD/mpicc does not compile a file with mpi.h, which libopenmpi-dev or libmpich-dev has)'" ]]
+    make_says MPI=1 MPICC="$PWD/mpicc" blco >commands
+    grep -q -- '-o build/host/blco-mpi.so' commands
+}
+
+@test "make HERE=1: code for the GPU of this machine, and none without one" {
+    stub nvcc <<<'case $* in *--list-gpu-code*) printf "sm_75\nsm_90\n" ;; esac'
+    stub nvidia-smi <<<'echo "No devices were found"'
+    here() { PATH=$PWD:$PATH env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T -u CUDA -u ARCH make -n -B -C "$ROOT" MPI=0 V=1 HERE=1 blco >commands; }
+    here
+    run -1 grep -E '^[^ ]*nvcc ' commands
+    grep -qF "left out: GPUs (nvidia-smi shows none in this machine)" commands
+    grep -q 'for all GPUs: make' commands
+    stub nvidia-smi <<<'echo "GPU 0: a card (UUID: 1)"'
+    here
+    grep -q '^[^ ]*nvcc .* -arch=native ' commands
+    run -1 grep -qF "left out: GPUs" commands
+}
+
 @test "make test: NAME is the name of a test" {
     run -2 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -C "$ROOT" CUDA=0 test
     [[ $output == *"T=NAME is missing"* ]]
