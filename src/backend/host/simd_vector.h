@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define INLINE static inline __attribute__((always_inline))
+#define APART  static __attribute__((noinline)) /* what runs seldom: one copy in a file */
 
 /* A loop over the vectors of a tile. Where GCC unrolls such a loop late, GCC keeps the arrays that
  * the loop works on in memory. */
