@@ -4,8 +4,10 @@
 #include <math.h>
 
 #include "als/precision_switch.h"
+#include "base/printable.h"
 
-#define PRINTED 5e-10 /* half of the last digit of a fit that is printed */
+#define FINDING_LABEL 256   /* bytes of a name that a sentence has, at most: 64 characters */
+#define PRINTED       5e-10 /* half of the last digit of a fit that is printed */
 
 static const char *plural(uint64_t count)
 {
@@ -39,17 +41,31 @@ void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor
     findings_advise(f, "blco convert --keep-zeros keeps them");
 }
 
-static void find_empty_slices(struct findings *f, const struct known_rows *known,
-                              const struct shape *shape, const struct problem *problem)
+static bool is_unlisted_known(const struct problem *problem)
 {
-    char list[FINDING_TEXT / 2] = "";
+    return problem->unlisted.weighed && problem->unlisted.weight > 0;
+}
+
+static void find_empty_slices(struct findings *f, const struct known_rows *known,
+                              const struct shape *shape, const struct problem *problem,
+                              const char *const label[MAX_ORDER])
+{
+    char list[FINDING_TEXT / 2] = "", name[FINDING_LABEL + 3], number[24];
     size_t used = 0;
     for (int n = 0; n < shape->order; n++) {
-        const uint64_t empty = shape->dims[n] - known->rows[n];
-        if (empty > 0 && !problem->rules.fixed[n])
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%ju of the %ju of mode %d",
-                                     used > 0 ? ", " : "", (uintmax_t)empty,
-                                     (uintmax_t)shape->dims[n], n + 1);
+        const uint64_t rows = shape->dims[n];
+        const uint64_t empty =
+            is_unlisted_known(problem) ? known->unknown[n] : rows - known->rows[n];
+        if (empty == 0 || problem->rules.fixed[n])
+            continue;
+        snprintf(number, sizeof number, "%ju", (uintmax_t)known->first[n] + 1);
+        if (label[n])
+            snprintf(name, sizeof name, "'%.*s'", (int)printable_cut(label[n], FINDING_LABEL / 4),
+                     label[n]);
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%ju of the %ju of mode %d (%s%s)",
+                             used > 0 ? ", " : "", (uintmax_t)empty, (uintmax_t)rows, n + 1,
+                             empty > 1 ? "the first is " : "", label[n] ? name : number);
     }
     if (used > 0)
         findings_add(f, FINDING_EMPTY_SLICES, false,
@@ -71,11 +87,11 @@ static uint64_t unknowns_of(const struct known_rows *known, int order,
 }
 
 void find_in_known(struct findings *f, const struct known_rows *known, const struct shape *shape,
-                   const struct problem *problem)
+                   const struct problem *problem, const char *const label[MAX_ORDER])
 {
     const uint64_t unknowns = unknowns_of(known, shape->order, problem);
-    find_empty_slices(f, known, shape, problem);
-    if (known->entries >= unknowns)
+    find_empty_slices(f, known, shape, problem, label);
+    if (is_unlisted_known(problem) || known->entries >= unknowns)
         return;
     findings_add(
         f, FINDING_FEW_ENTRIES, true,

@@ -14,10 +14,12 @@ void find_in_shape(struct findings *f, const struct shape *shape, const struct p
 /* Where listed zeros count: how many the file of this name lacks. */
 void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor);
 
-/* Where unlisted entries are unknown: slices of modes that are not fixed in which nothing is known,
- * and whether the entries are too few for the model. */
+/* Slices of modes that are not fixed in which nothing is known, and, where unlisted entries are
+ * unknown, whether the entries are too few for the model. Where unlisted entries have a weight,
+ * they are known; but a slice whose listed entries are all unknown is worth a word. label[n]: the
+ * printable name of the first such slice of mode n, or NULL. */
 void find_in_known(struct findings *f, const struct known_rows *known, const struct shape *shape,
-                   const struct problem *problem);
+                   const struct problem *problem, const char *const label[MAX_ORDER]);
 
 /* Whether single precision does not resolve the tolerance. */
 void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance);

@@ -333,32 +333,41 @@ static void test_few_entries(void **state)
 {
     (void)state;
     const struct shape shape = {3, {12, 6, 33}};
-    struct known_rows known = {.entries = 4 * (12 + 5 + 30 - 2), .rows = {12, 5, 30}};
+    struct known_rows known = {.entries = 4 * (12 + 5 + 30 - 2),
+                               .rows = {12, 5, 30},
+                               .unknown = {0, 0, 2},
+                               .first = {NO_ROW, 2, 30}};
+    const char *label[MAX_ORDER] = {NULL};
     struct problem problem = {.rank = 4};
     struct findings f = {0};
-    find_in_known(&f, &known, &shape, &problem);
+    find_in_known(&f, &known, &shape, &problem, label);
     known.entries--;
-    find_in_known(&f, &known, &shape, &problem);
+    find_in_known(&f, &known, &shape, &problem, label);
     problem.rules.fixed[0] = problem.rules.fixed[2] = true; /* no scale is free */
     known.entries = 4 * 5;
-    find_in_known(&f, &known, &shape, &problem);
+    find_in_known(&f, &known, &shape, &problem, label);
     known.rows[1] = 6;
-    find_in_known(&f, &known, &shape, &problem);
+    find_in_known(&f, &known, &shape, &problem, label);
     problem.loss = LOSS_POISSON; /* a ridge is for squares alone */
-    find_in_known(&f, &known, &shape, &problem);
+    find_in_known(&f, &known, &shape, &problem, label);
+    problem = (struct problem){.unlisted = {.weighed = true, .weight = .5}};
+    label[2] = "Zürich";
+    find_in_known(&f, &known, &shape, &problem, label);
     SAYS(&f,
-         "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2, 3 of the "
-         "33 of mode 3",
-         "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2, 3 of the "
-         "33 of mode 3",
+         "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2 (3), 3 of "
+         "the 33 of mode 3 (the first is 31)",
+         "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2 (3), 3 of "
+         "the 33 of mode 3 (the first is 31)",
          "warning: the known entries (179) are fewer than the unknowns of the model (180), which "
          "may "
          "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1 --ridge auto",
-         "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2",
+         "some slices have no known entry, and their rows become 0: 1 of the 6 of mode 2 (3)",
          "warning: the known entries (20) are fewer than the unknowns of the model (24), which may "
          "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1 --ridge auto",
          "warning: the known entries (20) are fewer than the unknowns of the model (24), which may "
-         "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1");
+         "fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1",
+         "some slices have no known entry, and their rows become 0: 2 of the 33 of mode 3 (the "
+         "first is 'Zürich')");
 }
 
 /* Two components, of which the second has this score in the halves; each half has made a start that

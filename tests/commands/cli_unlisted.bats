@@ -115,12 +115,17 @@ half() {
 @test "slices without a known entry are named, and too few entries for the model" {
     awk '!/^#/ && $1 != 3 && $2 % 5 && $3 > 1' "$DATA/planted.tns" >some.tns
     cpd some.tns -r 2 --backend host --nowrite -i 3 --unlisted unknown
-    empty() { awk -v mode="$1" '{ rows[$mode]; if ($mode > most) most = $mode } END { print most - length(rows) " of the " most }' some.tns; }
-    grep -qxF "some slices have no known entry, and their rows become 0: $(empty 1) of mode 1, $(empty 2) of mode 2, $(empty 3) of mode 3" messages
+    empty() { awk -v mode="$1" '{ rows[$mode]; if ($mode > most) most = $mode } END { for (first = 1; first in rows; first++); n = most - length(rows); print n " of the " most " of mode " mode " (" (n > 1 ? "the first is " : "") first ")" }' some.tns; }
+    grep -qxF "some slices have no known entry, and their rows become 0: $(empty 1), $(empty 2), $(empty 3)" messages
     run ! grep "fewer than" messages
     cp messages one
     cpd some.tns -r 2 --backend host --nowrite -i 3 --unlisted 0.1
     run ! grep "no known entry" messages
+    awk '{ print $1, $2, $3, $1 == 2 || $1 == 4 ? "nan" : $4 }' some.tns >nan.tns
+    local rows=$(sort -n some.tns | tail -n 1 | cut -d ' ' -f 1)
+    seq "$rows" | sed 's/^4$/four/; s/^2$/the second/' >nan.mode1.map
+    cpd nan.tns -r 2 --backend host --nowrite -i 3
+    grep -qxF "some slices have no known entry, and their rows become 0: 2 of the $rows of mode 1 (the first is 'the second')" messages
     head -n 70 some.tns >few.tns
     cpd few.tns -r 4 --backend host --nowrite -i 3 --unlisted unknown --record r.json
     grep -qE "^warning: the known entries \(70\) are fewer than the unknowns of the model \([0-9]+\), which may fit them and mean nothing elsewhere; try a lower rank, or --holdout 0.1 --ridge auto$" messages

@@ -5,6 +5,8 @@
 #include "als/split_half.h"
 #include "base/clock.h"
 #include "base/machine.h"
+#include "base/memory.h"
+#include "base/printable.h"
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
@@ -231,21 +233,47 @@ static enum status prepare(struct work *w, struct error *error)
                            error);
 }
 
-/* Where unlisted entries are unknown: whether enough is known. A GPU that takes the nonzeros from a
- * file keeps them to itself. */
+/* Finds slices of which nothing is known; by their names, where they have such. */
+static enum status find_known(struct work *w, const struct problem *p,
+                              const struct known_rows *known, struct error *error)
+{
+    const struct shape *shape = &w->tensor->shape;
+    struct cpd_results *results = &w->job->results;
+    char *text[MAX_ORDER] = {NULL};
+    for (int n = 0; n < shape->order; n++) {
+        const char *label = known->first[n] < shape->dims[n]
+                                ? labels_get(&results->names, n, known->first[n])
+                                : NULL;
+        const size_t room = label ? PRINTABLE_ROOM(strlen(label)) : 0;
+        text[n] = label ? memory_array(room, 1, error) : NULL;
+        if (text[n])
+            printable(label, text[n], room);
+    }
+    if (error->status == STATUS_OK) {
+        find_in_known(&results->findings, known, shape, p, (const char *const *)text);
+        cpd_show_findings(results, w->progress);
+    }
+    for (int n = 0; n < shape->order; n++)
+        memory_free(text[n]);
+    return error->status;
+}
+
+/* Where unlisted or listed entries are unknown: whether enough is known. A GPU that takes the
+ * nonzeros from a file keeps them to itself. */
 static enum status look_at_known(struct work *w, struct error *error)
 {
-    const struct problem *p = &settings_of(w)->common.options.problem;
-    struct cpd_results *results = &w->job->results;
+    const struct backend_options options = make_options(w);
+    const struct problem *p = &options.problem;
+    const bool all = p->unlisted.weight == 0;
     struct known_rows known;
-    if (!p->unlisted.weighed || p->unlisted.weight > 0 || w->tensor->input.unread)
+    if (!p->unlisted.weighed || w->tensor->input.unread)
         return STATUS_OK;
-    TRY(known_rows_count(&known, w->tensor, error));
-    if (w->comm->rank > 0)
+    if (!all && w->tensor->listed.unknown == 0 && p->holdout.share == 0)
         return STATUS_OK;
-    find_in_known(&results->findings, &known, &w->tensor->shape, p);
-    cpd_show_findings(results, w->progress);
-    return STATUS_OK;
+    TRY(known_rows_count(&known, w->tensor, all, error));
+    if (w->comm->rank == 0)
+        find_known(w, p, &known, error);
+    return comm_allreduce_error(w->comm, error);
 }
 
 /* Finds out which tensor it is, with its hash where a checkpoint or the record must know. Ranks
