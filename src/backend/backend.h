@@ -75,7 +75,9 @@ enum status backend_open(struct backend *b, const struct backend_kind *kind, con
 enum status backend_load(struct backend *b, const struct ktensor *k, struct error *error);
 
 /* The same at the beginning of a run of ALS: the factor matrices have the precision in which the
- * run begins, until backend_widen. */
+ * run begins, until backend_widen. A power of two, the same for all weights, makes the largest
+ * about
+ * ||X||, unless all modes are fixed. */
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error);
 
 /* backend_begin with the random model of ktensor_randomise, which the backend makes itself, bit for

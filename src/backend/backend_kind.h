@@ -70,6 +70,8 @@ struct backend_built {
                                 * one where the device turned out to have less room            */
     struct mode_groups groups; /* modes that share partial products  */
     uint64_t nnz;              /* the nonzeros that are here         */
+    double norm_sq;            /* ||X||^2, of all ranks; the tensor may have been scaled (struct
+                                * tensor_source)                     */
     struct backend_mttkrp_kernel kernel[MAX_ORDER]; /* of each mode */
     struct backend_seconds { /* of the stages; 0 where there was none                            */
         double upload, presort, alto;

@@ -10,16 +10,36 @@
 #include "base/memory.h"
 #include "ranks/model_arrange.h"
 
-/* The weights are divided by 2^exponent, as the tensor is; those of a random model are 1. */
-static enum status load(struct backend *b, struct model_source from, struct error *error)
+/* The exponent of the power of two by which the weights of a start, the largest of them `most`, are
+ * multiplied: what a run does with zeros (numerics/nonneg.h) then does not depend on the unit of
+ * the values. */
+static int exponent_of_start(struct backend *b, double most)
+{
+    struct backend_built built;
+    b->seam->ops->built(b->seam->state, &built);
+    return most > 0 && isfinite(most) ? ilogb(sqrt(built.norm_sq)) - ilogb(most) : 0;
+}
+
+/* The weights are divided by 2^exponent, as the tensor is; those of a start say nothing but how
+ * large components are beside each other, and those of a random one are equal. Where all modes are
+ * fixed, nothing starts. */
+static enum status load(struct backend *b, struct model_source from, bool starts,
+                        struct error *error)
 {
     const struct problem *p = &b->options.problem;
     struct seam *s = b->seam;
-    double *lambda = memory_array(p->rank, sizeof *lambda, error);
+    double *lambda = memory_array(p->rank, sizeof *lambda, error), most = 0;
+    int exponent = -s->exponent;
     if (!lambda)
         return error->status;
+    for (uint64_t r = 0; r < p->rank; r++) {
+        lambda[r] = from.k ? from.k->lambda[r] : 1;
+        most = fmax(most, fabs(lambda[r]));
+    }
+    if (starts && mode_rules_last(&p->rules, b->order) >= 0)
+        exponent = exponent_of_start(b, most);
     for (uint64_t r = 0; r < p->rank; r++)
-        lambda[r] = ldexp(from.k ? from.k->lambda[r] : 1, -s->exponent);
+        lambda[r] = ldexp(lambda[r], exponent);
     from.lambda = lambda;
     s->last = (struct last_operation){.op = OP_LOAD};
     for (int n = 0; n < b->order; n++) {
@@ -40,14 +60,14 @@ enum status backend_load(struct backend *b, const struct ktensor *k, struct erro
 {
     const struct model_source from = {.k = k,
                                       .precision = precision_last(b->options.problem.precision)};
-    return load(b, from, error);
+    return load(b, from, false, error);
 }
 
 enum status backend_begin(struct backend *b, const struct ktensor *k, struct error *error)
 {
     const struct model_source from = {.k = k,
                                       .precision = precision_first(b->options.problem.precision)};
-    return load(b, from, error);
+    return load(b, from, true, error);
 }
 
 enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_t seed,
@@ -55,7 +75,7 @@ enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_
 {
     const struct model_source from = {
         .init = init, .seed = seed, .precision = precision_first(b->options.problem.precision)};
-    return load(b, from, error);
+    return load(b, from, true, error);
 }
 
 enum status backend_resume(struct backend *b, const struct ktensor *k,
@@ -66,7 +86,7 @@ enum status backend_resume(struct backend *b, const struct ktensor *k,
                                       .carried = carried,
                                       .precision = policy == POLICY_AUTO ? carried->precision
                                                                          : precision_last(policy)};
-    return load(b, from, error);
+    return load(b, from, false, error);
 }
 
 enum status backend_widen(struct backend *b, struct error *error)

@@ -66,6 +66,64 @@ static void test_scaled_values(void **state)
     coo_free(&x);
 }
 
+/* Five sweeps of a nonnegative model, from a start whose weights are 1, on the tensor times
+ * 2^exponent. */
+static void iterate_nonneg(const struct backend_kind *kind, struct coo *x,
+                           enum precision_policy precision, int exponent, struct ktensor *k)
+{
+    struct error error = {0};
+    struct backend_fit found;
+    struct backend b;
+    const struct backend_options options = {
+        .problem = {.rank = 3, .precision = precision, .rules.nonneg = {true, true, true}}};
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = ldexp(x->value[i], exponent);
+    assert_int_equal(ktensor_create(k, &x->shape, 3, &error), STATUS_OK);
+    assert_int_equal(backend_open(&b, kind, x, &options, NULL, &error), STATUS_OK);
+    assert_int_equal(backend_randomise(&b, KTENSOR_RANDOM, 2, &error), STATUS_OK);
+    for (int n = 0; n < 15; n++) {
+        assert_int_equal(backend_mttkrp(&b, n % 3, &error), STATUS_OK);
+        assert_int_equal(backend_update(&b, n % 3, &error), STATUS_OK);
+    }
+    assert_int_equal(backend_fit(&b, 2, NULL, &found, &error), STATUS_OK);
+    assert_true(found.value > .1);
+    assert_int_equal(backend_store(&b, k, &error), STATUS_OK);
+    backend_close(&b);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = ldexp(x->value[i], -exponent);
+}
+
+/* What becomes of the entries of a nonnegative model does not depend on the unit of the values, the
+ * smallest doubles included. */
+static void test_nonnegative_units(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    const uint64_t dims[] = {5, 6, 7};
+    static const int exponent[] = {900, 100, 40, -40, -100, -600, -1050};
+    struct coo x;
+    naive_random_coo(&x, SHAPE(3, dims), 60, 3, 0);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.value[i] = (double)(1 + i * i % 7);
+    for (int single = 0; single < 2; single++) {
+        const enum precision_policy precision = single ? POLICY_SINGLE : POLICY_DOUBLE;
+        const double bound = single ? 1e-5 : 1e-12;
+        struct ktensor plain, scaled;
+        iterate_nonneg(kind, &x, precision, 0, &plain);
+        for (size_t i = 0; i < sizeof exponent / sizeof *exponent; i++) {
+            iterate_nonneg(kind, &x, precision, exponent[i], &scaled);
+            for (int n = 0; n < 3; n++)
+                for (uint64_t j = 0; j < dims[n] * 3; j++)
+                    assert_true(fabs(scaled.factor[n][j] - plain.factor[n][j]) <= bound);
+            for (int r = 0; r < 3; r++)
+                assert_true(fabs(ldexp(scaled.lambda[r], -exponent[i]) - plain.lambda[r]) <=
+                            bound * plain.lambda[r] + ldexp(1, -1074 - exponent[i]));
+            ktensor_free(&scaled);
+        }
+        ktensor_free(&plain);
+    }
+    coo_free(&x);
+}
+
 /* A weight that is too large for a double is an error; M is as it is without a scale. */
 static void test_weight_beyond_doubles(void **state)
 {
@@ -125,6 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_ALL(test_scaled_values),
+        ON_ALL(test_nonnegative_units),
         ON_ALL(test_weight_beyond_doubles),
         cmocka_unit_test(test_unknown_entries),
     };

@@ -261,8 +261,11 @@ static void tell_built(void *state, struct backend_built *built)
 {
     const struct device_state *s = state;
     const struct device_orderings *o = &s->sweep.orderings;
-    *built = (struct backend_built){
-        .plan = o->plan, .groups = o->sweep.groups, .nnz = o->nnz, .seconds = o->seconds};
+    *built = (struct backend_built){.plan = o->plan,
+                                    .groups = o->sweep.groups,
+                                    .nnz = o->nnz,
+                                    .norm_sq = o->norm_sq,
+                                    .seconds = o->seconds};
     for (int n = 0; n < s->order; n++)
         device_sweep_kernel(&s->sweep, n, &built->kernel[n]);
 }

@@ -134,8 +134,11 @@ static enum status create_solve(struct host_solve *s, const struct host_model *m
 
 static void fill_built(struct host_state *h, const struct plan *plan, uint64_t nnz)
 {
-    h->built = (struct backend_built){
-        .plan = *plan, .nnz = nnz, .groups = h->sweep.sweep.groups, .seconds = h->sweep.seconds};
+    h->built = (struct backend_built){.plan = *plan,
+                                      .nnz = nnz,
+                                      .norm_sq = h->norm_sq,
+                                      .groups = h->sweep.sweep.groups,
+                                      .seconds = h->sweep.seconds};
     for (int n = 0; n < h->model.shape.order; n++)
         h->built.kernel[n].chosen = true;
 }
