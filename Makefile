@@ -14,7 +14,7 @@
 #   make asan tsan       the same tests under sanitizers (address and undefined; thread, with clang)
 #   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, some at once, with clang
 #   make kill            kills KILLS (300) runs that save checkpoints, and checks what is left
-#   make table           momentum beside plain ALS on a table of 1000 tensors
+#   make table           long tables: momentum beside plain ALS, rows of which little is known
 #   make check-gpu       the tests of every operation on the GPU; fails without one
 #   make install         to PREFIX (/usr/local), below DESTDIR, stripped; make uninstall takes it away again
 #   make deb             a Debian package of this build, in build/
@@ -322,8 +322,9 @@ fuzz:
 	$(MAKE) VARIANT=fuzz fuzzers
 	scripts/run-fuzzers build/fuzz $(FUZZ_SECONDS)
 
-table: $O/tests/als/test_momentum_table
+table: $O/tests/als/test_momentum_table $O/tests/als/test_rows_table
 	BLCO_TABLE=1000 $<
+	BLCO_TABLE=2000 $O/tests/als/test_rows_table
 
 kill: blco
 	tests/kill/kill-checkpoints $O/blco

@@ -26,6 +26,7 @@ struct row_common {
                         * it has too few digits                                          */
     double *ridge;   /* (R) of each component; of counts, times the trace of H in units of `unit` */
     double *inverse; /* (R): its inverse; of counts, that of `linear`, or 0 */
+    double *cell;    /* (R) of row_whole (numerics/row_term.h)                            */
     double *now;     /* (R): times the old rows, their weights                           */
     double *out;     /* (R): times the solved rows, the new rows                         */
     double *linear;  /* (R) of counts: h times the products of the other modes' column sums */

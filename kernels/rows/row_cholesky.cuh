@@ -14,6 +14,7 @@ struct row_problem {
     uint32_t rank;
     const double *v;     /* (R x R) h V; NULL where it is 0 */
     const double *ridge; /* (R)                             */
+    const double *cell;  /* (R) of row_whole; NULL: 0       */
     double times;        /* the ridge                       */
     bool nonneg;
     double keeps; /* of an entry: no step of a nonnegative row leaves less */
@@ -67,6 +68,13 @@ template <typename ROOM> struct row_cholesky {
         if (i == j)
             x += p.times * __ldg(p.ridge + i);
         return x;
+    }
+
+    /* What entry (r, r) of H, and its pivot, is compared with. */
+    __device__ __forceinline__ double whole(uint32_t r) const
+    {
+        return row_whole(entry_of_g(r, r), p.v ? __ldg(p.v + r * p.rank + r) : 0,
+                         p.times * __ldg(p.ridge + r), p.cell ? __ldg(p.cell + r) : 0);
     }
 
     /* Tile (i, j) of H, i > j; zero beyond the rank. */
@@ -173,11 +181,11 @@ template <typename ROOM> struct row_cholesky {
     __device__ __forceinline__ bool make_diagonal(uint32_t k, double shift, tile &x)
     {
         const bool has_diagonal = t == g / 2;
+        const double least = row_of(k) < p.rank ? ROW_SINGULAR * whole(row_of(k)) : 0;
         read_diagonal(k, shift, x);
-        const double before = g % 2 ? x[1] : x[0];
         subtract_columns(k, k, x);
         const double pivot = invert_factor(x);
-        if (!__all_sync(ALL, !has_diagonal || pivot > ROW_SINGULAR * before))
+        if (!__all_sync(ALL, !has_diagonal || pivot > least))
             return false;
         if (has_diagonal)
             room.inverse[row_of(k)] = g % 2 ? x[1] : x[0];

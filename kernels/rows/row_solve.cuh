@@ -96,12 +96,12 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
         __syncwarp();
     }
 
-    __device__ __forceinline__ double mean_diagonal() const
+    __device__ __forceinline__ double mean_whole() const
     {
         double sum = 0;
         for (int k = 0; k < PARTS; k++)
             if (entry(k) < p.rank)
-                sum += entry_of_h(entry(k), entry(k));
+                sum += this->whole(entry(k));
         return warp_sum(sum) / p.rank;
     }
 
@@ -112,7 +112,7 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
 #pragma unroll 1
         while (!factorise(shift * mean)) {
             if (shift == 0)
-                mean = mean_diagonal();
+                mean = mean_whole();
             shift = shift == 0 ? ROW_SHIFT : shift * ROW_SHIFT_UP;
             if (!(mean > 0 && shift <= ROW_SHIFT_END))
                 return;
@@ -135,7 +135,7 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
         }
     }
 
-    /* The diagonal of H, and its inverse, 0 where that is not positive. */
+    /* The diagonal of H, and its inverse, 0 where the entry says nothing (row_whole). */
     struct diagonal {
         double of[PARTS], inverse[PARTS];
     };
@@ -172,7 +172,8 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
 #pragma unroll
         for (int k = 0; k < PARTS; k++) {
             of_h.of[k] = entry(k) < p.rank ? entry_of_h(entry(k), entry(k)) : 0;
-            of_h.inverse[k] = of_h.of[k] > 0 ? 1 / of_h.of[k] : 0;
+            const double least = entry(k) < p.rank ? ROW_SINGULAR * this->whole(entry(k)) : 0;
+            of_h.inverse[k] = of_h.of[k] > least ? 1 / of_h.of[k] : 0;
         }
         read_row(0, x);
         for (bool moved = true; moved && passes > 0; passes--) {

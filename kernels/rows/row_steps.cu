@@ -18,7 +18,7 @@ static_assert(SNAP < ROW_SPAN_LEAST, "spans stay in order");
 
 /* Of component i, where the other modes' columns are `apart` times as long as those of the model.
  */
-__device__ void make_ridge(const row_common_args &a, uint32_t i, double apart)
+__device__ void make_common_of_squares(const row_common_args &a, uint32_t i, double apart)
 {
     const double lambda = fabs(a.lambda[i]);
     double ridge = a.ridge;
@@ -26,6 +26,7 @@ __device__ void make_ridge(const row_common_args &a, uint32_t i, double apart)
         ridge = lambda > 0 ? ridge * pow(lambda, -a.power) : ROW_RIDGE_LIMIT;
     ridge = ridge < ROW_RIDGE_LIMIT ? ridge : ROW_RIDGE_LIMIT;
     a.to.ridge[i] = ridge * apart * apart;
+    a.to.cell[i] = hadamard(a.modes, i * a.modes.rank + i, false) / a.cells * apart * apart;
     a.to.inverse[i] = 1 / a.to.ridge[i];
 }
 
@@ -57,7 +58,7 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
     if (a.counts)
         make_common_of_counts(a, i, apart);
     else
-        make_ridge(a, i, apart);
+        make_common_of_squares(a, i, apart);
 }
 
 /* The row of nonzero i, of block `block`. */

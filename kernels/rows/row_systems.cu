@@ -75,19 +75,18 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         }
     }
 
-    /* False for a row of which no device has an entry. */
-    __device__ __forceinline__ bool has_entries() const
-    {
-        return !a.taken || numbers.known > 0 || numbers.size > 0;
-    }
-
+    /* A row without known entries is zero. */
     __device__ __forceinline__ void solve_squares()
     {
-        const row_problem problem = {a.rank,         a.unlisted != 0 ? a.common.v : nullptr,
-                                     a.common.ridge, a.counted ? numbers.known : 1,
-                                     a.nonneg != 0,  0};
+        const row_problem problem = {a.rank,
+                                     a.unlisted != 0 ? a.common.v : nullptr,
+                                     a.common.ridge,
+                                     a.common.cell,
+                                     a.counted ? numbers.known : 1,
+                                     a.nonneg != 0,
+                                     0};
         row_solver<COLUMNS> solver(problem, room);
-        const bool solves = has_entries() && (numbers.known > 0 || problem.v);
+        const bool solves = numbers.known > 0;
         double change = 0, penalty = 0;
         for (int k = 0; k < PARTS; k++)
             solver.a[k] = solves ? old_entry(lane + WARP * k) : 0;
@@ -119,7 +118,8 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     __device__ __forceinline__ void improve_counts()
     {
         const bool solves = numbers.least < INFINITY;
-        const row_problem problem = {a.rank, nullptr, a.common.ridge, trace(), true, POISSON_KEEPS};
+        const row_problem problem = {a.rank,  nullptr, a.common.ridge, nullptr,
+                                     trace(), true,    POISSON_KEEPS};
         const count_rules rules = {a.common.linear, a.common.unit,
                                    a.of_count,      numbers.least,
                                    a.weighed != 0,  numbers.known <= poisson_short_rows(a.rank)};

@@ -18,7 +18,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
     struct room_of : short_room<COLUMNS_OF> {
         double x[WARP * LD];                        /* (slot, component): the rows          */
         double zero[LD];                            /* z of a nonzero that adds nothing     */
-        double ridge[LD];                           /* of each component                    */
+        double ridge[LD], cell[LD];                 /* of each component                    */
         double left[WARP];                          /* of each nonzero: c (row_term.h)      */
         double common[ZEROS ? WARP * BLOCK_LD : 1]; /* (slot, coordinate of a block): h V a */
         alignas(16) double v[ZEROS ? COLUMNS * BLOCK : 1]; /* h V (r, coordinate of its block) */
@@ -32,6 +32,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         for (int r = lane; r < LD; r += WARP) {
             room.zero[r] = 0;
             room.ridge[r] = this->common_at(a.common.ridge, r);
+            room.cell[r] = this->common_at(a.common.cell, r);
         }
         for (int i = lane; ZEROS && i < COLUMNS * BLOCK; i += WARP)
             room.v[i] =
@@ -99,8 +100,9 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
 
     /* What a step of coordinate r needs, but for what the step before it changes. */
     template <int MOST> struct coordinate {
-        double z[MOST], x, down, inverse; /* down: of the ridge and h V; inverse: 1 / H_rr, or 0 */
-        double v;                         /* h V's entry for this step and the one before it     */
+        double z[MOST], x, down; /* down: of the ridge and h V                                    */
+        double inverse;          /* 1 / H_rr, or 0 where that says nothing (row_whole)            */
+        double v;                /* h V's entry for this step and the one before it     */
     };
 
     /* step: those before coordinate r in its block, of which it is number `e`. */
@@ -119,17 +121,19 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
             c.z[i] = f.z[i][r];
             (i % 2 ? odd : even) = fma(weight(f, i) * c.z[i], c.z[i], i % 2 ? odd : even);
         }
-        double of_h = MOST > 1 ? even + odd : even;
+        double of_h = MOST > 1 ? even + odd : even, whole = row_whole(of_h, 0, 0, room.cell[r]);
         if constexpr (ZEROS) {
             const double *v = room.v + r * BLOCK;
-            of_h = fma(WEIGHED ? 1 : 1 - h(), of_h, ridge + v[e]);
+            const double of_g = of_h * (WEIGHED ? 1 : 1 - h());
+            whole = row_whole(of_g, v[e], ridge, room.cell[r]);
+            of_h = of_g + (ridge + v[e]);
             c.down -= room.common[lane * BLOCK_LD + e];
 #pragma unroll
             for (int k = 0; k + 1 < e; k++)
                 c.down = fma(-step[k], v[k], c.down);
             c.v = e > 0 ? v[e - 1] : 0;
         }
-        c.inverse = of_h > 0 && (!ZEROS || r < a.rank) ? inverse(of_h) : 0;
+        c.inverse = of_h > ROW_SINGULAR * whole && (!ZEROS || r < a.rank) ? inverse(of_h) : 0;
         return c;
     }
 
@@ -231,7 +235,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
                 descend_blocks(f);
             else
                 descend_all(f);
-        for (uint32_t r = 0; !ZEROS && !there && r < a.rank; r++)
+        for (uint32_t r = 0; !there && r < a.rank; r++)
             f.x[r] = 0;
 #pragma unroll
         for (int i = 0; i < MOST; i++)

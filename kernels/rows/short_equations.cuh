@@ -27,10 +27,14 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
     static constexpr int TILES = WARP / TILE_SIDE, STEPS = tiles::STEPS;
     using operand = typename tiles::template operand<TILES>; /* of nonzeros */
     room_of &room;
+    bool determined; /* the ridge alone is enough for row_whole */
 
     __device__ __forceinline__ short_equations(const row_systems_args &args, room_of &of)
-        : window(args, of), room(of)
+        : window(args, of), room(of), determined(true)
     {
+        for (uint32_t r = lane; !ZEROS && r < a.rank; r += WARP)
+            determined &= __ldg(a.common.ridge + r) > ROW_SINGULAR * __ldg(a.common.cell + r);
+        determined = __all_sync(ALL, determined);
     }
 
     __device__ __forceinline__ double inverse_ridge(uint32_t r) const
@@ -280,6 +284,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
 
     __device__ __forceinline__ bool solve()
     {
+        if (!determined)
+            return false;
         this->gather_all();
         if (!solve_all())
             return false;

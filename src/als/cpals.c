@@ -90,7 +90,8 @@ static enum status iterate(struct run *run, struct error *error)
     result->single_iterations += precision_is_first(run->b);
     if (sweep(run, &fit, error) != STATUS_OK)
         return fail_sweep(run, error);
-    TRY(run_note_sweep(run, &fit, error));
+    if (run_note_sweep(run, &fit, error) != STATUS_OK)
+        return fail_sweep(run, error);
     return fit_trace_note(run->options->trace, result->fit, result->held.value, error);
 }
 

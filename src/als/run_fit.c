@@ -5,6 +5,8 @@
 
 #include "als/precision_switch.h"
 
+#define MOST_GROWTH 1e7 /* of components (struct backend_fit): more says nothing of the tensor */
+
 bool run_changed_little(const struct run *run)
 {
     const struct cpals_result *result = run->result;
@@ -54,6 +56,11 @@ enum status run_note_sweep(struct run *run, const struct backend_fit *fit, struc
         result->restarts++;
         return STATUS_OK;
     }
+    if (fit->growth > MOST_GROWTH)
+        return error_set(error, STATUS_NUMERICAL,
+                         "the components have grown to %.1g times the size of the known entries, "
+                         "which do not determine them",
+                         fit->growth);
     result->fit = fit->value;
     TRY(note_held(run, error));
     result->violation = fit->violation;

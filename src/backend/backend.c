@@ -55,7 +55,7 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
         return error_set(error, STATUS_INTERNAL, "mode %d: an update of rotated columns", mode + 1);
     note(b, OP_UPDATE, mode);
     s->floors.may[mode] =
-        b->options.problem.rules.nonneg[mode] && b->options.problem.loss == LOSS_SQUARES;
+        b->options.problem.rules.nonneg[mode] && !problem_by_rows(&b->options.problem);
     s->floors.precision[mode] = b->precision;
     TRY(operation_begin(&s->clock, OP_UPDATE, error));
     TRY(s->ops->update(s->state, mode, error));

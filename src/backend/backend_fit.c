@@ -23,6 +23,7 @@ enum status backend_fit_of(struct backend_fit *fit, const struct fit_squares *s,
     *fit = (struct backend_fit){.value = numbers.value,
                                 .noise = numbers.noise,
                                 .objective = numbers.objective,
+                                .growth = numbers.growth,
                                 .penalty = s->penalty / s->norm_sq,
                                 .reciprocal = 1};
     return STATUS_OK;

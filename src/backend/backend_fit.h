@@ -29,6 +29,8 @@ struct backend_fit {
     double violation;         /* of a model of counts: the largest |min(a, g)| over the entries a of
                                * the factor matrices, with their weights, and their gradients g, as
                                * the updates found them; 0 at a minimum (Karush, Kuhn, Tucker) */
+    double growth;            /* where rows have systems of their own: how large the components are
+                               * at listed entries, about, beside ||X||                         */
     bool exact;               /* from the residual                                              */
     struct momentum momentum; /* the state after this fit (momentum_next), and ...     */
     struct momentum_step step; /* ... the next step; both zero without momentum         */

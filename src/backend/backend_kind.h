@@ -101,6 +101,7 @@ struct tensor_source {
                  * (rank_rows_divide_mode)                                                 */
     struct rank_rows *ranks; /* outlives the backend                                       */
     double norm_sq;          /* ||X||^2; 0 with a file, whose norm `open` computes       */
+    double listed;           /* the part of all cells that the tensor lists              */
     int exponent;            /* the values are those of the tensor divided by 2^exponent */
     struct count_null null;  /* with LOSS_POISSON */
 };

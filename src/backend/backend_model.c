@@ -44,7 +44,7 @@ static enum status load(struct backend *b, struct model_source from, bool starts
     s->last = (struct last_operation){.op = OP_LOAD};
     for (int n = 0; n < b->order; n++) {
         s->floors.may[n] =
-            from.carried && p->rules.nonneg[n] && !p->rules.fixed[n] && p->loss == LOSS_SQUARES;
+            from.carried && p->rules.nonneg[n] && !p->rules.fixed[n] && !problem_by_rows(p);
         s->floors.precision[n] = from.precision;
     }
     b->precision = from.precision;

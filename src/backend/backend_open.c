@@ -220,8 +220,11 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
         .file = unread ? &t->input.file : NULL,
         .file_name = t->input.file.name,
         .parts = unread && t->comm->size > 1,
-        .ranks = &t->rows};
+        .ranks = &t->rows,
+        .listed = (double)t->nnz};
     b->ranks = &t->rows;
+    for (int n = 0; n < t->shape.order; n++)
+        source.listed /= (double)t->shape.dims[n];
     TRY_OR(done, operation_begin(&seam->clock, OP_OPEN, error));
     if (!unread)
         TRY_OR(done, take_norm(b, &source, &scaled, error));

@@ -27,16 +27,19 @@ struct fit_terms {
 
 /* What the fit is computed from. */
 struct fit_squares {
-    double norm_sq;     /* ||X||^2, of the entries that count                        */
-    double residual_sq; /* ||X - Y||^2, each entry by its weight                     */
-    double noise_sq;    /* by how much rounding may have changed `residual_sq`, about */
-    double penalty;     /* struct fit_terms                                          */
+    double norm_sq;       /* ||X||^2, of the entries that count                        */
+    double residual_sq;   /* ||X - Y||^2, each entry by its weight                     */
+    double noise_sq;      /* by how much rounding may have changed `residual_sq`, about */
+    double penalty;       /* struct fit_terms                                          */
+    double components_sq; /* where rows have systems: of the components, each by itself, about what
+                           * ||Y||^2 would be at listed entries alone if they did not cancel */
 };
 
 struct fit_numbers {
     double value;     /* 1 - ||X - Y|| / ||X||                                         */
     double noise;     /* by which rounding may have changed `value`, about             */
     double objective; /* 1 - sqrt(||X - Y||^2 + penalty) / ||X||: what ALS makes larger */
+    double growth;    /* sqrt(components_sq) / ||X||                                */
 };
 
 /* 1 - sqrt(residual_sq / norm_sq); 1 where residual_sq is negative, by rounding. */
@@ -48,12 +51,12 @@ ROUNDED_FUNCTION double fit_of_residual(double residual_sq, double norm_sq)
 /* The noise of ||X - Y||^2 where each row has a system of its own. That is the sum of the misfits
  * of listed entries, whose magnitudes have the sum `size`, and of `weight`, that of unlisted ones,
  * times ||Y||^2, whose terms have magnitudes of the sum `model_size`. Both are of a model that was
- * rounded (`epsilon`) after the misfits were summed: of terms that cancel, each was. */
+ * rounded (`epsilon`) after the misfits were summed: of components that cancel, each was. */
 ROUNDED_FUNCTION double fit_noise_of_rows(const struct fit_squares *s, double size, double weight,
                                           double model_size, double epsilon)
 {
-    double largest = model_size > s->norm_sq ? model_size : s->norm_sq;
-    double rounded = FIT_ROUNDINGS * epsilon * sqrt(largest);
+    double size_sq = s->components_sq > s->norm_sq ? s->components_sq : s->norm_sq;
+    double rounded = FIT_ROUNDINGS * epsilon * sqrt(size_sq);
     double of_misfits = rounded * (2 * sqrt(s->residual_sq > 0 ? s->residual_sq : 0) + rounded);
     return of_misfits +
            FIT_ROUNDINGS * (DBL_EPSILON * size + (DBL_EPSILON + 2 * epsilon) * weight * model_size);
@@ -76,6 +79,7 @@ ROUNDED_FUNCTION struct fit_numbers fit_of_squares(const struct fit_squares *s)
     double slope = s->noise_sq / (2 * sqrt(least_sq + s->noise_sq) * sqrt(s->norm_sq));
     if (slope > fit.noise)
         fit.noise = slope;
+    fit.growth = sqrt(s->components_sq / s->norm_sq);
     return fit;
 }
 
@@ -86,6 +90,7 @@ ROUNDED_FUNCTION struct fit_numbers fit_of_deviance(double deviance, double null
     struct fit_numbers fit;
     fit.value = fit.objective = 1 - (deviance > 0 ? deviance : 0) / null;
     fit.noise = FIT_ROUNDINGS * DBL_EPSILON * (1 + size / null);
+    fit.growth = 0;
     return fit;
 }
 
@@ -99,6 +104,7 @@ ROUNDED_FUNCTION struct fit_squares fit_squares_of(const struct fit_terms *t)
     s.noise_sq = FIT_ROUNDINGS * (DBL_EPSILON * (t->norm_sq + t->model_size) +
                                   rounded_product(2 * t->epsilon, t->inner_size));
     s.penalty = t->penalty;
+    s.components_sq = 0;
     return s;
 }
 

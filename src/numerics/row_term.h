@@ -17,6 +17,8 @@
 #ifndef BLCO_ROW_TERM_H
 #define BLCO_ROW_TERM_H
 
+#include <math.h>
+
 #include "numerics/rounded.h"
 
 #define ROW_RIDGE_LIMIT 1e200 /* of a component that has become zero, which stays so */
@@ -27,9 +29,10 @@
  * until little is left to gain were no better, and rounding would decide about the last one. */
 #define ROW_PASSES 3
 
-/* A pivot that is SINGULAR beside its diagonal entry or less is rounding. A singular H gets SHIFT
- * times its mean diagonal entry on its diagonal, and SHIFT_UP times as much until it is no longer
- * singular; SHIFT_END is enough for any H that is finite. */
+/* A pivot that is SINGULAR beside its diagonal entry, as that was before its parts cancelled
+ * (row_whole), or less says nothing. A singular H gets SHIFT times the mean of these entries on its
+ * diagonal, and SHIFT_UP times as much until it is no longer singular; SHIFT_END is enough for any
+ * H that is finite. An entry of a nonnegative row with such a diagonal entry stays. */
 #define ROW_SINGULAR  1e-14
 #define ROW_SHIFT     1e-12
 #define ROW_SHIFT_UP  100
@@ -44,6 +47,17 @@ struct row_term {
 ROUNDED_FUNCTION int row_term_known(double x)
 {
     return x == x;
+}
+
+/* What a diagonal entry of H, and its pivot, is compared with: the sum of the magnitudes of its
+ * parts, of G, h V and the ridge. In G, w z z' of known and of unknown entries have cancelled; but
+ * h V is no less than the latter, so that the sum is at least a third of what was there. `cell`,
+ * the mean of z^2 over all cells, if that is more: a component that is far smaller at the known
+ * entries of a row is not determined by them, and would grow until it carried them, without end. */
+ROUNDED_FUNCTION double row_whole(double g, double v, double ridge, double cell)
+{
+    const double parts = fabs(g) + v + ridge;
+    return parts > cell ? parts : cell;
 }
 
 /* Of an entry of weight v, and of value 0 where v is 0. */

@@ -406,23 +406,65 @@ static void test_ends_fading(void **state)
     coo_free(&x);
 }
 
-/* A row and a whole slice without listed entries are zero. */
+/* A row without known entries is zero, whatever unlisted ones weigh: that of a slice that lists
+ * none, and of one all of whose cells are listed and unknown. */
 static void test_empty_rows(void **state)
 {
     use_ranks(state);
-    struct backend_options options = {.problem = weighed(2, 0, .1, RIDGE_BALANCED)};
+    static const double weights[] = {0, .3, 1};
     const struct cpals_options als = {.max_iterations = 5};
     static const uint64_t dims[] = {8, 9, 7};
+    for (int c = 0; c < 6; c++) {
+        struct backend_options options = {
+            .problem = weighed(2, weights[c / 2], c < 3 ? .1 : 0, RIDGE_BALANCED)};
+        struct ktensor k;
+        struct coo x;
+        make_nonneg(&options.problem, c % 2);
+        naive_random_coo(&x, SHAPE(3, dims), 8 * 9 * 7, 3, 0);
+        uint64_t left = 0;
+        for (uint64_t i = 0; i < x.nnz; i++) {
+            for (int n = 0; n < 3; n++)
+                x.index[n][left] = x.index[n][i];
+            x.value[left] = x.index[1][i] == 6 ? COO_UNKNOWN : 1 + fabs(x.value[i]);
+            left += x.index[1][i] != 4;
+        }
+        x.nnz = left;
+        run_random(&x, &options, 1, &als, &k);
+        for (uint64_t r = 0; r < 2; r++) {
+            assert_true(k.factor[1][4 * 2 + r] == 0);
+            assert_true(k.factor[1][6 * 2 + r] == 0);
+            assert_true(k.factor[1][5 * 2 + r] != 0);
+            assert_true(k.lambda[r] < 1e3);
+        }
+        ktensor_free(&k);
+        coo_free(&x);
+    }
+}
+
+/* Two columns of a fixed mode that differ by so little that the second component must be ten
+ * million times as large as the values that they meet. */
+static void test_growth(void **state)
+{
+    use_ranks(state);
+    static const uint64_t dims[] = {2, 2};
+    struct backend_options options = {.problem = weighed(2, 0, 0, RIDGE_BALANCED)};
+    const struct cpals_options als = {.max_iterations = 5};
+    const double columns[] = {1, 1, 0, 1.1e-7};
+    struct error error = {0};
+    struct cpals_result result;
     struct ktensor k;
     struct coo x;
-    naive_random_coo(&x, SHAPE(3, dims), 150, 3, 0);
-    for (uint64_t i = 0; i < x.nnz; i++)
-        x.index[1][i] = x.index[1][i] == 4 ? 5 : x.index[1][i];
-    run_random(&x, &options, 1, &als, &k);
-    for (uint64_t r = 0; r < 2; r++) {
-        assert_true(k.factor[1][4 * 2 + r] == 0);
-        assert_true(k.factor[1][5 * 2 + r] != 0);
-    }
+    options.problem.rules.fixed[0] = true;
+    naive_random_coo(&x, SHAPE(2, dims), 40, 1, 0);
+    assert_int_equal(x.nnz, 4);
+    for (uint64_t i = 0; i < 4; i++)
+        x.value[i] = 1;
+    assert_int_equal(ktensor_create(&k, &x.shape, 2, &error), STATUS_OK);
+    ktensor_randomise(&k, KTENSOR_RANDOM, 1);
+    memcpy(k.factor[0], columns, sizeof columns);
+    assert_int_equal(run_from(&x, &k, &options, &als, &result, &error), STATUS_NUMERICAL);
+    assert_non_null(strstr(error.message, "iteration 1: the components have grown to 1e+07 times"));
+    assert_non_null(strstr(error.message, "; try --ridge 1e-6"));
     ktensor_free(&k);
     coo_free(&x);
 }
@@ -476,6 +518,10 @@ int main(void)
                                        ON_RANKS(test_fading),
                                        ON_RANKS(test_ends_fading),
                                        ON_RANKS(test_empty_rows),
+                                       ON_RANKS_OF(test_growth, backend_host, 1),
+                                       ON_RANKS_OF(test_growth, backend_host, 2),
+                                       ON_RANKS_OF(test_growth, backend_cuda, 1),
+                                       ON_RANKS_OF(test_growth, backend_cuda, 2),
                                        ON_FLOW(test_oracle, IN_MANY_BATCHES),
                                        ON_FLOW(test_oracle, IN_PART),
                                        ON_FLOW(test_components, IN_BATCHES),

@@ -252,6 +252,61 @@ static void test_singular_rows(void **state)
     }
 }
 
+/* Where unlisted entries count as listed ones do, and all cells are listed, what h V and the
+ * unknown entries add to H cancels: what is left is that of a known entry, of which every other
+ * component has next to nothing. The others meet it, and the row stays near the old one. */
+static void test_cancelled_rows(void **state)
+{
+    static const int all[] = {300, 300, 299, 300};
+    (void)state;
+    for (unsigned k = 0; k < 4 * RANKS; k++) { /* rounding has its way in small systems */
+        struct row_case of = case_of(k < RANKS ? ranks[k] : 1 + k % 3, 4 * k);
+        of.order = 2;
+        of.bases = false;
+        of.ridge = 0;
+        of.unlisted = 1;
+        of.unknown = 1;
+        of.faint = true;
+        struct row_pass *p = row_case_open(&of, all, 4);
+        int known[4];
+        for (uint32_t row = 0; row < 4; row++) {
+            known[row] = p->first[row];
+            while (p->at[known[row]][1] % 2 != 0)
+                known[row]++;
+            row_case_set_value(p, known[row], 1 + row);
+        }
+        assert_int_equal(row_systems_solve(&p->args, NULL), cudaSuccess);
+        for (uint32_t row = 0; row < 4; row++) {
+            long double a[ROW_CASE_RANK] = {0};
+            double found[ROW_CASE_RANK];
+            read_row(p, row, found);
+            for (uint32_t r = 0; r < of.rank; r++) {
+                a[r] = found[r];
+                assert_true(fabs(found[r]) < 1e3);
+            }
+            if (of.rank > 1 && row != 2) /* where a cell is a zero */
+                assert_true(fabsl(naive_row_model(p, known[row], a) - (1 + row)) < 1e-3);
+        }
+        row_case_close(p);
+    }
+}
+
+/* Known entries of which a component has next to nothing do not determine it. */
+static void test_faint_components(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 2 * RANKS; k++) {
+        struct row_case of = case_of(ranks[k % RANKS], 4 * k);
+        of.nonneg = of.faint = true;
+        of.ridge = 0;
+        of.unlisted = k / RANKS == 0 ? 0 : .1;
+        run(&of, lengths, ROWS);
+        of.short_rows = ROW_SHORT_DESCENT;
+        run(&of, lengths, ROWS);
+        run(&of, shortest_lengths, SHORTEST_ROWS);
+    }
+}
+
 static int shorter(int a, int b)
 {
     return a < b ? a : b;
@@ -327,10 +382,11 @@ static void test_sent_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_free_rows),    cmocka_unit_test(test_nonnegative_rows),
-        cmocka_unit_test(test_small_ridges), cmocka_unit_test(test_singular_rows),
-        cmocka_unit_test(test_counts),       cmocka_unit_test(test_multiplied_counts),
-        cmocka_unit_test(test_sent_rows),    cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_free_rows),      cmocka_unit_test(test_nonnegative_rows),
+        cmocka_unit_test(test_small_ridges),   cmocka_unit_test(test_singular_rows),
+        cmocka_unit_test(test_counts),         cmocka_unit_test(test_multiplied_counts),
+        cmocka_unit_test(test_sent_rows),      cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_cancelled_rows), cmocka_unit_test(test_faint_components),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,9 @@ typedef long double naive_matrix[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK];
 struct naive_row {
     long double old[NAIVE_ROWS_RANK], a[NAIVE_ROWS_RANK];
     long double misfit, size, penalty, violation;
-    long double trace; /* of H, beside its least ridge: a bound of its condition */
-    naive_matrix h;    /* of squares: H a = target                            */
+    long double trace;                  /* of H, beside its least ridge: a bound of its condition */
+    long double whole[NAIVE_ROWS_RANK]; /* of H's diagonal (row_whole) */
+    naive_matrix h;                     /* of squares: H a = target                            */
     long double target[NAIVE_ROWS_RANK];
 };
 
@@ -68,7 +69,7 @@ static inline void naive_row_descend(const struct naive_row *x, uint32_t rank, l
             long double rest = x->target[r];
             for (uint32_t s = 0; s < rank; s++)
                 rest -= s == r ? 0 : a[s] * x->h[s][r];
-            a[r] = x->h[r][r] > 0 ? fmaxl(0, rest / x->h[r][r]) : a[r];
+            a[r] = x->h[r][r] > ROW_SINGULAR * x->whole[r] ? fmaxl(0, rest / x->h[r][r]) : a[r];
         }
 }
 
@@ -84,17 +85,20 @@ static inline void naive_row_squares(const struct row_pass *p, uint32_t row, str
         for (uint32_t r = 0; r < rank; r++) {
             const long double z = naive_row_z(p, i, r);
             x->target[r] += known ? p->value[i] * z : 0;
+            x->whole[r] += fabsl(known - h) * z * z;
             for (uint32_t s = 0; s < rank; s++)
                 x->h[r][s] += (known - h) * z * naive_row_z(p, i, s);
         }
     }
-    if (times == 0 && h == 0)
+    if (times == 0)
         return;
     times = p->of.counted ? times : 1;
     for (uint32_t r = 0; r < rank; r++) {
         for (uint32_t s = 0; s < rank; s++)
             x->h[r][s] += p->v[r * rank + s];
         x->h[r][r] += times * p->ridge[r];
+        x->whole[r] += p->v[r * rank + r] + times * p->ridge[r];
+        x->whole[r] = fmaxl(x->whole[r], p->cell[r]);
         x->trace += x->h[r][r];
         least = fminl(least, times * p->ridge[r]);
     }

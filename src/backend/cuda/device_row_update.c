@@ -102,6 +102,7 @@ enum status device_row_update_open(struct device_state *s, const struct problem 
     u->ridge_scale = problem->ridge_scale;
     u->balance = exp2(source->exponent * (2.0 / s->order - 2));
     u->count = problem_count(problem, -1);
+    u->listed = source->listed;
     if (!u->on)
         return STATUS_OK;
     if (problem->loss == LOSS_POISSON)
@@ -161,11 +162,14 @@ static struct row_common_args common_of(const struct device_state *s, int mode)
                                      .unlisted = u->count.weight,
                                      .ridge = s->rules.ridge[mode] * u->count.ridge *
                                               (balanced ? u->balance : 1),
+                                     .cells = 1,
                                      .power = balance_power(s),
                                      .counts = u->counts,
                                      .to = u->systems.common};
-    for (int n = 0; n < s->order; n++)
+    for (int n = 0; n < s->order; n++) {
+        common.cells *= n == mode ? 1 : (double)s->ranks.ranks->part.whole.dims[n];
         common.sum[n] = u->sum[n];
+    }
     return common;
 }
 
@@ -279,6 +283,7 @@ static struct fit_squares squares_of(const struct device_state *s, int mode)
     const double epsilon =
         backend_fit_epsilon(s->ranks.ranks->part.whole.dims[mode], s->sweep.factors.precision);
     struct fit_squares squares = {.norm_sq = norm_sq, .penalty = penalty(s, mode)};
+    squares.components_sq = s->rows.listed * r->fit.model_size;
     squares.residual_sq = r->rows.totals.misfit + weight * r->fit.model_sq;
     squares.noise_sq =
         fit_noise_of_rows(&squares, r->rows.totals.size, weight, r->fit.model_size, epsilon);

@@ -101,6 +101,7 @@ struct device_row_update {
     bool on;
     enum ridge_scale ridge_scale;
     double balance;              /* times a balanced ridge: the tensor has been scaled */
+    double listed;               /* the part of all cells that the tensor lists      */
     struct unlisted_count count; /* in this sweep                                      */
     struct device_row_systems systems;
     struct device_common_rows common; /* of several ranks */

@@ -157,6 +157,7 @@ static void set_systems(struct host_state *h, const struct tensor_source *source
     h->systems.ridge_scale = problem->ridge_scale;
     h->systems.balance = exp2(source->exponent * power);
     h->systems.count = problem_count(problem, -1);
+    h->systems.listed = source->listed;
 }
 
 static enum status open_host(void **state, const struct tensor_source *source,

@@ -80,6 +80,7 @@ static void begin_row(const struct host_poisson_rows *s, const struct host_poiss
         room->q[at] = x->b[r] - common_of(s, x, r);
         room->lower[at] = (POISSON_KEEPS - 1) * a[r];
         room->diagonal[at] = ridge_of(s, trace, r);
+        room->least[at] = 0;
     }
     room->settled[l] = POISSON_SETTLED * POISSON_SETTLED * x->least;
 }

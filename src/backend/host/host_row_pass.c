@@ -44,6 +44,20 @@ static void fill_common(struct host_state *h, int mode, const double *apart)
                 h->systems.count.weight * h->solve.v[i * rank + j] / (apart[i] * apart[j]);
 }
 
+/* Of row_whole, likewise. */
+static void fill_cell(struct host_state *h, int mode, const double *apart)
+{
+    const struct host_model *model = &h->model;
+    for (uint64_t r = 0; r < model->rank; r++) {
+        double mean = 1;
+        for (int n = 0; n < model->shape.order; n++)
+            mean *= n == mode ? 1
+                              : model->factor[n].gram[r * model->rank + r] /
+                                    (double)h->ranks->part.whole.dims[n];
+        h->systems.cell[r] = mean / (apart[r] * apart[r]);
+    }
+}
+
 /* Fills h->systems.apart and .common. */
 static struct host_poisson_rows begin_counts(struct host_state *h, int mode, const double *apart)
 {
@@ -78,6 +92,7 @@ struct host_row_pass host_row_pass_begin(struct host_state *h, int mode)
     if (host_state_counts(h))
         return (struct host_row_pass){.h = h, .counts = begin_counts(h, mode, apart)};
     fill_ridge(h, mode, apart);
+    fill_cell(h, mode, apart);
     if (s->count.weight != 0)
         fill_common(h, mode, apart);
     return (struct host_row_pass){.h = h,
@@ -85,6 +100,7 @@ struct host_row_pass host_row_pass_begin(struct host_state *h, int mode)
                                             .ld = host_system_ld(model->rank),
                                             .v = s->count.weight != 0 ? s->v : NULL,
                                             .ridge = s->ridge,
+                                            .cell = s->cell,
                                             .nonneg = h->rules.nonneg[mode]}};
 }
 
@@ -109,8 +125,8 @@ static void take_squares(const struct host_row_pass *s, uint64_t row, const doub
     put_row(s, row, a);
 }
 
-/* Solves rows from their whole systems. A row without known entries is zero, and so it is already.
- */
+/* Solves rows from their whole systems. A row without known entries is zero, and so it is already,
+ * whatever unlisted ones weigh: its least misfit is 0. */
 static void solve_squares(const struct host_row_pass *s, const struct host_system_rows *rows,
                           double *scratch, struct host_row_totals *totals)
 {
@@ -121,7 +137,7 @@ static void solve_squares(const struct host_row_pass *s, const struct host_syste
     for (uint64_t l = 0; l < rows->count; l++) {
         const struct host_system *system = &rows->system[l];
         const double known = system->number[SYSTEM_KNOWN];
-        if (known == 0 && !s->solve.v)
+        if (known == 0)
             continue;
         x[count] =
             (struct host_row_system){.b = system->b, .g = system->g, .ridge = counted ? known : 1};

@@ -40,18 +40,24 @@ VECTOR_CLONES static void fill_gradient(const struct host_row_solve *s,
             q[j] -= a[i] * s->v[i * ld + j];
 }
 
-/* H = U'U, in place; false where rounding has eaten a pivot. */
-static bool factorise(double *h, uint64_t rank, uint64_t ld)
+static double whole_of(const struct host_row_solve *s, const struct host_row_system *x, uint64_t r)
 {
+    const double v = s->v ? s->v[r * s->ld + r] : 0;
+    return row_whole(x->g[r * s->ld + r], v, x->ridge * s->ridge[r], s->cell[r]);
+}
+
+/* H = U'U, in place; false where rounding has eaten a pivot. */
+static bool factorise(const struct host_row_solve *s, const struct host_row_system *x, double *h)
+{
+    const uint64_t rank = s->rank, ld = s->ld;
     for (uint64_t k = 0; k < rank; k++) {
         double *row = h + k * ld;
-        const double whole = row[k];
         for (uint64_t i = 0; i < k; i++) {
             const double *above = h + i * ld, f = above[k];
             for (uint64_t j = k; j < ld; j++)
                 row[j] -= f * above[j];
         }
-        if (!(row[k] > ROW_SINGULAR * whole))
+        if (!(row[k] > ROW_SINGULAR * whole_of(s, x, k)))
             return false;
         const double scale = 1 / sqrt(row[k]);
         for (uint64_t j = k; j < ld; j++)
@@ -83,8 +89,8 @@ static void solve_alone(const struct host_row_solve *s, const struct host_row_sy
     double mean = 0;
     fill_matrix(s, x, h);
     for (uint64_t r = 0; r < rank; r++)
-        mean += h[r * ld + r] / (double)rank;
-    for (double shift = ROW_SHIFT; !factorise(h, rank, ld); shift *= ROW_SHIFT_UP) {
+        mean += whole_of(s, x, r) / (double)rank;
+    for (double shift = ROW_SHIFT; !factorise(s, x, h); shift *= ROW_SHIFT_UP) {
         if (!(mean > 0) || shift > ROW_SHIFT_END) {
             memset(q, 0, rank * sizeof *q);
             return;
@@ -117,6 +123,7 @@ static void begin_row(const struct host_row_solve *s, const struct host_row_syst
         room->q[r * rows + l] = room->rest[r];
         room->lower[r * rows + l] = -a[r];
         room->diagonal[r * rows + l] = x->ridge * s->ridge[r];
+        room->least[r * rows + l] = ROW_SINGULAR * whole_of(s, x, r);
     }
     room->settled[l] = 0; /* all passes */
 }
@@ -128,7 +135,7 @@ static unsigned find_steps(const struct host_row_solve *s, const struct host_row
     const struct host_rows_descent descent = host_rows_descent_in(room, s->rank, ROW_PASSES);
     kernel->gather(m, s->nonneg, room->h);
     if (!s->nonneg)
-        return kernel->solve(room->h, s->rank, ROW_SINGULAR, room->q);
+        return kernel->solve(room->h, s->rank, room->least, room->q);
     kernel->descend(&descent);
     return 0;
 }

@@ -10,6 +10,7 @@ struct host_row_solve {
     uint64_t rank, ld;   /* rows of matrices have ld entries, the last ones 0         */
     const double *v;     /* (R x ld) h V, whole; NULL where it is 0                   */
     const double *ridge; /* (R) of each component                                    */
+    const double *cell;  /* (R) of row_whole                                         */
     bool nonneg;         /* a + d >= 0                                               */
 };
 

@@ -18,6 +18,7 @@ enum status host_row_systems_create(struct host_row_systems *s, const struct hos
     s->ridge = memory_array(rank, sizeof *s->ridge, error);
     s->now = memory_array(rank, sizeof *s->now, error);
     s->out = memory_array(rank, sizeof *s->out, error);
+    s->cell = memory_array(rank, sizeof *s->cell, error);
     s->apart = memory_array(rank, sizeof *s->apart, error);
     s->common = memory_array(rank, sizeof *s->common, error);
     return error->status;
@@ -29,6 +30,7 @@ void host_row_systems_free(struct host_row_systems *s)
     memory_free(s->ridge);
     memory_free(s->now);
     memory_free(s->out);
+    memory_free(s->cell);
     memory_free(s->apart);
     memory_free(s->common);
 }
@@ -219,6 +221,7 @@ void host_row_update_squares(const struct host_state *h, int mode, double model_
     const double weight = h->systems.count.weight;
     const double epsilon = backend_fit_epsilon(h->ranks->part.whole.dims[mode], h->model.precision);
     s->norm_sq = h->norm_sq;
+    s->components_sq = h->systems.listed * model_size;
     s->residual_sq = t->misfit + weight * model_sq;
     s->noise_sq = fit_noise_of_rows(s, t->size, weight, model_size, epsilon);
     s->penalty = penalty(h, mode);

@@ -17,14 +17,15 @@ const struct host_rows_kernels *host_rows_kernels(uint64_t rank)
 
 uint64_t host_rows_room_size(uint64_t rank)
 {
-    return HOST_ROWS_MOST + rank * host_rows_kernels(rank)->rows * (5 + rank);
+    return HOST_ROWS_MOST + rank * host_rows_kernels(rank)->rows * (6 + rank);
 }
 
 struct host_rows_room host_rows_room_in(double *scratch, uint64_t rank)
 {
     const uint64_t step = rank * host_rows_kernels(rank)->rows;
     struct host_rows_room room = {.settled = scratch, .diagonal = scratch + HOST_ROWS_MOST};
-    room.lower = room.diagonal + step;
+    room.least = room.diagonal + step;
+    room.lower = room.least + step;
     room.inverse = room.lower + step;
     room.q = room.inverse + step;
     room.d = room.q + step;
@@ -40,6 +41,7 @@ struct host_rows_descent host_rows_descent_in(const struct host_rows_room *room,
                                       .passes = passes,
                                       .h = room->h,
                                       .lower = room->lower,
+                                      .least = room->least,
                                       .settled = room->settled,
                                       .q = room->q,
                                       .d = room->d,

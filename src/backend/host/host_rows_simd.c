@@ -100,7 +100,8 @@ static void descend(const struct host_rows_descent *p)
     vec on = broadcast(1);
     for (uint64_t r = 0; r < p->rank; r++) {
         const vec x = load(p->h + (r * p->rank + r) * SIMD_WIDTH);
-        store(p->inverse + r * SIMD_WIDTH, choose((vec_bits)(x > 0), 1 / x, (vec){0}));
+        const vec_bits counts = (vec_bits)(x > load(p->least + r * SIMD_WIDTH));
+        store(p->inverse + r * SIMD_WIDTH, choose(counts, 1 / x, (vec){0}));
         store(p->d + r * SIMD_WIDTH, (vec){0});
     }
     for (int k = 0; k < p->passes; k++) {
@@ -131,10 +132,9 @@ INLINE void reduce(double *h, uint64_t rank, uint64_t k, uint64_t j, int columns
 }
 
 /* Row k of U; its diagonal entry becomes the inverse of the root. Returns the rows that fail. */
-INLINE unsigned factorise_row(double *h, uint64_t rank, uint64_t k, double singular)
+INLINE unsigned factorise_row(double *h, uint64_t rank, uint64_t k, const double *least)
 {
     double *row = h + k * rank * SIMD_WIDTH, *diagonal = row + k * SIMD_WIDTH;
-    const vec whole = load(diagonal);
     unsigned failed = 0;
     uint64_t j = k;
     for (; j + CHAINS <= rank; j += CHAINS)
@@ -143,7 +143,7 @@ INLINE unsigned factorise_row(double *h, uint64_t rank, uint64_t k, double singu
         reduce(h, rank, k, j, 1);
     vec inverse = load(diagonal);
     for (int l = 0; l < SIMD_WIDTH; l++) {
-        failed |= inverse[l] > singular * whole[l] ? 0 : 1u << l;
+        failed |= inverse[l] > least[k * SIMD_WIDTH + (uint64_t)l] ? 0 : 1u << l;
         inverse[l] = 1 / sqrt(inverse[l]);
     }
     for (j = k + 1; j < rank; j++)
@@ -152,11 +152,11 @@ INLINE unsigned factorise_row(double *h, uint64_t rank, uint64_t k, double singu
     return failed;
 }
 
-static unsigned solve(double *h, uint64_t rank, double singular, double *q)
+static unsigned solve(double *h, uint64_t rank, const double *least, double *q)
 {
     unsigned failed = 0;
     for (uint64_t k = 0; k < rank; k++)
-        failed |= factorise_row(h, rank, k, singular);
+        failed |= factorise_row(h, rank, k, least);
     for (uint64_t k = 0; k < rank; k++) {
         const double *row = h + k * rank * SIMD_WIDTH;
         const vec x = load(q + k * SIMD_WIDTH) * load(row + k * SIMD_WIDTH);

@@ -25,6 +25,7 @@ struct host_rows_descent {
     int passes;            /* at most                                                         */
     const double *h;       /* (R x R x rows), whole                                           */
     const double *lower;   /* (R x rows): d is no less                                        */
+    const double *least;   /* (R x rows): a coordinate whose h is no more stays               */
     const double *settled; /* (rows): a row ends after a pass in which no coordinate has lowered the
                             * sum by half of this                                             */
     double *q;             /* (R x rows): becomes q - H d                                     */
@@ -41,9 +42,9 @@ struct host_rows_kernels {
     void (*descend)(const struct host_rows_descent *p);
 
     /* H = U'U in the upper part of h, and q (R x rows) becomes the d of H d = q. Bit l of the
-     * result is set where the pivots of row l are not above `singular` times H's diagonal entry;
-     * its d is then of no use. */
-    unsigned (*solve)(double *h, uint64_t rank, double singular, double *q);
+     * result is set where some pivot of row l is no more than least (R x rows); its d is then of no
+     * use. */
+    unsigned (*solve)(double *h, uint64_t rank, const double *least, double *q);
 };
 
 extern const struct host_rows_kernels host_rows_double2, host_rows_double4, host_rows_double8;
@@ -53,10 +54,10 @@ const struct host_rows_kernels *host_rows_kernels(uint64_t rank);
 
 /* Arrays of as many rows as they take, in a scratch. */
 struct host_rows_room {
-    double *settled;                            /* (HOST_ROWS_MOST) */
-    double *diagonal, *lower, *inverse, *q, *d; /* (R x rows) */
-    double *h;                                  /* (R x R x rows) */
-    double *rest;                               /* of the scratch */
+    double *settled;                                    /* (HOST_ROWS_MOST) */
+    double *diagonal, *least, *lower, *inverse, *q, *d; /* (R x rows) */
+    double *h;                                          /* (R x R x rows) */
+    double *rest;                                       /* of the scratch */
 };
 
 /* How many numbers of the scratch stand before the rest. */

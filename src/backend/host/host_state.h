@@ -56,6 +56,7 @@ struct host_row_systems {
     bool on;
     enum ridge_scale ridge_scale;
     double balance;              /* times a balanced ridge: the tensor has been scaled           */
+    double listed;               /* the part of all cells that the tensor lists                */
     struct unlisted_count count; /* in this sweep                                              */
     bool weighed;                /* struct unlisted                                            */
     enum loss loss;
@@ -65,6 +66,7 @@ struct host_row_systems {
     double violation[MAX_ORDER]; /* as the last update of each mode found it                     */
     double *v;                   /* (R x ld) h V, for products of entries; owned, as all below  */
     double *ridge, *now, *out;   /* (R): of each component; of the old rows; of the new        */
+    double *cell;                /* (R) of row_whole                                           */
     double *apart, *common;      /* (R), with LOSS_POISSON: struct host_poisson_rows             */
     struct host_row_totals totals; /* of the last pass                                         */
 };

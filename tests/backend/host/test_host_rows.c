@@ -21,7 +21,7 @@ struct systems {
     uint64_t rank, rows;
     double g[HOST_ROWS_MOST][LD * LD], common[LD * LD];
     double diagonal[MOST * HOST_ROWS_MOST], lower[MOST * HOST_ROWS_MOST];
-    double q[MOST * HOST_ROWS_MOST], settled[HOST_ROWS_MOST];
+    double q[MOST * HOST_ROWS_MOST], least[MOST * HOST_ROWS_MOST], settled[HOST_ROWS_MOST];
 };
 
 /* Positive definite G = Z'Z, of which only the upper part is there. */
@@ -48,6 +48,7 @@ static void fill(struct systems *s, uint64_t rank, uint64_t rows, uint64_t seed)
     }
     for (uint64_t i = 0; i < rank; i++)
         s->common[i * LD + i] = .5;
+    s->least[rank / 2 * rows] = 1e9; /* of row 0 */
 }
 
 static struct host_rows_matrices matrices_of(const struct systems *s)
@@ -77,7 +78,8 @@ static void naive_descend(const struct systems *s, uint64_t l, int passes, long 
         long double most = 0;
         for (uint64_t r = 0; r < s->rank; r++) {
             const long double h = entry(s, l, r, r), wanted = d[r] + q[r] / h;
-            const long double step = fmaxl(wanted, s->lower[r * s->rows + l]) - d[r];
+            const bool stays = h <= s->least[r * s->rows + l];
+            const long double step = stays ? 0 : fmaxl(wanted, s->lower[r * s->rows + l]) - d[r];
             d[r] += step;
             for (uint64_t j = 0; j < s->rank; j++)
                 q[j] -= step * entry(s, l, r, j);
@@ -93,7 +95,8 @@ static void check_descent(const struct host_rows_kernels *kernel, const struct s
     static double h[MOST * MOST * HOST_ROWS_MOST], d[MOST * HOST_ROWS_MOST],
         inverse[MOST * HOST_ROWS_MOST], q[MOST * HOST_ROWS_MOST];
     const struct host_rows_matrices m = matrices_of(s);
-    const struct host_rows_descent p = {s->rank, 8, h, s->lower, s->settled, q, d, inverse};
+    const struct host_rows_descent p = {s->rank,    8, h, s->lower, s->least,
+                                        s->settled, q, d, inverse};
     memcpy(q, s->q, sizeof q);
     kernel->gather(&m, true, h);
     kernel->descend(&p);
@@ -107,17 +110,18 @@ static void check_descent(const struct host_rows_kernels *kernel, const struct s
     }
 }
 
-/* H d = q, and the row whose matrix is not definite is named. */
+/* H d = q, and the rows of which a pivot is negative or too small are named. */
 static void check_solve(const struct host_rows_kernels *kernel, struct systems *s)
 {
     static double h[MOST * MOST * HOST_ROWS_MOST], d[MOST * HOST_ROWS_MOST];
-    const uint64_t bad = s->rows - 1;
+    const uint64_t bad = s->rows - 1, small = s->rows > 2 ? 0 : bad;
     const struct host_rows_matrices m = matrices_of(s);
     s->g[bad][0] = -5;
+    s->least[s->rank / 2 * s->rows] = small == 0 ? 1e9 : 0;
     memcpy(d, s->q, sizeof d);
     kernel->gather(&m, false, h);
-    assert_int_equal(kernel->solve(h, s->rank, 1e-14, d), 1u << bad);
-    for (uint64_t l = 0; l < bad; l++)
+    assert_int_equal(kernel->solve(h, s->rank, s->least, d), 1u << bad | 1u << small);
+    for (uint64_t l = small == 0; l < bad; l++)
         for (uint64_t i = 0; i < s->rank; i++) {
             long double sum = 0;
             for (uint64_t j = 0; j < s->rank; j++)
@@ -162,9 +166,9 @@ static void test_rows_alone(void **state)
         memcpy(x[0], s.q, sizeof s.q);
         memcpy(x[1], alone.q, sizeof s.q);
         kernel->gather(&m, false, h);
-        kernel->solve(h, MOST, 0, x[0]);
+        kernel->solve(h, MOST, s.least, x[0]);
         kernel->gather(&of_alone, false, h);
-        kernel->solve(h, MOST, 0, x[1]);
+        kernel->solve(h, MOST, s.least, x[1]);
         for (uint64_t r = 0; r < MOST; r++)
             assert_true(x[0][r * s.rows + l] == x[1][r * s.rows + l]);
     }

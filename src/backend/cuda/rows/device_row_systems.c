@@ -50,6 +50,7 @@ static enum status open_common(struct device_row_systems *s, struct error *error
     TRY(device_array_into(&s->common.v_inverse, rank * rank, sizeof *s->common.v_inverse, error));
     TRY(device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error));
     TRY(device_array_into(&s->common.inverse, rank, sizeof *s->common.inverse, error));
+    TRY(device_array_into(&s->common.cell, rank, sizeof *s->common.cell, error));
     TRY(device_array_into(&s->common.now, rank, sizeof *s->common.now, error));
     TRY(device_array_into(&s->common.out, rank, sizeof *s->common.out, error));
     TRY(device_array_into(&s->common.linear, rank, sizeof *s->common.linear, error));
@@ -121,6 +122,7 @@ void device_row_systems_close(struct device_row_systems *s)
     device_free(s->common.v_inverse);
     device_free(s->common.ridge);
     device_free(s->common.inverse);
+    device_free(s->common.cell);
     device_free(s->common.now);
     device_free(s->common.out);
     device_free(s->common.linear);
