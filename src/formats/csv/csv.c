@@ -2,37 +2,353 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/pace.h"
 #include "formats/csv/csv_columns.h"
-#include "formats/csv/csv_order.h"
-#include "formats/csv/csv_rows.h"
 #include "formats/csv/csv_text.h"
 #include "formats/tns/foreign_file.h"
 #include "formats/tns/tns_header.h"
+#include "tensor/coo.h"
 
-#define LEAST_WINDOW ((size_t)64 << 10)
-#define WINDOW_PART                                                                                \
-    64               /* a window takes at most this part of the memory; its new names take more    \
-                      */
-#define NAMES_PART 2 /* names, too */
+/* --- rows ---
+ * Rows of CSV become entries, by several threads: names become numbers in the order of appearance.
+ * Each thread numbers the names of a section that the tables lack; then one thread for each mode
+ * adds these names to the table, section after section. So the numbers do not depend on the number
+ * of threads. */
+
+#define BATCH        32               /* rows whose names are looked up together               */
+#define FRESH        NAME_TABLE_LIMIT /* set in the number of a name that the section is first to have */
+#define LEAST_COPIES ((size_t)4 << 10) /* bytes of copied names */
+
+/* What a thread finds in a section. */
+struct section_names {
+    uint64_t rows;
+    struct csv_fault fault;             /* of the first row at fault                  */
+    struct error error;                 /* STATUS_MEMORY                              */
+    struct name_table fresh[MAX_ORDER]; /* names that the modes' tables lack          */
+    uint32_t *number[MAX_ORDER];        /* (number_room) of these in the tables; owned */
+    uint64_t number_room[MAX_ORDER];
+    bool binned[MAX_ORDER]; /* a field other than those of csv_bin_is_compact, so far */
+    char *copies; /* (copies_room) names of a batch that are not in the text as they are; owned */
+    size_t copies_room;
+};
+
+/* --- one section --- */
+
+/* Some rows of a section, and the names in them. */
+struct batch {
+    const struct csv_columns *columns;
+    struct section_names *own;
+    const struct coo *x;
+    uint64_t first; /* the entry of the first row */
+    int rows;
+    size_t copied; /* bytes of own->copies */
+    const char *row[BATCH];
+    struct name name[BATCH][MAX_ORDER];
+    uint32_t hash[BATCH][MAX_ORDER];
+};
+
+static bool set_fault(struct batch *b, enum csv_fault_kind kind, const char *row, int n,
+                      struct name name)
+{
+    const int column = n < b->columns->modes ? b->columns->mode[n].column : b->columns->value;
+    b->own->fault =
+        (struct csv_fault){kind, row, column, {.begin = name.text, .end = name.text + name.length}};
+    return false;
+}
+
+/* Numbers a name that the mode's table lacks. */
+static bool take_fresh(struct batch *b, int i, int n, uint32_t *number)
+{
+    const struct csv_mode *mode = &b->columns->mode[n];
+    const struct name name = b->name[i][n];
+    double value;
+    if (mode->order == CSV_LISTED)
+        return set_fault(b, CSV_UNLISTED, b->row[i], n, name);
+    if (name.length > NAME_LONGEST)
+        return set_fault(b, CSV_LONG, b->row[i], n, name);
+    if (memchr(name.text, 0, name.length))
+        return set_fault(b, CSV_ZERO_BYTE, b->row[i], n, name);
+    if (mode->order == CSV_BY_NUMBER) {
+        const char *end = name.text + name.length;
+        if (number_parse(name.text, end, &value) != end || isnan(value))
+            return set_fault(b, CSV_NUMBER, b->row[i], n, name);
+    }
+    if (name_table_add(&b->own->fresh[n], name, b->hash[i][n], number, &b->own->error) != STATUS_OK)
+        return false;
+    *number |= FRESH;
+    return true;
+}
+
+/* Looks up the names of the rows so far. Returns whether all is well. */
+static bool end_batch(struct batch *b)
+{
+    const int rows = b->rows;
+    b->rows = 0;
+    b->copied = 0;
+    for (int i = 0; i < rows; i++)
+        for (int n = 0; n < b->columns->modes; n++)
+            name_table_prefetch_text(&b->columns->mode[n].names, b->hash[i][n]);
+    for (int i = 0; i < rows; i++) {
+        for (int n = 0; n < b->columns->modes; n++) {
+            uint32_t *number = &b->x->index[n][b->first + (uint64_t)i];
+            if (name_table_find(&b->columns->mode[n].names, b->name[i][n], b->hash[i][n], number))
+                continue;
+            if (!take_fresh(b, i, n, number))
+                return false;
+        }
+    }
+    b->first += (uint64_t)rows;
+    b->own->rows += (uint64_t)rows;
+    return true;
+}
+
+/* Room for `more` bytes of copies; the batch is empty if it has to grow. */
+static bool make_copies_room(struct batch *b, size_t more)
+{
+    struct section_names *own = b->own;
+    if (own->copies_room - b->copied >= more)
+        return true;
+    const size_t room = 2 * more + LEAST_COPIES;
+    if (memory_resize(&own->copies, room, 1, &own->error) != STATUS_OK)
+        return false;
+    own->copies_room = room;
+    return true;
+}
+
+/* The name that the field of mode n stands for. */
+static bool name_of(struct batch *b, const struct csv_field *field, const char *row, int n,
+                    struct name *name)
+{
+    const struct csv_bin *bin = &b->columns->mode[n].bin;
+    *name = (struct name){field->begin, (size_t)(field->end - field->begin)};
+    if (name->length == 0)
+        return set_fault(b, CSV_EMPTY, row, n, *name);
+    if (field->doubled) {
+        char *copy = b->own->copies + b->copied;
+        *name = (struct name){copy, csv_field_copy(field, copy)};
+        b->copied += name->length;
+    }
+    if (bin->kind == CSV_BIN_NONE)
+        return true;
+    char *binned = b->own->copies + b->copied;
+    const size_t length = csv_bin_name(bin, name->text, name->length, binned);
+    if (length == 0)
+        return set_fault(b, bin->kind == CSV_BIN_NUMBER ? CSV_UNBINNED : CSV_TIME, row, n,
+                         (struct name){field->begin, (size_t)(field->end - field->begin)});
+    b->own->binned[n] = b->own->binned[n] || !csv_bin_is_compact(name->text, name->length);
+    *name = (struct name){binned, length};
+    b->copied += length;
+    return true;
+}
+
+/* A number, or an unknown entry: an empty field, as pandas writes it, or a word for it. */
+static bool value_of(struct batch *b, const struct csv_field *field, const char *row, double *value)
+{
+    if (number_parse(field->begin, field->end, value) == field->end && isfinite(*value))
+        return true;
+    *value = COO_UNKNOWN;
+    if (field->begin == field->end || number_parse_unknown(field->begin, field->end) == field->end)
+        return true;
+    return set_fault(b, CSV_VALUE, row, b->columns->modes,
+                     (struct name){field->begin, (size_t)(field->end - field->begin)});
+}
+
+/* Bytes of copies that the row may take. */
+static size_t copies_of(const struct csv_columns *c, const struct csv_field *field)
+{
+    size_t bytes = 0;
+    for (int n = 0; n < c->modes; n++) {
+        bytes += field[n].doubled ? (size_t)(field[n].end - field[n].begin) : 0;
+        bytes += c->mode[n].bin.kind != CSV_BIN_NONE ? CSV_BIN_ROOM : 0;
+    }
+    return bytes;
+}
+
+/* Adds a row to the batch. */
+static bool take_row(struct batch *b, const struct csv_field *field, const char *row)
+{
+    const struct csv_columns *c = b->columns;
+    const size_t copies = copies_of(c, field);
+    if (b->rows == BATCH || b->own->copies_room - b->copied < copies)
+        if (!end_batch(b) || !make_copies_room(b, copies))
+            return false;
+    const int i = b->rows;
+    double *value = &b->x->value[b->first + (uint64_t)i];
+    *value = 1;
+    b->row[i] = row;
+    for (int n = 0; n < c->modes; n++) {
+        struct name *name = &b->name[i][n];
+        if (!name_of(b, &field[n], row, n, name))
+            return false;
+        b->hash[i][n] = name_hash(name->text, name->length);
+        name_table_prefetch(&c->mode[n].names, b->hash[i][n]);
+    }
+    if (c->value >= 0 && !value_of(b, &field[c->modes], row, value))
+        return false;
+    b->rows++;
+    return true;
+}
+
+static void read_section(const struct csv_columns *c, const struct csv_section *s,
+                         struct section_names *own, const struct coo *x, uint64_t first)
+{
+    struct csv_field field[MAX_ORDER + 2];
+    struct batch b = {.columns = c, .own = own, .x = x, .first = first};
+    own->rows = 0;
+    own->fault.kind = CSV_SOUND;
+    for (int n = 0; n < c->modes; n++)
+        name_table_clear(&own->fresh[n]);
+    for (const char *at = csv_record_skip_blank(s->begin, s->end); at && at < s->end;) {
+        const char *next = csv_record_read(&c->format, at, s->end, field, &own->fault);
+        if (!next || !take_row(&b, field, at))
+            break;
+        at = csv_record_skip_blank(next, s->end);
+    }
+    /* rows before a row at fault may be at fault, too, in what is found out only now */
+    const struct csv_fault later = own->fault;
+    own->fault.kind = CSV_SOUND;
+    if (own->error.status == STATUS_OK && end_batch(&b))
+        own->fault = later;
+}
+
+/* --- all sections --- */
 
 struct reader {
     struct coo *x; /* x->nnz is the room */
     uint64_t used; /* entries in x       */
     struct csv_text text;
     struct csv_columns columns;
-    struct csv_rows rows;
+    struct section_names *own; /* (room) of the sections of a window; owned */
+    size_t room;
     const struct csv_source *source;
     const struct tns_pieces *pieces;
     uint64_t handed_over; /* entries */
     bool names_only;      /* too many entries while names are to be sorted: it is read again */
     double start;
 };
+
+/* Adds the fresh names of all sections to the table of mode n. */
+static enum status add_names(struct reader *r, int n, struct error *error)
+{
+    struct name_table *names = &r->columns.mode[n].names;
+    for (size_t i = 0; i < r->text.sections; i++) {
+        struct section_names *own = &r->own[i];
+        const struct name_table *fresh = &own->fresh[n];
+        if (fresh->count > own->number_room[n]) {
+            TRY(memory_resize(&own->number[n], fresh->count, sizeof *own->number[n], error));
+            own->number_room[n] = fresh->count;
+        }
+        if ((uint64_t)names->count + fresh->count > NAME_TABLE_LIMIT)
+            return error_set(error, STATUS_INPUT,
+                             "%s: more than %" PRIu32 " names in a column, expected fewer",
+                             r->columns.path, NAME_TABLE_LIMIT);
+        for (uint32_t k = 0; k < fresh->count; k++) {
+            const struct name name = name_table_get(fresh, k);
+            const uint32_t hash = name_hash(name.text, name.length);
+            TRY(name_table_add(names, name, hash, &own->number[n][k], error));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Gives the names that were fresh in the section the numbers that they have in the table. */
+static void renumber(const struct section_names *own, int modes, const struct coo *x,
+                     uint64_t first)
+{
+    for (int n = 0; n < modes; n++) {
+        uint32_t *index = x->index[n] + first;
+        for (uint64_t i = 0; i < own->rows && own->fresh[n].count > 0; i++)
+            if (index[i] & FRESH)
+                index[i] = own->number[n][index[i] & ~FRESH];
+    }
+}
+
+/* Closes the gaps that text lines without an entry left. */
+static void gather(struct reader *r)
+{
+    const struct coo *x = r->x;
+    uint64_t at = r->used;
+    for (size_t i = 0; i < r->text.sections; i++) {
+        const uint64_t from = r->used + r->text.section[i].first_line, rows = r->own[i].rows;
+        for (int n = 0; n < x->shape.order && at != from; n++)
+            memmove(x->index[n] + at, x->index[n] + from, rows * sizeof *x->index[n]);
+        if (at != from)
+            memmove(x->value + at, x->value + from, rows * sizeof *x->value);
+        at += rows;
+    }
+    r->used = at;
+}
+
+/* Parses the window into x, which has room for an entry a text line. STATUS_INPUT where a row is at
+ * fault: a message about the first one. STATUS_MEMORY. */
+static enum status parse_window(struct reader *r, struct error *error)
+{
+    const struct csv_text *t = &r->text;
+    struct error failure[MAX_ORDER] = {{0}};
+    const int modes = r->columns.modes;
+    if (t->sections > r->room) {
+        TRY(memory_resize(&r->own, t->sections, sizeof *r->own, error));
+        memset(r->own + r->room, 0, (t->sections - r->room) * sizeof *r->own);
+        r->room = t->sections;
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+    for (size_t i = 0; i < t->sections; i++)
+        read_section(&r->columns, &t->section[i], &r->own[i], r->x,
+                     r->used + t->section[i].first_line);
+    for (size_t i = 0; i < t->sections; i++) {
+        const struct section_names *own = &r->own[i];
+        if (own->error.status != STATUS_OK)
+            return error_set(error, own->error.status, "%s", own->error.message);
+        if (own->fault.kind != CSV_SOUND)
+            return csv_text_explain(t, &own->fault, error);
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+    for (int n = 0; n < modes; n++)
+        add_names(r, n, &failure[n]);
+    for (int n = 0; n < modes; n++)
+        if (failure[n].status != STATUS_OK)
+            return error_set(error, failure[n].status, "%s", failure[n].message);
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+    for (size_t i = 0; i < t->sections; i++)
+        renumber(&r->own[i], modes, r->x, r->used + t->section[i].first_line);
+    gather(r);
+    return STATUS_OK;
+}
+
+/* Once all rows are read: STATUS_INPUT where all fields of a bin of time are numbers
+ * that read as dates, and would be seconds of 1970. */
+static enum status check_times(const struct reader *r, struct error *error)
+{
+    const struct csv_columns *c = &r->columns;
+    for (int n = 0; n < c->modes; n++) {
+        const struct csv_field *name = &c->name[c->mode[n].column];
+        const enum csv_bin_kind kind = c->mode[n].bin.kind;
+        bool binned = kind != CSV_BIN_TIME && kind != CSV_BIN_HOUR_OF_WEEK;
+        for (size_t i = 0; i < r->room; i++)
+            binned = binned || r->own[i].binned[n];
+        if (!binned)
+            return error_set(error, STATUS_INPUT,
+                             "%s: column %d (%.*s): all fields read as dates without hyphens, "
+                             "expected 2026-11-23 for 20261123; numbers that are no dates have "
+                             "bins of a width without a unit, as --bin COLUMN=3600",
+                             c->path, c->mode[n].column + 1, (int)(name->end - name->begin),
+                             name->begin);
+    }
+    return STATUS_OK;
+}
+
+#define LEAST_WINDOW ((size_t)64 << 10)
+#define WINDOW_PART                                                                                \
+    64               /* a window takes at most this part of the memory; its new names take more    \
+                      */
+#define NAMES_PART 2 /* names, too */
 
 static struct shape shape_so_far(const struct reader *r)
 {
@@ -75,7 +391,7 @@ static enum status hand_over(struct reader *r, uint64_t more, struct error *erro
 {
     if (r->used == 0 || r->used + more <= piece_room(r))
         return STATUS_OK;
-    r->names_only = r->names_only || csv_order_waits(&r->columns);
+    r->names_only = r->names_only || csv_columns_wait(&r->columns);
     if (r->names_only && !reads_again(r))
         return error_set(error, STATUS_MEMORY,
                          "%s: more than %" PRIu64 " entries, for which there is not enough memory "
@@ -110,16 +426,6 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
         return coo_create(r->x, &shape, room, error);
     }
     return coo_resize(r->x, room, error);
-}
-
-static enum status read_window(struct reader *r, struct error *error)
-{
-    const struct csv_section *last = &r->text.section[r->text.sections - 1];
-    const uint64_t lines = last->first_line + last->lines;
-    TRY(hand_over(r, lines, error));
-    TRY(make_room(r, lines, error));
-    TRY(csv_rows_read(&r->rows, &r->text, r->x, &r->used, error));
-    return check_names(r, error);
 }
 
 static enum status open_text(struct reader *r, struct error *error)
@@ -157,35 +463,24 @@ static void name_columns(struct reader *r)
     r->text.columns = r->columns.count;
 }
 
-static enum status read_header(struct reader *r, struct error *error)
-{
-    const char *begin = NULL, *end = NULL;
-    TRY(find_header(r, &begin, &end, error));
-    TRY(csv_columns_read(&r->columns, r->text.name, begin, end, error));
-    TRY(csv_columns_choose(&r->columns, r->source->options, error));
-    name_columns(r);
-    r->rows.columns = &r->columns;
-    return check_names(r, error);
-}
-
-static void show_progress(const struct reader *r)
-{
-    const uint64_t bytes = line_reader_bytes(r->text.reader);
-    const double rate = (double)bytes / (clock_now() - r->start);
-    progress_update(r->pieces->progress, line_reader_fraction(r->text.reader), "%s, %s/s",
-                    NUMBER_SIZE(bytes), NUMBER_SIZE(number_whole(rate)));
-}
-
 static enum status read_rows(struct reader *r, struct error *error)
 {
     while (r->text.begin < r->text.end) {
-        TRY(read_window(r, error));
-        show_progress(r);
+        const struct csv_section *last = &r->text.section[r->text.sections - 1];
+        const uint64_t lines = last->first_line + last->lines;
+        TRY(hand_over(r, lines, error));
+        TRY(make_room(r, lines, error));
+        TRY(parse_window(r, error));
+        TRY(check_names(r, error));
+        const uint64_t bytes = line_reader_bytes(r->text.reader);
+        const double rate = (double)bytes / (clock_now() - r->start);
+        progress_update(r->pieces->progress, line_reader_fraction(r->text.reader), "%s, %s/s",
+                        NUMBER_SIZE(bytes), NUMBER_SIZE(number_whole(rate)));
         TRY(csv_text_next(&r->text, error));
     }
     if (r->handed_over + r->used == 0)
         return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.name);
-    return csv_rows_check_times(&r->rows, error);
+    return check_times(r, error);
 }
 
 /* Reads the rows now that all names have their numbers. */
@@ -193,7 +488,7 @@ static enum status read_again(struct reader *r, struct error *error)
 {
     struct coo none = {0};
     const char *begin = NULL, *end = NULL;
-    TRY(csv_order_names(&r->columns, &none, error));
+    TRY(csv_columns_number(&r->columns, &none, error));
     csv_text_close(&r->text);
     r->names_only = false;
     r->used = 0;
@@ -204,57 +499,53 @@ static enum status read_again(struct reader *r, struct error *error)
     return read_rows(r, error);
 }
 
-static enum status finish(struct reader *r, struct error *error)
-{
-    TRY(coo_resize(r->x, r->used, error));
-    r->x->shape = shape_so_far(r);
-    return csv_order_names(&r->columns, r->x, error);
-}
-
-static void give_names(struct reader *r, struct tensor_names *names)
-{
-    names->order = r->columns.modes;
-    names->modes = r->columns.mode_names;
-    for (int n = 0; n < names->order; n++) {
-        struct csv_mode *mode = &r->columns.mode[n];
-        names->index[n] = mode->names;
-        mode->names = (struct name_table){0};
-    }
-}
-
-static void give_report(const struct reader *r, struct tns_report *report)
-{
-    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
-    *report = (struct tns_report){.gzip = line_reader_gzip(r->text.reader),
-                                  .text_bytes = line_reader_bytes(r->text.reader),
-                                  .entries = r->handed_over + r->used};
-    progress_done(r->pieces->progress, "%" PRIu64 " row%s, %s of CSV%s", report->entries,
-                  report->entries == 1 ? "" : "s", number_size(report->text_bytes, size),
-                  pace_bytes(report->text_bytes, "", clock_now() - r->start, how_fast));
-}
-
 enum status csv_read_pieces(struct coo *x, struct tensor_names *names,
                             const struct csv_source *source, const struct tns_pieces *pieces,
                             struct tns_report *report, struct error *error)
 {
     struct reader r = {.x = x, .source = source, .pieces = pieces, .start = clock_now()};
+    const char *begin = NULL, *end = NULL;
+    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
     *x = (struct coo){0};
     *names = (struct tensor_names){0};
     TRY(open_text(&r, error));
     progress_stage(pieces->progress, "reading %s", r.text.name);
-    TRY_OR(done, read_header(&r, error));
+    TRY_OR(done, find_header(&r, &begin, &end, error));
+    TRY_OR(done, csv_columns_read(&r.columns, r.text.name, begin, end, error));
+    TRY_OR(done, csv_columns_choose(&r.columns, source->options, error));
+    name_columns(&r);
+    TRY_OR(done, check_names(&r, error));
     TRY_OR(done, read_rows(&r, error));
     if (r.names_only)
         TRY_OR(done, read_again(&r, error));
-    TRY_OR(done, finish(&r, error));
-    give_names(&r, names);
-    give_report(&r, report);
+    TRY_OR(done, coo_resize(x, r.used, error));
+    x->shape = shape_so_far(&r);
+    TRY_OR(done, csv_columns_number(&r.columns, x, error));
+    names->order = r.columns.modes;
+    names->modes = r.columns.mode_names;
+    for (int n = 0; n < names->order; n++) {
+        names->index[n] = r.columns.mode[n].names;
+        r.columns.mode[n].names = (struct name_table){0};
+    }
+    *report = (struct tns_report){.gzip = line_reader_gzip(r.text.reader),
+                                  .text_bytes = line_reader_bytes(r.text.reader),
+                                  .entries = r.handed_over + r.used};
+    progress_done(pieces->progress, "%" PRIu64 " row%s, %s of CSV%s", report->entries,
+                  report->entries == 1 ? "" : "s", number_size(report->text_bytes, size),
+                  pace_bytes(report->text_bytes, "", clock_now() - r.start, how_fast));
 done:
     if (error->status != STATUS_OK) {
         progress_clear(pieces->progress);
         coo_free(x);
     }
-    csv_rows_free(&r.rows);
+    for (size_t i = 0; i < r.room; i++) {
+        for (int n = 0; n < MAX_ORDER; n++) {
+            name_table_free(&r.own[i].fresh[n]);
+            memory_free(r.own[i].number[n]);
+        }
+        memory_free(r.own[i].copies);
+    }
+    memory_free(r.own);
     csv_columns_free(&r.columns);
     csv_text_close(&r.text);
     return error->status;

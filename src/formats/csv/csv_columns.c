@@ -1,9 +1,11 @@
 #include "formats/csv/csv_columns.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/shell_word.h"
 #include "formats/names/name_list.h"
 
@@ -321,6 +323,82 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
             c->slot[i] = c->format.wanted;
     c->format.columns = c->count;
     c->format.slot = c->slot;
+    return STATUS_OK;
+}
+
+/* --- the order of names --- */
+
+struct ordered {
+    struct name name;
+    double value; /* 0 where the order is that of bytes */
+    uint32_t number;
+};
+
+static bool waits(const struct csv_mode *mode)
+{
+    return mode->order == CSV_SORTED || mode->order == CSV_BY_NUMBER;
+}
+
+bool csv_columns_wait(const struct csv_columns *c)
+{
+    for (int n = 0; n < c->modes; n++)
+        if (waits(&c->mode[n]))
+            return true;
+    return false;
+}
+
+static int compare(const void *one, const void *other)
+{
+    const struct ordered *a = one, *b = other;
+    if (a->value != b->value)
+        return a->value < b->value ? -1 : 1;
+    const size_t shorter = a->name.length < b->name.length ? a->name.length : b->name.length;
+    const int bytes = memcmp(a->name.text, b->name.text, shorter);
+    return bytes ? bytes : a->name.length < b->name.length ? -1 : 1;
+}
+
+/* Numbers the names of the mode in their new order, and renumbers index (nnz). */
+static enum status order_mode(struct csv_mode *mode, uint32_t *index, uint64_t nnz,
+                              struct error *error)
+{
+    const uint32_t count = mode->names.count;
+    struct name_table sorted = {0};
+    struct ordered *list = memory_array(count, sizeof *list, error);
+    uint32_t *number = memory_array(count, sizeof *number, error); /* by the number so far */
+    TRY_OR(done, error->status);
+    for (uint32_t i = 0; i < count; i++) {
+        list[i] = (struct ordered){.name = name_table_get(&mode->names, i), .number = i};
+        const char *text = list[i].name.text;
+        if (mode->order == CSV_BY_NUMBER)
+            number_parse(text, text + list[i].name.length, &list[i].value);
+    }
+    qsort(list, count, sizeof *list, compare);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct name name = list[i].name;
+        TRY_OR(done, name_table_add(&sorted, name, name_hash(name.text, name.length),
+                                    &number[list[i].number], error));
+    }
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < nnz; i++)
+        index[i] = number[index[i]];
+    name_table_free(&mode->names);
+    mode->names = sorted;
+    sorted = (struct name_table){0};
+done:
+    name_table_free(&sorted);
+    memory_free(list);
+    memory_free(number);
+    return error->status;
+}
+
+enum status csv_columns_number(struct csv_columns *c, struct coo *x, struct error *error)
+{
+    for (int n = 0; n < c->modes; n++) {
+        if (!waits(&c->mode[n]))
+            continue;
+        TRY(order_mode(&c->mode[n], x->index[n], x->nnz, error));
+        c->mode[n].order = CSV_LISTED;
+    }
     return STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "formats/csv/csv_options.h"
 #include "formats/csv/csv_record.h"
 #include "formats/names/name_table.h"
+#include "tensor/coo.h"
 #include "tensor/mode_names.h"
 
 enum csv_order { CSV_APPEARANCE, CSV_SORTED, CSV_BY_NUMBER, CSV_LISTED };
@@ -43,6 +44,14 @@ enum status csv_columns_read(struct csv_columns *c, const char *path, const char
  * with the command that would read the file. STATUS_MEMORY. */
 enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *options,
                                struct error *error);
+
+/* Whether the names of some mode wait for their numbers. */
+bool csv_columns_wait(const struct csv_columns *c);
+
+/* Numbers the names of modes that are sorted or ordered by number, and renumbers the entries of x.
+ * Equal numbers are in the order of their bytes. From now on only these names are taken, as if they
+ * were listed in a file. STATUS_MEMORY. */
+enum status csv_columns_number(struct csv_columns *c, struct coo *x, struct error *error);
 
 /* The bytes that the names of all modes take. */
 uint64_t csv_columns_bytes(const struct csv_columns *c);
