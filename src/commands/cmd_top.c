@@ -1,10 +1,23 @@
 /* blco top: the strongest entries of each component of a model. */
 #include "commands/cmd.h"
 
+#include <string.h>
+
+#include "base/number.h"
+#include "commands/model_entries.h"
 #include "commands/options/cmd_common.h"
-#include "commands/top_unlisted.h"
 #include "formats/ktensor/ktensor_formats.h"
+#include "formats/names/labels.h"
+#include "formats/npy/npy_tensor.h"
 #include "report/top_show.h"
+#include "report/unlisted_best.h"
+#include "report/unlisted_show.h"
+
+/* The arguments MODE=NAME of --unlisted, with names or numbers. */
+struct given_indices {
+    int count;
+    const char *text[MAX_ORDER]; /* (count) borrowed */
+};
 
 struct settings {
     struct cmd_common common;
@@ -25,7 +38,14 @@ static enum status set_labels(const struct cli_option *o, void *to, const char *
 static enum status set_given(const struct cli_option *o, void *to, const char *text,
                              struct error *error)
 {
-    return given_indices_add(to, o->name, text, error);
+    struct given_indices *g = to;
+    const char *sign = strchr(text, '=');
+    if (!sign || sign == text || !sign[1])
+        return error_set(error, STATUS_INPUT, "%s: '%s', expected MODE=NAME", o->name, text);
+    if (g->count == MAX_ORDER)
+        return error_set(error, STATUS_INPUT, "%s: more than %d modes", o->name, MAX_ORDER);
+    g->text[g->count++] = text;
+    return STATUS_OK;
 }
 
 static const struct cli_option top_options[] = {
@@ -86,16 +106,6 @@ static void print_json(const char *stem, const struct top_view *view, struct err
     json_free(&j);
 }
 
-/* top (N) = the strongest entries of the modes that are shown. */
-static enum status find_entries(const struct settings *s, const struct top_view *view,
-                                struct top_entries *top, struct error *error)
-{
-    const struct ktensor *k = view->model;
-    for (int n = view->mode; n < view->end_mode; n++)
-        TRY(top_entries_find(&top[n], k->factor[n], k->shape.dims[n], k->rank, s->count, error));
-    return STATUS_OK;
-}
-
 static enum status show_components(const struct settings *s, const struct ktensor *model,
                                    const char *stem, struct error *error)
 {
@@ -103,7 +113,9 @@ static enum status show_components(const struct settings *s, const struct ktenso
     struct top_view view = {
         .model = model, .labels = &s->labels, .top = top, .index_base = s->common.tns.index_base};
     TRY(choose(s, &view, error));
-    TRY_OR(done, find_entries(s, &view, top, error));
+    for (int n = view.mode; n < view.end_mode; n++)
+        TRY_OR(done, top_entries_find(&top[n], model->factor[n], model->shape.dims[n], model->rank,
+                                      s->count, error));
     if (s->json)
         print_json(stem, &view, error);
     else
@@ -114,51 +126,168 @@ done:
     return error->status;
 }
 
-/* name[0]: the model; name[1]: with --unlisted the tensor. */
-static enum status show(struct settings *s, const char *const name[2], struct error *error)
+/* --- the strongest entries that a tensor does not list --- */
+
+/* A whole number that takes all of text[0..length), or UINT64_MAX. */
+static uint64_t number_of(const char *text, size_t length)
 {
-    struct ktensor model;
-    TRY_OR(done, cmd_read_model(&model, name[0], &s->common, error));
-    TRY_OR(done, ktensor_find_labels(&s->labels, name[0], model.shape.order, error));
-    TRY_OR(done, labels_read(&s->labels, &model.shape, error));
-    if (s->given.count == 0) {
-        show_components(s, &model, name[0], error);
-        goto done;
-    }
-    const struct top_unlisted t = {.common = &s->common,
-                                   .stem = name[0],
-                                   .tensor = name[1],
-                                   .model = &model,
-                                   .labels = &s->labels,
-                                   .given = s->given,
-                                   .count = s->count,
-                                   .json = s->json};
-    top_unlisted(&t, error);
-done:
-    ktensor_free(&model);
-    return error->status;
+    uint64_t number;
+    return number_parse_unsigned(text, text + length, &number) == text + length ? number
+                                                                                : UINT64_MAX;
 }
 
-static enum status take_operands(const struct cli_line *line, const struct settings *s,
-                                 const char *name[2], struct error *error)
+/* The mode with this name or, from 1, this number; -1 where there is none. */
+static int find_mode(const struct labels *labels, int order, const char *text, size_t length)
 {
-    static const char *const names[] = {"STEM", "TENSOR"};
-    if (s->given.count == 0)
-        return cli_single_operand(line, "model", &name[0], error);
-    return cli_two_operands(line, "names", names, name, error);
+    for (int n = 0; n < order; n++) {
+        const char *name = labels->modes.of[n];
+        if (strlen(name) == length && memcmp(name, text, length) == 0)
+            return n;
+    }
+    const uint64_t number = number_of(text, length);
+    return number >= 1 && number <= (uint64_t)order ? (int)number - 1 : -1;
+}
+
+/* The index of a mode with this label or this number; UINT64_MAX where there is none. */
+static uint64_t find_index(const struct labels *labels, int n, uint64_t length, const char *text,
+                           uint64_t index_base)
+{
+    for (uint64_t i = 0; i < labels->mode[n].count; i++) {
+        const char *label = labels_get(labels, n, i);
+        if (label && strcmp(label, text) == 0)
+            return i;
+    }
+    const uint64_t number = number_of(text, strlen(text));
+    return number >= index_base && number - index_base < length ? number - index_base : UINT64_MAX;
+}
+
+/* Sets the given indices of *slice, which has its shape. A mode is given by its name or its number
+ * from 1, an index by its label or, where no label is the same, by its number, the first one being
+ * `base`. STATUS_INPUT where there is no such mode or index, a mode is given twice, or all are
+ * given. */
+static enum status find_given(struct unlisted_slice *slice, const struct settings *s, uint64_t base,
+                              struct error *error)
+{
+    const int order = slice->shape.order;
+    for (int i = 0; i < s->given.count; i++) {
+        const char *text = s->given.text[i], *sign = strchr(text, '=');
+        const int n = find_mode(&s->labels, order, text, (size_t)(sign - text));
+        if (n < 0)
+            return error_set(error, STATUS_INPUT,
+                             "--unlisted: no mode is named '%.*s', expected a name or a number "
+                             "from 1 to %d",
+                             (int)(sign - text), text, order);
+        if (slice->given[n])
+            return error_set(error, STATUS_INPUT,
+                             "--unlisted: mode %d twice, expected one index of it", n + 1);
+        const uint64_t length = slice->shape.dims[n];
+        const uint64_t index = find_index(&s->labels, n, length, sign + 1, base);
+        if (index == UINT64_MAX)
+            return error_set(error, STATUS_INPUT,
+                             "--unlisted: '%s' is no index of mode %d, expected %sa number from "
+                             "%ju to %ju",
+                             sign + 1, n + 1, s->labels.mode[n].count > 0 ? "a label or " : "",
+                             (uintmax_t)base, (uintmax_t)(length - 1 + base));
+        slice->given[n] = true;
+        slice->index[n] = (uint32_t)index;
+    }
+    if (s->given.count == order)
+        return error_set(error, STATUS_INPUT,
+                         "--unlisted: an index of each mode, expected a mode without one");
+    return STATUS_OK;
+}
+
+static enum status note(void *slice, struct coo *piece, struct error *error)
+{
+    return unlisted_slice_note(slice, piece, error);
+}
+
+static void print_unlisted_json(const struct ktensor *model, const char *stem,
+                                const struct unlisted_view *view, struct error *error)
+{
+    struct json j;
+    json_begin(&j, error);
+    json_put_object(&j, NULL);
+    json_put_string(&j, "model", stem);
+    json_put_string(&j, "tensor", view->tensor);
+    json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
+    json_put_unsigned(&j, "index_base", (uint64_t)view->index_base);
+    unlisted_put_json(&j, view);
+    json_end(&j);
+    cmd_print_json(&j);
+    json_free(&j);
+}
+
+/* Reads the tensor, finds the entries of the slice and prints them. */
+static enum status show_unlisted(const struct settings *s, const struct ktensor *model,
+                                 const char *stem, const char *tensor, struct error *error)
+{
+    struct tns_options tns = s->common.tns;
+    struct unlisted_slice slice = {.shape = model->shape};
+    struct unlisted_best best = {0};
+    struct progress progress;
+    enum tensor_format format;
+    cmd_show_progress(&progress, &s->common);
+    TRY(model_entries_format(&format, tensor, error));
+    if (format == TENSOR_NPY)
+        tns.index_base = npy_tensor_index_base(&tns);
+    TRY(find_given(&slice, s, (uint64_t)tns.index_base, error));
+    if (unlisted_slice_check(&slice, error) != STATUS_OK)
+        return error_prefix(error, "--unlisted: ");
+    const struct model_entries entries = {.path = tensor,
+                                          .format = format,
+                                          .tns = &tns,
+                                          .shape = &model->shape,
+                                          .values_optional = true,
+                                          .memory = cmd_host_memory(&s->common),
+                                          .take = note,
+                                          .context = &slice,
+                                          .progress = &progress};
+    TRY_OR(done, model_entries_each(&entries, error));
+    unlisted_slice_sort(&slice);
+    progress_stage(&progress, "searching");
+    TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, &progress, error));
+    progress_clear(&progress);
+    const struct unlisted_view view = {.slice = &slice,
+                                       .best = &best,
+                                       .labels = &s->labels,
+                                       .tensor = tensor,
+                                       .index_base = tns.index_base};
+    if (s->json)
+        print_unlisted_json(model, stem, &view, error);
+    else
+        unlisted_print(stdout, &view);
+done:
+    progress_clear(&progress);
+    unlisted_best_free(&best);
+    unlisted_slice_free(&slice);
+    return error->status;
 }
 
 static int run_command(int argc, char **argv, struct error *error)
 {
+    static const char *const names[] = {"STEM", "TENSOR"};
     struct cli_line line = {.argc = argc, .argv = argv};
-    struct settings settings = {0};
-    const char *name[2] = {NULL};
-    if (!cmd_parse(&line, &cmd_top, &settings.common, error))
+    struct settings s = {0};
+    struct ktensor model = {0};
+    const char *name[2] = {NULL}; /* the model's; with --unlisted the tensor's */
+    if (!cmd_parse(&line, &cmd_top, &s.common, error))
         goto done;
-    TRY_OR(done, take_operands(&line, &settings, name, error));
-    show(&settings, name, error);
+    if (s.given.count == 0)
+        cli_single_operand(&line, "model", &name[0], error);
+    else
+        cli_two_operands(&line, "names", names, name, error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, cmd_read_model(&model, name[0], &s.common, error));
+    TRY_OR(done, ktensor_find_labels(&s.labels, name[0], model.shape.order, error));
+    TRY_OR(done, labels_read(&s.labels, &model.shape, error));
+    if (s.given.count == 0)
+        show_components(&s, &model, name[0], error);
+    else
+        show_unlisted(&s, &model, name[0], name[1], error);
 done:
-    labels_free(&settings.labels);
+    ktensor_free(&model);
+    labels_free(&s.labels);
     return (int)error->status;
 }
 
