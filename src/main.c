@@ -14,7 +14,7 @@
 #include "base/printable.h"
 #include "base/threads.h"
 #include "base/version.h"
-#include "commands/command_table.h"
+#include "commands/cmd.h"
 #include "commands/options/cmd_common.h"
 #include "comm/comm_world.h"
 

@@ -13,7 +13,7 @@
 #include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
 #include "commands/machine_choice.h"
-#include "commands/rank_place.h"
+#include "commands/ranks_join.h"
 #include "record/run_record.h"
 
 #define MAX_SAMPLES 1000000

@@ -2,22 +2,68 @@
 #include "commands/cmd.h"
 
 #include <limits.h>
+#include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/machine.h"
 #include "base/number.h"
 #include "base/printable.h"
+#include "base/progress.h"
 #include "base/threads.h"
-#include "commands/options/cmd_common.h"
-#include "commands/info_findings.h"
 #include "commands/machine_choice.h"
+#include "commands/options/cmd_common.h"
 #include "formats/blco/blco_pieces.h"
+#include "formats/names/labels.h"
+#include "formats/tensor_file.h"
 #include "plan/process_grid.h"
+#include "plan/rank_rates.h"
+#include "plan/row_cuts.h"
+#include "ranks/row_deal.h"
+#include "tensor/coo_census.h"
+#include "tensor/coo_statistics.h"
 #include "tensor/ordering.h"
 
 /* Least bytes for counters, however little memory may be used: with fewer, the file would be read
  * too many times. */
 #define LEAST_COUNTERS (UINT64_C(16) << 20)
+
+#define MOST_SAMPLE    (UINT64_C(1) << 20)
+#define GPUS_OF_A_HOST 8 /* at most, in machines whose GPUs are linked */
+
+/* What --ranks says: how the tensor would be split among several ranks, and what an
+ * iteration would cost them. */
+
+struct info_ranks {
+    struct rank_machine machine;
+    struct process_grid grid; /* owned */
+    struct grid_cost cost;
+    bool is_chosen;    /* by the model, not by the user */
+    bool is_estimated; /* the cost, from a sample       */
+    bool dealt;        /* rows are, and no mode is kept (ranks/row_deal.h): no mode is cut */
+};
+
+/* What `blco info` finds out of a tensor file. */
+struct info_findings {
+    struct coo x; /* of a .blco file only order, lengths and nnz; owned */
+    enum tensor_format format;
+    struct tensor_report report; /* of text and of NumPy arrays                   */
+    struct tensor_names names;   /* of CSV; owned                                 */
+    struct labels labels;        /* names of modes, and the maps beside the file; owned          */
+    struct coo_listed listed;    /* what is listed besides nonzeros               */
+    uint64_t file_bytes;         /* of a .blco file, of NumPy arrays without headers */
+    struct plan_tensor tensor;   /* what the plan needs to know                   */
+    uint64_t entries;            /* of the file, duplicates and zeros included    */
+    uint64_t memory;             /* bytes of host memory to use for the statistics */
+    struct coo_statistics statistics;
+    const struct backend_kind *kind;
+    struct plan plan;         /* of the tensor, or of a rank's part of the tensor */
+    struct cmd_ranks wanted;  /* wanted.ranks 0: nothing about ranks is wanted    */
+    struct coo_census census; /* where ranks are wanted; owned                    */
+    struct info_ranks ranks;  /* likewise                                         */
+};
 
 struct settings {
     struct cmd_common common;
@@ -55,15 +101,26 @@ static const struct cli_section sections[] = {
     {"Input", cmd_input_options},     {"Machine", cmd_machine_options},
     {"General", cmd_general_options}, {NULL, NULL}};
 
+/* --- finding out --- */
+
 /* What ranks need to know of the nonzeros, where ranks are wanted. */
 static enum status take_census(struct info_findings *f, const struct coo_pieces *pieces,
                                struct progress *progress, struct error *error)
 {
+    char need[NUMBER_SIZE_TEXT], room[NUMBER_SIZE_TEXT];
+    uint64_t bytes = 0;
     if (f->wanted.ranks == 0)
         return STATUS_OK;
-    double start = clock_now();
+    const double start = clock_now();
     progress_stage(progress, "counting the nonzeros of each row");
-    TRY(info_ranks_census(&f->census, pieces, f->memory, error));
+    for (int n = 0; n < pieces->shape.order; n++)
+        bytes += pieces->shape.dims[n] * sizeof *f->census.count[n];
+    if (bytes > f->memory)
+        return error_set(error, STATUS_MEMORY,
+                         "--ranks: counters of %s, 8 bytes for each row of each mode, do not fit "
+                         "into the %s of memory that may be used",
+                         number_size(bytes, need), number_size(f->memory, room));
+    TRY(coo_pieces_census(pieces, MOST_SAMPLE, &f->census, error));
     progress_done(progress, "%.2f s", clock_now() - start);
     return STATUS_OK;
 }
@@ -143,6 +200,105 @@ done:
     return error->status;
 }
 
+/* The machine of ranks with so many threads each. Processes are on one host as long as this host
+ * has a core for each thread. */
+static struct rank_machine ranks_machine(const struct backend_kind *kind,
+                                         const struct cmd_ranks *ranks, int threads)
+{
+    bool device = ranks->on == CMD_ON_BACKEND ? kind->device != NULL : ranks->on == CMD_ON_GPUS;
+    return (struct rank_machine){.device = device,
+                                 .one_host = device ? ranks->ranks <= GPUS_OF_A_HOST
+                                                    : ranks->ranks * threads <= omp_get_num_procs(),
+                                 .threads = threads};
+}
+
+/* Chooses the grid, or takes the user's; `plan` is that of the whole tensor. The caller frees
+ * r->grid. STATUS_INPUT, STATUS_MEMORY. */
+static enum status choose_ranks(struct info_ranks *r, const struct cmd_ranks *ranks,
+                                const struct rank_machine *machine, const struct coo_census *census,
+                                const struct plan *plan, struct error *error)
+{
+    const struct plan_tensor *tensor = &plan->request.tensor;
+    struct grid_request request = {.ranks = ranks->ranks, .row_bytes = plan->request.row_bytes};
+    memcpy(request.parts, ranks->parts, sizeof request.parts);
+    *r = (struct info_ranks){.machine = *machine,
+                             .is_chosen = ranks->modes == 0,
+                             .is_estimated = census->sample.nnz < tensor->nnz};
+    rank_rates(&request, &tensor->shape, &r->machine);
+    return process_grid_choose(&r->grid, &r->cost, &request, census, tensor->nnz, error);
+}
+
+/* Raises the most nonzeros of a rank, and the bytes that it sends, by those of mode n. */
+static enum status deal_mode(struct info_ranks *r, const uint64_t *count, int n, uint64_t row_bytes,
+                             struct error *error)
+{
+    const uint64_t rows = r->grid.shape.dims[n], ranks = (uint64_t)r->grid.ranks;
+    struct row_deal deal;
+    uint64_t all = 0, own = 0, most = 0;
+    TRY(row_deal_make(&deal, count, rows, r->grid.ranks, false, error));
+    for (uint64_t i = 0; i < rows; i++)
+        all += count[i];
+    for (uint64_t k = 0; k < ranks; k++) {
+        own += deal.own[k];
+        most = deal.own[k] > most ? deal.own[k] : most;
+    }
+    most += (all - own + ranks - 1) / ranks; /* of common rows, about */
+    if (most > r->cost.largest_nnz)
+        r->cost.largest_nnz = most;
+    r->cost.moved_bytes += deal.stripe * row_bytes * (ranks - 1);
+    row_deal_free(&deal);
+    return STATUS_OK;
+}
+
+/* The same where each row has a system of its own, of which the model knows no seconds. */
+static enum status deal_ranks(struct info_ranks *r, const struct cmd_ranks *ranks,
+                              const struct rank_machine *machine, const struct coo_census *census,
+                              const struct plan *plan, struct error *error)
+{
+    const struct plan_tensor *tensor = &plan->request.tensor;
+    const uint64_t row_bytes = plan->request.row_bytes;
+    TRY(choose_ranks(r, ranks, machine, census, plan, error));
+    const int kept = row_deal_kept(&r->grid, row_bytes);
+    r->cost.mttkrp_seconds = r->cost.solve_seconds = r->cost.move_seconds = NAN;
+    if (kept >= 0) {
+        r->cost.moved_bytes = (uint64_t)row_deal_kept_bytes(&r->grid, kept, row_bytes);
+        return STATUS_OK;
+    }
+    process_grid_free(&r->grid);
+    *r = (struct info_ranks){.machine = *machine, .cost = r->cost, .dealt = true};
+    r->cost.largest_nnz = r->cost.moved_bytes = 0;
+    TRY(process_grid_alone(&r->grid, &tensor->shape, error));
+    r->grid.ranks = ranks->ranks;
+    for (int n = 0; n < tensor->shape.order; n++)
+        TRY(deal_mode(r, census->count[n], n, row_bytes, error));
+    r->cost.imbalance = (double)r->cost.largest_nnz * ranks->ranks / (double)tensor->nnz - 1;
+    return STATUS_OK;
+}
+
+static struct shape longest_ranges(const struct process_grid *g)
+{
+    struct shape shape = g->shape;
+    for (int n = 0; n < shape.order; n++)
+        shape.dims[n] = row_cuts_longest(g->cut[n], g->parts[n]);
+    return shape;
+}
+
+/* *plan = the memory plan of a rank with the longest ranges and the most nonzeros. Ranks of one
+ * host share the host's memory, unless the user says how much a rank may use. Errors as
+ * backend_plan. */
+static enum status plan_ranks(struct plan *plan, const struct info_ranks *r,
+                              const struct backend_kind *kind,
+                              const struct backend_options *options, struct error *error)
+{
+    const struct plan_tensor tensor = {.shape = longest_ranges(&r->grid),
+                                       .nnz = r->cost.largest_nnz,
+                                       .is_part = r->grid.ranks > 1};
+    struct backend_options mine = *options;
+    if (mine.host_memory == 0 && r->machine.one_host)
+        mine.host_memory = machine_memory_budget(0) / (uint64_t)r->grid.ranks;
+    return backend_plan(plan, kind, &tensor, &mine, error);
+}
+
 /* f->plan = the memory plan, of a rank's part where ranks are wanted. */
 static enum status make_plan(struct info_findings *f, const struct backend_options *options,
                              int threads, struct error *error)
@@ -150,12 +306,12 @@ static enum status make_plan(struct info_findings *f, const struct backend_optio
     TRY(backend_plan(&f->plan, f->kind, &f->tensor, options, error));
     if (f->wanted.ranks == 0)
         return STATUS_OK;
-    const struct rank_machine machine = info_ranks_machine(f->kind, &f->wanted, threads);
+    const struct rank_machine machine = ranks_machine(f->kind, &f->wanted, threads);
     const bool deals = f->wanted.ranks > 1 && problem_by_rows(&options->problem);
-    if ((deals ? info_ranks_deal : info_ranks_choose)(&f->ranks, &f->wanted, &machine, &f->census,
-                                                      &f->plan, error) != STATUS_OK)
+    if ((deals ? deal_ranks : choose_ranks)(&f->ranks, &f->wanted, &machine, &f->census, &f->plan,
+                                            error) != STATUS_OK)
         return error->status;
-    return info_ranks_plan(&f->plan, &f->ranks, f->kind, options, error);
+    return plan_ranks(&f->plan, &f->ranks, f->kind, options, error);
 }
 
 /* Refuses what no run of this problem takes. */
@@ -200,6 +356,20 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
         make_plan(f, &common->options, threads, error);
     progress_clear(&progress);
     return error->status;
+}
+
+/* --- as text --- */
+
+/* Zeros that the file lists: those that cleaning drops from text, those that a .blco file keeps. */
+static uint64_t info_zeros(const struct info_findings *f)
+{
+    return f->format == TENSOR_BLCO ? f->listed.zeros : f->listed.dropped;
+}
+
+/* Entries that are left, without unknown entries and zeros. */
+static uint64_t info_nonzeros(const struct info_findings *f)
+{
+    return f->x.nnz - f->listed.unknown - f->listed.zeros;
 }
 
 static const char *exact(double value, char *text)
@@ -263,6 +433,40 @@ static void show_maps(const struct info_findings *f)
             printf("names        %s\n", printable(f->labels.mode[n].path, shown, sizeof shown));
 }
 
+/* Prints the grid, its parts and its cost; or how rows are dealt. */
+static void show_ranks(const struct info_ranks *r)
+{
+    char name[128], moved[NUMBER_SIZE_TEXT];
+    const struct grid_cost *cost = &r->cost;
+    const struct shape rows = longest_ranges(&r->grid);
+    process_grid_name(r->grid.parts, r->grid.shape.order, name, sizeof name);
+    printf("\nranks        %d", r->grid.ranks);
+    if (r->machine.device)
+        printf(" GPU%s", r->grid.ranks == 1 ? "" : "s");
+    else
+        printf(" process%s of %d thread%s", r->grid.ranks == 1 ? "" : "es", r->machine.threads,
+               r->machine.threads == 1 ? "" : "s");
+    printf(" on %s\n", r->machine.one_host || r->grid.ranks == 1 ? "one host" : "several hosts");
+    if (r->dealt)
+        printf("grid         none: each rank has all entries of the rows that it solves\n");
+    else
+        printf("grid         %s, %s\n", name,
+               r->is_chosen ? "the cheapest by the model" : "as given");
+    printf("fullest rank %s%ju nonzeros, %.1f %% above the mean\n", r->is_estimated ? "about " : "",
+           (uintmax_t)cost->largest_nnz, 100 * (cost->imbalance > 0 ? cost->imbalance : 0));
+    printf("rows         ");
+    cmd_print_lengths(&rows);
+    printf(" in a rank at most\n");
+    printf("moves        %s sent by a rank in an iteration, and as much received\n",
+           number_size(cost->moved_bytes, moved));
+    if (isnan(cost->mttkrp_seconds))
+        return;
+    printf(
+        "iteration    about %.3g s of MTTKRP + %.3g s of solves + %.3g s of moving rows = %.3g s\n",
+        cost->mttkrp_seconds, cost->solve_seconds, cost->move_seconds,
+        cost->mttkrp_seconds + cost->solve_seconds + cost->move_seconds);
+}
+
 static void show_plan(const struct info_findings *f)
 {
     char text[4096];
@@ -323,9 +527,148 @@ static void show(const struct info_findings *f, const char *path)
     show_values(f);
     show_modes(f, &f->statistics);
     if (f->wanted.ranks)
-        info_ranks_show(&f->ranks);
+        show_ranks(&f->ranks);
     show_plan(f);
 }
+
+/* --- as JSON --- */
+
+static void put_format(struct json *j, const struct info_findings *f)
+{
+    const struct tns_report *text = &f->report.text;
+    static const char *const formats[] = {
+        [TENSOR_TEXT] = "text", [TENSOR_BLCO] = "blco", [TENSOR_CSV] = "csv", [TENSOR_NPY] = "npy"};
+    bool is_text = f->format == TENSOR_TEXT || f->format == TENSOR_CSV;
+    json_put_string(j, "format", formats[f->format]);
+    json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes",
+                      is_text ? text->text_bytes : f->file_bytes);
+    if (!is_text)
+        return;
+    json_put_bool(j, "gzip", text->gzip);
+    if (f->format == TENSOR_CSV)
+        return;
+    json_put_string(j, "header", word_of(tns_header_words, (int)text->header));
+}
+
+static void put_listed(struct json *j, const struct info_findings *f)
+{
+    json_put_unsigned(j, "zeros", info_zeros(f));
+    if (f->format == TENSOR_BLCO)
+        json_put_unsigned(j, "dropped_zeros", f->listed.dropped);
+    json_put_unsigned(j, "unknown", f->listed.unknown);
+}
+
+/* The files that have names of indices. */
+static void put_maps(struct json *j, const struct info_findings *f)
+{
+    bool any = false;
+    for (int n = 0; n < f->x.shape.order; n++)
+        any = any || f->labels.mode[n].path;
+    if (!any)
+        return;
+    json_put_array(j, "maps");
+    for (int n = 0; n < f->x.shape.order; n++)
+        json_put_string(j, NULL, f->labels.mode[n].path);
+    json_end(j);
+}
+
+static void put_tensor(struct json *j, const struct info_findings *f)
+{
+    const struct coo *x = &f->x;
+    double places = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        places *= (double)x->shape.dims[n];
+    json_put_unsigned(j, "order", (uint64_t)x->shape.order);
+    json_put_unsigneds(j, "lengths", x->shape.dims, (size_t)x->shape.order);
+    mode_names_put(j, &f->labels.modes, x->shape.order);
+    put_maps(j, f);
+    json_put_unsigned(j, "nonzeros", info_nonzeros(f));
+    json_put_number(j, "density", (double)info_nonzeros(f) / places);
+    json_put_unsigned(j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
+}
+
+static void put_statistics(struct json *j, const struct coo_statistics *s, size_t order)
+{
+    json_put_number(j, "least", s->least);
+    json_put_number(j, "largest", s->largest);
+    json_put_bool(j, "whole_numbers", s->all_integer);
+    json_put_number(j, "norm", s->norm);
+    json_put_unsigneds(j, "empty_slices", s->empty_slices, order);
+    json_put_unsigneds(j, "fullest_slice", s->largest_slice, order);
+}
+
+static void put_ranks(struct json *j, const struct info_ranks *r)
+{
+    json_put_object(j, "ranks");
+    json_put_unsigned(j, "count", (uint64_t)r->grid.ranks);
+    json_put_string(j, "on",
+                    word_of(cmd_on_words, r->machine.device ? CMD_ON_GPUS : CMD_ON_PROCESSORS));
+    json_put_unsigned(j, "threads", (uint64_t)r->machine.threads);
+    json_put_bool(j, "one_host", r->machine.one_host || r->grid.ranks == 1);
+    json_put_counts(j, "grid", r->grid.parts, (size_t)r->grid.shape.order);
+    json_put_bool(j, "estimated", r->is_estimated);
+    json_put_unsigned(j, "largest_nonzeros", r->cost.largest_nnz);
+    json_put_number(j, "imbalance", r->cost.imbalance > 0 ? r->cost.imbalance : 0);
+    json_put_unsigned(j, "moved_bytes", r->cost.moved_bytes);
+    json_put_number(j, "mttkrp_seconds", r->cost.mttkrp_seconds);
+    json_put_number(j, "solve_seconds", r->cost.solve_seconds);
+    json_put_number(j, "move_seconds", r->cost.move_seconds);
+    json_end(j);
+}
+
+static void put_plan(struct json *j, const struct plan *plan, const char *backend)
+{
+    char obstacle[512];
+    json_put_object(j, "plan");
+    json_put_string(j, "backend", backend);
+    json_put_unsigned(j, "rank", plan->request.rank);
+    json_put_bool(j, "fits", plan->fits);
+    json_put_bool(j, "streamed", plan->streamed);
+    json_put_unsigned(j, "orderings", (uint64_t)plan_orderings(plan));
+    json_put_array(j, "conflict");
+    for (int n = 0; n < plan->request.tensor.shape.order; n++)
+        json_put_string(j, NULL, conflict_name(plan->conflict[n]));
+    json_end(j);
+    json_put_unsigned(j, "ordering_bytes", plan->tensor_bytes);
+    json_put_unsigned(j, "factor_bytes", plan->factor_bytes);
+    json_put_unsigned(j, "copy_bytes", plan->copy_bytes);
+    json_put_unsigned(j, "total_bytes", plan->total_bytes);
+    json_put_unsigned(j, "budget_bytes", plan->request.budget);
+    if (plan->streamed)
+        json_put_unsigned(j, "host_bytes", plan->host_bytes);
+    if (!plan->fits) {
+        plan_obstacle(plan, obstacle, sizeof obstacle);
+        json_put_string(j, "obstacle", obstacle);
+    }
+    json_end(j);
+}
+
+/* Prints what was found as one JSON object, which blco-info(1) describes; `path` names the tensor.
+ */
+static enum status print_json(const struct info_findings *f, const char *path, struct error *error)
+{
+    struct json j;
+    json_begin(&j, error);
+    json_put_object(&j, NULL);
+    json_put_string(&j, "tensor", path);
+    put_format(&j, f);
+    json_put_unsigned(&j, "entries", f->entries);
+    json_put_unsigned(&j, "duplicates", f->report.cleaning.duplicates);
+    put_listed(&j, f);
+    put_tensor(&j, f);
+    if (f->x.nnz > 0) {
+        put_statistics(&j, &f->statistics, (size_t)f->x.shape.order);
+        if (f->wanted.ranks)
+            put_ranks(&j, &f->ranks);
+        put_plan(&j, &f->plan, f->kind->name);
+    }
+    json_end(&j);
+    cmd_print_json(&j);
+    json_free(&j);
+    return error->status;
+}
+
+/* --- the command --- */
 
 /* Prints what was found. A plan that does not fit is a failure after that. */
 static enum status conclude(const struct info_findings *f, const struct settings *s,
@@ -333,7 +676,7 @@ static enum status conclude(const struct info_findings *f, const struct settings
 {
     char obstacle[512];
     if (s->json)
-        info_print_json(f, path, error);
+        print_json(f, path, error);
     else
         show(f, path);
     if (f->x.nnz == 0 || f->plan.fits || error->status != STATUS_OK)
@@ -365,7 +708,7 @@ static int run_command(int argc, char **argv, struct error *error)
     tensor_names_free(&findings.names);
     labels_free(&findings.labels);
     coo_census_free(&findings.census);
-    info_ranks_free(&findings.ranks);
+    process_grid_free(&findings.ranks.grid);
     return (int)error->status;
 }
 

@@ -12,7 +12,6 @@
 #include "comm/comm_world.h"
 #include "commands/options/cmd_common.h"
 #include "commands/machine_choice.h"
-#include "commands/rank_place.h"
 #include "commands/ranks_join.h"
 #include "selftest/scratch_folder.h"
 #include "selftest/selftest.h"

@@ -3,7 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
 #include "base/outfile.h"
+#include "formats/names/map_write.h"
+#include "formats/tensor_file.h"
 
 enum status tensor_target_check(const char *path, struct file_roles *files, bool force,
                                 struct error *error)
@@ -19,4 +22,143 @@ enum status tensor_target_check(const char *path, struct file_roles *files, bool
         return error_set(error, STATUS_OUTPUT,
                          "%s: cannot be written: it exists already (--force replaces it)", path);
     return STATUS_OK;
+}
+
+enum status text_output_check(const struct text_output *t, const char *path, struct error *error)
+{
+    const char *given = t->header_given ? t->header_given : t->index_base_given;
+    if (given && tensor_format_named(path) == TENSOR_BLCO)
+        return error_set(error, STATUS_INPUT, "%s is for text, but %s is not", given, path);
+    return STATUS_OK;
+}
+
+/* Where maps are: of IN, or of OUT. */
+struct stems {
+    char *in, *out; /* owned; `in` NULL: there are no maps beside IN */
+};
+
+static enum status find_stems(struct stems *s, const struct tensor_maps *m, struct error *error)
+{
+    *s = (struct stems){0};
+    s->out = name_maps_stem(m->out, error);
+    if (!m->csv && strcmp(m->in, "-") != 0)
+        s->in = name_maps_stem(m->in, error);
+    return error->status;
+}
+
+static void free_stems(struct stems *s)
+{
+    memory_free(s->in);
+    memory_free(s->out);
+}
+
+static bool is_there(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0;
+}
+
+static enum status check_target(const struct tensor_maps *m, const char *map, struct error *error)
+{
+    struct file_roles files = {0};
+    file_roles_add(&files, FILE_TENSOR_READ, m->in, error);
+    if (m->csv)
+        file_roles_add_order(&files, m->csv, error);
+    tensor_target_check(map, &files, m->force, error);
+    file_roles_free(&files);
+    return error->status;
+}
+
+/* Checks map i: OUT gets it from IN, or has none. */
+static enum status check_map(const struct tensor_maps *m, const struct stems *s, int i,
+                             struct error *error)
+{
+    char *from = s->in ? name_maps_path(s->in, i, error) : NULL;
+    char *to = error->status == STATUS_OK ? name_maps_path(s->out, i, error) : NULL;
+    const bool gets = m->csv || (from && is_there(from));
+    if (!to || (from && strcmp(from, to) == 0))
+        goto done;
+    if (gets)
+        check_target(m, to, error);
+    else if (is_there(to))
+        error_set(error, STATUS_OUTPUT,
+                  "%s: has names that %s would take for its own: move it away", to, m->out);
+done:
+    memory_free(from);
+    memory_free(to);
+    return error->status;
+}
+
+enum status tensor_maps_check(const struct tensor_maps *m, struct error *error)
+{
+    struct stems s;
+    if (strcmp(m->out, "-") == 0)
+        return STATUS_OK;
+    TRY_OR(done, find_stems(&s, m, error));
+    for (int i = 0; i < NAME_MAPS; i++)
+        TRY_OR(done, check_map(m, &s, i, error));
+done:
+    free_stems(&s);
+    return error->status;
+}
+
+enum status tensor_maps_find(struct tensor_maps *m, struct tensor_names *names,
+                             const struct shape *shape, struct error *error)
+{
+    if (m->csv)
+        return labels_take(&m->names, names, error);
+    m->names.modes = names->modes;
+    if (strcmp(m->out, "-") == 0)
+        return STATUS_OK;
+    TRY(labels_find_tensor(&m->names, m->in, shape->order, error));
+    return labels_read(&m->names, shape, error);
+}
+
+/* Writes map i of the stem, unless it is there. */
+static enum status write_map(struct tensor_maps *m, const char *stem, int i, struct error *error)
+{
+    bool same = false;
+    char *path = name_maps_path(stem, i, error);
+    if (!path)
+        return error->status;
+    if (map_is_same(&same, path, &m->names, i, error) == STATUS_OK && !same)
+        outfile_open(&m->file[m->count++], path, error);
+    memory_free(path);
+    if (error->status != STATUS_OK || same)
+        return error->status;
+    return map_write(&m->file[m->count - 1], &m->names, i, error);
+}
+
+enum status tensor_maps_write(struct tensor_maps *m, bool has_modes, struct error *error)
+{
+    if (strcmp(m->out, "-") == 0)
+        return STATUS_OK;
+    char *stem = name_maps_stem(m->out, error);
+    if (!stem)
+        return error->status;
+    const bool with_modes = !has_modes && mode_names_any(&m->names.modes);
+    for (int i = 0; i < NAME_MAPS; i++) {
+        if (!map_exists(&m->names, i) || (i == NAME_MAPS_MODES && !with_modes))
+            continue;
+        if (write_map(m, stem, i, error) != STATUS_OK)
+            break;
+    }
+    memory_free(stem);
+    return error->status;
+}
+
+enum status tensor_maps_commit(struct tensor_maps *m, struct error *error)
+{
+    for (int i = 0; i < m->count; i++)
+        if (outfile_commit(&m->file[i], error) != STATUS_OK)
+            break;
+    return error->status;
+}
+
+void tensor_maps_free(struct tensor_maps *m)
+{
+    for (int i = 0; i < m->count; i++)
+        outfile_discard(&m->file[i]);
+    labels_free(&m->names);
+    *m = (struct tensor_maps){0};
 }

@@ -5,8 +5,14 @@
 
 #include <stdbool.h>
 
+#include "base/outfile.h"
 #include "commands/file_roles.h"
 #include "commands/options/cli_values.h"
+#include "formats/csv/csv_options.h"
+#include "formats/names/labels.h"
+#include "formats/names/name_maps.h"
+#include "formats/tns/tns_options.h"
+#include "formats/tns/tns_writer.h"
 
 /* The row of --force in an option table. */
 #define TENSOR_TARGET_FORCE(owner, member)                                                         \
@@ -20,5 +26,61 @@
  * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tensor_target_check(const char *path, struct file_roles *files, bool force,
                                 struct error *error);
+
+/* How the commands that write tensors write text: --header and the first index. A .blco file takes
+ * neither. */
+
+struct text_output {
+    struct tns_write_options options;
+    const char *header_given;     /* "--header", or NULL                               */
+    const char *index_base_given; /* the option that options.index_base is from, or NULL */
+};
+
+/* The row of --header in an option table, where `member` of the settings is a struct text_output.
+ */
+#define TEXT_OUTPUT_HEADER(owner, member)                                                          \
+    {                                                                                              \
+        "--header", 0, "NAME",                                                                     \
+            "header of text: none, dims (order and lengths) or\nsptensor ({default})",             \
+            CLI_CHOICE(owner, member.options.header, tns_header_words),                            \
+            .initial = "none", CLI_GIVEN(owner, member.header_given)                               \
+    }
+/* The argument of an option for the first index. */
+#define TEXT_OUTPUT_INDEX_BASE(owner, member)                                                      \
+    CLI_INT(owner, member.options.index_base, 0, 1), CLI_GIVEN(owner, member.index_base_given)
+
+/* STATUS_INPUT if one of the options was given although the name `path` means a .blco file. */
+enum status text_output_check(const struct text_output *t, const char *path, struct error *error);
+
+/* The names of a tensor that a command converts: found with it, written to maps beside the output.
+ */
+
+struct tensor_maps {
+    const char *in, *out;          /* paths of the tensors; "-": no maps; borrowed */
+    const struct csv_options *csv; /* of IN; NULL: IN is no CSV; borrowed       */
+    bool force;                    /* what is there may be replaced             */
+    struct labels names;           /* of the tensor, once they are found; owned */
+    int count;
+    struct outfile file[NAME_MAPS]; /* (count) under hidden names; owned */
+};
+
+/* Checks before the work that the maps of OUT can be made, and that no map is there that OUT would
+ * take for its own. STATUS_INPUT, STATUS_OUTPUT, STATUS_MEMORY. */
+enum status tensor_maps_check(const struct tensor_maps *m, struct error *error);
+
+/* Finds the names of IN, which has this shape: those of CSV, *names, which is empty afterwards, or
+ * with the names of modes that it has, from the maps beside IN. STATUS_INPUT, STATUS_MEMORY. */
+enum status tensor_maps_find(struct tensor_maps *m, struct tensor_names *names,
+                             const struct shape *shape, struct error *error);
+
+/* Writes the maps of OUT under hidden names, but for those that are there with the same text, and
+ * the names of modes if OUT itself has them. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status tensor_maps_write(struct tensor_maps *m, bool has_modes, struct error *error);
+
+/* Gives the maps their names. STATUS_OUTPUT: maps without their names are gone. */
+enum status tensor_maps_commit(struct tensor_maps *m, struct error *error);
+
+/* Deletes what was not committed, and frees the names. Accepts zeros. */
+void tensor_maps_free(struct tensor_maps *m);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "als/decompose.h"
 #include "base/progress.h"
-#include "commands/rank_place.h"
+#include "commands/ranks_join.h"
 
 struct cpd_report {
     struct rank_report rank;

@@ -1,8 +1,8 @@
-#include "commands/command_table.h"
+#include "commands/cmd.h"
 
 #include <string.h>
 
-#include "commands/cmd.h"
+#define MAX_COMMANDS 32 /* of the table */
 
 const struct command *const command_table[] = {
     &cmd_cpd,        &cmd_top,     &cmd_predict, &cmd_compare,  &cmd_report,

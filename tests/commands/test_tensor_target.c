@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "commands/text_output.h"
+#include "commands/tensor_target.h"
 
 static void refuses_the_options_for_a_blco_file(void **state)
 {
@@ -30,5 +30,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_the_options_for_a_blco_file),
     };
-    return cmocka_run_group_tests_name("text_output", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("tensor_target", tests, NULL, NULL);
 }

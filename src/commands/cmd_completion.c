@@ -1,3 +1,6 @@
+/* blco completion: what shells need to complete command lines of blco. */
+#include "commands/cmd.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -7,8 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "commands/command_table.h"
-#include "commands/completion/completion.h"
+#include "base/json.h"
+#include "base/version.h"
+#include "commands/options/cli_values.h"
+#include "commands/options/cmd_common.h"
+
+/* --- the words that may stand at the end of a command line --- */
 
 #define ROOM 8192 /* of a word */
 
@@ -210,7 +217,11 @@ static int join_last(struct last_word *w, int count, char **words)
     return first;
 }
 
-void completion_words(FILE *stream, int count, char **words)
+/* Prints what may stand in place of the last of words[0..count), which follow `blco` on a command
+ * line: a text line for each, with a tab and what it means where there is such. File names are
+ * offered as they are, folders with "/" at the end. A shell may pass --name=word in one word, or as
+ * bash does in three; then only what follows the sign is printed. */
+static void print_words(FILE *stream, int count, char **words)
 {
     struct last_word w = {.stream = stream};
     const int before = count > 0 ? join_last(&w, count, words) : 0;
@@ -230,3 +241,153 @@ void completion_words(FILE *stream, int count, char **words)
         if (strcmp((*c)->name, name) == 0)
             offer_of_command(&w, *c, words[before - 1]);
 }
+
+/* --- the table of commands as JSON --- */
+
+/* What the argument of an option is. */
+static const char *kind_of(const struct cli_option *o)
+{
+    static const struct {
+        cli_setter *set;
+        const char *kind;
+    } kinds[] = {
+        {cli_set_unsigned, "integer"}, {cli_set_int, "integer"},       {cli_set_number, "number"},
+        {cli_set_size, "size"},        {cli_set_duration, "duration"}, {cli_set_choice, "word"},
+        {cli_set_word, "word"},        {cli_set_words, "words"},
+    };
+    if (!o->argument)
+        return "flag";
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (o->set == kinds[i].set)
+            return kinds[i].kind;
+    return "text";
+}
+
+static void put_option(struct json *j, const struct cli_option *o)
+{
+    char help[CLI_HELP_ROOM], letter[] = {(char)o->letter, '\0'};
+    json_put_object(j, NULL);
+    json_put_string(j, "name", o->name + 2);
+    json_put_string(j, "letter", o->letter ? letter : NULL);
+    json_put_string(j, "kind", kind_of(o));
+    json_put_string(j, "argument", o->argument);
+    json_put_string(j, "default", o->initial);
+    if (o->words) {
+        json_put_array(j, "words");
+        for (const struct word *w = o->words; w->text; w++)
+            json_put_string(j, NULL, w->text);
+        json_end(j);
+    }
+    json_put_string(j, "help", cli_help_text(o, help));
+    json_end(j);
+}
+
+static void put_command(struct json *j, const struct command *command)
+{
+    json_put_object(j, NULL);
+    json_put_string(j, "name", command->name);
+    json_put_string(j, "summary", command->summary);
+    json_put_array(j, "options");
+    for (const struct cli_section *s = command->sections; s->title; s++)
+        for (const struct cli_option *o = s->options; o->name; o++)
+            put_option(j, o);
+    json_end(j);
+    json_end(j);
+}
+
+/* Prints the commands and their options as JSON, as blco(1) describes. STATUS_MEMORY. */
+static enum status print_json(FILE *stream, struct error *error)
+{
+    struct json j;
+    json_begin(&j, error);
+    json_put_object(&j, NULL);
+    json_put_string(&j, "version", version_number);
+    json_put_array(&j, "commands");
+    for (const struct command *const *c = command_table; *c; c++)
+        put_command(&j, *c);
+    json_end(&j);
+    json_end(&j);
+    if (error->status == STATUS_OK)
+        fwrite(j.text, 1, j.used, stream);
+    json_free(&j);
+    return error->status;
+}
+
+/* --- the command --- */
+
+static const struct cli_section sections[] = {{"General", cmd_plain_options}, {NULL, NULL}};
+
+static const char bash[] = "# Completion of blco for bash; printed by: blco completion bash\n"
+                           "_blco() {\n"
+                           "    local words=(\"${COMP_WORDS[@]:1:COMP_CWORD}\")\n"
+                           "    mapfile -t COMPREPLY < <(command blco completion words "
+                           "\"${words[@]//\\\\/}\" 2>/dev/null | cut -f1)\n"
+                           "}\n"
+                           "complete -o filenames -F _blco blco\n";
+
+static const char fish[] = "# Completion of blco for fish; printed by: blco completion fish\n"
+                           "function __blco_words\n"
+                           "    set -l words (commandline -opc)\n"
+                           "    set -l last (commandline -ct | string unescape)\n"
+                           "    command blco completion words $words[2..-1] \"$last\" 2>/dev/null\n"
+                           "end\n"
+                           "complete -c blco -f -a '(__blco_words)'\n";
+
+static const char zsh[] =
+    "#compdef blco\n"
+    "# Completion of blco for zsh; printed by: blco completion zsh\n"
+    "_blco() {\n"
+    "    local line word\n"
+    "    local -a found shown folders\n"
+    "    for line in \"${(@f)$(command blco completion words \"${(@Q)words[2,CURRENT-1]}\" \\\n"
+    "        \"${(Q)PREFIX}\" 2>/dev/null)}\"; do\n"
+    "        word=${line%%$'\\t'*}\n"
+    "        [[ $word == */ ]] && folders+=(\"$word\") && continue\n"
+    "        [[ $word ]] && found+=(\"$word\") && shown+=(\"${line/$'\\t'/ -- }\")\n"
+    "    done\n"
+    "    compadd -U -d shown -a found\n"
+    "    compadd -U -S '' -a folders\n"
+    "}\n"
+    "_blco \"$@\"\n";
+
+enum { BASH, FISH, ZSH, JSON };
+static const char *const scripts[] = {[BASH] = bash, [FISH] = fish, [ZSH] = zsh};
+static const struct word shells[] = {
+    {"bash", BASH}, {"fish", FISH}, {"zsh", ZSH}, {"json", JSON}, {NULL, 0}};
+
+static int run_command(int argc, char **argv, struct error *error)
+{
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct cmd_common common = {0};
+    const char *shell = NULL;
+    int choice;
+    if (argc > 1 && strcmp(argv[1], "words") == 0) { /* what follows are no options of ours */
+        print_words(stdout, argc - 2, argv + 2);
+        return STATUS_OK;
+    }
+    if (!cmd_parse(&line, &cmd_completion, &common, error))
+        return (int)error->status;
+    if (cli_single_operand(&line, "shell", &shell, error) != STATUS_OK)
+        return (int)error->status;
+    if (cli_choice("shell", shell, shells, &choice, error) != STATUS_OK)
+        return (int)error->status;
+    if (choice == JSON)
+        return (int)print_json(stdout, error);
+    fputs(scripts[choice], stdout);
+    return (int)error->status;
+}
+
+const struct command cmd_completion = {
+    .name = "completion",
+    .summary = "print a script by which a shell completes command lines",
+    .usage = "Usage: blco completion bash|fish|zsh|json\n"
+             "       blco completion words WORD...\n\n"
+             "Prints a script that completes command lines of blco in this shell; make\n"
+             "install puts it where the shell finds it. For the current shell only:\n"
+             "source <(blco completion bash). json: the commands and their options, for\n"
+             "programs. words: what may stand in place of the last WORD of a command line,\n"
+             "which the scripts ask for. More in blco(1).\n",
+    .sections = sections,
+    .run = run_command,
+    .words = shells,
+};
