@@ -1,10 +1,313 @@
-/* The order of the measurements. */
+/* The measurements, and their order. */
 #include "bench/bench.h"
 
 #include <string.h>
 
+#include "als/cpals.h"
+#include "base/clock.h"
 #include "base/memory.h"
-#include "bench/bench_job.h"
+
+#define STAGE        "measuring"
+#define SEED         1
+#define MOST_WARM_UP 1000 /* calls, at most, while a mode is still trying kernels */
+#define BATCH        16   /* calls that are queued before their times are read    */
+
+/* What all measurements of one bench_run have in common. */
+struct bench_job {
+    struct bench_result *result;
+    const struct bench_request *request;
+    struct progress *progress;
+    struct ktensor start;
+    struct bench_reference reference;
+};
+
+/* Verifies the last M, and notes the bytes that its MTTKRP copied from the host. STATUS_INTERNAL if
+ * M is wrong. */
+static enum status check_result(const struct bench_job *job, struct backend *b, int mode,
+                                enum conflict conflict, struct bench_series *s, struct error *error)
+{
+    double tolerance = bench_tolerance(job->result->precision, conflict, job->result->nnz);
+    struct backend_built built;
+    backend_built(b, &built);
+    s->bus_bytes = built.kernel[mode].bus_bytes;
+    TRY(bench_reference_compare(&job->reference, b, mode, &s->difference, error));
+    if (!(s->difference <= tolerance))
+        return error_set(error, STATUS_INTERNAL,
+                         "mode %d, %s: the result is wrong: it differs by %.1e from that of %s, "
+                         "expected %.1e at most",
+                         mode + 1, conflict_name(conflict), s->difference, BENCH_REFERENCE,
+                         tolerance);
+    return STATUS_OK;
+}
+
+/* Fills job->start, a random model, and job->reference, rows of the right MTTKRPs for it. The
+ * rank's rows must be divided (rank_rows.h). */
+static enum status prepare_check(struct bench_job *job, struct error *error)
+{
+    const struct bench_request *q = job->request;
+    TRY(ktensor_create_part(&job->start, &q->tensor->rows.part, q->options.problem.rank, error));
+    ktensor_randomise(&job->start, KTENSOR_RANDOM, SEED);
+    progress_update(job->progress, -1, "reference: %s", BENCH_REFERENCE);
+    return bench_reference_create(&job->reference, q->tensor, &job->start, error);
+}
+
+/* Opens a backend for a measurement; prepares the check if that divided the rank's rows. The caller
+ * closes *b, after a failure too. */
+static enum status open_backend(struct bench_job *job, struct backend *b,
+                                const struct backend_options *options, struct error *error)
+{
+    const struct bench_request *q = job->request;
+    struct backend_built built;
+    TRY(backend_prepare(b, q->kind, q->tensor, options, job->progress, error));
+    progress_stage(job->progress, STAGE); /* again: reading the nonzeros was another stage */
+    TRY(backend_build(b, q->tensor, job->progress, error));
+    if (job->start.rank > 0)
+        return STATUS_OK;
+    backend_built(b, &built); /* now the rank has its rows */
+    job->result->nnz = built.nnz;
+    job->result->shape = part_shape(&q->tensor->rows.part);
+    return prepare_check(job, error);
+}
+
+/* Whether the backend still tries kernels for a mode. */
+static bool tries_kernels(struct backend *b)
+{
+    struct backend_built built;
+    bool tries = false;
+    backend_built(b, &built);
+    for (int n = 0; n < b->order; n++)
+        tries |= !built.kernel[n].chosen;
+    return tries;
+}
+
+/* Makes iterations of ALS from the model that the backend has loaded, until it has chosen the
+ * kernels of all modes; *fit = the fit of the last one. Every rank calls it, and all make the same
+ * number of iterations. */
+static enum status warm_up_all(struct backend *b, struct backend_fit *fit, struct error *error)
+{
+    int trying = 1; /* on any rank */
+    for (int sweep = 0; sweep < MOST_WARM_UP && trying; sweep++) {
+        TRY(cpals_sweep(b, NULL, fit, error));
+        trying = tries_kernels(b);
+        TRY(comm_allreduce_max(b->ranks->all, &trying, error));
+    }
+    return STATUS_OK;
+}
+
+/* Calls MTTKRP until the backend has chosen a kernel; s->variant receives its name. */
+static enum status warm_up(struct backend *b, int mode, struct bench_series *s, struct error *error)
+{
+    struct backend_built built = {0};
+    for (int call = 0; call < MOST_WARM_UP && !built.kernel[mode].chosen; call++) {
+        TRY(backend_mttkrp(b, mode, error));
+        backend_built(b, &built);
+    }
+    memcpy(s->variant, built.kernel[mode].name, sizeof s->variant);
+    return STATUS_OK;
+}
+
+static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
+                                struct bench_series *s, struct error *error)
+{
+    uint64_t least = wanted ? wanted : BENCH_SAMPLES, most = wanted ? wanted : BENCH_MOST;
+    double total = 0;
+    s->seconds = memory_array(most, sizeof *s->seconds, error);
+    if (!s->seconds)
+        return error->status;
+    while (s->count < least || (s->count < most && total < BENCH_SECONDS)) {
+        uint64_t left = s->count < least ? least - s->count : most - s->count;
+        uint64_t batch = left < BATCH ? left : BATCH;
+        TRY(backend_time_mttkrp(b, mode, batch, s->seconds + s->count, error));
+        for (uint64_t i = 0; i < batch; i++)
+            total += s->seconds[s->count + i];
+        s->count += batch;
+    }
+    return bench_statistics(s->seconds, s->count, &s->statistics, error);
+}
+
+/* Whether the mode gets this conflict resolution, at once or when its own ordering is built later.
+ */
+static bool resolves(const struct plan *plan, int mode, enum conflict conflict)
+{
+    return plan->conflict[mode] == conflict || (plan->replicate && conflict == CONFLICT_ORDERED);
+}
+
+/* Warms up, verifies and times MTTKRP of one mode. */
+static enum status measure_mode(struct bench_job *job, struct backend *b,
+                                struct bench_resolution *c, int n, struct error *error)
+{
+    struct bench_series *s = &c->mode[n];
+    progress_update(job->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
+    TRY(warm_up(b, n, s, error));
+    TRY(backend_mttkrp(b, n, error));
+    TRY(check_result(job, b, n, c->conflict, s, error));
+    TRY(backend_mttkrp(b, n, error));
+    TRY(take_samples(b, n, job->request->samples, s, error));
+    s->measured = true;
+    return STATUS_OK;
+}
+
+/* Measures the modes to which the open backend gives the resolution c->conflict. */
+static enum status measure_modes(struct bench_job *job, struct backend *b,
+                                 struct bench_resolution *c, struct error *error)
+{
+    struct backend_built built;
+    backend_built(b, &built);
+    TRY(backend_load(b, &job->start, error));
+    for (int n = 0; n < b->order; n++) {
+        if (!resolves(&built.plan, n, c->conflict))
+            continue;
+        TRY(measure_mode(job, b, c, n, error));
+    }
+    return STATUS_OK;
+}
+
+/* How a backend is opened so that modes get this conflict resolution: with CONFLICT_AUTO, `ordered`
+ * goes to the modes whose orderings memory has room for, and `hierarchical` to the short modes. */
+static void force(const struct bench_request *q, enum conflict conflict,
+                  struct backend_options *options)
+{
+    bool ordered = conflict == CONFLICT_ORDERED && q->options.conflict == CONFLICT_AUTO;
+    bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
+    *options = q->options;
+    options->conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
+    options->no_sharing = true; /* each mode by itself */
+    options->forced.one_copy = hierarchical;
+    options->forced.replicas_at_once = ordered;
+}
+
+/* Whether the plan gives this conflict resolution to some mode. */
+static bool gives(const struct plan *plan, enum conflict conflict)
+{
+    bool given = false;
+    for (int n = 0; n < plan->request.tensor.shape.order; n++)
+        given |= resolves(plan, n, conflict);
+    return given;
+}
+
+/* Measures MTTKRP of each mode that can have this conflict resolution, into the next
+ * bench_resolution of the result. */
+static enum status measure_resolution(struct bench_job *job, enum conflict conflict,
+                                      struct error *error)
+{
+    const struct bench_request *q = job->request;
+    struct bench_result *r = job->result;
+    struct bench_resolution *c = &r->resolution[r->resolutions];
+    const struct plan_tensor tensor = rank_tensor_for_plan(q->tensor, false);
+    struct backend_options options;
+    struct plan plan;
+    force(q, conflict, &options);
+    TRY(backend_plan(&plan, q->kind, &tensor, &options, error));
+    c->fits = plan.fits;
+    c->conflict = conflict;
+    c->name = conflict_name(conflict);
+    r->resolutions++;
+    if (!plan.fits || !gives(&plan, conflict))
+        return STATUS_OK;
+
+    struct backend b = {0};
+    struct backend_built built;
+    TRY_OR(done, open_backend(job, &b, &options, error));
+    c->open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
+    TRY_OR(done, measure_modes(job, &b, c, error));
+    backend_built(&b, &built); /* some orderings are built later */
+    c->build = built.seconds;
+done:
+    backend_close(&b);
+    return error->status;
+}
+
+/* Verifies MTTKRP of all modes for the start, with the kernels that were chosen. */
+static enum status check_sweep(struct bench_job *job, struct backend *b, struct error *error)
+{
+    struct backend_built built;
+    backend_built(b, &built);
+    TRY(backend_begin(b, &job->start, error));
+    for (int n = 0; n < b->order; n++) {
+        struct bench_series *s = &job->result->als.own.mode[n];
+        memcpy(s->variant, built.kernel[n].name, sizeof s->variant);
+        TRY(backend_mttkrp(b, n, error));
+        TRY(check_result(job, b, n, built.plan.conflict[n], s, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status allocate_als(struct bench_als *als, int order, uint64_t count,
+                                struct error *error)
+{
+    als->seconds = memory_array(count, sizeof *als->seconds, error);
+    for (int n = 0; n < order; n++)
+        als->own.mode[n].seconds = memory_array(count, sizeof *als->seconds, error);
+    return error->status;
+}
+
+/* Times one iteration, and MTTKRP of each mode within it. */
+static enum status time_sweep(struct backend *b, struct bench_als *als, struct error *error)
+{
+    const struct operation_times *times = backend_times(b);
+    double before[MAX_ORDER], start = clock_now();
+    memcpy(before, times->seconds[OP_MTTKRP], sizeof before);
+    TRY(cpals_sweep(b, NULL, &als->fit, error));
+    als->seconds[als->count++] = clock_now() - start;
+    for (int n = 0; n < b->order; n++) {
+        struct bench_series *s = &als->own.mode[n];
+        s->seconds[s->count++] = times->seconds[OP_MTTKRP][n] - before[n];
+    }
+    return STATUS_OK;
+}
+
+static enum status summarise_als(struct backend *b, struct bench_als *als, struct error *error)
+{
+    for (int n = 0; n < b->order; n++) {
+        struct bench_series *s = &als->own.mode[n];
+        TRY(bench_statistics(s->seconds, s->count, &s->statistics, error));
+        s->measured = true;
+        for (int op = 0; op < OP_COUNT; op++)
+            als->operation[op][n] = backend_times(b)->seconds[op][n] / (double)als->count;
+    }
+    return bench_statistics(als->seconds, als->count, &als->statistics, error);
+}
+
+/* Warms up, verifies, and times iterations on an open backend. The first iteration after the check
+ * is still part of the warm-up. */
+static enum status run_als(struct bench_job *job, struct backend *b, struct error *error)
+{
+    struct bench_als *als = &job->result->als;
+    uint64_t wanted = job->request->samples ? job->request->samples : BENCH_SAMPLES;
+    TRY(allocate_als(als, b->order, wanted, error));
+    TRY(backend_begin(b, &job->start, error));
+    TRY(warm_up_all(b, &als->fit, error));
+    TRY(check_sweep(job, b, error));
+    TRY(cpals_sweep(b, NULL, &als->fit, error));
+    backend_clear_times(b);
+    double moving = rank_rows_seconds(b->ranks);
+    while (als->count < wanted) {
+        progress_update(job->progress, -1, "ALS iteration %d", (int)als->count + 1);
+        TRY(time_sweep(b, als, error));
+    }
+    job->result->communication = (rank_rows_seconds(b->ranks) - moving) / (double)als->count;
+    return summarise_als(b, als, error);
+}
+
+/* Measures ALS on a backend that is opened as a decomposition would open it. */
+static enum status measure_als(struct bench_job *job, struct error *error)
+{
+    const struct bench_request *q = job->request;
+    struct bench_als *als = &job->result->als;
+    struct backend_options options = q->options;
+    struct backend b = {0};
+    options.iterations = UINT64_MAX; /* so that what pays in long runs is built */
+    TRY_OR(done, open_backend(job, &b, &options, error));
+    als->own.name = "in ALS";
+    als->own.fits = true;
+    als->own.open_seconds = backend_times(&b)->seconds[OP_OPEN][0];
+    TRY_OR(done, run_als(job, &b, error));
+    backend_built(&b, &als->built); /* some orderings are built later */
+    als->own.build = als->built.seconds;
+done:
+    backend_close(&b);
+    return error->status;
+}
 
 /* Whether the request asks for this conflict resolution, by name or by asking for none. `atomic`
  * rounds once for each nonzero: in single precision only by name. */
@@ -16,26 +319,6 @@ static bool is_wanted(const struct bench_job *job, enum conflict conflict)
     if (only != CONFLICT_AUTO)
         return only == conflict;
     return conflict != CONFLICT_ATOMIC || job->result->precision == PRECISION_DOUBLE;
-}
-
-static enum status measure_all(struct bench_job *job, struct error *error)
-{
-    static const enum conflict all[BENCH_RESOLUTIONS] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
-                                                         CONFLICT_REGISTER, CONFLICT_ATOMIC};
-    for (int i = 0; i < BENCH_RESOLUTIONS; i++) {
-        if (!is_wanted(job, all[i]))
-            continue;
-        TRY(bench_measure_modes(job, all[i], error));
-    }
-    return bench_measure_als(job, error);
-}
-
-/* A result with what the request already tells. */
-static struct bench_result empty_result(const struct bench_request *request)
-{
-    const struct problem *problem = &request->options.problem;
-    return (struct bench_result){.rank = problem->rank,
-                                 .precision = precision_first(problem->precision)};
 }
 
 /* Refuses at once what cannot be measured. A rank alone reads the nonzeros once for all backends,
@@ -52,36 +335,32 @@ static enum status prepare(const struct bench_request *q, struct progress *progr
     return rank_tensor_read(q->tensor, progress, error);
 }
 
-static enum status measure_limits(struct bench_result *r, const struct bench_request *request,
-                                  struct progress *progress, struct error *error)
-{
-    progress_update(progress, -1, "limits of the machine");
-    return request->kind->rates(&r->shape, &request->options, &r->rates, error);
-}
-
-static enum status run(struct bench_job *job, struct error *error)
-{
-    const struct bench_request *q = job->request;
-    struct bench_result *r = job->result;
-    TRY(prepare(q, job->progress, error));
-    r->shape = q->tensor->input.x.shape;
-    r->nnz = q->tensor->input.x.nnz;
-    progress_stage(job->progress, BENCH_STAGE);
-    if (q->tensor->rows.divided)
-        TRY(bench_prepare_check(job, error));
-    return measure_all(job, error);
-}
-
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error)
 {
+    static const enum conflict all[BENCH_RESOLUTIONS] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
+                                                         CONFLICT_REGISTER, CONFLICT_ATOMIC};
+    const struct problem *problem = &request->options.problem;
+    const struct rank_tensor *tensor = request->tensor;
     struct bench_job job = {.result = r, .request = request, .progress = progress};
-    *r = empty_result(request);
-    run(&job, error);
+    *r = (struct bench_result){.rank = problem->rank,
+                               .precision = precision_first(problem->precision)};
+    TRY_OR(done, prepare(request, progress, error));
+    r->shape = tensor->input.x.shape;
+    r->nnz = tensor->input.x.nnz;
+    progress_stage(progress, STAGE);
+    if (tensor->rows.divided)
+        TRY_OR(done, prepare_check(&job, error));
+    for (int i = 0; i < BENCH_RESOLUTIONS; i++)
+        if (is_wanted(&job, all[i]))
+            TRY_OR(done, measure_resolution(&job, all[i], error));
+    measure_als(&job, error);
+done:
     bench_reference_free(&job.reference);
     ktensor_free(&job.start);
     TRY(error->status);
-    return measure_limits(r, request, progress, error);
+    progress_update(progress, -1, "limits of the machine");
+    return request->kind->rates(&r->shape, &request->options, &r->rates, error);
 }
 
 void bench_free(struct bench_result *r)
