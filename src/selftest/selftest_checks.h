@@ -1,5 +1,5 @@
 /* The checks: each finds out whether known answers come out at a place. Implemented in
- * check_ordering.c, check_files.c, check_mttkrp.c, check_runs.c and check_resume.c. */
+ * check_files.c, check_mttkrp.c and check_runs.c. */
 #ifndef BLCO_SELFTEST_CHECKS_H
 #define BLCO_SELFTEST_CHECKS_H
 
