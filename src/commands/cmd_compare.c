@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/printable.h"
-#include "commands/options/cli_modes.h"
+#include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "report/match_show.h"

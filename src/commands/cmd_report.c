@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/outfile_stream.h"
 #include "base/threads.h"
-#include "commands/options/cli_modes.h"
+#include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
 #include "formats/ktensor/ktensor_io.h"

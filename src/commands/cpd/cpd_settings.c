@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "commands/options/cli_modes.h"
+#include "commands/options/cli_values.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "formats/names/name_maps.h"
 

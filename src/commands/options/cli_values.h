@@ -8,8 +8,10 @@
 #ifndef BLCO_CLI_VALUES_H
 #define BLCO_CLI_VALUES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
 #include "commands/options/cli.h"
 
 #define CLI_OFFSET(type, owner, member)                                                            \
@@ -72,5 +74,19 @@ enum status cli_lengths(const char *option, const char *text, uint64_t *lengths,
  * for MAX_ORDER numbers; their product is MAX_RANKS at most. */
 enum status cli_grid(const char *option, const char *text, int *parts, int *count,
                      struct error *error);
+
+/* Lists of modes on the command line. Modes count from 1 there, from 0 in arrays. Each function
+ * reads all of `text`, or fails with STATUS_INPUT and says what is wrong with the argument of
+ * `option`. *most becomes the largest mode that `text` names, unless it is larger already. */
+
+/* Sets the flags (MAX_ORDER) of the modes that `text` lists as 1,3; none of these is set before. */
+enum status cli_modes(const char *option, const char *text, bool *flag, int *most,
+                      struct error *error);
+
+/* Sets value (MAX_ORDER), numbers of 0 or more: all of them to the number that `text` is, or those
+ * of the modes that `text` lists as 1=0.5,3=0. These modes are added to `listed` (MAX_ORDER), which
+ * a number alone empties. */
+enum status cli_mode_numbers(const char *option, const char *text, double *value, bool *listed,
+                             int *most, struct error *error);
 
 #endif

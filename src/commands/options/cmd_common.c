@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "base/threads.h"
 #include "base/version.h"
-#include "commands/options/cli_modes.h"
+#include "commands/options/cli_values.h"
 #include "formats/ktensor/ktensor_io.h"
 
 static const struct word help_words[] = {{"all", true}, {NULL, 0}};
