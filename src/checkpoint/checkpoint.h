@@ -1,6 +1,6 @@
 /* Checkpoints: the state of an ALS run in a file, from which another run resumes. The file has the
- * rows of the whole tensor, whatever the number of ranks. Implemented in checkpoint_read.c,
- * checkpoint_check.c and checkpoint_write.c. */
+ * rows of the whole tensor, whatever the number of ranks. Implemented in checkpoint_read.c
+ * and checkpoint_write.c. */
 #ifndef BLCO_CHECKPOINT_H
 #define BLCO_CHECKPOINT_H
 
