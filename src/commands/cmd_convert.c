@@ -14,7 +14,7 @@
 #include "formats/blco/blco_copy.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/external_sort.h"
-#include "formats/names/map_write.h"
+#include "formats/names/labels.h"
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "formats/names/name_maps.h"
+#include "formats/names/name_list.h"
 #include "formats/npy/npy_tensor.h"
 
 static const struct {

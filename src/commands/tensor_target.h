@@ -10,7 +10,7 @@
 #include "commands/options/cli_values.h"
 #include "formats/csv/csv_options.h"
 #include "formats/names/labels.h"
-#include "formats/names/name_maps.h"
+#include "formats/names/name_list.h"
 #include "formats/tns/tns_options.h"
 #include "formats/tns/tns_writer.h"
 

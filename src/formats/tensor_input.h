@@ -5,7 +5,7 @@
 
 #include "formats/blco/blco_file.h"
 #include "formats/csv/csv_options.h"
-#include "formats/names/tensor_names.h"
+#include "formats/names/name_table.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/coo.h"
 

@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "commands/options/cli_values.h"
 #include "formats/ktensor/ktensor_io.h"
-#include "formats/names/name_maps.h"
+#include "formats/names/name_list.h"
 
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000

@@ -4,7 +4,7 @@
 #define BLCO_CSV_H
 
 #include "formats/csv/csv_options.h"
-#include "formats/names/tensor_names.h"
+#include "formats/names/name_table.h"
 #include "formats/tns/tns.h"
 
 /* Where the rows are, and what they mean. Borrowed. */

@@ -8,7 +8,7 @@
 #include "formats/ktensor/matrix_csv.h"
 #include "formats/ktensor/matrix_text.h"
 #include "formats/ktensor/npy.h"
-#include "formats/names/map_write.h"
+#include "formats/names/labels.h"
 
 const struct word ktensor_format_words[KTENSOR_FORMAT_COUNT + 1] = {{"text", KTENSOR_TEXT},
                                                                     {"npy", KTENSOR_NPY},

@@ -7,7 +7,7 @@
 #include "base/words.h"
 #include "formats/ktensor/matrix_file.h"
 #include "formats/names/labels.h"
-#include "formats/names/name_maps.h"
+#include "formats/names/name_list.h"
 #include "model/ktensor.h"
 
 /* Sets of formats are sums of these flags:
@@ -73,7 +73,7 @@ struct ktensor_files {
 enum status ktensor_files_name(struct ktensor_files *files, int order, const char *stem,
                                unsigned formats, struct error *error);
 
-/* Adds the names of the maps of a model (name_maps.h) to *files: those that `names` have, or with
+/* Adds the names of the maps of a model (name_list.h) to *files: those that `names` have, or with
  * NULL all that there may be. STATUS_MEMORY. */
 enum status ktensor_files_add_maps(struct ktensor_files *files, const char *stem,
                                    const struct labels *names, struct error *error);

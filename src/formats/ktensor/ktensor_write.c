@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "formats/ktensor/matrix_text.h"
-#include "formats/names/map_write.h"
+#include "formats/names/labels.h"
 
 /* A folder is no file of a model. */
 static bool is_file(const char *path)

@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "formats/names/tensor_names.h"
+#include "base/outfile.h"
+#include "formats/names/name_list.h"
+#include "formats/names/name_table.h"
 #include "tensor/shape.h"
 
 /* The labels of one mode. */
@@ -33,7 +35,7 @@ struct labels {
  * STATUS_MEMORY. The caller calls labels_free, after a failure too. */
 enum status labels_add(struct labels *l, const char *text, struct error *error);
 
-/* Adds the files beside a tensor or a model of this order, STEM.modeN.map (name_maps.h), where
+/* Adds the files beside a tensor or a model of this order, STEM.modeN.map (name_list.h), where
  * there are such and *l has no file of mode N, and reads the names of the modes from
  * STEM.modes.map, unless *l has such names. Where a run was killed while it replaced the files, all
  * old ones count, or all new ones (outfile_set_find). Nothing after --labels none. STATUS_INPUT,
@@ -61,5 +63,18 @@ size_t labels_longest(const struct labels *l, int n);
 
 /* Accepts empty labels. */
 void labels_free(struct labels *l);
+
+/* Writes the names of a tensor or model to the `.map` files beside it (name_list.h). */
+
+/* Whether the names have a file i: NULL and empty names have none. STEM.modes.map is there where
+ * any other is, with empty text lines for modes that have no name. */
+bool map_exists(const struct labels *names, int i);
+
+/* Appends the text of file i to an open file. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status map_write(struct outfile *f, const struct labels *names, int i, struct error *error);
+
+/* *same = whether the file `path` exists and has exactly the text of file i. STATUS_MEMORY. */
+enum status map_is_same(bool *same, const char *path, const struct labels *names, int i,
+                        struct error *error);
 
 #endif

@@ -188,3 +188,10 @@ void name_table_free(struct name_table *t)
     memory_free(t->slot);
     *t = (struct name_table){0};
 }
+
+void tensor_names_free(struct tensor_names *names)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        name_table_free(&names->index[n]);
+    *names = (struct tensor_names){0};
+}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "tensor/mode_names.h"
 
 #define NAME_LONGEST     ((size_t)1 << 20)   /* bytes of a name, as of a label */
 #define NAME_TABLE_LIMIT (UINT32_C(1) << 31) /* names                          */
@@ -57,5 +58,15 @@ void name_table_clear(struct name_table *t);
 
 /* Accepts an empty table. */
 void name_table_free(struct name_table *t);
+
+/* The names of a tensor that was read from CSV: of its modes, and of the indices of each mode. */
+struct tensor_names {
+    int order; /* 0: there are no names of indices */
+    struct mode_names modes;
+    struct name_table index[MAX_ORDER]; /* (order) name k is that of index k; owned */
+};
+
+/* Accepts empty names. */
+void tensor_names_free(struct tensor_names *names);
 
 #endif

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "formats/names/map_write.h"
+#include "formats/names/labels.h"
 #include "support/blco_files.h"
 #include "support/models.h"
 #include "support/scratch.h"

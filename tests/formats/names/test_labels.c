@@ -12,7 +12,7 @@
 #include <isa-l/igzip_lib.h>
 
 #include "base/memory.h"
-#include "formats/names/map_write.h"
+#include "formats/names/labels.h"
 #include "formats/names/name_list.h"
 #include "support/scratch.h"
 
