@@ -11,7 +11,7 @@
 #include "formats/npy/npy_tensor.h"
 #include "model/ktensor_at.h"
 #include "report/prediction_file.h"
-#include "report/residual_show.h"
+#include "report/residuals.h"
 
 #define ENTRY_OVERHEAD 24 /* bytes of an entry for the model's value and a row */
 

@@ -9,9 +9,8 @@
 #include "formats/ktensor/ktensor_formats.h"
 #include "formats/names/labels.h"
 #include "formats/npy/npy_tensor.h"
-#include "report/top_show.h"
+#include "report/top_entries.h"
 #include "report/unlisted_best.h"
-#include "report/unlisted_show.h"
 
 /* The arguments MODE=NAME of --unlisted, with names or numbers. */
 struct given_indices {

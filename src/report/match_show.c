@@ -4,7 +4,7 @@
 
 #include "base/utf8.h"
 #include "report/decimals.h"
-#include "report/label_show.h"
+#include "report/text_table.h"
 
 #define SCORE_DECIMALS 6
 #define WEIGHT_DIGITS  6 /* of the largest weight */

@@ -6,9 +6,8 @@
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/label_show.h"
+#include "report/text_table.h"
 #include "report/page_entries.h"
-#include "report/page_line.h"
 
 static const struct top_entry *strongest(const struct page *page, int n, uint64_t r)
 {

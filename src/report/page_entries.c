@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "formats/names/labels.h"
 #include "report/decimals.h"
 #include "report/html.h"
-#include "formats/names/labels.h"
 
 #define SURELY_SHOWN 12 /* bytes of a label that has room everywhere */
 
@@ -53,4 +53,45 @@ void page_rest(FILE *to, uint64_t rest, bool zeros, int decimals, int columns, b
     else
         fprintf(to, " below %.*f", decimals + 1, 0.5 * pow(10, -decimals));
     fputs("</td></tr>\n", to);
+}
+
+struct plot_scale page_line_range(const struct page *page, int n, uint64_t r)
+{
+    const struct profile *p = &page->view[n].profile;
+    struct plot_scale range = plot_scale_none();
+    for (uint64_t c = 0; c < p->columns; c++) {
+        plot_scale_add(&range, p->low[c * page->model->rank + r]);
+        plot_scale_add(&range, p->high[c * page->model->rank + r]);
+    }
+    return range;
+}
+
+/* The label, or the number, of an index at the end of an axis. */
+static const char *end_text(const struct page *page, int n, uint64_t i, char number[32])
+{
+    const char *label = labels_get(page->labels, n, i);
+    snprintf(number, 32, "%" PRIu64, i + 1);
+    return label ? label : number;
+}
+
+void page_line_make(struct page_line *line, const struct page *page, int n, uint64_t r)
+{
+    const struct ktensor *k = page->model;
+    const struct profile *p = &page->view[n].profile;
+    uint64_t rows = k->shape.dims[n];
+    line->plot = (struct plot_line){.first = end_text(page, n, 0, line->first),
+                                    .last = end_text(page, n, rows - 1, line->last),
+                                    .count = p->columns,
+                                    .stride = k->rank,
+                                    .low = p->low + r,
+                                    .high = p->high + r,
+                                    .scale = page_line_range(page, n, r),
+                                    .tick = line->tick,
+                                    .id = line->id};
+    plot_scale_add(&line->plot.scale, 0);
+    plot_scale_finish(&line->plot.scale);
+    line->plot.ticks = plot_inner_ticks(line->tick, 1, 1, rows, p->columns);
+    for (int i = 0; i < line->plot.ticks; i++)
+        line->tick[i].text = labels_get(page->labels, n, line->tick[i].entry);
+    snprintf(line->id, sizeof line->id, "c%" PRIu64 "m%d", r + 1, n + 1);
 }

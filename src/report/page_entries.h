@@ -1,5 +1,5 @@
-/* How the parts of a page show entries of factor matrices: indices, numbers, and how many entries
- * are too small to be shown. */
+/* How the parts of a page show entries of factor matrices: indices, numbers, how many entries are
+ * too small to be shown, and lines. */
 #ifndef BLCO_PAGE_ENTRIES_H
 #define BLCO_PAGE_ENTRIES_H
 
@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "report/page_subject.h"
+#include "report/plot.h"
 #include "report/plot_scale.h"
 
 #define PAGE_DIGITS 4 /* of the largest number of a column of a table */
@@ -25,5 +26,18 @@ void page_index(FILE *to, const struct page *page, int n, uint64_t i);
  * (decimals_vanish): "and 14 zeros", "and 14 below 0.00005" where not all of them are zeros.
  * `alone`: the table has no other entries. */
 void page_rest(FILE *to, uint64_t rest, bool zeros, int decimals, int columns, bool alone);
+
+/* The plot of a component in a mode that is drawn as a line, and the texts that it refers to. */
+struct page_line {
+    struct plot_line plot;
+    struct plot_tick tick[PLOT_TICKS];
+    char first[32], last[32], id[48];
+};
+
+/* The least and the largest entry of component r in mode n; none where none is a number. */
+struct plot_scale page_line_range(const struct page *page, int n, uint64_t r);
+
+/* *line = the plot of component r in mode n without title and about; *line may not be copied. */
+void page_line_make(struct page_line *line, const struct page *page, int n, uint64_t r);
 
 #endif

@@ -5,9 +5,8 @@
 
 #include "report/decimals.h"
 #include "report/html.h"
-#include "report/label_show.h"
+#include "report/text_table.h"
 #include "report/page_entries.h"
-#include "report/page_line.h"
 
 /* How many components are overlaid. */
 static int lines_of(const struct page *page)

@@ -1,6 +1,6 @@
 /* The parts of a page. A part leaves out what the record lacks. Failures of writing stay in the
- * stream. Implemented in page_style.c, page_run.c, page_findings.c, page_convergence.c,
- * page_starts.c, page_components.c and page_overlay.c. */
+ * stream. Implemented in page_style.c, page_run.c, page_convergence.c,
+ * page_components.c and page_overlay.c. */
 #ifndef BLCO_PAGE_PARTS_H
 #define BLCO_PAGE_PARTS_H
 
@@ -13,9 +13,6 @@ void page_style(FILE *to);
 
 /* What was run and its fit: a table of facts, and the findings. */
 void page_run(FILE *to, const struct page *page);
-
-/* A list of the findings of the record; nothing where it has none. */
-void page_findings(FILE *to, const struct page *page);
 
 /* A plot of the distance to the best fit after each iteration, by powers of ten; nothing where the
  * record has no two fits that differ. STATUS_MEMORY. */

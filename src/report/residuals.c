@@ -7,6 +7,9 @@
 
 #include "base/least.h"
 #include "base/memory.h"
+#include "numerics/poisson_term.h"
+#include "report/decimals.h"
+#include "report/text_table.h"
 
 #define PART       4096 /* entries that are passed over together where none of them is strange */
 #define FEW_PARTS  256  /* parts that are looked at by all threads at a time                   */
@@ -177,4 +180,229 @@ void residuals_free(struct residuals *r)
     }
     memory_free(r->entry);
     *r = (struct residuals){0};
+}
+
+#define DIGITS 5 /* of the largest number of a column */
+#define LIKELY 2 /* the number that is a probability: shown with this many digits */
+
+const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
+{
+    const uint64_t unknown = r->entries - r->known;
+    char left[64] = "", raised[80] = "";
+    if (unknown > 0)
+        snprintf(left, sizeof left, "; %ju without a value", (uintmax_t)unknown);
+    if (r->raised > 0)
+        snprintf(raised, sizeof raised, "; %ju rate%s of 0 or less count%s as %g",
+                 (uintmax_t)r->raised, r->raised == 1 ? "" : "s", r->raised == 1 ? "s" : "",
+                 POISSON_LEAST_RATE);
+    if (r->known == 0)
+        snprintf(text, RESIDUAL_TEXT, "no residuals%s", left);
+    else
+        snprintf(text, RESIDUAL_TEXT, "RMSE %.6g, MAE %.6g of %ju residual%s%s%s",
+                 residuals_rmse(r), residuals_mae(r), (uintmax_t)r->known, r->known == 1 ? "" : "s",
+                 left, raised);
+    return text;
+}
+
+/* --- tables --- */
+
+static bool labelled(const struct residual_view *v, int n)
+{
+    return v->labels->mode[n].count > 0;
+}
+
+/* --- the strangest entries: a column for each mode, then value, model and residual --- */
+
+/* Those whose residual is not 0. */
+static uint64_t entries_shown(const struct residuals *r)
+{
+    uint64_t count = 0;
+    while (count < r->count && r->entry[count].residual != 0)
+        count++;
+    return count;
+}
+
+static double entry_number(const struct residuals *r, uint64_t i, int which)
+{
+    const struct strange_entry *e = &r->entry[i];
+    double number[RESIDUAL_NUMBERS];
+    if (which < 2)
+        return which == 0 ? e->value : e->model;
+    residual_fill(r->kind, e->value, e->model, number);
+    return number[which - 2];
+}
+
+static void entry_cell(const struct text_table *t, uint64_t row, int column, char *text)
+{
+    const struct residual_view *v = t->context;
+    const struct residuals *r = v->residuals;
+    const int order = r->shape.order, which = column - order;
+    if (row == 0 && column < order)
+        mode_name(v->labels, column, text);
+    else if (row == 0)
+        strcpy(text, which == 0   ? "value"
+                     : which == 1 ? "model"
+                                  : residual_names[r->kind][which - 2]);
+    else if (column < order)
+        label_show(v->labels, column, v->residuals->entry[row - 1].index[column], v->index_base,
+                   text);
+    else if (which - 2 == LIKELY)
+        snprintf(text, LABEL_SHOWN_ROOM, "%.*g", LIKELY, entry_number(r, row - 1, which));
+    else
+        decimals_show(entry_number(r, row - 1, which), t->decimals[which], text);
+}
+
+static void print_entries(FILE *stream, const struct residual_view *v)
+{
+    const struct residuals *r = v->residuals;
+    const int numbers = 2 + residual_numbers(r->kind);
+    struct text_table t = {.context = v,
+                           .rows = entries_shown(r),
+                           .columns = r->shape.order + numbers,
+                           .cell = entry_cell};
+    if (t.rows == 0)
+        return;
+    for (int n = 0; n < r->shape.order; n++)
+        t.left[n] = labelled(v, n);
+    for (int which = 0; which < numbers; which++) {
+        double largest = 0;
+        for (uint64_t i = 0; i < t.rows; i++)
+            largest = fmax(largest, fabs(entry_number(r, i, which)));
+        t.decimals[which] = decimals_for(largest, DIGITS);
+    }
+    fprintf(stream, "\nstrangest entries\n");
+    text_table_print(stream, &t);
+}
+
+/* --- the strangest slices of a mode: index, number of residuals, sum of squares, RMSE --- */
+
+/* Those whose residuals are not all 0. */
+static uint64_t slices_shown(const struct top_entries *top)
+{
+    uint64_t count = 0;
+    while (count < top->count && top->entry[count].value != 0)
+        count++;
+    return count;
+}
+
+static double slice_rmse(const struct residuals *r, int n, uint64_t i)
+{
+    return sqrt(r->slice[n].squares[i] / (double)r->slice[n].known[i]);
+}
+
+static void slice_cell(const struct text_table *t, uint64_t row, int column, char *text)
+{
+    static const char *const headings[] = {NULL, "residuals", "squares", "RMSE"};
+    const struct residual_view *v = t->context;
+    const struct residuals *r = v->residuals;
+    if (row == 0) {
+        if (column == 0)
+            mode_name(v->labels, t->mode, text);
+        else
+            strcpy(text, headings[column]);
+        return;
+    }
+    const uint64_t i = v->slices[t->mode].entry[row - 1].index;
+    if (column == 0)
+        label_show(v->labels, t->mode, i, v->index_base, text);
+    else if (column == 1)
+        snprintf(text, LABEL_SHOWN_ROOM, "%ju", (uintmax_t)r->slice[t->mode].known[i]);
+    else
+        decimals_show(column == 2 ? r->slice[t->mode].squares[i] : slice_rmse(r, t->mode, i),
+                      t->decimals[column - 1], text);
+}
+
+static void print_slices(FILE *stream, const struct residual_view *v, int n)
+{
+    struct text_table t = {.context = v,
+                           .rows = slices_shown(&v->slices[n]),
+                           .columns = 4,
+                           .mode = n,
+                           .cell = slice_cell,
+                           .left = {labelled(v, n)}};
+    if (t.rows == 0)
+        return;
+    char name[MODE_NAME_ROOM];
+    double largest = 0;
+    for (uint64_t i = 0; i < t.rows; i++)
+        largest = fmax(largest, slice_rmse(v->residuals, n, v->slices[n].entry[i].index));
+    t.decimals[1] = decimals_for(v->slices[n].entry[0].value, DIGITS);
+    t.decimals[2] = decimals_for(largest, DIGITS);
+    fprintf(stream, "\nstrangest slices of %s\n", mode_name(v->labels, n, name));
+    text_table_print(stream, &t);
+}
+
+void residual_print(FILE *stream, const struct residual_view *view)
+{
+    char text[RESIDUAL_TEXT];
+    fprintf(stream, "%s\n", residual_text(view->residuals, text));
+    print_entries(stream, view);
+    for (int n = 0; n < view->residuals->shape.order; n++)
+        print_slices(stream, view, n);
+}
+
+/* --- JSON --- */
+
+static void put_entry(struct json *j, const struct residual_view *v, const struct strange_entry *e)
+{
+    const int order = v->residuals->shape.order;
+    uint64_t index[MAX_ORDER];
+    bool any_labels = false;
+    for (int n = 0; n < order; n++) {
+        index[n] = (uint64_t)e->index[n] + (uint64_t)v->index_base;
+        any_labels = any_labels || labelled(v, n);
+    }
+    json_put_object(j, NULL);
+    json_put_unsigneds(j, "indices", index, (size_t)order);
+    if (any_labels) {
+        json_put_array(j, "labels");
+        for (int n = 0; n < order; n++)
+            json_put_string(j, NULL, labels_get(v->labels, n, e->index[n]));
+        json_end(j);
+    }
+    json_put_number(j, "value", e->value);
+    json_put_number(j, "model", e->model);
+    double number[RESIDUAL_NUMBERS];
+    residual_fill(v->residuals->kind, e->value, e->model, number);
+    for (int k = 0; k < residual_numbers(v->residuals->kind); k++)
+        json_put_number(j, residual_names[v->residuals->kind][k], number[k]);
+    json_end(j);
+}
+
+static void put_slice(struct json *j, const struct residual_view *v, int n, uint64_t i)
+{
+    json_put_object(j, NULL);
+    json_put_unsigned(j, "index", i + (uint64_t)v->index_base);
+    if (labelled(v, n))
+        json_put_string(j, "label", labels_get(v->labels, n, i));
+    json_put_unsigned(j, "residuals", v->residuals->slice[n].known[i]);
+    json_put_number(j, "squares", v->residuals->slice[n].squares[i]);
+    json_put_number(j, "rmse", slice_rmse(v->residuals, n, i));
+    json_end(j);
+}
+
+void residual_put_json(struct json *j, const struct residual_view *view)
+{
+    const struct residuals *r = view->residuals;
+    const uint64_t entries = entries_shown(r);
+    json_put_unsigned(j, "entries", r->entries);
+    json_put_unsigned(j, "residuals", r->known);
+    json_put_number(j, "rmse", residuals_rmse(r));
+    json_put_number(j, "mae", residuals_mae(r));
+    json_put_array(j, "strangest_entries");
+    for (uint64_t i = 0; i < entries; i++)
+        put_entry(j, view, &r->entry[i]);
+    json_end(j);
+    json_put_array(j, "modes");
+    for (int n = 0; n < r->shape.order; n++) {
+        json_put_object(j, NULL);
+        json_put_unsigned(j, "mode", (uint64_t)n + 1);
+        mode_put_name(j, view->labels, n);
+        json_put_array(j, "strangest_slices");
+        for (uint64_t i = 0, count = slices_shown(&view->slices[n]); i < count; i++)
+            put_slice(j, view, n, view->slices[n].entry[i].index);
+        json_end(j);
+        json_end(j);
+    }
+    json_end(j);
 }

@@ -4,8 +4,11 @@
 #define BLCO_RESIDUALS_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "formats/names/labels.h"
 #include "report/residual_kind.h"
 #include "report/top_entries.h"
 #include "tensor/coo.h"
@@ -63,5 +66,26 @@ double residuals_mae(const struct residuals *r);
 
 /* Accepts an empty one. */
 void residuals_free(struct residuals *r);
+
+/* What is shown of them, for people or as JSON. */
+struct residual_view {
+    const struct residuals *residuals; /* residuals_rank has been called                  */
+    const struct top_entries *slices;  /* (N) of residuals_slices                         */
+    const struct labels *labels;
+    int index_base; /* the number that the first index is shown as */
+};
+
+#define RESIDUAL_TEXT 224
+
+/* text = number, root mean square and mean magnitude of the residuals, in one sentence. Returns
+ * text. */
+const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT]);
+
+/* Prints this sentence, then tables of the strangest entries and of the strangest slices of each
+ * mode. Labels are made printable, and long ones cut. Residuals of 0 are left out. */
+void residual_print(FILE *stream, const struct residual_view *view);
+
+/* Adds the same to the object that is open, with whole labels and all digits. */
+void residual_put_json(struct json *j, const struct residual_view *view);
 
 #endif

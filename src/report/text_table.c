@@ -1,5 +1,9 @@
 #include "report/text_table.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/printable.h"
 #include "base/utf8.h"
 
 static void print_cell(FILE *stream, const struct text_table *t, int column, const char *text,
@@ -29,4 +33,42 @@ void text_table_print(FILE *stream, const struct text_table *t)
         }
         fprintf(stream, "\n");
     }
+}
+
+#define LABEL_WIDTH 32 /* columns */
+#define CUT         "..."
+
+/* Makes a label printable, and cuts it. */
+static const char *show(const char *label, char shown[LABEL_SHOWN_ROOM])
+{
+    printable(label, shown, LABEL_SHOWN_ROOM - sizeof CUT);
+    if (utf8_width(shown) > LABEL_WIDTH)
+        strcpy(shown + utf8_fit(shown, LABEL_WIDTH - strlen(CUT)), CUT);
+    return shown;
+}
+
+const char *label_show(const struct labels *l, int n, uint64_t i, int index_base,
+                       char shown[LABEL_SHOWN_ROOM])
+{
+    const char *label = labels_get(l, n, i);
+    if (!label) {
+        snprintf(shown, LABEL_SHOWN_ROOM, "%s%ju", l->mode[n].count > 0 ? "index " : "",
+                 (uintmax_t)i + (uintmax_t)index_base);
+        return shown;
+    }
+    return show(label, shown);
+}
+
+const char *mode_name(const struct labels *l, int n, char name[MODE_NAME_ROOM])
+{
+    if (l && l->modes.of[n][0])
+        return show(l->modes.of[n], name);
+    snprintf(name, MODE_NAME_ROOM, "mode %d", n + 1);
+    return name;
+}
+
+void mode_put_name(struct json *j, const struct labels *l, int n)
+{
+    if (l->modes.of[n][0])
+        json_put_string(j, "name", l->modes.of[n]);
 }

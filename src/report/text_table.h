@@ -1,4 +1,5 @@
-/* A table of text: its columns are as wide as their widest cell. */
+/* A table of text, whose columns are as wide as their widest cell, and indices as tables show them.
+ */
 #ifndef BLCO_TEXT_TABLE_H
 #define BLCO_TEXT_TABLE_H
 
@@ -6,7 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report/label_show.h"
+#include "base/json.h"
+#include "formats/names/labels.h"
 #include "report/residual_kind.h"
 
 #define TABLE_NUMBERS (2 + RESIDUAL_NUMBERS) /* the most columns of numbers */
@@ -24,5 +26,22 @@ struct text_table {
 };
 
 void text_table_print(FILE *stream, const struct text_table *t);
+
+#define LABEL_SHOWN_ROOM 512 /* bytes */
+
+/* shown = the label of index i (from 0) of mode n (from 0), printable, cut to 32 columns. Where
+ * there is none: the number of the index, `index_base` more than i, after "index " in a mode that
+ * has labels. Returns shown. */
+const char *label_show(const struct labels *l, int n, uint64_t i, int index_base,
+                       char shown[LABEL_SHOWN_ROOM]);
+
+#define MODE_NAME_ROOM LABEL_SHOWN_ROOM
+
+/* name = the name of mode n, from 0, in tables and headings: that of *l, printable and cut as a
+ * label is, else "mode 1". *l may be NULL. Returns name. */
+const char *mode_name(const struct labels *l, int n, char name[MODE_NAME_ROOM]);
+
+/* Adds "name", the whole name of mode n, to the object that is open, if the mode has one. */
+void mode_put_name(struct json *j, const struct labels *l, int n);
 
 #endif

@@ -5,8 +5,11 @@
 #define BLCO_UNLISTED_BEST_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
+#include "base/json.h"
 #include "base/progress.h"
+#include "formats/names/labels.h"
 #include "model/ktensor.h"
 #include "tensor/coo.h"
 
@@ -64,5 +67,21 @@ enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor 
 
 /* Accepts an empty one. */
 void unlisted_best_free(struct unlisted_best *best);
+
+/* What is shown of them, for people or as JSON. */
+struct unlisted_view {
+    const struct unlisted_slice *slice;
+    const struct unlisted_best *best;
+    const struct labels *labels; /* read */
+    const char *tensor;          /* its name */
+    int index_base;              /* the number that the first index is shown as */
+};
+
+/* Prints which slice it is, and a table of the entries: the indices that are not given, and the
+ * values of the model. Labels are made printable, and long ones cut. */
+void unlisted_print(FILE *stream, const struct unlisted_view *view);
+
+/* Adds the same to the object that is open, with whole labels and all digits. */
+void unlisted_put_json(struct json *j, const struct unlisted_view *view);
 
 #endif
