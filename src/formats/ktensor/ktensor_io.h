@@ -10,7 +10,7 @@
 #include "model/ktensor.h"
 
 /* Writes the model in every format of the set `formats`, and its names (NULL: none) to maps beside
- * them (map_write.h), as files of the stem that is locked (outfile_set_lock). A map that is there
+ * them (labels.h), as files of the stem that is locked (outfile_set_lock). A map that is there
  * with the same text stays as it is (ktensor_check_maps). Text has the fewest digits that read back
  * to the same number. The files replace all files of an older model of the stem together
  * (outfile_set.h): those of the same names, of other formats and of more modes; on failure none is
