@@ -2,8 +2,8 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,25 +22,22 @@ static void remove_made(void)
 /* --- signals that end the process --- */
 
 static const int fatal[] = {SIGINT, SIGTERM, SIGHUP};
-static int arrived[2]; /* a pipe: a byte for each signal */
+static sem_t arrived; /* takes no open file, as a pipe would: a limit may leave none */
+static volatile sig_atomic_t number;
 
-static void on_signal(int number)
+static void on_signal(int n)
 {
-    const unsigned char byte = (unsigned char)number;
-    const int before = errno;
-    if (write(arrived[1], &byte, 1) < 0)
-        _exit(128 + number);
-    errno = before;
+    number = n;
+    sem_post(&arrived);
 }
 
 /* Removes the folder when a signal comes, and ends the process as if it had no handler. Other
  * threads may still write to the folder. */
 static void *wait_for_signal(void *unused)
 {
-    unsigned char number;
     char path[SCRATCH_ROOM];
     (void)unused;
-    while (read(arrived[0], &number, 1) != 1)
+    while (sem_wait(&arrived) != 0)
         ;
     memcpy(path, made, sizeof path);
     for (int tries = 0; tries < 1000 && access(path, F_OK) == 0; tries++)
@@ -55,7 +52,7 @@ static void catch_signals(void)
 {
     pthread_t thread;
     struct sigaction now, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    if (pipe2(arrived, O_CLOEXEC) != 0 || pthread_create(&thread, NULL, wait_for_signal, NULL) != 0)
+    if (sem_init(&arrived, 0, 0) != 0 || pthread_create(&thread, NULL, wait_for_signal, NULL) != 0)
         return;
     pthread_detach(thread);
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)

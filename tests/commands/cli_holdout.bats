@@ -179,10 +179,12 @@ counts() {
     awk -v a="$(number rmse auto.json)" -v b="$(number rmse small.json)" 'BEGIN { exit !(b > 1.1 * a) }'
     # A resumed run takes the ridge that was chosen.
     rm c.bck
-    "$BLCO" cpd noisy.tns -r 6 $run --ridge auto -q --nowrite -i 20 --tol 0 --checkpoint c.bck
+    run -0 "$BLCO" cpd noisy.tns -r 6 $run --ridge auto --nowrite -i 20 --tol 0 --checkpoint c.bck
+    [[ $output =~ "ridge "([0-9.e-]+)", of "[0-9]+" that were tried" ]]
+    ridge=${BASH_REMATCH[1]}
     run -0 "$BLCO" cpd noisy.tns -r 6 $run --ridge auto -i 30 --tol 0 --resume c.bck -o other
     [[ $output != *"that were tried"* ]]
-    "$BLCO" cpd noisy.tns -r 6 $run --ridge auto -q -i 30 --tol 0 -o whole
+    "$BLCO" cpd noisy.tns -r 6 $run --ridge "$ridge" -q -i 30 --tol 0 -o whole
     for n in 1 2 3; do cmp "other.mode$n.mat" "whole.mode$n.mat"; done
 }
 

@@ -64,7 +64,7 @@ static void test_team(void **state)
     snprintf(saved, sizeof saved, "%s", scratch_path("checkpoint"));
     write_tensor(tensor);
     char *argv[] = {"cpd",  tensor, "-r", "3",          "--nowrite",  "--backend",
-                    "host", "-v",   "-q", "--starts=2", "--tol=1e-9", NULL};
+                    "host", "-v", "--starts=2", "--tol=1e-9", NULL};
     char *with[] = {"cpd",       tensor, "-r",           "3",   "--nowrite",
                     "--backend", "host", "--checkpoint", saved, NULL};
     for (int c = 0; c < 2; c++) {
