@@ -146,11 +146,9 @@ enum status backend_residual(struct backend *b, struct backend_fit *fit, struct 
         fit->written = of_counts.noise;
     } else {
         struct backend_residual r;
-        double value, model_size;
         TRY(backend_residual_create(&r, b->order, problem->rank, error));
-        if (s->ops->residual(s->state, &r, error) == STATUS_OK &&
-            backend_residual_fit(&r, b->ranks->all, &value, &model_size, error) == STATUS_OK)
-            *fit = backend_fit_exact(fit, value, model_size / r.norm_sq, b->precision);
+        if (s->ops->residual(s->state, &r, error) == STATUS_OK)
+            backend_residual_fit(&r, b->ranks->all, b->precision, fit, error);
         backend_residual_free(&r);
         TRY(error->status);
     }

@@ -65,9 +65,8 @@ void backend_fit_decide(struct backend_fit *fit, const struct momentum *m)
 }
 
 /* By how much rounding may have changed a fit from the residual, with factor matrices of this
- * precision: they are rounded when the model is written, and a GPU rounds the tensor's values. Such
- * errors are random; if they change the model by d, a residual of the norm r becomes one of
- * sqrt(r^2 + d^2). */
+ * precision, which are rounded when the model is written. Such errors are random; if they change
+ * the model by d, a residual of the norm r becomes one of sqrt(r^2 + d^2). */
 static double exact_noise(double fit, enum precision precision)
 {
     const double d = precision == PRECISION_SINGLE ? FLT_EPSILON / 2 : 0;
@@ -150,16 +149,30 @@ static struct double_double model_sq(const struct backend_residual *r, double *s
     return sum;
 }
 
-enum status backend_residual_fit(struct backend_residual *r, struct comm *c, double *fit,
-                                 double *model_size, struct error *error)
+/* By how much rounding so many values of the tensor to floats may change a fit, about. The errors
+ * have the norm d = FLT_EPSILON / 2 beside ||X||; they change a
+ * residual by d times the cosine of the angle between the two, which is small if they are many. */
+static double rounded_values_noise(double count)
 {
+    return FLT_EPSILON / 2 / sqrt(count);
+}
+
+enum status backend_residual_fit(struct backend_residual *r, struct comm *c,
+                                 enum precision precision, struct backend_fit *fit,
+                                 struct error *error)
+{
+    double size;
     TRY(sum_ranks(c, &r->nonzeros, 1, error));
+    TRY(sum_ranks(c, &r->rounded, 1, error));
     for (int n = 0; n < r->order; n++)
         TRY(sum_ranks(c, r->gram[n], r->rank * r->rank, error));
     struct double_double residual_sq =
-        dd_add(r->nonzeros, dd_times(model_sq(r, model_size), r->unlisted));
+        dd_add(r->nonzeros, dd_times(model_sq(r, &size), r->unlisted));
     if (!isfinite(residual_sq.high))
         return error_set(error, STATUS_NUMERICAL, "the squared residual is %g", residual_sq.high);
-    *fit = fit_of_residual(residual_sq.high, r->norm_sq);
+    *fit = backend_fit_exact(fit, fit_of_residual(residual_sq.high, r->norm_sq), size / r->norm_sq,
+                             precision);
+    if (r->rounded.high > 0)
+        fit->written = fmax(fit->written, rounded_values_noise(r->rounded.high));
     return STATUS_OK;
 }

@@ -86,6 +86,7 @@ struct backend_residual {
     double unlisted;               /* the weight of unlisted entries                            */
     double *weight;                /* (R); owned                                                */
     struct double_double nonzeros; /* the sum over the nonzeros that are here                   */
+    struct double_double rounded;  /* how many of their values were rounded to floats           */
     struct double_double *gram[MAX_ORDER]; /* (R x R) F_n'F_n of the rows that this rank solves,
                                             * entries (i, j) with i <= j; owned                 */
 };
@@ -98,10 +99,11 @@ enum status backend_residual_create(struct backend_residual *r, int order, uint6
 /* Accepts an empty one. */
 void backend_residual_free(struct backend_residual *r);
 
-/* *fit = the fit, from the *r of all ranks of c, which this changes; *model_size = the sum of the
- * magnitudes of the terms of ||Y||^2. Every rank calls it and gets the same bits. STATUS_NUMERICAL
- * where the residual is not finite; errors of comm_allgather. */
-enum status backend_residual_fit(struct backend_residual *r, struct comm *c, double *fit,
-                                 double *model_size, struct error *error);
+/* *fit becomes the exact one (backend_fit_exact), from the *r of all ranks of c, which this
+ * changes. Every rank calls it and gets the same bits. STATUS_NUMERICAL where the residual is not
+ * finite; errors of comm_allgather. */
+enum status backend_residual_fit(struct backend_residual *r, struct comm *c,
+                                 enum precision precision, struct backend_fit *fit,
+                                 struct error *error);
 
 #endif

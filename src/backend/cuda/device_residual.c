@@ -189,6 +189,8 @@ enum status device_state_residual(void *state, struct backend_residual *r, struc
     device_state_drop_m(s);
     r->norm_sq = s->sweep.orderings.norm_sq;
     r->unlisted = s->rows.count.weight;
+    if (s->sweep.factors.precision == PRECISION_SINGLE)
+        r->rounded.high = (double)s->sweep.orderings.nnz;
     TRY(fetch_weights(s, r->weight, error));
     for (int n = 0; n < s->order; n++)
         TRY(add_gram(s, n, r->gram[n], error));
