@@ -89,7 +89,7 @@ ifeq ($(VARIANT),fuzz)
             -fno-sanitize-recover=all -Wno-pass-failed
 endif
 # libgomp becomes a part of the program where the compiler has it as an archive: src/base/threads.c can
-# then say how long idle threads wait, and src/base/openmp_faults.c what libgomp finds wrong.
+# then say how long idle threads wait, and what libgomp finds wrong.
 GCC  := $(findstring gcc version,$(shell $(CC) -v 2>&1))
 GOMP := $(if $(GCC),$(wildcard $(shell $(CC) -print-file-name=libgomp.a)))
 HIDE := -Wl,--exclude-libs,libgomp.a:libjansson.a

@@ -9,10 +9,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "base/map_guard.h"
+#include "base/filemap.h"
 #include "base/memory.h"
-#include "base/printable.h"
 #include "base/threads.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "commands/cmd.h"
 #include "commands/options/cmd_common.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "als/precision_switch.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 
 #define FINDING_LABEL 256   /* bytes of a name that a sentence has, at most: 64 characters */
 #define PRINTED       5e-10 /* half of the last digit of a fit that is printed */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "backend/backend_fit.h"
+#include "model/ktensor_arrange.h"
 #include "ranks/count_null.h"
 #include "ranks/rank_rows.h"
 #include "backend/column_form.h"
@@ -17,7 +18,6 @@
 #include "numerics/precision.h"
 #include "base/progress.h"
 #include "base/words.h"
-#include "model/arrangement.h"
 #include "model/carried.h"
 #include "model/ktensor.h"
 #include "problem/problem.h"

@@ -3,7 +3,7 @@
 #ifndef BLCO_COLUMN_FORM_H
 #define BLCO_COLUMN_FORM_H
 
-#include "model/arrangement.h"
+#include "model/ktensor_arrange.h"
 #include "numerics/precision.h"
 
 /* Entry x of unit column r of mode n counts as zero where bound[n] is not NULL and x lambda[r] <=

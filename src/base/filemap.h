@@ -1,4 +1,5 @@
-/* Maps a whole regular file into memory, read-only. */
+/* Maps a whole regular file into memory, read-only, and guards against files that become shorter
+ * while they are mapped. */
 #ifndef BLCO_FILEMAP_H
 #define BLCO_FILEMAP_H
 
@@ -20,5 +21,19 @@ void filemap_let_go(const struct filemap *map, size_t begin, size_t end);
 
 /* Unmaps the file and empties *map; accepts an empty one. */
 void filemap_close(struct filemap *map);
+
+/* Reading past the new end of a file that has become shorter raises SIGBUS, which would end the
+ * program without a word. From now on SIGBUS within a known map prints "PROGRAM: FILE: ..." to
+ * standard error and ends the process with `status`; elsewhere SIGBUS does what it did. Only main
+ * calls this. */
+void map_guard_install(const char *program, int status);
+
+/* Makes a map known: `bytes` bytes from `begin` on, of the file `name`, which is copied. Where
+ * MAP_GUARD_MAPS are known, further maps stay unknown. */
+#define MAP_GUARD_MAPS 64
+void map_guard_add(const void *begin, size_t bytes, const char *name);
+
+/* Forgets a map before it is unmapped. Accepts an unknown one. */
+void map_guard_remove(const void *begin);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/printable.h"
 #include "base/utf8.h"
 
 #define FIRST_ROOM 4096

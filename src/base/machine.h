@@ -1,6 +1,4 @@
-/* Memory that this process may take, and sizes of caches, as the system reports them. Implemented
- * in machine.c and, for the limits of memory (control groups and resource limits), memory_limits.c.
- */
+/* Memory that this process may take, and sizes of caches, as the system reports them. */
 #ifndef BLCO_MACHINE_H
 #define BLCO_MACHINE_H
 

@@ -1,5 +1,5 @@
 /* Text to numbers and numbers to text: exact in both directions, fast on ordinary numbers,
- * independent of the locale. Implemented in number.c (parsing) and number_format.c (printing).
+ * independent of the locale.
  *
  * Measured against std::from_chars and std::to_chars of the C++ library, ns a number, ours /
  * theirs: parsing counts 4.3 / 6.3, values such as 2.37 6.5 / 7.1, 17 digits 19 / 13, denormals 243

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -98,5 +99,39 @@ enum status outfile_rename(struct outfile *f, const char *from, const char *to,
 /* Brings the names in the file's folder onto the disk. A folder that may be written but not read
  * cannot be synced. STATUS_OUTPUT. */
 enum status outfile_sync_folder(const struct outfile *f, struct error *error);
+
+/* --- Large writes at the rate of the disk: a few threads write pieces, each to another file where
+ * that is possible, and the disk starts with a piece as soon as it is written, not when the file is
+ * synced. --- */
+
+/* Bytes that go to one place of a file. */
+struct outfile_extent {
+    struct outfile *file; /* borrowed, as the bytes are */
+    const void *bytes;
+    size_t size, offset;
+};
+
+#define OUTFILE_MOST_EXTENTS 64
+
+/* Writes all bytes of `count` extents, at most OUTFILE_MOST_EXTENTS, of which several may be of one
+ * file. The first error of any thread wins, and the threads leave the rest. STATUS_OUTPUT. */
+enum status outfile_write_extents(const struct outfile_extent *extents, int count,
+                                  struct error *error);
+
+/* --- A stream of stdio that writes to an output file, for text that fprintf makes. --- */
+
+struct outfile_stream {
+    FILE *stream;
+    struct outfile *file; /* borrowed */
+    struct error *error;
+};
+
+/* Opens s->stream, which appends to the open file f. *s stays where it is, and f and error outlive
+ * it, until outfile_stream_close. STATUS_MEMORY. */
+enum status outfile_stream_open(struct outfile_stream *s, struct outfile *f, struct error *error);
+
+/* Writes what is left and closes the stream, not the file; *error has the first failure of writing.
+ * Accepts one that is not open. STATUS_OUTPUT. */
+enum status outfile_stream_close(struct outfile_stream *s);
 
 #endif

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 
 #define INTERVAL      0.1 /* seconds between two states of the text line */
 #define FIRST_LINE    10  /* seconds                                     */

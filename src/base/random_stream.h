@@ -6,8 +6,10 @@
 #ifndef BLCO_RANDOM_STREAM_H
 #define BLCO_RANDOM_STREAM_H
 
+#include <math.h>
 #include <stdint.h>
 
+#include "numerics/random_counter.h"
 #include "numerics/random_unit.h"
 
 #define RANDOM_GAMMA UINT64_C(0x9e3779b97f4a7c15)
@@ -37,6 +39,15 @@ static inline uint64_t random_next(struct random_stream *stream)
     uint64_t bits = random_mix(stream->state);
     stream->state += RANDOM_GAMMA;
     return bits;
+}
+
+/* The standard normal number of a seed and a counter of two words (Box and Muller 1958). */
+static inline double random_normal(uint64_t seed, uint64_t high, uint64_t low)
+{
+    uint64_t word[2];
+    random_words(seed, high, low, word);
+    double radius = sqrt(-2 * log(random_inner(word[0])));
+    return radius * cos(2 * acos(-1) * random_uniform(word[1]));
 }
 
 #endif

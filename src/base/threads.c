@@ -4,15 +4,64 @@
 #include <malloc.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/last_words.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/openmp_faults.h"
+
+/* --- What libgomp finds wrong. On its own it prints, and ends the program with exit status 1 where
+ * a thread cannot be started. Where libgomp is a part of the program (the Makefile), the linker
+ * leads its calls here instead. --- */
+
+static struct error noted;
+
+/* Notes what is wrong with a variable of the environment. The first note counts. */
+static __attribute__((format(printf, 1, 2))) void note_fault(const char *format, ...)
+{
+    char text[sizeof noted.message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    error_set(&noted, STATUS_INPUT, "%s", text);
+}
+
+/* The linker's names (ld --wrap) for libgomp's gomp_error, which it calls while it reads its
+ * environment, and gomp_fatal, which does not return. */
+void __wrap_gomp_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void __wrap_gomp_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+void __wrap_gomp_error(const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    note_fault("OpenMP: %s", text);
+}
+
+void __wrap_gomp_fatal(const char *format, ...)
+{
+    char text[256], all[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    snprintf(all, sizeof all,
+             "%s: fewer threads (-t), or higher limits (ulimit -v, -u), are needed", text);
+    last_words("OpenMP", all);
+    exit(STATUS_MEMORY);
+}
+
+/* --- The threads of this process. --- */
 
 /* Turns of libgomp's waiting loop, of about 20 ns to 50 ns each (libgomp's manual,
  * "GOMP_SPINCOUNT"): 300000 by default. With 1000, threads sleep while one of them
@@ -53,8 +102,8 @@ static void judge_number(void)
     if (!text || is_list_of_threads(text))
         return;
     if (*text)
-        openmp_faults_note("OMP_NUM_THREADS=%s: expected a number of threads from 1 to %d", text,
-                           MOST_THREADS);
+        note_fault("OMP_NUM_THREADS=%s: expected a number of threads from 1 to %d", text,
+                   MOST_THREADS);
     unsetenv("OMP_NUM_THREADS");
 }
 
@@ -144,7 +193,8 @@ enum status threads_can_end(struct error *error)
 enum status threads_start(struct error *error)
 {
     int others = omp_get_max_threads() - 1;
-    TRY(openmp_faults_check(error));
+    if (noted.status != STATUS_OK)
+        return error_set(error, noted.status, "%s", noted.message);
     if (others > 0)
         TRY(threads_can_end(error));
     save_addresses();

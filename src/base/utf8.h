@@ -1,7 +1,8 @@
-/* Characters in UTF-8 (RFC 3629). */
+/* Characters in UTF-8 (RFC 3629), and which of them can be shown. */
 #ifndef BLCO_UTF8_H
 #define BLCO_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,5 +19,25 @@ size_t utf8_width(const char *text);
 
 /* The bytes of the longest beginning of the text that takes no more than `width` columns. */
 size_t utf8_fit(const char *text, size_t width);
+
+/* --- Text for a terminal or a page: names of files and labels may have any byte, and some
+ * characters control a terminal or change the direction of the text beside them. --- */
+
+/* The most bytes that printable() writes for a text of so many bytes. */
+#define PRINTABLE_ROOM(bytes) (4 * (bytes) + 1)
+
+/* Whether the character at `text`, `length` bytes of valid UTF-8, can be shown as it is: no control
+ * character, none that separates lines or paragraphs or sets the direction of text (Unicode's
+ * property Bidi_Control), and no noncharacter, which HTML and XML do not allow. */
+bool printable_as_it_is(const char *text, size_t length);
+
+/* Copies the text to out[0..size), terminated, with each byte of a character that cannot be shown
+ * as it is, and each byte that is not UTF-8, as \x1b; all other characters stay. The
+ * copy ends before the first character that has no room. Returns out. */
+const char *printable(const char *text, char *out, size_t size);
+
+/* The bytes of the longest beginning of `text` that ends with a whole character and has no more
+ * than `most` characters. `text` is a copy made by printable(). */
+size_t printable_cut(const char *text, size_t most);
 
 #endif

@@ -4,7 +4,7 @@
  * an operation returns when this rank's part of it is done. A rank that cannot go on calls
  * comm_abort: every operation of the other ranks, even one that already waits, then returns that
  * rank's status and reason, or the engine ends the other processes. An operation that finds no
- * memory aborts by itself. Implemented in comm.c, comm_self.c and comm_threads.c. */
+ * memory aborts by itself. Implemented in comm.c and comm_threads.c. */
 #ifndef BLCO_COMM_H
 #define BLCO_COMM_H
 
@@ -123,5 +123,16 @@ void comm_abort(struct comm *c, const struct error *reason);
  * it in the same order. For the communicator of all processes, it waits a few seconds for the other
  * ranks; a process that fails and exits without waiting here ends them. Accepts NULL. */
 void comm_finalize(struct comm *c);
+
+/* --- Runs a function on ranks that are threads of this process. --- */
+
+/* The work of a rank; c is its end of the communicator, borrowed. A failure ends all ranks. */
+typedef enum status comm_work(struct comm *c, void *context, struct error *error);
+
+/* Runs work(c, context) on `size` ranks and waits for all. Each is a thread of its own with an even
+ * part of the OpenMP threads, at least one. The failure of a rank ends the others (comm_abort); the
+ * error is that of the lowest rank that has a message. STATUS_MEMORY also where a thread cannot be
+ * started. */
+enum status comm_run_team(int size, comm_work *work, void *context, struct error *error);
 
 #endif

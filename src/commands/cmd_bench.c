@@ -9,7 +9,7 @@
 #include "bench/bench.h"
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
-#include "comm/comm_team.h"
+#include "comm/comm.h"
 #include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
 #include "commands/machine_choice.h"

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "base/printable.h"
+#include "base/utf8.h"
 #include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"

@@ -7,7 +7,6 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/pace.h"
 #include "base/threads.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/number.h"
-#include "base/pace.h"
 #include "base/threads.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"

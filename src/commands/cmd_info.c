@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/number.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 #include "base/progress.h"
 #include "base/threads.h"
 #include "commands/machine_choice.h"

@@ -9,7 +9,7 @@
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "formats/npy/npy_tensor.h"
-#include "model/ktensor_at.h"
+#include "model/ktensor.h"
 #include "report/prediction_file.h"
 #include "report/residuals.h"
 

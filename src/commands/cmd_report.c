@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/outfile_stream.h"
+#include "base/outfile.h"
 #include "base/threads.h"
 #include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"

@@ -8,7 +8,7 @@
 
 #include "backend/backend_kind.h"
 #include "base/memory.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 #include "base/threads.h"
 #include "base/version.h"
 #include "comm/comm_world.h"

@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/random_normal.h"
 #include "base/random_stream.h"
 #include "generate/permutation.h"
 #include "generate/place_sort.h"

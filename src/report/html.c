@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "base/printable.h"
 #include "base/utf8.h"
 #include "report/decimals.h"
 

@@ -6,8 +6,8 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/outfile_extents.h"
-#include "base/printable.h"
+#include "base/outfile.h"
+#include "base/utf8.h"
 #include "formats/ktensor/npy.h"
 
 #define SECTION_LINES 32768

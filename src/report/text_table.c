@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/printable.h"
 #include "base/utf8.h"
 
 static void print_cell(FILE *stream, const struct text_table *t, int column, const char *text,

@@ -7,7 +7,7 @@
 
 #include "base/least.h"
 #include "base/memory.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 #include "base/vector_clones.h"
 #include "report/decimals.h"
 #include "report/text_table.h"

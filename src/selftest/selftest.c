@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/machine.h"
-#include "comm/comm_team.h"
+#include "comm/comm.h"
 
 /* What a check needs, or where it runs. */
 #define NO_BACKEND 1u /* once, whatever the backends are */

@@ -3,8 +3,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include <omp.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -70,12 +74,114 @@ static void test_refusals(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, scratch_make, scratch_remove)
 
+/* --- A file that becomes shorter while it is read ends the program with one line that names the
+ * file. --- */
+
+/* Runs `work` in a child whose maps are guarded; what it writes to standard error is in text[0..
+ * room). Returns the status that waitpid gives. */
+static int run_guarded(void (*work)(const char *path), const char *path, char *text, size_t room)
+{
+    int end[2], status;
+    assert_int_equal(pipe(end), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(end[1], STDERR_FILENO);
+        signal(SIGBUS, SIG_DFL); /* cmocka has one */
+        omp_set_num_threads(1);  /* those of the parent are not here */
+        map_guard_install("blco test", 2);
+        work(path);
+        _exit(99);
+    }
+    close(end[1]);
+    size_t used = 0;
+    for (ssize_t got = 1; got > 0 && used < room - 1; used += (size_t)(got > 0 ? got : 0))
+        got = read(end[0], text + used, room - 1 - used);
+    text[used] = '\0';
+    close(end[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void assert_told(void (*work)(const char *path), const char *path)
+{
+    char text[2000], expected[1000];
+    int status = run_guarded(work, path, text, sizeof text);
+    snprintf(expected, sizeof expected,
+             "blco test: %s: became shorter while it was read, or its disk failed\n", path);
+    assert_string_equal(text, expected);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 2);
+}
+
+static void read_cut(const char *path)
+{
+    struct filemap map;
+    struct error error = {0};
+    if (filemap_open(&map, path, &error) != STATUS_OK || truncate(path, 5000) != 0)
+        return;
+    (void)((volatile const char *)map.bytes)[map.size - 1];
+}
+
+static void test_shorter(void **state)
+{
+    (void)state;
+    static char bytes[100000];
+    assert_told(read_cut, scratch_file("x", bytes, sizeof bytes));
+}
+
+/* What no map guards dies as before, also where a map was and is gone. */
+static void read_elsewhere(const char *path)
+{
+    struct filemap map;
+    struct error error = {0};
+    if (filemap_open(&map, path, &error) != STATUS_OK || truncate(path, 0) != 0)
+        return;
+    int fd = open(path, O_RDONLY);
+    volatile const char *bytes = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+    filemap_close(&map);
+    (void)bytes[0];
+}
+
+static void test_elsewhere(void **state)
+{
+    (void)state;
+    char text[100];
+    int status = run_guarded(read_elsewhere, scratch_text("x", "abc"), text, sizeof text);
+#if defined(__SANITIZE_ADDRESS__)
+    assert_true(status != 0);
+#else
+    assert_string_equal(text, "");
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+#endif
+}
+
+/* More maps than the table has are mapped all the same, and the table's places are used again. */
+static void test_many_maps(void **state)
+{
+    (void)state;
+    enum { MAPS = MAP_GUARD_MAPS + 10 };
+    struct filemap map[MAPS];
+    struct error error = {0};
+    const char *path = scratch_text("x", "abc");
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MAPS; i++)
+            assert_int_equal(filemap_open(&map[i], path, &error), STATUS_OK);
+        for (int i = 0; i < MAPS; i++)
+            filemap_close(&map[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_whole_file),
         TEST(test_empty_file),
         TEST(test_refusals),
+        cmocka_unit_test_setup_teardown(test_shorter, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_elsewhere, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_many_maps, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_shorter, scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 #include "bench/bench_ranks.h"
 #include "bench/bench_record.h"
 #include "bench/bench_table.h"
-#include "comm/comm_team.h"
+#include "comm/comm.h"
 #include "support/known_rates.h"
 #include "support/scratch.h"
 #include "support/blco_files.h"

@@ -13,7 +13,7 @@ static enum status work_all(struct comm *c, struct error *error)
 {
     static const struct {
         const char *name;
-        comm_work *work;
+        comm_check_work *work;
     } works[] = {
 #define ENTRY(name) {#name, name},
         COMM_WORKS(ENTRY)};

@@ -21,7 +21,7 @@ static const int sizes[] = {1, 2, 3, 4, 7};
 
 struct rank {
     struct comm *comm;
-    comm_work *work;
+    comm_check_work *work;
     bool right;
 };
 
@@ -33,7 +33,7 @@ static void *run_rank(void *argument)
     return NULL;
 }
 
-static void run_threads(int size, comm_work *what)
+static void run_threads(int size, comm_check_work *what)
 {
     struct error error = {0};
     struct comm *comm[MOST];
@@ -52,7 +52,7 @@ static void run_threads(int size, comm_work *what)
 }
 
 /* On one rank alone, and on threads. */
-static void run(comm_work *what)
+static void run(comm_check_work *what)
 {
     struct error error = {0};
     struct comm *self = comm_self(&error);

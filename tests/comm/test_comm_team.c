@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "comm/comm_team.h"
+#include "comm/comm.h"
 #include "support/rank_threads.h"
 
 /* The results of the ranks; each writes into its own places. */

@@ -21,7 +21,7 @@
     X(broadcast)                                                                                   \
     X(scatter_and_gather) X(exchange) X(exchange_counts) X(gather_all) X(split) X(failures) X(large)
 
-typedef bool comm_work(struct comm *c);
+typedef bool comm_check_work(struct comm *c);
 
 /* A number of (rank, i), with many digits. */
 static double number(int rank, uint64_t i)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "numerics/nonneg.h"
-#include "problem/mode_rules.h"
+#include "problem/problem.h"
 #include "support/naive.h"
 #include "support/naive_hals.h"
 

@@ -7,7 +7,7 @@
 
 #include "als/split_half.h"
 #include "base/memory.h"
-#include "comm/comm_team.h"
+#include "comm/comm.h"
 #include "ranks/hold_out.h"
 #include "support/backends.h"
 #include "support/rank_threads.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"

@@ -7,8 +7,8 @@
 
 #include "base/machine.h"
 #include "base/number.h"
-#include "base/printable.h"
 #include "base/threads.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "commands/options/cli_values.h"
 #include "formats/ktensor/ktensor_io.h"

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/pace.h"
 #include "formats/blco/segment_pack.h"
 #include "formats/blco/value_codec.h"
 #include "tensor/ordering.h"

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/pace.h"
 #include "formats/csv/csv_columns.h"
 #include "formats/csv/csv_text.h"
 #include "formats/tns/foreign_file.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/outfile_extents.h"
+#include "base/outfile.h"
 #include "formats/npy/npy_file.h"
 #include "model/ktensor.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "base/pace.h"
 #include "formats/npy/npy_entries.h"
 
 #define STEP (UINT64_C(1) << 22) /* entries that are read between two signs of progress */

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/pace.h"
 #include "formats/tns/foreign_file.h"
 
 /* The reader's thread counts among the threads that the user allows: with more, some would wait. */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "comm/comm_team.h"
+#include "comm/comm.h"
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_run.h"
 #include "support/naive.h"
