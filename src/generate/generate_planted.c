@@ -9,7 +9,7 @@
 #include "generate/permutation.h"
 #include "generate/place_sort.h"
 #include "model/ktensor.h"
-#include "tensor/ordering_moves.h"
+#include "tensor/ordering.h"
 
 /* Random streams: the first of the two numbers that name a stream. Those of the modes' factor
  * matrices count upwards from 0. */

@@ -3,7 +3,7 @@
 #ifndef BLCO_REPLICA_PIECES_H
 #define BLCO_REPLICA_PIECES_H
 
-#include "tensor/row_range.h"
+#include "tensor/ordering.h"
 
 /* Replica pieces: ranges of rows, one after the other, that cover all rows of the mode. */
 struct replica_pieces {

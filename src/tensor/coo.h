@@ -81,8 +81,8 @@ enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros
 enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
                          struct error *error);
 
-/* Sum of squared values that are known, as norm_sum.h defines it: the same bits whatever the number
- * of threads. */
+/* Sum of squared values that are known, as struct norm_sum defines it: the same bits whatever the
+ * number of threads. */
 double coo_norm_sq(const struct coo *x);
 
 /* --- a tensor that is handed over in pieces, since the whole need not fit into memory --- */
@@ -105,5 +105,26 @@ struct coo_pieces {
 /* A tensor in memory as one piece, which is a copy of *x that borrows its arrays. x must outlive
  * the pieces, and takers must leave the arrays as they are. */
 struct coo_pieces coo_in_one_piece(struct coo *x);
+
+/* The sum of the squares of values that come in pieces of any size, NaN (an unknown entry) left
+ * out: the same bits whatever the pieces and the number of threads. The values are cut into parts
+ * of NORM_PART; a part has eight interleaved sums of squares, which are added; then the parts are
+ * added in order. */
+#define NORM_PART 4096
+
+struct norm_sum {
+    double sum;                /* of the parts that are full                             */
+    uint64_t filled;           /* values of the last part, which is not full             */
+    double waiting[NORM_PART]; /* (filled)                                               */
+};
+
+/* Begins the sum of no values. */
+void norm_sum_begin(struct norm_sum *s);
+
+/* Adds the next values, value[0..count). By all OpenMP threads. */
+void norm_sum_add(struct norm_sum *s, const double *value, uint64_t count);
+
+/* The sum of squares of all values so far. */
+double norm_sum_total(const struct norm_sum *s);
 
 #endif

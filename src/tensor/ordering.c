@@ -388,3 +388,169 @@ void ordering_decode(const struct ordering *o, const uint64_t *index, const uint
         coordinate[n] = base[n] | (uint32_t)((index[f->word] >> f->shift) & f->mask);
     }
 }
+
+/* Adds the move of bit `bit` of word `from` to bit `to` of the word that is built. Bits of one word
+ * that go the same distance have one move. Calls come in ascending order of `from`. */
+static void add_move(struct bit_moves *m, int from, int bit, int to)
+{
+    int rotation = (to - bit) & 63, i = m->count;
+    while (i > 0 && m->move[i - 1].from == from && m->move[i - 1].rotation != rotation)
+        i--;
+    if (i == 0 || m->move[i - 1].from != from) {
+        i = ++m->count;
+        m->move[i - 1] = (struct bit_move){0, rotation, from};
+    }
+    m->move[i - 1].mask |= UINT64_C(1) << to;
+}
+
+/* The place of bit k of mode n in the line or index, counted through all words; -1 where the index
+ * lacks the bit. */
+static int target_bit(const struct ordering *o, enum ordering_target layout, int n, int k)
+{
+    if (layout == ORDERING_LINE)
+        return o->place[n][k];
+    const struct field *f = &o->field[n];
+    return (f->mask >> k) & 1 ? 64 * f->word + f->shift + k : -1;
+}
+
+void ordering_moves_create(struct bit_moves *m, const struct ordering *from,
+                           const struct ordering *to, enum ordering_target layout, int word)
+{
+    m->count = 0;
+    for (int n = 0; n < to->order; n++) {
+        for (int k = 0; k < to->mode_bits[n]; k++) {
+            int target = target_bit(to, layout, n, k);
+            if (target < 0 || target / 64 != word)
+                continue;
+            if (from)
+                add_move(m, 0, from->place[n][k], target % 64);
+            else
+                add_move(m, n, k, target % 64);
+        }
+    }
+}
+
+bool ordering_moves_identity(const struct bit_moves *m, int bits)
+{
+    uint64_t all = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
+    return m->count == 0 ? bits == 0
+                         : m->count == 1 && m->move[0].rotation == 0 && m->move[0].mask == all;
+}
+
+/* A stable sort by the upper bits keeps the order along `from` of nonzeros that agree in the upper
+ * bits. That is the order along `to` where the other bits stand in the same order on both lines. */
+int ordering_sorted_bits(const struct ordering *from, const struct ordering *to)
+{
+    uint16_t from_place[MAX_LINE_BITS];
+    for (int n = 0; n < to->order; n++)
+        for (int k = 0; k < to->mode_bits[n]; k++)
+            from_place[to->place[n][k]] = from->place[n][k];
+
+    int bits = 0;
+    while (bits < to->line_bits && (bits == 0 || from_place[bits] > from_place[bits - 1]))
+        bits++;
+    return bits;
+}
+
+void ordering_common(struct ordering *o, const struct shape *shape)
+{
+    int shortest = 0;
+    for (int n = 1; n < shape->order; n++)
+        if (shape->dims[n] < shape->dims[shortest])
+            shortest = n;
+    ordering_create(o, shortest, shape, 64);
+}
+
+void ordering_natural(struct ordering *o, const struct shape *shape)
+{
+    memset(o, 0, sizeof *o);
+    o->order = shape->order;
+    for (int n = shape->order - 1; n >= 0; n--) {
+        o->mode_bits[n] = ordering_bits(shape->dims[n]);
+        for (int k = 0; k < o->mode_bits[n]; k++)
+            o->place[n][k] = (uint16_t)o->line_bits++;
+    }
+    o->cut = o->line_bits;
+}
+
+void ordering_base(const struct ordering *o, const uint64_t *line, uint32_t *base)
+{
+    for (int n = 0; n < o->order; n++) {
+        base[n] = 0;
+        for (int k = 0; k < o->mode_bits[n]; k++) {
+            int place = o->place[n][k];
+            if (place >= o->cut)
+                base[n] |= (uint32_t)((line[place / 64] >> (place % 64)) & 1) << k;
+        }
+    }
+}
+
+static int bit_of(const uint64_t *line, int place)
+{
+    return line[place / 64] >> place % 64 & 1;
+}
+
+static bool is_of_mode(const struct ordering *o, int mode, int place)
+{
+    for (int k = 0; k < o->mode_bits[mode]; k++)
+        if (o->place[mode][k] == place)
+            return true;
+    return false;
+}
+
+static uint32_t coordinate_of(const struct ordering *o, int mode, const uint64_t *line)
+{
+    uint32_t coordinate = 0;
+    for (int k = 0; k < o->mode_bits[mode]; k++)
+        coordinate |= (uint32_t)bit_of(line, o->place[mode][k]) << k;
+    return coordinate;
+}
+
+/* The bits of a coordinate that stand at `place` of the line or below. */
+static uint32_t bits_up_to(const struct ordering *o, int mode, int place)
+{
+    uint32_t bits = 0;
+    for (int k = 0; k < o->mode_bits[mode]; k++)
+        bits |= o->place[mode][k] <= place ? UINT32_C(1) << k : 0;
+    return bits;
+}
+
+/* The rows of this line and of all larger lines that share its bits from place `above` on. A larger
+ * line has a one at some place where this line has a zero, and any bits below that place. */
+static struct row_range range_from(const struct ordering *o, int mode, const uint64_t *line,
+                                   int above)
+{
+    uint32_t own = coordinate_of(o, mode, line);
+    struct row_range r = {own, own};
+    int place = above - 1;
+    while (place >= 0 && bit_of(line, place))
+        place--;
+    r.last |= bits_up_to(o, mode, place); /* a one at the highest zero leaves most bits free */
+    while (place >= 0 && (bit_of(line, place) || is_of_mode(o, mode, place)))
+        place--;
+    r.first &= ~bits_up_to(o, mode, place); /* a one at another mode's place, zeros below */
+    return r;
+}
+
+/* The rows of this line and of all smaller lines: range_from with zeros and ones exchanged. */
+static struct row_range range_to(const struct ordering *o, int mode, const uint64_t *line,
+                                 int above)
+{
+    uint64_t opposite[MAX_LINE_WORDS];
+    for (int w = 0; w < (o->line_bits + 63) / 64; w++)
+        opposite[w] = ~line[w];
+    struct row_range r = range_from(o, mode, opposite, above);
+    uint32_t all = bits_up_to(o, mode, o->line_bits);
+    return (struct row_range){.first = all ^ r.last, .last = all ^ r.first};
+}
+
+struct row_range row_range_of_lines(const struct ordering *o, int mode, const uint64_t *from,
+                                    const uint64_t *to)
+{
+    int place = o->line_bits - 1;
+    while (place >= 0 && bit_of(from, place) == bit_of(to, place))
+        place--;
+    if (place < 0)
+        return range_from(o, mode, from, 0);
+    return row_range_both(range_from(o, mode, from, place), range_to(o, mode, to, place));
+}

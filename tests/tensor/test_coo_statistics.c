@@ -13,8 +13,6 @@
 #include "base/memory.h"
 #include "support/naive.h"
 #include "tensor/coo_statistics.h"
-#include "tensor/norm_sum.h"
-#include "tensor/slice_counts.h"
 
 #define PLENTY (UINT64_C(1) << 30)
 

@@ -1,9 +1,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include <stdbool.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,6 +12,7 @@
 #include "base/memory.h"
 #include "support/naive.h"
 #include "tensor/ordering.h"
+#include "support/packed_tensors.h"
 
 static const int cuts[] = {1, 5, 31, 63, 64, 65, 80, 100, 127, 128};
 #define CUTS ((int)(sizeof cuts / sizeof *cuts))
@@ -466,6 +468,298 @@ static void test_precedes(void **state)
     assert_true(met[0] > 500 && met[1] > 500 && met[2] > 500);
 }
 
+/* ---  --- */
+
+#define TRIALS 300
+
+/* Lengths of 1 to 2^most_bits, a third of them the same as an earlier mode's. */
+static struct shape random_moves_shape(uint64_t *seed, int most_order, int most_bits)
+{
+    struct shape s = {.order = 1 + (int)(naive_random(seed) % (uint64_t)most_order)};
+    for (int n = 0; n < s.order; n++) {
+        uint64_t most = UINT64_C(1) << naive_random(seed) % (uint64_t)(most_bits + 1);
+        s.dims[n] = 1 + naive_random(seed) % (most < MAX_LENGTH ? most : MAX_LENGTH);
+        if (n > 0 && naive_random(seed) % 3 == 0)
+            s.dims[n] = s.dims[naive_random(seed) % (uint64_t)n];
+    }
+    return s;
+}
+
+static void random_place(uint64_t *seed, const struct shape *s, uint32_t *coordinate)
+{
+    for (int n = 0; n < s->order; n++)
+        coordinate[n] = (uint32_t)(naive_random(seed) % s->dims[n]);
+}
+
+static uint64_t apply(const struct bit_moves *m, const uint64_t *input)
+{
+    uint64_t word = 0;
+    for (int i = 0; i < m->count; i++)
+        word |= bit_move_apply(m->move[i], input[m->move[i].from]);
+    return word;
+}
+
+/* Every word that the moves build is the one that ordering.c builds. */
+static void check_words(const struct ordering *from, const struct ordering *o,
+                        enum ordering_target layout, const uint64_t *input,
+                        const uint64_t *expected, int words)
+{
+    for (int w = 0; w < words; w++) {
+        struct bit_moves m;
+        ordering_moves_create(&m, from, o, layout, w);
+        assert_in_range(m.count, 0, BIT_MOVES_MAX);
+        for (int i = 1; i < m.count; i++)
+            assert_true(m.move[i].from >= m.move[i - 1].from);
+        assert_int_equal(apply(&m, input), expected[w]);
+    }
+}
+
+static void check_ordering(uint64_t *seed, const struct shape *s, const struct ordering *o)
+{
+    struct ordering common;
+    ordering_common(&common, s);
+    for (int i = 0; i < 5; i++) {
+        uint32_t coordinate[MAX_ORDER], base[MAX_ORDER], expected_base[MAX_ORDER];
+        uint64_t line[MAX_LINE_WORDS], index[2], common_line[MAX_LINE_WORDS] = {0};
+        uint64_t input[MAX_ORDER];
+        random_place(seed, s, coordinate);
+        for (int n = 0; n < s->order; n++)
+            input[n] = coordinate[n];
+        ordering_encode(o, coordinate, line);
+        ordering_encode(&common, coordinate, common_line);
+        ordering_split(o, coordinate, index, expected_base);
+
+        check_words(NULL, o, ORDERING_LINE, input, line, (o->line_bits + 63) / 64);
+        check_words(NULL, o, ORDERING_INDEX, input, index, o->words);
+        ordering_base(o, line, base);
+        assert_memory_equal(base, expected_base, (size_t)s->order * sizeof *base);
+        if (o->line_bits > 64)
+            continue;
+        check_words(&common, o, ORDERING_LINE, common_line, line, (o->line_bits + 63) / 64);
+        check_words(&common, o, ORDERING_INDEX, common_line, index, o->words);
+        check_words(o, o, ORDERING_INDEX, line, index, o->words);
+    }
+}
+
+static void test_moves_build_lines_and_indices(void **state)
+{
+    (void)state;
+    static const int index_bits[] = {1, 5, 33, 64, 100, 128};
+    uint64_t seed = 1;
+    for (int i = 0; i < TRIALS; i++) {
+        struct shape s = random_moves_shape(&seed, i % 2 ? 4 : MAX_ORDER, i % 3 ? 32 : 20);
+        for (int kind = ORDERING_ALTO; kind < s.order; kind++) {
+            struct ordering o;
+            ordering_create(&o, kind, &s, index_bits[i % 6]);
+            check_ordering(&seed, &s, &o);
+        }
+    }
+}
+
+static void test_all_bits_of_full_modes(void **state)
+{
+    (void)state;
+    struct shape s = {2, {MAX_LENGTH, MAX_LENGTH}};
+    uint32_t coordinate[2] = {MAX_LENGTH - 1, MAX_LENGTH - 2};
+    uint64_t input[2] = {coordinate[0], coordinate[1]};
+    for (int kind = ORDERING_ALTO; kind < 2; kind++) {
+        struct ordering o;
+        uint64_t line[1];
+        ordering_create(&o, kind, &s, 64);
+        ordering_encode(&o, coordinate, line);
+        check_words(NULL, &o, ORDERING_LINE, input, line, 1);
+    }
+}
+
+/* `mode n` needs few moves: one for each set of bits that stay together. */
+static void test_few_moves_for_a_mode(void **state)
+{
+    (void)state;
+    uint64_t dims[4] = {6066, 5699, 244268, 1176};
+    struct ordering common;
+    ordering_common(&common, SHAPE(4, dims));
+    for (int n = 0; n < 4; n++) {
+        struct ordering o;
+        struct bit_moves m;
+        ordering_create(&o, n, SHAPE(4, dims), 64);
+        ordering_moves_create(&m, NULL, &o, ORDERING_LINE, 0);
+        assert_int_equal(m.count, 4);
+        ordering_moves_create(&m, &common, &o, ORDERING_LINE, 0);
+        assert_in_range(m.count, 1, 3);
+        ordering_moves_create(&m, &o, &o, ORDERING_INDEX, 0);
+        assert_true(ordering_moves_identity(&m, o.line_bits));
+    }
+}
+
+static void test_identity(void **state)
+{
+    (void)state;
+    struct bit_moves none = {0}, shifted = {1, {{0xff, 1, 0}}}, narrow = {1, {{0xff, 0, 0}}};
+    assert_true(ordering_moves_identity(&none, 0));
+    assert_false(ordering_moves_identity(&none, 3));
+    assert_false(ordering_moves_identity(&shifted, 8));
+    assert_true(ordering_moves_identity(&narrow, 8));
+    assert_false(ordering_moves_identity(&narrow, 9));
+    struct bit_moves whole = {1, {{UINT64_MAX, 0, 0}}};
+    assert_true(ordering_moves_identity(&whole, 64));
+}
+
+static int compare_lines(const struct ordering *o, const uint32_t *a, const uint32_t *b, int from)
+{
+    uint64_t x[MAX_LINE_WORDS], y[MAX_LINE_WORDS];
+    ordering_encode(o, a, x);
+    ordering_encode(o, b, y);
+    for (int bit = o->line_bits - 1; bit >= from; bit--) {
+        int p = (int)(x[bit / 64] >> (bit % 64)) & 1, q = (int)(y[bit / 64] >> (bit % 64)) & 1;
+        if (p != q)
+            return p - q;
+    }
+    return 0;
+}
+
+static void test_sorted_bits_of_every_mode(void **state)
+{
+    (void)state;
+    uint64_t seed = 2;
+    for (int i = 0; i < TRIALS; i++) {
+        struct shape s = random_moves_shape(&seed, MAX_ORDER, 31);
+        struct ordering common, o;
+        ordering_common(&common, &s);
+        for (int n = 0; n < s.order; n++) {
+            ordering_create(&o, n, &s, 64);
+            int sorted = ordering_sorted_bits(&common, &o);
+            assert_in_range(sorted, o.line_bits - o.mode_bits[n], o.line_bits);
+            if (n == common.kind)
+                assert_int_equal(sorted, o.line_bits);
+        }
+    }
+}
+
+/* Nonzeros that agree in the bits that are sorted by come in the same order on both lines. */
+static void test_sorted_bits_need_no_sorting(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    int agreed = 0;
+    for (int i = 0; i < 20 * TRIALS; i++) {
+        struct shape s = random_moves_shape(&seed, 5, 4);
+        int from_kind = (int)(naive_random(&seed) % (uint64_t)(s.order + 1)) - 1;
+        int to_kind = (int)(naive_random(&seed) % (uint64_t)(s.order + 1)) - 1;
+        struct ordering from, to;
+        ordering_create(&from, from_kind, &s, 64);
+        ordering_create(&to, to_kind, &s, 64);
+        int sorted = ordering_sorted_bits(&from, &to);
+        for (int j = 0; j < 20; j++) {
+            uint32_t a[MAX_ORDER], b[MAX_ORDER];
+            random_place(&seed, &s, a);
+            random_place(&seed, &s, b);
+            if (compare_lines(&to, a, b, sorted) != 0)
+                continue;
+            assert_int_equal(compare_lines(&from, a, b, 0), compare_lines(&to, a, b, 0));
+            agreed += compare_lines(&to, a, b, 0) != 0;
+        }
+    }
+    assert_in_range(agreed, 1000, INT32_MAX);
+}
+
+/* --- Which rows the lines between two lines can have, against all of these lines one by one. ---
+ */
+
+#define MOST_LINES 512
+
+static void check_range(struct row_range got, struct row_range expected)
+{
+    if (got.first != expected.first || got.last != expected.last)
+        fail_msg("rows %u to %u, expected %u to %u", got.first, got.last, expected.first,
+                 expected.last);
+}
+
+/* row[l] = the row of line l. Lengths are powers of two, so every line belongs to coordinates. */
+static void fill_rows(const struct ordering *o, const uint64_t *dims, int mode, uint32_t *row)
+{
+    uint32_t c[MAX_ORDER] = {0};
+    for (uint64_t i = 0; i < UINT64_C(1) << o->line_bits; i++) {
+        uint64_t line, rest = i;
+        for (int n = 0; n < o->order; n++, rest /= dims[n - 1])
+            c[n] = (uint32_t)(rest % dims[n]);
+        ordering_encode(o, c, &line);
+        row[line] = c[mode];
+    }
+}
+
+static void check_all_ranges(const struct ordering *o, const uint64_t *dims, int mode)
+{
+    uint32_t row[MOST_LINES];
+    fill_rows(o, dims, mode, row);
+    for (uint64_t from = 0; from < UINT64_C(1) << o->line_bits; from++) {
+        struct row_range expected = {row[from], row[from]};
+        for (uint64_t to = from; to < UINT64_C(1) << o->line_bits; to++) {
+            expected.first = row[to] < expected.first ? row[to] : expected.first;
+            expected.last = row[to] > expected.last ? row[to] : expected.last;
+            check_range(row_range_of_lines(o, mode, &from, &to), expected);
+        }
+    }
+}
+
+static void test_all_ranges(void **state)
+{
+    (void)state;
+    static const uint64_t dims[][4] = {{64, 1, 1, 1}, {8, 8, 8, 1}, {2, 32, 4, 1},
+                                       {1, 4, 4, 8},  {4, 4, 4, 4}, {128, 2, 1, 2}};
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+        for (int kind = ORDERING_ALTO; kind < 4; kind++) {
+            struct ordering o;
+            ordering_create(&o, kind, SHAPE(4, dims[i]), 64);
+            assert_true(o.line_bits <= 9);
+            for (int mode = 0; mode < 4; mode++)
+                check_all_ranges(&o, dims[i], mode);
+        }
+}
+
+static bool is_less(const uint64_t *a, const uint64_t *b, int words)
+{
+    for (int w = words - 1; w > 0; w--)
+        if (a[w] != b[w])
+            return a[w] < b[w];
+    return a[0] < b[0];
+}
+
+/* Lines of many words: the range holds the rows of both ends and of a line between them. */
+static void test_long_lines(void **state)
+{
+    (void)state;
+    uint64_t seed = 1, dims[MAX_ORDER], met = 0;
+    for (int i = 0; i < 3000; i++) {
+        int order = 1 + i % MAX_ORDER, words;
+        struct ordering o;
+        uint32_t c[3][MAX_ORDER];
+        uint64_t line[3][MAX_LINE_WORDS] = {{0}};
+        random_lengths(&seed, order, 10 + i % 200, dims);
+        ordering_create(&o, i % 3 ? ORDERING_ALTO : i % order, SHAPE(order, dims), 64);
+        words = (o.line_bits + 63) / 64;
+        words = words ? words : 1;
+        for (int k = 0; k < 3; k++) {
+            for (int n = 0; n < order; n++) /* mostly near each other */
+                c[k][n] = k == 0 || naive_random(&seed) % 3 == 0
+                              ? (uint32_t)(naive_random(&seed) % dims[n])
+                              : c[0][n];
+            ordering_encode(&o, c[k], line[k]);
+        }
+        bool swapped = is_less(line[1], line[0], words);
+        const uint64_t *from = line[swapped], *to = line[!swapped];
+        bool between = !is_less(line[2], from, words) && !is_less(to, line[2], words);
+        met += between;
+        for (int n = 0; n < order; n++) {
+            struct row_range r = row_range_of_lines(&o, n, from, to);
+            for (int k = 0; k < 3 - !between; k++)
+                assert_true(r.first <= c[k][n] && c[k][n] <= r.last);
+            check_range(row_range_of_lines(&o, n, line[0], line[0]),
+                        (struct row_range){c[0][n], c[0][n]});
+        }
+    }
+    assert_true(met > 500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,6 +778,14 @@ int main(void)
         cmocka_unit_test(test_line_words),
         cmocka_unit_test(test_precedes),
         cmocka_unit_test(test_allocation_failures),
+        cmocka_unit_test(test_moves_build_lines_and_indices),
+        cmocka_unit_test(test_all_bits_of_full_modes),
+        cmocka_unit_test(test_few_moves_for_a_mode),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_sorted_bits_of_every_mode),
+        cmocka_unit_test(test_sorted_bits_need_no_sorting),
+        cmocka_unit_test(test_all_ranges),
+        cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

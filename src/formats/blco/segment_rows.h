@@ -4,7 +4,7 @@
 #define BLCO_SEGMENT_ROWS_H
 
 #include "formats/blco/packed_tensor.h"
-#include "tensor/row_range.h"
+#include "tensor/ordering.h"
 
 /* range[b] = the rows of `mode` that batch b can have; range (ceil(p->nsegments / segments)). A
  * batch is `segments` segments; the last batch may have fewer. The segments must stand in the order

@@ -12,7 +12,7 @@
 #include "kernels/tensor/linearise.h"
 #include "support/gpu_pool.h"
 #include "support/packed_tensors.h"
-#include "tensor/ordering_moves.h"
+#include "tensor/ordering.h"
 
 #define SHAPES   64
 #define MOST_NNZ 200000

@@ -11,7 +11,7 @@
 #include "backend/cuda/tensor/device_pairs.h"
 #include "support/gpu_pool.h"
 #include "support/naive.h"
-#include "tensor/ordering_moves.h"
+#include "tensor/ordering.h"
 
 /* The pairs of x along the ordering, unsorted where they will be selected again. */
 static void sort_at_once(struct device_pairs *p, const struct line_pieces_nonzeros *x, int begin,

@@ -11,7 +11,7 @@
 #include "formats/blco/decoded_layout.h"
 #include "numerics/packed_bounds.h"
 #include "support/packed_tensors.h"
-#include "tensor/ordering_moves.h"
+#include "tensor/ordering.h"
 
 #define SHAPES 150
 

@@ -6,7 +6,7 @@
 #include "backend/cuda/tensor/device_pairs.h"
 #include "base/memory.h"
 #include "kernels/tensor/linearise.h"
-#include "tensor/ordering_moves.h"
+#include "tensor/ordering.h"
 
 static const char doing[] = "building the tensor on the GPU";
 

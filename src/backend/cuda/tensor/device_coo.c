@@ -5,7 +5,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "kernels/tensor/linearise.h"
 #include "kernels/tensor/part.h"
-#include "tensor/ordering_moves.h"
+#include "tensor/ordering.h"
 
 static const char doing[] = "sorting the nonzeros";
 
