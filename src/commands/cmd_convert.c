@@ -10,7 +10,6 @@
 #include "base/threads.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
-#include "formats/blco/blco_copy.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/external_sort.h"
 #include "formats/names/labels.h"

@@ -1,9 +1,411 @@
 #include "formats/external_sort.h"
 
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
 #include "base/memory.h"
-#include "formats/entry_sums.h"
-#include "formats/spill_merge.h"
 #include "tensor/ordering.h"
+
+/* --- Entries in memory on their way to a .blco file: sorted, entries with the same coordinates
+ * summed, zeros dropped or kept. --- */
+
+/* Where cleaned entries go. */
+struct entry_sums {
+    struct blco_writer *writer;
+    enum coo_zeros zeros;
+    struct coo_cleaning cleaning; /* so far */
+};
+
+/* The sum of entries with the same coordinates, which are added in input order. */
+struct entry_sum {
+    double value;   /* of the terms; 0 where there are none         */
+    uint64_t terms; /* zeros that are to be dropped are no terms    */
+    uint64_t zeros; /* these zeros                                  */
+};
+
+#define PORTIONS 256 /* of the entries; each is one thread's work */
+
+/* The numbers 0 to count - 1, for sorting; the caller frees the array. NULL and STATUS_MEMORY. */
+static uint64_t *entry_sums_positions(uint64_t count, struct error *error)
+{
+    uint64_t *position = memory_array(count, sizeof *position, error);
+    if (!position)
+        return NULL;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++)
+        position[i] = i;
+    return position;
+}
+
+/* The value of an entry that is in the sum of an earlier one, or in no sum; no entry has it before.
+ */
+#define GONE INFINITY
+
+/* Entries of x in line order. */
+struct sorted {
+    struct coo *x;
+    enum coo_zeros zeros;
+    uint64_t *position, *key; /* (count); equal coordinates have equal keys */
+    uint64_t count;
+    uint64_t length; /* of a portion */
+};
+
+static bool repeats(const struct sorted *s, uint64_t i)
+{
+    if (s->key[i] != s->key[i - 1])
+        return false;
+    for (int n = 0; n < s->x->shape.order; n++)
+        if (s->x->index[n][s->position[i]] != s->x->index[n][s->position[i - 1]])
+            return false;
+    return true;
+}
+
+static void entry_sum_add(struct entry_sum *sum, double value, enum coo_zeros zeros)
+{
+    if (value == 0 && zeros == COO_DROP_ZEROS)
+        sum->zeros++;
+    else
+        sum->value = sum->terms++ ? sum->value + value : value;
+}
+
+/* Counts the entries of the sum that will not be in the file. Returns whether the sum will. */
+static bool entry_sum_count(const struct entry_sum *sum, enum coo_zeros zeros,
+                            struct coo_cleaning *cleaning)
+{
+    const bool cancels = sum->terms > 0 && sum->value == 0 && zeros == COO_DROP_ZEROS;
+    cleaning->zeros += sum->zeros + cancels;
+    cleaning->duplicates += sum->terms > 1 ? sum->terms - 1 : 0;
+    return sum->terms > 0 && !cancels;
+}
+
+/* Makes entry i, the first of its coordinates, the sum of all entries with these, and the others
+ * GONE; a nonzero that is alone stays untouched. Returns whether the sum is infinite. */
+static bool sum_repeats(const struct sorted *s, uint64_t i, struct coo_cleaning *cleaning)
+{
+    double *value = s->x->value;
+    struct entry_sum sum = {0};
+    uint64_t j = i;
+    if (value[s->position[i]] != 0 && (i + 1 == s->count || !repeats(s, i + 1)))
+        return false;
+    do {
+        double *term = &value[s->position[j]];
+        entry_sum_add(&sum, *term, s->zeros);
+        *term = GONE;
+    } while (++j < s->count && repeats(s, j));
+    if (entry_sum_count(&sum, s->zeros, cleaning))
+        value[s->position[i]] = sum.value;
+    return isinf(sum.value);
+}
+
+/* STATUS_INPUT where a sum is infinite. */
+static enum status sum_all_repeats(const struct sorted *s, struct coo_cleaning *cleaning,
+                                   struct error *error)
+{
+    uint64_t zeros = 0, duplicates = 0, bad = s->count;
+#pragma omp parallel for schedule(static) reduction(+ : zeros, duplicates) reduction(min : bad)
+    for (uint64_t portion = 0; portion < PORTIONS; portion++) {
+        struct coo_cleaning own = {0};
+        uint64_t end = (portion + 1) * s->length;
+        for (uint64_t i = portion * s->length; i < (end < s->count ? end : s->count); i++) {
+            if (i > 0 && repeats(s, i))
+                continue;
+            if (sum_repeats(s, i, &own) && i < bad)
+                bad = i;
+        }
+        zeros += own.zeros;
+        duplicates += own.duplicates;
+    }
+    cleaning->zeros += zeros;
+    cleaning->duplicates += duplicates;
+    return bad < s->count ? coo_overflow(s->x, NULL, s->position[bad], error) : STATUS_OK;
+}
+
+/* Keeps the positions of entries that are not GONE. */
+static void drop_gone(struct sorted *s)
+{
+    uint64_t kept[PORTIONS];
+#pragma omp parallel for schedule(static)
+    for (uint64_t portion = 0; portion < PORTIONS; portion++) {
+        uint64_t begin = portion * s->length, end = begin + s->length, to = begin;
+        for (uint64_t i = begin; i < (end < s->count ? end : s->count); i++) {
+            s->position[to] = s->position[i];
+            to += s->x->value[s->position[i]] != GONE;
+        }
+        kept[portion] = to - begin;
+    }
+    uint64_t count = 0;
+    for (uint64_t portion = 0; portion < PORTIONS; portion++) {
+        if (kept[portion] > 0)
+            memmove(s->position + count, s->position + portion * s->length,
+                    kept[portion] * sizeof *s->position);
+        count += kept[portion];
+    }
+    s->count = count;
+}
+
+/* Sorts position[0..count), which names entries of x in input order, along the writer's line, sums
+ * the values of entries with the same coordinates in input order, and appends the sums to the file;
+ * those that are zero only where zeros are kept. Summed values of x and position[] are overwritten.
+ * STATUS_INPUT as from coo_overflow, STATUS_MEMORY, STATUS_OUTPUT. */
+static enum status entry_sums_append(struct entry_sums *s, struct coo *x, uint64_t *position,
+                                     uint64_t count, struct error *error)
+{
+    uint64_t *key = memory_array(count, sizeof *key, error);
+    struct sorted sorted = {.x = x,
+                            .zeros = s->zeros,
+                            .position = position,
+                            .key = key,
+                            .count = count,
+                            .length = count / PORTIONS + 1};
+    struct coo_cleaning cleaning = {0};
+    if (!key)
+        return error->status;
+    TRY_OR(done, ordering_sort(&s->writer->alto.ordering, x, position, count, key, error));
+    TRY_OR(done, sum_all_repeats(&sorted, &cleaning, error));
+    if (cleaning.zeros + cleaning.duplicates > 0)
+        drop_gone(&sorted);
+    s->cleaning.zeros += cleaning.zeros;
+    s->cleaning.duplicates += cleaning.duplicates;
+    blco_writer_append(s->writer, x, position, sorted.count, error);
+done:
+    memory_free(key);
+    return error->status;
+}
+
+/* --- Merges the spills of an external sort. --- */
+
+#define LEAST_WINDOW 256 /* entries of a spill in memory */
+
+/* The next entries of each spill are in memory, in its window: those of spill k are entries
+ * [k * length, k * length + filled[k]) of `window`. A spill goes on if it has more entries. An
+ * entry can be emitted if it comes before the last entry in the window of every spill that goes on.
+ */
+struct merger {
+    struct spills *spills;
+    const struct ordering *alto; /* the writer's                                              */
+    struct entry_sums *sums;     /* borrowed                                                  */
+    struct coo window;           /* (count * length); owned                                  */
+    uint64_t length;             /* entries of a window                                      */
+    uint64_t *filled;            /* (count) entries in each window; owned                    */
+    uint64_t *taken;             /* (count) how many of these are emitted next; in `filled`  */
+    uint64_t *position;          /* (count * length); owned                                  */
+};
+
+static void merger_free(struct merger *m)
+{
+    coo_free(&m->window);
+    memory_free(m->filled);
+    memory_free(m->position);
+}
+
+static bool goes_on(const struct merger *m, uint64_t k)
+{
+    return m->spills->spill[k].read < m->spills->spill[k].count;
+}
+
+static void move_entries(struct coo *x, uint64_t to, uint64_t from, uint64_t count)
+{
+    for (int n = 0; n < x->shape.order; n++)
+        memmove(x->index[n] + to, x->index[n] + from, count * sizeof *x->index[n]);
+    memmove(x->value + to, x->value + from, count * sizeof *x->value);
+}
+
+/* Fills the window of spill k from the spill file. */
+static enum status refill(struct merger *m, uint64_t k, struct error *error)
+{
+    struct spill *spill = &m->spills->spill[k];
+    const struct coo *x = &m->window;
+    uint64_t room = m->length - m->filled[k], left = spill->count - spill->read;
+    uint64_t count = room < left ? room : left, to = k * m->length + m->filled[k];
+    uint64_t at = spill->offset;
+    for (int n = 0; n < x->shape.order && count > 0; n++) {
+        TRY(outfile_read_at(&m->spills->file, x->index[n] + to, count * sizeof *x->index[n],
+                            at + spill->read * sizeof *x->index[n], error));
+        at += spill->count * sizeof *x->index[n];
+    }
+    if (count > 0)
+        TRY(outfile_read_at(&m->spills->file, x->value + to, count * sizeof *x->value,
+                            at + spill->read * sizeof *x->value, error));
+    spill->read += count;
+    m->filled[k] += count;
+    return STATUS_OK;
+}
+
+/* Finds the limit, the entry before which all entries can be emitted; false if no spill goes on, so
+ * that all entries can be emitted. */
+static bool find_limit(const struct merger *m, uint32_t *limit)
+{
+    bool found = false;
+    for (uint64_t k = 0; k < m->spills->count; k++) {
+        uint32_t last[MAX_ORDER] = {0};
+        if (!goes_on(m, k))
+            continue;
+        coo_coordinates(&m->window, k * m->length + m->filled[k] - 1, last);
+        if (!found || ordering_precedes(m->alto, last, limit))
+            memcpy(limit, last, sizeof last);
+        found = true;
+    }
+    return found;
+}
+
+/* The number of entries of window k before the limit. */
+static uint64_t count_before(const struct merger *m, uint64_t k, const uint32_t *limit)
+{
+    uint64_t low = 0, high = m->filled[k];
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        uint32_t coordinate[MAX_ORDER];
+        coo_coordinates(&m->window, k * m->length + middle, coordinate);
+        if (ordering_precedes(m->alto, coordinate, limit))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Lists the entries that can be emitted, spill after spill. Returns their number; m->taken[k] of
+ * them are from spill k. */
+static uint64_t choose(const struct merger *m)
+{
+    uint32_t limit[MAX_ORDER] = {0};
+    uint64_t count = 0;
+    bool limited = find_limit(m, limit);
+    for (uint64_t k = 0; k < m->spills->count; k++) {
+        m->taken[k] = limited ? count_before(m, k, limit) : m->filled[k];
+        for (uint64_t i = 0; i < m->taken[k]; i++)
+            m->position[count++] = k * m->length + i;
+    }
+    return count;
+}
+
+/* --- entries that fill a window and may all be equal --- */
+
+/* The entries with the same coordinates, as they are summed in input order. */
+struct equals {
+    struct coo at; /* one entry, their coordinates; owned */
+    struct entry_sum sum;
+    uint64_t entries;
+};
+
+/* Takes the entries at the beginning of window k that have the coordinates of *equal. Returns
+ * their number. */
+static uint64_t take_equal(const struct merger *m, uint64_t k, struct equals *equal)
+{
+    const struct coo *x = &m->window;
+    uint64_t first = k * m->length, i = 0;
+    for (; i < m->filled[k]; i++) {
+        for (int n = 0; n < x->shape.order; n++)
+            if (x->index[n][first + i] != equal->at.index[n][0])
+                return i;
+        entry_sum_add(&equal->sum, x->value[first + i], m->sums->zeros);
+    }
+    return i;
+}
+
+static void drop_first(struct merger *m, uint64_t k, uint64_t count)
+{
+    m->filled[k] -= count;
+    move_entries(&m->window, k * m->length, k * m->length + count, m->filled[k]);
+}
+
+/* Sums the entries at the limit, spill after spill, so that the windows need not hold them all. */
+static enum status sum_equals(struct merger *m, struct equals *equal, struct error *error)
+{
+    uint32_t limit[MAX_ORDER] = {0};
+    find_limit(m, limit);
+    for (int n = 0; n < equal->at.shape.order; n++)
+        equal->at.index[n][0] = limit[n];
+    for (uint64_t k = 0; k < m->spills->count; k++) {
+        uint64_t taken;
+        do {
+            taken = take_equal(m, k, equal);
+            drop_first(m, k, taken);
+            equal->entries += taken;
+            if (goes_on(m, k))
+                TRY(refill(m, k, error));
+        } while (taken > 0 && m->filled[k] > 0);
+    }
+    return STATUS_OK;
+}
+
+/* Emits the sum of the entries at the limit; *count is how many entries these are. */
+static enum status emit_equals(struct merger *m, uint64_t *count, struct error *error)
+{
+    struct equals equal = {0};
+    TRY(coo_create(&equal.at, &m->window.shape, 1, error));
+    TRY_OR(done, sum_equals(m, &equal, error));
+    *count = equal.entries;
+    equal.at.value[0] = equal.sum.value;
+    const bool stays = entry_sum_count(&equal.sum, m->sums->zeros, &m->sums->cleaning);
+    if (isinf(equal.sum.value))
+        coo_overflow(&equal.at, NULL, 0, error);
+    else if (stays)
+        blco_writer_append(m->sums->writer, &equal.at, NULL, 1, error);
+done:
+    coo_free(&equal.at);
+    return error->status;
+}
+
+static enum status merger_create(struct merger *m, uint64_t memory, struct error *error)
+{
+    const struct shape *shape = &m->sums->writer->pending.shape;
+    uint64_t spills = m->spills->count;
+    m->alto = &m->sums->writer->alto.ordering;
+    m->length = memory / spills / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
+    if (m->length < LEAST_WINDOW)
+        m->length = LEAST_WINDOW;
+    m->filled = memory_zeros(2 * spills, sizeof *m->filled, error);
+    m->taken = m->filled ? m->filled + spills : NULL;
+    m->position = memory_array(spills * m->length, sizeof *m->position, error);
+    TRY(error->status);
+    return coo_create(&m->window, shape, spills * m->length, error);
+}
+
+/* Emits the `count` entries that choose() has listed. */
+static enum status emit_chosen(struct merger *m, uint64_t count, struct error *error)
+{
+    TRY(entry_sums_append(m->sums, &m->window, m->position, count, error));
+    for (uint64_t k = 0; k < m->spills->count; k++)
+        drop_first(m, k, m->taken[k]);
+    return STATUS_OK;
+}
+
+static enum status merge_all(struct merger *m, struct progress *progress, struct error *error)
+{
+    struct spills *s = m->spills;
+    uint64_t done = 0, all = 0;
+    for (uint64_t k = 0; k < s->count; k++)
+        all += s->spill[k].count;
+    while (done < all) {
+        for (uint64_t k = 0; k < s->count; k++)
+            if (goes_on(m, k) && refill(m, k, error) != STATUS_OK)
+                return error->status;
+        uint64_t count = choose(m);
+        if ((count > 0 ? emit_chosen(m, count, error) : emit_equals(m, &count, error)) != STATUS_OK)
+            return error->status;
+        done += count;
+        progress_update(progress, (double)done / (double)all, "%.0f million entries",
+                        (double)done / 1e6);
+    }
+    return STATUS_OK;
+}
+
+/* Appends the entries of all spills to the file in alto order and cleaned, in about `memory` bytes.
+ * STATUS_INPUT as from coo_overflow, STATUS_OUTPUT, STATUS_MEMORY. */
+static enum status spill_merge(struct spills *s, uint64_t memory, struct entry_sums *sums,
+                               struct progress *progress, struct error *error)
+{
+    struct merger m = {.spills = s, .sums = sums};
+    TRY_OR(done, merger_create(&m, memory, error));
+    merge_all(&m, progress, error);
+done:
+    merger_free(&m);
+    return error->status;
+}
+
+/* --- The sort: spills, then the merge. --- */
 
 #define WRITER_PART 8 /* an eighth of the memory is for the entries that are written */
 
@@ -42,51 +444,40 @@ static enum status write_spill(struct external_sort *s, const struct coo *x,
     return STATUS_OK;
 }
 
-/* Makes room for a spill, and the spill file if there is none. */
-static enum status prepare_spill(struct external_sort *s, struct error *error)
-{
-    struct spills *all = &s->spills;
-    TRY(memory_resize(&all->spill, all->count + 1, sizeof *all->spill, error));
-    return all->file.fd < 0 ? outfile_open_scratch(&all->file, s->path, error) : STATUS_OK;
-}
-
 /* The lengths may grow from piece to piece: bits of a mode that a shorter length does not need are
  * zero in this piece, so that the order is the same on the longer line. */
 enum status external_sort_spill(struct external_sort *s, const struct coo *piece,
                                 struct error *error)
 {
+    struct spills *all = &s->spills;
     struct ordering alto;
     ordering_create(&alto, ORDERING_ALTO, &piece->shape, 64);
     uint64_t *position = entry_sums_positions(piece->nnz, error);
     uint64_t *key = memory_array(piece->nnz, sizeof *key, error);
     TRY_OR(done, error->status);
-    TRY_OR(done, prepare_spill(s, error));
+    TRY_OR(done, memory_resize(&all->spill, all->count + 1, sizeof *all->spill, error));
+    if (all->file.fd < 0)
+        TRY_OR(done, outfile_open_scratch(&all->file, s->path, error));
     TRY_OR(done, ordering_sort(&alto, piece, position, piece->nnz, key, error));
-    s->spills.spill[s->spills.count] =
-        (struct spill){.offset = s->spills.bytes, .count = piece->nnz};
+    all->spill[all->count] = (struct spill){.offset = all->bytes, .count = piece->nnz};
     TRY_OR(done, write_spill(s, piece, position, key, error));
-    s->spills.count++;
+    all->count++;
 done:
     memory_free(position);
     memory_free(key);
     return error->status;
 }
 
-static enum status merge_in_memory(struct coo *x, struct entry_sums *sums, struct error *error)
-{
-    uint64_t *position = entry_sums_positions(x->nnz, error);
-    if (!position)
-        return error->status;
-    entry_sums_append(sums, x, position, x->nnz, error);
-    memory_free(position);
-    return error->status;
-}
-
 static enum status merge(struct external_sort *s, struct coo *last, struct entry_sums *sums,
                          struct error *error)
 {
-    if (s->spills.count == 0)
-        return merge_in_memory(last, sums, error);
+    if (s->spills.count == 0) {
+        uint64_t *position = entry_sums_positions(last->nnz, error);
+        if (position)
+            entry_sums_append(sums, last, position, last->nnz, error);
+        memory_free(position);
+        return error->status;
+    }
     if (last->nnz > 0)
         TRY(external_sort_spill(s, last, error));
     coo_free(last);

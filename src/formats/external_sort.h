@@ -4,10 +4,29 @@
 #ifndef BLCO_EXTERNAL_SORT_H
 #define BLCO_EXTERNAL_SORT_H
 
+#include "base/outfile.h"
 #include "base/progress.h"
 #include "formats/blco/blco_writer.h"
-#include "formats/spill_merge.h"
 #include "tensor/coo.h"
+
+/* Bytes that sorting takes for an entry, in addition to the entry. */
+#define EXTERNAL_SORT_OVERHEAD 32
+
+/* A sorted piece in the spill file: its arrays of indices, one mode after the other, then its
+ * values. */
+struct spill {
+    uint64_t offset; /* in the spill file, bytes         */
+    uint64_t count;  /* entries                          */
+    uint64_t read;   /* entries read so far, for merging */
+};
+
+/* The spills, one after the other in input order. */
+struct spills {
+    struct outfile file; /* without a name; fd -1 before the first spill */
+    uint64_t bytes;      /* in the file                                  */
+    struct spill *spill; /* (count); owned                                  */
+    uint64_t count;
+};
 
 struct external_sort {
     const char *path; /* of the .blco file; borrowed                                           */

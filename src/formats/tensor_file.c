@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "formats/npy/npy_read.h"
+#include "formats/npy/npy_tensor.h"
 
 #define FIRST_BYTES 4096
 

@@ -1,7 +1,7 @@
 #include "ranks/share_blco.h"
 
 #include "base/clock.h"
-#include "formats/blco/blco_sample.h"
+#include "formats/blco/blco_pieces.h"
 #include "formats/tensor_file.h"
 
 #define PIECE 16 /* segments: about a million nonzeros */

@@ -5,8 +5,7 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
-#include "formats/npy/npy_entries.h"
-#include "formats/npy/npy_read.h"
+#include "formats/npy/npy_tensor.h"
 
 /* Opens the files, and finds out whether every rank has the same. */
 static enum status open_files(struct npy_tensor *t, struct comm *c, const char *path,

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "formats/blco/blco_sample.h"
+#include "formats/blco/blco_pieces.h"
 #include "formats/blco/packed_tensor.h"
 #include "formats/tns/tns_text.h"
 #include "support/blco_files.h"

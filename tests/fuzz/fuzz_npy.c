@@ -1,7 +1,7 @@
 /* Fuzz target of the reader of NumPy arrays: any bytes are read or refused. */
 #include <stdint.h>
 
-#include "formats/npy/npy_read.h"
+#include "formats/npy/npy_tensor.h"
 #include "support/fuzzed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,8 +1,13 @@
 #include "formats/blco/blco_pieces.h"
 
 #include <omp.h>
+#include <string.h>
 
+#include "base/memory.h"
+#include "formats/blco/blco_writer.h"
+#include "formats/blco/segment_pack.h"
 #include "tensor/fingerprint.h"
+#include "tensor/ordering.h"
 
 #define NNZ_A_THREAD (4 * BLCO_SEGMENT_NNZ) /* so that all threads have work until the end */
 #define HASH_MEMORY  (UINT64_C(256) << 20)  /* bytes for decoded nonzeros, at most         */
@@ -68,4 +73,195 @@ enum status blco_pieces_hash(const struct blco_file *f, uint64_t begin, uint64_t
     pieces.end = end;
     *hash = 0;
     return blco_pieces_each(&pieces, add_hash, hash, error);
+}
+
+/* The groups of a file that are decoded. */
+struct sampling {
+    const struct blco_file *file;
+    uint64_t begin, end, every; /* every `every`-th group of segments [begin, end)          */
+    uint64_t *place;            /* (end - begin) of a segment's first group among those taken */
+    uint64_t groups;            /* that are taken                                           */
+    uint32_t *count;            /* (groups) nonzeros of each                                */
+    uint8_t *room;              /* blco_file_room; owned, as the arrays                     */
+    struct linear_decoder decoder;
+    struct coo *x;
+};
+
+/* The first group of segment s that is taken. Groups are counted over all segments, as if all
+ * segments were full. */
+static uint64_t first_group(const struct blco_file *f, uint64_t s, uint64_t every)
+{
+    uint64_t groups = (f->header->segment_nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
+    uint64_t before = s % every * (groups % every) % every;
+    return (every - before) % every;
+}
+
+/* How many groups of segment s are taken. */
+static uint64_t groups_taken(const struct blco_file *f, uint64_t s, uint64_t every)
+{
+    uint64_t first = first_group(f, s, every), all = f->segment[s].ngroups;
+    return first < all ? (all - first + every - 1) / every : 0;
+}
+
+/* Reads entry k of the segment's table of groups, and the words of that group, to their places in
+ * `bytes`; the decoder checks them. False where they cannot be read, or lie outside. */
+static bool read_group(const struct blco_file *f, uint64_t s, uint64_t k, int line_bits,
+                       uint8_t *bytes)
+{
+    const struct blco_file_segment *segment = &f->segment[s];
+    const uint64_t stride = blco_group_stride(line_bits), entry = k * stride;
+    struct packed_group g;
+    struct error unread = {0};
+    if (entry + stride > segment->bytes)
+        return false;
+    if (infile_read(&f->in, bytes + entry, stride, segment->offset + entry, &unread) != STATUS_OK)
+        return false;
+    segment_group_load(bytes, (uint32_t)k, line_bits, &g, NULL);
+    uint64_t words = blco_group_words(&g) * sizeof(uint32_t);
+    if (g.at > segment->bytes || words > segment->bytes - g.at)
+        return false;
+    return infile_read(&f->in, bytes + g.at, words, segment->offset + g.at, &unread) == STATUS_OK;
+}
+
+/* Decodes the groups of segment s to x, each from a multiple of PACKED_GROUP_NNZ on. False where a
+ * group is damaged. */
+static bool take_groups(const struct sampling *w, uint64_t s)
+{
+    const struct blco_file *f = w->file;
+    const struct blco_file_segment *segment = &f->segment[s];
+    uint8_t *bytes = w->room + (uint64_t)omp_get_thread_num() * f->most_bytes;
+    uint64_t to = w->place[s - w->begin];
+    for (uint64_t k = first_group(f, s, w->every); k < segment->ngroups; k += w->every, to++) {
+        if (!read_group(f, s, k, w->decoder.line_bits, bytes))
+            return false;
+        w->count[to] = segment_unpack_group(&w->decoder, bytes, segment, (uint32_t)k, w->x,
+                                            to * PACKED_GROUP_NNZ);
+        if (w->count[to] == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Closes the gaps after groups that are not full. */
+static void close_gaps(struct coo *x, const uint32_t *count, uint64_t groups)
+{
+    uint64_t to = 0;
+    for (uint64_t g = 0; g < groups; g++) {
+        uint64_t from = g * PACKED_GROUP_NNZ;
+        for (int n = 0; n < x->shape.order && to < from; n++)
+            memmove(x->index[n] + to, x->index[n] + from, count[g] * sizeof *x->index[n]);
+        if (to < from)
+            memmove(x->value + to, x->value + from, count[g] * sizeof *x->value);
+        to += count[g];
+    }
+    x->nnz = to;
+}
+
+static enum status take_all(const struct sampling *w, struct error *error)
+{
+    uint64_t bad = UINT64_MAX;
+#pragma omp parallel for schedule(dynamic, 16) reduction(min : bad)
+    for (uint64_t s = w->begin; s < w->end; s++)
+        if (!take_groups(w, s) && s < bad)
+            bad = s;
+    return bad < UINT64_MAX ? blco_file_damaged(w->file, bad, error) : STATUS_OK;
+}
+
+static enum status sampling_open(struct sampling *w, struct error *error)
+{
+    const struct blco_file *f = w->file;
+    struct ordering alto;
+    w->place = memory_array(w->end - w->begin, sizeof *w->place, error);
+    if (!w->place)
+        return error->status;
+    for (uint64_t s = w->begin; s < w->end; s++) {
+        w->place[s - w->begin] = w->groups;
+        w->groups += groups_taken(f, s, w->every);
+    }
+    w->count = memory_array(w->groups, sizeof *w->count, error);
+    w->room = blco_file_room(f, error);
+    TRY(error->status);
+    ordering_create(&alto, ORDERING_ALTO, &f->shape, 64);
+    TRY(linear_decoder_create(&w->decoder, &alto, error));
+    return coo_create(w->x, &f->shape, w->groups * PACKED_GROUP_NNZ, error);
+}
+
+enum status blco_sample(struct coo *x, const struct blco_file *f, uint64_t begin, uint64_t end,
+                        uint64_t every, struct error *error)
+{
+    struct sampling w = {.file = f, .begin = begin, .end = end, .every = every, .x = x};
+    *x = (struct coo){0};
+    TRY_OR(done, sampling_open(&w, error));
+    TRY_OR(done, take_all(&w, error));
+    close_gaps(x, w.count, w.groups);
+done:
+    if (error->status != STATUS_OK)
+        coo_free(x);
+    linear_decoder_free(&w.decoder);
+    memory_free(w.room);
+    memory_free(w.count);
+    memory_free(w.place);
+    return error->status;
+}
+
+#define WRITER_PART 4 /* a quarter of the memory is for the writer */
+
+struct copier {
+    struct blco_writer writer;
+    const struct blco_file *from;
+    uint64_t done;            /* nonzeros copied so far          */
+    uint32_t last[MAX_ORDER]; /* coordinates of the last of them */
+    const struct blco_copying *how;
+};
+
+/* The first nonzero of the piece that does not come after its predecessor, or piece->nnz. */
+static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
+{
+    uint64_t first = piece->nnz;
+#pragma omp parallel for schedule(static) reduction(min : first)
+    for (uint64_t i = 0; i < piece->nnz; i++) {
+        uint32_t a[MAX_ORDER], b[MAX_ORDER];
+        if (c->done + i == 0)
+            continue;
+        if (i > 0)
+            coo_coordinates(piece, i - 1, a);
+        coo_coordinates(piece, i, b);
+        if (!ordering_precedes(&c->writer.alto.ordering, i > 0 ? a : c->last, b))
+            first = i < first ? i : first;
+    }
+    return first;
+}
+
+static enum status copy_piece(void *context, struct coo *piece, struct error *error)
+{
+    struct copier *c = context;
+    uint64_t misplaced = first_misplaced(c, piece);
+    if (misplaced < piece->nnz)
+        return error_set(error, STATUS_INPUT, "%s: damaged: nonzero number %ju is not in its place",
+                         c->from->name, (uintmax_t)(c->done + misplaced + 1));
+    if (piece->nnz == 0) /* of a file without nonzeros */
+        return STATUS_OK;
+    coo_coordinates(piece, piece->nnz - 1, c->last);
+    c->done += piece->nnz;
+    progress_update(c->how->progress, (double)c->done / (double)c->from->header->nnz,
+                    "%.0f million nonzeros", (double)c->done / 1e6);
+    if (c->how->change)
+        TRY(value_change_apply(c->how->change, piece, NULL, error));
+    return blco_writer_append(&c->writer, piece, NULL, piece->nnz, error);
+}
+
+enum status blco_copy(const struct blco_file *f, const struct blco_copying *how, uint64_t *bytes,
+                      struct error *error)
+{
+    struct copier c = {.from = f, .how = how};
+    const uint64_t part = how->memory / WRITER_PART;
+    const struct blco_pieces pieces = blco_pieces_of(f, how->memory - part);
+    TRY(blco_writer_open(&c.writer, how->path, &f->shape, part, error));
+    c.writer.modes = f->modes;
+    TRY_OR(done, blco_pieces_each(&pieces, copy_piece, &c, error));
+    c.writer.listed.dropped = f->listed.dropped;
+    blco_writer_commit(&c.writer, bytes, error);
+done:
+    blco_writer_discard(&c.writer);
+    return error->status;
 }

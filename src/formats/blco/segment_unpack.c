@@ -1,7 +1,6 @@
 #include "formats/blco/segment_pack.h"
 
 #include "base/vector_clones.h"
-#include "formats/blco/bit_fields.h"
 #include "formats/blco/value_codec.h"
 
 void segment_group_load(const uint8_t *bytes, uint32_t k, int line_bits, struct packed_group *g,

@@ -12,7 +12,7 @@
 #include "formats/csv/csv_columns.h"
 #include "formats/csv/csv_text.h"
 #include "formats/tns/foreign_file.h"
-#include "formats/tns/tns_header.h"
+#include "formats/tns/tns_text.h"
 #include "tensor/coo.h"
 
 /* --- rows ---

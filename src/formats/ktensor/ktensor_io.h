@@ -1,5 +1,5 @@
 /* Reads and writes the files of a model, which appear all or not at all. Implemented in
- * ktensor_read.c, ktensor_write.c and stem_ranks.c. */
+ * ktensor_read.c and ktensor_write.c. */
 #ifndef BLCO_KTENSOR_IO_H
 #define BLCO_KTENSOR_IO_H
 

@@ -7,8 +7,7 @@
 #include <stdbool.h>
 
 #include "formats/npy/npy_file.h"
-#include "formats/tns/tns_options.h"
-#include "tensor/coo.h"
+#include "formats/tns/tns.h"
 
 /* Whether a tensor of this name is in NumPy arrays, and whether the name has that of the values. */
 bool npy_tensor_named(const char *path);
@@ -45,5 +44,21 @@ uint64_t npy_tensor_bytes(const struct npy_tensor *t);
 
 /* Accepts a zeroed *t. */
 void npy_tensor_close(struct npy_tensor *t);
+
+/* Reads entries first to first + count - 1, of any type and order of the arrays, to x, from its
+ * entry `at` on, by all OpenMP threads, and raises t->largest. STATUS_INPUT where an index or a
+ * value is bad: the first such entry, counted from 0, as NumPy does. */
+enum status npy_entries_read(struct npy_tensor *t, uint64_t first, uint64_t count, struct coo *x,
+                             uint64_t at, struct error *error);
+
+/* Read the tensor whole or in pieces, as tns_read() and tns_read_pieces() read text (tns.h). */
+enum status npy_read(struct coo *x, const char *path, const struct tns_options *options,
+                     struct progress *progress, struct tns_report *report, struct error *error);
+enum status npy_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
+                            const struct tns_pieces *pieces, struct tns_report *report,
+                            struct error *error);
+
+/* Ends the stage: the entries were read in so many seconds. */
+void npy_show_done(const struct npy_tensor *t, struct progress *progress, double seconds);
 
 #endif

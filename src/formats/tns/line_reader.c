@@ -2,14 +2,197 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <isa-l/igzip_lib.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/infile.h"
 #include "base/memory.h"
-#include "formats/tns/byte_reader.h"
+
+/* --- Reads the bytes of an open file one after the other, and inflates them if the file is gzip.
+ * The first bytes of a gzip file show what it is, whatever its name; it may have several members.
+ * --- */
+
+struct byte_reader {
+    const char *name;              /* for messages; not owned                            */
+    int fd;                        /* not owned                                          */
+    bool gzip;                     /* known once the first bytes are read                */
+    bool in_member;                /* gzip: a member has begun and has not ended         */
+    bool ended;                    /* the file has no more bytes                         */
+    unsigned char *input;          /* (INPUT_BYTES) bytes as they are in the file; owned */
+    size_t first, count;           /* input[first, first + count) is not yet used        */
+    struct inflate_state *inflate; /* NULL if the file is not gzip; owned                */
+    atomic_size_t consumed;        /* bytes read from the file; any thread may read it   */
+};
+
+#define INPUT_BYTES    ((size_t)1 << 18)
+#define MEMBER_START   4                 /* bytes: magic, method and flags */
+#define RESERVED_FLAGS 0xe0              /* bits that RFC 1952, section 2.3.1.2 wants to be zero */
+#define MAX_STEP       ((size_t)1 << 30) /* the library counts in 32 bits */
+
+/* Whether bytes[0..count) begin a gzip member. */
+static bool byte_reader_is_gzip(const unsigned char *bytes, size_t count)
+{
+    return count >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+}
+
+/* Calls read(2) until `room` bytes are read or the file ends. */
+static enum status read_fully(struct byte_reader *f, void *bytes, size_t room, size_t *got,
+                              struct error *error)
+{
+    *got = 0;
+    while (*got < room && !f->ended) {
+        ssize_t n = read(f->fd, (char *)bytes + *got, room - *got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(error, STATUS_INPUT, "%s: cannot read: %s", f->name, strerror(errno));
+        f->ended = n == 0;
+        *got += (size_t)n;
+        atomic_fetch_add_explicit(&f->consumed, (size_t)n, memory_order_relaxed);
+    }
+    return STATUS_OK;
+}
+
+/* Makes sure that `input` has at least `wanted` bytes, or all that are left of the file. */
+static enum status refill(struct byte_reader *f, size_t wanted, struct error *error)
+{
+    if (f->count >= wanted || f->ended)
+        return STATUS_OK;
+    memmove(f->input, f->input + f->first, f->count);
+    f->first = 0;
+    size_t got = 0;
+    TRY(read_fully(f, f->input + f->count, INPUT_BYTES - f->count, &got, error));
+    f->count += got;
+    return STATUS_OK;
+}
+
+/* Leaves the file open. Accepts a closed or zeroed reader. */
+static void byte_reader_close(struct byte_reader *f)
+{
+    memory_free(f->input);
+    memory_free(f->inflate);
+    f->input = NULL;
+    f->inflate = NULL;
+}
+
+/* Reads the first bytes and finds out whether the file is gzip. The caller closes *f, which is
+ * closed on failure. `name` outlives *f. STATUS_INPUT if the file cannot be read, STATUS_MEMORY. */
+static enum status byte_reader_open(struct byte_reader *f, int fd, const char *name,
+                                    struct error *error)
+{
+    *f = (struct byte_reader){.name = name, .fd = fd};
+    f->input = memory_array(INPUT_BYTES, 1, error);
+    if (!f->input)
+        goto done;
+    TRY_OR(done, refill(f, 2, error));
+    if (!byte_reader_is_gzip(f->input, f->count))
+        goto done;
+    f->gzip = true;
+    f->inflate = memory_array(1, sizeof *f->inflate, error);
+    if (f->inflate)
+        isal_inflate_init(f->inflate);
+done:
+    if (error->status != STATUS_OK)
+        byte_reader_close(f);
+    return error->status;
+}
+
+static enum status damaged(const struct byte_reader *f, const char *how, struct error *error)
+{
+    return error_set(error, STATUS_INPUT, "%s: damaged gzip: %s", f->name, how);
+}
+
+/* Begins the next member. *more is false at the end of the file, which zero bytes may pad. */
+static enum status begin_member(struct byte_reader *f, bool *more, struct error *error)
+{
+    *more = false;
+    TRY(refill(f, MEMBER_START, error));
+    while (f->count > 0 && f->input[f->first] == 0) {
+        f->first++;
+        f->count--;
+        TRY(refill(f, MEMBER_START, error));
+    }
+    if (f->count == 0)
+        return STATUS_OK;
+    if (!byte_reader_is_gzip(f->input + f->first, f->count))
+        return damaged(f, "something else follows the compressed data", error);
+    if (f->count >= MEMBER_START && f->input[f->first + 3] & RESERVED_FLAGS)
+        return damaged(f, "invalid header: reserved flags are set", error);
+    isal_inflate_reset(f->inflate);
+    f->inflate->crc_flag = ISAL_GZIP;
+    f->in_member = *more = true;
+    return STATUS_OK;
+}
+
+/* Inflates some bytes of the current member into bytes[0..room): one call of the library. */
+static enum status inflate_some(struct byte_reader *f, char *bytes, size_t room, size_t *got,
+                                struct error *error)
+{
+    TRY(refill(f, 1, error));
+    struct inflate_state *s = f->inflate;
+    size_t given = f->count;
+    s->next_in = f->input + f->first;
+    s->avail_in = (uint32_t)given;
+    s->next_out = (uint8_t *)bytes;
+    s->avail_out = (uint32_t)(room < MAX_STEP ? room : MAX_STEP);
+    size_t offered = s->avail_out;
+
+    int code = isal_inflate(s);
+    *got = offered - s->avail_out;
+    f->first += given - s->avail_in;
+    f->count = s->avail_in;
+    if (code < 0 || code == ISAL_NEED_DICT)
+        return damaged(f,
+                       code == ISAL_INCORRECT_CHECKSUM ? "the checksum does not match"
+                       : code == ISAL_INVALID_WRAPPER || code == ISAL_UNSUPPORTED_METHOD
+                           ? "invalid header"
+                           : "invalid compressed data",
+                       error);
+    if (s->block_state == ISAL_BLOCK_FINISH)
+        f->in_member = false;
+    else if (given == 0 && *got == 0)
+        return damaged(f, "the file is cut off", error);
+    return STATUS_OK;
+}
+
+static enum status read_gzip(struct byte_reader *f, char *bytes, size_t room, size_t *got,
+                             struct error *error)
+{
+    *got = 0;
+    while (*got < room) {
+        bool more = true;
+        size_t some = 0;
+        if (!f->in_member)
+            TRY(begin_member(f, &more, error));
+        if (!more)
+            return STATUS_OK;
+        TRY(inflate_some(f, bytes + *got, room - *got, &some, error));
+        *got += some;
+    }
+    return STATUS_OK;
+}
+
+/* Fills bytes[0..room); *got is less than room only at the end of the file. STATUS_INPUT, with the
+ * name of the file, on a read error and if gzip data are damaged or cut off. */
+static enum status byte_reader_read(struct byte_reader *f, char *bytes, size_t room, size_t *got,
+                                    struct error *error)
+{
+    if (f->gzip)
+        return read_gzip(f, bytes, room, got, error);
+    size_t ready = f->count < room ? f->count : room, rest;
+    memcpy(bytes, f->input + f->first, ready);
+    f->first += ready;
+    f->count -= ready;
+    TRY(read_fully(f, bytes + ready, room - ready, &rest, error));
+    *got = ready + rest;
+    return STATUS_OK;
+}
+
+/* --- Windows of whole text lines. --- */
 
 #define SEARCHED ((size_t)1 << 16) /* bytes that are searched for line ends at a time */
 
@@ -86,16 +269,6 @@ static void hand_over(struct line_reader *r, struct slot *slot, bool full)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* The thread may wait for a pipe for ever: here, and nowhere else, closing the reader cancels it.
- */
-static enum status read_cancellably(struct line_reader *r, char *bytes, size_t room, size_t *got)
-{
-    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-    enum status status = byte_reader_read(&r->file, bytes, room, got, &r->error);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    return status;
-}
-
 /* The beginning of a text line at the end of a slot; its rest comes in the next slot. */
 struct tail {
     const char *begin;
@@ -108,10 +281,15 @@ static void fill(struct line_reader *r, struct slot *slot, struct tail *tail)
 {
     if (tail->bytes > 0)
         memcpy(slot->bytes, tail->begin, tail->bytes);
-    size_t got;
+    size_t got = 0;
     slot->last = true;
-    slot->status =
-        read_cancellably(r, slot->bytes + tail->bytes, r->window_bytes - tail->bytes, &got);
+    /* The thread may wait for a pipe for ever: here, and nowhere else, closing the reader cancels
+     * it.
+     */
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    slot->status = byte_reader_read(&r->file, slot->bytes + tail->bytes,
+                                    r->window_bytes - tail->bytes, &got, &r->error);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     if (slot->status != STATUS_OK)
         return;
     size_t count = tail->bytes + got, whole;
@@ -357,22 +535,18 @@ uint64_t line_reader_bytes(const struct line_reader *r)
     return r->text_bytes;
 }
 
-static void stop_thread(struct line_reader *r)
-{
-    pthread_mutex_lock(&r->lock);
-    r->stop = true;
-    pthread_cond_broadcast(&r->changed);
-    pthread_mutex_unlock(&r->lock);
-    pthread_cancel(r->thread);
-    pthread_join(r->thread, NULL);
-}
-
 void line_reader_close(struct line_reader *r)
 {
     if (!r)
         return;
-    if (r->started)
-        stop_thread(r);
+    if (r->started) {
+        pthread_mutex_lock(&r->lock);
+        r->stop = true;
+        pthread_cond_broadcast(&r->changed);
+        pthread_mutex_unlock(&r->lock);
+        pthread_cancel(r->thread);
+        pthread_join(r->thread, NULL);
+    }
     byte_reader_close(&r->file);
     for (int k = 0; k < 2; k++)
         memory_free(r->slot[k].bytes);

@@ -1,5 +1,6 @@
 #include "formats/tns/line_writer.h"
 
+#include <isa-l/igzip_lib.h>
 #include <omp.h>
 #include <stdbool.h>
 #include <string.h>
@@ -9,7 +10,67 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/outfile.h"
-#include "formats/tns/gzip_member.h"
+
+/* Scratch memory of one thread that compresses a text to one gzip member. Members one after the
+ * other make a gzip file. */
+struct gzip_member {
+    struct isal_zstream *stream; /* owned */
+    uint8_t *level_buffer;       /* owned */
+};
+
+/* Higher levels do not make text of numbers smaller. */
+#define LEVEL      2
+#define LEVEL_ROOM ISAL_DEF_LVL2_DEFAULT
+
+/* Accepts an empty *g. */
+static void gzip_member_free(struct gzip_member *g)
+{
+    memory_free(g->stream);
+    memory_free(g->level_buffer);
+    *g = (struct gzip_member){0};
+}
+
+/* The caller frees *g, which is empty on failure. STATUS_MEMORY. */
+static enum status gzip_member_create(struct gzip_member *g, struct error *error)
+{
+    g->stream = memory_array(1, sizeof *g->stream, error);
+    g->level_buffer = memory_array(LEVEL_ROOM, 1, error);
+    if (!g->stream || !g->level_buffer)
+        gzip_member_free(g);
+    return error->status;
+}
+
+/* The most bytes that a member of `size` bytes of text takes. */
+static size_t gzip_member_room(size_t size)
+{
+    return size + size / 8 + 4096; /* text that does not shrink is stored as it is, with headers */
+}
+
+/* Compresses text[0..size) to out, which has gzip_member_room(size) bytes; *used is the size of the
+ * member. STATUS_INTERNAL if the compressor fails. */
+static enum status gzip_member_write(struct gzip_member *g, const char *text, size_t size,
+                                     char *out, size_t *used, struct error *error)
+{
+    size_t room = gzip_member_room(size);
+    if (room > UINT32_MAX)
+        return error_set(error, STATUS_INTERNAL, "%zu bytes are too many for a gzip member", size);
+    struct isal_zstream *s = g->stream;
+    isal_deflate_init(s);
+    s->level = LEVEL;
+    s->level_buf = g->level_buffer;
+    s->level_buf_size = LEVEL_ROOM;
+    s->gzip_flag = IGZIP_GZIP;
+    s->end_of_stream = 1;
+    s->next_in = (uint8_t *)(uintptr_t)text; /* the library only reads it */
+    s->avail_in = (uint32_t)size;
+    s->next_out = (uint8_t *)out;
+    s->avail_out = (uint32_t)room;
+    int answer = isal_deflate(s);
+    if (answer != COMP_OK || s->internal_state.state != ZSTATE_END)
+        return error_set(error, STATUS_INTERNAL, "the compressor failed (%d)", answer);
+    *used = s->total_out;
+    return STATUS_OK;
+}
 
 /* The memory in which a thread formats and compresses a section. */
 struct section_buffer {
@@ -27,12 +88,6 @@ struct line_writer {
     int threads;
     struct section_buffer *buffer; /* (threads); owned */
 };
-
-static bool ends_in_gz(const char *path)
-{
-    size_t length = strlen(path);
-    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
-}
 
 static enum status prepare(struct line_writer *w, const char *path, struct error *error)
 {
@@ -133,12 +188,13 @@ enum status line_writer_open(struct line_writer **writer, const char *path,
                              const struct line_sections *sections, struct error *error)
 {
     static char stdout_name[] = "standard output";
+    const size_t length = strlen(path);
     struct line_writer *w = *writer = memory_array(1, sizeof *w, error);
     if (!w)
         return error->status;
     *w = (struct line_writer){.sections = *sections,
                               .file = {.fd = -1},
-                              .gzip = ends_in_gz(path),
+                              .gzip = length > 3 && strcmp(path + length - 3, ".gz") == 0,
                               .to_stdout = strcmp(path, "-") == 0,
                               .threads = omp_get_max_threads()};
     if (w->to_stdout)

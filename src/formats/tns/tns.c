@@ -73,67 +73,42 @@ static enum status make_room(struct reader *r, uint64_t more, struct error *erro
     return coo_resize(r->x, room, error);
 }
 
-/* Gives the arrays their pages: the threads that parse write neighbouring parts of each array. */
-static void touch_pages(const struct reader *r, uint64_t more)
-{
-    const struct coo *x = r->x;
-    struct page_touch pages;
-    page_touch_begin(&pages);
-    for (int n = 0; n < x->shape.order; n++)
-        page_touch_add(&pages, x->index[n] + r->used, more * sizeof *x->index[n]);
-    page_touch_add(&pages, x->value + r->used, more * sizeof *x->value);
-    page_touch_now(&pages);
-}
-
-/* Parses the entries of the window in parallel, straight into x. */
-static enum status read_entries(struct reader *r, const struct line_window *window,
-                                struct error *error)
-{
-    uint64_t lines;
-    TRY(tns_text_cut(&r->text, window, &lines, error));
-    TRY(hand_over(r, lines, error));
-    TRY(make_room(r, lines, error));
-    touch_pages(r, lines);
-    return tns_text_parse(&r->text, window, r->x, &r->used, error);
-}
-
+/* Parses the entries of all windows in parallel, straight into x. */
 static enum status read_windows(struct reader *r, struct error *error)
 {
     for (;;) {
         struct line_window window;
+        uint64_t lines;
+        struct page_touch pages;
+        const struct coo *x = r->x;
         TRY(tns_text_next(&r->text, &window, error));
         if (window.begin == window.end)
             return STATUS_OK;
-        TRY(read_entries(r, &window, error));
+        TRY(tns_text_cut(&r->text, &window, &lines, error));
+        TRY(hand_over(r, lines, error));
+        TRY(make_room(r, lines, error));
+        /* the threads that parse write neighbouring parts of each array */
+        page_touch_begin(&pages);
+        for (int n = 0; n < x->shape.order; n++)
+            page_touch_add(&pages, x->index[n] + r->used, lines * sizeof *x->index[n]);
+        page_touch_add(&pages, x->value + r->used, lines * sizeof *x->value);
+        page_touch_now(&pages);
+        TRY(tns_text_parse(&r->text, &window, r->x, &r->used, error));
         tns_text_progress(&r->text, r->pieces->progress);
     }
 }
 
-/* Refuses negative values, where the options say so. */
-static enum status check_signs(const struct tns_text *t, struct error *error)
-{
-    const uint64_t count = t->negative.count;
-    if (count == 0)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "%" PRIu64 " value%s negative; %s (first: %s:%" PRIu64 ")", count,
-                     count == 1 ? " is" : "s are", t->nonneg, t->name, t->negative.line);
-}
-
+/* Refuses negative values, where the options say so, and gives the tensor its shape. */
 static enum status finish(struct reader *r, struct error *error)
 {
-    TRY(tns_text_end(&r->text, r->handed_over + r->used, error));
-    TRY(check_signs(&r->text, error));
-    r->x->shape = tns_text_shape(&r->text, r->text.largest);
+    const struct tns_text *t = &r->text;
+    TRY(tns_text_end(t, r->handed_over + r->used, error));
+    if (t->negative > 0)
+        return error_set(error, STATUS_INPUT,
+                         "%" PRIu64 " value%s negative; %s (first: %s:%" PRIu64 ")", t->negative,
+                         t->negative == 1 ? " is" : "s are", t->nonneg, t->name, t->negative_line);
+    r->x->shape = tns_text_shape(t, t->largest);
     return coo_resize(r->x, r->used, error);
-}
-
-static void fill_report(const struct reader *r, struct tns_report *report)
-{
-    *report = (struct tns_report){.header = r->text.head.dialect,
-                                  .gzip = line_reader_gzip(r->text.reader),
-                                  .text_bytes = line_reader_bytes(r->text.reader),
-                                  .entries = r->handed_over + r->used};
 }
 
 static enum status read_file(struct coo *x, const char *path, const struct tns_options *options,
@@ -146,7 +121,10 @@ static enum status read_file(struct coo *x, const char *path, const struct tns_o
     progress_stage(pieces->progress, "reading %s", r.text.name);
     TRY_OR(done, read_windows(&r, error));
     TRY_OR(done, finish(&r, error));
-    fill_report(&r, report);
+    *report = (struct tns_report){.header = r.text.head.dialect,
+                                  .gzip = line_reader_gzip(r.text.reader),
+                                  .text_bytes = line_reader_bytes(r.text.reader),
+                                  .entries = r.handed_over + r.used};
     tns_text_done(&r.text, pieces->progress, report->entries, report->text_bytes);
 done:
     if (error->status != STATUS_OK) {

@@ -2,30 +2,234 @@
 
 #include <inttypes.h>
 #include <omp.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "formats/tns/foreign_file.h"
 
-/* The reader's thread counts among the threads that the user allows: with more, some would wait. */
-static int parsing_threads(const struct line_reader *reader)
+/* --- Reads the header of FROSTT text (see enum tns_header), one text line at a time, until the
+ * form of the entries is known. --- */
+
+#define SPTENSOR "sptensor"
+
+const struct word tns_header_words[] = {{"none", TNS_HEADER_NONE},
+                                        {"dims", TNS_HEADER_DIMS},
+                                        {SPTENSOR, TNS_HEADER_SPTENSOR},
+                                        {NULL, 0}};
+
+static const char *order_origin(const struct tns_options *options)
 {
-    int threads = omp_get_max_threads() - line_reader_threaded(reader);
-    return threads > 1 ? threads : 1;
+    return options->order_origin ? options->order_origin : "--dims";
 }
+
+const char *tns_dims_origin(const struct tns_options *options, int n)
+{
+    return options->dims_origin[n] ? options->dims_origin[n] : order_origin(options);
+}
+
+static bool is_word(struct tns_token token, const char *word)
+{
+    return (size_t)(token.end - token.begin) == strlen(word) &&
+           strncasecmp(token.begin, word, strlen(word)) == 0;
+}
+
+bool tns_is_sptensor(const char *line, const char *end)
+{
+    struct tns_token token[TNS_MAX_COLUMNS];
+    return tns_tokens(line, end, token) == 1 && is_word(token[0], SPTENSOR);
+}
+
+/* Sets the form of the entries: `order` indices, which is known from `origin`. */
+static enum status ready(struct tns_head *h, int order, const char *origin, struct error *error)
+{
+    const struct tns_options *o = h->options;
+    if (o->ndims && o->ndims != order)
+        return error_set(error, STATUS_INPUT, "%s: %d mode%s, as %s says, but %s gives %d", h->name,
+                         order, order == 1 ? "" : "s", origin, order_origin(o), o->ndims);
+    struct tns_format *f = &h->format;
+    *f =
+        (struct tns_format){.name = h->name, .order = order, .index_base = (uint32_t)o->index_base};
+    snprintf(f->order_origin, sizeof f->order_origin, "%s", origin);
+    bool header = h->dialect != TNS_HEADER_NONE;
+    for (int n = 0; n < order; n++) {
+        f->limit[n] = o->dims[n] ? o->dims[n] : header ? h->shape.dims[n] : MAX_LENGTH;
+        f->limit_origin[n] = o->dims[n] ? tns_dims_origin(o, n) : header ? "the header" : NULL;
+    }
+    h->awaited = o->order_origin ? TNS_AWAIT_ENTRY : TNS_READY;
+    return STATUS_OK;
+}
+
+/* Takes the first entry, a text line of so many columns, where the order is known before. */
+static enum status first_entry(struct tns_head *h, uint64_t columns, uint64_t number,
+                               struct error *error)
+{
+    struct tns_format *f = &h->format;
+    const uint64_t indices = (uint64_t)f->order;
+    const bool optional = h->options->values_optional;
+    char expected[48];
+    f->valueless = optional && columns == indices;
+    h->awaited = TNS_READY;
+    if (f->valueless || columns == indices + 1)
+        return STATUS_OK;
+    if (optional)
+        snprintf(expected, sizeof expected, "%d or %d", f->order, f->order + 1);
+    else
+        snprintf(expected, sizeof expected, "%d", f->order + 1);
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": %" PRIu64 " column%s, expected %s: %d ind%s %s value, as %s "
+                     "says",
+                     h->name, number, columns, columns == 1 ? "" : "s", expected, f->order,
+                     f->order == 1 ? "ex" : "ices", optional ? "with or without a" : "and a",
+                     h->options->order_origin);
+}
+
+static enum status header_order(struct tns_head *h, struct tns_token token, uint64_t columns,
+                                uint64_t number, struct error *error)
+{
+    char quoted[TNS_QUOTED_BYTES];
+    uint64_t order;
+    if (columns != 1 || !tns_token_unsigned(token, &order) || order < 1 || order > MAX_ORDER)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %s, expected the header's number of modes, 1 to %d",
+                         h->name, number, tns_quote(token, quoted), MAX_ORDER);
+    h->shape.order = (int)order;
+    h->awaited = TNS_AWAIT_LENGTHS;
+    return STATUS_OK;
+}
+
+static enum status header_lengths(struct tns_head *h, const struct tns_token *token,
+                                  uint64_t columns, uint64_t number, struct error *error)
+{
+    char quoted[TNS_QUOTED_BYTES];
+    if (columns != (uint64_t)h->shape.order)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %" PRIu64 " column%s, expected the header's %d length%s",
+                         h->name, number, columns, columns == 1 ? "" : "s", h->shape.order,
+                         h->shape.order == 1 ? "" : "s");
+    for (int n = 0; n < h->shape.order; n++)
+        if (!tns_token_unsigned(token[n], &h->shape.dims[n]) || h->shape.dims[n] < 1 ||
+            h->shape.dims[n] > MAX_LENGTH)
+            return error_set(error, STATUS_INPUT,
+                             "%s:%" PRIu64 ": mode %d: length %s, expected 1 to %" PRIu32, h->name,
+                             number, n + 1, tns_quote(token[n], quoted), MAX_LENGTH);
+    if (h->dialect == TNS_HEADER_DIMS)
+        return ready(h, h->shape.order, "the header", error);
+    h->awaited = TNS_AWAIT_COUNT;
+    return STATUS_OK;
+}
+
+static enum status header_count(struct tns_head *h, struct tns_token token, uint64_t columns,
+                                uint64_t number, struct error *error)
+{
+    char quoted[TNS_QUOTED_BYTES];
+    if (columns != 1 || !tns_token_unsigned(token, &h->count) || h->count > MAX_NNZ)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64
+                         ": %s, expected the header's number of entries, 0 to %" PRIu64,
+                         h->name, number, tns_quote(token, quoted), MAX_NNZ);
+    return ready(h, h->shape.order, "the header", error);
+}
+
+/* A text line of one column cannot be an entry, so it begins a header, unless it can be an index
+ * without a value; any other is the first entry. */
+static enum status head_begins(struct tns_head *h, const struct tns_token *token, uint64_t columns,
+                               uint64_t number, bool *is_entry, struct error *error)
+{
+    char quoted[TNS_QUOTED_BYTES], origin[32];
+    uint64_t order;
+    const struct tns_options *o = h->options;
+    const bool header = columns == 1 && !(o->values_optional && o->ndims == 1);
+    if (columns == 1 && is_word(token[0], SPTENSOR)) {
+        h->dialect = TNS_HEADER_SPTENSOR;
+        h->awaited = TNS_AWAIT_ORDER;
+        return STATUS_OK;
+    }
+    if (header && tns_token_unsigned(token[0], &order)) {
+        h->dialect = TNS_HEADER_DIMS;
+        return header_order(h, token[0], columns, number, error);
+    }
+    if (header)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %s, expected indices and a value with blanks between "
+                         "them, or a header",
+                         h->name, number, tns_quote(token[0], quoted));
+    if (columns > TNS_MAX_COLUMNS)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %" PRIu64 " columns, expected at most %d: %d indices and "
+                         "a value",
+                         h->name, number, columns, TNS_MAX_COLUMNS, MAX_ORDER);
+    *is_entry = true;
+    snprintf(origin, sizeof origin, "line %" PRIu64, number);
+    if (!o->order_origin)
+        return ready(h, (int)columns - 1, origin, error);
+    TRY(ready(h, o->ndims, origin, error));
+    return first_entry(h, columns, number, error);
+}
+
+/* Takes the next text line of the file, [line, end), number `number`. *is_entry is true if the line
+ * is the first entry; then only entries follow. STATUS_INPUT if the line is neither an entry nor
+ * part of a header. */
+static enum status tns_head_line(struct tns_head *h, const char *line, const char *end,
+                                 uint64_t number, bool *is_entry, struct error *error)
+{
+    struct tns_token token[TNS_MAX_COLUMNS];
+    uint64_t columns = tns_tokens(line, end, token);
+    *is_entry = false;
+    if (columns == 0)
+        return STATUS_OK;
+    switch (h->awaited) {
+    case TNS_AWAIT_FIRST:
+        return head_begins(h, token, columns, number, is_entry, error);
+    case TNS_AWAIT_ORDER:
+        return header_order(h, token[0], columns, number, error);
+    case TNS_AWAIT_LENGTHS:
+        return header_lengths(h, token, columns, number, error);
+    case TNS_AWAIT_COUNT:
+        return header_count(h, token[0], columns, number, error);
+    case TNS_AWAIT_ENTRY:
+        *is_entry = true;
+        return first_entry(h, columns, number, error);
+    case TNS_READY:
+        break;
+    }
+    *is_entry = true;
+    return STATUS_OK;
+}
+
+/* Takes the end of the file. STATUS_INPUT if the file ends within the header or has no entries. */
+static enum status tns_head_end(const struct tns_head *h, struct error *error)
+{
+    static const char *const missing[] = {[TNS_AWAIT_ORDER] = "number of modes",
+                                          [TNS_AWAIT_LENGTHS] = "lengths",
+                                          [TNS_AWAIT_COUNT] = "number of entries"};
+    if (h->awaited == TNS_READY || h->awaited == TNS_AWAIT_ENTRY)
+        return STATUS_OK;
+    if (h->awaited == TNS_AWAIT_FIRST)
+        return error_set(error, STATUS_INPUT,
+                         "%s: no entries: nothing but comments and blank lines", h->name);
+    return error_set(error, STATUS_INPUT, "%s: ends within the header, expected its %s", h->name,
+                     missing[h->awaited]);
+}
+
+/* --- The text: its header, then windows. --- */
 
 enum status tns_text_open(struct tns_text *t, const char *path, const struct tns_options *options,
                           struct error *error)
 {
     const struct tns_sizes *sizes = &options->sizes;
     *t = (struct tns_text){.nonneg = options->nonneg, .start = clock_now()};
-    t->sections.bytes = sizes->section ? sizes->section : TNS_SECTION;
+    t->section_bytes = sizes->section ? sizes->section : TNS_SECTION;
     TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW, error));
     t->name = line_reader_name(t->reader);
-    t->sections.threads = parsing_threads(t->reader);
-    tns_head_begin(&t->head, t->name, options);
+    /* the reader's thread counts among those that the user allows: with more, some would wait */
+    t->threads = omp_get_max_threads() - line_reader_threaded(t->reader);
+    if (t->threads < 1)
+        t->threads = 1;
+    t->head = (struct tns_head){.name = t->name, .options = options};
     return STATUS_OK;
 }
 
@@ -99,25 +303,158 @@ enum status tns_text_next(struct tns_text *t, struct line_window *window, struct
     }
 }
 
+/* --- Windows: one is cut into sections at the ends of text lines, and a thread parses a section at
+ * a time, straight into a tensor. --- */
+
+/* Whole text lines of a window, parsed by one thread. */
+struct tns_section {
+    const char *begin, *end;
+    uint64_t lines;
+    uint64_t first_line; /* lines of the window before it, and where its entries go at first */
+    uint64_t entries;    /* that were parsed                                                  */
+    const char *bad;     /* the first bad line, or end                                        */
+    uint32_t largest[MAX_ORDER]; /* the largest index of each mode */
+};
+
+static const char *line_end(const char *line, const char *end)
+{
+    return memchr(line, '\n', (size_t)(end - line));
+}
+
+static struct tns_place place_at(const struct coo *x, uint64_t at)
+{
+    struct tns_place place = {.value = x->value + at};
+    for (int n = 0; n < x->shape.order; n++)
+        place.index[n] = x->index[n] + at;
+    return place;
+}
+
+static void parse_section(struct tns_section *c, const struct tns_format *f, const char *readable,
+                          const struct coo *x, uint64_t used)
+{
+    struct tns_place place = place_at(x, used + c->first_line);
+    c->bad = tns_lines_parse(f, c->begin, c->end, readable, &place, &c->entries);
+    for (int n = 0; n < f->order; n++) {
+        uint32_t largest = 0;
+        for (uint64_t i = 0; i < c->entries; i++)
+            largest = place.index[n][i] > largest ? place.index[n][i] : largest;
+        c->largest[n] = largest;
+    }
+}
+
+/* Closes the gaps that text lines without an entry left, and joins the results of the sections. */
+static void gather(struct tns_text *t, struct coo *x, uint64_t *used)
+{
+    uint64_t at = *used;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct tns_section *c = &t->section[i];
+        struct tns_place from = place_at(x, *used + c->first_line);
+        struct tns_place to = place_at(x, at);
+        for (int n = 0; n < x->shape.order; n++) {
+            if (to.value != from.value)
+                memmove(to.index[n], from.index[n], c->entries * sizeof *to.index[n]);
+            if (c->largest[n] > t->largest[n])
+                t->largest[n] = c->largest[n];
+        }
+        if (to.value != from.value)
+            memmove(to.value, from.value, c->entries * sizeof *to.value);
+        at += c->entries;
+    }
+    *used = at;
+}
+
+/* The number of text lines of a section before its entry `entry`. */
+static uint64_t lines_before(const struct tns_section *c, const struct tns_format *f,
+                             uint64_t entry)
+{
+    uint32_t index[MAX_ORDER];
+    double value;
+    struct tns_place one = {.value = &value};
+    uint64_t lines = 0, entries = 0, found;
+    for (int n = 0; n < f->order; n++)
+        one.index[n] = &index[n];
+    for (const char *line = c->begin; line < c->end; lines++) {
+        const char *next = line_end(line, c->end) + 1;
+        tns_lines_parse(f, line, next, next, &one, &found);
+        entries += found;
+        if (entries > entry)
+            break;
+        line = next;
+    }
+    return lines;
+}
+
 enum status tns_text_cut(struct tns_text *t, const struct line_window *window, uint64_t *lines,
                          struct error *error)
 {
+    const size_t most = (size_t)(window->end - window->begin) / t->section_bytes + 1;
     *lines = 0;
-    TRY(tns_sections_cut(&t->sections, window, error));
-    *lines = t->sections.lines;
+    if (most > t->room) {
+        TRY(memory_resize(&t->section, most, sizeof *t->section, error));
+        t->room = most;
+    }
+    t->count = 0;
+    for (const char *begin = window->begin, *end = window->end; begin < end;) {
+        const char *stop = end;
+        if ((size_t)(end - begin) > t->section_bytes)
+            stop = line_end(begin + t->section_bytes - 1, end) + 1;
+        t->section[t->count++] = (struct tns_section){.begin = begin, .end = stop};
+        begin = stop;
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+    for (size_t i = 0; i < t->count; i++)
+        t->section[i].lines = line_count(t->section[i].begin, t->section[i].end);
+    for (size_t i = 0; i < t->count; i++) {
+        t->section[i].first_line = *lines;
+        *lines += t->section[i].lines;
+    }
+    t->window_lines = *lines;
     return STATUS_OK;
+}
+
+/* Explains the first bad text line of the window. Sections before it were parsed to their ends. */
+static enum status explain_bad(const struct tns_text *t, const struct line_window *window,
+                               struct error *error)
+{
+    const struct tns_section *c = t->section;
+    while (c->bad == c->end)
+        c++;
+    const uint64_t number = first_line(t) + c->first_line + line_count(c->begin, c->bad);
+    const char *stop = line_end(c->bad, c->end);
+    const bool cut_off = window->unterminated && stop + 1 == window->end;
+    return tns_line_explain(&t->head.format, c->bad, stop, number, cut_off, error);
+}
+
+/* Counts the values below 0 of the window, whose entries begin at x's entry `from`. */
+static void count_negative(struct tns_text *t, const struct coo *x, uint64_t from)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const struct tns_section *c = &t->section[i];
+        for (uint64_t e = 0; e < c->entries; e++) {
+            if (!(x->value[from + e] < 0))
+                continue;
+            if (t->negative++ == 0)
+                t->negative_line =
+                    first_line(t) + c->first_line + lines_before(c, &t->head.format, e);
+        }
+        from += c->entries;
+    }
 }
 
 enum status tns_text_parse(struct tns_text *t, const struct line_window *window, struct coo *x,
                            uint64_t *used, struct error *error)
 {
-    const struct tns_format *f = &t->head.format;
     const uint64_t from = *used;
-    if (!tns_sections_parse(&t->sections, f, window, x, used, t->largest))
-        return tns_sections_explain(&t->sections, f, window, first_line(t), error);
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+    for (size_t i = 0; i < t->count; i++)
+        parse_section(&t->section[i], &t->head.format, window->end, x, from);
+    for (size_t i = 0; i < t->count; i++)
+        if (t->section[i].bad != t->section[i].end)
+            return explain_bad(t, window, error);
+    gather(t, x, used);
     if (t->nonneg)
-        tns_sections_negative(&t->sections, f, x, from, first_line(t), &t->negative);
-    t->lines += t->sections.lines;
+        count_negative(t, x, from);
+    t->lines += t->window_lines;
     return STATUS_OK;
 }
 
@@ -164,7 +501,7 @@ void tns_text_done(const struct tns_text *t, struct progress *progress, uint64_t
 
 void tns_text_close(struct tns_text *t)
 {
-    memory_free(t->sections.section);
+    memory_free(t->section);
     line_reader_close(t->reader);
     *t = (struct tns_text){0};
 }

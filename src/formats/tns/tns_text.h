@@ -6,11 +6,35 @@
 
 #include "base/progress.h"
 #include "formats/tns/line_reader.h"
-#include "formats/tns/tns_header.h"
-#include "formats/tns/tns_sections.h"
+#include "formats/tns/tns_line.h"
+#include "formats/tns/tns_options.h"
+#include "tensor/coo.h"
+
+/* What must come in the next text line that is not blank. */
+enum tns_awaited {
+    TNS_AWAIT_FIRST,
+    TNS_AWAIT_ORDER,
+    TNS_AWAIT_LENGTHS,
+    TNS_AWAIT_COUNT,
+    TNS_AWAIT_ENTRY, /* the first entry, which shows whether entries have values */
+    TNS_READY        /* an entry */
+};
+
+/* What is known of the header of a file (see enum tns_header). */
+struct tns_head {
+    const char *name;                  /* of the file, for messages; not owned */
+    const struct tns_options *options; /* not owned                            */
+    enum tns_awaited awaited;
+    enum tns_header dialect;
+    struct shape shape;       /* from the header                            */
+    uint64_t count;           /* entries that an `sptensor` header declares */
+    struct tns_format format; /* of the entries; set once TNS_READY         */
+};
 
 #define TNS_MOST_WINDOW ((size_t)8 << 20)
 #define TNS_SECTION     ((size_t)128 << 10)
+
+struct tns_section;
 
 struct tns_text {
     struct line_reader *reader; /* owned                                              */
@@ -20,11 +44,19 @@ struct tns_text {
     size_t head_bytes;           /* bytes before the first text line that may be an entry */
     uint64_t lines;              /* text lines of the file, or the share, before the window */
     uint32_t largest[MAX_ORDER]; /* the largest index of each mode so far              */
-    struct tns_sections sections;
-    const char *nonneg; /* of the options */
-    struct tns_negative negative;
-    double start; /* clock_now() when the text was opened */
+    struct tns_section *section; /* (room): those of the window, which threads parse; owned */
+    size_t count, room;
+    size_t section_bytes;   /* of a section, about                                      */
+    int threads;            /* threads that parse                                       */
+    uint64_t window_lines;  /* text lines of the window                                 */
+    const char *nonneg;     /* of the options                                           */
+    uint64_t negative;      /* values below 0 so far, where there is `nonneg`           */
+    uint64_t negative_line; /* the number of the first text line with one              */
+    double start;           /* clock_now() when the text was opened */
 };
+
+/* Whether [line, end) is the first text line of a header with the word `sptensor`. */
+bool tns_is_sptensor(const char *line, const char *end);
 
 /* Opens the text at `path` ("-": standard input); options->sizes that are 0 are TNS_MOST_WINDOW and
  * TNS_SECTION. `path` and *options outlive *t. The caller closes *t, which is empty on failure.

@@ -11,7 +11,7 @@
 #include <omp.h>
 
 #include "base/memory.h"
-#include "formats/npy/npy_read.h"
+#include "formats/npy/npy_tensor.h"
 #include "support/naive.h"
 #include "support/scratch.h"
 #include "support/npy_files.h"
