@@ -1,8 +1,8 @@
 /* The memory plan: which orderings of the tensor are built, where they stay, and the conflict
  * resolution of each mode, all decided before anything is built. plan_make serves every backend. A
  * request says what the user wants and what the machine has; a plan is the decision and never
- * changes; struct backend_built says what was built after all. Implemented in plan_make.c,
- * plan_layout.c, plan_streamed.c and plan_describe.c. */
+ * changes; struct backend_built says what was built after all. Implemented in plan.c
+ * and plan_describe.c. */
 #ifndef BLCO_PLAN_H
 #define BLCO_PLAN_H
 
@@ -18,8 +18,8 @@
 struct plan_tensor {
     struct shape shape;
     uint64_t nnz;
-    uint64_t unknown;     /* entries of the whole tensor whose value nobody knows; in nnz too     */
-    uint64_t held;        /* held-out entries beside these (ranks/held_out.h)                     */
+    uint64_t unknown; /* entries of the whole tensor whose value nobody knows; in nnz too     */
+    uint64_t held; /* held-out entries beside these (struct held_out of ranks/rank_tensor.h)    */
     uint64_t alto_bytes;  /* bytes of all segments of its .blco file; 0: not known                */
     uint64_t segment_nnz; /* nonzeros in a segment of that file; 0: there is no file              */
     bool is_part;         /* the part of one of several ranks, which exchange rows of the factors */
@@ -35,7 +35,7 @@ struct plan_forced {
     int tiles;             /* on a GPU: so many modes in tiles of four rows (tile_choice.h) even if
                             * they do not pay                                                 */
     int cache_tiles;       /* on a GPU: the mode, from 1, of which the other modes' orderings have
-                            * tiles of the L2 cache (cache_tile_choice.h) even if they do not pay;
+                            * tiles of the L2 cache (tile_choice.h) even if they do not pay;
                             * -1: none have; 0: where they pay                                */
     uint64_t cache_bytes;  /* of the L2 cache, in place of the GPU's                          */
 };
@@ -72,7 +72,7 @@ struct plan_request {
     uint64_t short_mode;   /* modes shorter than this are `hierarchical` on alto; in memory, only
                             * those for whose copies there is room                               */
     bool tiles;            /* a GPU's shared memory holds a tile (tile_choice.h)                  */
-    uint64_t cache_bytes;  /* of a GPU's L2 cache (cache_tile_choice.h); 0: it is not counted     */
+    uint64_t cache_bytes;  /* of a GPU's L2 cache (tile_choice.h); 0: it is not counted     */
     bool can_stream;       /* the backend has memory of its own, to which batches can flow        */
     bool must_stream;      /* there is no room to build orderings on the device, or to unpack a file
                             * on the host                                                         */

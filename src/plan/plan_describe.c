@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/number.h"
-#include "plan/cache_tile_choice.h"
 #include "plan/plan.h"
 #include "plan/tile_choice.h"
 #include "tensor/ordering.h"

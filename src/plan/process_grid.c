@@ -1,6 +1,8 @@
 #include "plan/process_grid.h"
 
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -111,5 +113,375 @@ enum status process_grid_count(const struct process_grid *g, const struct coo *x
         }
         memory_free(here);
     }
+    return error->status;
+}
+
+/* --- The cuts of every mode into every number of ranges that a grid of ranks can have, each made
+ * once, and with these cuts the nonzeros of a grid's fullest rank. --- */
+
+/* A mode cut into `parts` ranges. */
+struct mode_cut {
+    int parts;
+    uint64_t *cut;    /* (parts + 1), as in struct process_grid; owned                            */
+    uint64_t longest; /* rows of the longest range                                                */
+    double moving; /* the fraction of a range's rows that moves among the ranks of the range    */
+    uint64_t fullest; /* nonzeros of the range with most                                          */
+    uint16_t *range;  /* (sampled) the range of each sampled nonzero; owned; NULL: all in range 0 */
+};
+
+struct grid_cuts {
+    struct shape shape;
+    int ranks;
+    struct mode_cut *way[MAX_ORDER]; /* (ways[n]) of mode n, by ascending parts; owned   */
+    int ways[MAX_ORDER];
+    uint64_t sampled; /* nonzeros, evenly spread ones of the sample */
+};
+
+#define BATCH    1024 /* nonzeros whose ranks are found at a time */
+#define MOST_FEW 64   /* nonzeros of a row: with so many, several ranks surely touch the row */
+
+/* Accepts an empty *c. */
+static void grid_cuts_free(struct grid_cuts *c)
+{
+    for (int n = 0; n < MAX_ORDER; n++) {
+        for (int w = 0; w < c->ways[n]; w++) {
+            memory_free(c->way[n][w].cut);
+            memory_free(c->way[n][w].range);
+        }
+        memory_free(c->way[n]);
+    }
+    *c = (struct grid_cuts){0};
+}
+
+/* Lists the ways to cut mode n: into `fixed` ranges, or, where that is 0, into d ranges for each
+ * divisor d of the number of ranks. */
+static enum status list_ways(struct grid_cuts *c, int n, int fixed, struct error *error)
+{
+    int divisors = 0;
+    for (int d = 1; d <= c->ranks; d++)
+        divisors += c->ranks % d == 0;
+    c->way[n] = memory_zeros(fixed ? 1 : (size_t)divisors, sizeof *c->way[n], error);
+    if (!c->way[n])
+        return error->status;
+    for (int d = 1; d <= c->ranks; d++)
+        if (fixed ? d == fixed : c->ranks % d == 0)
+            c->way[n][c->ways[n]++].parts = d;
+    return STATUS_OK;
+}
+
+/* How many rows have c nonzeros: rows[c], or rows[MOST_FEW] for all larger c. */
+static void count_few(const uint64_t *count, uint64_t length, uint64_t rows[MOST_FEW + 1])
+{
+    for (int c = 0; c <= MOST_FEW; c++)
+        rows[c] = 0;
+#pragma omp parallel for schedule(static) reduction(+ : rows[:MOST_FEW + 1])
+    for (uint64_t i = 0; i < length; i++)
+        rows[count[i] < MOST_FEW ? count[i] : MOST_FEW]++;
+}
+
+/* The fraction of the rows that several of the peers touch, as expected by struct grid_cost; 1
+ * where that is more than GRID_MOST_COMMON. */
+static double expect_moving(const uint64_t rows[MOST_FEW + 1], int peers)
+{
+    double common = 0, all = 0, one = peers; /* one: P^(1-c) */
+    for (int c = 0; c <= MOST_FEW; c++, one /= peers) {
+        all += (double)rows[c];
+        common += c > 0 ? (double)rows[c] * (1 - one) : 0;
+    }
+    return peers > 1 && common <= GRID_MOST_COMMON * all ? common / (all > 0 ? all : 1) : 1;
+}
+
+static enum status cut_rows(struct mode_cut *way, const struct row_sums *sums, struct error *error)
+{
+    way->cut = memory_array((size_t)way->parts + 1, sizeof *way->cut, error);
+    if (!way->cut)
+        return error->status;
+    way->fullest = row_sums_cut(sums, way->parts, way->cut);
+    way->longest = row_cuts_longest(way->cut, way->parts);
+    return STATUS_OK;
+}
+
+/* way->range = the ranges of every stride-th of the sample's nonzeros, by their index in a mode. */
+static enum status find_ranges(struct mode_cut *way, const uint32_t *index, uint64_t stride,
+                               uint64_t sampled, struct error *error)
+{
+    if (way->parts == 1)
+        return STATUS_OK;
+    way->range = memory_array(sampled, sizeof *way->range, error);
+    if (!way->range)
+        return error->status;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < sampled; i++)
+        way->range[i] = (uint16_t)row_cuts_range(way->cut, way->parts, index[i * stride]);
+    return STATUS_OK;
+}
+
+/* Lists the ways to cut mode n, as list_ways, and cuts the rows in each way. */
+static enum status fill_ways(struct grid_cuts *c, int n, const uint64_t *count, int fixed,
+                             struct error *error)
+{
+    struct row_sums sums = {0};
+    uint64_t few[MOST_FEW + 1];
+    TRY(list_ways(c, n, fixed, error));
+    TRY(row_sums_create(&sums, count, c->shape.dims[n], error));
+    count_few(count, c->shape.dims[n], few);
+    for (int w = 0; w < c->ways[n]; w++) {
+        c->way[n][w].moving = expect_moving(few, c->ranks / c->way[n][w].parts);
+        if (cut_rows(&c->way[n][w], &sums, error) != STATUS_OK)
+            break;
+    }
+    row_sums_free(&sums);
+    return error->status;
+}
+
+/* Cuts each mode into the number of ranges that the request fixes, or into d ranges for each
+ * divisor d of the number of ranks. At most `most` (1 or more) of the sample's nonzeros are looked
+ * at, with 2 bytes for each of them and each way to cut a mode. By all OpenMP threads. The caller
+ * frees *c with grid_cuts_free. STATUS_MEMORY leaves *c empty. */
+static enum status grid_cuts_create(struct grid_cuts *c, const struct grid_request *request,
+                                    const struct coo_census *census, uint64_t most,
+                                    struct error *error)
+{
+    const struct coo *sample = &census->sample;
+    uint64_t stride = sample->nnz > most ? (sample->nnz + most - 1) / most : 1;
+    *c = (struct grid_cuts){.shape = sample->shape,
+                            .ranks = request->ranks,
+                            .sampled = (sample->nnz + stride - 1) / stride};
+    for (int n = 0; n < c->shape.order; n++) {
+        const int fixed = request->parts[0] ? request->parts[n] : 0;
+        TRY_OR(failed, fill_ways(c, n, census->count[n], fixed, error));
+        for (int w = 0; w < c->ways[n]; w++)
+            TRY_OR(failed, find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error));
+    }
+    return STATUS_OK;
+failed:
+    grid_cuts_free(c);
+    return error->status;
+}
+
+/* The cut of the mode into `parts` ranges, which must be one of the ways. */
+static const struct mode_cut *grid_cuts_find(const struct grid_cuts *c, int mode, int parts)
+{
+    int low = 0, high = c->ways[mode] - 1;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (c->way[mode][middle].parts < parts)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &c->way[mode][low];
+}
+
+/* How many of the sampled nonzeros the fullest rank of the grid of parts[0..order) has. By the
+ * calling thread alone. */
+static uint64_t grid_cuts_fullest(const struct grid_cuts *c, const int *parts)
+{
+    uint32_t nonzeros[MAX_RANKS], largest = 0;
+    memset(nonzeros, 0, (size_t)c->ranks * sizeof *nonzeros);
+    for (uint64_t first = 0; first < c->sampled; first += BATCH) {
+        uint64_t length = c->sampled - first < BATCH ? c->sampled - first : BATCH;
+        uint16_t rank[BATCH] = {0};
+        for (int n = 0; n < c->shape.order; n++) {
+            const struct mode_cut *way = grid_cuts_find(c, n, parts[n]);
+            for (uint64_t i = 0; way->range && i < length; i++)
+                rank[i] = (uint16_t)(rank[i] * way->parts + way->range[first + i]);
+        }
+        for (uint64_t i = 0; i < length; i++)
+            nonzeros[rank[i]]++;
+    }
+    for (int r = 0; r < c->ranks; r++)
+        largest = nonzeros[r] > largest ? nonzeros[r] : largest;
+    return largest;
+}
+
+/* --- The choice of a grid. --- */
+
+#define MOST_GRIDS   512     /* that are compared by the nonzeros of their fullest rank */
+#define MOST_SAMPLED 1048576 /* nonzeros that these grids are compared by               */
+
+/* A way to arrange the ranks. */
+struct candidate {
+    int parts[MAX_ORDER];
+    uint64_t number; /* in the order of process_grid_next */
+    double seconds;  /* of a sweep: first least_seconds, later by the sample */
+};
+
+/* Both collectives of a mode move its rows once to or from each rank but the one that has them. A
+ * solve reads a row and writes a row. */
+static void add_rows(struct grid_cost *cost, const struct grid_cuts *cuts, const int *parts,
+                     const struct grid_request *q)
+{
+    for (int n = 0; n < cuts->shape.order; n++) {
+        int peers = q->ranks / parts[n];
+        double others = (double)(peers - 1) / peers;
+        const struct mode_cut *way = grid_cuts_find(cuts, n, parts[n]);
+        double rows = 2 * (double)way->longest * (double)q->row_bytes;
+        double bytes = others * way->moving * rows;
+        cost->moved_bytes += (uint64_t)bytes;
+        if (peers > 1)
+            cost->move_seconds += bytes / q->bytes_per_second + 2 * q->seconds_per_collective;
+        if (q->solve_bytes_per_second > 0)
+            cost->solve_seconds += rows / peers / q->solve_bytes_per_second;
+    }
+}
+
+/* The cost where the fullest rank has `largest` of `sampled` nonzeros, of a tensor of `nnz`. */
+static struct grid_cost cost_of(const struct grid_cuts *cuts, const int *parts,
+                                const struct grid_request *q, uint64_t nnz, uint64_t largest,
+                                uint64_t sampled)
+{
+    double part = sampled ? (double)largest / (double)sampled : 0;
+    struct grid_cost cost = {.largest_nnz = (uint64_t)(part * (double)nnz + 0.5),
+                             .imbalance = sampled ? part * q->ranks - 1 : 0,
+                             .mttkrp_seconds = part * (double)nnz * q->seconds_per_nonzero};
+    add_rows(&cost, cuts, parts, q);
+    return cost;
+}
+
+static double seconds_of(const struct grid_cost *cost)
+{
+    return cost->mttkrp_seconds + cost->move_seconds + cost->solve_seconds;
+}
+
+/* The cost at the least: the peers of a range have all its nonzeros, the fullest of them no less
+ * than the mean. */
+static double least_seconds(const struct grid_cuts *cuts, const int *parts,
+                            const struct grid_request *q, uint64_t nnz)
+{
+    uint64_t largest = 0;
+    for (int n = 0; n < cuts->shape.order; n++) {
+        uint64_t peers = (uint64_t)(q->ranks / parts[n]);
+        uint64_t mean = (grid_cuts_find(cuts, n, parts[n])->fullest + peers - 1) / peers;
+        largest = mean > largest ? mean : largest;
+    }
+    struct grid_cost cost = cost_of(cuts, parts, q, nnz, largest, nnz);
+    return seconds_of(&cost);
+}
+
+/* Orders by seconds, then by number. */
+static int compare(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->seconds != y->seconds)
+        return x->seconds < y->seconds ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Steps to the next grid: the one that the request fixes, or each in turn. False after the last. */
+static bool next_grid(int *parts, const struct grid_request *q, int order)
+{
+    if (q->parts[0] == 0)
+        return process_grid_next(parts, order, q->ranks);
+    bool first = parts[0] == 0;
+    memcpy(parts, q->parts, (size_t)order * sizeof *parts);
+    return first;
+}
+
+/* grid[0..count) = all grids, or, where there are more than MOST_GRIDS, those with the smallest
+ * least_seconds; grid has room for 2 * MOST_GRIDS. */
+static uint64_t list_grids(struct candidate *grid, const struct grid_cuts *cuts,
+                           const struct grid_request *q, uint64_t nnz)
+{
+    int parts[MAX_ORDER] = {0};
+    uint64_t count = 0;
+    for (uint64_t number = 0; next_grid(parts, q, cuts->shape.order); number++) {
+        if (count == 2 * MOST_GRIDS) {
+            qsort(grid, count, sizeof *grid, compare);
+            count = MOST_GRIDS;
+        }
+        grid[count] =
+            (struct candidate){.number = number, .seconds = least_seconds(cuts, parts, q, nnz)};
+        memcpy(grid[count++].parts, parts, sizeof parts);
+    }
+    qsort(grid, count, sizeof *grid, compare);
+    return count < MOST_GRIDS ? count : MOST_GRIDS;
+}
+
+/* The first of the cheapest grids, by the sampled nonzeros. */
+static const struct candidate *cheapest(struct candidate *grid, uint64_t count,
+                                        const struct grid_cuts *cuts, const struct grid_request *q,
+                                        uint64_t nnz)
+{
+    const struct candidate *best = grid;
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t largest = grid_cuts_fullest(cuts, grid[i].parts);
+        struct grid_cost cost = cost_of(cuts, grid[i].parts, q, nnz, largest, cuts->sampled);
+        grid[i].seconds = seconds_of(&cost);
+    }
+    for (uint64_t i = 1; i < count; i++)
+        best = compare(&grid[i], best) < 0 ? &grid[i] : best;
+    return best;
+}
+
+static enum status copy_cuts(struct process_grid *g, const struct grid_cuts *cuts,
+                             struct error *error)
+{
+    for (int n = 0; n < g->shape.order; n++) {
+        size_t length = (size_t)g->parts[n] + 1;
+        g->cut[n] = memory_array(length, sizeof *g->cut[n], error);
+        if (!g->cut[n])
+            return error->status;
+        memcpy(g->cut[n], grid_cuts_find(cuts, n, g->parts[n])->cut, length * sizeof *g->cut[n]);
+    }
+    return STATUS_OK;
+}
+
+/* *largest = how many of x's nonzeros the fullest rank has. */
+static enum status count_fullest(const struct process_grid *g, const struct coo *x,
+                                 uint64_t *largest, struct error *error)
+{
+    uint64_t nonzeros[MAX_RANKS];
+    *largest = 0;
+    TRY(process_grid_count(g, x, nonzeros, error));
+    for (int r = 0; r < g->ranks; r++)
+        *largest = nonzeros[r] > *largest ? nonzeros[r] : *largest;
+    return STATUS_OK;
+}
+
+static enum status check_fixed(const struct grid_request *q, int order, struct error *error)
+{
+    char name[128];
+    int64_t product = 1;
+    for (int n = 0; q->parts[0] != 0 && n < order; n++) {
+        if (q->parts[n] < 1 || q->parts[n] > q->ranks)
+            product = 0;
+        product *= q->parts[n];
+        if (product > q->ranks)
+            product = 0;
+    }
+    if (q->parts[0] == 0 || product == q->ranks)
+        return STATUS_OK;
+    process_grid_name(q->parts, order, name, sizeof name);
+    return error_set(error, STATUS_INPUT,
+                     "a grid of %s, expected a product of %d, the number of ranks", name, q->ranks);
+}
+
+enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
+                                const struct grid_request *request, const struct coo_census *census,
+                                uint64_t nnz, struct error *error)
+{
+    struct grid_cuts cuts = {0};
+    struct candidate *grid = NULL;
+    const struct coo *sample = &census->sample;
+    *g = (struct process_grid){.shape = sample->shape, .ranks = request->ranks};
+    TRY_OR(done, check_fixed(request, g->shape.order, error));
+    TRY_OR(done, grid_cuts_create(&cuts, request, census, MOST_SAMPLED, error));
+    grid = memory_array((size_t)2 * MOST_GRIDS, sizeof *grid, error);
+    if (!grid)
+        goto done;
+    uint64_t grids = list_grids(grid, &cuts, request, nnz), largest;
+    memcpy(g->parts, cheapest(grid, grids, &cuts, request, nnz)->parts, sizeof g->parts);
+    TRY_OR(done, copy_cuts(g, &cuts, error));
+    if (!cost)
+        goto done;
+    TRY_OR(done, count_fullest(g, sample, &largest, error));
+    *cost = cost_of(&cuts, g->parts, request, nnz, largest, sample->nnz);
+done:
+    memory_free(grid);
+    grid_cuts_free(&cuts);
+    if (error->status != STATUS_OK)
+        process_grid_free(g);
     return error->status;
 }

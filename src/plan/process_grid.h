@@ -1,8 +1,7 @@
 /* The grid of ranks over a tensor's modes, after the medium-grained algorithm (S. Smith, G.
  * Karypis: A medium-grained algorithm for distributed sparse tensor factorization, IPDPS 2016):
  * mode n is cut into parts[n] ranges of rows, and a rank has the nonzeros whose every coordinate
- * lies in its ranges. These are an ordinary tensor, of the lengths of the ranges. Implemented in
- * process_grid.c and grid_choice.c. */
+ * lies in its ranges. These are an ordinary tensor, of the lengths of the ranges. */
 #ifndef BLCO_PROCESS_GRID_H
 #define BLCO_PROCESS_GRID_H
 

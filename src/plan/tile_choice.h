@@ -1,12 +1,15 @@
-/* Whether MTTKRP of a mode works in tiles of shared memory (kernels/mttkrp/tiles.h), and on which.
- * Tiles of the L2 cache: cache_tile_choice.h. */
+/* Whether MTTKRP of a mode works in tiles of shared memory (kernels/mttkrp/tiles.h) or of the L2
+ * cache, and on which. */
 #ifndef BLCO_TILE_CHOICE_H
 #define BLCO_TILE_CHOICE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "plan/plan.h"
 #include "tensor/ordering.h"
+
+/* --- Tiles of shared memory. --- */
 
 /* What tiles are chosen for: nonzeros of this shape, and factor matrices whose rows have so many
  * bytes. */
@@ -30,5 +33,54 @@ uint64_t tile_choose_all(struct tile *tile, const struct plan *plan, const struc
 
 /* Rows of a tile of a tiled mode of this length. */
 uint64_t tile_length(const struct tile *tile, uint64_t length);
+
+/* --- Tiles of the L2 cache. Where a factor matrix is far larger
+ * than the cache, the ordering `mode n` may have that mode's upper bits on top: then only a tile of
+ * the factor matrix is in use at a time, and the cache holds it. In return each row of M is summed
+ * once for each tile, by atomic additions, and fibers along the tiled mode are cut at the tiles.
+ * Which weighs more depends on the nonzeros, of which a backend counts what follows. --- */
+
+/* What tiles are chosen for: nonzeros of this shape, factor matrices whose rows have so many bytes,
+ * and a cache. */
+struct cache_tile_request {
+    const struct shape *shape;
+    uint64_t nnz, row_bytes, cache_bytes; /* cache_bytes 0: there is none */
+    int forced; /* the mode to tile for all others, counted from 1; -1: none; 0: where it pays */
+};
+
+/* *r for nnz nonzeros of this shape, which are the plan's tensor or made from it. There is no cache
+ * where the user chose the conflict resolution. */
+void cache_tile_request(struct cache_tile_request *r, const struct plan *plan,
+                        const struct shape *shape, uint64_t nnz);
+
+/* What a backend has counted, about. [g]: only of modes that may be tiled, else 0. */
+struct cache_tile_counts {
+    double fibers[MAX_ORDER];          /* [n]: along mode n                                    */
+    double pieces[MAX_ORDER];          /* [g]: of the fibers along mode g, cut at tiles of g   */
+    double misses[MAX_ORDER];          /* [g]: cache_tile_misses                               */
+    double sums[MAX_ORDER][MAX_ORDER]; /* [g][n]: rows of M of mode n, for each tile of mode g */
+};
+
+/* log2 of the rows of a tile, which takes at most half of the cache. */
+int cache_tile_bits(const struct cache_tile_request *r);
+
+/* Whether mode g may be tiled: its factor matrix is far larger than the cache, and an index in its
+ * tiles has one word. Of forced tiles, the mode that is forced. */
+bool cache_tile_may(const struct cache_tile_request *r, int g);
+
+/* Whether some mode other than n may be tiled. */
+bool cache_tile_open(const struct cache_tile_request *r, int n);
+
+/* Nonzeros are drawn at random. fresh[k], k < draws: rows of a mode that are new among draws
+ * [2^k / 2, 2^k).
+ * Returns the share of gathers in random order that the cache misses, if half of the cache keeps
+ * such rows: of draws that follow as many as fill it (Che, Tung, Wang; IEEE Journal on Selected
+ * Areas in Communications 20, 2002); 0 where they do not fill it. */
+double cache_tile_misses(const struct cache_tile_request *r, const uint32_t *fresh, int draws);
+
+/* *tile = the tiles that pay most in the ordering `mode`, of whose other modes `lowest` is lowest
+ * (-1: the longest); of no modes where none pay. */
+void cache_tile_choose(struct tile *tile, const struct cache_tile_request *r,
+                       const struct cache_tile_counts *counts, int mode, int lowest);
 
 #endif

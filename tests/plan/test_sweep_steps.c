@@ -4,9 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <string.h>
+
 #include <cmocka.h>
 
 #include "plan/sweep_steps.h"
+#include "support/naive.h"
 
 static struct plan plan_for(uint64_t budget, enum conflict conflict)
 {
@@ -105,12 +108,150 @@ static void test_two_groups(void **state)
     expect_steps(&s, 0, 3, first);
 }
 
+/* --- The steps of MTTKRP with mode groups: no table is used that is out of date, and none is
+ * computed again that is current. Here a factor is its version, the number of its changes, and a
+ * table is the versions that it was computed from. --- */
+
+#define ORDER 5
+
+struct traced_sweep {
+    struct mode_groups mode_groups;
+    struct partial_cache tables;
+    int factor[ORDER];          /* its version; 0: none                                 */
+    int products[ORDER][ORDER]; /* of each group: by mode, the versions that are in it  */
+    int partial[ORDER][ORDER];
+    int passes, products_made; /* so far */
+};
+
+static void change(struct traced_sweep *s, int mode)
+{
+    s->factor[mode]++;
+    partial_cache_changed(&s->tables, &s->mode_groups, mode);
+}
+
+static void begin(struct traced_sweep *s, unsigned cuts)
+{
+    *s = (struct traced_sweep){0};
+    mode_groups_from_cuts(&s->mode_groups, ORDER, cuts);
+    memset(s->products, -1, sizeof s->products); /* of versions that never exist */
+    memset(s->partial, -1, sizeof s->partial);
+    for (int n = 0; n < ORDER; n++)
+        change(s, n);
+}
+
+static void make_products(struct traced_sweep *s, int group)
+{
+    const struct mode_groups *g = &s->mode_groups;
+    int current[ORDER] = {0};
+    assert_true(mode_groups_size(g, group) > 1);
+    for (int n = g->first[group]; n < g->first[group + 1]; n++)
+        current[n] = s->factor[n];
+    assert_memory_not_equal(s->products[group], current, sizeof current);
+    memcpy(s->products[group], current, sizeof current);
+    s->products_made++;
+}
+
+/* m = what MTTKRP of the reduced tensor reads: tables of groups of several modes, and factors. */
+static void compute_reduced(struct traced_sweep *s, int group, int *m)
+{
+    const struct mode_groups *g = &s->mode_groups;
+    for (int k = 0; k < g->groups; k++)
+        for (int n = g->first[k]; n < g->first[k + 1] && k != group; n++)
+            m[n] = mode_groups_size(g, k) > 1 ? s->products[k][n] : s->factor[n];
+    s->passes++;
+}
+
+/* M of a mode by its steps: of the present version of every other factor, and not of its own. */
+static void check_mttkrp(struct traced_sweep *s, int mode)
+{
+    const struct mode_groups *g = &s->mode_groups;
+    struct partial_steps steps = partial_cache_steps(&s->tables, g, mode);
+    int group = mode_groups_of(g, mode), several = mode_groups_size(g, group) > 1, m[ORDER] = {0};
+    assert_int_equal(steps.group, group);
+    assert_int_equal(steps.tuples, several);
+    assert_true(steps.reduced || steps.tuples);
+    for (int k = 0; k < g->groups; k++) {
+        assert_true(steps.reduced || !steps.products[k]);
+        if (steps.products[k])
+            make_products(s, k);
+    }
+    if (steps.reduced) {
+        compute_reduced(s, group, m);
+        if (several) {
+            assert_memory_not_equal(s->partial[group], m, sizeof m);
+            memcpy(s->partial[group], m, sizeof m);
+        }
+    }
+    if (steps.tuples) {
+        memcpy(m, s->partial[group], sizeof m);
+        for (int n = g->first[group]; n < g->first[group + 1]; n++)
+            m[n] = n == mode ? 0 : s->factor[n];
+    }
+    for (int n = 0; n < ORDER; n++)
+        assert_int_equal(m[n], n == mode ? 0 : s->factor[n]);
+}
+
+/* Any modes, with changes of any factors between them. */
+static void test_any_order(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (unsigned cuts = 0; cuts < 1u << (ORDER - 1); cuts++) {
+        struct traced_sweep s;
+        begin(&s, cuts);
+        for (int i = 0; i < 500; i++) {
+            check_mttkrp(&s, (int)(naive_random(&seed) % ORDER));
+            for (uint64_t k = naive_random(&seed) % 4; k > 0; k--)
+                change(&s, (int)(naive_random(&seed) % ORDER));
+        }
+    }
+}
+
+/* A sweep of ALS goes over the nonzeros once per group and computes the products of each group
+ * once; the first sweep computes some of them twice. */
+static void test_sweeps(void **state)
+{
+    (void)state;
+    for (unsigned cuts = 1; cuts < 1u << (ORDER - 1); cuts++) {
+        struct traced_sweep s;
+        begin(&s, cuts);
+        int several = 0;
+        for (int k = 0; k < s.mode_groups.groups; k++)
+            several += mode_groups_size(&s.mode_groups, k) > 1;
+        for (int sweep = 1; sweep <= 4; sweep++) {
+            int before = s.products_made;
+            for (int n = 0; n < ORDER; n++) {
+                check_mttkrp(&s, n);
+                change(&s, n);
+            }
+            assert_int_equal(s.passes, sweep * s.mode_groups.groups);
+            if (sweep > 1)
+                assert_int_equal(s.products_made - before, several);
+        }
+    }
+}
+
+/* Zeroed after a failure, everything is computed again. */
+static void test_nothing_current(void **state)
+{
+    (void)state;
+    const struct mode_groups g = {.groups = 3, .first = {0, 2, 4, 5}};
+    struct partial_cache tables = {0};
+    partial_cache_steps(&tables, &g, 0);
+    assert_false(partial_cache_steps(&tables, &g, 1).reduced);
+    tables = (struct partial_cache){0};
+    struct partial_steps steps = partial_cache_steps(&tables, &g, 1);
+    assert_true(steps.reduced && steps.tuples);
+    assert_true(steps.products[1]);
+    assert_false(steps.products[0] || steps.products[2]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_may_group),
-        cmocka_unit_test(test_without_groups),
-        cmocka_unit_test(test_two_groups),
+        cmocka_unit_test(test_may_group),  cmocka_unit_test(test_without_groups),
+        cmocka_unit_test(test_two_groups), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_sweeps),     cmocka_unit_test(test_nothing_current),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "backend/cuda/stream/device_replica_piece.h"
 #include "base/memory.h"
 #include "formats/blco/segment_rows.h"
-#include "plan/replica_pieces.h"
+#include "plan/replica_choice.h"
 
 #define COUNTS_PART 16 /* counts of other modes' rows take at most this part of the host bytes */
 

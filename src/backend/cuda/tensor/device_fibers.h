@@ -4,7 +4,7 @@
 #define BLCO_DEVICE_FIBERS_H
 
 #include "backend/cuda/tensor/device_coo.h"
-#include "plan/cache_tile_choice.h"
+#include "plan/tile_choice.h"
 
 /* fibers[n] (order) = the number of fibers along mode n of x, estimated from a sample. The same
  * nonzeros give the same numbers. Waits for the stream. STATUS_MEMORY. */
